@@ -1,0 +1,148 @@
+// Package store hides SQLite and the file system from everything above: one database with its migrations, a blob store by hash,
+// and files that are either old or new, never half.
+//
+// One connection writes, a few read (WAL). Write loses nothing on kill -9; WriteSync also survives loss of power.
+package store
+
+import (
+	"context"
+	"database/sql"
+	"embed"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
+)
+
+// ErrNewer means that a later version of the program made the database; it is left as it is.
+var ErrNewer = errors.New("the data was written by a newer version of Deskhand")
+
+//go:embed migrations/*.sql
+var migrations embed.FS
+
+// DB is one open data directory.
+type DB struct {
+	Blobs Blobs
+	w, r  *sql.DB
+}
+
+const readers = 4
+
+// Open opens or creates the database in dir, which must exist, and brings it to the newest schema, one transaction a step.
+func Open(ctx context.Context, dir string) (*DB, error) {
+	file := filepath.Join(dir, "deskhand.db")
+	// Made here, so that the data is never readable by others, not even for a moment.
+	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	if err := f.Close(); err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	w, err := sql.Open("sqlite", dsn(file, url.Values{"_txlock": {"immediate"}}))
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	w.SetMaxOpenConns(1)
+	if err := migrate(ctx, w); err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
+	r, err := sql.Open("sqlite", dsn(file, url.Values{"_pragma": {"query_only(1)"}}))
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), w.Close())
+	}
+	r.SetMaxOpenConns(readers)
+	return &DB{Blobs: Blobs{dir: filepath.Join(dir, "blobs")}, w: w, r: r}, nil
+}
+
+func dsn(file string, q url.Values) string {
+	for _, p := range []string{"busy_timeout(5000)", "journal_mode(WAL)", "foreign_keys(1)", "synchronous(NORMAL)"} {
+		q.Add("_pragma", p)
+	}
+	return "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() + "?" + q.Encode()
+}
+
+// Close closes the database; the last connection checkpoints the WAL.
+func (db *DB) Close() error { return errors.Join(db.r.Close(), db.w.Close()) }
+
+// Read is for queries; writing through it fails.
+func (db *DB) Read() *sql.DB { return db.r }
+
+// Write runs f in one transaction. What f did is there for every reader, and safe from kill -9, once Write returns nil.
+func (db *DB) Write(ctx context.Context, f func(*sql.Tx) error) error { return write(ctx, db.w, f) }
+
+// WriteSync is Write that also waits until the disk has it.
+func (db *DB) WriteSync(ctx context.Context, f func(*sql.Tx) error) error {
+	conn, err := db.w.Conn(ctx)
+	if err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	defer conn.Close() //nolint:errcheck // it only goes back to the pool
+	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	err = write(ctx, conn, f)
+	// Not with ctx: the connection is shared, and must not stay slow because a caller went away.
+	_, back := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
+	return errors.Join(err, back)
+}
+
+type beginner interface {
+	BeginTx(context.Context, *sql.TxOptions) (*sql.Tx, error)
+}
+
+func write(ctx context.Context, db beginner, f func(*sql.Tx) error) error {
+	tx, err := db.BeginTx(ctx, nil)
+	if err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	if err := f(tx); err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return fmt.Errorf("writing: %w", err)
+	}
+	return nil
+}
+
+// migrate applies the embedded NNN_name.sql files above PRAGMA user_version, in order.
+func migrate(ctx context.Context, db *sql.DB) error {
+	var have int
+	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
+		return fmt.Errorf("reading the schema version: %w", err)
+	}
+	files, err := fs.Glob(migrations, "migrations/*.sql")
+	if err != nil {
+		return err
+	}
+	if have > len(files) {
+		return fmt.Errorf("%w (schema %d, this program knows %d)", ErrNewer, have, len(files))
+	}
+	for i, name := range files[have:] {
+		number, _, _ := strings.Cut(filepath.Base(name), "_")
+		if n, err := strconv.Atoi(number); err != nil || n != have+i+1 {
+			return fmt.Errorf("migration %s is out of order", name)
+		}
+		text, err := migrations.ReadFile(name)
+		if err != nil {
+			return err
+		}
+		err = write(ctx, db, func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(ctx, string(text)); err != nil {
+				return err
+			}
+			_, err := tx.ExecContext(ctx, "PRAGMA user_version="+strconv.Itoa(have+i+1))
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("migration %s: %w", name, err)
+		}
+	}
+	return nil
+}
