@@ -1,0 +1,281 @@
+package acp_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"math/big"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"go.uber.org/goleak"
+
+	"deskhand/backend/acp"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestPeekKinds(t *testing.T) {
+	for text, want := range map[string]acp.Kind{
+		`{"id":1,"method":"m"}`:                             acp.Request,
+		`{"method":"m","id":"1","params":{"id":2}}`:         acp.Request,
+		`{"id":null,"method":"m"}`:                          acp.Request,
+		`{"id":1,"method":"m","result":1}`:                  acp.Request,
+		`{"method":"m"}`:                                    acp.Notification,
+		`{"method":"","params":[]}`:                         acp.Notification,
+		`{"id":1,"result":null}`:                            acp.Response,
+		`{"id":1,"error":{"code":1}}`:                       acp.Response,
+		`{"id":1,"method":7,"result":{}}`:                   acp.Response,
+		`{"\u0069d":1,"m\u0065thod":"m"}`:                   acp.Request,
+		`{}`:                                                acp.Other,
+		`{"id":1}`:                                          acp.Other,
+		`{"result":1}`:                                      acp.Other,
+		`{"method":1}`:                                      acp.Other,
+		`{"METHOD":"m"}`:                                    acp.Other,
+		`{"params":{"method":"m"}}`:                         acp.Other,
+		`[{"id":1,"method":"m"}]`:                           acp.Other,
+		`"method"`:                                          acp.Other,
+		` 17 `:                                              acp.Other,
+		"\t{ \"id\" : 1 ,\r\n \"method\" : \"m\" }\n":       acp.Request,
+		`{"method":1,"method":"m"}`:                         acp.Notification, // the last one counts
+		`{"method":"m","method":1}`:                         acp.Other,
+		`{"id":{"a":["}"]},"method":"\"}","params":"{"}`:    acp.Request,
+		`{"jsonrpc":"2.0","id":-0.0e+00,"result":"\ud800"}`: acp.Response,
+	} {
+		e, err := acp.Peek([]byte(text))
+		if err != nil || e.Kind != want {
+			t.Errorf("Peek(%s) = kind %d, %v; want kind %d", text, e.Kind, err, want)
+		}
+		if err == nil && string(e.Raw) != strings.TrimSpace(text) {
+			t.Errorf("Peek(%s).Raw = %s", text, e.Raw)
+		}
+	}
+}
+
+func TestPeekRefuses(t *testing.T) {
+	for _, text := range []string{
+		`{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `[1,]`, `[1 2]`, `{"a":1}{}`, `1 2`, `01`, `-`, `1.`, `.5`, `1e`, `+1`, `0x1`,
+		`tru`, `True`, `nul`, `NaN`, `"`, `"\x"`, `"\u12g4"`, "\"\t\"", "\"\x00\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc0\x80\"",
+		"\x00", "\xef\xbb\xbf{}", `'a'`, "{\"a\":\"b\nc\"}", strings.Repeat("[", 20_000), `}`,
+	} {
+		_, err := acp.Peek([]byte(text))
+		if _, ok := errors.AsType[*acp.SyntaxError](err); !ok {
+			t.Errorf("Peek(%.40q) = %v; want a SyntaxError", text, err)
+		}
+	}
+	for _, text := range []string{"", " \t\r\n "} {
+		if _, err := acp.Peek([]byte(text)); !errors.Is(err, acp.ErrEmpty) {
+			t.Errorf("Peek(%q) = %v; want ErrEmpty", text, err)
+		}
+	}
+}
+
+func TestMethodAndLine(t *testing.T) {
+	e, err := acp.Peek([]byte(" {\"method\" : \"a\\u002fb\", \"params\": [1.0,\t\"x  y\"]}\r"))
+	if err != nil || e.Method() != "a/b" {
+		t.Fatalf("method %q, %v", e.Method(), err)
+	}
+	if got := string(e.Line()); got != `{"method":"a\u002fb","params":[1.0,"x  y"]}` {
+		t.Errorf("line %s", got)
+	}
+	e, _ = acp.Peek([]byte(" {\"method\":\"x\"} "))
+	if line := e.Line(); &line[0] != &e.Raw[0] {
+		t.Error("a message without white space was copied")
+	}
+}
+
+func key(t *testing.T, id string) acp.Key {
+	t.Helper()
+	e, err := acp.Peek([]byte(`{"method":"m","id":` + id + `}`))
+	if err != nil {
+		t.Fatalf("id %s: %v", id, err)
+	}
+	return e.Key()
+}
+
+func TestKeysCompareByValue(t *testing.T) {
+	for _, same := range [][]string{
+		{"1", "1.0", "1e0", "10e-1", "0.1e1", "1E+0", "100e-002", "1.000"},
+		{"0", "-0", "0.0", "0e7", "-0e-5"},
+		{"-12", "-12.0", "-1.2e1"},
+		{"100000000000000000000", "1e20", "10E19"},
+		{"123456789012345678901234567890", "123456789012345678901234567890.0"},
+		{"1.5", "15e-1", "0.15e1"},
+		{`"1"`, `"\u0031"`},
+		{`"a/b"`, `"a\/b"`},
+		{"null"},
+		{`"null"`},
+		{`""`},
+		{"9007199254740993"},
+		{"9007199254740992"}, // the same as a float, another as a value
+		{"1e999999999999999999999"},
+	} {
+		for _, id := range same {
+			if key(t, id) != key(t, same[0]) || key(t, id) == "" {
+				t.Errorf("key of %s is %q, of %s %q", id, key(t, id), same[0], key(t, same[0]))
+			}
+		}
+	}
+	all := []string{"1", "0", "-12", "12", "1e20", "1.5", `"1"`, "null", `"null"`, `""`, "9007199254740993", "9007199254740992", "2", "10", `"a"`}
+	for i, a := range all {
+		for _, b := range all[:i] {
+			if key(t, a) == key(t, b) {
+				t.Errorf("%s and %s have one key, %q", a, b, key(t, a))
+			}
+		}
+	}
+	for _, id := range []string{"true", "[1]", `{"a":1}`} {
+		if k := key(t, id); k != "" {
+			t.Errorf("key of %s is %q", id, k)
+		}
+	}
+}
+
+func FuzzPeek(f *testing.F) {
+	for _, seed := range []string{
+		`{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"a":[true,false,null,-1.5e+7,"\u00e9\\ü"]}}`,
+		"{ \"id\" : \"x\" ,\r\n\t\"result\" : { } }", `[[],{},"",0]`, `{"a":"\ud83d\ude00😀"}`, `{"a" "b"}`, "\"\xc3\x28\"", `01`, `-`, `"\u12`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := acp.Peek(data)
+		// The standard library is the judge, but for UTF-8, which it repairs instead, and depth, where its count differs.
+		if want := json.Valid(data) && utf8.Valid(data); (err == nil) != want && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) < 9_000 {
+			t.Fatalf("Peek = %v; valid: %v", err, want)
+		}
+		if err != nil {
+			return
+		}
+		var compact bytes.Buffer
+		if err := json.Compact(&compact, data); err != nil {
+			t.Fatal(err)
+		}
+		if got := acp.Compact(nil, data); !bytes.Equal(got, compact.Bytes()) {
+			t.Fatalf("Compact = %q, want %q", got, compact.Bytes())
+		}
+		if !bytes.Equal(e.Line(), compact.Bytes()) {
+			t.Fatalf("Line = %q, want %q", e.Line(), compact.Bytes())
+		}
+		inPlace := acp.Compact(data[:0], data)
+		if !bytes.Equal(inPlace, compact.Bytes()) {
+			t.Fatalf("Compact in place = %q", inPlace)
+		}
+	})
+}
+
+// FuzzEnvelope compares what is found on an envelope with what a full decoding finds.
+func FuzzEnvelope(f *testing.F) {
+	for _, seed := range []string{
+		`{"id":1,"method":"m"}`, `{"id":null,"result":0}`, `{"\u0069d":"\u0031","error":{}}`, `{"id":1,"id":2,"method":3,"method":"x"}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		e, err := acp.Peek(data)
+		var fields map[string]json.RawMessage
+		if err != nil || json.Unmarshal(data, &fields) != nil || fields == nil {
+			return
+		}
+		if !bytes.Equal(e.ID, fields["id"]) {
+			t.Errorf("id %q, want %q", e.ID, fields["id"])
+		}
+		var method string
+		hasMethod := len(fields["method"]) > 0 && fields["method"][0] == '"'
+		if hasMethod {
+			_ = json.Unmarshal(fields["method"], &method)
+		}
+		if e.Method() != method {
+			t.Errorf("method %q, want %q", e.Method(), method)
+		}
+		_, hasID := fields["id"]
+		_, hasResult := fields["result"]
+		_, hasError := fields["error"]
+		want := acp.Other
+		switch {
+		case hasMethod && hasID:
+			want = acp.Request
+		case hasMethod:
+			want = acp.Notification
+		case hasID && (hasResult || hasError):
+			want = acp.Response
+		}
+		if e.Kind != want {
+			t.Errorf("kind %d, want %d", e.Kind, want)
+		}
+	})
+}
+
+func FuzzKey(f *testing.F) {
+	f.Add("1", "1.0")
+	f.Add("-0", "0e9")
+	f.Add("12e-3", "0.012")
+	f.Add("999999999999999999", "1e18")
+	f.Fuzz(func(t *testing.T, a, b string) {
+		if len(a) > 100 || len(b) > 100 {
+			return
+		}
+		ea, err1 := acp.Peek([]byte(`{"id":` + a + `}`))
+		eb, err2 := acp.Peek([]byte(`{"id":` + b + `}`))
+		if err1 != nil || err2 != nil {
+			return
+		}
+		x, ok1 := exact(string(ea.ID))
+		y, ok2 := exact(string(eb.ID))
+		if !ok1 || !ok2 {
+			return
+		}
+		if same := x.Cmp(y) == 0; same != (ea.Key() == eb.Key()) {
+			t.Errorf("%s and %s: equal %v, keys %q %q", a, b, same, ea.Key(), eb.Key())
+		}
+	})
+}
+
+// exact is the value of a number with an exponent that can be computed with.
+func exact(token string) (*big.Rat, bool) {
+	if token == "" || strings.ContainsAny(token[:1], `"ntf[{`) {
+		return nil, false
+	}
+	if _, exponent, ok := strings.Cut(strings.ToLower(token), "e"); ok && len(strings.TrimLeft(exponent, "+-0")) > 3 {
+		return nil, false
+	}
+	return new(big.Rat).SetString(token)
+}
+
+func TestFrames(t *testing.T) {
+	request, err := acp.NewRequest(json.RawMessage("1.0"), "a/b", map[string]string{"x": "<&>\u2028"})
+	if err != nil || string(request) != `{"jsonrpc":"2.0","id":1.0,"method":"a/b","params":{"x":"<&>\u2028"}}` {
+		t.Errorf("request %s, %v", request, err)
+	}
+	notification, err := acp.NewNotification("n", nil)
+	if err != nil || string(notification) != `{"jsonrpc":"2.0","method":"n"}` {
+		t.Errorf("notification %s, %v", notification, err)
+	}
+	response, err := acp.NewResponse(json.RawMessage(`"x"`), nil)
+	if err != nil || string(response) != `{"jsonrpc":"2.0","id":"x","result":{}}` {
+		t.Errorf("response %s, %v", response, err)
+	}
+	failure, err := acp.NewErrorResponse(json.RawMessage("7"), &acp.Error{Code: acp.CodeMethodNotFound, Message: "no"})
+	if err != nil || string(failure) != `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}` {
+		t.Errorf("error %s, %v", failure, err)
+	}
+	if _, err := acp.NewNotification("n", func() {}); err == nil {
+		t.Error("what cannot be encoded was")
+	}
+}
+
+// update is a message of the size and shape that agents stream.
+const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"sess_0123456789","update":{"sessionUpdate":"agent_message_chunk",` +
+	`"content":{"type":"text","text":"a few words of an answer, as they come"}}}}`
+
+func BenchmarkPeek(b *testing.B) {
+	data := []byte(update)
+	b.SetBytes(int64(len(data)))
+	b.ReportAllocs()
+	for b.Loop() {
+		if _, err := acp.Peek(data); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

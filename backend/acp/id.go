@@ -1,0 +1,89 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/json"
+	"strconv"
+	"strings"
+)
+
+// Key is an id by its value, to compare ids with: 1, 1.0 and 1e0 have one key, "1" has another. The empty key means that there is
+// no id, or one of a type that JSON-RPC does not allow (a boolean, an array, an object).
+type Key string
+
+// Key is the key of the message's id.
+func (e *Envelope) Key() Key {
+	if len(e.ID) == 0 {
+		return ""
+	}
+	switch c := e.ID[0]; {
+	case c == '"':
+		return textKey(e.ID)
+	case c == 'n':
+		return "null"
+	case c == '-' || '0' <= c && c <= '9':
+		return Key(numberKey(string(e.ID)))
+	default:
+		return ""
+	}
+}
+
+// textKey starts with a quote, which no number does.
+func textKey(token []byte) Key {
+	if bytes.IndexByte(token, '\\') < 0 {
+		return Key(token[:len(token)-1])
+	}
+	var text string
+	_ = json.Unmarshal(token, &text) // Peek has checked the token
+	return Key(`"` + text)
+}
+
+// plainDigits is how many digits a number may have to be written without an exponent in its key.
+const plainDigits = 18
+
+// numberKey writes a JSON number in the one form that all numbers of its value share: an integer of up to plainDigits digits as it
+// is, everything else as digits without zeros at either end, "e", and a power of ten. Values are exact, not rounded to a float.
+func numberKey(token string) string {
+	digits, negative := strings.CutPrefix(token, "-")
+	digits, exponent := splitExponent(digits)
+	if len(exponent) > plainDigits {
+		return token // an exponent beyond reason: equal only to itself
+	}
+	power, _ := strconv.Atoi(exponent)
+	whole, fraction, _ := strings.Cut(digits, ".")
+	power -= len(fraction)
+	digits = strings.TrimLeft(whole+fraction, "0")
+	short := strings.TrimRight(digits, "0")
+	power += len(digits) - len(short)
+	switch {
+	case short == "":
+		return "0"
+	case power >= 0 && len(short)+power <= plainDigits:
+		short += strings.Repeat("0", power)
+	default:
+		short += "e" + strconv.Itoa(power)
+	}
+	if negative {
+		return "-" + short
+	}
+	return short
+}
+
+// splitExponent takes the exponent off a number and drops what makes no difference in it.
+func splitExponent(number string) (mantissa, exponent string) {
+	i := strings.IndexAny(number, "eE")
+	if i < 0 {
+		return number, "0"
+	}
+	mantissa, exponent = number[:i], strings.TrimPrefix(number[i+1:], "+")
+	exponent, negative := strings.CutPrefix(exponent, "-")
+	exponent = strings.TrimLeft(exponent, "0")
+	switch {
+	case exponent == "":
+		return mantissa, "0"
+	case negative:
+		return mantissa, "-" + exponent
+	default:
+		return mantissa, exponent
+	}
+}

@@ -1,0 +1,270 @@
+package acp
+
+import (
+	"encoding/binary"
+	"fmt"
+	"unicode/utf8"
+)
+
+// maxDepth is how deep arrays and objects may nest. It is encoding/json's limit: a message that is deeper could be passed on but
+// not be read by us.
+const maxDepth = 10_000
+
+// A SyntaxError says where a text stops being JSON.
+type SyntaxError struct {
+	Offset int
+	Reason string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("not JSON: %s at byte %d", e.Reason, e.Offset)
+}
+
+// A scanner walks over one JSON text (RFC 8259, in UTF-8) and checks it. It builds nothing; at 200 bytes a message that is the
+// difference between 0.1 us and 2 us with encoding/json, and every message of every agent goes through here.
+type scanner struct {
+	data   []byte
+	pos    int
+	spaced bool // white space was seen
+	err    *SyntaxError
+}
+
+func (s *scanner) fail(reason string) bool {
+	if s.pos >= len(s.data) {
+		reason = "unexpected end"
+	}
+	s.err = &SyntaxError{Offset: s.pos, Reason: reason}
+	return false
+}
+
+// space skips white space.
+func (s *scanner) space() {
+	for s.pos < len(s.data) {
+		switch s.data[s.pos] {
+		case ' ', '\t', '\n', '\r':
+			s.pos++
+			s.spaced = true
+		default:
+			return
+		}
+	}
+}
+
+// peek returns the next byte, or 0 at the end; 0 itself is never valid outside of a string, nor in one.
+func (s *scanner) peek() byte {
+	if s.pos < len(s.data) {
+		return s.data[s.pos]
+	}
+	return 0
+}
+
+func (s *scanner) value(depth int) bool {
+	switch c := s.peek(); c {
+	case '"':
+		return s.text()
+	case '{':
+		return s.object(depth+1, nil)
+	case '[':
+		return s.array(depth + 1)
+	case 't':
+		return s.literal("true")
+	case 'f':
+		return s.literal("false")
+	case 'n':
+		return s.literal("null")
+	default:
+		if c == '-' || '0' <= c && c <= '9' {
+			return s.number()
+		}
+		return s.fail("no value")
+	}
+}
+
+// object walks over an object; an envelope, when there is one, is shown each member. (A func in its place costs an allocation.)
+func (s *scanner) object(depth int, envelope *Envelope) bool {
+	if depth > maxDepth {
+		return s.fail("nested too deep")
+	}
+	s.pos++
+	s.space()
+	if s.peek() == '}' {
+		s.pos++
+		return true
+	}
+	for {
+		if s.peek() != '"' {
+			return s.fail("no key")
+		}
+		start := s.pos
+		if !s.text() {
+			return false
+		}
+		key := s.data[start:s.pos]
+		s.space()
+		if s.peek() != ':' {
+			return s.fail("no colon")
+		}
+		s.pos++
+		s.space()
+		start = s.pos
+		if !s.value(depth) {
+			return false
+		}
+		if envelope != nil {
+			envelope.note(key, s.data[start:s.pos])
+		}
+		if done, ok := s.next('}'); done || !ok {
+			return ok
+		}
+	}
+}
+
+func (s *scanner) array(depth int) bool {
+	if depth > maxDepth {
+		return s.fail("nested too deep")
+	}
+	s.pos++
+	s.space()
+	if s.peek() == ']' {
+		s.pos++
+		return true
+	}
+	for {
+		if !s.value(depth) {
+			return false
+		}
+		if done, ok := s.next(']'); done || !ok {
+			return ok
+		}
+	}
+}
+
+// next goes over what stands between two items: a comma, or the end.
+func (s *scanner) next(end byte) (done, ok bool) {
+	s.space()
+	switch s.peek() {
+	case ',':
+		s.pos++
+		s.space()
+		return false, true
+	case end:
+		s.pos++
+		return true, true
+	default:
+		return false, s.fail("no comma")
+	}
+}
+
+func (s *scanner) literal(word string) bool {
+	if len(s.data)-s.pos < len(word) || string(s.data[s.pos:s.pos+len(word)]) != word {
+		return s.fail("no value")
+	}
+	s.pos += len(word)
+	return true
+}
+
+func (s *scanner) number() bool {
+	if s.peek() == '-' {
+		s.pos++
+	}
+	if s.peek() == '0' {
+		s.pos++
+	} else if !s.digits() {
+		return false
+	}
+	if s.peek() == '.' {
+		s.pos++
+		if !s.digits() {
+			return false
+		}
+	}
+	if c := s.peek(); c == 'e' || c == 'E' {
+		s.pos++
+		if c := s.peek(); c == '+' || c == '-' {
+			s.pos++
+		}
+		return s.digits()
+	}
+	return true
+}
+
+func (s *scanner) digits() bool {
+	start := s.pos
+	for c := s.peek(); '0' <= c && c <= '9'; c = s.peek() {
+		s.pos++
+	}
+	if s.pos == start {
+		return s.fail("no digit")
+	}
+	return true
+}
+
+// text walks over a string token.
+func (s *scanner) text() bool {
+	s.pos++
+	for {
+		s.pos += plainPrefix(s.data[s.pos:])
+		switch c := s.peek(); {
+		case c == '"':
+			s.pos++
+			return true
+		case c == '\\':
+			if !s.escape() {
+				return false
+			}
+		case c < 0x20:
+			return s.fail("control character in a string")
+		default: // not ASCII
+			r, size := utf8.DecodeRune(s.data[s.pos:])
+			if r == utf8.RuneError && size <= 1 {
+				return s.fail("not UTF-8")
+			}
+			s.pos += size
+		}
+	}
+}
+
+func (s *scanner) escape() bool {
+	s.pos++
+	switch s.peek() {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		s.pos++
+		return true
+	case 'u':
+		s.pos++
+		for range 4 {
+			if !isHex(s.peek()) {
+				return s.fail("bad escape")
+			}
+			s.pos++
+		}
+		return true
+	default:
+		return s.fail("bad escape")
+	}
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
+}
+
+// plainPrefix counts the bytes at the start of b that mean themselves in a string: ASCII without control characters, quote and
+// backslash. It looks at eight bytes at a time, because messages are mostly text.
+func plainPrefix(b []byte) int {
+	const ones, tops = 0x0101010101010101, 0x8080808080808080
+	i := 0
+	for ; i+8 <= len(b); i += 8 {
+		x := binary.LittleEndian.Uint64(b[i:])
+		quote, slash := x^(ones*'"'), x^(ones*'\\')
+		// Bytes below the subtracted number, and bytes from 0x80 on, leave their top bit set.
+		if (x|(x-ones*0x20)|(quote-ones)|(slash-ones))&tops != 0 {
+			break
+		}
+	}
+	for ; i < len(b); i++ {
+		if c := b[i]; c < 0x20 || c == '"' || c == '\\' || c >= 0x80 {
+			break
+		}
+	}
+	return i
+}

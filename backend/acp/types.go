@@ -1,0 +1,459 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// The types below decode what agents send, by the leniency rules of the published schema: a bad optional field takes its
+// default, a bad list item is dropped, the message survives. Only a missing discriminator or identity is an error, and the caller
+// then shows the update as it came. Source: ACP v1, SDK 2.4.0 schema.
+
+// ErrShape is wrapped by every decoding error of this package.
+var ErrShape = errors.New("not the shape that ACP gives it")
+
+// lenient decodes what fits. encoding/json goes on after a field of the wrong type and leaves it at its zero value, which is just
+// what the schema asks for; anything but an object is an error.
+func lenient(raw json.RawMessage, v any) error {
+	err := json.Unmarshal(raw, v)
+	var wrongType *json.UnmarshalTypeError
+	if err == nil || errors.As(err, &wrongType) && wrongType.Field != "" {
+		return nil
+	}
+	return fmt.Errorf("%w: %w", ErrShape, err)
+}
+
+// items decodes a list and drops the items that do not fit keep.
+func items[T any](raws []json.RawMessage, keep func(*T) bool) []T {
+	list := make([]T, 0, len(raws))
+	for _, raw := range raws {
+		var item T
+		if lenient(raw, &item) == nil && keep(&item) {
+			list = append(list, item)
+		}
+	}
+	return list
+}
+
+// Update is the params of a session/update notification; Body is the update itself, Kind its discriminator.
+type Update struct {
+	SessionID string
+	Kind      string
+	Body      json.RawMessage
+}
+
+// ParseUpdate takes a session/update apart.
+func ParseUpdate(params json.RawMessage) (Update, error) {
+	var p struct {
+		SessionID string          `json:"sessionId"`
+		Update    json.RawMessage `json:"update"`
+	}
+	if err := lenient(params, &p); err != nil {
+		return Update{}, err
+	}
+	var d struct {
+		Kind string `json:"sessionUpdate"`
+	}
+	if err := lenient(p.Update, &d); err != nil {
+		return Update{}, err
+	}
+	if d.Kind == "" {
+		return Update{}, fmt.Errorf("%w: no sessionUpdate", ErrShape)
+	}
+	return Update{SessionID: p.SessionID, Kind: d.Kind, Body: p.Update}, nil
+}
+
+// Chunk is a piece of a message: Text for a text block, Block for every other kind.
+type Chunk struct {
+	MessageID string
+	Text      string
+	Block     json.RawMessage
+}
+
+// ParseChunk decodes agent_message_chunk, agent_thought_chunk and user_message_chunk.
+func ParseChunk(body json.RawMessage) (Chunk, error) {
+	var c struct {
+		MessageID string          `json:"messageId"`
+		Content   json.RawMessage `json:"content"`
+	}
+	if err := lenient(body, &c); err != nil {
+		return Chunk{}, err
+	}
+	var block struct {
+		Type string  `json:"type"`
+		Text *string `json:"text"`
+	}
+	if err := lenient(c.Content, &block); err != nil {
+		return Chunk{}, err
+	}
+	switch {
+	case block.Type == "":
+		return Chunk{}, fmt.Errorf("%w: a content block without type", ErrShape)
+	case block.Type == "text" && block.Text == nil:
+		return Chunk{}, fmt.Errorf("%w: a text block without text", ErrShape)
+	case block.Type == "text":
+		return Chunk{MessageID: c.MessageID, Text: *block.Text}, nil
+	}
+	return Chunk{MessageID: c.MessageID, Block: c.Content}, nil
+}
+
+// Location is a place in a file; lines count from 1.
+type Location struct {
+	Path string `json:"path"`
+	Line *int64 `json:"line,omitempty"`
+}
+
+// ToolCallPatch is a tool_call, a tool_call_update or the toolCall of a permission request: what is nil stays as it was.
+type ToolCallPatch struct {
+	ToolCallID string
+	Title      *string
+	Name       *string
+	Kind       *string
+	Status     *string
+	Content    *[]json.RawMessage
+	Locations  *[]Location
+	RawInput   json.RawMessage
+	RawOutput  json.RawMessage
+}
+
+// ParseToolCall decodes a tool call or an update of one.
+func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
+	var t struct {
+		ToolCallID string             `json:"toolCallId"`
+		Title      *string            `json:"title"`
+		Name       *string            `json:"name"`
+		Kind       *string            `json:"kind"`
+		Status     *string            `json:"status"`
+		Content    *[]json.RawMessage `json:"content"`
+		Locations  *[]json.RawMessage `json:"locations"`
+		RawInput   json.RawMessage    `json:"rawInput"`
+		RawOutput  json.RawMessage    `json:"rawOutput"`
+	}
+	if err := lenient(body, &t); err != nil {
+		return ToolCallPatch{}, err
+	}
+	if t.ToolCallID == "" {
+		return ToolCallPatch{}, fmt.Errorf("%w: a tool call without toolCallId", ErrShape)
+	}
+	p := ToolCallPatch{
+		ToolCallID: t.ToolCallID, Title: t.Title, Name: t.Name, Kind: t.Kind, Status: t.Status,
+		RawInput: notNull(t.RawInput), RawOutput: notNull(t.RawOutput),
+	}
+	if t.Content != nil {
+		content := items(*t.Content, func(c *contentItem) bool { return c.Type != "" })
+		list := make([]json.RawMessage, len(content))
+		for i := range content {
+			list[i] = content[i].raw
+		}
+		p.Content = &list
+	}
+	if t.Locations != nil {
+		list := items(*t.Locations, func(l *Location) bool { return l.Path != "" })
+		p.Locations = &list
+	}
+	return p, nil
+}
+
+// contentItem is one item of a tool call's content, kept as it came.
+type contentItem struct {
+	Type string
+	raw  json.RawMessage
+}
+
+// UnmarshalJSON keeps the bytes beside the discriminator.
+func (c *contentItem) UnmarshalJSON(b []byte) error {
+	var d struct {
+		Type string `json:"type"`
+	}
+	if err := json.Unmarshal(b, &d); err != nil {
+		return err
+	}
+	c.Type, c.raw = d.Type, append(json.RawMessage(nil), b...)
+	return nil
+}
+
+func notNull(raw json.RawMessage) json.RawMessage {
+	if string(raw) == "null" {
+		return nil
+	}
+	return raw
+}
+
+// PlanItem is one step of a plan.
+type PlanItem struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority"`
+	Status   string `json:"status"`
+}
+
+// ParsePlan decodes a plan update: the whole plan anew.
+func ParsePlan(body json.RawMessage) ([]PlanItem, error) {
+	var p struct {
+		Entries *[]json.RawMessage `json:"entries"`
+	}
+	if err := lenient(body, &p); err != nil {
+		return nil, err
+	}
+	if p.Entries == nil {
+		return nil, fmt.Errorf("%w: a plan without entries", ErrShape)
+	}
+	return items(*p.Entries, func(i *PlanItem) bool { return i.Content != "" }), nil
+}
+
+// Command is a slash command; agents also send input as null.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Input       *struct {
+		Hint string `json:"hint"`
+	} `json:"input"`
+}
+
+// ParseCommands decodes available_commands_update: the whole list anew.
+func ParseCommands(body json.RawMessage) ([]Command, error) {
+	var c struct {
+		Commands []json.RawMessage `json:"availableCommands"`
+	}
+	if err := lenient(body, &c); err != nil {
+		return nil, err
+	}
+	return items(c.Commands, func(c *Command) bool { return c.Name != "" }), nil
+}
+
+// ConfigOption is one setting of the agent. Options of a select are flat or grouped on the wire; here they are flat, each with its
+// group's name.
+type ConfigOption struct {
+	ID          string
+	Name        string
+	Description string
+	Category    string
+	Type        string
+	Current     json.RawMessage
+	Choices     []ConfigChoice
+}
+
+// ConfigChoice is one value of a select.
+type ConfigChoice struct {
+	Value       string
+	Name        string
+	Description string
+	Group       string
+}
+
+type wireChoice struct {
+	Value       string            `json:"value"`
+	Name        string            `json:"name"`
+	Description string            `json:"description"`
+	Group       string            `json:"group"`
+	Options     []json.RawMessage `json:"options"`
+}
+
+// UnmarshalJSON flattens groups and is lenient with each field.
+func (o *ConfigOption) UnmarshalJSON(b []byte) error {
+	var w struct {
+		ID          string            `json:"id"`
+		Name        string            `json:"name"`
+		Description string            `json:"description"`
+		Category    string            `json:"category"`
+		Type        string            `json:"type"`
+		Current     json.RawMessage   `json:"currentValue"`
+		Options     []json.RawMessage `json:"options"`
+	}
+	if err := lenient(b, &w); err != nil {
+		return err
+	}
+	*o = ConfigOption{ID: w.ID, Name: w.Name, Description: w.Description, Category: w.Category, Type: w.Type, Current: w.Current}
+	for _, c := range items(w.Options, func(*wireChoice) bool { return true }) {
+		if c.Options == nil {
+			o.choose(c, "")
+			continue
+		}
+		for _, inner := range items(c.Options, func(*wireChoice) bool { return true }) {
+			o.choose(inner, c.Name)
+		}
+	}
+	return nil
+}
+
+func (o *ConfigOption) choose(c wireChoice, group string) {
+	if c.Value != "" {
+		o.Choices = append(o.Choices, ConfigChoice{Value: c.Value, Name: c.Name, Description: c.Description, Group: group})
+	}
+}
+
+// ParseConfigOptions decodes the configOptions of a session response or of config_option_update: the whole list, in the agent's
+// order. present is false where the field is not there at all.
+func ParseConfigOptions(body json.RawMessage) (list []ConfigOption, present bool) {
+	var c struct {
+		Options *[]json.RawMessage `json:"configOptions"`
+	}
+	if lenient(body, &c) != nil || c.Options == nil {
+		return nil, false
+	}
+	return items(*c.Options, func(o *ConfigOption) bool { return o.ID != "" && o.Type != "" }), true
+}
+
+// Modes is the older way of an agent to offer modes.
+type Modes struct {
+	Current string
+	List    []ConfigChoice
+}
+
+// ParseModes decodes the modes of a session response.
+func ParseModes(body json.RawMessage) (Modes, bool) {
+	var r struct {
+		Modes *struct {
+			Current   string            `json:"currentModeId"`
+			Available []json.RawMessage `json:"availableModes"`
+		} `json:"modes"`
+	}
+	if lenient(body, &r) != nil || r.Modes == nil {
+		return Modes{}, false
+	}
+	type mode struct{ ID, Name, Description string }
+	m := Modes{Current: r.Modes.Current}
+	for _, x := range items(r.Modes.Available, func(m *mode) bool { return m.ID != "" }) {
+		m.List = append(m.List, ConfigChoice{Value: x.ID, Name: x.Name, Description: x.Description})
+	}
+	return m, len(m.List) > 0
+}
+
+// ParseCurrentMode decodes current_mode_update; the protocol's prose says modeId, its schema currentModeId.
+func ParseCurrentMode(body json.RawMessage) (string, error) {
+	var m struct {
+		Current string `json:"currentModeId"`
+		Mode    string `json:"modeId"`
+	}
+	if err := lenient(body, &m); err != nil {
+		return "", err
+	}
+	if m.Current == "" {
+		m.Current = m.Mode
+	}
+	if m.Current == "" {
+		return "", fmt.Errorf("%w: a mode update without a mode", ErrShape)
+	}
+	return m.Current, nil
+}
+
+// SessionInfo is a session_info_update: nil keeps, an empty text clears.
+type SessionInfo struct{ Title *string }
+
+// ParseSessionInfo decodes session_info_update.
+func ParseSessionInfo(body json.RawMessage) (SessionInfo, error) {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(body, &fields); err != nil {
+		return SessionInfo{}, fmt.Errorf("%w: %w", ErrShape, err)
+	}
+	raw, ok := fields["title"]
+	if !ok {
+		return SessionInfo{}, nil
+	}
+	var title string
+	if json.Unmarshal(raw, &title) != nil {
+		return SessionInfo{}, nil
+	}
+	return SessionInfo{Title: &title}, nil
+}
+
+// Usage is a usage_update.
+type Usage struct {
+	Used int64 `json:"used"`
+	Size int64 `json:"size"`
+	Cost *struct {
+		Amount   float64 `json:"amount"`
+		Currency string  `json:"currency"`
+	} `json:"cost"`
+}
+
+// ParseUsage decodes usage_update.
+func ParseUsage(body json.RawMessage) (Usage, error) {
+	var u Usage
+	return u, lenient(body, &u)
+}
+
+// Notice is a message beside the conversation.
+type Notice struct {
+	Severity    string `json:"severity"`
+	Title       string `json:"title"`
+	Description string `json:"description"`
+}
+
+// ParseNotice decodes a notice update.
+func ParseNotice(body json.RawMessage) (Notice, error) {
+	var n Notice
+	if err := lenient(body, &n); err != nil {
+		return Notice{}, err
+	}
+	if n.Title == "" {
+		return Notice{}, fmt.Errorf("%w: a notice without title", ErrShape)
+	}
+	return n, nil
+}
+
+// Permission is the params of session/request_permission.
+type Permission struct {
+	ToolCall json.RawMessage
+	Options  []PermissionOption
+}
+
+// PermissionOption is one offered answer.
+type PermissionOption struct {
+	ID   string `json:"optionId"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+}
+
+// ParsePermission decodes a permission request. Without a usable option it is an error: nobody could answer it.
+func ParsePermission(params json.RawMessage) (Permission, error) {
+	var p struct {
+		ToolCall json.RawMessage   `json:"toolCall"`
+		Options  []json.RawMessage `json:"options"`
+	}
+	if err := lenient(params, &p); err != nil {
+		return Permission{}, err
+	}
+	perm := Permission{ToolCall: p.ToolCall, Options: items(p.Options, func(o *PermissionOption) bool { return o.ID != "" })}
+	if len(perm.Options) == 0 {
+		return Permission{}, fmt.Errorf("%w: a permission request without options", ErrShape)
+	}
+	return perm, nil
+}
+
+// Initialized is what a client reads from the result of initialize.
+type Initialized struct {
+	ProtocolVersion int
+	LoadSession     bool
+	Resume          bool
+	Close           bool
+	AuthMethods     []string
+}
+
+// ParseInitialized decodes the result of initialize. The markers under sessionCapabilities are objects; null is absent.
+func ParseInitialized(result json.RawMessage) (Initialized, error) {
+	var r struct {
+		ProtocolVersion int `json:"protocolVersion"`
+		Capabilities    struct {
+			LoadSession bool                       `json:"loadSession"`
+			Session     map[string]json.RawMessage `json:"sessionCapabilities"`
+		} `json:"agentCapabilities"`
+		AuthMethods []json.RawMessage `json:"authMethods"`
+	}
+	if err := lenient(result, &r); err != nil {
+		return Initialized{}, err
+	}
+	marker := func(name string) bool { raw, ok := r.Capabilities.Session[name]; return ok && notNull(raw) != nil }
+	type method struct{ ID, Name string }
+	i := Initialized{
+		ProtocolVersion: r.ProtocolVersion, LoadSession: r.Capabilities.LoadSession,
+		Resume: marker("resume"), Close: marker("close"),
+	}
+	for _, m := range items(r.AuthMethods, func(m *method) bool { return m.ID != "" }) {
+		if m.Name == "" {
+			m.Name = m.ID
+		}
+		i.AuthMethods = append(i.AuthMethods, m.Name)
+	}
+	return i, nil
+}

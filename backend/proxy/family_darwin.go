@@ -1,0 +1,64 @@
+package proxy
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// maxPipe is what a pipe holds at most.
+const maxPipe = 64 << 10
+
+func widen(*os.File) {}
+
+// bootID changes with each start of the machine.
+func bootID() string {
+	id, _ := unix.Sysctl("kern.bootsessionuuid")
+	return id
+}
+
+// zombieState is SZOMB of sys/proc.h.
+const zombieState = 5
+
+// processes are all processes but zombies.
+func processes() (map[int]procInfo, error) {
+	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return nil, err
+	}
+	all := make(map[int]procInfo, len(list))
+	for n := range list {
+		if p := infoOf(&list[n]); !p.zombie {
+			all[p.PID] = p
+		}
+	}
+	return all, nil
+}
+
+func inspect(pid int) (procInfo, error) {
+	p, err := unix.SysctlKinfoProc("kern.proc.pid", pid)
+	if err != nil {
+		return procInfo{}, fmt.Errorf("process %d: %w", pid, err)
+	}
+	return infoOf(p), nil
+}
+
+func infoOf(k *unix.KinfoProc) procInfo {
+	pid := int(k.Proc.P_pid)
+	started := k.Proc.P_starttime
+	session, _ := unix.Getsid(pid)
+	return procInfo{
+		ident:  ident{PID: pid, Start: uint64(started.Sec)*1_000_000 + uint64(started.Usec)},
+		parent: int(k.Eproc.Ppid), group: int(k.Eproc.Pgid), session: session,
+		zombie: k.Proc.P_stat == zombieState,
+	}
+}
+
+// hasMark looks into the arguments and environment that a process was started with. The system shows them of processes of the same
+// user, but for its own protected programs.
+func hasMark(pid int, mark string) bool {
+	args, err := unix.SysctlRaw("kern.procargs2", pid)
+	return err == nil && bytes.Contains(args, []byte(mark))
+}

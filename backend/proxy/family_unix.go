@@ -1,0 +1,181 @@
+//go:build unix
+
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// procInfo is what the system says of a process.
+type procInfo struct {
+	ident
+	parent         int
+	zombie         bool
+	group, session int
+}
+
+// family is the processes that descend from one agent, or from several. They are told by the agents' process groups and sessions,
+// by ancestry, and by the mark in their environment; a process that has escaped all three at once is not found. One that was found
+// stays a member, whatever happens to its ancestors.
+type family struct {
+	mark    string
+	byGroup bool // the heads' groups are known to be theirs still
+
+	mu    sync.Mutex // protects the fields below
+	heads map[int]ident
+	known map[ident]struct{}
+}
+
+func newFamily(mark string, byGroup bool, heads ...ident) *family {
+	f := &family{mark: mark, byGroup: byGroup, heads: map[int]ident{}, known: map[ident]struct{}{}}
+	for _, h := range heads {
+		f.heads[h.PID] = h
+		f.known[h] = struct{}{}
+	}
+	return f
+}
+
+// note finds the members there are.
+func (f *family) note() { _, _ = f.members() }
+
+// members are the living members.
+func (f *family) members() ([]ident, error) {
+	all, err := processes()
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var found []ident
+	children := map[int][]ident{}
+	seen := map[ident]bool{}
+	self := os.Getpid()
+	for _, p := range all {
+		if p.PID == self || p.PID == 1 {
+			continue
+		}
+		children[p.parent] = append(children[p.parent], p.ident)
+		if f.isMemberLocked(p, all) {
+			found = append(found, p.ident)
+			seen[p.ident] = true
+		}
+	}
+	for n := 0; n < len(found); n++ { // found grows by the children of those in it
+		f.known[found[n]] = struct{}{}
+		for _, child := range children[found[n].PID] {
+			if !seen[child] {
+				found = append(found, child)
+				seen[child] = true
+			}
+		}
+	}
+	return found, nil
+}
+
+// isMemberLocked looks at everything but ancestry.
+func (f *family) isMemberLocked(p procInfo, all map[int]procInfo) bool {
+	if _, ok := f.known[p.ident]; ok {
+		return true
+	}
+	if f.byGroup && (f.leadsLocked(p.group, p, all) || f.leadsLocked(p.session, p, all)) {
+		return true
+	}
+	return hasMark(p.PID, f.mark)
+}
+
+// leadsLocked reports whether the group or session with this number is that of a head: the number may be in use again.
+func (f *family) leadsLocked(number int, p procInfo, all map[int]procInfo) bool {
+	head, ok := f.heads[number]
+	if !ok || p.Start < head.Start {
+		return false
+	}
+	holder, taken := all[number]
+	return !taken || holder.ident == head
+}
+
+// interrupt signals the heads' groups.
+func (f *family) interrupt() error {
+	var err error
+	for pid := range f.heads { // never changes
+		err = errors.Join(err, unix.Kill(-pid, unix.SIGINT))
+	}
+	return err
+}
+
+// terminate signals all members: a descendant in a group of its own deserves the same chance.
+func (f *family) terminate() error {
+	members, err := f.members()
+	for _, m := range members {
+		err = errors.Join(err, send(m, unix.SIGTERM))
+	}
+	return err
+}
+
+// kill sends SIGKILL to all members until there are none.
+func (f *family) kill(patience time.Duration) error {
+	deadline := time.Now().Add(patience)
+	for {
+		members, err := f.members()
+		if err != nil || len(members) == 0 {
+			return err
+		}
+		for _, m := range members {
+			err = errors.Join(err, send(m, unix.SIGKILL))
+		}
+		if left := waitGone(members, deadline); len(left) > 0 {
+			return errors.Join(err, fmt.Errorf("%w: %v", ErrStuck, left))
+		}
+	}
+}
+
+// send signals a process, unless its number is another's by now.
+func send(id ident, sig syscall.Signal) error {
+	if !alive(id) {
+		return nil
+	}
+	if err := unix.Kill(id.PID, sig); !errors.Is(err, unix.ESRCH) {
+		return err
+	}
+	return nil
+}
+
+// waitGone waits for processes that will end soon, and returns those that have not by the deadline.
+func waitGone(ids []ident, deadline time.Time) []ident {
+	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		ids = slices.DeleteFunc(slices.Clone(ids), func(id ident) bool { return !alive(id) })
+		if len(ids) == 0 || time.Now().After(deadline) {
+			return ids
+		}
+		<-time.After(pause)
+	}
+}
+
+// alive reports whether that very process runs; a zombie does not.
+func alive(id ident) bool {
+	p, err := inspect(id.PID)
+	return err == nil && p.ident == id && !p.zombie
+}
+
+// endLeftovers ends the agents of another run and all that carries its mark; kindly when there is time.
+func endLeftovers(run string, agents []ident, kindly bool) error {
+	f := newFamily(run, kindly, agents...)
+	if kindly {
+		members, err := f.members()
+		if err != nil {
+			return err
+		}
+		if len(waitGone(members, time.Now().Add(eofGrace))) > 0 {
+			_ = f.terminate()
+		}
+		waitGone(members, time.Now().Add(termGrace))
+	}
+	return f.kill(reapPatience)
+}

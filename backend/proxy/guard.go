@@ -1,0 +1,195 @@
+package proxy
+
+import (
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+)
+
+// treeVariable is in the environment of every agent and so of all that it starts: a list of marks, one for each Deskhand around it.
+// It is how a descendant is known that has left the agent's process group and whose ancestors are gone.
+const treeVariable = "DESKHAND_TREE"
+
+// guard sees that no agent outlives us. It starts them, tells the watchdog and the ledger of each, and takes both back.
+type guard struct {
+	argv   []string
+	ledger string
+	logger *slog.Logger
+	run    string // start of every mark of ours; random, so that it is found in no other process
+
+	mu     sync.Mutex // protects the fields below
+	users  int        // Sets that share it
+	number int
+	live   map[ident]struct{}
+	dog    *watchdog
+}
+
+// ident names one process for ever: a number alone is used again.
+type ident struct {
+	PID   int    `json:"pid"`
+	Start uint64 `json:"start"` // in the system's own unit
+}
+
+// record is the ledger's content.
+type record struct {
+	Boot   string  `json:"boot"` // which start of the machine the times count from
+	Run    string  `json:"run"`
+	Agents []ident `json:"agents"`
+}
+
+func openGuard(argv []string, ledger string, logger *slog.Logger) (*guard, error) {
+	g := &guard{argv: argv, ledger: ledger, logger: logger, run: rand.Text() + ".", users: 1, live: map[ident]struct{}{}}
+	if diesWithUs {
+		g.argv, g.ledger = nil, ""
+	}
+	if g.ledger == "" {
+		return g, nil
+	}
+	if err := reapLedger(ledger, logger); err != nil {
+		return nil, fmt.Errorf("reap the agents of an earlier run: %w", err)
+	}
+	return g, nil
+}
+
+// reapLedger ends what the ledger names and removes it. A broken ledger names nothing.
+func reapLedger(path string, logger *slog.Logger) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var old record
+	if err := json.Unmarshal(data, &old); err != nil {
+		logger.Warn("the ledger is broken", "path", path, "error", err)
+	} else if old.Boot == bootID() && len(old.Run) > 1 {
+		if err := endLeftovers(old.Run, old.Agents, false); err != nil {
+			logger.Error("agents of an earlier run are left", "error", err)
+		}
+	}
+	return os.Remove(path)
+}
+
+func (g *guard) share() *guard {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.users++
+	return g
+}
+
+// start starts a guarded process. The watchdog runs before the process does, so that there is no moment without it.
+func (g *guard) start(cmd Command) (Process, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if err := g.watchLocked(); err != nil {
+		g.logger.Error("the watchdog did not start: agents would outlive a SIGKILL of this process", "error", err)
+	}
+	g.number++
+	mark := fmt.Sprintf("%s%d;", g.run, g.number)
+	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], treeVariable+"="+os.Getenv(treeVariable)+mark)
+	p, err := startProcess(cmd, mark)
+	if err != nil {
+		return nil, err
+	}
+	g.live[p.ident] = struct{}{}
+	g.dog.tell("+", p.ident)
+	g.saveLocked()
+	return p, nil
+}
+
+// ended takes a process off the books.
+func (g *guard) ended(p Process) {
+	own, ok := p.(*osProcess)
+	if !ok {
+		return
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	delete(g.live, own.ident)
+	g.dog.tell("-", own.ident)
+	g.saveLocked()
+}
+
+// saveLocked writes the ledger, complete or not at all. Its loss is not worth failing a start for.
+func (g *guard) saveLocked() {
+	if g.ledger == "" {
+		return
+	}
+	now := record{Boot: bootID(), Run: g.run}
+	for id := range g.live {
+		now.Agents = append(now.Agents, id)
+	}
+	data, err := json.Marshal(now)
+	if err == nil {
+		err = replaceFile(g.ledger, data)
+	}
+	if err != nil {
+		g.logger.Error("the ledger cannot be written", "path", g.ledger, "error", err)
+	}
+}
+
+// replaceFile writes a file beside path and renames it over it. It is not synced: a ledger does not outlive the machine's start.
+func replaceFile(path string, data []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}
+
+// release ends the watchdog and removes the ledger, when the last Set is closed.
+func (g *guard) release() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.users--; g.users > 0 {
+		return nil
+	}
+	var err error
+	if g.dog != nil {
+		err = g.dog.release()
+		g.dog = nil
+	}
+	if g.ledger != "" && len(g.live) == 0 {
+		if gone := os.Remove(g.ledger); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	return err
+}
+
+// watchLocked starts the watchdog when there should be one and is none, or none any more.
+func (g *guard) watchLocked() error {
+	if len(g.argv) == 0 || g.dog != nil && g.dog.alive() {
+		return nil
+	}
+	if g.dog != nil {
+		g.logger.Warn("the watchdog has died; starting another")
+		_ = g.dog.release()
+		g.dog = nil
+	}
+	dog, err := startWatchdog(g.argv)
+	if err != nil {
+		return err
+	}
+	g.dog = dog
+	dog.send("run " + g.run)
+	for id := range g.live {
+		dog.tell("+", id)
+	}
+	return nil
+}

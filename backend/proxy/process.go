@@ -1,0 +1,160 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"syscall"
+	"time"
+)
+
+// osProcess is an agent as a process of the operating system. Its three pipes are ours, not os/exec's: exec's copiers would make
+// Wait wait for every descendant that holds one.
+type osProcess struct {
+	ident  ident
+	cmd    *exec.Cmd
+	stdin  *os.File
+	stdout *outlet
+	stderr *outlet
+	family *family
+}
+
+// startProcess starts cmd; mark stands in its environment already.
+func startProcess(cmd Command, mark string) (*osProcess, error) {
+	if err := checkDir(cmd.Dir); err != nil {
+		return nil, err
+	}
+	p := &osProcess{cmd: &exec.Cmd{
+		Path: cmd.Path, Args: append([]string{cmd.Path}, cmd.Args...), Env: cmd.Env, Dir: cmd.Dir, SysProcAttr: agentAttributes(),
+	}}
+	theirs, err := p.openPipes()
+	if err == nil {
+		err = p.cmd.Start()
+	}
+	closeFiles(theirs...)
+	if err != nil {
+		p.closePipes()
+		return nil, err
+	}
+	p.ident, p.family, err = adopt(p.cmd.Process, mark)
+	if err != nil {
+		err = errors.Join(err, p.cmd.Process.Kill(), p.cmd.Wait())
+		p.closePipes()
+		return nil, err
+	}
+	return p, nil
+}
+
+// checkDir says what the system's error for a missing directory does not: that it is not the program that is missing.
+func checkDir(dir string) error {
+	if dir == "" {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = &os.PathError{Op: "chdir", Path: dir, Err: syscall.ENOTDIR}
+	}
+	if err != nil {
+		return fmt.Errorf("its directory cannot be used: %w", err)
+	}
+	return nil
+}
+
+// openPipes makes the three pipes and returns the agent's ends.
+func (p *osProcess) openPipes() ([]*os.File, error) {
+	childIn, in, err := os.Pipe()
+	if err != nil {
+		return nil, err
+	}
+	p.stdin, p.cmd.Stdin = in, childIn
+	out, childOut, err := os.Pipe()
+	if err != nil {
+		return []*os.File{childIn}, err
+	}
+	p.stdout, p.cmd.Stdout = &outlet{file: out}, childOut
+	errs, childErr, err := os.Pipe()
+	if err != nil {
+		return []*os.File{childIn, childOut}, err
+	}
+	p.stderr, p.cmd.Stderr = &outlet{file: errs}, childErr
+	widen(out)
+	return []*os.File{childIn, childOut, childErr}, nil
+}
+
+func (p *osProcess) closePipes() {
+	closeFiles(p.stdin)
+	for _, o := range []*outlet{p.stdout, p.stderr} {
+		if o != nil {
+			closeFiles(o.file)
+		}
+	}
+}
+
+func closeFiles(files ...*os.File) {
+	for _, f := range files {
+		_ = f.Close() // a nil file answers an error
+	}
+}
+
+func (p *osProcess) PID() int              { return p.ident.PID }
+func (p *osProcess) Stdin() io.WriteCloser { return p.stdin }
+func (p *osProcess) Stdout() io.Reader     { return p.stdout }
+func (p *osProcess) Stderr() io.Reader     { return p.stderr }
+
+func (p *osProcess) Wait() Exit {
+	_ = p.cmd.Wait() // the state says it better
+	if p.cmd.ProcessState == nil {
+		return Exit{Code: -1}
+	}
+	return Exit{Code: p.cmd.ProcessState.ExitCode(), Signal: signalName(p.cmd.ProcessState)}
+}
+
+func (p *osProcess) Interrupt() error                  { return p.family.interrupt() }
+func (p *osProcess) Terminate() error                  { return p.family.terminate() }
+func (p *osProcess) Note()                             { p.family.note() }
+func (p *osProcess) Kill(patience time.Duration) error { return p.family.kill(patience) }
+
+func (p *osProcess) Settle() {
+	p.stdout.settle()
+	p.stderr.settle()
+}
+
+// outlet is our end of a pipe that the agent writes to. With the process and all its known descendants gone it should be at its
+// end; but should something unknown hold the other end open, settle makes it end with what it holds.
+type outlet struct {
+	file    *os.File
+	settled bool
+	left    int // how much is read after settle at most: as much as a pipe can hold
+}
+
+func (o *outlet) Read(p []byte) (int, error) {
+	if !o.settled {
+		n, err := o.file.Read(p)
+		if !errors.Is(err, os.ErrDeadlineExceeded) {
+			return n, o.end(err)
+		}
+		o.settled, o.left = true, maxPipe
+		if err := o.file.SetReadDeadline(time.Time{}); err != nil {
+			return 0, o.end(err)
+		}
+	}
+	if o.left <= 0 {
+		return 0, o.end(io.EOF)
+	}
+	n, err := readNow(o.file, p)
+	o.left -= n
+	return n, o.end(err)
+}
+
+// end closes the pipe with its first error.
+func (o *outlet) end(err error) error {
+	if err != nil {
+		_ = o.file.Close()
+	}
+	return err
+}
+
+// settle interrupts a blocked read. Where the system cannot (Windows), the job object has ended all that could hold the pipe.
+func (o *outlet) settle() { _ = o.file.SetReadDeadline(time.Unix(1, 0)) }

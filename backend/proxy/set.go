@@ -1,0 +1,372 @@
+package proxy
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	keepExited  = 10 * time.Minute
+	maxExited   = 64
+	lookupGrace = 2 * time.Second // how long Reader waits for an unknown server_id to appear
+)
+
+// Set is all instances of one owner, by server_id.
+type Set struct {
+	config Config
+	logger *slog.Logger
+	guard  *guard
+	work   sync.WaitGroup // bootstraps
+
+	mu      sync.Mutex // protects the fields below
+	slots   map[string]*slot
+	changed wakeup // fired when a slot appears or its bootstrap ends
+	closed  bool
+}
+
+// slot is one server_id: a log that outlives the processes of it. Set.mu protects it.
+type slot struct {
+	id      string
+	agent   string
+	set     *Set
+	log     *messageLog
+	inst    *Instance  // the newest process; nil before the first
+	boot    *bootstrap // under way; else nil
+	expiry  *time.Timer
+	created time.Time
+}
+
+// bootstrap is a start under way. All that ask for the server_id meanwhile wait for the one.
+type bootstrap struct {
+	cancel context.CancelFunc
+	done   chan struct{}
+	inst   *Instance // valid once done is closed, like err
+	err    error
+}
+
+// Open makes an empty Set, after it has ended the processes that the ledger of an earlier one names.
+func Open(c Config) (*Set, error) {
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Set{config: c, logger: c.Logger, slots: map[string]*slot{}}
+	if c.Beside != nil {
+		s.guard = c.Beside.guard.share()
+		return s, nil
+	}
+	g, err := openGuard(c.Watchdog, c.Ledger, c.Logger)
+	if err != nil {
+		return nil, err
+	}
+	s.guard = g
+	return s, nil
+}
+
+// Start starts an agent under a server_id that is unknown or exited; else ErrConflict. The end of ctx ends the wait alone.
+func (s *Set) Start(ctx context.Context, serverID, agent string, cmd Command) (*Instance, error) {
+	return s.ensure(ctx, request{serverID, agent, func(context.Context) (Command, error) { return cmd, nil }, true})
+}
+
+// Ensure returns the running instance of a server_id. One that is unknown or exited is started when agent is given: prepare, which
+// may take its time, says what to run; its context ends when the server_id is removed. Any number of calls at once make one
+// process and get one result. Another agent than the one of the server_id is ErrConflict, an unknown server_id without an agent
+// ErrUnknown, an exited one without an agent an *ExitError. The end of ctx ends the wait alone.
+func (s *Set) Ensure(ctx context.Context, serverID, agent string, prepare func(context.Context) (Command, error)) (*Instance, error) {
+	return s.ensure(ctx, request{serverID, agent, prepare, false})
+}
+
+// request is what Ensure was asked for; fresh when an instance that is there already will not do.
+type request struct {
+	serverID, agent string
+	prepare         func(context.Context) (Command, error)
+	fresh           bool
+}
+
+func (s *Set) ensure(ctx context.Context, q request) (*Instance, error) {
+	for {
+		inst, boot, err := s.lookUp(q)
+		if err != nil {
+			return nil, err
+		}
+		switch {
+		case boot != nil:
+			err = wait(ctx, boot.done)
+		case inst.live():
+			return inst, nil
+		default:
+			err = wait(ctx, inst.exited)
+		}
+		if err != nil {
+			return nil, err
+		}
+		if boot != nil {
+			return boot.inst, boot.err
+		}
+	}
+}
+
+func wait(ctx context.Context, c <-chan struct{}) error {
+	select {
+	case <-c:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// lookUp returns the instance, or the bootstrap to wait for. An instance that is not live any more is about to have exited.
+func (s *Set) lookUp(q request) (*Instance, *bootstrap, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sl := s.slots[q.serverID]
+	switch {
+	case s.closed:
+		return nil, nil, ErrClosed
+	case sl == nil && q.agent == "":
+		return nil, nil, ErrUnknown
+	case sl == nil:
+		sl = &slot{id: q.serverID, agent: q.agent, set: s, log: newLog(s.config.LogBytes), created: time.Now()}
+		s.slots[q.serverID] = sl
+	case q.agent != "" && q.agent != sl.agent:
+		return nil, nil, fmt.Errorf("%w by agent %s", ErrConflict, sl.agent)
+	case q.fresh && (sl.boot != nil || sl.inst.live()):
+		return nil, nil, ErrConflict
+	case sl.boot != nil:
+		return nil, sl.boot, nil
+	case sl.inst.live() || !sl.inst.gone():
+		return sl.inst, nil, nil
+	case q.agent == "":
+		return nil, nil, &ExitError{Status: sl.inst.Status()}
+	}
+	sl.boot = s.bootLocked(sl, q.prepare)
+	return nil, sl.boot, nil
+}
+
+// bootLocked starts a bootstrap of the slot.
+func (s *Set) bootLocked(sl *slot, prepare func(context.Context) (Command, error)) *bootstrap {
+	ctx, cancel := context.WithCancel(context.Background())
+	b := &bootstrap{cancel: cancel, done: make(chan struct{})}
+	if sl.expiry != nil {
+		sl.expiry.Stop()
+	}
+	s.changed.fire()
+	s.work.Go(func() {
+		defer cancel()
+		inst, err := s.spawn(ctx, sl, prepare)
+		s.booted(sl, b, inst, err)
+	})
+	return b
+}
+
+// spawn prepares and starts a process for the slot.
+func (s *Set) spawn(ctx context.Context, sl *slot, prepare func(context.Context) (Command, error)) (*Instance, error) {
+	cmd, err := prepare(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if ctx.Err() != nil {
+		return nil, ErrRemoved
+	}
+	p, err := s.startProcess(cmd)
+	if err != nil {
+		s.logger.Warn("agent did not start", "server_id", sl.id, "agent", sl.agent, "error", err)
+		return nil, fmt.Errorf("%w: %w", ErrSpawn, err)
+	}
+	sl.log.resume()
+	inst := newInstance(sl, p, s.logger)
+	inst.logger.Info("agent started", "pid", p.PID())
+	return inst, nil
+}
+
+func (s *Set) startProcess(cmd Command) (Process, error) {
+	if s.config.Spawn != nil {
+		return s.config.Spawn(cmd)
+	}
+	return s.guard.start(cmd)
+}
+
+// booted ends a bootstrap. An instance whose slot was removed meanwhile is ended, and the callers are told so.
+func (s *Set) booted(sl *slot, b *bootstrap, inst *Instance, err error) {
+	s.mu.Lock()
+	removed := s.slots[sl.id] != sl
+	sl.boot = nil
+	switch {
+	case removed:
+	case inst != nil:
+		sl.inst = inst
+	case sl.inst == nil:
+		delete(s.slots, sl.id)
+	default:
+		s.keepLocked(sl)
+	}
+	s.changed.fire()
+	s.mu.Unlock()
+	if inst != nil {
+		inst.start() // now that its end finds it in its slot
+	}
+	if removed {
+		err = ErrRemoved
+		if inst != nil {
+			err = errors.Join(err, inst.shut())
+		}
+		inst = nil
+	}
+	b.inst, b.err = inst, err
+	close(b.done)
+}
+
+// instanceExited is told by each instance when its process is gone, and sees that its slot expires.
+func (s *Set) instanceExited(i *Instance) {
+	s.guard.ended(i.process)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if sl := i.slot; sl.inst == i && s.slots[sl.id] == sl && !s.closed {
+		s.keepLocked(sl)
+	}
+}
+
+// keepLocked keeps an exited slot for a while, and not too many of them.
+func (s *Set) keepLocked(sl *slot) {
+	if sl.expiry != nil {
+		sl.expiry.Stop()
+	}
+	inst := sl.inst
+	sl.expiry = time.AfterFunc(keepExited, func() { s.expire(sl, inst) })
+	var exited []*slot
+	for _, other := range s.slots {
+		if other.boot == nil && !other.inst.live() {
+			exited = append(exited, other)
+		}
+	}
+	slices.SortFunc(exited, func(a, b *slot) int {
+		return a.inst.Status().ExitedAt.Compare(b.inst.Status().ExitedAt)
+	})
+	for len(exited) > maxExited {
+		s.dropLocked(exited[0])
+		exited = exited[1:]
+	}
+}
+
+func (s *Set) expire(sl *slot, inst *Instance) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.slots[sl.id] == sl && sl.inst == inst && sl.boot == nil {
+		s.dropLocked(sl)
+	}
+}
+
+// dropLocked forgets a slot. Its readers read to the end of the log.
+func (s *Set) dropLocked(sl *slot) {
+	delete(s.slots, sl.id)
+	if sl.expiry != nil {
+		sl.expiry.Stop()
+	}
+	if sl.boot != nil {
+		sl.boot.cancel()
+	}
+	sl.log.close()
+}
+
+// Remove ends the instance of a server_id, or its start, as Instance.Close does, and forgets it. Unknown ones are fine.
+func (s *Set) Remove(serverID string) error {
+	s.mu.Lock()
+	sl := s.slots[serverID]
+	if sl == nil {
+		s.mu.Unlock()
+		return nil
+	}
+	return s.removeUnlock(sl)
+}
+
+// removeInstance removes the slot of an instance, unless a newer one has it.
+func (s *Set) removeInstance(i *Instance) error {
+	s.mu.Lock()
+	if sl := i.slot; s.slots[sl.id] == sl && sl.inst == i {
+		return s.removeUnlock(sl)
+	}
+	s.mu.Unlock()
+	return i.shut()
+}
+
+// removeUnlock forgets the slot, unlocks, and ends what runs in it.
+func (s *Set) removeUnlock(sl *slot) error {
+	boot, inst := sl.boot, sl.inst
+	s.dropLocked(sl)
+	s.mu.Unlock()
+	var err error
+	if inst != nil {
+		err = inst.shut()
+	}
+	if boot != nil {
+		await(boot.done, eofGrace+termGrace+killGrace)
+	}
+	return err
+}
+
+// Reader reads the log of a server_id from the message after seq on. One that is unknown is waited for: two seconds, or as long as
+// its first process is being started; then ErrUnknown.
+func (s *Set) Reader(ctx context.Context, serverID string, seq uint64) (*Reader, error) {
+	timeout := time.NewTimer(lookupGrace)
+	defer timeout.Stop()
+	for late := false; ; {
+		s.mu.Lock()
+		sl := s.slots[serverID]
+		if sl != nil && sl.inst != nil {
+			defer s.mu.Unlock()
+			return sl.log.after(seq), nil
+		}
+		changed, closed := s.changed.wait(), s.closed
+		s.mu.Unlock()
+		if late && sl == nil || closed {
+			return nil, ErrUnknown
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			late = true
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// List is the status of all instances, by server_id.
+func (s *Set) List() []Status {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	list := make([]Status, 0, len(s.slots))
+	for _, sl := range s.slots {
+		if sl.boot != nil {
+			list = append(list, Status{ServerID: sl.id, Agent: sl.agent, Phase: Starting, CreatedAt: sl.created})
+		} else {
+			list = append(list, sl.inst.Status())
+		}
+	}
+	slices.SortFunc(list, func(a, b Status) int { return cmp.Compare(a.ServerID, b.ServerID) })
+	return list
+}
+
+// Close ends all instances at once and waits for them, as Instance.Close does. The Set takes nothing after that.
+func (s *Set) Close() error {
+	s.mu.Lock()
+	s.closed = true
+	slots := make([]*slot, 0, len(s.slots))
+	for _, sl := range s.slots {
+		slots = append(slots, sl)
+	}
+	s.mu.Unlock()
+	errs := make([]error, len(slots))
+	var ends sync.WaitGroup
+	for n, sl := range slots {
+		ends.Go(func() { errs[n] = s.Remove(sl.id) })
+	}
+	ends.Wait()
+	s.work.Wait()
+	return errors.Join(append(errs, s.guard.release())...)
+}

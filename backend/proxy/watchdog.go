@@ -1,0 +1,87 @@
+package proxy
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+// watchdog is our end of the process that outlives us.
+type watchdog struct {
+	pipe io.WriteCloser
+	done chan struct{} // closed when the process has ended
+	err  error         // valid then
+}
+
+func startWatchdog(argv []string) (*watchdog, error) {
+	cmd := &exec.Cmd{Path: argv[0], Args: argv, SysProcAttr: ownSession()}
+	pipe, err := cmd.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	w := &watchdog{pipe: pipe, done: make(chan struct{})}
+	go func() { // ends with the process; release waits for it
+		w.err = cmd.Wait()
+		close(w.done)
+	}()
+	return w, nil
+}
+
+func (w *watchdog) alive() bool { return !isClosed(w.done) }
+
+// tell says that an agent has come (+) or gone (-).
+func (w *watchdog) tell(what string, id ident) {
+	if w != nil {
+		w.send(fmt.Sprintf("%s %d %d", what, id.PID, id.Start))
+	}
+}
+
+// send writes one line. It fails when the watchdog has died, which the next start of an agent finds out. The lines are few and
+// small, and the watchdog does nothing but read them: the pipe does not fill.
+func (w *watchdog) send(text string) { _, _ = io.WriteString(w.pipe, text+"\n") }
+
+// release tells the watchdog that all is well, and waits for its end.
+func (w *watchdog) release() error {
+	w.send("bye")
+	_ = w.pipe.Close()
+	<-w.done
+	if w.err != nil {
+		return fmt.Errorf("watchdog: %w", w.err)
+	}
+	return nil
+}
+
+// Watchdog is the whole work of the watchdog's process. It is told on r what agents there are. When r ends without a farewell,
+// which is when the process at the other end has died, it ends them and all that they have started: they have lost their stdin by
+// then, and get the time that Instance.Close gives.
+func Watchdog(r io.Reader) error {
+	ignoreSignals()
+	var run string
+	agents := map[ident]struct{}{}
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		var id ident
+		what, rest, _ := strings.Cut(lines.Text(), " ")
+		_, _ = fmt.Sscanf(rest, "%d %d", &id.PID, &id.Start)
+		switch what {
+		case "run":
+			run = rest
+		case "+":
+			agents[id] = struct{}{}
+		case "-":
+			delete(agents, id)
+		case "bye":
+			return nil
+		}
+	}
+	if run == "" {
+		return nil
+	}
+	return endLeftovers(run, slices.Collect(maps.Keys(agents)), true)
+}
