@@ -1,0 +1,347 @@
+package demoagent
+
+import "encoding/json"
+
+// What is read and sent of ACP v1. Only what the agent uses is here; unknown fields of the client are ignored.
+
+type initializeRequest struct {
+	ProtocolVersion    *int            `json:"protocolVersion"`
+	ClientCapabilities json.RawMessage `json:"clientCapabilities"`
+}
+
+// capabilities are those of the client that change what the agent does.
+type capabilities struct {
+	Elicitation struct {
+		Form json.RawMessage `json:"form"`
+	} `json:"elicitation"`
+	Session struct {
+		ConfigOptions struct {
+			Boolean json.RawMessage `json:"boolean"`
+		} `json:"configOptions"`
+		Notices json.RawMessage `json:"notices"`
+	} `json:"session"`
+}
+
+// given tells whether an optional object was sent: null means no, as absence does.
+func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
+
+type initializeResponse struct {
+	ProtocolVersion   int               `json:"protocolVersion"`
+	AgentCapabilities agentCapabilities `json:"agentCapabilities"`
+	AgentInfo         implementation    `json:"agentInfo"`
+	AuthMethods       []struct{}        `json:"authMethods"`
+}
+
+type agentCapabilities struct {
+	LoadSession         bool                `json:"loadSession"`
+	PromptCapabilities  promptCapabilities  `json:"promptCapabilities"`
+	McpCapabilities     mcpCapabilities     `json:"mcpCapabilities"`
+	SessionCapabilities sessionCapabilities `json:"sessionCapabilities"`
+}
+
+type promptCapabilities struct {
+	Image           bool `json:"image"`
+	Audio           bool `json:"audio"`
+	EmbeddedContext bool `json:"embeddedContext"`
+}
+
+type mcpCapabilities struct {
+	HTTP bool `json:"http"`
+	SSE  bool `json:"sse"`
+}
+
+type sessionCapabilities struct {
+	List   struct{} `json:"list"`
+	Resume struct{} `json:"resume"`
+	Close  struct{} `json:"close"`
+}
+
+type implementation struct {
+	Name    string `json:"name"`
+	Title   string `json:"title"`
+	Version string `json:"version"`
+}
+
+// sessionRequest is the parameters of session/new, load, resume and close: all of them are subsets of it.
+type sessionRequest struct {
+	SessionID  string       `json:"sessionId"`
+	Cwd        string       `json:"cwd"`
+	McpServers *[]mcpServer `json:"mcpServers"`
+}
+
+type mcpServer struct {
+	Type    string      `json:"type"` // absent for stdio
+	Name    string      `json:"name"`
+	Command string      `json:"command"`
+	Args    []string    `json:"args"`
+	Env     []nameValue `json:"env"`
+	URL     string      `json:"url"`
+	Headers []nameValue `json:"headers"`
+}
+
+type nameValue struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// sessionState is the result of session/load and session/resume, and with an id that of session/new.
+type sessionState struct {
+	SessionID     string         `json:"sessionId,omitempty"`
+	Modes         modeState      `json:"modes"`
+	ConfigOptions []configOption `json:"configOptions"`
+}
+
+type modeState struct {
+	CurrentModeID  string `json:"currentModeId"`
+	AvailableModes []mode `json:"availableModes"`
+}
+
+type mode struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+}
+
+type configOption struct {
+	ID           string `json:"id"`
+	Name         string `json:"name"`
+	Description  string `json:"description,omitempty"`
+	Category     string `json:"category"`
+	Type         string `json:"type"`
+	CurrentValue any    `json:"currentValue"` // a string, or a bool when Type is boolean
+	Options      any    `json:"options,omitempty"`
+}
+
+type choice struct {
+	Value       string `json:"value"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+type choiceGroup struct {
+	Group   string   `json:"group"`
+	Name    string   `json:"name"`
+	Options []choice `json:"options"`
+}
+
+type promptRequest struct {
+	SessionID string            `json:"sessionId"`
+	Prompt    []json.RawMessage `json:"prompt"`
+	Meta      json.RawMessage   `json:"_meta"`
+}
+
+type promptResponse struct {
+	StopReason string `json:"stopReason"`
+	Usage      usage  `json:"usage"`
+}
+
+// usage is still unstable in ACP, but agents send it and clients show it.
+type usage struct {
+	TotalTokens  int64 `json:"totalTokens"`
+	InputTokens  int64 `json:"inputTokens"`
+	OutputTokens int64 `json:"outputTokens"`
+}
+
+type sessionNotification struct {
+	SessionID string `json:"sessionId"`
+	Update    any    `json:"update"`
+}
+
+// chunk is an update of kind user_message_chunk, agent_message_chunk or agent_thought_chunk.
+type chunk struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	MessageID     string `json:"messageId"`
+	Content       any    `json:"content"`
+}
+
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
+func text(s string) textBlock { return textBlock{Type: "text", Text: s} }
+
+type mediaBlock struct { // image and audio
+	Type     string `json:"type"`
+	Data     string `json:"data"`
+	MimeType string `json:"mimeType"`
+}
+
+type linkBlock struct {
+	Type        string `json:"type"`
+	URI         string `json:"uri"`
+	Name        string `json:"name"`
+	Title       string `json:"title,omitempty"`
+	Description string `json:"description,omitempty"`
+	MimeType    string `json:"mimeType,omitempty"`
+	Size        *int64 `json:"size,omitempty"`
+}
+
+type resourceBlock struct {
+	Type     string `json:"type"`
+	Resource any    `json:"resource"`
+}
+
+type textResource struct {
+	URI      string `json:"uri"`
+	MimeType string `json:"mimeType,omitempty"`
+	Text     string `json:"text"`
+}
+
+type blobResource struct {
+	URI      string `json:"uri"`
+	MimeType string `json:"mimeType,omitempty"`
+	Blob     string `json:"blob"`
+}
+
+// toolCall is an update of kind tool_call or tool_call_update, and without a kind the tool call of a permission.
+type toolCall struct {
+	SessionUpdate string     `json:"sessionUpdate,omitempty"`
+	ToolCallID    string     `json:"toolCallId"`
+	Title         string     `json:"title,omitempty"`
+	Name          string     `json:"name,omitempty"`
+	Kind          string     `json:"kind,omitempty"`
+	Status        string     `json:"status,omitempty"`
+	Content       []any      `json:"content,omitempty"`
+	Locations     []location `json:"locations,omitempty"`
+	RawInput      any        `json:"rawInput,omitempty"`
+	RawOutput     any        `json:"rawOutput,omitempty"`
+}
+
+type location struct {
+	Path string `json:"path"`
+	Line int    `json:"line,omitempty"`
+}
+
+type toolContent struct {
+	Type    string `json:"type"`
+	Content any    `json:"content"`
+}
+
+func content(block any) toolContent { return toolContent{Type: "content", Content: block} }
+
+type diffContent struct {
+	Type    string  `json:"type"`
+	Path    string  `json:"path"`
+	OldText *string `json:"oldText,omitempty"` // absent for a new file
+	NewText string  `json:"newText"`
+}
+
+type planUpdate struct {
+	SessionUpdate string      `json:"sessionUpdate"`
+	Entries       []planEntry `json:"entries"`
+}
+
+type planEntry struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority"`
+	Status   string `json:"status"`
+}
+
+type commandsUpdate struct {
+	SessionUpdate     string             `json:"sessionUpdate"`
+	AvailableCommands []availableCommand `json:"availableCommands"`
+}
+
+type availableCommand struct {
+	Name        string        `json:"name"`
+	Description string        `json:"description"`
+	Input       *commandInput `json:"input"` // null where a command takes nothing, as several agents send it
+}
+
+type commandInput struct {
+	Hint string `json:"hint"`
+}
+
+type modeUpdate struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	CurrentModeID string `json:"currentModeId"`
+}
+
+type configUpdate struct {
+	SessionUpdate string         `json:"sessionUpdate"`
+	ConfigOptions []configOption `json:"configOptions"`
+}
+
+type infoUpdate struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	Title         string `json:"title"`
+	UpdatedAt     string `json:"updatedAt"`
+}
+
+type usageUpdate struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	Used          int64  `json:"used"`
+	Size          int64  `json:"size"`
+	Cost          cost   `json:"cost"`
+}
+
+type cost struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
+}
+
+type noticeUpdate struct {
+	SessionUpdate string `json:"sessionUpdate"`
+	Severity      string `json:"severity"`
+	Title         string `json:"title"`
+	Description   string `json:"description"`
+}
+
+type permissionRequest struct {
+	SessionID string             `json:"sessionId"`
+	ToolCall  toolCall           `json:"toolCall"`
+	Options   []permissionOption `json:"options"`
+}
+
+type permissionOption struct {
+	OptionID string `json:"optionId"`
+	Name     string `json:"name"`
+	Kind     string `json:"kind"`
+}
+
+type permissionResponse struct {
+	Outcome struct {
+		Outcome  string `json:"outcome"`
+		OptionID string `json:"optionId"`
+	} `json:"outcome"`
+}
+
+// questionRequest is the parameters of _sandboxagent/session/request_question; an option is [id, label].
+type questionRequest struct {
+	SessionID  string      `json:"sessionId"`
+	QuestionID string      `json:"questionId"`
+	Prompt     string      `json:"prompt"`
+	Options    [][2]string `json:"options"`
+}
+
+type questionResponse struct {
+	Status  string     `json:"status"`
+	Answers [][]string `json:"answers"`
+}
+
+type formRequest struct {
+	Mode            string          `json:"mode"`
+	SessionID       string          `json:"sessionId"`
+	ToolCallID      string          `json:"toolCallId"`
+	Message         string          `json:"message"`
+	RequestedSchema json.RawMessage `json:"requestedSchema"`
+}
+
+type formResponse struct {
+	Action  string          `json:"action"`
+	Content json.RawMessage `json:"content"`
+}
+
+type sessionInfo struct {
+	SessionID string `json:"sessionId"`
+	Cwd       string `json:"cwd"`
+	Title     string `json:"title"`
+	UpdatedAt string `json:"updatedAt"`
+	cursor    string
+}
+
+type listResponse struct {
+	Sessions   []sessionInfo `json:"sessions"`
+	NextCursor string        `json:"nextCursor,omitempty"`
+}

@@ -1,0 +1,267 @@
+package demoagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"sync"
+)
+
+// version of the agent as initialize tells it. It rises when a word changes its meaning.
+const version = "1.0.0"
+
+// agent is one run: one client, any number of sessions.
+type agent struct {
+	out   *writer
+	store *store
+	turns sync.WaitGroup // all goroutines but reader and writer
+
+	mu       sync.Mutex // protects the fields below, and what session.go says of sessions
+	caps     capabilities
+	sessions map[string]*session
+	pending  map[string]chan<- reply // our requests that wait for an answer, by id
+	lastID   int64
+}
+
+// reply is the client's answer to a request of the agent.
+type reply struct {
+	result json.RawMessage
+	err    *rpcError
+}
+
+// Run speaks ACP with the client behind in and out until in ends or ctx does; both are a normal end. It cancels what runs and
+// waits for it, so with the word "stubborn" it outstays both, as that word promises. When ctx ends first, in is closed if it
+// has a Close, because nothing else ends a read.
+func Run(ctx context.Context, in io.Reader, out io.Writer) error {
+	if os.Getenv(grandchildVariable) != "" {
+		outlive()
+		return nil
+	}
+	a := &agent{
+		out:      newWriter(out, ctx.Done()),
+		store:    openStore(),
+		sessions: map[string]*session{},
+		pending:  map[string]chan<- reply{},
+		lastID:   -1, // the first id is 0, which is legal and trips clients that take it for none
+	}
+	return a.serve(ctx, in)
+}
+
+func (a *agent) serve(ctx context.Context, in io.Reader) error {
+	work, stop := context.WithCancel(ctx)
+	lines, ended := readLines(work, in)
+	err := a.loop(work, lines, ended)
+	stop()
+	if closer, ok := in.(io.Closer); ok {
+		_ = closer.Close() // lets go of a read that still waits; nothing is lost by an error
+	}
+	a.turns.Wait()
+	a.out.close()
+	select {
+	case <-a.out.lost:
+		return a.out.err
+	default:
+		return err
+	}
+}
+
+// loop answers line by line until there are no more, ctx ends, or the client no longer reads.
+func (a *agent) loop(ctx context.Context, lines <-chan incoming, ended <-chan error) error {
+	for {
+		select {
+		case next, ok := <-lines:
+			if !ok {
+				if err := <-ended; err != nil {
+					return fmt.Errorf("demo agent: read: %w", err)
+				}
+				return nil
+			}
+			a.receive(ctx, next)
+		case <-ctx.Done():
+			return nil
+		case <-a.out.lost:
+			return nil
+		}
+	}
+}
+
+func (a *agent) receive(ctx context.Context, next incoming) {
+	if next.tooLong {
+		a.answer(json.RawMessage("null"), nil, errorf(codeInvalidRequest, "invalid request: a line over %d bytes", maxLine))
+		return
+	}
+	m, err := parse(next.line)
+	switch {
+	case err != nil:
+		a.answer(m.ID, nil, err)
+	case m.Method == nil:
+		a.resolve(m)
+	case m.ID == nil:
+		a.notified(*m.Method, m.Params)
+	default:
+		a.requested(ctx, m.ID, *m.Method, m.Params)
+	}
+}
+
+// notified handles a notification; unknown ones and those that cannot be read are ignored, as JSON-RPC wants it.
+func (a *agent) notified(method string, params json.RawMessage) {
+	switch method {
+	case "session/cancel":
+		if request, err := decode[sessionRequest](params); err == nil {
+			a.cancelSession(request.SessionID)
+		}
+	case "$/cancel_request":
+		request, err := decode[struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}](params)
+		if err == nil {
+			a.cancelRequest(request.RequestID)
+		}
+	}
+}
+
+// requested answers a request. A prompt, and the close of a session that works, answer later from a goroutine of their own.
+func (a *agent) requested(ctx context.Context, id json.RawMessage, method string, params json.RawMessage) {
+	var result any
+	var after func() // what is sent when the answer is on its way
+	var err *rpcError
+	switch method {
+	case "initialize":
+		result, err = a.initialize(params)
+	case "session/new":
+		result, after, err = a.newSession(params)
+	case "session/load":
+		result, after, err = a.loadSession(params)
+	case "session/resume":
+		result, after, err = a.resumeSession(params)
+	case "session/list":
+		result, err = a.listSessions(params)
+	case "session/set_mode":
+		result, err = a.setMode(params)
+	case "session/set_config_option":
+		result, err = a.setConfigOption(params)
+	case "session/close":
+		a.closeSession(id, params)
+		return
+	case "session/prompt":
+		a.prompt(ctx, id, params)
+		return
+	default:
+		err = errorf(codeUnknownMethod, "method not found: %s", method)
+	}
+	a.answer(id, result, err)
+	if err == nil && after != nil {
+		after()
+	}
+}
+
+func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
+	request, err := decode[initializeRequest](params)
+	if err != nil {
+		return nil, err
+	}
+	if request.ProtocolVersion == nil {
+		return nil, errorf(codeInvalidParams, "invalid params: protocolVersion is missing")
+	}
+	var caps capabilities
+	_ = json.Unmarshal(request.ClientCapabilities, &caps) // all optional: what cannot be read counts as absent
+	a.mu.Lock()
+	a.caps = caps
+	a.mu.Unlock()
+	return initializeResponse{
+		ProtocolVersion: 1, // whatever was asked for: the client leaves when it cannot speak it
+		AgentCapabilities: agentCapabilities{
+			LoadSession:        true,
+			PromptCapabilities: promptCapabilities{Image: true, Audio: true, EmbeddedContext: true},
+			McpCapabilities:    mcpCapabilities{HTTP: true, SSE: true},
+		},
+		AgentInfo:   implementation{Name: "deskhand-demo", Title: "Deskhand demo agent", Version: version},
+		AuthMethods: []struct{}{},
+	}, nil
+}
+
+// capabilities are the client's, as it told them last.
+func (a *agent) capabilities() capabilities {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.caps
+}
+
+func decode[T any](params json.RawMessage) (T, *rpcError) {
+	var value T
+	if !given(params) {
+		return value, errorf(codeInvalidParams, "invalid params: an object is missing")
+	}
+	if err := json.Unmarshal(params, &value); err != nil {
+		return value, errorf(codeInvalidParams, "invalid params: %v", err)
+	}
+	return value, nil
+}
+
+func (a *agent) answer(id json.RawMessage, result any, err *rpcError) {
+	a.answerAfter(id, result, err, nil)
+}
+
+// answerAfter runs before at the moment when all that was sent earlier is written and the answer is next.
+func (a *agent) answerAfter(id json.RawMessage, result any, err *rpcError, before func()) {
+	if err != nil {
+		result = nil
+	}
+	a.out.send(outgoing{line: frame{ID: id, Result: result, Error: err}.encode(), before: before})
+}
+
+func (a *agent) notify(method string, params any) {
+	a.out.send(outgoing{line: frame{Method: method, Params: params}.encode()})
+}
+
+func (a *agent) update(sessionID string, update any) {
+	a.notify("session/update", sessionNotification{SessionID: sessionID, Update: update})
+}
+
+// ask sends a request and waits for its answer. When ctx ends first it withdraws the request and tells false; an answer that
+// still comes is dropped.
+func (a *agent) ask(ctx context.Context, method string, params any) (reply, bool) {
+	answered := make(chan reply, 1)
+	a.mu.Lock()
+	a.lastID++
+	id := strconv.FormatInt(a.lastID, 10)
+	a.pending[id] = answered
+	a.mu.Unlock()
+	a.out.send(outgoing{line: frame{ID: json.RawMessage(id), Method: method, Params: params}.encode()})
+	select {
+	case r := <-answered:
+		return r, ctx.Err() == nil
+	case <-ctx.Done():
+	}
+	if a.takePending(id) != nil {
+		a.notify("$/cancel_request", map[string]json.RawMessage{"requestId": json.RawMessage(id)})
+	}
+	return reply{}, false
+}
+
+// resolve hands an answer to who asked. The first answer wins; one to nothing is dropped.
+func (a *agent) resolve(m message) {
+	answered := a.takePending(string(m.ID))
+	if answered == nil {
+		return
+	}
+	var r reply
+	if m.Error != nil {
+		r.err = &rpcError{Code: codeInternal, Message: "an error that cannot be read"}
+		_ = json.Unmarshal(m.Error, r.err) // what can be read of it is better than nothing
+	} else {
+		r.result = m.Result
+	}
+	answered <- r
+}
+
+func (a *agent) takePending(id string) chan<- reply {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	answered := a.pending[id]
+	delete(a.pending, id)
+	return answered
+}

@@ -1,0 +1,50 @@
+// Package demoagent hides an ACP agent that needs no network, no model and no account: what people try first, and what every
+// test of the whole drives. It takes the same road as every other agent, a process that speaks ACP v1 on stdin and stdout, and
+// it always says the same to the same prompts.
+//
+// A prompt is answered by one plain round: a thought, a plan, a look at deskhand-demo.md in the session's directory, an edit of
+// that file (the only one it ever writes) after it has asked, and a check. Words change that. A word counts where it stands
+// as a whole word, in any case, in the first line of the prompt's first text block: pasted text and lists of attachments
+// switch nothing. Several words act one after another in the order of this table, each once; a prompt that begins with
+// /word does that one alone ("unknown request" is /unknown-request). "call" takes the rest of the prompt.
+//
+//	help             lists these words
+//	echo             returns the content blocks and the _meta of the prompt
+//	thought          thinks aloud at length
+//	plan             shows a plan that makes progress
+//	markdown         shows all of Markdown, and HTML that must not work
+//	media            shows an image, a link and an embedded file
+//	diff             shows an edit of two files; nothing is written
+//	terminal         shows a command whose output streams; nothing is run
+//	permission       asks for permission, then writes deskhand-demo.md
+//	question         asks by _sandboxagent/session/request_question
+//	form             asks by elicitation/create, a form with every kind of field
+//	unknown request  sends a request that no client knows and waits
+//	vendor request   sends a vendor's request that no client knows and waits
+//	mcp              lists the tools of the MCP servers of the session
+//	call             calls a tool of an MCP server
+//	notice           sends a notice of each severity, if the client takes notices
+//	switch           changes the mode of the session by itself
+//	junk             prints lines and updates that are broken, then goes on
+//	huge             sends one message of 20 MiB
+//	burst            sends 10,000 numbered updates as fast as it can
+//	slow             streams for ten minutes unless it is cancelled
+//	silent           alone, answers without a single update
+//	limit            ends with stop reason max_tokens
+//	refuse           ends with stop reason refusal
+//	error            answers the prompt with a JSON-RPC error
+//	crash            exits with code 3 in mid-sentence, with lines on stderr
+//	hang             never answers and ignores session/cancel
+//	stubborn         ignores all, signals too, with a child of the same kind in a session of its own
+//
+// The modes are ask (asks before the edit), code (does not ask) and plan (changes nothing); "allow always" holds for the
+// session, over restarts. "permission" asks in every mode.
+//
+// A cancel ends a turn within a chunk, also where it waits for an answer; what was asked is withdrawn with $/cancel_request,
+// and nothing follows but the answer. The updates of a turn come before its answer; a second prompt meanwhile is an error.
+//
+// Histories are JSON-lines files in $DESKHAND_DEMO_STATE, else in deskhand/demo-agent in the XDG state directory. They are
+// replaced as a whole when a prompt comes, when a turn ends and when a setting changes; so a process that is killed loses what it said
+// in the running turn and nothing else. A history keeps its newest 4 MiB, and 256 KiB of one text. Where the directory cannot
+// be written the agent says so on stderr and works without.
+package demoagent

@@ -1,0 +1,175 @@
+package demoagent
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+)
+
+const (
+	burstUpdates = 10_000
+	hugeBytes    = 20 << 20
+	hugeLine     = 64 // bytes of one line of the huge text
+	slowTicks    = 6_000
+	slowPace     = 100 * time.Millisecond
+
+	// crashCode is what "crash" exits with.
+	crashCode = 3
+
+	// grandchildVariable makes a process of this program the child of "stubborn".
+	grandchildVariable = "DESKHAND_DEMO_GRANDCHILD"
+
+	// outliving bounds how long "stubborn" and its child stay when nothing kills them.
+	outliving = 10 * time.Minute
+)
+
+// junkLines are what "junk" prints: lines that are no JSON, updates that are none, and messages that nobody asked for. A %s is
+// the session's id.
+func junkLines() []string {
+	const update = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"%s","update":`
+	return []string{
+		`Warning: this line is not JSON`,
+		"\x1b[33mnor is this one, in colour\x1b[0m",
+		`{"jsonrpc":"2.0","method":"session/update","params":{`,
+		update + `{"sessionUpdate":"demo_unknown_kind","content":{"type":"text","text":"of a kind that nobody knows"}}}}`,
+		update + `{"sessionUpdate":"agent_message_chunk"}}}`,
+		update + `{"sessionUpdate":"agent_message_chunk","content":"a string, not a block"}}}`,
+		update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"hologram","text":"of an unknown type"}}}}`,
+		update + `{"sessionUpdate":"tool_call","title":"without an id"}}}`,
+		update + `{"sessionUpdate":"tool_call_update","toolCallId":7,"status":["completed"]}}}`,
+		update + `{"sessionUpdate":"plan","entries":"not a list"}}}`,
+		update + `"not an object"}}`,
+		update + `{"content":{"type":"text","text":"no kind"}}}}`,
+		`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"nobodys-session","update":` +
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"for another session"}}}}`,
+		`{"jsonrpc":"2.0","method":"session/update"}`,
+		`{"jsonrpc":"2.0","method":"_demo/unknown_notification","params":{}}`,
+		`{"jsonrpc":"2.0","id":"nobody-asked","result":{}}`,
+	}
+}
+
+// junk prints all that, then a good update for a tool call that was never opened, which is legal, and goes on.
+func junk(ctx context.Context, t *turn) {
+	t.say(ctx, "Here comes the junk.")
+	for _, line := range junkLines() {
+		if ctx.Err() != nil {
+			return
+		}
+		line = strings.ReplaceAll(line, "%s", t.session.id)
+		t.agent.out.send(outgoing{line: []byte(line + "\n")})
+	}
+	t.change(ctx, t.id("junk", 1), toolCall{Title: "A tool call that was never opened", Kind: "other", Status: "completed"})
+	t.say(ctx, "After the junk I go on as if nothing had happened.")
+}
+
+// hugeText is hugeBytes long: numbered lines, so that a hole shows.
+func hugeText() string {
+	var out strings.Builder
+	out.Grow(hugeBytes)
+	filler := strings.Repeat(".", hugeLine-len("0000000 \n"))
+	for line := range hugeBytes / hugeLine {
+		fmt.Fprintf(&out, "%07d %s\n", line, filler)
+	}
+	return out.String()
+}
+
+func huge(ctx context.Context, t *turn) {
+	t.chunk(ctx, "agent_message_chunk", t.nextMessage(), hugeText())
+	t.say(ctx, "That was one message of 20 MiB.")
+}
+
+// burst sends its numbers one a line, 1 to burstUpdates, as one message without any pause.
+func burst(ctx context.Context, t *turn) {
+	id := t.nextMessage()
+	for n := range burstUpdates {
+		t.chunk(ctx, "agent_message_chunk", id, fmt.Sprintf("%d\n", n+1))
+	}
+	t.say(ctx, fmt.Sprintf("That were %d updates.", burstUpdates))
+}
+
+func slow(ctx context.Context, t *turn) {
+	id := t.nextMessage()
+	for n := range slowTicks {
+		t.chunk(ctx, "agent_message_chunk", id, fmt.Sprintf("tick %d\n", n+1))
+		if !t.pause(ctx, slowPace) {
+			return
+		}
+	}
+}
+
+func limit(ctx context.Context, t *turn) {
+	t.say(ctx, "I have run out of tokens in the middle of")
+	t.stop = "max_tokens"
+}
+
+func refuse(ctx context.Context, t *turn) {
+	t.say(ctx, "I refuse to do that.")
+	t.stop = "refusal"
+}
+
+func fail(ctx context.Context, t *turn) {
+	t.say(ctx, "This ends in an error.")
+	t.fail = &rpcError{Code: codeInternal, Message: "the prompt asked for an error", Data: map[string]string{"word": "error"}}
+}
+
+// crash leaves a tool call and a sentence unfinished. What was told before is in the history, as in that of an agent that
+// writes as it goes.
+func crash(ctx context.Context, t *turn) {
+	t.open(ctx, toolCall{Title: "Something that is never finished", Name: "run_command", Kind: "execute", Status: "in_progress"})
+	t.say(ctx, "I am about to finish this senten")
+	if ctx.Err() != nil {
+		return
+	}
+	t.keep()
+	t.agent.out.flush()
+	_, _ = fmt.Fprint(os.Stderr, "demo-agent: working on the prompt\n"+
+		"demo-agent: fatal: the prompt asked for a crash\n"+
+		"demo-agent: exit status 3\n")
+	os.Exit(crashCode)
+}
+
+// hang ends only with the session or the client.
+func hang(ctx context.Context, t *turn) {
+	t.say(ctx, "I hang now. Cancel does not help.")
+	<-t.closing
+}
+
+// stubborn must be killed, and so must its child, which is in no process group that could be killed with it.
+func stubborn(ctx context.Context, t *turn) {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	child := "It could not be started."
+	if pid, err := startGrandchild(ctx); err == nil {
+		child = fmt.Sprintf("Its pid is %d.", pid)
+	}
+	t.say(ctx, fmt.Sprintf("I ignore everything now. My pid is %d. I have a child in a session of its own. %s", os.Getpid(), child))
+	<-time.After(outliving)
+}
+
+// startGrandchild starts this program once more, as a process that only stays. It keeps our stdout and stderr open, as
+// daemons do that were started carelessly.
+func startGrandchild(ctx context.Context) (int, error) {
+	program, err := os.Executable()
+	if err != nil {
+		return 0, err
+	}
+	child := exec.CommandContext(context.WithoutCancel(ctx), program, os.Args[1:]...)
+	child.Env = append(os.Environ(), grandchildVariable+"=1")
+	child.Stdout, child.Stderr = os.Stdout, os.Stderr
+	child.SysProcAttr = ownSession()
+	if err := child.Start(); err != nil {
+		return 0, err
+	}
+	pid := child.Process.Pid
+	return pid, child.Process.Release()
+}
+
+// outlive is the life of that process.
+func outlive() {
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	<-time.After(outliving)
+}

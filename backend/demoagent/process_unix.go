@@ -1,0 +1,8 @@
+//go:build unix
+
+package demoagent
+
+import "syscall"
+
+// ownSession detaches a process from our session and process group.
+func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }

@@ -1,0 +1,144 @@
+package demoagent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+)
+
+// questionMethod is the extension by which a question is asked; clients that do not know it answer -32601.
+const questionMethod = "_sandboxagent/session/request_question"
+
+// told is the error as a sentence for people.
+func (e *rpcError) told() string {
+	return fmt.Sprintf("The client answered with error %d: %s", e.Code, e.Message)
+}
+
+// question asks by the extension and tells what came back.
+func question(ctx context.Context, t *turn) {
+	t.say(ctx, "I have a question.")
+	if ctx.Err() != nil {
+		return
+	}
+	r, answered := t.agent.ask(ctx, questionMethod, questionRequest{
+		SessionID: t.session.id, QuestionID: uuid.NewString(), Prompt: "Which option?",
+		Options: [][2]string{{"option-a", "Option A"}, {"option-b", "Option B"}},
+	})
+	if !answered {
+		return
+	}
+	var response questionResponse
+	switch {
+	case r.err != nil:
+		t.say(ctx, r.err.told())
+	case json.Unmarshal(r.result, &response) != nil:
+		t.say(ctx, "The answer to my question could not be read.")
+	case response.Status == "answered":
+		var lists []string
+		for _, list := range response.Answers {
+			lists = append(lists, strings.Join(list, ", "))
+		}
+		t.say(ctx, "You answered: "+strings.Join(lists, "; "))
+	case response.Status == "rejected":
+		t.say(ctx, "You rejected the question.")
+	default:
+		t.say(ctx, fmt.Sprintf("The question came back with the unknown status %q.", response.Status))
+	}
+}
+
+// formSchema has one field of every kind that ACP knows.
+const formSchema = `{
+	"type": "object",
+	"title": "New project",
+	"properties": {
+		"name": {"type": "string", "title": "Name", "description": "Small letters, digits and dashes",
+			"minLength": 1, "maxLength": 40, "pattern": "^[a-z0-9-]+$"},
+		"contact": {"type": "string", "title": "Contact", "format": "email"},
+		"licence": {"type": "string", "title": "Licence", "enum": ["MIT", "Apache-2.0", "none"], "default": "MIT"},
+		"size": {"type": "string", "title": "Size", "oneOf": [
+			{"const": "small", "title": "Small", "description": "One package"},
+			{"const": "large", "title": "Large", "description": "Many packages"}]},
+		"port": {"type": "integer", "title": "Port", "minimum": 1, "maximum": 65535, "default": 8080},
+		"coverage": {"type": "number", "title": "Coverage", "minimum": 0, "maximum": 1, "default": 0.8},
+		"tests": {"type": "boolean", "title": "With tests", "default": true},
+		"features": {"type": "array", "title": "Features", "minItems": 1, "maxItems": 2, "items": {"anyOf": [
+			{"const": "api", "title": "HTTP API"}, {"const": "cli", "title": "Command line"}, {"const": "web", "title": "Web page"}]}},
+		"systems": {"type": "array", "title": "Systems", "items": {"type": "string", "enum": ["linux", "macos", "windows"]}, "default": ["linux"]}
+	},
+	"required": ["name", "size", "features"]
+}`
+
+// form asks by elicitation, within a tool call as agents do that ask by a tool, and tells what came back.
+func form(ctx context.Context, t *turn) {
+	if !given(t.agent.capabilities().Elicitation.Form) {
+		t.say(ctx, "This client shows no forms (`elicitation.form`).")
+		return
+	}
+	t.say(ctx, "I need some details.")
+	id := t.open(ctx, toolCall{Title: "Ask for the details of the project", Name: "ask_form", Kind: "other", Status: "in_progress"})
+	if ctx.Err() != nil {
+		return
+	}
+	r, answered := t.agent.ask(ctx, "elicitation/create", formRequest{
+		Mode: "form", SessionID: t.session.id, ToolCallID: id,
+		Message: "How shall the project look?", RequestedSchema: json.RawMessage(formSchema),
+	})
+	if !answered {
+		return
+	}
+	told, ended := formAnswer(r)
+	t.change(ctx, id, toolCall{Status: ended, Content: []any{content(text(told))}})
+	t.say(ctx, told)
+}
+
+// formAnswer tells an answer in words, and how the tool call ends by it: to decline is to skip, to cancel is to abort.
+func formAnswer(r reply) (told, ended string) {
+	var response formResponse
+	switch {
+	case r.err != nil:
+		return r.err.told(), "failed"
+	case json.Unmarshal(r.result, &response) != nil:
+		return "The answer to my form could not be read.", "failed"
+	}
+	switch response.Action {
+	case "accept":
+		var sent bytes.Buffer
+		if given(response.Content) {
+			_ = json.Indent(&sent, response.Content, "", "  ") // it has been parsed before
+		}
+		return "You sent the form:\n\n" + fenced("json", sent.String()), "completed"
+	case "decline":
+		return "You declined the form, so I go on without it.", "completed"
+	case "cancel":
+		return "You cancelled the form.", "failed"
+	default:
+		return fmt.Sprintf("The form came back with the unknown action %q.", response.Action), "failed"
+	}
+}
+
+// unknownRequest sends a method that is in no protocol, vendorRequest one that is a vendor's: a client shows the first to a
+// person and turns down the second at once.
+func unknownRequest(ctx context.Context, t *turn) { t.odd(ctx, "demo/unknown_request") }
+
+func vendorRequest(ctx context.Context, t *turn) { t.odd(ctx, "_demo/vendor_request") }
+
+func (t *turn) odd(ctx context.Context, method string) {
+	t.say(ctx, "I send `"+method+"` and wait.")
+	if ctx.Err() != nil {
+		return
+	}
+	r, answered := t.agent.ask(ctx, method, map[string]any{
+		"sessionId": t.session.id, "note": "No client knows this request.", "values": []int{1, 2, 3},
+	})
+	switch {
+	case !answered:
+	case r.err != nil:
+		t.say(ctx, r.err.told())
+	default:
+		t.say(ctx, "The client answered with a result: `"+clip(string(r.result), 200)+"`")
+	}
+}

@@ -1,0 +1,149 @@
+package demoagent
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+)
+
+// The steps of the plain run's plan.
+const (
+	stepLook  = "Look at " + demoFile
+	stepEdit  = "Change it"
+	stepCheck = "Check the result"
+)
+
+// plain is what a prompt without any word gets: everything that an agent does, once and quickly.
+func plain(ctx context.Context, t *turn) {
+	settings := t.settings()
+	t.muse(ctx, settings.Thought)
+	t.plan(ctx, 0, stepLook, stepEdit, stepCheck)
+	t.say(ctx, t.greeting())
+	found := t.look(ctx)
+	if settings.Mode == modePlan {
+		t.plan(ctx, 1, stepLook, stepEdit, stepCheck)
+		t.say(ctx, "In **plan mode** I change nothing. Switch the mode to *Ask* or *Code*, and I carry on with this plan.")
+		return
+	}
+	t.plan(ctx, 1, stepLook, stepEdit, stepCheck)
+	told, written := t.edit(ctx, found, settings.Mode == modeAsk)
+	if !written {
+		t.plan(ctx, 1, stepLook)
+		t.say(ctx, told)
+		return
+	}
+	t.plan(ctx, 2, stepLook, stepEdit, stepCheck)
+	lines := t.count(ctx)
+	t.plan(ctx, 3, stepLook, stepEdit, stepCheck)
+	answer := fmt.Sprintf("**Done.** %s `%s` has %d lines now.", told, demoFile, lines)
+	if !settings.Brief {
+		answer += "\n\nSay `help` for what else I can show:\n\n" +
+			"- `plan`, `diff`, `terminal`, `markdown`\n- `permission`, `question`, `form`\n- `mcp`, and the ways in which an agent goes wrong\n"
+	}
+	t.say(ctx, answer)
+}
+
+// muse thinks as much as the thought level wants.
+func (t *turn) muse(ctx context.Context, level string) {
+	switch level {
+	case "low":
+		t.think(ctx, "No word of mine in this prompt, so I show one round: look, edit, check.")
+	case "high":
+		t.think(ctx, "No word of mine in this prompt, so I show one round: look, edit, check.\n\n"+longThought)
+	}
+}
+
+// greeting repeats what was asked and what came with it.
+func (t *turn) greeting() string {
+	var out strings.Builder
+	if t.in.text != "" {
+		line, _, _ := strings.Cut(t.in.text, "\n")
+		fmt.Fprintf(&out, "You wrote:\n\n> %s\n\n", clip(line, 200))
+	}
+	attached := false
+	seenText := false
+	for _, raw := range t.in.blocks {
+		b := readBlock(raw)
+		if b.Type == "text" && !seenText {
+			seenText = true
+			continue
+		}
+		if !attached {
+			out.WriteString("With it came:\n\n")
+			attached = true
+		}
+		fmt.Fprintf(&out, "- %s\n", b.describe())
+	}
+	if attached {
+		out.WriteString("\n")
+	}
+	out.WriteString("I am the **demo agent** of Deskhand. I work offline and know no model, but I speak ACP like any other agent. " +
+		"Let me show you one round of work on a file of my own, `" + demoFile + "`.")
+	return out.String()
+}
+
+// look is the read tool call.
+func (t *turn) look(ctx context.Context) seen {
+	path := filepath.Join(t.cwd(), demoFile)
+	id := t.open(ctx, toolCall{
+		Title: "Read " + demoFile, Name: "read_file", Kind: "read", Status: "in_progress",
+		Locations: []location{{Path: path, Line: 1}}, RawInput: map[string]any{"path": path},
+	})
+	t.pause(ctx, pace)
+	found := readDemoFile(t.cwd())
+	shown := toolCall{Status: "completed"}
+	switch {
+	case found.err != nil:
+		shown.Status = "failed"
+		shown.Content = []any{content(text(found.err.Error()))}
+	case !found.exists:
+		shown.Content = []any{content(text("There is no such file yet."))}
+	default:
+		shown.Content = []any{content(text(fenced("markdown", found.text)))}
+	}
+	t.change(ctx, id, shown)
+	return found
+}
+
+// count is the execute tool call: what `wc -l` would print, without a process.
+func (t *turn) count(ctx context.Context) int {
+	const command = "wc -l " + demoFile
+	id := t.open(ctx, toolCall{
+		Title: command, Name: "run_command", Kind: "execute", Status: "in_progress",
+		RawInput: map[string]any{"command": command, "cwd": t.cwd()},
+	})
+	t.pause(ctx, pace)
+	found := readDemoFile(t.cwd())
+	if found.err != nil || !found.exists {
+		t.change(ctx, id, commandOutput("failed", command, "wc: "+demoFile+": it has vanished\n", 1))
+		return 0
+	}
+	lines := strings.Count(found.text, "\n")
+	t.change(ctx, id, commandOutput("completed", command, fmt.Sprintf("%d %s\n", lines, demoFile), 0))
+	return lines
+}
+
+// commandOutput shows a command as a terminal does.
+func commandOutput(status, command, output string, exitCode int) toolCall {
+	return toolCall{
+		Status:    status,
+		Content:   []any{content(text(fenced("console", "$ "+command+"\n"+output)))},
+		RawOutput: map[string]any{"output": output, "exitCode": exitCode},
+	}
+}
+
+// fenced puts text into a code fence that nothing in it can close.
+func fenced(language, s string) string {
+	longest, run := 2, 0
+	for _, r := range s {
+		if r == '`' {
+			run++
+			longest = max(longest, run)
+		} else {
+			run = 0
+		}
+	}
+	fence := strings.Repeat("`", longest+1)
+	return fence + language + "\n" + strings.TrimSuffix(s, "\n") + "\n" + fence
+}

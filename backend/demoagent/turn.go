@@ -1,0 +1,291 @@
+package demoagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// pace is the time between two chunks of streamed text: enough to be seen, not enough to be waited for.
+const pace = 12 * time.Millisecond
+
+// turn is one prompt until its stop. Only its own goroutine uses it, but for cancel, end and over.
+type turn struct {
+	agent   *agent
+	session *session
+	request json.RawMessage // the prompt's JSON-RPC id
+	in      input
+	number  int
+	first   bool // names the session
+
+	cancel  context.CancelFunc // session/cancel: ends what can be cancelled
+	end     context.CancelFunc // session/close and the end of the client: ends "hang" too
+	closing <-chan struct{}    // closed by end
+	over    chan struct{}      // closed when the answer to the prompt is on its way
+
+	history  recorder
+	messages int
+	calls    int
+	written  int64     // bytes of text sent
+	stop     string    // the stop reason
+	fail     *rpcError // answered instead of a stop reason
+	silent   bool      // nothing is told beside the answer
+}
+
+// prompt starts a turn; its answer comes from the turn's goroutine.
+func (a *agent) prompt(ctx context.Context, id, params json.RawMessage) {
+	request, err := decode[promptRequest](params)
+	if err == nil && len(request.Prompt) == 0 {
+		err = errorf(codeInvalidParams, "invalid params: the prompt is empty")
+	}
+	if err != nil {
+		a.answer(id, nil, err)
+		return
+	}
+	life, end := context.WithCancel(ctx)
+	work, cancel := context.WithCancel(life)
+	t := &turn{
+		agent: a, request: id, in: readInput(request), cancel: cancel, end: end,
+		closing: life.Done(), over: make(chan struct{}), stop: "end_turn",
+	}
+	if err := a.enter(t, request.SessionID); err != nil {
+		end()
+		a.answer(id, nil, err)
+		return
+	}
+	a.turns.Go(func() {
+		defer end()
+		defer close(t.over)
+		result, err := t.run(work)
+		// Cleared by the writer between the last update and the answer: no moment exists in which a client could see the
+		// answer and be told that the turn still runs, nor one in which two turns mix their updates.
+		a.answerAfter(id, result, err, func() { a.leave(t) })
+	})
+}
+
+// enter makes t the running turn of its session and puts the prompt into the history.
+func (a *agent) enter(t *turn, sessionID string) *rpcError {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.openLocked(sessionID)
+	if s == nil {
+		return unknownSession(sessionID)
+	}
+	if s.turn != nil {
+		return errorf(codeInvalidRequest, "invalid request: a prompt is running in this session")
+	}
+	t.session, s.turn = s, t
+	s.head.Turns++
+	s.head.UpdatedAt = time.Now().UTC()
+	t.silent = len(t.in.steps) == 1 && t.in.steps[0].name == wordSilent
+	t.number, t.first = s.head.Turns, s.head.Title == "" && !t.silent
+	t.history.turn = t.number
+	if t.first {
+		s.head.Title = title(t.in.text)
+	}
+	var asked recorder
+	asked.turn = t.number
+	for _, block := range t.in.blocks {
+		asked.other(chunk{SessionUpdate: "user_message_chunk", MessageID: t.id("prompt", 0), Content: keptBlock(block)})
+	}
+	s.records = bounded(append(s.records, asked.take()...))
+	return nil
+}
+
+func (a *agent) leave(t *turn) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t.session.turn = nil
+}
+
+// run does what the prompt asks for, step by step, until ctx ends.
+func (t *turn) run(ctx context.Context) (any, *rpcError) {
+	t.agent.save(t.session)
+	steps := t.in.steps
+	if t.first {
+		t.tell(ctx, titleUpdate(t.agent.headOf(t.session)))
+	}
+	if len(steps) == 0 {
+		plain(ctx, t)
+	}
+	for _, step := range steps {
+		if ctx.Err() == nil {
+			step.run(ctx, t)
+		}
+	}
+	spent := t.keep()
+	if t.fail != nil && ctx.Err() == nil {
+		return nil, t.fail
+	}
+	if !t.silent {
+		t.tell(ctx, contextUpdate(t.agent.headOf(t.session)))
+	}
+	if ctx.Err() != nil {
+		t.stop = "cancelled"
+	}
+	return promptResponse{StopReason: t.stop, Usage: spent}, nil
+}
+
+// keep puts what was told so far into the session's history and tells what it has cost, with four bytes a token.
+func (t *turn) keep() usage {
+	spent := usage{InputTokens: int64(len(t.in.text)+3) / 4, OutputTokens: (t.written + 3) / 4}
+	spent.TotalTokens = spent.InputTokens + spent.OutputTokens
+	records := t.history.take()
+	a, s := t.agent, t.session
+	a.mu.Lock()
+	s.records = bounded(append(s.records, records...))
+	s.head.Used += spent.TotalTokens
+	s.head.UpdatedAt = time.Now().UTC()
+	a.mu.Unlock()
+	a.save(s)
+	return spent
+}
+
+// settings as they are now: they may change while a turn runs.
+func (t *turn) settings() settings { return t.agent.headOf(t.session).Settings }
+
+func (t *turn) cwd() string { return t.agent.headOf(t.session).Cwd }
+
+// id of a part of this turn: the same in every run of the same prompts.
+func (t *turn) id(kind string, n int) string { return fmt.Sprintf("%s-%d-%d", kind, t.number, n) }
+
+// tell sends an update, unless the turn was cancelled: nothing follows a cancel but the answer.
+func (t *turn) tell(ctx context.Context, update any) {
+	if ctx.Err() == nil {
+		t.agent.update(t.session.id, update)
+	}
+}
+
+// pause waits; false when the turn was cancelled meanwhile.
+func (t *turn) pause(ctx context.Context, d time.Duration) bool {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// say streams one message, think one thought.
+func (t *turn) say(ctx context.Context, markdown string) {
+	t.stream(ctx, "agent_message_chunk", markdown)
+}
+
+func (t *turn) think(ctx context.Context, thought string) {
+	t.stream(ctx, "agent_thought_chunk", thought)
+}
+
+func (t *turn) stream(ctx context.Context, kind, whole string) {
+	id := t.nextMessage()
+	for _, piece := range pieces(whole) {
+		t.chunk(ctx, kind, id, piece)
+		if !t.pause(ctx, pace) {
+			return
+		}
+	}
+}
+
+// nextMessage gives the id of a new message.
+func (t *turn) nextMessage() string {
+	t.messages++
+	return t.id("message", t.messages)
+}
+
+func (t *turn) chunk(ctx context.Context, kind, id, s string) {
+	if ctx.Err() != nil {
+		return
+	}
+	t.written += int64(len(s))
+	t.history.chunk(kind, id, text(s))
+	t.tell(ctx, chunk{SessionUpdate: kind, MessageID: id, Content: text(s)})
+}
+
+// show sends one block that is no text as a message of its own.
+func (t *turn) show(ctx context.Context, block any) {
+	if ctx.Err() != nil {
+		return
+	}
+	id := t.nextMessage()
+	t.history.chunk("agent_message_chunk", id, block)
+	t.tell(ctx, chunk{SessionUpdate: "agent_message_chunk", MessageID: id, Content: block})
+}
+
+// plan tells the whole plan: done steps are completed, the next is in progress.
+func (t *turn) plan(ctx context.Context, done int, steps ...string) {
+	update := planUpdate{SessionUpdate: "plan", Entries: []planEntry{}}
+	for i, step := range steps {
+		entry := planEntry{Content: step, Priority: "medium", Status: "pending"}
+		if i == 0 {
+			entry.Priority = "high"
+		}
+		switch {
+		case i < done:
+			entry.Status = "completed"
+		case i == done:
+			entry.Status = "in_progress"
+		}
+		update.Entries = append(update.Entries, entry)
+	}
+	if ctx.Err() == nil {
+		t.history.other(update)
+		t.tell(ctx, update)
+	}
+}
+
+// open tells a new tool call and gives its id.
+func (t *turn) open(ctx context.Context, call toolCall) string {
+	t.calls++
+	call.SessionUpdate, call.ToolCallID = "tool_call", t.id("call", t.calls)
+	if ctx.Err() == nil {
+		t.history.tool(call)
+		t.tell(ctx, call)
+	}
+	return call.ToolCallID
+}
+
+// change tells what is new of a tool call.
+func (t *turn) change(ctx context.Context, id string, call toolCall) {
+	call.SessionUpdate, call.ToolCallID = "tool_call_update", id
+	if ctx.Err() == nil {
+		t.history.tool(call)
+		t.tell(ctx, call)
+	}
+}
+
+// pieces cuts a text into chunks as a model would send them: some words each, nothing lost.
+func pieces(whole string) []string {
+	var out []string
+	start := 0
+	for i := range len(whole) {
+		if i+1-start >= 24 && (whole[i] == ' ' || whole[i] == '\n') {
+			out = append(out, whole[start:i+1])
+			start = i + 1
+		}
+	}
+	if start < len(whole) {
+		out = append(out, whole[start:])
+	}
+	return out
+}
+
+// title of a session: the first line of its first prompt.
+func title(prompt string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(prompt), "\n")
+	if line = strings.TrimSpace(line); line == "" {
+		return "Prompt without text"
+	}
+	return clip(line, 60)
+}
+
+// clip cuts s to so many characters, the last of them an ellipsis.
+func clip(s string, limit int) string {
+	if utf8.RuneCountInString(s) <= limit {
+		return s
+	}
+	return strings.TrimSpace(string([]rune(s)[:limit-1])) + "…"
+}
