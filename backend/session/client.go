@@ -1,0 +1,462 @@
+// Package session is the client: it owns every conversation with an agent, from the first prompt to the last frame.
+//
+// Each conversation has one goroutine that owns its state; persons (through the methods of Client), the agent and timers hand it
+// work, one piece after the other. A piece of work is one step: it is written to SQLite in one transaction (frames of the journal,
+// the entries that follow from them, turns, requests, the session), then published to the Feed, and only then sent to the agent.
+// So whatever was shown is stored, and whatever was sent is known after a crash. If the write fails the conversation stops there,
+// tries again every second, and refuses new work with ErrStorage meanwhile.
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+	"deskhand/backend/store"
+)
+
+// Errors of the client; Refused carries a code for everything that a person could have known.
+var (
+	ErrNotFound = errors.New("there is no such thing")
+	ErrStorage  = errors.New("the data directory cannot be written at the moment")
+	ErrClosed   = errors.New("the client is closed")
+)
+
+// Refused is a wish that cannot be met as things stand; nothing was changed by it.
+type Refused struct {
+	Code   string            // stable and dotted, such as turn.running
+	Params map[string]string // what the text needs
+	Bad    bool              // the wish itself is wrong, rather than its time
+}
+
+func (r *Refused) Error() string { return "refused: " + r.Code }
+
+func bad(code string, params ...string) *Refused {
+	r := &Refused{Code: code, Params: map[string]string{}, Bad: true}
+	for i := 0; i+1 < len(params); i += 2 {
+		r.Params[params[i]] = params[i+1]
+	}
+	return r
+}
+
+// Config of a client. Store, Agents and Proxy are required; the client's owner closes them after the client.
+type Config struct {
+	Store    *store.DB
+	Agents   *agents.Catalogue
+	Proxy    *proxy.Set
+	Logger   *slog.Logger
+	Version  string        // told to agents
+	Secrets  []string      // texts that must never be written, such as our own tokens
+	Patience time.Duration // how long a cancel waits before its next means; 0 = 4 s
+}
+
+// Client is all conversations of one data directory.
+type Client struct {
+	cfg    Config
+	feed   *Feed
+	secret redactor
+	ctx    context.Context //nolint:containedctx // the life of the conversations, which outlive every call
+	stop   context.CancelFunc
+	wg     sync.WaitGroup
+
+	mu     sync.Mutex // protects what is below
+	live   map[string]*conversation
+	closed bool
+}
+
+const patience = 4 * time.Second
+
+// Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
+// is expired, and both are told in the transcript.
+func Open(ctx context.Context, cfg Config) (*Client, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Patience == 0 {
+		cfg.Patience = patience
+	}
+	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets}, live: map[string]*conversation{}}
+	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
+	if err := c.recover(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("recovering: %w", err), c.Close())
+	}
+	return c, nil
+}
+
+func (c *Client) recover(ctx context.Context) error {
+	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
+		`SELECT session FROM turn WHERE state <> 'done' UNION SELECT session FROM request WHERE status = 'requested'`)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		v, err := c.conversation(ctx, id)
+		if err != nil {
+			return err
+		}
+		if err := v.call(ctx, func() error { return v.recover(ctx) }); err != nil {
+			return fmt.Errorf("session %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+// Close ends every conversation and its agent, and waits for them.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.stop()
+	c.wg.Wait()
+	return nil
+}
+
+// Feed is the order of everything that is shown.
+func (c *Client) Feed() *Feed { return c.feed }
+
+// conversation finds the live one, or makes it from what is stored.
+func (c *Client) conversation(ctx context.Context, id string) (*conversation, error) {
+	c.mu.Lock()
+	v := c.live[id]
+	c.mu.Unlock()
+	if v != nil {
+		return v, nil
+	}
+	rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+"WHERE s.id = ?", id)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, fmt.Errorf("session %s: %w", id, ErrNotFound)
+	}
+	var last sql.NullInt64
+	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT max(n) FROM frame WHERE session = ?`, id).Scan(&last); err != nil {
+		return nil, err
+	}
+	return c.enliven(rows[0], last.Int64)
+}
+
+// enliven starts the goroutine of a conversation, once.
+func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, ErrClosed
+	}
+	if v := c.live[r.ID]; v != nil {
+		return v, nil
+	}
+	v := newConversation(c, r, lastFrame)
+	c.live[r.ID] = v
+	c.wg.Go(v.run)
+	return v, nil
+}
+
+// New is what a session is made from.
+type New struct {
+	Agent  string   `json:"agent" minLength:"1" maxLength:"64"`
+	Cwd    string   `json:"cwd" minLength:"1" maxLength:"4096" doc:"An absolute path of a directory that is there"`
+	Title  string   `json:"title,omitempty" maxLength:"200"`
+	Labels []string `json:"labels,omitempty" maxItems:"20"`
+}
+
+// Create makes a session and begins to start its agent; the rest of the start is told by events.
+func (c *Client) Create(ctx context.Context, n New) (Session, error) {
+	if !c.cfg.Agents.Known(n.Agent) {
+		return Session{}, bad(problemUnknown, "agent", n.Agent)
+	}
+	w, err := c.workspace(ctx, n.Cwd)
+	if err != nil {
+		return Session{}, err
+	}
+	now := Time{time.Now()}
+	r := row{Session: Session{
+		ID: uuid.Must(uuid.NewV7()).String(), Title: strings.TrimSpace(n.Title), Labels: n.Labels, Place: "local", Workspace: w, Cwd: w.Path,
+		Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+	}}
+	if r.Title != "" {
+		r.titleBy = titleByPerson
+	}
+	r.showFacts()
+	if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return r.save(ctx, tx) }); err != nil {
+		return Session{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	v, err := c.enliven(r, 0)
+	if err != nil {
+		return Session{}, err
+	}
+	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
+		return Session{}, err
+	}
+	return v.look(), nil
+}
+
+// workspace finds or makes the record of a directory. It is found by its path; device, inode and birth are kept beside it, so that a
+// moved directory can be told from a new one (an inode alone cannot: file systems use it again at once).
+func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) {
+	if !filepath.IsAbs(path) {
+		return Workspace{}, bad("directory.relative", "path", path)
+	}
+	path = filepath.Clean(path)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return Workspace{}, bad(problemNoDirectory, "path", path)
+	case err != nil:
+		return Workspace{}, bad("directory.unreadable", "path", path, "detail", err.Error())
+	case !info.IsDir():
+		return Workspace{}, bad("directory.not_one", "path", path)
+	}
+	device, inode, born := identity(path, info)
+	w := Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: path}
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `UPDATE workspace SET device = ?, inode = ?, born = ? WHERE place = 'local' AND path = ? RETURNING id`,
+			device, inode, born, path).Scan(&w.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			_, err = tx.ExecContext(ctx, `INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES (?, 'local', ?, ?, ?, ?, ?)`,
+				w.ID, path, device, inode, born, millis(time.Now()))
+		}
+		return err
+	})
+	if err != nil {
+		return Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return w, nil
+}
+
+// Page is a part of a list; Next is what to pass as before for the next part, absent at the end.
+type Page[T any] struct {
+	Items []T    `json:"items"`
+	Next  string `json:"next,omitempty"`
+}
+
+// List gives sessions, the most recent first. before is the Next of the page above.
+func (c *Client) List(ctx context.Context, archived bool, before string, limit int) (Page[Session], error) {
+	where, args := "WHERE (s.archived_at <> 0) = ?", []any{archived}
+	if before != "" {
+		at, id, _ := strings.Cut(before, "~")
+		t, err := time.Parse(timeLayout, at)
+		if err != nil {
+			return Page[Session]{}, bad("list.before", "before", before)
+		}
+		where += " AND (s.updated_at, s.id) < (?, ?)"
+		args = append(args, millis(t), id)
+	}
+	args = append(args, limit+1)
+	rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+where+" ORDER BY s.updated_at DESC, s.id DESC LIMIT ?", args...)
+	if err != nil {
+		return Page[Session]{}, err
+	}
+	page := Page[Session]{Items: make([]Session, 0, len(rows))}
+	for _, r := range rows {
+		page.Items = append(page.Items, c.show(r))
+	}
+	if len(page.Items) > limit {
+		last := page.Items[limit-1]
+		page.Items = page.Items[:limit]
+		page.Next = last.UpdatedAt.UTC().Format(timeLayout) + "~" + last.ID
+	}
+	return page, nil
+}
+
+// show is the session as it is now: the live one where there is one.
+func (c *Client) show(r row) Session {
+	c.mu.Lock()
+	v := c.live[r.ID]
+	c.mu.Unlock()
+	s := r.Session
+	if v != nil {
+		s = v.look()
+	}
+	s.AgentName = c.cfg.Agents.Name(s.Agent)
+	_, err := os.Stat(s.Cwd)
+	s.Workspace.Missing = errors.Is(err, fs.ErrNotExist)
+	return s
+}
+
+// Get gives one session.
+func (c *Client) Get(ctx context.Context, id string) (Session, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
+	return c.show(row{Session: v.look()}), nil
+}
+
+// Patch is what a person changes about a session; nil stays.
+type Patch struct {
+	Title    *string   `json:"title,omitempty" maxLength:"200"`
+	Labels   *[]string `json:"labels,omitempty" maxItems:"20"`
+	Pinned   *bool     `json:"pinned,omitempty"`
+	Archived *bool     `json:"archived,omitempty"`
+	Unread   *bool     `json:"unread,omitempty"`
+	Draft    *string   `json:"draft,omitempty" maxLength:"1048576"`
+}
+
+// Change applies a patch.
+func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
+	if err := v.call(ctx, func() error { v.patch(p); return nil }); err != nil {
+		return Session{}, err
+	}
+	return c.show(row{Session: v.look()}), nil
+}
+
+// Transcript is a part of a session's transcript, with the turns and requests that its entries name.
+type Transcript struct {
+	Items    []Entry   `json:"items" doc:"Ascending by seq"`
+	Next     int64     `json:"next,omitempty" doc:"What to pass as before for what is older"`
+	Turns    []Turn    `json:"turns"`
+	Requests []Request `json:"requests"`
+}
+
+// Entries gives the newest entries before seq before (0 = the tail).
+func (c *Client) Entries(ctx context.Context, id string, before int64, limit int) (Transcript, error) {
+	if _, err := c.conversation(ctx, id); err != nil {
+		return Transcript{}, err
+	}
+	if before <= 0 {
+		before = 1 << 62
+	}
+	db := c.cfg.Store.Read()
+	items, err := query(ctx, db, scanJSON[Entry], `SELECT data FROM
+		(SELECT seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
+	if err != nil {
+		return Transcript{}, err
+	}
+	t := Transcript{Items: items}
+	if len(items) > limit {
+		t.Items = items[1:]
+		t.Next = t.Items[0].Seq
+	}
+	since := int64(0)
+	if len(t.Items) > 0 && t.Next != 0 {
+		since = millis(t.Items[0].At.Time)
+	}
+	t.Turns, err = query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND (ended_at = 0 OR ended_at >= ?) ORDER BY started_at, id`, id, since)
+	if err != nil {
+		return Transcript{}, err
+	}
+	t.Requests, err = query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ? AND (created_at >= ? OR status = 'requested') ORDER BY created_at, id`, id, since)
+	return t, err
+}
+
+// Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal.
+func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
+	t := newTranscript(id, facts{})
+	t.limit = 1 << 40
+	text, found := "", false
+	err := frames(ctx, c.cfg.Store, id, func(f frame) {
+		t.apply(f)
+		changes, _ := t.take()
+		for _, ch := range changes {
+			if ch.Entry.ID == entry {
+				text, found = ch.Entry.Text, true
+			}
+		}
+	})
+	if err == nil && !found {
+		err = fmt.Errorf("entry %s: %w", entry, ErrNotFound)
+	}
+	return text, err
+}
+
+// Rebuild computes the entries of a session anew from its journal.
+func (c *Client) Rebuild(ctx context.Context, id string) ([]Entry, error) {
+	t := newTranscript(id, facts{})
+	if err := frames(ctx, c.cfg.Store, id, t.apply); err != nil {
+		return nil, err
+	}
+	changes, _ := t.take()
+	list := make([]Entry, len(changes))
+	for i, ch := range changes {
+		list[i] = *ch.Entry
+	}
+	return list, nil
+}
+
+// Inbox gives every request that waits, oldest first.
+func (c *Client) Inbox(ctx context.Context) ([]Request, error) {
+	return query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
+}
+
+// Prompt sends a message: to the agent at once when it is ready, after its start when it is not.
+func (c *Client) Prompt(ctx context.Context, id, message string) (Turn, error) {
+	if strings.TrimSpace(message) == "" {
+		return Turn{}, bad("prompt.empty")
+	}
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Turn{}, err
+	}
+	var turn Turn
+	err = v.call(ctx, func() error {
+		turn, err = v.prompt(message)
+		return err
+	})
+	return turn, err
+}
+
+// Cancel stops the running turn; it escalates until something has stopped.
+func (c *Client) Cancel(ctx context.Context, id string) error {
+	return c.wish(ctx, id, func(v *conversation) error { return v.wish(doCancel{}) })
+}
+
+// Restart ends the agent, if it runs, and starts it again on the same conversation.
+func (c *Client) Restart(ctx context.Context, id string) error {
+	return c.wish(ctx, id, (*conversation).restart)
+}
+
+// SetConfig changes a config option of the agent; value is a text or a boolean as JSON. The new state comes from the agent.
+func (c *Client) SetConfig(ctx context.Context, id, option string, value json.RawMessage) error {
+	return c.wish(ctx, id, func(v *conversation) error { return v.setConfig(option, value) })
+}
+
+func (c *Client) wish(ctx context.Context, id string, f func(*conversation) error) error {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return err
+	}
+	return v.call(ctx, func() error { return f(v) })
+}
+
+// Answer answers a request. The first answer wins; a later one is Refused with code request.resolved, the status and who it was.
+func (c *Client) Answer(ctx context.Context, request string, a Answer, surface string) error {
+	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return fmt.Errorf("request %s: %w", request, ErrNotFound)
+	}
+	return c.wish(ctx, found[0].Session, func(v *conversation) error { return v.answer(found[0], a, surface) })
+}
+
+// Running counts the turns that run now.
+func (c *Client) Running() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := 0
+	for _, v := range c.live {
+		if v.look().Turn != nil {
+			n++
+		}
+	}
+	return n
+}

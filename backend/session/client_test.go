@@ -1,0 +1,699 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/demoagent"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
+		if err := demoagent.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// desk is a client on a data directory of its own.
+type desk struct {
+	*session.Client
+	t     *testing.T
+	dir   string // of the data
+	work  string // where agents work
+	close func()
+}
+
+func open(t *testing.T, dir string) *desk {
+	t.Helper()
+	t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := proxy.Open(proxy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json")})
+	c, err := session.Open(t.Context(), session.Config{
+		Store: db, Agents: catalogue, Proxy: set, Version: "test", Secrets: []string{"our-own-token"}, Patience: 300 * time.Millisecond,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &desk{Client: c, t: t, dir: dir, work: filepath.Join(dir, "work")}
+	if err := os.MkdirAll(d.work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	closed := false
+	d.close = func() {
+		if closed {
+			return
+		}
+		closed = true
+		if err := errors.Join(c.Close(), set.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(d.close)
+	return d
+}
+
+func (d *desk) create() session.Session {
+	d.t.Helper()
+	s, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) get(id string) session.Session {
+	d.t.Helper()
+	s, err := d.Get(d.t.Context(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) prompt(id, text string) session.Turn {
+	d.t.Helper()
+	turn, err := d.Prompt(d.t.Context(), id, text)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return turn
+}
+
+// until waits, by the feed, until the condition holds.
+func (d *desk) until(what string, holds func() bool) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+	defer cancel()
+	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
+	for !holds() {
+		batch, err := d.Feed().After(ctx, q)
+		if err != nil || ctx.Err() != nil {
+			d.t.Fatalf("no %s", what)
+		}
+		q.After = batch.Seq
+	}
+}
+
+// idle waits until no turn runs and gives the transcript.
+func (d *desk) idle(id string) session.Transcript {
+	d.t.Helper()
+	d.until("end of the turn", func() bool {
+		s := d.get(id)
+		return s.Turn == nil && s.Phase != session.Starting && s.Phase != session.Replaying
+	})
+	return d.transcript(id)
+}
+
+func (d *desk) transcript(id string) session.Transcript {
+	d.t.Helper()
+	t, err := d.Entries(d.t.Context(), id, 0, 1000)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return t
+}
+
+// request waits for the request that waits.
+func (d *desk) request(id string) session.Request {
+	d.t.Helper()
+	var found session.Request
+	d.until("request", func() bool {
+		list, err := d.Inbox(d.t.Context())
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		i := slices.IndexFunc(list, func(r session.Request) bool { return r.Session == id })
+		if i >= 0 {
+			found = list[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+func (d *desk) answer(r session.Request, a session.Answer) {
+	d.t.Helper()
+	if err := d.Answer(d.t.Context(), r.ID, a, "window"); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func textOf(t session.Transcript, kind string) string {
+	var b strings.Builder
+	for _, e := range t.Items {
+		if e.Kind == kind {
+			b.WriteString(e.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+func find(t session.Transcript, kind string) *session.Entry {
+	for i := range t.Items {
+		if t.Items[i].Kind == kind {
+			return &t.Items[i]
+		}
+	}
+	return nil
+}
+
+func optionOf(t *testing.T, r session.Request, kind string) string {
+	t.Helper()
+	i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return o.Kind == kind })
+	if i < 0 {
+		t.Fatalf("no option of kind %s in %+v", kind, r.Options)
+	}
+	return r.Options[i].ID
+}
+
+func refused(t *testing.T, err error, code string) *session.Refused {
+	t.Helper()
+	var r *session.Refused
+	if !errors.As(err, &r) || r.Code != code {
+		t.Fatalf("err = %v, want refused: %s", err, code)
+	}
+	return r
+}
+
+func lastTurn(t session.Transcript) session.Turn { return t.Turns[len(t.Turns)-1] }
+
+// sameAsRebuilt checks that what is stored is what the journal folds to, ids and all.
+func (d *desk) sameAsRebuilt(id string) {
+	d.t.Helper()
+	want, err := d.Rebuild(d.t.Context(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	slices.SortFunc(want, func(a, b session.Entry) int { return int(a.Seq - b.Seq) })
+	have := d.transcript(id).Items
+	for i := range max(len(have), len(want)) {
+		var h, w []byte
+		if i < len(have) {
+			h, _ = json.Marshal(have[i])
+		}
+		if i < len(want) {
+			w, _ = json.Marshal(want[i])
+		}
+		if string(h) != string(w) {
+			d.t.Fatalf("entry %d of %d stored, %d rebuilt:\nstored  %s\nrebuilt %s", i, len(have), len(want), h, w)
+		}
+	}
+}
+
+func TestTheWholeStoryOfOneTurn(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	if s.Phase != session.Starting || s.AgentName == "" {
+		t.Fatalf("%+v", s)
+	}
+	turn := d.prompt(s.ID, "please write a note\nsecond line") // held while the agent starts
+	if _, err := d.Prompt(t.Context(), s.ID, "another"); err != nil {
+		refused(t, err, "turn.running")
+	} else {
+		t.Fatal("a second prompt was taken")
+	}
+	r := d.request(s.ID)
+	if r.Kind != "permission" || r.Turn != turn.ID || r.Tool == nil || r.Agent == "" {
+		t.Fatalf("%+v", r)
+	}
+	if s := d.get(s.ID); s.Phase != session.Waiting || s.Waiting != 1 || s.Turn.State != "requires_action" || !s.Unread {
+		t.Fatalf("%+v", s)
+	}
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	tr := d.idle(s.ID)
+	if e := find(tr, "user"); e == nil || e.Text != "please write a note\nsecond line" {
+		t.Errorf("user entry %+v", e)
+	}
+	for _, kind := range []string{"agent", "thought", "tool", "plan", "request"} {
+		if find(tr, kind) == nil {
+			t.Errorf("no %s entry", kind)
+		}
+	}
+	if last := lastTurn(tr); last.StopReason != "end_turn" || last.State != "done" || last.EndedAt == nil {
+		t.Errorf("turn %+v", last)
+	}
+	now := d.get(s.ID)
+	if now.Phase != session.Ready || now.Title == "" || len(now.ConfigOptions) == 0 || len(now.Commands) == 0 || now.Usage == nil {
+		t.Errorf("%+v", now)
+	}
+	if got := tr.Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" || got.ResolvedAt == nil {
+		t.Errorf("request %+v", got)
+	}
+	late := refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "x"}, "cli"), "request.resolved")
+	if late.Params["status"] != "answered" || late.Params["answeredBy"] != "window" {
+		t.Errorf("a late answer is told %v", late.Params)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestAnswersOfEveryKind(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+
+	d.prompt(s.ID, "permission")
+	r := d.request(s.ID)
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "no such"}, "window"), "answer.unknown_option")
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once")})
+	tr := d.idle(s.ID)
+	if tr.Requests[0].Status != "rejected" {
+		t.Errorf("%+v", tr.Requests[0])
+	}
+
+	d.prompt(s.ID, "question")
+	r = d.request(s.ID)
+	if r.Kind != "question" || len(r.Questions) == 0 || len(r.Questions[0].Options) == 0 {
+		t.Fatalf("%+v", r)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Answers: [][]string{{"a"}, {"b"}, {"c"}}}, "window"), "answer.count")
+	chosen := r.Questions[0].Options[0].ID
+	answers := make([][]string, len(r.Questions))
+	for i, q := range r.Questions {
+		answers[i] = []string{q.Options[0].ID}
+	}
+	d.answer(r, session.Answer{Answers: answers})
+	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, chosen) {
+		t.Errorf("the agent does not tell %q: %s", chosen, text)
+	}
+
+	d.prompt(s.ID, "form")
+	r = d.request(s.ID)
+	if r.Kind != "form" || len(r.Schema) == 0 {
+		t.Fatalf("%+v", r)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept", Content: json.RawMessage(`[]`)}, "window"), "answer.invalid")
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{}, "window"), "answer.no_action")
+	d.answer(r, session.Answer{Action: "decline"})
+	d.idle(s.ID)
+
+	d.prompt(s.ID, "unknown request")
+	r = d.request(s.ID)
+	if r.Kind != "raw" || len(r.Raw) == 0 {
+		t.Fatalf("%+v", r)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "accept"}, "window"), "answer.only_cancel")
+	d.answer(r, session.Answer{Action: "cancel"})
+	if last := lastTurn(d.idle(s.ID)); last.StopReason != "end_turn" {
+		t.Errorf("%+v", last)
+	}
+	d.prompt(s.ID, "vendor request") // must not keep the turn waiting
+	if e := find(d.idle(s.ID), "raw"); e == nil || e.Reason != "unknown_method" {
+		t.Errorf("vendor request: %+v", e)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestJunkIsShownAndTheSessionGoesOn(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "junk")
+	tr := d.idle(s.ID)
+	reasons := map[string]bool{}
+	for _, e := range tr.Items {
+		if e.Kind == "raw" {
+			reasons[e.Reason] = true
+		}
+	}
+	for _, want := range []string{"unknown_update", "broken_update", "invalid_stdout"} {
+		if !reasons[want] {
+			t.Errorf("no raw entry with reason %s: %v", want, reasons)
+		}
+	}
+	d.prompt(s.ID, "markdown")
+	if last := lastTurn(d.idle(s.ID)); last.StopReason != "end_turn" {
+		t.Errorf("after junk: %+v", last)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestCancel(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.until("text", func() bool { return textOf(d.transcript(s.ID), "agent") != "" })
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if last := lastTurn(d.idle(s.ID)); last.StopReason != "cancelled" {
+		t.Errorf("%+v", last)
+	}
+	if s := d.get(s.ID); s.Phase != session.Ready {
+		t.Errorf("after a cancel that was heeded: %s", s.Phase)
+	}
+	refused(t, d.Cancel(t.Context(), s.ID), "turn.none")
+
+	d.prompt(s.ID, "permission")
+	r := d.request(s.ID)
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	tr := d.idle(s.ID)
+	if lastTurn(tr).StopReason != "cancelled" || tr.Requests[len(tr.Requests)-1].Status != "cancelled" {
+		t.Errorf("%+v %+v", lastTurn(tr), tr.Requests)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
+}
+
+func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {
+	for _, word := range []string{"hang", "stubborn"} {
+		t.Run(word, func(t *testing.T) {
+			d := open(t, t.TempDir())
+			s := d.create()
+			d.prompt(s.ID, word)
+			d.until("text", func() bool { return textOf(d.transcript(s.ID), "agent") != "" })
+			if err := d.Cancel(t.Context(), s.ID); err != nil {
+				t.Fatal(err)
+			}
+			tr := d.idle(s.ID)
+			if lastTurn(tr).StopReason != "cancelled" {
+				t.Errorf("%+v", lastTurn(tr))
+			}
+			if e := find(tr, "divider"); e == nil || e.Divider.Code != "turn.interrupt_sent" {
+				t.Errorf("the escalation is not told: %+v", e)
+			}
+			d.prompt(s.ID, "markdown") // wakes the agent again
+			tr = d.idle(s.ID)
+			if lastTurn(tr).StopReason != "end_turn" {
+				t.Errorf("after the kill: %+v", lastTurn(tr))
+			}
+			d.sameAsRebuilt(s.ID)
+		})
+	}
+}
+
+func TestCrashIsToldAndRestartResumes(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "crash")
+	tr := d.idle(s.ID)
+	now := d.get(s.ID)
+	if now.Phase != session.Closed || now.Exit == nil || now.Exit.Code == nil || *now.Exit.Code != 3 || now.Exit.StderrTail == "" {
+		t.Fatalf("%+v", now.Exit)
+	}
+	if lastTurn(tr).StopReason != "agent_exited" {
+		t.Errorf("%+v", lastTurn(tr))
+	}
+	if e := find(tr, "divider"); e == nil || e.Divider.Code != "agent.exited" || e.Divider.Exit == nil {
+		t.Errorf("%+v", e)
+	}
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	tr = d.transcript(s.ID)
+	if e := tr.Items[len(tr.Items)-1]; e.Kind != "divider" || e.Divider.Code != "session.resumed" {
+		t.Errorf("%+v", e)
+	}
+	if now := d.get(s.ID); now.Exit != nil || now.Generation != 2 {
+		t.Errorf("%+v", now)
+	}
+	d.prompt(s.ID, "markdown")
+	d.idle(s.ID)
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestEverythingIsThereAfterReopening(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	d.prompt(s.ID, "markdown")
+	d.idle(s.ID)
+	title := "My own title"
+	labels := []string{"a", "b"}
+	draft := "half a thou"
+	if _, err := d.Change(t.Context(), s.ID, session.Patch{Title: &title, Labels: &labels, Draft: &draft}); err != nil {
+		t.Fatal(err)
+	}
+	before := d.transcript(s.ID)
+	d.close()
+
+	d = open(t, dir)
+	page, err := d.List(t.Context(), false, "", 10)
+	if err != nil || len(page.Items) != 1 {
+		t.Fatalf("%+v %v", page, err)
+	}
+	now := page.Items[0]
+	if now.Title != title || !slices.Equal(now.Labels, labels) || now.Draft != draft || now.Phase != session.Closed || now.Exit != nil {
+		t.Errorf("%+v", now)
+	}
+	after := d.transcript(s.ID)
+	if len(after.Items) != len(before.Items) || textOf(after, "agent") != textOf(before, "agent") {
+		t.Errorf("%d entries, before %d", len(after.Items), len(before.Items))
+	}
+	d.prompt(s.ID, "markdown") // wakes the agent with its session
+	tr := d.idle(s.ID)
+	if !slices.ContainsFunc(tr.Items, func(e session.Entry) bool { return e.Divider != nil && e.Divider.Code == "session.resumed" }) {
+		t.Error("the transcript does not tell that the session was resumed")
+	}
+	if lastTurn(tr).StopReason != "end_turn" {
+		t.Errorf("%+v", lastTurn(tr))
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestQuitInATurnIsToldAtTheNextStart(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	d.prompt(s.ID, "permission")
+	r := d.request(s.ID)
+	d.close()
+	d = open(t, dir)
+	tr := d.transcript(s.ID)
+	if lastTurn(tr).StopReason != "interrupted" || tr.Requests[0].Status != "expired" {
+		t.Errorf("%+v %+v", lastTurn(tr), tr.Requests)
+	}
+	got := refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
+	if got.Params["status"] != "expired" {
+		t.Errorf("%v", got.Params)
+	}
+}
+
+func TestAgentsThatDoNotStart(t *testing.T) {
+	dir := t.TempDir()
+	file := fmt.Sprintf(`{"agents":[
+		{"id":"gone","command":"no-such-agent"},
+		{"id":"dies","command":"/bin/sh","args":["-c","echo bad luck >&2; exit 7"]},
+		{"id":"mute","command":"/bin/sh","args":["-c","echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"error\":{\"code\":-32000,\"message\":\"log in first\"}}'; cat >/dev/null"]},
+		{"id":"old","command":"/bin/sh","args":["-c","echo '{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"protocolVersion\":9}}'; cat >/dev/null"]},
+		{"id":"text","command":%q}]}`, filepath.Join(dir, "agents.json"))
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, dir)
+	for agent, want := range map[string]string{
+		"gone": "agent.not_installed", "dies": "agent.handshake_failed", "mute": "agent.auth_required", "old": "agent.protocol", "text": "agent.spawn_failed",
+	} {
+		t.Run(agent, func(t *testing.T) {
+			s, err := d.Create(t.Context(), session.New{Agent: agent, Cwd: d.work})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.until("failure", func() bool { return d.get(s.ID).Phase == session.Closed })
+			now := d.get(s.ID)
+			if now.Exit == nil || now.Exit.Problem != want {
+				t.Fatalf("%+v, want %s", now.Exit, want)
+			}
+			if agent == "dies" && (now.Exit.Code == nil || *now.Exit.Code != 7 || !strings.Contains(now.Exit.StderrTail, "bad luck")) {
+				t.Errorf("%+v", now.Exit)
+			}
+			if e := find(d.transcript(s.ID), "divider"); e == nil || e.Divider.Code != "agent.start_failed" {
+				t.Errorf("%+v", e)
+			}
+		})
+	}
+	_, err := d.Create(t.Context(), session.New{Agent: "unheard-of", Cwd: d.work})
+	refused(t, err, "agent.unknown")
+}
+
+func TestDirectories(t *testing.T) {
+	d := open(t, t.TempDir())
+	for path, code := range map[string]string{
+		"relative": "directory.relative", filepath.Join(d.dir, "none"): "directory.missing", filepath.Join(d.dir, "deskhand.db"): "directory.not_one",
+	} {
+		_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: path})
+		refused(t, err, code)
+	}
+	a, b := d.create(), d.create()
+	if a.Workspace.ID != b.Workspace.ID {
+		t.Error("one directory has two workspaces")
+	}
+	d.idle(a.ID)
+	d.idle(b.ID)
+	d.close()
+	d2 := open(t, d.dir)
+	if err := os.RemoveAll(d.work); err != nil {
+		t.Fatal(err)
+	}
+	if s := d2.get(a.ID); !s.Workspace.Missing {
+		t.Error("a vanished directory is not told")
+	}
+	d2.prompt(a.ID, "hello")
+	tr := d2.idle(a.ID)
+	if s := d2.get(a.ID); s.Exit == nil || s.Exit.Problem != "directory.missing" || lastTurn(tr).State != "done" {
+		t.Errorf("%+v", s)
+	}
+	if textOf(tr, "user") == "" {
+		t.Error("the prompt is lost")
+	}
+}
+
+func TestSecretsAreNeverWritten(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	secrets := []string{"sk-ant-api03-abcdefghijklmnopqrstuvwxyz", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "our-own-token", "AKIAABCDEFGHIJKLMNOP"}
+	d.prompt(s.ID, "echo "+strings.Join(secrets, " "))
+	tr := d.idle(s.ID)
+	if !strings.Contains(textOf(tr, "user"), "[redacted]") {
+		t.Error("nothing was redacted")
+	}
+	d.close()
+	err := filepath.WalkDir(d.dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || e.IsDir() || strings.Contains(path, "/demo/") { // the agent's own memory is its own
+			return err
+		}
+		data, err := os.ReadFile(path)
+		for _, secret := range secrets {
+			if strings.Contains(string(data), secret) {
+				t.Errorf("%s holds %s", filepath.Base(path), secret)
+			}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestBurstAndHugeMessages(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "burst")
+	tr := d.idle(s.ID)
+	text := textOf(tr, "agent")
+	if !strings.Contains(text, "10000") && !strings.Contains(text, "9999") {
+		t.Errorf("the end of the burst is missing: …%s", text[max(0, len(text)-200):])
+	}
+	d.prompt(s.ID, "huge")
+	tr = d.idle(s.ID)
+	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Clipped > 0 })
+	if i < 0 {
+		t.Fatal("no entry is clipped")
+	}
+	e := tr.Items[i]
+	whole, err := d.Text(t.Context(), s.ID, e.ID)
+	if err != nil || len(whole) != len(e.Text)+e.Clipped || len(whole) < 20<<20 || !strings.HasPrefix(whole, e.Text) {
+		t.Errorf("%d bytes shown, %d clipped, %d whole, %v", len(e.Text), e.Clipped, len(whole), err)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestConfigOptions(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	for _, o := range d.get(s.ID).ConfigOptions {
+		value, want := json.RawMessage(`true`), ""
+		if o.Type == "select" {
+			want = o.Choices[len(o.Choices)-1].Value
+			value, _ = json.Marshal(want)
+		}
+		if err := d.SetConfig(t.Context(), s.ID, o.ID, value); err != nil {
+			t.Fatalf("%s: %v", o.ID, err)
+		}
+		d.until(o.ID+" to change", func() bool {
+			list := d.get(s.ID).ConfigOptions
+			i := slices.IndexFunc(list, func(n session.ConfigOption) bool { return n.ID == o.ID })
+			return list[i].Value == want && (o.Type == "select" || list[i].Checked)
+		})
+	}
+	refused(t, d.SetConfig(t.Context(), s.ID, "mode", json.RawMessage(`"nonsense"`)), "config.value")
+	refused(t, d.SetConfig(t.Context(), s.ID, "nonsense", json.RawMessage(`"x"`)), "config.unknown")
+}
+
+func TestPages(t *testing.T) {
+	d := open(t, t.TempDir())
+	var ids []string
+	for range 5 {
+		ids = append(ids, d.create().ID)
+	}
+	for _, id := range ids {
+		d.idle(id)
+	}
+	archived := true
+	if _, err := d.Change(t.Context(), ids[0], session.Patch{Archived: &archived}); err != nil {
+		t.Fatal(err)
+	}
+	seen := map[string]bool{}
+	before := ""
+	for {
+		page, err := d.List(t.Context(), false, before, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range page.Items {
+			if seen[s.ID] {
+				t.Fatal("a session is on two pages")
+			}
+			seen[s.ID] = true
+		}
+		if before = page.Next; before == "" {
+			break
+		}
+	}
+	if len(seen) != 4 || seen[ids[0]] {
+		t.Errorf("%v", seen)
+	}
+	if page, err := d.List(t.Context(), true, "", 2); err != nil || len(page.Items) != 1 || page.Items[0].ArchivedAt == nil {
+		t.Errorf("%+v %v", page, err)
+	}
+	if _, err := d.Get(t.Context(), "nope"); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+
+	d.prompt(ids[1], "markdown")
+	all := d.idle(ids[1]).Items
+	var paged []session.Entry
+	for cursor := int64(0); ; {
+		page, err := d.Entries(t.Context(), ids[1], cursor, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
+		paged = append(slices.Clone(page.Items), paged...)
+		if cursor = page.Next; cursor == 0 {
+			break
+		}
+	}
+	if len(paged) != len(all) || len(all) < 2 {
+		t.Errorf("%d entries by pages, %d at once", len(paged), len(all))
+	}
+}

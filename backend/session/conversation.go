@@ -1,0 +1,482 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+	"unicode/utf8"
+
+	"github.com/google/uuid"
+)
+
+// conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
+// belong to that goroutine alone.
+type conversation struct {
+	c       *Client
+	id      string
+	work    chan func()
+	ended   chan struct{} // closed when the goroutine is gone
+	stalled atomic.Bool   // the data directory cannot be written
+	view    atomic.Pointer[Session]
+
+	row      row
+	state    state
+	fold     *transcript
+	turn     *Turn                   // the running turn
+	requests map[string]*openRequest // those that wait, by their id
+	frames   int64                   // the number of the last frame
+	agent    *link                   // nil while there is no process
+	lastExit *Exit                   // how the agent ended, for the events that tell it
+	restored string                  // how the agent got its session: new, resume, load, fresh
+	failure  *TurnError              // the error that the prompt ended with, for the turn
+	step     step                    // what the current piece of work changes
+	timer    *time.Timer             // the next step of a cancel
+	onStall  func()                  // tells who waits for this step that it cannot be written yet
+	links    sync.WaitGroup          // the goroutines of every agent process of this session
+}
+
+func newConversation(c *Client, r row, lastFrame int64) *conversation {
+	v := &conversation{
+		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
+		row: r, state: state{base: Closed}, fold: newTranscript(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
+	}
+	v.publishView()
+	return v
+}
+
+// look is the session as of the last step that was written.
+func (v *conversation) look() Session { return *v.view.Load() }
+
+// run is the goroutine.
+func (v *conversation) run() {
+	defer close(v.ended)
+	for {
+		select {
+		case f := <-v.work:
+			f()
+			v.commit()
+		case <-v.c.ctx.Done():
+			v.quit()
+			return
+		}
+	}
+}
+
+// call runs f in the conversation and waits until its step is written.
+func (v *conversation) call(ctx context.Context, f func() error) error {
+	if v.stalled.Load() {
+		return ErrStorage
+	}
+	result := make(chan error, 2)
+	work := func() {
+		err := f()
+		v.onStall = func() { result <- ErrStorage }
+		v.commit()
+		v.onStall = nil
+		result <- err
+	}
+	select {
+	case v.work <- work:
+		return <-result // f waits for nobody, and commit tells when the disk makes it wait
+	case <-v.ended:
+		return ErrClosed
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// post runs f in the conversation, later. It is for what happens outside and has nobody who waits.
+func (v *conversation) post(f func()) bool {
+	select {
+	case v.work <- f:
+		return true
+	case <-v.ended:
+		return false
+	}
+}
+
+// do applies a command: state first, then what each event brings with it.
+func (v *conversation) do(c command) []event {
+	events := decide(v.state, c)
+	for _, e := range events {
+		v.state = evolve(v.state, e)
+		v.effect(e)
+	}
+	return events
+}
+
+// wish is do for a person, who is told of a refusal.
+func (v *conversation) wish(c command) error {
+	for _, e := range v.do(c) {
+		if r, ok := e.(commandRefused); ok {
+			return &Refused{Code: r.code}
+		}
+	}
+	return nil
+}
+
+func (v *conversation) effect(e event) {
+	switch e := e.(type) {
+	case startBegun:
+		v.begin()
+	case replayBegun:
+		v.note(note{Note: noteReplaying})
+	case becameReady:
+		v.row.Step, v.row.Exit = "", nil
+		v.note(note{Note: noteReady, Reason: v.restored})
+		v.saveRow()
+	case turnBegun, promptSent, turnEnded:
+		v.turnEffect(e)
+	case requestOpened:
+		v.note(note{Note: noteRequest, Request: e.request})
+		v.row.Unread = true
+		v.requestsChanged()
+	case requestEnded:
+		v.endRequest(e.request, e.status)
+		v.requestsChanged()
+	case cancelSent:
+		v.notify("session/cancel", map[string]any{"sessionId": v.row.ACPSessionID})
+		v.arm()
+	case interruptSent:
+		v.note(note{Note: noteInterrupted})
+		v.agent.interrupt()
+		v.arm()
+	case killed:
+		v.note(note{Note: noteKilled})
+		v.agent.kill()
+	case sessionClosed:
+		v.closed(e.code)
+	case commandRefused:
+	}
+}
+
+func (v *conversation) turnEffect(e event) {
+	switch e := e.(type) {
+	case turnBegun:
+		v.note(note{Note: noteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt})
+		v.saveTurn()
+		v.touched()
+	case promptSent:
+		v.sendPrompt(e.turn)
+	case turnEnded:
+		v.disarm()
+		now := Time{time.Now()}
+		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.reason, &now, v.failure
+		v.note(note{Note: noteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
+		v.saveTurn()
+		v.turn, v.failure = nil, nil
+		v.row.Unread = true
+		v.step.sync = true
+		v.touched()
+	}
+}
+
+// requestsChanged shows that the session, and its turn, wait for somebody or no longer do.
+func (v *conversation) requestsChanged() {
+	if v.turn != nil {
+		v.saveTurn()
+	}
+	v.touched()
+}
+
+// arm waits for the cancel to be heeded before the next means is tried.
+func (v *conversation) arm() {
+	v.disarm()
+	v.timer = time.AfterFunc(v.c.cfg.Patience, func() { v.post(func() { v.do(doEscalate{}) }) })
+}
+
+func (v *conversation) disarm() {
+	if v.timer != nil {
+		v.timer.Stop()
+		v.timer = nil
+	}
+}
+
+// frame adds a frame to the journal and folds it into the transcript, secrets taken out before either.
+func (v *conversation) frame(dir direction, data []byte) {
+	v.frames++
+	f := frame{N: v.frames, Generation: v.row.Generation, At: time.UnixMilli(time.Now().UnixMilli()), Dir: dir, Data: v.c.secret.redact(data)}
+	v.step.frames = append(v.step.frames, f)
+	v.fold.apply(f)
+}
+
+func (v *conversation) note(n note) { v.frame(noted, mustJSON(n)) }
+
+func (v *conversation) saveRow() { v.step.row = &v.row }
+func (v *conversation) saveTurn() {
+	t := *v.turn
+	if t.State != "done" {
+		t.State = turnState(v.state)
+	}
+	if v.step.turns == nil {
+		v.step.turns = map[string]*Turn{}
+	}
+	v.step.turns[t.ID] = &t
+}
+
+func (v *conversation) saveRequest(r *Request) {
+	if v.step.requests == nil {
+		v.step.requests = map[string]*Request{}
+	}
+	copied := *r
+	v.step.requests[r.ID] = &copied
+}
+
+// touched marks that something happened in the session which brings it to the top of a list.
+func (v *conversation) touched() {
+	v.row.UpdatedAt = Time{time.Now()}
+	v.saveRow()
+}
+
+// commit writes the step, shows it, and lets the agent have what is for it, in this order.
+func (v *conversation) commit() {
+	entries, factsChanged := v.fold.take()
+	if factsChanged {
+		v.row.facts = v.fold.facts
+		v.row.showFacts()
+		v.nameAfterAgent()
+		v.saveRow()
+	}
+	if !v.step.empty() || len(entries) > 0 {
+		v.write(entries)
+		v.publish(entries)
+	}
+	if v.agent != nil {
+		v.agent.send(v.step.send)
+	}
+	v.step = step{}
+}
+
+// write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored.
+func (v *conversation) write(entries []change) {
+	ctx := context.WithoutCancel(v.c.ctx)
+	err := v.step.save(ctx, v.c.cfg.Store, v.id, entries)
+	for ; err != nil; err = v.step.save(ctx, v.c.cfg.Store, v.id, entries) {
+		v.c.cfg.Logger.Error("a step cannot be written", "session", v.id, "error", err)
+		if !v.stalled.Swap(true) {
+			if v.onStall != nil {
+				v.onStall()
+			}
+			v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.failed", "detail": err.Error()})})
+		}
+		select {
+		case <-time.After(time.Second):
+		case <-v.c.ctx.Done():
+			return // the program ends: what could not be written is lost, and was not shown either
+		}
+	}
+	if v.stalled.Swap(false) {
+		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.works"})})
+	}
+}
+
+// publish shows what was written. The session comes first, so that a reader knows it before its entries.
+func (v *conversation) publish(entries []change) {
+	var events []Event
+	add := func(kind string, data any) {
+		events = append(events, Event{Session: v.id, Type: kind, Data: mustJSON(data)})
+	}
+	if v.step.row != nil || len(v.step.turns) > 0 || len(v.step.requests) > 0 {
+		v.publishView()
+		add(eventSession, v.c.show(v.row))
+	}
+	for _, id := range slices.Sorted(maps.Keys(v.step.turns)) {
+		add(eventTurn, v.step.turns[id])
+	}
+	for _, id := range slices.Sorted(maps.Keys(v.step.requests)) {
+		add(eventRequest, v.step.requests[id])
+	}
+	for _, c := range entries {
+		if c.Append != nil && c.Append.Offset > 0 {
+			add(eventAppend, c.Append)
+			continue
+		}
+		add(eventEntry, c.Entry)
+	}
+	v.c.feed.publish(events...)
+}
+
+// publishView is what look gives from now on.
+func (v *conversation) publishView() {
+	s := v.row.Session
+	s.Phase = v.state.phase()
+	s.Waiting = len(v.state.open)
+	s.AgentName = v.c.cfg.Agents.Name(s.Agent)
+	if v.turn != nil {
+		t := *v.turn
+		t.State = turnState(v.state)
+		s.Turn = &t
+	}
+	v.view.Store(&s)
+}
+
+func turnState(s state) string {
+	if len(s.open) > 0 {
+		return "requires_action"
+	}
+	return "running"
+}
+
+// prompt begins a turn with a person's message.
+func (v *conversation) prompt(message string) (Turn, error) {
+	if v.state.turn != "" {
+		return Turn{}, &Refused{Code: refusedRunning}
+	}
+	block := mustJSON(map[string]string{"type": "text", "text": message})
+	v.turn = &Turn{
+		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, State: "running", StartedAt: Time{time.Now()},
+		prompt: []json.RawMessage{block},
+	}
+	turn := *v.turn
+	if v.row.Title == "" {
+		v.row.Title, v.row.titleBy = titleOf(message), titleByPrompt
+	}
+	v.row.Draft, v.row.Exit = "", nil
+	if v.row.ArchivedAt != nil {
+		v.row.ArchivedAt = nil // what is spoken in is not put away
+	}
+	if err := v.wish(doPrompt{turn.ID}); err != nil {
+		v.turn = nil
+		return Turn{}, err
+	}
+	return turn, nil
+}
+
+const titleLength = 80
+
+// titleOf is the first line of a message, cut at a word where it is long.
+func titleOf(message string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(message), "\n")
+	line = strings.Join(strings.Fields(line), " ")
+	if utf8.RuneCountInString(line) <= titleLength {
+		return line
+	}
+	cut := string([]rune(line)[:titleLength])
+	if i := strings.LastIndexByte(cut, ' '); i > titleLength/2 {
+		cut = cut[:i]
+	}
+	return cut + "…"
+}
+
+// nameAfterAgent takes the agent's title unless a person has named the session.
+func (v *conversation) nameAfterAgent() {
+	if title := strings.TrimSpace(v.fold.facts.Title); title != "" && v.row.titleBy != titleByPerson {
+		v.row.Title, v.row.titleBy = titleOf(title), titleByAgent
+	}
+}
+
+func (v *conversation) patch(p Patch) {
+	if p.Title != nil {
+		v.row.Title, v.row.titleBy = strings.TrimSpace(*p.Title), titleByPerson
+	}
+	if p.Labels != nil {
+		v.row.Labels = *p.Labels
+	}
+	if p.Pinned != nil {
+		v.row.Pinned = *p.Pinned
+	}
+	if p.Unread != nil {
+		v.row.Unread = *p.Unread
+	}
+	if p.Draft != nil {
+		v.row.Draft = *p.Draft
+	}
+	if p.Archived != nil {
+		v.row.ArchivedAt = nil
+		if *p.Archived {
+			v.row.ArchivedAt = &Time{time.Now()}
+		}
+	}
+	v.row.showFacts()
+	v.saveRow()
+}
+
+// restart ends the agent, quietly, and starts it on the same session.
+func (v *conversation) restart() error {
+	if v.state.base != Closed {
+		v.do(doExited{problemRestart})
+	}
+	return v.wish(doStart{})
+}
+
+func (v *conversation) setConfig(option string, value json.RawMessage) error {
+	if v.state.base == Closed || v.state.base == Starting {
+		return &Refused{Code: "session.not_ready"}
+	}
+	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
+	if i < 0 {
+		return bad("config.unknown", "id", option)
+	}
+	return v.sendConfig(v.row.ConfigOptions[i], value)
+}
+
+// recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
+func (v *conversation) recover(ctx context.Context) error {
+	db := v.c.cfg.Store
+	if err := frames(ctx, db, v.id, v.fold.apply); err != nil {
+		return err
+	}
+	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
+	if err != nil {
+		return err
+	}
+	open, err := query(ctx, db.Read(), scanJSON[Request], `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, v.id)
+	if err != nil {
+		return err
+	}
+	v.state = state{base: Ready}
+	for i := range turns {
+		v.turn = &turns[i]
+		v.state.base, v.state.turn, v.state.sent = Working, v.turn.ID, true
+	}
+	for i := range open {
+		v.requests[open[i].ID] = &openRequest{Request: open[i]}
+		v.state.open = append(v.state.open, open[i].ID)
+	}
+	v.do(doExited{problemInterrupted})
+	return nil
+}
+
+// quit ends the conversation with the program: a turn that runs is told as interrupted, the agent ends.
+func (v *conversation) quit() {
+	v.disarm()
+	if v.state.base != Closed {
+		code := problemQuit
+		if v.turn != nil {
+			code = problemInterrupted
+		}
+		v.do(doExited{code})
+		v.commit()
+	}
+	v.links.Wait()
+}
+
+// closed is the end of the agent's process, whatever ended it.
+func (v *conversation) closed(code string) {
+	v.disarm()
+	exit := v.lastExit
+	v.lastExit, v.row.Step, v.row.Exit = nil, "", nil
+	switch code {
+	case problemQuit, problemRestart:
+		exit = nil
+	case problemInterrupted:
+		exit = &Exit{Problem: code, At: Time{time.Now()}}
+	default:
+		if exit == nil {
+			exit = &Exit{Problem: code, At: Time{time.Now()}}
+		}
+		v.row.Exit = exit
+	}
+	v.note(note{Note: noteClosed, Exit: exit})
+	if v.agent != nil {
+		v.agent.close()
+		v.agent = nil
+	}
+	v.row.Unread = v.row.Unread || v.row.Exit != nil
+	v.touched()
+}

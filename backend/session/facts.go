@@ -1,0 +1,125 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"deskhand/backend/acp"
+)
+
+// modesOption is the id under which an agent's older modes are shown as a config option.
+const modesOption = "mode"
+
+func clipString(s string) string {
+	if len(s) <= maxItem {
+		return s
+	}
+	cut := maxItem
+	for !utf8.RuneStart(s[cut]) {
+		cut--
+	}
+	return fmt.Sprintf("%s\n… %d more bytes, kept in the journal", s[:cut], len(s)-cut)
+}
+
+// isFact tells of an update that changes what is known about the session and nothing of its transcript.
+func isFact(kind string) bool {
+	return slices.Contains([]string{
+		"available_commands_update", "config_option_update", "current_mode_update", "session_info_update", "usage_update",
+	}, kind)
+}
+
+// applyFact folds an update of the facts; known is false for a kind that nobody knows.
+func (t *transcript) applyFact(u acp.Update) (known bool, err error) {
+	if !isFact(u.Kind) {
+		return false, nil
+	}
+	switch u.Kind {
+	case "available_commands_update":
+		list, err := acp.ParseCommands(u.Body)
+		if err != nil {
+			return true, err
+		}
+		t.facts.Commands = commands(list)
+	case "config_option_update":
+		t.applyOptions(u.Body)
+	case "current_mode_update":
+		mode, err := acp.ParseCurrentMode(u.Body)
+		if err != nil {
+			return true, err
+		}
+		t.setMode(mode)
+	case "session_info_update":
+		info, err := acp.ParseSessionInfo(u.Body)
+		if err != nil {
+			return true, err
+		}
+		if info.Title != nil {
+			t.facts.Title = *info.Title
+		}
+	case "usage_update":
+		usage, err := acp.ParseUsage(u.Body)
+		if err != nil {
+			return true, err
+		}
+		t.facts.Usage = &Usage{Used: usage.Used, Size: usage.Size, Cost: (*Cost)(usage.Cost)}
+	}
+	t.changed = true
+	return true, nil
+}
+
+func commands(list []acp.Command) []Command {
+	out := make([]Command, len(list))
+	for i, c := range list {
+		out[i] = Command{Name: c.Name, Description: c.Description}
+		if c.Input != nil {
+			out[i].Hint = c.Input.Hint
+		}
+	}
+	return out
+}
+
+// applyOptions takes config options, or the older modes where there are none, out of a session response or an update. The list is
+// always the whole one.
+func (t *transcript) applyOptions(body json.RawMessage) {
+	if body == nil {
+		return
+	}
+	if list, ok := acp.ParseConfigOptions(body); ok {
+		t.facts.Options, t.facts.Modes, t.changed = configOptions(list), false, true
+		return
+	}
+	if m, ok := acp.ParseModes(body); ok {
+		option := ConfigOption{ID: modesOption, Name: "Mode", Category: "mode", Type: "select", Value: m.Current}
+		for _, c := range m.List {
+			option.Choices = append(option.Choices, ConfigChoice(c))
+		}
+		t.facts.Options, t.facts.Modes, t.changed = []ConfigOption{option}, true, true
+	}
+}
+
+func configOptions(list []acp.ConfigOption) []ConfigOption {
+	out := make([]ConfigOption, len(list))
+	for i, o := range list {
+		out[i] = ConfigOption{ID: o.ID, Name: o.Name, Description: o.Description, Category: o.Category, Type: o.Type}
+		for _, c := range o.Choices {
+			out[i].Choices = append(out[i].Choices, ConfigChoice(c))
+		}
+		// The type decides which of the two is meant; a value of the wrong type is none.
+		_ = json.Unmarshal(o.Current, &out[i].Value)
+		_ = json.Unmarshal(o.Current, &out[i].Checked)
+	}
+	return out
+}
+
+// setMode changes the mode that is shown, whichever way the agent offers it.
+func (t *transcript) setMode(mode string) {
+	for i, o := range t.facts.Options {
+		if o.Category == "mode" && slices.ContainsFunc(o.Choices, func(c ConfigChoice) bool { return c.Value == mode }) {
+			t.facts.Options = slices.Clone(t.facts.Options)
+			t.facts.Options[i].Value = mode
+			return
+		}
+	}
+}

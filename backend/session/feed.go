@@ -1,0 +1,186 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Bounds of the feed. A reader further behind than the ring is told to load snapshots, and loses nothing by it: events are
+// projections of what is stored.
+const (
+	feedBytes    = 16 << 20
+	batchBytes   = 64 << 10
+	coalesce     = 16 * time.Millisecond
+	longestWait  = 25 * time.Second
+	eventPadding = 160 // what an event weighs beside its data
+)
+
+// Feed is the one order of everything that a surface shows: a bounded ring that any number of readers poll.
+type Feed struct {
+	gen string
+
+	mu      sync.Mutex // protects what is below
+	events  []Event    // the newest, ascending
+	bytes   int
+	seq     int64         // of the newest event
+	changed chan struct{} // closed at the next event
+}
+
+func newFeed() *Feed {
+	return &Feed{gen: uuid.NewString(), changed: make(chan struct{})}
+}
+
+// Batch is an answer of the feed. Reset means: load snapshots, then go on after Seq.
+type Batch struct {
+	Gen    string  `json:"gen"`
+	Seq    int64   `json:"seq"`
+	Reset  bool    `json:"reset,omitempty"`
+	Events []Event `json:"events"`
+}
+
+// Query is what a reader asks of the feed; empty filters take everything.
+type Query struct {
+	Gen     string
+	After   int64
+	Wait    time.Duration
+	Session string
+	Types   []string
+}
+
+// Gen is random for each start of the program.
+func (f *Feed) Gen() string { return f.gen }
+
+// publish adds events in order.
+func (f *Feed) publish(events ...Event) {
+	if len(events) == 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	now := Time{time.Now()}
+	for _, e := range events {
+		f.seq++
+		e.Seq, e.At = f.seq, now
+		f.events = append(f.events, e)
+		f.bytes += len(e.Data) + eventPadding
+	}
+	drop := 0
+	for ; f.bytes > feedBytes && drop < len(f.events)-1; drop++ {
+		f.bytes -= len(f.events[drop].Data) + eventPadding
+	}
+	f.events = slices.Delete(f.events, 0, drop)
+	close(f.changed)
+	f.changed = make(chan struct{})
+}
+
+// After answers at once when there is something after q.After, else when there is or q.Wait has passed. What comes within 16 ms of
+// the first event is in the same batch, up to 64 KiB; appends to one text become one event.
+func (f *Feed) After(ctx context.Context, q Query) (Batch, error) {
+	ctx, cancel := context.WithTimeout(ctx, min(max(q.Wait, 0), longestWait))
+	defer cancel()
+	for waited := false; ; waited = true {
+		batch, changed := f.look(q)
+		if batch.Reset || len(batch.Events) > 0 {
+			if waited {
+				batch = f.linger(ctx, q)
+			}
+			return batch, nil
+		}
+		q.After = batch.Seq // what the filter left out need not be looked at again
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return batch, nil
+		}
+	}
+}
+
+// linger gives what follows the first event closely the chance to be in its batch.
+func (f *Feed) linger(ctx context.Context, q Query) Batch {
+	pause := time.NewTimer(coalesce)
+	defer pause.Stop()
+	select {
+	case <-pause.C:
+	case <-ctx.Done():
+	}
+	batch, _ := f.look(q)
+	return batch
+}
+
+func (f *Feed) look(q Query) (Batch, <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	batch := Batch{Gen: f.gen, Seq: f.seq, Events: []Event{}}
+	oldest := f.seq - int64(len(f.events)) // the last that is gone
+	if q.Gen != f.gen || q.After < oldest || q.After > f.seq {
+		batch.Reset = true
+		return batch, nil
+	}
+	size := 0
+	for _, e := range f.events[q.After-oldest:] {
+		if !q.wants(e) {
+			continue
+		}
+		if size += len(e.Data) + eventPadding; size > batchBytes && len(batch.Events) > 0 {
+			batch.Seq = batch.Events[len(batch.Events)-1].Seq
+			break
+		}
+		batch.Events = append(batch.Events, e)
+	}
+	batch.Events = join(batch.Events)
+	return batch, f.changed
+}
+
+func (q Query) wants(e Event) bool {
+	return (q.Session == "" || e.Session == "" || e.Session == q.Session) && (len(q.Types) == 0 || slices.Contains(q.Types, e.Type))
+}
+
+// join makes one append of consecutive ones to the same text.
+func join(events []Event) []Event {
+	out := events[:0:0]
+	var last Append // of out's last event, when that is an append
+	for _, e := range events {
+		if e.Type != eventAppend {
+			last = Append{}
+			out = append(out, e)
+			continue
+		}
+		var a Append
+		if json.Unmarshal(e.Data, &a) != nil {
+			continue
+		}
+		if last.ID != a.ID || last.Field != a.Field || last.Offset+units(last.Text) != a.Offset {
+			last = a
+			out = append(out, e)
+			continue
+		}
+		last.Text += a.Text
+		e.Data = mustJSON(last)
+		out[len(out)-1] = e
+	}
+	return out
+}
+
+// The types of events.
+const (
+	eventSession = "session.upsert"
+	eventEntry   = "entry.upsert"
+	eventAppend  = "entry.append"
+	eventTurn    = "turn.upsert"
+	eventRequest = "request.upsert"
+	eventNotice  = "notice"
+)
+
+// mustJSON encodes our own records, which always can be.
+func mustJSON(v any) json.RawMessage {
+	data, err := json.Marshal(v)
+	if err != nil {
+		panic("session: a record that is no JSON: " + err.Error())
+	}
+	return data
+}

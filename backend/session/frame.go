@@ -1,0 +1,90 @@
+package session
+
+import (
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// direction tells whose word a frame of the journal is.
+type direction string
+
+const (
+	inward  direction = "in"   // from the agent, as it came
+	outward direction = "out"  // to the agent, as it went
+	noted   direction = "note" // ours: what the wire does not tell (a start, an exit, a turn's beginning)
+)
+
+// frame is one row of a session's journal. N counts 1, 2, 3… within the session. Everything that is shown can be computed from
+// the frames alone, in order.
+type frame struct {
+	N          int64
+	Generation int64
+	At         time.Time
+	Dir        direction
+	Data       []byte // one JSON message, secrets redacted
+}
+
+// note is the data of a frame of ours; Note tells which of the other fields are there.
+type note struct {
+	Note    string            `json:"note"`
+	Turn    string            `json:"turn,omitempty"`
+	Prompt  []json.RawMessage `json:"prompt,omitempty"`
+	Reason  string            `json:"reason,omitempty"`
+	Request string            `json:"request,omitempty"`
+	Error   *TurnError        `json:"error,omitempty"`
+	Exit    *Exit             `json:"exit,omitempty"`
+	Method  string            `json:"method,omitempty"`
+	Raw     json.RawMessage   `json:"raw,omitempty"`
+	Notice  *Notice           `json:"notice,omitempty"`
+}
+
+const (
+	noteStarting    = "agent.starting"    // a new generation begins
+	noteReplaying   = "session.replaying" // updates from here on are history that we hold already
+	noteReady       = "session.ready"     // Reason: new, resume, load, fresh
+	noteTurnBegan   = "turn.began"        // Turn, Prompt
+	noteTurnEnded   = "turn.ended"        // Turn, Reason, Error
+	noteRequest     = "request.opened"    // Request
+	noteInterrupted = "turn.interrupted"  // SIGINT went out
+	noteKilled      = "turn.killed"
+	noteClosed      = "agent.closed"    // Exit
+	noteRefused     = "request.refused" // Method, Raw: an agent's request that no one is asked about
+	noteNotice      = "notice"          // Notice
+)
+
+// stableID is a UUIDv7 made of the frame's time and a hash of where the record comes from, so that a rebuilt projection has the
+// same ids as the one that was shown.
+func stableID(session string, f frame, what string) string {
+	h := sha256.New()
+	h.Write([]byte(session + "\x00" + what + "\x00"))
+	h.Write(binary.BigEndian.AppendUint64(nil, uint64(f.N))) //nolint:gosec // only hashed
+	var id uuid.UUID
+	copy(id[:], h.Sum(nil))
+	ms := uint64(f.At.UnixMilli()) //nolint:gosec // after 1970
+	binary.BigEndian.PutUint16(id[0:], uint16(ms>>32))
+	binary.BigEndian.PutUint32(id[2:], uint32(ms)) //nolint:gosec // the low half is meant
+	id[6] = id[6]&0x0f | 0x70
+	id[8] = id[8]&0x3f | 0x80
+	return id.String()
+}
+
+// Why a session has no agent any more; the codes of Exit.Problem.
+const (
+	problemUnknown     = "agent.unknown"
+	problemMissing     = "agent.not_installed"
+	problemFile        = "agent.file_broken"
+	problemSpawn       = "agent.spawn_failed"
+	problemExited      = "agent.exited"
+	problemHandshake   = "agent.handshake_failed"
+	problemAuth        = "agent.auth_required"
+	problemProtocol    = "agent.protocol"
+	problemSlow        = "agent.no_answer"
+	problemNoDirectory = "directory.missing"
+	problemInterrupted = "session.interrupted" // the program ended while a turn ran
+	problemRestart     = "session.restarted"
+	problemQuit        = "session.quit"
+)

@@ -1,0 +1,478 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strconv"
+	"time"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+)
+
+// How long an agent may take. Claude's session/new has taken 19 s; a process that ends is noticed at once, these are only for one
+// that says nothing. A prompt has no limit.
+const (
+	initializeLimit = 2 * time.Minute
+	openLimit       = 5 * time.Minute
+	pace            = 8 * time.Millisecond // between two batches of an agent's messages
+)
+
+// link is one life of the agent's process: a generation. What it reads and writes goes through goroutines of its own, so that an
+// agent that does not read its input holds up nobody; its maps belong to the conversation's goroutine.
+type link struct {
+	v       *conversation
+	ctx     context.Context //nolint:containedctx // the life of this process as far as the conversation cares
+	stop    context.CancelFunc
+	inst    *proxy.Instance // nil until it is spawned
+	nextID  int64
+	pending map[acp.Key]reply // our requests that the agent has not answered
+	can     acp.Initialized
+	limit   *time.Timer // of the current step of the handshake
+	outbox  chan [][]byte
+}
+
+// reply is called with the agent's answer, in the conversation's goroutine.
+type reply func(result json.RawMessage, failure *acp.Error)
+
+// begin starts a generation.
+func (v *conversation) begin() {
+	v.row.Generation++
+	v.row.Step, v.row.Exit, v.restored = "resolve", nil, ""
+	a := &link{v: v, pending: map[acp.Key]reply{}, outbox: make(chan [][]byte, 1)}
+	a.ctx, a.stop = context.WithCancel(v.c.ctx)
+	v.agent = a
+	v.note(note{Note: noteStarting})
+	v.touched()
+	agent, cwd, serverID := v.row.Agent, v.row.Cwd, v.id+"."+strconv.FormatInt(v.row.Generation, 10)
+	v.links.Go(func() { a.run(agent, cwd, serverID) })
+}
+
+// run spawns the process and reads it to its end.
+func (a *link) run(agent, cwd, serverID string) {
+	inst, code, err := a.spawn(agent, cwd, serverID)
+	if err != nil {
+		a.post(func() { a.fail(code, "detail", err.Error(), "agent", agent, "path", cwd) })
+		return
+	}
+	if !a.post(func() { a.inst = inst; a.initialize() }) {
+		a.end(inst)
+		return
+	}
+	a.v.links.Go(func() { a.write(inst) })
+	a.read(inst)
+}
+
+func (a *link) spawn(agent, cwd, serverID string) (*proxy.Instance, string, error) {
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+		return nil, problemNoDirectory, fmt.Errorf("%s is not there", cwd)
+	}
+	cmd, err := a.v.c.cfg.Agents.Command(a.ctx, agent, cwd)
+	switch {
+	case errors.Is(err, agents.ErrUnknown):
+		return nil, problemUnknown, err
+	case errors.Is(err, agents.ErrNotInstalled):
+		return nil, problemMissing, err
+	case err != nil:
+		return nil, problemFile, err
+	}
+	a.post(func() { a.v.row.Step = "spawn"; a.v.saveRow() })
+	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
+	return inst, problemSpawn, err
+}
+
+// post runs f in the conversation while this is still its agent.
+func (a *link) post(f func()) bool {
+	work := func() {
+		if a.v.agent == a {
+			f()
+		}
+	}
+	select {
+	case a.v.work <- work:
+		return true
+	case <-a.ctx.Done():
+		return false
+	}
+}
+
+// read hands over what the agent says, in batches, until the process is gone or nobody cares any more.
+func (a *link) read(inst *proxy.Instance) {
+	last := uint64(0)
+	r := inst.After(last)
+	defer func() { r.Close() }()
+	for {
+		batch, err := r.Next(a.ctx)
+		if errors.Is(err, proxy.ErrLagging) { // the disk was full for long: go on where we were
+			r.Close()
+			r = inst.After(last)
+			continue
+		}
+		if err != nil {
+			return
+		}
+		last = batch[len(batch)-1].Seq
+		if !a.post(func() { a.v.received(a, batch) }) {
+			return
+		}
+		// Without this pause an agent that streams makes a transaction of every chunk.
+		select {
+		case <-time.After(pace):
+		case <-a.ctx.Done():
+			return
+		}
+	}
+}
+
+// write sends what the conversation puts in the outbox. An agent that is gone needs no error here: its exit is told by read.
+func (a *link) write(inst *proxy.Instance) {
+	for {
+		select {
+		case lines := <-a.outbox:
+			for _, line := range lines {
+				if err := inst.Send(a.ctx, line); err != nil {
+					a.v.c.cfg.Logger.Debug("the agent takes no message", "session", a.v.id, "error", err)
+				}
+			}
+		case <-a.ctx.Done():
+			return
+		}
+	}
+}
+
+// send puts lines into the outbox, behind what is there; only the conversation's goroutine does.
+func (a *link) send(lines [][]byte) {
+	if len(lines) == 0 {
+		return
+	}
+	select {
+	case waiting := <-a.outbox:
+		lines = append(waiting, lines...)
+	default:
+	}
+	a.outbox <- lines // has room: we are the only one that puts in
+}
+
+func (a *link) interrupt() {
+	if a.inst == nil {
+		return
+	}
+	if err := a.inst.Interrupt(); err != nil {
+		a.v.c.cfg.Logger.Warn("SIGINT failed", "session", a.v.id, "error", err)
+	}
+}
+
+// kill ends the process tree and then tells the conversation, which still waits for it.
+func (a *link) kill() {
+	inst := a.inst
+	a.v.links.Go(func() {
+		a.end(inst)
+		a.post(func() { a.v.exited() })
+	})
+}
+
+// close ends the process tree in the background; nothing more is heard of it.
+func (a *link) close() {
+	if a.limit != nil {
+		a.limit.Stop()
+	}
+	a.stop()
+	if inst := a.inst; inst != nil {
+		a.v.links.Go(func() { a.end(inst) })
+	}
+}
+
+func (a *link) end(inst *proxy.Instance) {
+	if err := inst.Close(); err != nil {
+		a.v.c.cfg.Logger.Error("an agent could not be ended", "session", a.v.id, "error", err)
+	}
+}
+
+// fail ends the generation for a reason that is not its exit.
+func (a *link) fail(code string, params ...string) {
+	exit := &Exit{Problem: code, Params: bad(code, params...).Params, At: Time{time.Now()}}
+	if a.inst != nil {
+		exit.StderrTail = a.stderr()
+	}
+	a.v.lastExit = exit
+	a.v.do(doExited{code})
+}
+
+func (a *link) stderr() string {
+	return string(a.v.c.secret.redact([]byte(a.inst.Status().StderrTail)))
+}
+
+// within fails the generation when the handshake does not move on in time.
+func (a *link) within(d time.Duration, step string) {
+	if a.limit != nil {
+		a.limit.Stop()
+	}
+	a.limit = time.AfterFunc(d, func() {
+		a.post(func() { a.fail(problemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second))) })
+	})
+}
+
+// received takes a batch of the agent's messages.
+func (v *conversation) received(a *link, batch []proxy.Message) {
+	for _, m := range batch {
+		if v.agent != a {
+			return // one of them ended this generation
+		}
+		v.take(m.Data)
+	}
+}
+
+func (v *conversation) take(data []byte) {
+	v.frame(inward, data)
+	env, err := acp.Peek(data)
+	if err != nil {
+		return // the transcript shows it
+	}
+	switch env.Kind {
+	case acp.Response:
+		v.answered(env.Key(), data)
+	case acp.Request:
+		v.asked(env, data)
+	case acp.Notification:
+		switch env.Method() {
+		case "_adapter/agent_exited":
+			v.exited()
+		case "$/cancel_request":
+			v.withdrawn(data)
+		}
+	case acp.Other:
+	}
+}
+
+// exited is the end of the process by its own or by our doing.
+func (v *conversation) exited() {
+	if v.agent == nil || v.agent.inst == nil {
+		return
+	}
+	status := v.agent.inst.Status()
+	exit := &Exit{Problem: problemExited, Code: status.ExitCode, Signal: status.Signal, StderrTail: v.agent.stderr(), At: Time{time.Now()}}
+	if v.state.base == Starting || v.state.base == Replaying {
+		exit.Problem = problemHandshake
+	}
+	v.lastExit = exit
+	v.do(doExited{exit.Problem})
+}
+
+// request sends a request to the agent; the answer comes later, or never when the agent ends.
+func (v *conversation) request(method string, params any, then reply) {
+	v.agent.nextID++
+	id := json.RawMessage(strconv.FormatInt(v.agent.nextID, 10))
+	v.agent.pending[acp.Key(id)] = then
+	v.out(acp.NewRequest(id, method, params))
+}
+
+func (v *conversation) notify(method string, params any) { v.out(acp.NewNotification(method, params)) }
+
+// out journals a message and queues it for the agent.
+func (v *conversation) out(msg []byte, err error) {
+	if err != nil {
+		v.c.cfg.Logger.Error("a message cannot be written", "session", v.id, "error", err)
+		return
+	}
+	v.frame(outward, msg)
+	v.step.send = append(v.step.send, msg)
+}
+
+func (v *conversation) answered(key acp.Key, data []byte) {
+	then, ok := v.agent.pending[key]
+	if !ok {
+		return // an answer to nothing, or a second one
+	}
+	delete(v.agent.pending, key)
+	var m struct {
+		Result json.RawMessage `json:"result"`
+		Error  *acp.Error      `json:"error"`
+	}
+	if err := json.Unmarshal(data, &m); err != nil && m.Error == nil && m.Result == nil {
+		m.Error = &acp.Error{Code: acp.CodeInternalError, Message: err.Error()}
+	}
+	then(m.Result, m.Error)
+}
+
+// capabilities is what this client really does; each flag changes what an agent does. See docs: ACP, initialization.
+func (v *conversation) capabilities() map[string]any {
+	return map[string]any{
+		"protocolVersion": 1,
+		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": v.c.cfg.Version},
+		"clientCapabilities": map[string]any{
+			"fs":          map[string]any{"readTextFile": false, "writeTextFile": false},
+			"terminal":    false,
+			"elicitation": map[string]any{"form": map[string]any{}},
+			"session":     map[string]any{"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}},
+			"_meta":       map[string]any{"sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}},
+		},
+	}
+}
+
+func (a *link) initialize() {
+	v := a.v
+	v.row.Step = "initialize"
+	v.saveRow()
+	a.within(initializeLimit, "initialize")
+	v.request("initialize", v.capabilities(), func(result json.RawMessage, failure *acp.Error) {
+		if failure != nil {
+			a.failed(failure)
+			return
+		}
+		can, err := acp.ParseInitialized(result)
+		if err != nil || can.ProtocolVersion != 1 {
+			a.fail(problemProtocol, "version", strconv.Itoa(can.ProtocolVersion))
+			return
+		}
+		a.can = can
+		v.row.ProtocolVersion, v.row.Step = can.ProtocolVersion, "session"
+		v.saveRow()
+		a.within(openLimit, "session")
+		a.open()
+	})
+}
+
+// failed ends the generation with the agent's own error.
+func (a *link) failed(failure *acp.Error) {
+	code := problemHandshake
+	if failure.Code == acp.CodeAuthRequired {
+		code = problemAuth
+	}
+	a.fail(code, "detail", failure.Message)
+}
+
+// open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
+func (a *link) open() {
+	switch {
+	case a.v.row.ACPSessionID == "":
+		a.create("new")
+	case a.can.Resume:
+		a.restore("session/resume", "resume", func() {
+			if a.can.LoadSession {
+				a.load()
+				return
+			}
+			a.create("fresh")
+		})
+	case a.can.LoadSession:
+		a.load()
+	default:
+		a.create("fresh")
+	}
+}
+
+func (a *link) load() {
+	a.v.do(doReplay{})
+	a.restore("session/load", "load", func() { a.create("fresh") })
+}
+
+func (a *link) setup() map[string]any {
+	return map[string]any{"cwd": a.v.row.Cwd, "mcpServers": []any{}}
+}
+
+func (a *link) restore(method, how string, orElse func()) {
+	params := a.setup()
+	params["sessionId"] = a.v.row.ACPSessionID
+	a.v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
+		switch {
+		case failure == nil:
+			a.ready(how)
+		case failure.Code == acp.CodeAuthRequired:
+			a.failed(failure)
+		default:
+			orElse()
+		}
+	})
+}
+
+func (a *link) create(how string) {
+	a.v.request("session/new", a.setup(), func(result json.RawMessage, failure *acp.Error) {
+		if failure != nil {
+			a.failed(failure)
+			return
+		}
+		var r struct {
+			SessionID string `json:"sessionId"`
+		}
+		if json.Unmarshal(result, &r) != nil || r.SessionID == "" {
+			a.fail(problemProtocol, "detail", "session/new without sessionId")
+			return
+		}
+		a.v.row.ACPSessionID = r.SessionID
+		a.ready(how)
+	})
+}
+
+func (a *link) ready(how string) {
+	a.limit.Stop()
+	a.v.restored = how
+	a.v.do(doReady{})
+}
+
+// sendPrompt sends what the turn asks.
+func (v *conversation) sendPrompt(turn string) {
+	params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": v.turn.prompt}
+	v.request("session/prompt", params, func(result json.RawMessage, failure *acp.Error) {
+		if v.turn == nil || v.turn.ID != turn {
+			return
+		}
+		var r struct {
+			StopReason string          `json:"stopReason"`
+			Usage      json.RawMessage `json:"usage"`
+		}
+		reason := stopError
+		switch {
+		case failure != nil && failure.Code == acp.CodeRequestCancelled:
+			reason = stopCancelled
+		case failure != nil:
+			v.failure = &TurnError{Code: int64(failure.Code), Message: string(v.c.secret.redact([]byte(failure.Message)))}
+		case json.Unmarshal(result, &r) != nil || r.StopReason == "":
+			v.failure = &TurnError{Code: acp.CodeInternalError, Message: "the agent ended the turn without a stop reason"}
+		default:
+			reason, v.turn.Usage = r.StopReason, r.Usage
+		}
+		v.do(doStopped{turn, reason})
+	})
+}
+
+// sendConfig asks the agent to change an option. The answer holds the whole new list, which the transcript's facts take up.
+func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage) error {
+	params := map[string]any{"sessionId": v.row.ACPSessionID}
+	method := "session/set_config_option"
+	var text string
+	var checked bool
+	switch {
+	case o.Type == "boolean" && json.Unmarshal(value, &checked) == nil:
+		params["configId"], params["type"], params["value"] = o.ID, "boolean", checked
+	case o.Type == "boolean" || json.Unmarshal(value, &text) != nil || !o.offers(text):
+		return bad("config.value", "id", o.ID)
+	case v.row.facts.Modes:
+		method, params["modeId"] = "session/set_mode", text
+	default:
+		params["configId"], params["value"] = o.ID, text
+	}
+	v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
+		if failure != nil {
+			v.note(note{Note: noteNotice, Notice: &Notice{Severity: "error", Title: o.Name, Description: failure.Message}})
+			return
+		}
+		if method == "session/set_mode" {
+			v.fold.setMode(text)
+			v.fold.changed = true
+		}
+	})
+	return nil
+}
+
+func (o ConfigOption) offers(value string) bool {
+	for _, c := range o.Choices {
+		if c.Value == value {
+			return true
+		}
+	}
+	return false
+}

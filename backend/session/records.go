@@ -1,0 +1,285 @@
+package session
+
+import (
+	"encoding/json"
+	"time"
+)
+
+// The records of the client API: what the window, a browser, the command line and the tests see. Ids are UUIDv7, times are
+// UTC with milliseconds. The JSON names are the contract; the frontend's types are generated from here.
+
+// Time is an instant as the client API writes it: RFC 3339, milliseconds, UTC.
+type Time struct{ time.Time }
+
+const timeLayout = "2006-01-02T15:04:05.000Z"
+
+// MarshalJSON writes milliseconds always, so that texts of two times compare like the times.
+func (t Time) MarshalJSON() ([]byte, error) {
+	return []byte(`"` + t.UTC().Format(timeLayout) + `"`), nil
+}
+
+// Phase is where a session is in its life.
+type Phase string
+
+// The phases of a session. Ready is idle with a live agent; Closed has no agent process: with an Exit it failed, without one
+// it sleeps, and the next prompt wakes it.
+const (
+	Starting   Phase = "starting"
+	Replaying  Phase = "replaying"
+	Ready      Phase = "ready"
+	Working    Phase = "working"
+	Waiting    Phase = "waiting"
+	Cancelling Phase = "cancelling"
+	Closed     Phase = "closed"
+)
+
+// Session is the user's record of one conversation.
+type Session struct {
+	ID              string         `json:"id"`
+	Title           string         `json:"title" doc:"Empty until the first prompt names it"`
+	Labels          []string       `json:"labels"`
+	Pinned          bool           `json:"pinned"`
+	Place           string         `json:"place" doc:"Where the session runs; local for now"`
+	Workspace       Workspace      `json:"workspace"`
+	Cwd             string         `json:"cwd"`
+	Agent           string         `json:"agent" doc:"The agent's id, as in /client/agents"`
+	AgentName       string         `json:"agentName"`
+	ACPSessionID    string         `json:"acpSessionId,omitempty"`
+	ProtocolVersion int            `json:"protocolVersion,omitempty"`
+	Generation      int64          `json:"generation" doc:"Which life of the agent process; 0 before the first"`
+	Phase           Phase          `json:"phase" enum:"starting,replaying,ready,working,waiting,cancelling,closed"`
+	Step            string         `json:"step,omitempty" enum:"resolve,spawn,initialize,session" doc:"How far a start has come"`
+	Turn            *Turn          `json:"turn,omitempty" doc:"The running turn"`
+	Waiting         int            `json:"waiting" doc:"How many requests wait for a person"`
+	ConfigOptions   []ConfigOption `json:"configOptions"`
+	Commands        []Command      `json:"commands"`
+	Usage           *Usage         `json:"usage,omitempty"`
+	Exit            *Exit          `json:"exit,omitempty" doc:"How the agent ended or why it did not start; gone after a restart"`
+	Unread          bool           `json:"unread"`
+	Draft           string         `json:"draft" doc:"What stands in the composer, unsent"`
+	CreatedAt       Time           `json:"createdAt"`
+	UpdatedAt       Time           `json:"updatedAt" doc:"When something last happened in it; lists are sorted by it"`
+	ArchivedAt      *Time          `json:"archivedAt,omitempty"`
+}
+
+// Workspace is a directory with an identity that survives a move.
+type Workspace struct {
+	ID      string `json:"id"`
+	Path    string `json:"path"`
+	Missing bool   `json:"missing,omitempty" doc:"The directory is not there now"`
+}
+
+// Exit tells how an agent process ended, or why it could not be started (then Code is absent and Problem tells).
+type Exit struct {
+	Code       *int              `json:"code,omitempty"`
+	Signal     string            `json:"signal,omitempty"`
+	StderrTail string            `json:"stderrTail,omitempty" doc:"The last lines, at most 8 KiB"`
+	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, directory.missing, session.interrupted"`
+	Params     map[string]string `json:"params,omitempty"`
+	At         Time              `json:"at"`
+}
+
+// Turn is one prompt until its stop.
+type Turn struct {
+	ID         string          `json:"id"`
+	Session    string          `json:"session"`
+	State      string          `json:"state" enum:"running,requires_action,done"`
+	StopReason string          `json:"stopReason,omitempty" doc:"ACP's end_turn, max_tokens, max_turn_requests, refusal, cancelled; ours: error, agent_exited, interrupted"`
+	Error      *TurnError      `json:"error,omitempty"`
+	StartedAt  Time            `json:"startedAt"`
+	EndedAt    *Time           `json:"endedAt,omitempty"`
+	Usage      json.RawMessage `json:"usage,omitempty" doc:"As the agent reported it"`
+
+	prompt []json.RawMessage // content blocks, for the agent
+}
+
+// TurnError is the agent's JSON-RPC error that ended a turn.
+type TurnError struct {
+	Code    int64  `json:"code"`
+	Message string `json:"message"`
+}
+
+// Usage is how full the agent's context is.
+type Usage struct {
+	Used int64 `json:"used"`
+	Size int64 `json:"size"`
+	Cost *Cost `json:"cost,omitempty"`
+}
+
+// Cost is what the session has cost so far.
+type Cost struct {
+	Amount   float64 `json:"amount"`
+	Currency string  `json:"currency"`
+}
+
+// ConfigOption is one setting that the agent offers (mode, model, thought level...). An agent's older modes are shown as one of
+// category mode.
+type ConfigOption struct {
+	ID          string         `json:"id"`
+	Name        string         `json:"name"`
+	Description string         `json:"description,omitempty"`
+	Category    string         `json:"category,omitempty"`
+	Type        string         `json:"type" doc:"select or boolean; others are shown but cannot be changed"`
+	Value       string         `json:"value,omitempty" doc:"The chosen value of a select"`
+	Checked     bool           `json:"checked,omitempty" doc:"The state of a boolean"`
+	Choices     []ConfigChoice `json:"choices,omitempty"`
+}
+
+// ConfigChoice is one value of a select; Group is the heading it stands under.
+type ConfigChoice struct {
+	Value       string `json:"value"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Group       string `json:"group,omitempty"`
+}
+
+// Command is a slash command of the agent.
+type Command struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+	Hint        string `json:"hint,omitempty" doc:"What the command takes after its name"`
+}
+
+// Entry is one item of a transcript; Kind tells which of the other fields are there:
+//
+//	user, agent, thought  Text, Blocks
+//	tool                  Tool
+//	plan                  Plan
+//	request               Request (the id; the request itself comes beside)
+//	notice                Notice
+//	divider               Divider
+//	raw                   Raw, Reason: an update that could not be understood, shown as it came
+type Entry struct {
+	ID         string            `json:"id"`
+	Session    string            `json:"session"`
+	Turn       string            `json:"turn,omitempty"`
+	Generation int64             `json:"generation"`
+	Seq        int64             `json:"seq" doc:"The order within the session"`
+	At         Time              `json:"at"`
+	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,notice,divider,raw"`
+	Text       string            `json:"text,omitempty"`
+	Clipped    int               `json:"clipped,omitempty" doc:"How many bytes of the text are left out here; …/entries/{entry}/text has all"`
+	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks that are not text"`
+	Tool       *ToolCall         `json:"tool,omitempty"`
+	Plan       []PlanItem        `json:"plan,omitempty"`
+	Request    string            `json:"request,omitempty"`
+	Notice     *Notice           `json:"notice,omitempty"`
+	Divider    *Divider          `json:"divider,omitempty"`
+	Raw        json.RawMessage   `json:"raw,omitempty"`
+	Reason     string            `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout"`
+}
+
+// ToolCall is the state of one tool call of the agent.
+type ToolCall struct {
+	ToolCallID string            `json:"toolCallId"`
+	Title      string            `json:"title"`
+	Name       string            `json:"name,omitempty"`
+	Kind       string            `json:"kind" doc:"ACP's read, edit, delete, move, search, execute, think, fetch, switch_mode, other"`
+	Status     string            `json:"status" enum:"pending,in_progress,completed,failed,cancelled"`
+	Content    []json.RawMessage `json:"content,omitempty" doc:"ACP tool call content: content, diff, terminal"`
+	Locations  []Location        `json:"locations,omitempty"`
+	RawInput   json.RawMessage   `json:"rawInput,omitempty"`
+	RawOutput  json.RawMessage   `json:"rawOutput,omitempty"`
+	StartedAt  Time              `json:"startedAt"`
+	EndedAt    *Time             `json:"endedAt,omitempty"`
+}
+
+// Location is a place in a file that a tool call touches; lines count from 1.
+type Location struct {
+	Path string `json:"path"`
+	Line *int64 `json:"line,omitempty"`
+}
+
+// PlanItem is one step of the agent's plan.
+type PlanItem struct {
+	Content  string `json:"content"`
+	Priority string `json:"priority,omitempty"`
+	Status   string `json:"status,omitempty"`
+}
+
+// Notice is a message beside the conversation.
+type Notice struct {
+	Severity    string `json:"severity" doc:"info, warning, error or other"`
+	Title       string `json:"title"`
+	Description string `json:"description,omitempty"`
+}
+
+// Divider marks a change in the life of the session. Codes: agent.exited, agent.start_failed, session.resumed, session.loaded,
+// session.fresh (the agent cannot restore the earlier conversation), app.interrupted, turn.interrupt_sent, turn.killed.
+type Divider struct {
+	Code   string            `json:"code"`
+	Params map[string]string `json:"params,omitempty"`
+	Exit   *Exit             `json:"exit,omitempty"`
+}
+
+// Request is something of an agent that waits for a person, and its end.
+type Request struct {
+	ID         string          `json:"id"`
+	Session    string          `json:"session"`
+	Turn       string          `json:"turn,omitempty"`
+	Generation int64           `json:"generation"`
+	Kind       string          `json:"kind" enum:"permission,form,question,raw"`
+	Agent      string          `json:"agent" doc:"The agent's name, to be shown"`
+	Title      string          `json:"title"`
+	Detail     string          `json:"detail,omitempty"`
+	ToolCallID string          `json:"toolCallId,omitempty" doc:"The tool call a permission is for; its entry holds diff and command"`
+	Tool       *ToolCall       `json:"tool,omitempty" doc:"That tool call as the request told it"`
+	Options    []RequestOption `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
+	Schema     json.RawMessage `json:"schema,omitempty" doc:"Of a form: the JSON Schema asked for"`
+	Questions  []Question      `json:"questions,omitempty" doc:"Of a question"`
+	Raw        json.RawMessage `json:"raw,omitempty" doc:"Of a raw request: the whole message"`
+	Status     string          `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
+	Answer     json.RawMessage `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
+	AnsweredBy string          `json:"answeredBy,omitempty" doc:"The surface: window, browser, cli"`
+	CreatedAt  Time            `json:"createdAt"`
+	ResolvedAt *Time           `json:"resolvedAt,omitempty"`
+}
+
+// RequestOption is one button of a permission.
+type RequestOption struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Kind string `json:"kind" doc:"allow_once, allow_always, reject_once, reject_always, or what the agent sent"`
+}
+
+// Question is one question of a question request.
+type Question struct {
+	Prompt        string           `json:"prompt"`
+	Options       []QuestionOption `json:"options"`
+	MultiSelect   bool             `json:"multiSelect,omitempty"`
+	AllowFreeText bool             `json:"allowFreeText,omitempty"`
+}
+
+// QuestionOption is one choice; where the agent gives no id, its label is its id.
+type QuestionOption struct {
+	ID          string `json:"id"`
+	Label       string `json:"label"`
+	Description string `json:"description,omitempty"`
+}
+
+// Answer is what a person answers to a request: exactly one of OptionID (permission), Action (form; raw: only cancel) or
+// Answers (question: one list of chosen ids or free text a question; Reject instead turns it down).
+type Answer struct {
+	OptionID string          `json:"optionId,omitempty"`
+	Action   string          `json:"action,omitempty" enum:"accept,decline,cancel"`
+	Content  json.RawMessage `json:"content,omitempty" doc:"With accept: an object that fits the schema"`
+	Answers  [][]string      `json:"answers,omitempty"`
+	Reject   bool            `json:"reject,omitempty"`
+}
+
+// Append is the data of an entry.append event: text added to the end of one field.
+type Append struct {
+	ID     string `json:"id" doc:"The entry"`
+	Field  string `json:"field" enum:"text"`
+	Text   string `json:"text"`
+	Offset int    `json:"offset" doc:"The field's length before, in UTF-16 units: a reader that already has more skips that much"`
+}
+
+// Event is one entry of the client's event feed.
+type Event struct {
+	Seq     int64           `json:"seq"`
+	At      Time            `json:"at"`
+	Session string          `json:"session,omitempty"`
+	Type    string          `json:"type"`
+	Data    json.RawMessage `json:"data"`
+}

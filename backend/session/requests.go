@@ -1,0 +1,374 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"deskhand/backend/acp"
+)
+
+// What an agent asks of a person, by kind. Every request that is not answered at once is one of these; nothing hangs unseen.
+const (
+	kindPermission = "permission" // session/request_permission
+	kindForm       = "form"       // elicitation/create, mode form
+	kindQuestion   = "question"   // _sandboxagent/session/request_question
+	kindRaw        = "raw"        // a method that nobody knows, or a form that cannot be shown: dismissed, never guessed
+)
+
+// openRequest is a request that waits. One that outlived its process has no key and is only there to be ended.
+type openRequest struct {
+	Request
+	key    acp.Key
+	id     json.RawMessage // the agent's id, as it came
+	method string
+}
+
+// asked takes a request of the agent, which the journal has already.
+func (v *conversation) asked(env acp.Envelope, data []byte) {
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(data, &m) // Peek has checked it; params of any shape are looked at below
+	method := env.Method()
+	r := &openRequest{key: env.Key(), id: slices.Clone(env.ID), method: method, Request: Request{
+		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.c.cfg.Agents.Name(v.row.Agent),
+		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{time.Now()},
+	}}
+	if v.turn != nil {
+		r.Turn = v.turn.ID
+	}
+	if slices.ContainsFunc(v.waiting(), func(o *openRequest) bool { return o.key == r.key }) {
+		v.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
+		return
+	}
+	var ok bool
+	switch {
+	case method == "session/request_permission":
+		ok = v.readPermission(r, m.Params)
+	case method == "elicitation/create":
+		ok = v.readElicitation(r, m.Params)
+	case method == "_sandboxagent/session/request_question":
+		ok = readQuestion(r, m.Params)
+	case refusedAtOnce(method):
+		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
+		if !strings.HasPrefix(method, "fs/") && !strings.HasPrefix(method, "terminal/") {
+			v.note(note{Note: noteRefused, Method: method, Raw: slices.Clone(data)})
+		}
+		return
+	}
+	if r.Status != statusRequested {
+		return // refused while it was read
+	}
+	if !ok {
+		r.Kind, r.Title, r.Raw = kindRaw, method, clipRaw(v.c.secret.redact(data))
+	}
+	v.requests[r.ID] = r
+	v.saveRequest(&r.Request)
+	v.do(doOpen{r.ID})
+}
+
+// refusedAtOnce are the requests that must not keep a turn waiting: vendors' own, and what we did not advertise.
+func refusedAtOnce(method string) bool {
+	for _, prefix := range []string{"_", "fs/", "terminal/", "craft/", "qwen/"} {
+		if strings.HasPrefix(method, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+func (v *conversation) waiting() []*openRequest {
+	list := make([]*openRequest, 0, len(v.requests))
+	for _, r := range v.requests {
+		list = append(list, r)
+	}
+	return list
+}
+
+// refuse answers with an error; nobody is asked.
+func (v *conversation) refuse(r *openRequest, code int, why string) {
+	r.Status = statusRejected
+	v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: code, Message: why}))
+}
+
+func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bool {
+	p, err := acp.ParsePermission(params)
+	if err != nil {
+		return false
+	}
+	r.Kind = kindPermission
+	for _, o := range p.Options {
+		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: o.Name, Kind: o.Kind})
+	}
+	patch, err := acp.ParseToolCall(v.c.secret.redact(p.ToolCall))
+	if err != nil {
+		return true // it can be answered all the same
+	}
+	tool := ToolCall{ToolCallID: patch.ToolCallID, Kind: "other", Status: "pending", StartedAt: r.CreatedAt}
+	if e := v.fold.tools[patch.ToolCallID]; e != nil {
+		tool = *e.Tool
+	}
+	patchToolCall(&tool, patch)
+	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, tool.Title
+	return true
+}
+
+func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) bool {
+	var p struct {
+		Mode    string          `json:"mode"`
+		Message string          `json:"message"`
+		Schema  json.RawMessage `json:"requestedSchema"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return false
+	}
+	if p.Mode != "form" {
+		v.refuse(r, acp.CodeInvalidParams, fmt.Sprintf("this client takes no elicitation of mode %q", p.Mode))
+		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: p.Message, Description: "elicitation mode " + p.Mode}})
+		return false
+	}
+	if !showable(p.Schema) {
+		return false
+	}
+	r.Kind, r.Title, r.Schema = kindForm, string(v.c.secret.redact([]byte(p.Message))), v.c.secret.redact(p.Schema)
+	return true
+}
+
+// showable tells whether there is a control for every property of a form.
+func showable(schema json.RawMessage) bool {
+	var s struct {
+		Type       string `json:"type"`
+		Properties map[string]struct {
+			Type string `json:"type"`
+		} `json:"properties"`
+	}
+	if json.Unmarshal(schema, &s) != nil || s.Type != "" && s.Type != "object" {
+		return false
+	}
+	for _, p := range s.Properties {
+		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, p.Type) {
+			return false
+		}
+	}
+	return true
+}
+
+// readQuestion reads the extension: one question, or several at once; options as pairs of id and label, or as labels.
+func readQuestion(r *openRequest, params json.RawMessage) bool {
+	type question struct {
+		Prompt        string            `json:"prompt"`
+		Question      string            `json:"question"`
+		Options       []json.RawMessage `json:"options"`
+		MultiSelect   bool              `json:"multiSelect"`
+		AllowFreeText bool              `json:"allowFreeText"`
+	}
+	var p struct {
+		question
+		Questions []question `json:"questions"`
+	}
+	if json.Unmarshal(params, &p) != nil {
+		return false
+	}
+	if len(p.Questions) == 0 {
+		p.Questions = []question{p.question}
+	}
+	for _, q := range p.Questions {
+		shown := Question{Prompt: q.Prompt, MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText, Options: []QuestionOption{}}
+		if shown.Prompt == "" {
+			shown.Prompt = q.Question
+		}
+		for _, raw := range q.Options {
+			if o, ok := readOption(raw); ok {
+				shown.Options = append(shown.Options, o)
+			}
+		}
+		if len(shown.Options) == 0 {
+			shown.AllowFreeText = true // else nobody could answer
+		}
+		r.Questions = append(r.Questions, shown)
+	}
+	r.Kind, r.Title = kindQuestion, r.Questions[0].Prompt
+	return r.Title != ""
+}
+
+func readOption(raw json.RawMessage) (QuestionOption, bool) {
+	var label string
+	if json.Unmarshal(raw, &label) == nil {
+		return QuestionOption{ID: label, Label: label}, label != ""
+	}
+	var pair []string
+	if json.Unmarshal(raw, &pair) == nil && len(pair) > 0 {
+		return QuestionOption{ID: pair[0], Label: pair[len(pair)-1]}, pair[0] != ""
+	}
+	var o QuestionOption
+	if json.Unmarshal(raw, &o) != nil {
+		return o, false
+	}
+	if o.ID == "" {
+		o.ID = o.Label
+	}
+	if o.Label == "" {
+		o.Label = o.ID
+	}
+	return o, o.ID != ""
+}
+
+// answer takes a person's answer. The request is as it was found in the database; what counts is whether it still waits.
+func (v *conversation) answer(found Request, a Answer, surface string) error {
+	r := v.requests[found.ID]
+	if r == nil {
+		if found.Status == statusRequested {
+			found.Status = statusExpired
+		}
+		return &Refused{Code: refusedNotOpen, Params: map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}}
+	}
+	status, result, err := r.respond(a)
+	if err != nil {
+		return err
+	}
+	if result == nil {
+		v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.method}))
+	} else {
+		v.out(acp.NewResponse(r.id, result))
+	}
+	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(a)), surface
+	return v.wish(doResolve{r.ID, status})
+}
+
+// respond checks an answer and gives what it means to the agent; a nil result is an error response.
+func (r *openRequest) respond(a Answer) (status string, result any, err error) {
+	switch r.Kind {
+	case kindPermission:
+		i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.ID == a.OptionID })
+		if i < 0 {
+			return "", nil, bad("answer.unknown_option", "optionId", a.OptionID)
+		}
+		status = statusAnswered
+		if strings.HasPrefix(r.Options[i].Kind, "reject") {
+			status = statusRejected
+		}
+		return status, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": a.OptionID}}, nil
+	case kindForm:
+		return r.respondForm(a)
+	case kindQuestion:
+		return r.respondQuestion(a)
+	}
+	if a.Action != "cancel" {
+		return "", nil, bad("answer.only_cancel")
+	}
+	if r.method == "elicitation/create" {
+		return statusRejected, map[string]any{"action": "cancel"}, nil
+	}
+	return statusRejected, nil, nil
+}
+
+func (r *openRequest) respondForm(a Answer) (string, any, error) {
+	switch a.Action {
+	case "decline", "cancel":
+		return statusRejected, map[string]any{"action": a.Action}, nil
+	case "accept":
+	default:
+		return "", nil, bad("answer.no_action")
+	}
+	if err := fits(r.Schema, a.Content); err != nil {
+		return "", nil, bad("answer.invalid", "detail", err.Error())
+	}
+	return statusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
+}
+
+// fits checks a form's content against the schema that the agent asked for. A schema that cannot be compiled checks nothing but
+// that the content is an object: the agent will say what it does not like.
+func fits(schema, content json.RawMessage) error {
+	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
+	if err != nil {
+		return err
+	}
+	if _, ok := value.(map[string]any); !ok {
+		return fmt.Errorf("an object is expected")
+	}
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	const name = "form.json"
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is ever fetched
+	if c.AddResource(name, document) != nil {
+		return nil
+	}
+	compiled, err := c.Compile(name)
+	if err != nil {
+		return nil //nolint:nilerr // see above
+	}
+	return compiled.Validate(value)
+}
+
+func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
+	if a.Reject || a.Action == "decline" || a.Action == "cancel" {
+		return statusRejected, map[string]any{"status": "rejected"}, nil
+	}
+	if len(a.Answers) != len(r.Questions) {
+		return "", nil, bad("answer.count", "want", fmt.Sprint(len(r.Questions)), "have", fmt.Sprint(len(a.Answers)))
+	}
+	for i, q := range r.Questions {
+		chosen := a.Answers[i]
+		if len(chosen) == 0 || len(chosen) > 1 && !q.MultiSelect && !q.AllowFreeText {
+			return "", nil, bad("answer.choose", "question", q.Prompt)
+		}
+		for _, id := range chosen {
+			known := slices.ContainsFunc(q.Options, func(o QuestionOption) bool { return o.ID == id })
+			if !known && !q.AllowFreeText {
+				return "", nil, bad("answer.unknown_option", "optionId", id)
+			}
+		}
+	}
+	return statusAnswered, map[string]any{"status": "answered", "answers": a.Answers}, nil
+}
+
+// withdrawn is the agent's $/cancel_request: it no longer wants to know.
+func (v *conversation) withdrawn(data []byte) {
+	var m struct {
+		Params struct {
+			RequestID json.RawMessage `json:"requestId"`
+		} `json:"params"`
+	}
+	if json.Unmarshal(data, &m) != nil {
+		return
+	}
+	env := acp.Envelope{ID: m.Params.RequestID}
+	for id, r := range v.requests {
+		if r.key == env.Key() {
+			v.do(doResolve{id, statusCancelled})
+			return
+		}
+	}
+}
+
+// endRequest writes the end of a request, and tells the agent where it still waits and nobody has answered.
+func (v *conversation) endRequest(id, status string) {
+	r := v.requests[id]
+	delete(v.requests, id)
+	r.Status, r.ResolvedAt = status, &Time{time.Now()}
+	v.saveRequest(&r.Request)
+	if status != statusCancelled {
+		return
+	}
+	switch {
+	case r.method == "session/request_permission":
+		v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}))
+	case r.method == "elicitation/create":
+		v.out(acp.NewResponse(r.id, map[string]any{"action": "cancel"}))
+	case r.Kind == kindQuestion:
+		v.out(acp.NewResponse(r.id, map[string]any{"status": "rejected"}))
+	default:
+		v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"}))
+	}
+}

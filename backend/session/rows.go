@@ -1,0 +1,295 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"deskhand/backend/store"
+)
+
+// blobFrom is the size from which a payload goes to the blob store.
+const blobFrom = 16 << 10
+
+// row is a session as it is stored: the record and what only we need.
+type row struct {
+	Session
+	titleBy string // "", prompt, agent or person: a later one may replace an earlier one
+	facts   facts
+}
+
+const (
+	titleByPrompt = "prompt"
+	titleByAgent  = "agent"
+	titleByPerson = "person"
+)
+
+const sessionColumns = `s.id, s.place, s.cwd, s.agent, s.title, s.title_by, s.labels, s.pinned, s.unread, s.draft, s.acp_session_id,
+	s.protocol_version, s.generation, s.facts, s.exit, s.created_at, s.updated_at, s.archived_at, w.id, w.path`
+
+const sessionFrom = ` FROM session s JOIN workspace w ON w.id = s.workspace `
+
+type scanner interface{ Scan(...any) error }
+
+func scanSession(s scanner) (row, error) {
+	var r row
+	var labels, facts, exit string
+	var created, updated, archived int64
+	err := s.Scan(&r.ID, &r.Place, &r.Cwd, &r.Agent, &r.Title, &r.titleBy, &labels, &r.Pinned, &r.Unread, &r.Draft, &r.ACPSessionID,
+		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path)
+	if err != nil {
+		return row{}, err
+	}
+	err = errors.Join(json.Unmarshal([]byte(labels), &r.Labels), json.Unmarshal([]byte(facts), &r.facts))
+	if exit != "" {
+		err = errors.Join(err, json.Unmarshal([]byte(exit), &r.Exit))
+	}
+	if err != nil {
+		return row{}, fmt.Errorf("session %s is stored wrongly: %w", r.ID, err)
+	}
+	r.CreatedAt, r.UpdatedAt = fromMillis(created), fromMillis(updated)
+	if archived != 0 {
+		at := fromMillis(archived)
+		r.ArchivedAt = &at
+	}
+	r.Phase = Closed
+	r.showFacts()
+	return r, nil
+}
+
+// showFacts copies the agent's facts into the record; lists are never null.
+func (r *row) showFacts() {
+	r.ConfigOptions, r.Commands, r.Usage = r.facts.Options, r.facts.Commands, r.facts.Usage
+	if r.ConfigOptions == nil {
+		r.ConfigOptions = []ConfigOption{}
+	}
+	if r.Commands == nil {
+		r.Commands = []Command{}
+	}
+	if r.Labels == nil {
+		r.Labels = []string{}
+	}
+}
+
+func millis(t time.Time) int64 { return t.UnixMilli() }
+func fromMillis(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
+func optionalMillis(t *Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return millis(t.Time)
+}
+
+func (r *row) save(ctx context.Context, tx *sql.Tx) error {
+	exit := ""
+	if r.Exit != nil {
+		exit = string(mustJSON(r.Exit))
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO session (id, place, workspace, cwd, agent, title, title_by, labels, pinned, unread, draft,
+		acp_session_id, protocol_version, generation, facts, exit, created_at, updated_at, archived_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET title = excluded.title, title_by = excluded.title_by, labels = excluded.labels,
+		pinned = excluded.pinned, unread = excluded.unread, draft = excluded.draft, acp_session_id = excluded.acp_session_id,
+		protocol_version = excluded.protocol_version, generation = excluded.generation, facts = excluded.facts, exit = excluded.exit,
+		updated_at = excluded.updated_at, archived_at = excluded.archived_at`,
+		r.ID, r.Place, r.Workspace.ID, r.Cwd, r.Agent, r.Title, r.titleBy, string(mustJSON(r.Labels)), r.Pinned, r.Unread, r.Draft,
+		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
+		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt))
+	return err
+}
+
+// step is everything that one step of a conversation changes. It is written in one transaction, and only then shown and sent.
+type step struct {
+	frames   []frame
+	row      *row // nil = unchanged
+	turns    map[string]*Turn
+	requests map[string]*Request
+	sync     bool     // a turn ended: wait for the disk
+	send     [][]byte // for the agent, as it goes on the wire
+}
+
+func (s *step) empty() bool {
+	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0
+}
+
+func (s *step) save(ctx context.Context, db *store.DB, session string, entries []change) error {
+	payloads := make([]string, len(s.frames))
+	encodings := make([]string, len(s.frames))
+	for i, f := range s.frames {
+		payloads[i], encodings[i] = string(f.Data), "raw"
+		if len(f.Data) < blobFrom {
+			continue
+		}
+		sha, err := db.Blobs.Put(f.Data)
+		if err != nil {
+			return err
+		}
+		payloads[i], encodings[i] = sha, "blob"
+	}
+	write := db.Write
+	if s.sync {
+		write = db.WriteSync
+	}
+	return write(ctx, func(tx *sql.Tx) error {
+		if s.row != nil {
+			if err := s.row.save(ctx, tx); err != nil {
+				return err
+			}
+		}
+		if err := saveFrames(ctx, tx, session, s.frames, payloads, encodings); err != nil {
+			return err
+		}
+		if err := saveEntries(ctx, tx, session, entries); err != nil {
+			return err
+		}
+		return errors.Join(saveTurns(ctx, tx, s.turns), saveRequests(ctx, tx, s.requests))
+	})
+}
+
+// saveFrames adds to the journal. The number of a frame is its key: the same frame twice is an error, never a repeat.
+func saveFrames(ctx context.Context, tx *sql.Tx, session string, frames []frame, payloads, encodings []string) error {
+	if len(frames) == 0 {
+		return nil
+	}
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer insert.Close() //nolint:errcheck // it lives in the transaction
+	for i, f := range frames {
+		if _, err := insert.ExecContext(ctx, session, f.N, f.Generation, millis(f.At), string(f.Dir), encodings[i], []byte(payloads[i])); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []change) error {
+	if len(entries) == 0 {
+		return nil
+	}
+	upsert, err := tx.PrepareContext(ctx, `INSERT INTO entry (id, session, seq, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET data = excluded.data`)
+	if err != nil {
+		return err
+	}
+	defer upsert.Close() //nolint:errcheck // it lives in the transaction
+	for _, c := range entries {
+		if _, err := upsert.ExecContext(ctx, c.Entry.ID, session, c.Entry.Seq, string(mustJSON(c.Entry))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveTurns(ctx context.Context, tx *sql.Tx, turns map[string]*Turn) error {
+	for _, t := range turns {
+		failure := ""
+		if t.Error != nil {
+			failure = string(mustJSON(t.Error))
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO turn (id, session, generation, state, stop_reason, error, usage, started_at, ended_at)
+			VALUES (?, ?, (SELECT generation FROM session WHERE id = ?), ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET state = excluded.state, stop_reason = excluded.stop_reason, error = excluded.error,
+			usage = excluded.usage, ended_at = excluded.ended_at`,
+			t.ID, t.Session, t.Session, t.State, t.StopReason, failure, string(t.Usage), millis(t.StartedAt.Time), optionalMillis(t.EndedAt)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func saveRequests(ctx context.Context, tx *sql.Tx, requests map[string]*Request) error {
+	for _, r := range requests {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO request (id, session, generation, status, data, created_at) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET status = excluded.status, data = excluded.data`,
+			r.ID, r.Session, r.Generation, r.Status, string(mustJSON(r)), millis(r.CreatedAt.Time)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// query runs a query and scans each row.
+func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error), text string, args ...any) ([]T, error) {
+	rows, err := db.QueryContext(ctx, text, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells all
+	list := []T{}
+	for rows.Next() {
+		item, err := scan(rows)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, item)
+	}
+	return list, rows.Err()
+}
+
+func scanJSON[T any](s scanner) (T, error) {
+	var data string
+	var v T
+	if err := s.Scan(&data); err != nil {
+		return v, err
+	}
+	return v, json.Unmarshal([]byte(data), &v)
+}
+
+func scanText(s scanner) (string, error) {
+	var text string
+	return text, s.Scan(&text)
+}
+
+func scanTurn(s scanner) (Turn, error) {
+	var t Turn
+	var failure, usage string
+	var started, ended int64
+	if err := s.Scan(&t.ID, &t.Session, &t.State, &t.StopReason, &failure, &usage, &started, &ended); err != nil {
+		return t, err
+	}
+	if failure != "" {
+		if err := json.Unmarshal([]byte(failure), &t.Error); err != nil {
+			return t, err
+		}
+	}
+	if usage != "" {
+		t.Usage = json.RawMessage(usage)
+	}
+	t.StartedAt = fromMillis(started)
+	if ended != 0 {
+		at := fromMillis(ended)
+		t.EndedAt = &at
+	}
+	return t, nil
+}
+
+const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at`
+
+// frames reads the whole journal of a session in order and hands each frame over.
+func frames(ctx context.Context, db *store.DB, session string, each func(frame)) error {
+	rows, err := db.Read().QueryContext(ctx, `SELECT n, generation, at, dir, encoding, payload FROM frame WHERE session = ? ORDER BY n`, session)
+	if err != nil {
+		return err
+	}
+	defer rows.Close() //nolint:errcheck // Err tells all
+	for rows.Next() {
+		var f frame
+		var at int64
+		var encoding string
+		if err := rows.Scan(&f.N, &f.Generation, &at, &f.Dir, &encoding, &f.Data); err != nil {
+			return err
+		}
+		if encoding == "blob" {
+			if f.Data, err = db.Blobs.Get(string(f.Data)); err != nil {
+				return err
+			}
+		}
+		f.At = fromMillis(at).Time
+		each(f)
+	}
+	return rows.Err()
+}

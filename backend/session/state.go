@@ -1,0 +1,281 @@
+package session
+
+import "slices"
+
+// The life of one session as a pure machine: decide tells what a command leads to, evolve what an event changes. Everything with
+// an effect (frames, processes, timers, rows) is done by the conversation when it applies an event, so that the rules below can be
+// tested and fuzzed without any of it.
+//
+//	closed ── start ──▶ starting ──▶ (replaying) ──▶ ready ◀──▶ working ◀──▶ waiting
+//	   ▲                    │                                      │
+//	   └──── exited, failed ┴──────────────── cancelling ◀─ cancel ┘
+//
+// A prompt is accepted while nothing runs: in ready it is sent, before ready it is held, in closed it starts the agent first.
+// Waiting is not stored; it is ready or working with an open request.
+
+// state is what the rules need to know.
+type state struct {
+	base Phase    // never Waiting
+	turn string   // the running turn, "" while none
+	sent bool     // its prompt has gone to the agent
+	step int      // how far a cancel has escalated: 0 asked, 1 SIGINT, 2 killed
+	open []string // requests that wait, oldest first
+}
+
+func (s state) phase() Phase {
+	if len(s.open) > 0 && (s.base == Ready || s.base == Working) {
+		return Waiting
+	}
+	return s.base
+}
+
+// A command is something that happened outside: a person's wish, the agent's word, a timer.
+type command interface{ isCommand() }
+
+type (
+	doStart    struct{}                      // start the agent
+	doReplay   struct{}                      // the agent is about to replay its history
+	doReady    struct{}                      // the agent has a session for us
+	doPrompt   struct{ turn string }         // a person's prompt
+	doStopped  struct{ turn, reason string } // the agent answered the prompt
+	doOpen     struct{ request string }      // the agent asks
+	doResolve  struct{ request, status string }
+	doCancel   struct{}              // a person's Stop
+	doEscalate struct{}              // the cancel was not heeded in time
+	doExited   struct{ code string } // the process is gone, or never came; a stable problem code
+)
+
+func (doStart) isCommand()    {}
+func (doReplay) isCommand()   {}
+func (doReady) isCommand()    {}
+func (doPrompt) isCommand()   {}
+func (doStopped) isCommand()  {}
+func (doOpen) isCommand()     {}
+func (doResolve) isCommand()  {}
+func (doCancel) isCommand()   {}
+func (doEscalate) isCommand() {}
+func (doExited) isCommand()   {}
+
+// An event is a decision: it changes the state, and the conversation does what belongs to it.
+type event interface{ isEvent() }
+
+type (
+	startBegun     struct{}
+	replayBegun    struct{}
+	becameReady    struct{}
+	turnBegun      struct{ turn string }
+	promptSent     struct{ turn string }
+	turnEnded      struct{ turn, reason string }
+	requestOpened  struct{ request string }
+	requestEnded   struct{ request, status string } // answered, rejected, cancelled, expired
+	cancelSent     struct{}
+	interruptSent  struct{}
+	killed         struct{}
+	sessionClosed  struct{ code string }
+	commandRefused struct{ code string } // nothing happened; the code tells why
+)
+
+func (startBegun) isEvent()     {}
+func (replayBegun) isEvent()    {}
+func (becameReady) isEvent()    {}
+func (turnBegun) isEvent()      {}
+func (promptSent) isEvent()     {}
+func (turnEnded) isEvent()      {}
+func (requestOpened) isEvent()  {}
+func (requestEnded) isEvent()   {}
+func (cancelSent) isEvent()     {}
+func (interruptSent) isEvent()  {}
+func (killed) isEvent()         {}
+func (sessionClosed) isEvent()  {}
+func (commandRefused) isEvent() {}
+
+// Why a command was refused.
+const (
+	refusedRunning  = "turn.running"
+	refusedNoTurn   = "turn.none"
+	refusedStarted  = "session.running"
+	refusedNotOpen  = "request.resolved"
+	refusedUntimely = "session.untimely" // the agent's word came when it means nothing any more
+)
+
+// What ends a turn: two of ACP's stop reasons, and ours.
+const (
+	stopEnd         = "end_turn"
+	stopCancelled   = "cancelled"
+	stopAgentExited = "agent_exited"
+	stopInterrupted = "interrupted"
+	stopError       = "error"
+)
+
+const (
+	statusRequested = "requested"
+	statusAnswered  = "answered"
+	statusRejected  = "rejected"
+	statusCancelled = "cancelled"
+	statusExpired   = "expired"
+)
+
+func refuse(code string) []event { return []event{commandRefused{code}} }
+
+// decide tells what the command leads to in this state.
+func decide(s state, c command) []event {
+	switch c := c.(type) {
+	case doStart:
+		if s.base != Closed {
+			return refuse(refusedStarted)
+		}
+		return []event{startBegun{}}
+	case doReplay:
+		if s.base != Starting {
+			return refuse(refusedUntimely)
+		}
+		return []event{replayBegun{}}
+	case doReady:
+		return decideReady(s)
+	case doPrompt:
+		return decidePrompt(s, c)
+	case doStopped:
+		if c.turn == "" || c.turn != s.turn {
+			return refuse(refusedUntimely)
+		}
+		if s.base == Cancelling && c.reason == stopEnd {
+			c.reason = stopCancelled // some agents say end_turn to a cancel; the person stopped it all the same
+		}
+		return append(endRequests(s, statusCancelled), turnEnded(c))
+	case doOpen:
+		return decideOpen(s, c)
+	case doResolve:
+		if !slices.Contains(s.open, c.request) {
+			return refuse(refusedNotOpen)
+		}
+		return []event{requestEnded(c)}
+	case doCancel:
+		return decideCancel(s)
+	case doEscalate:
+		return decideEscalate(s)
+	case doExited:
+		return decideExited(s, c)
+	}
+	return refuse(refusedUntimely)
+}
+
+func decideReady(s state) []event {
+	if s.base != Starting && s.base != Replaying {
+		return refuse(refusedUntimely)
+	}
+	events := []event{becameReady{}}
+	if s.turn != "" {
+		events = append(events, promptSent{s.turn})
+	}
+	return events
+}
+
+func decidePrompt(s state, c doPrompt) []event {
+	switch {
+	case c.turn == "":
+		return refuse(refusedUntimely)
+	case s.turn != "":
+		return refuse(refusedRunning)
+	case s.base == Ready:
+		return []event{turnBegun(c), promptSent(c)}
+	case s.base == Closed:
+		return []event{turnBegun(c), startBegun{}}
+	}
+	return []event{turnBegun(c)} // starting or replaying: held until the agent is ready
+}
+
+func decideOpen(s state, c doOpen) []event {
+	switch {
+	case s.base == Closed || c.request == "" || slices.Contains(s.open, c.request):
+		return refuse(refusedUntimely)
+	case s.base == Cancelling:
+		// Asked while it should stop: told no at once, and still seen in the transcript.
+		return []event{requestOpened(c), requestEnded{c.request, statusCancelled}}
+	}
+	return []event{requestOpened(c)}
+}
+
+func decideCancel(s state) []event {
+	switch {
+	case s.turn == "":
+		return refuse(refusedNoTurn)
+	case s.base == Cancelling:
+		return refuse(refusedUntimely)
+	case !s.sent: // held: the agent knows nothing of it
+		return []event{turnEnded{s.turn, stopCancelled}}
+	}
+	return append(endRequests(s, statusCancelled), cancelSent{})
+}
+
+func decideEscalate(s state) []event {
+	switch {
+	case s.base != Cancelling:
+		return refuse(refusedUntimely)
+	case s.step == 0:
+		return []event{interruptSent{}}
+	case s.step == 1:
+		return []event{killed{}}
+	}
+	return refuse(refusedUntimely)
+}
+
+func decideExited(s state, c doExited) []event {
+	if s.base == Closed {
+		return refuse(refusedUntimely)
+	}
+	events := endRequests(s, statusExpired)
+	if s.turn != "" {
+		reason := stopAgentExited
+		switch {
+		case s.base == Cancelling:
+			reason = stopCancelled
+		case c.code == problemInterrupted:
+			reason = stopInterrupted
+		}
+		events = append(events, turnEnded{s.turn, reason})
+	}
+	return append(events, sessionClosed(c))
+}
+
+func endRequests(s state, status string) []event {
+	var events []event
+	for _, r := range s.open {
+		events = append(events, requestEnded{r, status})
+	}
+	return events
+}
+
+// evolve is the state after the event.
+func evolve(s state, e event) state {
+	switch e := e.(type) {
+	case startBegun:
+		s.base = Starting
+	case replayBegun:
+		s.base = Replaying
+	case becameReady:
+		s.base = Ready
+	case turnBegun:
+		s.turn, s.sent = e.turn, false
+	case promptSent:
+		s.base, s.sent = Working, true
+	case turnEnded:
+		if s.sent {
+			s.base = Ready
+		}
+		s.turn, s.sent, s.step = "", false, 0
+	case requestOpened:
+		s.open = append(slices.Clone(s.open), e.request)
+	case requestEnded:
+		s.open = slices.DeleteFunc(slices.Clone(s.open), func(r string) bool { return r == e.request })
+	case cancelSent:
+		s.base, s.step = Cancelling, 0
+	case interruptSent:
+		s.step = 1
+	case killed:
+		s.step = 2
+	case sessionClosed:
+		s = state{base: Closed}
+	case commandRefused:
+	}
+	return s
+}

@@ -1,0 +1,167 @@
+package session
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+func TestDecide(t *testing.T) {
+	closed := state{base: Closed}
+	starting := state{base: Starting}
+	held := state{base: Starting, turn: "t"}
+	ready := state{base: Ready}
+	working := state{base: Working, turn: "t", sent: true}
+	asking := state{base: Working, turn: "t", sent: true, open: []string{"a", "b"}}
+	idleAsking := state{base: Ready, open: []string{"a"}}
+	cancelling := state{base: Cancelling, turn: "t", sent: true}
+	interrupted := state{base: Cancelling, turn: "t", sent: true, step: 1}
+	dead := state{base: Cancelling, turn: "t", sent: true, step: 2}
+
+	for name, tc := range map[string]struct {
+		in   state
+		do   command
+		want []event
+	}{
+		"start":                             {closed, doStart{}, []event{startBegun{}}},
+		"start twice":                       {starting, doStart{}, refuse(refusedStarted)},
+		"start while it runs":               {working, doStart{}, refuse(refusedStarted)},
+		"replay":                            {starting, doReplay{}, []event{replayBegun{}}},
+		"replay late":                       {ready, doReplay{}, refuse(refusedUntimely)},
+		"ready":                             {starting, doReady{}, []event{becameReady{}}},
+		"ready after replay":                {state{base: Replaying}, doReady{}, []event{becameReady{}}},
+		"ready sends what was held":         {held, doReady{}, []event{becameReady{}, promptSent{"t"}}},
+		"ready late":                        {working, doReady{}, refuse(refusedUntimely)},
+		"prompt":                            {ready, doPrompt{"u"}, []event{turnBegun{"u"}, promptSent{"u"}}},
+		"prompt wakes the agent":            {closed, doPrompt{"u"}, []event{turnBegun{"u"}, startBegun{}}},
+		"prompt is held while it starts":    {starting, doPrompt{"u"}, []event{turnBegun{"u"}}},
+		"prompt beside an idle question":    {idleAsking, doPrompt{"u"}, []event{turnBegun{"u"}, promptSent{"u"}}},
+		"prompt while one is held":          {held, doPrompt{"u"}, refuse(refusedRunning)},
+		"prompt while one runs":             {working, doPrompt{"u"}, refuse(refusedRunning)},
+		"prompt while one is cancelled":     {cancelling, doPrompt{"u"}, refuse(refusedRunning)},
+		"stopped":                           {working, doStopped{"t", "end_turn"}, []event{turnEnded{"t", "end_turn"}}},
+		"stopped with questions open":       {asking, doStopped{"t", "end_turn"}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, turnEnded{"t", "end_turn"}}},
+		"stopped after a cancel":            {cancelling, doStopped{"t", "end_turn"}, []event{turnEnded{"t", stopCancelled}}},
+		"refused after a cancel":            {cancelling, doStopped{"t", "refusal"}, []event{turnEnded{"t", "refusal"}}},
+		"stopped another turn":              {working, doStopped{"old", "end_turn"}, refuse(refusedUntimely)},
+		"stopped nothing":                   {ready, doStopped{"", "end_turn"}, refuse(refusedUntimely)},
+		"asks":                              {working, doOpen{"a"}, []event{requestOpened{"a"}}},
+		"asks while idle":                   {ready, doOpen{"a"}, []event{requestOpened{"a"}}},
+		"asks while it starts":              {starting, doOpen{"a"}, []event{requestOpened{"a"}}},
+		"asks while it should stop":         {cancelling, doOpen{"a"}, []event{requestOpened{"a"}, requestEnded{"a", statusCancelled}}},
+		"asks the same again":               {asking, doOpen{"a"}, refuse(refusedUntimely)},
+		"asks when gone":                    {closed, doOpen{"a"}, refuse(refusedUntimely)},
+		"answer":                            {asking, doResolve{"b", statusAnswered}, []event{requestEnded{"b", statusAnswered}}},
+		"second answer":                     {working, doResolve{"a", statusAnswered}, refuse(refusedNotOpen)},
+		"cancel":                            {working, doCancel{}, []event{cancelSent{}}},
+		"cancel answers what is open":       {asking, doCancel{}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, cancelSent{}}},
+		"cancel what is held":               {held, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
+		"cancel twice":                      {cancelling, doCancel{}, refuse(refusedUntimely)},
+		"cancel nothing":                    {ready, doCancel{}, refuse(refusedNoTurn)},
+		"escalate to SIGINT":                {cancelling, doEscalate{}, []event{interruptSent{}}},
+		"escalate to the tree":              {interrupted, doEscalate{}, []event{killed{}}},
+		"escalate no further":               {dead, doEscalate{}, refuse(refusedUntimely)},
+		"escalate after the stop":           {ready, doEscalate{}, refuse(refusedUntimely)},
+		"exit while idle":                   {ready, doExited{problemExited}, []event{sessionClosed{problemExited}}},
+		"exit in a turn":                    {asking, doExited{problemExited}, []event{requestEnded{"a", statusExpired}, requestEnded{"b", statusExpired}, turnEnded{"t", stopAgentExited}, sessionClosed{problemExited}}},
+		"exit of a held prompt":             {held, doExited{problemSpawn}, []event{turnEnded{"t", stopAgentExited}, sessionClosed{problemSpawn}}},
+		"exit while cancelling is a cancel": {interrupted, doExited{problemExited}, []event{turnEnded{"t", stopCancelled}, sessionClosed{problemExited}}},
+		"exit of the app":                   {working, doExited{problemInterrupted}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{problemInterrupted}}},
+		"exit twice":                        {closed, doExited{problemExited}, refuse(refusedUntimely)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := decide(tc.in, tc.do)
+			if !reflect.DeepEqual(got, tc.want) {
+				t.Errorf("%+v\n got %#v\nwant %#v", tc.in, got, tc.want)
+			}
+			for _, e := range got {
+				tc.in = evolve(tc.in, e)
+			}
+			check(t, tc.in)
+		})
+	}
+}
+
+// check holds what is true in every state that can be reached.
+func check(t *testing.T, s state) {
+	t.Helper()
+	bad := func(rule string) { t.Fatalf("%s is broken in %+v", rule, s) }
+	switch s.base {
+	case Ready:
+		if s.turn != "" {
+			bad("ready has no turn")
+		}
+	case Working, Cancelling:
+		if s.turn == "" || !s.sent {
+			bad("a working session has a turn that the agent knows")
+		}
+	case Closed:
+		if s.turn != "" || len(s.open) > 0 {
+			bad("a closed session has nothing open")
+		}
+	case Starting, Replaying:
+		if s.sent {
+			bad("nothing is sent before ready")
+		}
+	case Waiting:
+		bad("waiting is never stored")
+	}
+	if s.base != Cancelling && s.step != 0 {
+		bad("only a cancel escalates")
+	}
+	if s.turn == "" && s.sent {
+		bad("sent means a turn")
+	}
+	if s.base == Cancelling && len(s.open) > 0 {
+		bad("a cancelled turn asks nobody")
+	}
+	sorted := slices.Clone(s.open)
+	slices.Sort(sorted)
+	if len(slices.Compact(sorted)) != len(s.open) {
+		bad("a request is open once")
+	}
+}
+
+// FuzzState runs random lives: the rules of check hold after every command, a turn that began ends exactly once, and cancel, ticked
+// twice and followed by the exit, always leaves nothing running.
+func FuzzState(f *testing.F) {
+	f.Add([]byte{0, 2, 3, 4})
+	f.Add([]byte{3, 0, 2, 5, 6, 7, 8, 8, 9, 3})
+	f.Add([]byte{0, 1, 2, 3, 5, 13, 6, 7, 5, 4, 9})
+	f.Fuzz(func(t *testing.T, script []byte) {
+		s := state{base: Closed}
+		began, ended := map[string]int{}, map[string]int{}
+		apply := func(c command) {
+			for _, e := range decide(s, c) {
+				s = evolve(s, e)
+				switch e := e.(type) {
+				case turnBegun:
+					began[e.turn]++
+				case turnEnded:
+					ended[e.turn]++
+				}
+			}
+			check(t, s)
+		}
+		for i, b := range script {
+			id := fmt.Sprintf("%d", b/10)
+			apply([]command{
+				doStart{}, doReplay{}, doReady{}, doPrompt{fmt.Sprintf("t%d", i)}, doStopped{s.turn, "end_turn"},
+				doOpen{id}, doResolve{id, statusAnswered}, doCancel{}, doEscalate{}, doExited{problemExited},
+			}[b%10])
+		}
+		apply(doCancel{})
+		apply(doEscalate{})
+		apply(doEscalate{})
+		apply(doExited{problemExited})
+		if s.turn != "" || len(s.open) > 0 {
+			t.Fatalf("something still runs: %+v", s)
+		}
+		for turn, n := range began {
+			if n != 1 || ended[turn] != 1 {
+				t.Fatalf("turn %s began %d times and ended %d times", turn, n, ended[turn])
+			}
+		}
+	})
+}

@@ -1,0 +1,461 @@
+package session
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+
+	"deskhand/backend/acp"
+)
+
+// What an entry holds at most; more is left out and counted, and the journal keeps all of it.
+const (
+	maxText = 256 << 10 // bytes of one message
+	maxItem = 64 << 10  // bytes of one text, diff side or raw value within a tool call
+)
+
+// transcript folds the frames of a session into entries: a pure function with a memory. Fold the same frames and you get the same
+// entries, ids included. What can still change (the message that streams, the tool calls of the running turn) is held; the rest is
+// only in the database.
+//
+// Rules paid for by others: an update for an unknown tool call creates it; a user message that echoes the prompt is dropped; a
+// changed message id starts a new message; an update that is unknown or broken becomes a raw entry, never an error.
+type transcript struct {
+	session    string
+	limit      int // maxText, or none when one entry's whole text is asked for
+	generation int64
+	turn       string
+	replaying  bool
+	prompt     string // what the running turn asked, as far as the agent has not echoed it
+	facts      facts
+
+	open  *Entry            // the message that a chunk without an id goes on
+	byID  map[string]*Entry // messages by kind and message id, until something else comes between
+	tools map[string]*Entry // tool calls by their id, of this and the last turn
+	plan  *Entry            // the plan of this turn
+	units map[*Entry]int    // length of Text in UTF-16 units
+
+	dirty   []*Entry        // changed since take, in order
+	isDirty map[*Entry]bool // the same, to be asked
+	appends map[*Entry]*Append
+	changed bool // facts changed since take
+}
+
+// facts are what the agent told about the session beside its transcript.
+type facts struct {
+	Options  []ConfigOption `json:"options,omitempty"`
+	Modes    bool           `json:"modes,omitempty"` // Options[0] stands for the agent's older modes
+	Commands []Command      `json:"commands,omitempty"`
+	Usage    *Usage         `json:"usage,omitempty"`
+	Title    string         `json:"title,omitempty"` // the agent's own
+}
+
+func newTranscript(session string, f facts) *transcript {
+	return &transcript{
+		session: session, limit: maxText, facts: f,
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, units: map[*Entry]int{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
+	}
+}
+
+// change is what take gives: a whole entry, or only what was added to its text.
+type change struct {
+	Entry  *Entry // its state now, for the database in both cases
+	Append *Append
+}
+
+// take gives what changed since the last take, oldest first, and whether the facts did.
+func (t *transcript) take() ([]change, bool) {
+	list := make([]change, 0, len(t.dirty))
+	for _, e := range t.dirty {
+		c := change{Entry: clone(e), Append: t.appends[e]}
+		list = append(list, c)
+	}
+	facts := t.changed
+	t.dirty, t.changed = nil, false
+	clear(t.isDirty)
+	clear(t.appends)
+	return list, facts
+}
+
+// clone copies what apply may change later; the rest of an entry is replaced, never altered.
+func clone(e *Entry) *Entry {
+	c := *e
+	c.Blocks = slices.Clone(e.Blocks)
+	if e.Tool != nil {
+		tool := *e.Tool
+		c.Tool = &tool
+	}
+	return &c
+}
+
+// touch marks an entry as changed in a way that only the whole entry tells.
+func (t *transcript) touch(e *Entry) {
+	if !t.isDirty[e] {
+		t.isDirty[e] = true
+		t.dirty = append(t.dirty, e)
+	}
+	delete(t.appends, e)
+}
+
+// add makes an entry. Whatever is no message ends the message before it.
+func (t *transcript) add(f frame, kind string) *Entry {
+	const perFrame = 16 // one frame makes two entries at most
+	e := &Entry{
+		ID: stableID(t.session, f, kind), Session: t.session, Turn: t.turn, Generation: f.Generation,
+		Seq: f.N * perFrame, At: Time{f.At}, Kind: kind,
+	}
+	t.touch(e)
+	if kind != "agent" && kind != "thought" {
+		t.open = nil
+		clear(t.byID)
+	}
+	return e
+}
+
+// apply folds one frame in.
+func (t *transcript) apply(f frame) {
+	t.generation = f.Generation
+	switch f.Dir {
+	case noted:
+		var n note
+		if json.Unmarshal(f.Data, &n) == nil {
+			t.applyNote(f, n)
+		}
+	case inward:
+		t.applyInward(f)
+	case outward:
+	}
+}
+
+func (t *transcript) applyNote(f frame, n note) {
+	switch n.Note {
+	case noteStarting:
+		clear(t.tools)
+		t.replaying = false
+	case noteReplaying:
+		t.replaying = true
+	case noteReady:
+		t.replaying = false
+		if code, ok := map[string]string{"resume": "session.resumed", "load": "session.loaded", "fresh": "session.fresh"}[n.Reason]; ok {
+			t.add(f, "divider").Divider = &Divider{Code: code}
+		}
+	case noteTurnBegan:
+		t.beginTurn(f, n)
+	case noteTurnEnded:
+		t.endTurn(f)
+	case noteRequest:
+		t.add(f, "request").Request = n.Request
+	case noteInterrupted:
+		t.add(f, "divider").Divider = &Divider{Code: "turn.interrupt_sent"}
+	case noteKilled:
+		t.add(f, "divider").Divider = &Divider{Code: "turn.killed"}
+	case noteClosed:
+		t.close(f, n)
+	case noteRefused:
+		t.raw(f, n.Raw, "unknown_method")
+	case noteNotice:
+		t.add(f, "notice").Notice = n.Notice
+	}
+}
+
+func (t *transcript) beginTurn(f frame, n note) {
+	t.turn, t.plan, t.prompt = n.Turn, nil, ""
+	clear(t.tools)
+	e := t.add(f, "user")
+	for _, block := range n.Prompt {
+		var b struct{ Type, Text string }
+		if json.Unmarshal(block, &b) == nil && b.Type == "text" {
+			t.extend(e, b.Text)
+			t.prompt += b.Text
+			continue
+		}
+		e.Blocks = append(e.Blocks, block)
+	}
+}
+
+// endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last.
+func (t *transcript) endTurn(f frame) {
+	for _, e := range t.tools {
+		if e.Tool.Status == "pending" || e.Tool.Status == "in_progress" {
+			e.Tool.Status = "cancelled"
+			e.Tool.EndedAt = &Time{f.At}
+			t.touch(e)
+		}
+	}
+	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	t.turn, t.plan, t.open, t.prompt = "", nil, nil, ""
+	clear(t.byID)
+	clear(t.units)
+}
+
+func (t *transcript) close(f frame, n note) {
+	switch {
+	case n.Exit == nil: // it ended because we ended, in quiet
+	case n.Exit.Problem == problemInterrupted:
+		t.add(f, "divider").Divider = &Divider{Code: "app.interrupted"}
+	case n.Exit.Problem == problemExited:
+		t.add(f, "divider").Divider = &Divider{Code: "agent.exited", Exit: n.Exit}
+	default:
+		t.add(f, "divider").Divider = &Divider{Code: "agent.start_failed", Exit: n.Exit, Params: n.Exit.Params}
+	}
+}
+
+func (t *transcript) raw(f frame, data []byte, reason string) {
+	e := t.add(f, "raw")
+	e.Raw, e.Reason = clipRaw(data), reason
+}
+
+// applyInward folds what the agent sent. Responses are not shown: the notes tell what they led to.
+func (t *transcript) applyInward(f frame) {
+	var m struct {
+		Method string          `json:"method"`
+		Params json.RawMessage `json:"params"`
+		Result json.RawMessage `json:"result"`
+	}
+	if json.Unmarshal(f.Data, &m) != nil {
+		t.raw(f, f.Data, "broken_update")
+		return
+	}
+	switch m.Method {
+	case "":
+		t.applyOptions(m.Result)
+	case "session/update":
+		u, err := acp.ParseUpdate(m.Params)
+		if err == nil {
+			err = t.applyUpdate(f, u)
+		}
+		if err != nil {
+			t.raw(f, f.Data, "broken_update")
+		}
+	case "session/request_permission":
+		if p, err := acp.ParsePermission(m.Params); err == nil {
+			if patch, err := acp.ParseToolCall(p.ToolCall); err == nil {
+				t.patchTool(f, patch)
+			}
+		}
+	case "_adapter/invalid_stdout":
+		t.raw(f, f.Data, "invalid_stdout")
+	}
+}
+
+// applyUpdate folds one session/update. What replays history tells us nothing new but the facts.
+func (t *transcript) applyUpdate(f frame, u acp.Update) error {
+	if t.replaying && !isFact(u.Kind) {
+		return nil
+	}
+	switch u.Kind {
+	case "agent_message_chunk":
+		return t.chunk(f, u, "agent")
+	case "agent_thought_chunk":
+		return t.chunk(f, u, "thought")
+	case "user_message_chunk":
+		return t.userChunk(f, u)
+	case "tool_call", "tool_call_update":
+		patch, err := acp.ParseToolCall(u.Body)
+		if err == nil {
+			t.patchTool(f, patch)
+		}
+		return err
+	case "plan":
+		return t.setPlan(f, u)
+	case "notice":
+		n, err := acp.ParseNotice(u.Body)
+		if err == nil {
+			t.add(f, "notice").Notice = &Notice{Severity: n.Severity, Title: n.Title, Description: n.Description}
+		}
+		return err
+	}
+	known, err := t.applyFact(u)
+	if !known {
+		t.raw(f, f.Data, "unknown_update")
+	}
+	return err
+}
+
+func (t *transcript) chunk(f frame, u acp.Update, kind string) error {
+	c, err := acp.ParseChunk(u.Body)
+	if err != nil {
+		return err
+	}
+	e := t.message(f, kind, c.MessageID)
+	if c.Block != nil {
+		e.Blocks = append(e.Blocks, clipRaw(c.Block))
+		t.touch(e)
+		return nil
+	}
+	t.extend(e, c.Text)
+	return nil
+}
+
+// message finds the entry that a chunk goes on, or begins one.
+func (t *transcript) message(f frame, kind, id string) *Entry {
+	key := kind + "\x00" + id
+	if id == "" {
+		if t.open != nil && t.open.Kind == kind {
+			return t.open
+		}
+	} else if e := t.byID[key]; e != nil {
+		t.open = e
+		return e
+	}
+	e := t.add(f, kind)
+	t.open = e
+	if id != "" {
+		t.byID[key] = e
+	}
+	return e
+}
+
+// extend adds text to a message, as far as there is room.
+func (t *transcript) extend(e *Entry, text string) {
+	if room := t.limit - len(e.Text); len(text) > room {
+		cut := max(room, 0)
+		for cut > 0 && !utf8.RuneStart(text[cut]) {
+			cut--
+		}
+		e.Clipped += len(text) - cut
+		e.Text += text[:cut]
+		t.units[e] += units(text[:cut])
+		t.touch(e)
+		return
+	}
+	before := t.units[e]
+	e.Text += text
+	t.units[e] = before + units(text)
+	switch a := t.appends[e]; {
+	case a != nil:
+		a.Text += text
+	case !t.isDirty[e]:
+		t.isDirty[e] = true
+		t.dirty = append(t.dirty, e)
+		t.appends[e] = &Append{ID: e.ID, Field: "text", Text: text, Offset: before}
+	}
+}
+
+// units is the length of a text as JavaScript counts it.
+func units(s string) int {
+	n := 0
+	for _, r := range s {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// userChunk drops what echoes our own prompt and shows the rest, such as what a person typed into the agent elsewhere.
+func (t *transcript) userChunk(f frame, u acp.Update) error {
+	c, err := acp.ParseChunk(u.Body)
+	if err != nil {
+		return err
+	}
+	if c.Block != nil && t.turn != "" {
+		return nil
+	}
+	if rest, echoed := strings.CutPrefix(t.prompt, c.Text); echoed && t.turn != "" {
+		t.prompt = rest
+		return nil
+	}
+	return t.chunk(f, u, "user")
+}
+
+func (t *transcript) setPlan(f frame, u acp.Update) error {
+	steps, err := acp.ParsePlan(u.Body)
+	if err != nil {
+		return err
+	}
+	if t.plan == nil {
+		t.plan = t.add(f, "plan")
+	}
+	t.plan.Plan = make([]PlanItem, len(steps))
+	for i, s := range steps {
+		t.plan.Plan[i] = PlanItem(s)
+	}
+	t.touch(t.plan)
+	return nil
+}
+
+// patchTool creates or changes a tool call: what the patch does not name stays.
+func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
+	e := t.tools[p.ToolCallID]
+	if e == nil {
+		e = t.add(f, "tool")
+		e.Tool = &ToolCall{ToolCallID: p.ToolCallID, Kind: "other", Status: "pending", StartedAt: Time{f.At}}
+		t.tools[p.ToolCallID] = e
+	}
+	patchToolCall(e.Tool, p)
+	if ended := e.Tool.Status == "completed" || e.Tool.Status == "failed"; ended && e.Tool.EndedAt == nil {
+		e.Tool.EndedAt = &Time{f.At}
+	}
+	t.touch(e)
+}
+
+func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
+	set := func(to *string, from *string) {
+		if from != nil {
+			*to = *from
+		}
+	}
+	set(&tool.Title, p.Title)
+	set(&tool.Name, p.Name)
+	set(&tool.Kind, p.Kind)
+	set(&tool.Status, p.Status)
+	if p.Content != nil {
+		tool.Content = make([]json.RawMessage, len(*p.Content))
+		for i, item := range *p.Content {
+			tool.Content[i] = clipRaw(item)
+		}
+	}
+	if p.Locations != nil {
+		tool.Locations = make([]Location, len(*p.Locations))
+		for i, l := range *p.Locations {
+			tool.Locations[i] = Location(l)
+		}
+	}
+	if p.RawInput != nil {
+		tool.RawInput = clipRaw(p.RawInput)
+	}
+	if p.RawOutput != nil {
+		tool.RawOutput = clipRaw(p.RawOutput)
+	}
+}
+
+// clipRaw keeps a JSON value small enough to be shown: long texts within it are cut, at a rune, and end in a mark that tells how
+// much is missing. A value that is small comes back as it is. Images keep their data up to maxImage.
+func clipRaw(raw json.RawMessage) json.RawMessage {
+	if len(raw) <= maxItem {
+		return raw
+	}
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		v = string(raw)
+	}
+	short, err := json.Marshal(clipValue(v))
+	if err != nil {
+		return nil
+	}
+	return short
+}
+
+const maxImage = 8 << 20
+
+func clipValue(v any) any {
+	switch v := v.(type) {
+	case string:
+		return clipString(v)
+	case []any:
+		for i := range v {
+			v[i] = clipValue(v[i])
+		}
+	case map[string]any:
+		data, isText := v["data"].(string)
+		_, hasType := v["mimeType"].(string)
+		for k := range v {
+			if k == "data" && isText && hasType && len(data) <= maxImage {
+				continue
+			}
+			v[k] = clipValue(v[k])
+		}
+	}
+	return v
+}
