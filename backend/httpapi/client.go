@@ -1,0 +1,404 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"sort"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+	"github.com/danielgtaylor/huma/v2/adapters/humago"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/session"
+)
+
+// ClientConfig is what the client API stands on.
+type ClientConfig struct {
+	Version  string
+	Sessions *session.Client
+	Agents   *agents.Catalogue
+	Home     string                           // where a directory picker begins
+	Login    func(code string) (string, bool) // takes a one-time code for a token
+	Activate func()                           // brings the window forward; nil where there is none
+	Link     func() (string, error)           // makes a one-time link for a browser
+}
+
+// Client is the client API: /client/*, what every surface shares. Plain JSON goes through huma, so that the OpenAPI document and
+// the frontend's types are made from the code.
+type Client struct {
+	mux *router
+	api huma.API
+	cfg ClientConfig
+}
+
+const maxPrompt = 16 << 20
+
+// NewClient makes the client API. It guards nothing: that is the mount's part.
+func NewClient(cfg ClientConfig) *Client {
+	clientErrors()
+	mux := &router{}
+	hc := huma.DefaultConfig("Deskhand client API", "1")
+	hc.OpenAPIPath, hc.DocsPath, hc.SchemasPath = "", "", ""
+	hc.CreateHooks = nil // no $schema in bodies
+	registry := hc.Components.Schemas
+	registry.RegisterTypeAlias(reflect.TypeFor[session.Time](), reflect.TypeFor[time.Time]())
+	c := &Client{mux: mux, api: humago.New(mux, hc), cfg: cfg}
+	c.routes()
+	c.addEventRecords(registry)
+	return c
+}
+
+// ServeHTTP serves /client/*.
+func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
+
+// OpenAPI is the document of the client API as JSON, indented.
+func (c *Client) OpenAPI() ([]byte, error) {
+	return json.MarshalIndent(c.api.OpenAPI(), "", "  ")
+}
+
+// addEventRecords puts the data of events, which no route names, into the document.
+func (c *Client) addEventRecords(r huma.Registry) {
+	r.Schema(reflect.TypeFor[session.Append](), true, "Append")
+}
+
+// clientError is a problem document with the code and the params that the surfaces' texts need.
+type clientError struct{ document }
+
+func newClientError(status int, code string, params map[string]string, detail string) *clientError {
+	kind := map[int]string{
+		http.StatusUnauthorized: "token_invalid", http.StatusNotFound: "not_found", http.StatusConflict: "conflict",
+		http.StatusRequestEntityTooLarge: "payload_too_large", http.StatusUnsupportedMediaType: "unsupported_media_type",
+		http.StatusNotAcceptable: "not_acceptable", http.StatusServiceUnavailable: "unavailable", http.StatusInternalServerError: "internal",
+	}[status]
+	if kind == "" {
+		kind, status = "invalid_request", http.StatusBadRequest
+	}
+	return &clientError{Problem{Type: kind, Status: status, Detail: detail, Code: code, Params: params}.document()}
+}
+
+func (e *clientError) Error() string             { return e.Detail }
+func (e *clientError) GetStatus() int            { return e.Status }
+func (e *clientError) ContentType(string) string { return "application/problem+json" }
+
+// clientErrors makes huma's own errors (validation, media type, size) problems of ours. The hook is the library's: one a program.
+//
+//nolint:gochecknoglobals // it guards another global
+var clientErrors = sync.OnceFunc(func() {
+	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
+		details := make([]string, 0, len(errs)+1)
+		details = append(details, msg)
+		for _, err := range errs {
+			if err != nil {
+				details = append(details, err.Error())
+			}
+		}
+		code := "request.invalid"
+		if status >= http.StatusInternalServerError {
+			code = "internal"
+		}
+		return newClientError(status, code, nil, strings.Join(details, "; "))
+	}
+})
+
+// problemOf maps the client's errors, in one place.
+func problemOf(err error) error {
+	var refused *session.Refused
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused) && refused.Bad:
+		return newClientError(http.StatusBadRequest, refused.Code, refused.Params, err.Error())
+	case errors.As(err, &refused):
+		return newClientError(http.StatusConflict, refused.Code, refused.Params, err.Error())
+	case errors.Is(err, session.ErrNotFound):
+		return newClientError(http.StatusNotFound, "not_found", nil, err.Error())
+	case errors.Is(err, session.ErrStorage):
+		return newClientError(http.StatusServiceUnavailable, "storage.failed", nil, err.Error())
+	case errors.Is(err, session.ErrClosed), errors.Is(err, context.Canceled):
+		return newClientError(http.StatusServiceUnavailable, "closing", nil, err.Error())
+	}
+	return newClientError(http.StatusInternalServerError, "internal", nil, err.Error())
+}
+
+type body[T any] struct{ Body T }
+
+func answer[T any](v T, err error) (*body[T], error) {
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &body[T]{v}, nil
+}
+
+type none struct{}
+
+func done(err error) (*none, error) {
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return &none{}, nil
+}
+
+type sessionPath struct {
+	ID string `path:"id" maxLength:"64"`
+}
+
+func op(id, method, path, summary string, status int) huma.Operation {
+	return huma.Operation{OperationID: id, Method: method, Path: "/client/" + path, Summary: summary, DefaultStatus: status}
+}
+
+func (c *Client) routes() {
+	c.generalRoutes()
+	c.sessionRoutes()
+	c.turnRoutes()
+	c.requestRoutes()
+}
+
+type hello struct {
+	API      int      `json:"api"`
+	Version  string   `json:"version"`
+	Gen      string   `json:"gen" doc:"Random for each start of the program"`
+	Places   []string `json:"places"`
+	Features []string `json:"features"`
+	Home     string   `json:"home"`
+}
+
+type link struct {
+	URL string `json:"url"`
+}
+
+type agentList struct {
+	Items   []agents.Agent `json:"items"`
+	Problem string         `json:"problem,omitempty" doc:"What is wrong with agents.json"`
+}
+
+func (c *Client) generalRoutes() {
+	huma.Register(c.api, op("hello", http.MethodGet, "hello", "What this is", http.StatusOK),
+		func(context.Context, *struct{}) (*body[hello], error) {
+			return answer(hello{
+				API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: []string{"local"}, Features: []string{}, Home: c.cfg.Home,
+			}, nil)
+		})
+	huma.Register(c.api, op("login", http.MethodPost, "login", "Take a one-time code for a token", http.StatusOK),
+		func(_ context.Context, in *struct {
+			Body struct {
+				Code string `json:"code" maxLength:"200"`
+			}
+		},
+		) (*body[struct {
+			Token string `json:"token"`
+		}], error) {
+			token, ok := c.cfg.Login(in.Body.Code)
+			if !ok {
+				return nil, newClientError(http.StatusUnauthorized, "login.code", nil, "the code is unknown, used or too old")
+			}
+			return answer(struct {
+				Token string `json:"token"`
+			}{token}, nil)
+		})
+	huma.Register(c.api, op("link", http.MethodPost, "links", "Make a one-time link for a browser, good for a minute", http.StatusOK),
+		func(context.Context, *struct{}) (*body[link], error) {
+			url, err := c.cfg.Link()
+			if err != nil {
+				return nil, newClientError(http.StatusConflict, "link.none", nil, err.Error())
+			}
+			return answer(link{url}, nil)
+		})
+	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "The agents of this machine", http.StatusOK),
+		func(context.Context, *struct{}) (*body[agentList], error) {
+			list, err := c.cfg.Agents.List()
+			out := agentList{Items: list}
+			if err != nil {
+				out.Problem = err.Error()
+			}
+			return answer(out, nil)
+		})
+	huma.Register(c.api, op("listDirectories", http.MethodGet, "directories", "What a directory picker shows", http.StatusOK),
+		func(_ context.Context, in *struct {
+			Path string `query:"path" maxLength:"4096"`
+		},
+		) (*body[directoryList], error) {
+			return answer(c.directories(in.Path))
+		})
+	huma.Register(c.api, op("activate", http.MethodPost, "activate", "Bring the window forward", http.StatusNoContent),
+		func(context.Context, *struct{}) (*none, error) {
+			if c.cfg.Activate == nil {
+				return nil, newClientError(http.StatusConflict, "window.none", nil, "this process has no window")
+			}
+			c.cfg.Activate()
+			return &none{}, nil
+		})
+	c.eventRoute()
+}
+
+type directoryList struct {
+	Path   string      `json:"path"`
+	Parent string      `json:"parent,omitempty"`
+	Items  []directory `json:"items"`
+}
+
+type directory struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// directories lists the directories in one, those of hidden names last. Who may call may start programs, so no root confines it.
+func (c *Client) directories(path string) (directoryList, error) {
+	if path == "" {
+		path = c.cfg.Home
+	}
+	if !filepath.IsAbs(path) {
+		return directoryList{}, &session.Refused{Code: "directory.relative", Params: map[string]string{"path": path}, Bad: true}
+	}
+	path = filepath.Clean(path)
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		code := "directory.unreadable"
+		if errors.Is(err, os.ErrNotExist) {
+			code = "directory.missing"
+		}
+		return directoryList{}, &session.Refused{Code: code, Params: map[string]string{"path": path}, Bad: true}
+	}
+	list := directoryList{Path: path, Items: []directory{}}
+	if parent := filepath.Dir(path); parent != path {
+		list.Parent = parent
+	}
+	for _, e := range entries {
+		full := filepath.Join(path, e.Name())
+		if info, err := os.Stat(full); err == nil && info.IsDir() { // through links too
+			list.Items = append(list.Items, directory{e.Name(), full})
+		}
+	}
+	hidden := func(i int) bool { return strings.HasPrefix(list.Items[i].Name, ".") }
+	sort.SliceStable(list.Items, func(i, j int) bool { return !hidden(i) && hidden(j) })
+	return list, nil
+}
+
+func (c *Client) sessionRoutes() {
+	s := c.cfg.Sessions
+	huma.Register(c.api, op("listSessions", http.MethodGet, "sessions", "Sessions, the most recent first", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Limit    int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
+			Before   string `query:"before" maxLength:"100"`
+			Archived bool   `query:"archived"`
+		},
+		) (*body[session.Page[session.Session]], error) {
+			return answer(s.List(ctx, in.Archived, in.Before, in.Limit))
+		})
+	huma.Register(c.api, op("createSession", http.MethodPost, "sessions", "Make a session and start its agent", http.StatusCreated),
+		func(ctx context.Context, in *body[session.New]) (*body[session.Session], error) {
+			return answer(s.Create(ctx, in.Body))
+		})
+	huma.Register(c.api, op("getSession", http.MethodGet, "sessions/{id}", "One session", http.StatusOK),
+		func(ctx context.Context, in *sessionPath) (*body[session.Session], error) {
+			return answer(s.Get(ctx, in.ID))
+		})
+	huma.Register(c.api, op("changeSession", http.MethodPatch, "sessions/{id}", "Change what a person may change", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Body session.Patch
+		},
+		) (*body[session.Session], error) {
+			return answer(s.Change(ctx, in.ID, in.Body))
+		})
+	huma.Register(c.api, op("listEntries", http.MethodGet, "sessions/{id}/entries", "The transcript, from its tail", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID     string `path:"id" maxLength:"64"`
+			Before int64  `query:"before" minimum:"0"`
+			Limit  int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
+		},
+		) (*body[session.Transcript], error) {
+			return answer(s.Entries(ctx, in.ID, in.Before, in.Limit))
+		})
+	huma.Register(c.api, op("entryText", http.MethodGet, "sessions/{id}/entries/{entry}/text", "The whole text of an entry", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID    string `path:"id" maxLength:"64"`
+			Entry string `path:"entry" maxLength:"64"`
+		},
+		) (*plainText, error) {
+			text, err := s.Text(ctx, in.ID, in.Entry)
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return &plainText{Type: "text/plain; charset=utf-8", Body: []byte(text)}, nil
+		})
+}
+
+type plainText struct {
+	Type string `header:"Content-Type"`
+	Body []byte
+}
+
+type prompted struct {
+	Turn session.Turn `json:"turn"`
+}
+
+func (c *Client) turnRoutes() {
+	s := c.cfg.Sessions
+	prompt := op("prompt", http.MethodPost, "sessions/{id}/prompt", "Begin a turn", http.StatusAccepted)
+	prompt.MaxBodyBytes = maxPrompt
+	huma.Register(c.api, prompt, func(ctx context.Context, in *struct {
+		ID   string `path:"id" maxLength:"64"`
+		Body struct {
+			Message string `json:"message"`
+		}
+	},
+	) (*body[prompted], error) {
+		turn, err := s.Prompt(ctx, in.ID, in.Body.Message)
+		return answer(prompted{turn}, err)
+	})
+	huma.Register(c.api, op("cancel", http.MethodPost, "sessions/{id}/cancel", "Stop the running turn", http.StatusAccepted),
+		func(ctx context.Context, in *sessionPath) (*none, error) { return done(s.Cancel(ctx, in.ID)) })
+	huma.Register(c.api, op("restart", http.MethodPost, "sessions/{id}/restart", "End the agent and start it again", http.StatusAccepted),
+		func(ctx context.Context, in *sessionPath) (*none, error) { return done(s.Restart(ctx, in.ID)) })
+	huma.Register(c.api, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a setting of the agent", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Body struct {
+				ID    string          `json:"id" minLength:"1" maxLength:"200"`
+				Value json.RawMessage `json:"value" doc:"A text, or true or false"`
+			}
+		},
+		) (*body[session.Session], error) {
+			if err := s.SetConfig(ctx, in.ID, in.Body.ID, in.Body.Value); err != nil {
+				return nil, problemOf(err)
+			}
+			return answer(s.Get(ctx, in.ID))
+		})
+}
+
+// SurfaceHeader tells from where a person answers, to be shown beside the answer. It grants nothing.
+const SurfaceHeader = "Deskhand-Surface"
+
+func surface(name string) string {
+	switch name {
+	case "window", "browser", "cli":
+		return name
+	}
+	return "api"
+}
+
+func (c *Client) requestRoutes() {
+	s := c.cfg.Sessions
+	huma.Register(c.api, op("inbox", http.MethodGet, "inbox", "What waits for a person", http.StatusOK),
+		func(ctx context.Context, _ *struct{}) (*body[session.Page[session.Request]], error) {
+			list, err := s.Inbox(ctx)
+			return answer(session.Page[session.Request]{Items: list}, err)
+		})
+	huma.Register(c.api, op("answer", http.MethodPost, "requests/{id}/answer", "Answer a request; the first answer wins", http.StatusNoContent),
+		func(ctx context.Context, in *struct {
+			ID      string `path:"id" maxLength:"64"`
+			Surface string `header:"Deskhand-Surface" maxLength:"20"`
+			Body    session.Answer
+		},
+		) (*none, error) {
+			return done(s.Answer(ctx, in.ID, in.Body, surface(in.Surface)))
+		})
+}

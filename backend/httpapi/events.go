@@ -1,0 +1,32 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// eventRoute is the one held request that feeds a surface. It ends by itself after 25 s, because in the window nobody else ends it.
+func (c *Client) eventRoute() {
+	huma.Register(c.api, op("events", http.MethodGet, "events", "What happened after a number, as soon as something has", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Gen     string  `query:"gen" maxLength:"64" doc:"Of the program's start; a foreign one answers reset"`
+			After   int64   `query:"after" minimum:"0"`
+			Wait    float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds"`
+			Session string  `query:"session" maxLength:"64"`
+			Types   string  `query:"types" maxLength:"1000" doc:"Comma-separated"`
+		},
+		) (*body[session.Batch], error) {
+			q := session.Query{Gen: in.Gen, After: in.After, Wait: time.Duration(in.Wait * float64(time.Second)), Session: in.Session}
+			if in.Types != "" {
+				q.Types = strings.Split(in.Types, ",")
+			}
+			batch, err := c.cfg.Sessions.Feed().After(ctx, q)
+			return answer(batch, err)
+		})
+}

@@ -1,0 +1,217 @@
+package httpapi
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"math"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// gate stands in front of everything on a listener. Its checks, in their order:
+//
+//  1. Host must name us: a page whose name was rebound to our address does not (421).
+//  2. Origin, when there is one, must be ours or allowed, and the browser must not call the request cross-site (403).
+//  3. A preflight is answered; by now its origin is fine.
+//  4. The token, where one is needed (401). One peer may guess ten times a minute, then it hears 429; a right token always passes.
+//
+// No cookies, no wildcards, no credentials.
+type gate struct {
+	next    http.Handler
+	hosts   map[string]bool
+	origins map[string]bool // foreign ones that are allowed
+	runtime *secret         // nil: /v1 is open
+	client  *secret
+	guesses guesses
+}
+
+func newGate(cfg Config, addr net.Addr, next http.Handler) *gate {
+	g := &gate{next: next, hosts: ownHosts(addr, cfg.AllowHosts), origins: map[string]bool{}, client: newSecret(cfg.ClientToken)}
+	if !cfg.NoToken || !isLoopback(addr) {
+		g.runtime = newSecret(cfg.RuntimeToken)
+	}
+	for _, origin := range cfg.AllowOrigins {
+		g.origins[strings.ToLower(strings.TrimSuffix(origin, "/"))] = true
+	}
+	return g
+}
+
+// ownHosts are the values of Host that mean us. A browser leaves out the port when it is HTTP's own.
+func ownHosts(addr net.Addr, more []string) map[string]bool {
+	names := []string{"127.0.0.1", "localhost", "[::1]"}
+	port := "80"
+	if host, p, err := net.SplitHostPort(addr.String()); err == nil {
+		port = p
+		if ip := net.ParseIP(host); ip != nil && !ip.IsUnspecified() && !ip.IsLoopback() {
+			names = append(names, strings.TrimSuffix(net.JoinHostPort(host, ""), ":"))
+		}
+	}
+	hosts := map[string]bool{}
+	for _, name := range append(names, more...) {
+		name = strings.ToLower(name)
+		if _, p, err := net.SplitHostPort(name); err == nil && p != "" {
+			hosts[name] = true
+			continue
+		}
+		hosts[name+":"+port] = true
+		if port == "80" {
+			hosts[name] = true
+		}
+	}
+	return hosts
+}
+
+func isLoopback(addr net.Addr) bool {
+	host, _, err := net.SplitHostPort(addr.String())
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return ip != nil && ip.IsLoopback()
+}
+
+func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	if !g.hosts[strings.ToLower(r.Host)] {
+		WriteProblem(w, Problem{Type: "misdirected_request", Detail: "this server is not " + strconv.Quote(r.Host)})
+		return
+	}
+	if !g.originAllowed(w, r) {
+		WriteProblem(w, Problem{Type: "permission_denied", Detail: "requests from this origin are not allowed"})
+		return
+	}
+	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		preflight(w)
+		return
+	}
+	if !g.tokenFits(w, r) {
+		return
+	}
+	g.next.ServeHTTP(w, r)
+}
+
+// originAllowed checks where the browser says that the request comes from, and lets an allowed foreign page read the answer.
+func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
+	w.Header().Add("Vary", "Origin")
+	origins := r.Header.Values("Origin")
+	if len(origins) > 1 {
+		return false
+	}
+	if len(origins) == 1 {
+		origin := strings.ToLower(origins[0])
+		if g.origins[origin] {
+			w.Header().Set("Access-Control-Allow-Origin", origins[0])
+			w.Header().Set("Access-Control-Expose-Headers", "Preference-Applied, Retry-After")
+			return true
+		}
+		u, err := url.Parse(origin)
+		if err != nil || u.Scheme != "http" || !g.hosts[hostOf(u)] {
+			return false
+		}
+	}
+	return r.Header.Get("Sec-Fetch-Site") != "cross-site"
+}
+
+// hostOf is the authority of an origin as ownHosts has it.
+func hostOf(u *url.URL) string {
+	if u.Port() == "" {
+		return u.Host + ":80"
+	}
+	return u.Host
+}
+
+func preflight(w http.ResponseWriter) {
+	h := w.Header()
+	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Prefer, Idempotency-Key")
+	h.Set("Access-Control-Max-Age", "600")
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// tokenFits checks the token, and answers when it does not fit.
+func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request) bool {
+	want := g.wanted(r.URL.Path)
+	if want == nil {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	given := strings.EqualFold(scheme, "Bearer") && token != ""
+	if given && want.is(token) {
+		return true
+	}
+	if given {
+		peer, _, _ := net.SplitHostPort(r.RemoteAddr)
+		if wait := g.guesses.wrong(peer, time.Now()); wait > 0 {
+			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
+			WriteProblem(w, Problem{Type: "too_many_requests", Detail: "too many wrong tokens"})
+			return false
+		}
+	}
+	w.Header().Set("WWW-Authenticate", `Bearer realm="deskhand"`)
+	WriteProblem(w, Problem{Type: "token_invalid", Detail: "a valid bearer token is required"})
+	return false
+}
+
+// wanted is the token that opens a path; nil where none is needed.
+func (g *gate) wanted(path string) *secret {
+	switch {
+	case path == "/client/login": // takes a one-time code
+		return nil
+	case under(path, "/client"):
+		return g.client
+	case under(path, "/v1"):
+		return g.runtime
+	default:
+		return nil
+	}
+}
+
+// secret is a token as its hash, so that comparing takes the same time whatever is compared.
+type secret struct {
+	hash [sha256.Size]byte
+	none bool
+}
+
+// newSecret makes a secret. An empty one is no token at all: nothing fits it.
+func newSecret(token string) *secret { return &secret{sha256.Sum256([]byte(token)), token == ""} }
+
+func (s *secret) is(token string) bool {
+	hash := sha256.Sum256([]byte(token))
+	return subtle.ConstantTimeCompare(hash[:], s.hash[:]) == 1 && !s.none
+}
+
+const (
+	maxGuesses  = 10
+	guessWindow = time.Minute
+	maxPeers    = 1024 // peers remembered; more are a flood, and then all start anew
+)
+
+// guesses counts wrong tokens per peer.
+type guesses struct {
+	mu    sync.Mutex // protects peers
+	peers map[string][]time.Time
+}
+
+// wrong counts one more and returns how long the peer has to wait when it was one too many. What is refused does not count, so that
+// the wait ends.
+func (g *guesses) wrong(peer string, now time.Time) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	times := g.peers[peer]
+	for len(times) > 0 && now.Sub(times[0]) >= guessWindow {
+		times = times[1:]
+	}
+	if len(times) >= maxGuesses {
+		return times[0].Add(guessWindow).Sub(now)
+	}
+	if g.peers == nil || len(g.peers) > maxPeers {
+		g.peers = map[string][]time.Time{}
+	}
+	g.peers[peer] = append(times, now)
+	return 0
+}

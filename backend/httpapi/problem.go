@@ -1,0 +1,149 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"strings"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+)
+
+// Problem is what went wrong with a request, as RFC 9457 has it. Type and Detail are all that most need.
+type Problem struct {
+	Type   string // the suffix: "invalid_request"
+	Status int    // 0: what goes with the type
+	Detail string // for people; "invalid request: " is put before it
+
+	// Extensions.
+	Code      string            // stable name for surfaces with texts of their own
+	Params    map[string]string // what those texts need
+	Agent     string
+	SessionID string
+	Details   any
+}
+
+// statusOf is the status of each type of problem.
+func statusOf(suffix string) int {
+	switch suffix {
+	case "invalid_request", "unsupported_agent":
+		return http.StatusBadRequest
+	case "token_invalid":
+		return http.StatusUnauthorized
+	case "permission_denied":
+		return http.StatusForbidden
+	case "session_not_found", "not_found", "agent_not_installed":
+		return http.StatusNotFound
+	case "method_not_allowed":
+		return http.StatusMethodNotAllowed
+	case "not_acceptable":
+		return http.StatusNotAcceptable
+	case "conflict":
+		return http.StatusConflict
+	case "payload_too_large":
+		return http.StatusRequestEntityTooLarge
+	case "unsupported_media_type":
+		return http.StatusUnsupportedMediaType
+	case "misdirected_request":
+		return http.StatusMisdirectedRequest
+	case "too_many_requests":
+		return http.StatusTooManyRequests
+	case "stream_error", "agent_process_exited":
+		return http.StatusBadGateway
+	case "timeout":
+		return http.StatusGatewayTimeout
+	default:
+		return http.StatusInternalServerError
+	}
+}
+
+// runtimeProblem is the one table from the runtime's errors to problems. What is not in it is told to the log alone.
+func runtimeProblem(err error) Problem {
+	var exit *proxy.ExitError
+	var refused *refusal
+	switch {
+	case errors.As(err, &exit):
+		return Problem{
+			Type: "agent_process_exited", Detail: err.Error(), Agent: exit.Status.Agent, SessionID: exit.Status.ServerID,
+			Details: exitDetails{exit.Status.ExitCode, exit.Status.Signal, exit.Status.StderrTail},
+		}
+	case errors.As(err, &refused):
+		return Problem{Type: refused.kind, Detail: refused.text}
+	case errors.Is(err, agents.ErrUnknown):
+		return Problem{Type: "unsupported_agent", Detail: err.Error()}
+	case errors.Is(err, agents.ErrNotInstalled):
+		return Problem{Type: "agent_not_installed", Detail: err.Error()}
+	case errors.Is(err, proxy.ErrUnknown):
+		return Problem{Type: "invalid_request", Detail: "the server_id is unknown, and there is no agent to start it with"}
+	case errors.Is(err, proxy.ErrConflict), errors.Is(err, proxy.ErrDuplicateID):
+		return Problem{Type: "conflict", Detail: err.Error()}
+	case errors.Is(err, context.DeadlineExceeded):
+		return Problem{Type: "timeout", Detail: "the agent has not answered in time"}
+	case errors.Is(err, proxy.ErrSpawn), errors.Is(err, agents.ErrFile), errors.Is(err, proxy.ErrInput),
+		errors.Is(err, proxy.ErrBacklog), errors.Is(err, proxy.ErrRemoved), errors.Is(err, proxy.ErrClosed):
+		return Problem{Type: "stream_error", Detail: err.Error()}
+	default:
+		return Problem{Type: "stream_error", Detail: internalDetail}
+	}
+}
+
+// internalDetail is all that a caller hears of an error that we did not expect.
+const internalDetail = "internal error"
+
+// exitDetails is how an agent ended.
+type exitDetails struct {
+	ExitCode   *int   `json:"exitCode,omitempty"`
+	Signal     string `json:"signal,omitempty"`
+	StderrTail string `json:"stderrTail,omitempty"`
+}
+
+// refusal is an error that knows its type of problem.
+type refusal struct{ kind, text string }
+
+func (r *refusal) Error() string { return r.text }
+
+// document is a Problem on the wire.
+type document struct {
+	Type      string            `json:"type"`
+	Title     string            `json:"title"`
+	Status    int               `json:"status"`
+	Detail    string            `json:"detail"`
+	Code      string            `json:"code,omitempty"`
+	Params    map[string]string `json:"params,omitempty"`
+	Agent     string            `json:"agent,omitempty"`
+	SessionID string            `json:"sessionId,omitempty"`
+	Details   any               `json:"details,omitempty"`
+}
+
+func (p Problem) document() document {
+	words := strings.ReplaceAll(p.Type, "_", " ")
+	d := document{
+		Type: "urn:sandbox-agent:error:" + p.Type, Title: strings.ToUpper(words[:1]) + words[1:], Status: p.Status,
+		Detail: words, Code: p.Code, Params: p.Params, Agent: p.Agent, SessionID: p.SessionID, Details: p.Details,
+	}
+	if d.Status == 0 {
+		d.Status = statusOf(p.Type)
+	}
+	if p.Detail != "" {
+		d.Detail += ": " + p.Detail
+	}
+	return d
+}
+
+// WriteProblem answers a request with a problem.
+func WriteProblem(w http.ResponseWriter, p Problem) {
+	d := p.document()
+	body, err := json.Marshal(d)
+	if err != nil { // Details that cannot be encoded
+		d.Details = nil
+		body, _ = json.Marshal(d)
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(d.Status)
+	_, _ = w.Write(body) // the caller is gone if this fails
+}
