@@ -1,0 +1,331 @@
+// Package backend puts the parts together: one value that owns a data directory and everything that runs on it. The window, the
+// server and the command line are three ways to use it.
+package backend
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/httpapi"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// Config of a backend.
+type Config struct {
+	Places  Places
+	Version string
+	Kind    string   // what this process is to people: window, server or command
+	Self    string   // our own program: it holds the demo agent and the watchdog
+	Assets  fs.FS    // the frontend, nil = none
+	Roots   []string // where /v1 may work; the home directory when empty
+	Logger  *slog.Logger
+
+	Activate func() // brings the window forward when a second start asks for it; nil where there is none
+
+	Token          string        // of /v1, instead of the one in the data directory
+	NoToken        bool          // of /v1: none is asked for; loopback only
+	AllowHosts     []string      // exact host:port pairs beside our own
+	AllowOrigins   []string      // origins that browsers may call /v1 from
+	RequestTimeout time.Duration // how long a POST waits when it does not say; 0 = as long as the agent lives
+}
+
+// Backend is an open one.
+type Backend struct {
+	cfg     Config
+	lock    *lock // nil when another process holds the data directory
+	holder  *Held // that process
+	db      *store.DB
+	runtime *proxy.Set // of /v1
+	own     *proxy.Set // of the client's sessions
+	client  *session.Client
+	api     *httpapi.API
+	codes   codes
+	socket  *Listener
+
+	mu   sync.Mutex // protects what is below
+	base string     // the URL a browser reaches us at, once there is one
+}
+
+// Open takes the data directory and starts what works on it. When another process holds the directory, the runtime still works
+// (see Alone) and there is no client.
+func Open(ctx context.Context, cfg Config) (*Backend, error) {
+	b := &Backend{cfg: cfg}
+	if err := b.open(ctx); err != nil {
+		return nil, errors.Join(err, b.Close())
+	}
+	return b, nil
+}
+
+func (b *Backend) open(ctx context.Context) error {
+	dir := b.cfg.Places.Data
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return fmt.Errorf("the data directory cannot be made: %w", err)
+	}
+	lock, err := takeLock(dir)
+	var held *Held
+	switch {
+	case errors.As(err, &held):
+		b.holder = held
+	case err != nil:
+		return err
+	}
+	b.lock = lock
+	token, err := b.token("token")
+	if err != nil {
+		return err
+	}
+	clientToken, err := b.token("client-token")
+	if err != nil {
+		return err
+	}
+	catalogue := agents.Open(agents.Config{Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json")})
+	if err := b.openProcesses(); err != nil {
+		return err
+	}
+	var client http.Handler
+	if b.lock != nil {
+		c, err := b.openClient(ctx, catalogue, token, clientToken)
+		if err != nil {
+			return err
+		}
+		client = c
+	}
+	if b.cfg.Token != "" {
+		token = b.cfg.Token
+	}
+	b.api, err = httpapi.New(httpapi.Config{
+		Version: b.cfg.Version, Runtime: b.runtime, Agents: catalogue, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
+		ClientToken: clientToken, NoToken: b.cfg.NoToken, AllowHosts: b.cfg.AllowHosts, AllowOrigins: b.cfg.AllowOrigins,
+		Roots: b.cfg.Roots, RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger,
+	})
+	if err != nil {
+		return err
+	}
+	if b.lock == nil {
+		return nil
+	}
+	return b.openSocket(ctx)
+}
+
+// openProcesses opens the two sets of agents. The directory's holder keeps the ledger; whoever works beside it has the watchdog.
+func (b *Backend) openProcesses() error {
+	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger}
+	if b.lock != nil {
+		cfg.Ledger = filepath.Join(b.cfg.Places.Data, "agents.ledger")
+	}
+	var err error
+	if b.runtime, err = proxy.Open(cfg); err != nil {
+		return err
+	}
+	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, Logger: b.cfg.Logger})
+	return err
+}
+
+func (b *Backend) openClient(ctx context.Context, catalogue *agents.Catalogue, secrets ...string) (http.Handler, error) {
+	var err error
+	if b.db, err = store.Open(ctx, b.cfg.Places.Data); err != nil {
+		return nil, err
+	}
+	b.client, err = session.Open(ctx, session.Config{
+		Store: b.db, Agents: catalogue, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
+	})
+	if err != nil {
+		return nil, err
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "/"
+	}
+	return httpapi.NewClient(httpapi.ClientConfig{
+		Version: b.cfg.Version, Sessions: b.client, Agents: catalogue, Home: home, Activate: b.cfg.Activate, Link: b.Link,
+		Login: func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
+	}), nil
+}
+
+// Alone tells who holds the data directory when it is not us: then there is /v1 and no client.
+func (b *Backend) Alone() *Held { return b.holder }
+
+// Window is the handler for the window's own asset server.
+func (b *Backend) Window() http.Handler { return b.api.Window() }
+
+// Running counts the turns that run.
+func (b *Backend) Running() int {
+	if b.client == nil {
+		return 0
+	}
+	return b.client.Running()
+}
+
+// Close ends everything in the order that loses nothing: who calls us first, then conversations, agents, and the database last.
+func (b *Backend) Close() error {
+	var errs []error
+	if b.socket != nil {
+		errs = append(errs, b.socket.Close())
+	}
+	if b.client != nil {
+		errs = append(errs, b.client.Close())
+	}
+	if b.own != nil {
+		errs = append(errs, b.own.Close())
+	}
+	if b.runtime != nil {
+		errs = append(errs, b.runtime.Close())
+	}
+	if b.db != nil {
+		errs = append(errs, b.db.Close())
+	}
+	if b.lock != nil {
+		errs = append(errs, b.lock.release())
+	}
+	return errors.Join(errs...)
+}
+
+// Listener is a handler that is served; Close ends it and waits.
+type Listener struct {
+	Addr   net.Addr
+	URL    string
+	server *http.Server
+	done   chan error
+	remove string // a directory of our own to be removed after
+}
+
+func serve(ln net.Listener, h http.Handler) *Listener {
+	l := &Listener{
+		Addr: ln.Addr(), done: make(chan error, 1),
+		server: &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute},
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	l.server.BaseContext = func(net.Listener) context.Context { return ctx }
+	l.server.RegisterOnShutdown(cancel) // held requests end, so that Shutdown need not wait for them
+	go func() { l.done <- l.server.Serve(ln) }()
+	return l
+}
+
+const farewell = 2 * time.Second
+
+// Close ends the held requests, waits for the others a moment, and returns when nothing is served any more.
+func (l *Listener) Close() error {
+	ctx, cancel := context.WithTimeout(context.Background(), farewell)
+	defer cancel()
+	err := l.server.Shutdown(ctx)
+	if err != nil {
+		err = l.server.Close()
+	}
+	<-l.done
+	if l.remove != "" {
+		err = errors.Join(err, os.RemoveAll(l.remove))
+	}
+	return err
+}
+
+// Listen serves the API, and the app to browsers, on host and port (0 = any). The port being taken is told in words that help.
+func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener, error) {
+	if b.cfg.NoToken && !loopback(host) {
+		return nil, fmt.Errorf("without a token only this machine may call: %s is not a loopback address", host)
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return nil, fmt.Errorf("cannot listen on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
+	}
+	l := serve(ln, b.api.Loopback(ln.Addr()))
+	_, p, _ := net.SplitHostPort(ln.Addr().String())
+	shown := host
+	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
+		shown = "127.0.0.1"
+	}
+	l.URL = "http://" + net.JoinHostPort(shown, p)
+	b.mu.Lock()
+	b.base = l.URL
+	b.mu.Unlock()
+	if b.lock != nil {
+		if err := b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: l.URL}); err != nil {
+			return nil, errors.Join(err, l.Close())
+		}
+	}
+	return l, nil
+}
+
+func loopback(host string) bool {
+	ip := net.ParseIP(strings.Trim(host, "[]"))
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// Link is a URL by which a browser gets in, once, within a minute.
+func (b *Backend) Link() (string, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.base == "" {
+		return "", errors.New("nothing is served to browsers")
+	}
+	return b.base + "/#code=" + b.codes.make(), nil
+}
+
+// token reads a token of the data directory, or makes it at the first start: 256 random bits that only we may read.
+func (b *Backend) token(name string) (string, error) {
+	file := filepath.Join(b.cfg.Places.Data, name)
+	data, err := os.ReadFile(file)
+	if err == nil && len(strings.TrimSpace(string(data))) >= 32 {
+		return strings.TrimSpace(string(data)), nil
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("the token cannot be read: %w", err)
+	}
+	token := secret()
+	return token, store.WriteFile(file, []byte(token+"\n"), 0o600)
+}
+
+func secret() string {
+	var raw [32]byte
+	_, _ = rand.Read(raw[:]) // never fails, says the package
+	return hex.EncodeToString(raw[:])
+}
+
+// codes are one-time codes for browsers.
+type codes struct {
+	mu   sync.Mutex
+	good map[string]time.Time // until when
+}
+
+const codeLife = time.Minute
+
+func (c *codes) make() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.good == nil {
+		c.good = map[string]time.Time{}
+	}
+	now := time.Now()
+	for code, until := range c.good {
+		if now.After(until) {
+			delete(c.good, code)
+		}
+	}
+	code := secret()
+	c.good[code] = now.Add(codeLife)
+	return code
+}
+
+func (c *codes) take(code string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	until, ok := c.good[code]
+	delete(c.good, code)
+	return ok && time.Now().Before(until)
+}

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+
+	"deskhand/backend"
+	"deskhand/backend/httpapi"
+	"deskhand/backend/session"
+)
+
+// api speaks the client API over the private socket of the process that holds the data directory.
+type api struct{ http *http.Client }
+
+// problem is an answer of the API that is no success.
+type problem struct {
+	Status int               `json:"status"`
+	Code   string            `json:"code"`
+	Detail string            `json:"detail"`
+	Params map[string]string `json:"params"`
+}
+
+func (e *problem) Error() string {
+	if e.Detail != "" {
+		return e.Detail
+	}
+	return e.Code
+}
+
+// dial finds the socket of the running process. One that has just taken the directory gets a moment to open it.
+func dial(ctx context.Context, places backend.Places) (*api, error) {
+	var lastErr error
+	for range 20 {
+		data, err := os.ReadFile(filepath.Join(places.Data, "owner.json"))
+		var owner backend.Owner
+		if err == nil {
+			err = json.Unmarshal(data, &owner)
+		}
+		if err == nil {
+			a := socketAPI(owner.Socket)
+			if err = a.call(ctx, "GET", "hello", nil, nil); err == nil {
+				return a, nil
+			}
+		}
+		lastErr = err
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+	return nil, lastErr
+}
+
+func socketAPI(socket string) *api {
+	return &api{http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			var d net.Dialer
+			return d.DialContext(ctx, "unix", socket)
+		},
+	}}}
+}
+
+func (a *api) close() { a.http.CloseIdleConnections() }
+
+// call makes one call; in and out may be nil.
+func (a *api) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://deskhand/client/"+path, body)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set(httpapi.SurfaceHeader, "cli")
+	resp, err := a.http.Do(req)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close() //nolint:errcheck // read to its end below
+	data, err := io.ReadAll(resp.Body)
+	if err != nil {
+		return err
+	}
+	if resp.StatusCode >= http.StatusBadRequest {
+		p := &problem{Status: resp.StatusCode}
+		if json.Unmarshal(data, p) != nil {
+			p.Detail = resp.Status
+		}
+		return p
+	}
+	if out == nil || len(data) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// follow hands over every event of a session, from now on, until each says that it has seen enough. started is called when none can
+// be missed any more.
+func (a *api) follow(ctx context.Context, started func() (sessionID string, err error), each func(session.Event) (enough bool, err error)) error {
+	batch, err := a.events(ctx, session.Query{}, 0)
+	if err != nil {
+		return err
+	}
+	q := session.Query{Gen: batch.Gen, After: batch.Seq}
+	if q.Session, err = started(); err != nil {
+		return err
+	}
+	for {
+		const wait = 25
+		batch, err := a.events(ctx, q, wait)
+		if err != nil {
+			return err
+		}
+		if batch.Reset {
+			return errors.New("the program that runs the agent was restarted, or ran ahead too far")
+		}
+		q.After = batch.Seq
+		for _, e := range batch.Events {
+			if enough, err := each(e); enough || err != nil {
+				return err
+			}
+		}
+	}
+}
+
+func (a *api) events(ctx context.Context, q session.Query, wait int) (session.Batch, error) {
+	v := url.Values{"gen": {q.Gen}, "after": {strconv.FormatInt(q.After, 10)}, "wait": {strconv.Itoa(wait)}, "session": {q.Session}}
+	var batch session.Batch
+	return batch, a.call(ctx, "GET", "events?"+v.Encode(), nil, &batch)
+}

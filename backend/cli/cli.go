@@ -1,0 +1,325 @@
+// Package cli is every command of the program: it reads the command line, uses a backend or the running app, and turns the outcome
+// into words and an exit code.
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+
+	"github.com/alecthomas/kong"
+
+	"deskhand/backend"
+	"deskhand/backend/demoagent"
+	"deskhand/backend/proxy"
+)
+
+// Exit codes of every command; prompt adds what its turn ended with.
+const (
+	exitOK       = 0
+	exitError    = 1
+	exitUsage    = 2
+	exitRefused  = 3
+	exitCancel   = 4
+	exitApproval = 5
+)
+
+// Program is the world that a command runs in.
+type Program struct {
+	Args    []string // without the program's name
+	Stdin   io.Reader
+	Stdout  io.Writer
+	Stderr  io.Writer
+	Version string
+	Assets  fs.FS
+	// Window opens the window on a backend and returns when it is closed; nil in the program without one.
+	Window func(ctx context.Context, w Window) error
+}
+
+// Window is what the window needs of the program.
+type Window struct {
+	Backend  *backend.Backend
+	Places   backend.Places
+	Assets   fs.FS
+	Logger   *slog.Logger
+	Activate <-chan struct{} // a value for each time that the program was started again
+}
+
+type commands struct {
+	Open      openCommand     `cmd:"" default:"withargs" help:"Open the app (default)."`
+	Server    serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
+	Prompt    promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
+	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
+	Version   versionCommand  `cmd:"" help:"Print the version."`
+	DemoAgent demoCommand     `cmd:"" hidden:""`
+	Watchdog  watchdogCommand `cmd:"" hidden:""`
+}
+
+// common are flags of every command that touches data.
+type common struct {
+	DataDir string `name:"data-dir" env:"DESKHAND_DATA_DIR" placeholder:"DIR" help:"Keep everything in this directory instead of the usual places."`
+	Verbose bool   `help:"Write more to the log."`
+}
+
+// failure is an error with an exit code of its own.
+type failure struct {
+	code int
+	err  error
+}
+
+func (f *failure) Error() string { return f.err.Error() }
+func (f *failure) Unwrap() error { return f.err }
+
+// Run runs the command and gives its exit code.
+func (p *Program) Run() int {
+	var cmds commands
+	exited := -1
+	parser, err := kong.New(&cmds, kong.Name("deskhand"), kong.Description("The agent client that cannot lose your work."),
+		kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
+	if err != nil {
+		return p.fail(err)
+	}
+	ctx, err := parser.Parse(p.Args)
+	if exited >= 0 {
+		return exited // --help
+	}
+	if err != nil {
+		parser.Errorf("%s", err)
+		return exitUsage
+	}
+	switch err := ctx.Run(p); {
+	case err == nil:
+		return exitOK
+	default:
+		return p.fail(err)
+	}
+}
+
+func (p *Program) fail(err error) int {
+	code := exitError
+	var f *failure
+	if errors.As(err, &f) {
+		code = f.code
+	}
+	if text := err.Error(); text != "" {
+		p.say("deskhand: %s\n", text)
+	}
+	return code
+}
+
+// say writes for people.
+func (p *Program) say(format string, args ...any) {
+	_, _ = fmt.Fprintf(p.Stderr, format, args...) // nobody to tell if this fails
+}
+
+func (p *Program) print(format string, args ...any) error {
+	_, err := fmt.Fprintf(p.Stdout, format, args...)
+	return err
+}
+
+// interruptible ends with SIGINT, SIGTERM and SIGHUP.
+func interruptible() (context.Context, context.CancelFunc) {
+	return signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+}
+
+// config is what a backend is opened with, and its log.
+func (p *Program) config(c common, kind string) (backend.Config, io.Closer, error) {
+	places, err := backend.FindPlaces(c.DataDir)
+	if err != nil {
+		return backend.Config{}, nil, err
+	}
+	level := slog.LevelInfo
+	if c.Verbose {
+		level = slog.LevelDebug
+	}
+	logger, log, err := backend.OpenLog(places, level)
+	if err != nil {
+		return backend.Config{}, nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return backend.Config{}, nil, errors.Join(err, log.Close())
+	}
+	return backend.Config{Places: places, Version: p.Version, Kind: kind, Self: self, Assets: p.Assets, Logger: logger}, log, nil
+}
+
+type versionCommand struct{}
+
+// Run prints the version.
+func (versionCommand) Run(p *Program) error { return p.print("deskhand %s\n", p.Version) }
+
+type demoCommand struct{}
+
+// Run is the demo agent on stdio.
+func (demoCommand) Run(p *Program) error {
+	return demoagent.Run(context.Background(), p.Stdin, p.Stdout)
+}
+
+type watchdogCommand struct{}
+
+// Run is the process that ends our agents when we are killed.
+func (watchdogCommand) Run(p *Program) error { return proxy.Watchdog(p.Stdin) }
+
+type serverCommand struct {
+	common
+	Host           string        `short:"H" default:"127.0.0.1" help:"Address to listen on."`
+	Port           int           `short:"p" default:"2468" help:"Port to listen on; 0 = any free one."`
+	Token          string        `short:"t" xor:"token" help:"Token of the API, instead of the one in the data directory."`
+	NoToken        bool          `xor:"token" help:"Ask for no token on /v1 (this machine only)."`
+	Root           []string      `placeholder:"DIR" help:"Directory that the API may work in; repeatable. Default: your home."`
+	AllowHost      []string      `placeholder:"HOST:PORT" help:"Accept this Host as well; repeatable."`
+	AllowOrigin    []string      `name:"cors-allow-origin" short:"O" placeholder:"ORIGIN" help:"Let web pages of this origin call /v1; repeatable."`
+	RequestTimeout time.Duration `help:"How long a request to an agent may take; 0 = as long as the agent lives."`
+}
+
+// Run serves until a signal.
+func (s *serverCommand) Run(p *Program) error {
+	cfg, log, err := p.config(s.common, "server")
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the last thing that happens
+	cfg.Token, cfg.NoToken, cfg.Roots = s.Token, s.NoToken, s.Root
+	cfg.AllowHosts, cfg.AllowOrigins, cfg.RequestTimeout = s.AllowHost, s.AllowOrigin, s.RequestTimeout
+	return p.serve(cfg, s.Host, s.Port)
+}
+
+// serve runs a backend for browsers and programs until a signal ends it.
+func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
+	ctx, stop := interruptible()
+	defer stop()
+	b, err := backend.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	l, err := b.Listen(ctx, host, port)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("%w\nAnother program has this port. Choose another with --port, or --port 0 for any free one", err)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	if held := b.Alone(); held != nil {
+		p.say("%s.\nOnly the API under /v1 is served here, without the app and its sessions.\n", held)
+		if err := p.print("%s\n", l.URL); err != nil {
+			return err
+		}
+	} else {
+		url, err := b.Link()
+		if err != nil {
+			return err
+		}
+		p.say("Deskhand is at this address. The link works once, within a minute; `deskhand link` prints another.\n")
+		if err := p.print("%s\n", url); err != nil {
+			return err
+		}
+	}
+	<-ctx.Done()
+	return nil
+}
+
+type linkCommand struct{ common }
+
+// Run asks the running program for a link.
+func (l *linkCommand) Run(p *Program) error {
+	places, err := backend.FindPlaces(l.DataDir)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	api, err := dial(ctx, places)
+	if err != nil {
+		return fmt.Errorf("no running Deskhand was found for %s: %w", places.Data, err)
+	}
+	var link struct {
+		URL string `json:"url"`
+	}
+	if err := api.call(ctx, "POST", "links", nil, &link); err != nil {
+		return err
+	}
+	return p.print("%s\n", link.URL)
+}
+
+type openCommand struct{ common }
+
+// Run opens the window: ours, or that of the program beside us; with neither, or with no display, a browser is served.
+func (o *openCommand) Run(p *Program) error {
+	cfg, log, err := p.config(o.common, "window")
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the last thing that happens
+	if p.Window != nil {
+		return p.window(cfg)
+	}
+	program := filepath.Join(filepath.Dir(cfg.Self), windowProgram)
+	if _, err := os.Stat(program); err == nil && hasDisplay() {
+		return become(program, p.Args)
+	}
+	why := "there is no display"
+	if hasDisplay() {
+		why = windowProgram + " is not beside this program"
+	}
+	p.say("The window cannot be opened: %s. Serving the app to a browser instead.\n", why)
+	cfg.Kind = "server"
+	err = p.serve(cfg, "127.0.0.1", defaultPort)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		p.say("Port %d is taken; using a free one.\n", defaultPort)
+		return p.serve(cfg, "127.0.0.1", 0)
+	}
+	return err
+}
+
+const defaultPort = 2468
+
+// window opens our own window, unless another process has one on the same data: then that one comes forward.
+func (p *Program) window(cfg backend.Config) (err error) {
+	if !hasDisplay() {
+		return errors.New("there is no display; `deskhand server` serves the app to a browser")
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	again := make(chan struct{}, 1)
+	cfg.Activate = func() {
+		select {
+		case again <- struct{}{}:
+		default: // one that is not seen yet is enough
+		}
+	}
+	b, err := backend.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	if held := b.Alone(); held != nil {
+		api, err := dial(ctx, cfg.Places)
+		if err == nil {
+			err = api.call(ctx, "POST", "activate", nil, nil)
+		}
+		if err != nil {
+			return fmt.Errorf("%w; its window cannot be brought forward: %w", held, err)
+		}
+		p.say("%s. Its window was brought forward.\n", held)
+		return nil
+	}
+	l, err := b.Listen(ctx, "127.0.0.1", defaultPort)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		l, err = b.Listen(ctx, "127.0.0.1", 0)
+	}
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, l.Close()) }()
+	return p.Window(ctx, Window{Backend: b, Places: cfg.Places, Assets: cfg.Assets, Logger: cfg.Logger, Activate: again})
+}

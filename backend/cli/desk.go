@@ -1,0 +1,280 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"deskhand/backend/session"
+)
+
+// desk asks the person at the terminal, one request after the other, while the turn goes on. A request that is answered elsewhere
+// is taken back. The goroutine that reads the terminal cannot be interrupted; it ends with the process.
+type desk struct {
+	t     *terminalTurn
+	lines chan string
+	queue chan session.Request
+	done  chan struct{}
+	stop  context.CancelFunc
+
+	mu   sync.Mutex // protects what is below
+	open map[string]context.CancelFunc
+}
+
+func openDesk(ctx context.Context, t *terminalTurn) *desk {
+	const most = 64 // requests that wait; an agent asks one at a time
+	d := &desk{t: t, lines: make(chan string), queue: make(chan session.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
+	ctx, d.stop = context.WithCancel(ctx)
+	go d.read()
+	go d.work(ctx)
+	return d
+}
+
+func (d *desk) close() {
+	d.stop()
+	<-d.done
+}
+
+func (d *desk) read() {
+	defer close(d.lines)
+	in := bufio.NewScanner(d.t.p.Stdin)
+	for in.Scan() {
+		select {
+		case d.lines <- in.Text():
+		case <-d.done:
+			return
+		}
+	}
+}
+
+func (d *desk) put(r session.Request) {
+	d.mu.Lock()
+	d.open[r.ID] = func() {}
+	d.mu.Unlock()
+	d.queue <- r
+}
+
+// forget takes a request back.
+func (d *desk) forget(id string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if cancel := d.open[id]; cancel != nil {
+		cancel()
+	}
+	delete(d.open, id)
+}
+
+// begin gives the context in which a request is asked; ok is false when it was taken back before.
+func (d *desk) begin(ctx context.Context, id string) (context.Context, bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.open[id] == nil {
+		return nil, false
+	}
+	ctx, d.open[id] = context.WithCancel(ctx) //nolint:gosec // forget and close cancel it
+	return ctx, true
+}
+
+func (d *desk) work(ctx context.Context) {
+	defer close(d.done)
+	for {
+		select {
+		case r := <-d.queue:
+			asking, ok := d.begin(ctx, r.ID)
+			if !ok {
+				continue
+			}
+			d.ask(ctx, asking, r)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// ask asks until there is an answer that the API takes.
+func (d *desk) ask(ctx, asking context.Context, r session.Request) {
+	for {
+		a, ok := d.read1(asking, r)
+		if !ok {
+			return
+		}
+		err := d.t.answer(ctx, r, a)
+		if err == nil || ctx.Err() != nil {
+			return
+		}
+		d.t.aside("  %s", err)
+	}
+}
+
+// read1 shows a request and reads one answer to it; ok is false when it was taken back or the terminal is closed.
+func (d *desk) read1(ctx context.Context, r session.Request) (session.Answer, bool) {
+	switch r.Kind {
+	case "permission":
+		d.t.aside("? %s asks: %s", r.Agent, r.Title)
+		d.detail(r)
+		for i, o := range r.Options {
+			d.t.aside("  %d  %s", i+1, o.Name)
+		}
+		i, ok := d.number(ctx, len(r.Options))
+		if !ok {
+			return session.Answer{}, false
+		}
+		return session.Answer{OptionID: r.Options[i].ID}, true
+	case "question":
+		return d.questions(ctx, r)
+	case "form":
+		return d.form(ctx, r)
+	}
+	d.t.aside("? %s sent a request that cannot be shown here:\n%s\n  Enter dismisses it", r.Agent, r.Raw)
+	_, ok := d.line(ctx)
+	return session.Answer{Action: "cancel"}, ok
+}
+
+// detail shows what a permission is for, in full.
+func (d *desk) detail(r session.Request) {
+	if r.Tool == nil {
+		return
+	}
+	if len(r.Tool.RawInput) > 0 {
+		d.t.aside("  %s", r.Tool.RawInput)
+	}
+	for _, raw := range r.Tool.Content {
+		d.t.aside("  %s", raw)
+	}
+	for _, l := range r.Tool.Locations {
+		d.t.aside("  %s", l.Path)
+	}
+}
+
+func (d *desk) line(ctx context.Context) (string, bool) {
+	d.t.p.say("> ")
+	select {
+	case line, ok := <-d.lines:
+		return strings.TrimSpace(line), ok
+	case <-ctx.Done():
+		return "", false
+	}
+}
+
+// number reads one of 1…n and gives it from 0.
+func (d *desk) number(ctx context.Context, n int) (int, bool) {
+	for {
+		line, ok := d.line(ctx)
+		if !ok {
+			return 0, false
+		}
+		if i, err := strconv.Atoi(line); err == nil && i >= 1 && i <= n {
+			return i - 1, true
+		}
+		d.t.aside("  a number from 1 to %d, please", n)
+	}
+}
+
+func (d *desk) questions(ctx context.Context, r session.Request) (session.Answer, bool) {
+	var a session.Answer
+	for _, q := range r.Questions {
+		d.t.aside("? %s asks: %s", r.Agent, q.Prompt)
+		for i, o := range q.Options {
+			d.t.aside("  %d  %s", i+1, o.Label)
+		}
+		d.t.aside("  %s", questionHint(q))
+		line, ok := d.line(ctx)
+		if !ok {
+			return a, false
+		}
+		if line == "" {
+			return session.Answer{Reject: true}, true
+		}
+		a.Answers = append(a.Answers, chosen(q, line))
+	}
+	return a, true
+}
+
+func questionHint(q session.Question) string {
+	hint := "a number"
+	if q.MultiSelect {
+		hint = "numbers, separated by commas"
+	}
+	if q.AllowFreeText {
+		hint += " or your own words"
+	}
+	return hint + "; Enter alone turns it down"
+}
+
+// chosen turns numbers into ids and leaves words as they are.
+func chosen(q session.Question, line string) []string {
+	var ids []string
+	for part := range strings.SplitSeq(line, ",") {
+		i, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil || i < 1 || i > len(q.Options) {
+			return []string{line}
+		}
+		ids = append(ids, q.Options[i-1].ID)
+	}
+	return ids
+}
+
+// form asks for each property in turn; the API checks the whole against the schema.
+func (d *desk) form(ctx context.Context, r session.Request) (session.Answer, bool) {
+	var schema struct {
+		Properties map[string]struct {
+			Type, Title, Description string
+			Enum                     []string
+			OneOf                    []struct{ Const, Title string }
+		}
+	}
+	if json.Unmarshal(r.Schema, &schema) != nil {
+		return session.Answer{Action: "cancel"}, true
+	}
+	d.t.aside("? %s asks: %s\n  (Enter leaves an item out, ! declines the whole)", r.Agent, r.Title)
+	content := map[string]any{}
+	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
+		p := schema.Properties[name]
+		choices := slices.Clone(p.Enum)
+		for _, o := range p.OneOf {
+			choices = append(choices, o.Const)
+		}
+		d.t.aside("  %s (%s) %s %s", name, p.Type, p.Description, strings.Join(choices, " | "))
+		line, ok := d.line(ctx)
+		if !ok {
+			return session.Answer{}, false
+		}
+		if line == "!" {
+			return session.Answer{Action: "decline"}, true
+		}
+		if line != "" {
+			content[name] = value(p.Type, line)
+		}
+	}
+	data, err := json.Marshal(content)
+	if err != nil {
+		return session.Answer{Action: "cancel"}, true
+	}
+	return session.Answer{Action: "accept", Content: data}, true
+}
+
+// value reads a line as the type asks; what does not fit stays text, and the API says what is wrong with it.
+func value(kind, line string) any {
+	switch kind {
+	case "number", "integer":
+		return json.Number(line)
+	case "boolean":
+		if b, err := strconv.ParseBool(strings.ToLower(line)); err == nil {
+			return b
+		}
+		return slices.Contains([]string{"y", "yes"}, strings.ToLower(line))
+	case "array":
+		list := []string{}
+		for part := range strings.SplitSeq(line, ",") {
+			list = append(list, strings.TrimSpace(part))
+		}
+		return list
+	}
+	return fmt.Sprint(line)
+}

@@ -1,0 +1,395 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+
+	"golang.org/x/term"
+
+	"deskhand/backend"
+	"deskhand/backend/session"
+)
+
+type promptCommand struct {
+	common
+	Agent   string `default:"mock" help:"The agent to ask, by its id."`
+	Dir     string `default:"." placeholder:"DIR" help:"The directory it works in."`
+	Approve string `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
+	Text    string `arg:"" help:"What to say; - reads it from standard input."`
+}
+
+// Run runs one turn: by the running app if there is one, else on the data directory itself.
+func (c *promptCommand) Run(p *Program) error {
+	text, err := c.text(p.Stdin)
+	if err != nil {
+		return err
+	}
+	dir, err := absolute(c.Dir)
+	if err != nil {
+		return err
+	}
+	cfg, log, err := p.config(c.common, "command")
+	if err != nil {
+		return err
+	}
+	defer log.Close() //nolint:errcheck // the last thing that happens
+	ctx, stop := context.WithCancel(context.Background())
+	defer stop()
+	b, err := backend.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	api, err := dial(ctx, cfg.Places)
+	if err != nil {
+		return errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), b.Close())
+	}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: session.New{Agent: c.Agent, Cwd: dir}, text: text}
+	err = t.run(ctx)
+	api.close()
+	return errors.Join(err, b.Close())
+}
+
+func (c *promptCommand) text(stdin io.Reader) (string, error) {
+	text := c.Text
+	if text == "-" {
+		data, err := io.ReadAll(stdin)
+		if err != nil {
+			return "", err
+		}
+		text = string(data)
+	}
+	if strings.TrimSpace(text) == "" {
+		return "", &failure{exitUsage, errors.New("there is nothing to say")}
+	}
+	return text, nil
+}
+
+func absolute(dir string) (string, error) {
+	info, err := os.Stat(dir)
+	if err == nil && !info.IsDir() {
+		err = fmt.Errorf("%s is not a directory", dir)
+	}
+	if err != nil {
+		return "", &failure{exitUsage, err}
+	}
+	return filepath.Abs(dir)
+}
+
+func (c *promptCommand) approval(stdin io.Reader) string {
+	if c.Approve != "" {
+		return c.Approve
+	}
+	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return "ask"
+	}
+	return "never"
+}
+
+// terminalTurn is one turn that is shown on a terminal: the agent's words on stdout, everything else on stderr.
+type terminalTurn struct {
+	p       *Program
+	api     *api
+	approve string
+	session session.New
+	text    string
+
+	id      string // of the session
+	turn    string
+	shown   map[string]int // bytes shown of each entry
+	said    map[string]bool
+	unmet   bool // an approval was needed and nobody could give it
+	outcome *session.Turn
+	desk    *desk // asks the person, when there is one
+
+	mu      sync.Mutex // protects what is below, and keeps lines whole
+	midLine bool
+}
+
+func (t *terminalTurn) run(ctx context.Context) error {
+	t.shown, t.said = map[string]int{}, map[string]bool{}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	if t.approve == "ask" {
+		t.desk = openDesk(ctx, t)
+		defer t.desk.close()
+	}
+	released := t.cancelOnSignal(ctx, stop)
+	defer released()
+	err := t.api.follow(ctx, func() (string, error) { return t.start(ctx) }, func(e session.Event) (bool, error) { return t.show(ctx, e) })
+	err = errors.Join(err, t.newLine())
+	if err != nil && t.outcome == nil {
+		return err
+	}
+	return t.result()
+}
+
+func (t *terminalTurn) start(ctx context.Context) (string, error) {
+	var s session.Session
+	if err := t.api.call(ctx, "POST", "sessions", t.session, &s); err != nil {
+		return "", usage(err)
+	}
+	t.id = s.ID
+	var begun struct{ Turn session.Turn }
+	err := t.api.call(ctx, "POST", "sessions/"+t.id+"/prompt", map[string]string{"message": t.text}, &begun)
+	t.turn = begun.Turn.ID
+	return t.id, err
+}
+
+// usage makes a wrong wish of the user's one of the usage exits.
+func usage(err error) error {
+	var p *problem
+	if errors.As(err, &p) && p.Status == 400 {
+		words := map[string]string{
+			"agent.unknown": "there is no agent " + p.Params["agent"], "directory.missing": p.Params["path"] + " does not exist",
+			"directory.not_one": p.Params["path"] + " is not a directory",
+		}
+		if text, ok := words[p.Code]; ok {
+			err = errors.New(text)
+		}
+		return &failure{exitUsage, err}
+	}
+	return err
+}
+
+// cancelOnSignal stops the turn at the first Ctrl-C, and the command at the second.
+func (t *terminalTurn) cancelOnSignal(ctx context.Context, stop func()) (release func()) {
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	done, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := 0; ; n++ {
+			select {
+			case <-signals:
+			case <-done:
+				return
+			}
+			if n > 0 || t.cancel(ctx) != nil {
+				stop()
+				return
+			}
+		}
+	}()
+	return func() { signal.Stop(signals); close(done); <-ended }
+}
+
+func (t *terminalTurn) cancel(ctx context.Context) error {
+	t.p.say("\nStopping… (again to leave at once)\n")
+	if t.id == "" {
+		return errors.New("nothing runs yet")
+	}
+	return t.api.call(ctx, "POST", "sessions/"+t.id+"/cancel", nil, nil)
+}
+
+// show takes one event; the turn's end is enough.
+func (t *terminalTurn) show(ctx context.Context, e session.Event) (bool, error) {
+	switch e.Type {
+	case "entry.upsert":
+		var entry session.Entry
+		if err := json.Unmarshal(e.Data, &entry); err != nil {
+			return false, err
+		}
+		return false, t.entry(entry)
+	case "entry.append":
+		var a session.Append
+		if err := json.Unmarshal(e.Data, &a); err != nil {
+			return false, err
+		}
+		if _, agent := t.shown[a.ID]; agent {
+			t.shown[a.ID] += len(a.Text)
+			return false, t.say(a.Text)
+		}
+	case "turn.upsert":
+		var turn session.Turn
+		if err := json.Unmarshal(e.Data, &turn); err != nil {
+			return false, err
+		}
+		if turn.ID == t.turn && turn.State == "done" {
+			t.outcome = &turn
+			return true, nil
+		}
+	case "request.upsert":
+		var r session.Request
+		if err := json.Unmarshal(e.Data, &r); err != nil {
+			return false, err
+		}
+		return false, t.request(ctx, r)
+	}
+	return false, nil
+}
+
+// request takes a request or its end. Each is seen several times; said keeps the first.
+func (t *terminalTurn) request(ctx context.Context, r session.Request) error {
+	switch {
+	case r.Status != "requested":
+		if t.desk != nil {
+			t.desk.forget(r.ID)
+		}
+		return nil
+	case t.said[r.ID]:
+		return nil
+	}
+	t.said[r.ID] = true
+	if t.desk != nil {
+		t.desk.put(r)
+		return nil
+	}
+	return t.decide(ctx, r)
+}
+
+func (t *terminalTurn) say(text string) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sayLocked(text)
+}
+
+func (t *terminalTurn) sayLocked(text string) error {
+	if text != "" {
+		t.midLine = !strings.HasSuffix(text, "\n")
+	}
+	return t.p.print("%s", text)
+}
+
+// newLine ends the line that the agent is in the middle of.
+func (t *terminalTurn) newLine() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.midLine {
+		return nil
+	}
+	return t.sayLocked("\n")
+}
+
+// aside is a line on stderr, never in the middle of the agent's line on the same terminal.
+func (t *terminalTurn) aside(format string, args ...any) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.midLine {
+		_ = t.sayLocked("\n") // a broken pipe is found by the next word of the agent
+	}
+	t.p.say(format+"\n", args...)
+}
+
+func (t *terminalTurn) entry(e session.Entry) error {
+	switch e.Kind {
+	case "agent":
+		known := t.shown[e.ID]
+		if known == 0 {
+			if err := t.newLine(); err != nil {
+				return err
+			}
+		}
+		t.shown[e.ID] = len(e.Text)
+		if len(e.Text) > known {
+			if err := t.say(e.Text[known:]); err != nil {
+				return err
+			}
+		}
+		if e.Clipped > 0 && !t.said[e.ID] {
+			t.said[e.ID] = true
+			t.aside("… %d more bytes are in the conversation", e.Clipped)
+		}
+	case "tool":
+		if key := e.ID + e.Tool.Status; !t.said[key] && e.Tool.Status != "pending" {
+			t.said[key] = true
+			t.aside("· %s %s (%s)", e.Tool.Kind, e.Tool.Title, e.Tool.Status)
+		}
+	case "notice":
+		t.aside("! %s %s", e.Notice.Title, e.Notice.Description)
+	case "divider":
+		if e.Divider.Exit != nil {
+			t.aside("! %s", describe(e.Divider.Exit))
+		}
+	}
+	return nil
+}
+
+func describe(x *session.Exit) string {
+	text := strings.NewReplacer(".", ": ", "_", " ").Replace(x.Problem)
+	if x.Code != nil {
+		text += fmt.Sprintf(", exit code %d", *x.Code)
+	}
+	if x.Signal != "" {
+		text += ", " + x.Signal
+	}
+	if d := x.Params["detail"]; d != "" {
+		text += ": " + d
+	}
+	if x.StderrTail != "" {
+		text += "\n" + strings.TrimRight(x.StderrTail, "\n")
+	}
+	return text
+}
+
+// decide gives leave or turns down without asking, as the user chose. Where an agent offers no way to say no, the turn is stopped.
+func (t *terminalTurn) decide(ctx context.Context, r session.Request) error {
+	if r.Kind == "permission" && t.approve == "once" {
+		for _, kind := range []string{"allow_once", "allow_always"} { // some agents offer nothing but always
+			if i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return o.Kind == kind }); i >= 0 {
+				t.aside("· allowed: %s (%s)", r.Title, r.Options[i].Name)
+				return t.answer(ctx, r, session.Answer{OptionID: r.Options[i].ID})
+			}
+		}
+	}
+	t.unmet = true
+	t.aside("· turned down, for nobody is here to answer: %s", r.Title)
+	a, ok := turnDown(r)
+	if !ok {
+		return t.api.call(ctx, "POST", "sessions/"+t.id+"/cancel", nil, nil)
+	}
+	return t.answer(ctx, r, a)
+}
+
+// turnDown is the no to a request; ok is false where there is none to be said.
+func turnDown(r session.Request) (a session.Answer, ok bool) {
+	switch r.Kind {
+	case "permission":
+		i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return strings.HasPrefix(o.Kind, "reject") })
+		if i < 0 {
+			return a, false
+		}
+		return session.Answer{OptionID: r.Options[i].ID}, true
+	case "question":
+		return session.Answer{Reject: true}, true
+	case "form":
+		return session.Answer{Action: "decline"}, true
+	}
+	return session.Answer{Action: "cancel"}, true
+}
+
+func (t *terminalTurn) answer(ctx context.Context, r session.Request, a session.Answer) error {
+	err := t.api.call(ctx, "POST", "requests/"+r.ID+"/answer", a, nil)
+	var p *problem
+	if errors.As(err, &p) && p.Code == "request.resolved" {
+		t.aside("· it was answered elsewhere: %s", p.Params["status"])
+		return nil
+	}
+	return err
+}
+
+// result is the exit code of the turn.
+func (t *terminalTurn) result() error {
+	switch {
+	case t.outcome.StopReason == "cancelled":
+		return &failure{exitCancel, errors.New("stopped")}
+	case t.unmet:
+		return &failure{exitApproval, errors.New("the agent needed an answer that nobody could give")}
+	case t.outcome.StopReason == "end_turn":
+		return nil
+	case t.outcome.StopReason == "refusal":
+		return &failure{exitRefused, errors.New("the agent refused")}
+	case t.outcome.Error != nil:
+		return fmt.Errorf("the agent failed: %s (%d)", t.outcome.Error.Message, t.outcome.Error.Code)
+	}
+	return fmt.Errorf("the turn ended early: %s", t.outcome.StopReason)
+}

@@ -1,0 +1,145 @@
+package backend
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+	"github.com/gofrs/flock"
+
+	"deskhand/backend/store"
+)
+
+// Places are the directories that Deskhand keeps things in.
+type Places struct {
+	Data   string // database, blobs, token, socket
+	Config string // agents.json
+	State  string // logs
+}
+
+// FindPlaces gives the XDG directories, or, with a data directory of the user's choice, places within it.
+func FindPlaces(dataDir string) (Places, error) {
+	if dataDir == "" {
+		return Places{
+			Data: filepath.Join(xdg.DataHome, "deskhand"), Config: filepath.Join(xdg.ConfigHome, "deskhand"), State: filepath.Join(xdg.StateHome, "deskhand"),
+		}, nil
+	}
+	dir, err := filepath.Abs(dataDir)
+	return Places{Data: dir, Config: filepath.Join(dir, "config"), State: filepath.Join(dir, "state")}, err
+}
+
+// Owner is the process that holds a data directory.
+type Owner struct {
+	PID    int    `json:"pid"`
+	Kind   string `json:"kind"`
+	Socket string `json:"socket,omitempty"`
+	URL    string `json:"url,omitempty"`
+}
+
+// Held is the error of Open when another process has the data directory.
+type Held struct {
+	Owner
+	Dir string
+}
+
+func (h *Held) Error() string {
+	text := fmt.Sprintf("%s is held by the Deskhand %s with process id %d", h.Dir, h.Kind, h.PID)
+	if h.URL != "" {
+		text += " at " + h.URL
+	}
+	return text
+}
+
+// lock is our hold on a data directory: an advisory lock that ends with the process, and a file that says who we are.
+type lock struct {
+	flock *flock.Flock
+	owner string
+}
+
+func takeLock(dir string) (*lock, error) {
+	f := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	owner := filepath.Join(dir, "owner.json")
+	ok, err := f.TryLock()
+	if err != nil {
+		return nil, fmt.Errorf("the data directory cannot be used: %w", err)
+	}
+	if !ok {
+		held := &Held{Dir: dir, Owner: Owner{Kind: "program"}}
+		if data, err := os.ReadFile(owner); err == nil {
+			_ = json.Unmarshal(data, &held.Owner) // without it we know less, and say less
+		}
+		return nil, held
+	}
+	return &lock{flock: f, owner: owner}, nil
+}
+
+func (l *lock) describe(o Owner) error {
+	data, err := json.MarshalIndent(o, "", "  ")
+	if err != nil {
+		return err
+	}
+	return store.WriteFile(l.owner, append(data, '\n'), 0o600)
+}
+
+func (l *lock) release() error { return errors.Join(os.Remove(l.owner), l.flock.Unlock()) }
+
+// Unix socket paths end at 108 bytes on Linux and 104 on macOS.
+const longestSocket = 100
+
+// openSocket serves the client API on a socket that only our user can reach: the command line's way in. Who can open it could also
+// read the database, so it asks for no token.
+func (b *Backend) openSocket(ctx context.Context) error {
+	dir, remove := filepath.Join(b.cfg.Places.Data, "run"), ""
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	path := filepath.Join(dir, "client.sock")
+	if len(path) > longestSocket {
+		var err error
+		if dir, err = os.MkdirTemp("", "deskhand-"); err != nil {
+			return err
+		}
+		path, remove = filepath.Join(dir, "client.sock"), dir
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that died: we hold the lock
+		return err
+	}
+	var lc net.ListenConfig
+	ln, err := lc.Listen(ctx, "unix", path)
+	if err != nil {
+		return fmt.Errorf("the private socket cannot be opened: %w", err)
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return errors.Join(err, ln.Close())
+	}
+	b.socket = serve(ln, b.api.Window())
+	b.socket.remove = remove
+	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: path})
+}
+
+const logLimit = 8 << 20
+
+// OpenLog opens the log file, and puts an old one that has grown large aside.
+func OpenLog(places Places, level slog.Level) (*slog.Logger, io.Closer, error) {
+	if err := os.MkdirAll(places.State, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
+	}
+	name := filepath.Join(places.State, "deskhand.log")
+	if info, err := os.Stat(name); err == nil && info.Size() > logLimit {
+		if err := os.Rename(name, name+".1"); err != nil {
+			return nil, nil, fmt.Errorf("the log cannot be put aside: %w", err)
+		}
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
+	}
+	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})), f, nil
+}
