@@ -3,6 +3,7 @@ package demoagent
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -74,7 +75,7 @@ func (a *agent) loop(ctx context.Context, lines <-chan incoming, ended <-chan er
 		select {
 		case next, ok := <-lines:
 			if !ok {
-				if err := <-ended; err != nil {
+				if err := <-ended; err != nil && !errors.Is(err, io.EOF) {
 					return fmt.Errorf("demo agent: read: %w", err)
 				}
 				return nil

@@ -123,7 +123,8 @@ func TestCall(t *testing.T) {
 }
 
 func TestMCPWithoutServers(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		p.prompt(session, "mcp").wantSaid(t, "This session has no MCP servers.")
 	})
 }

@@ -302,9 +302,10 @@ func (p *peer) fold(seen *turnSeen, raw json.RawMessage) {
 		var block struct{ Text string }
 		p.decode(update.Content, &block)
 		seen.messages[update.MessageID] += block.Text
-		if update.SessionUpdate == "agent_message_chunk" {
+		switch update.SessionUpdate {
+		case "agent_message_chunk":
 			seen.said += block.Text
-		} else if update.SessionUpdate == "agent_thought_chunk" {
+		case "agent_thought_chunk":
 			seen.thought += block.Text
 		}
 	case "tool_call", "tool_call_update":

@@ -146,7 +146,8 @@ func TestInvalidParams(t *testing.T) {
 }
 
 func TestSecondPrompt(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		first := p.request("session/prompt", promptParams(session, "plan"))
 		second := p.until(p.request("session/prompt", promptParams(session, "thought")))
 		if second.err == nil || second.err.Code != -32600 || second.err.Message != "invalid request: a prompt is running in this session" {
@@ -184,7 +185,8 @@ func TestCancel(t *testing.T) {
 	}
 	for _, prompt := range prompts {
 		t.Run(prompt, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+			inBubble(t, func(p *peer, session, _ string) {
+				t := p.t
 				id := p.request("session/prompt", promptParams(session, prompt))
 				p.next() // the title: the turn runs
 				p.next()
@@ -207,7 +209,8 @@ func TestCancelWhileAsking(t *testing.T) {
 	for _, prompt := range []string{"anything", "permission", "question", "form", "unknown request"} {
 		for _, how := range []string{"session/cancel", "$/cancel_request"} {
 			t.Run(prompt+" "+how, func(t *testing.T) {
-				inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+				inBubble(t, func(p *peer, session, cwd string) {
+					t := p.t
 					id := p.request("session/prompt", promptParams(session, prompt))
 					asked := p.next()
 					for asked.Method == "session/update" {
@@ -238,7 +241,7 @@ func TestCancelWhileAsking(t *testing.T) {
 
 // hang ignores a cancel, and ends with its session or with the client.
 func TestHang(t *testing.T) {
-	hanging := func(t *testing.T, p *peer, session string) string {
+	hanging := func(p *peer, session string) string {
 		id := p.request("session/prompt", promptParams(session, "hang"))
 		time.Sleep(time.Second) // of the bubble: it has told all it has to tell
 		for len(p.lines) > 0 {
@@ -254,22 +257,24 @@ func TestHang(t *testing.T) {
 		}
 		return id
 	}
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
-		id := hanging(t, p, session)
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
+		id := hanging(p, session)
 		closing := p.request("session/close", map[string]any{"sessionId": session})
 		p.turn(p.until(id)).wantStop(t, "cancelled")
 		if e := p.until(closing); e.err != nil {
 			t.Errorf("close: %v", e.err)
 		}
 	})
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
-		hanging(t, p, session)
+	inBubble(t, func(p *peer, session, _ string) {
+		hanging(p, session)
 		p.close()
 	})
 }
 
 func TestCloseSession(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		id := p.request("session/prompt", promptParams(session, "slow"))
 		p.next()
 		closing := p.request("session/close", map[string]any{"sessionId": session})
@@ -289,12 +294,12 @@ func TestCloseSession(t *testing.T) {
 // The end of input, in mid-stream or before anything, is a normal end.
 func TestEndOfInput(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { start(t).close() })
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
 		p.request("session/prompt", promptParams(session, "slow"))
 		p.next()
 		p.close()
 	})
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
 		p.request("session/prompt", promptParams(session, "question"))
 		p.next()
 		p.close()
@@ -334,20 +339,20 @@ func TestContextEnds(t *testing.T) {
 	})
 }
 
-type brokenPipe struct{ error }
+type brokenPipe struct{ err error }
 
-func (b brokenPipe) Read([]byte) (int, error)  { return 0, b }
-func (b brokenPipe) Write([]byte) (int, error) { return 0, b }
+func (b brokenPipe) Read([]byte) (int, error)  { return 0, b.err }
+func (b brokenPipe) Write([]byte) (int, error) { return 0, b.err }
 
 func TestBrokenPipes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		broken := brokenPipe{errors.New("broken")}
-		if err := Run(t.Context(), broken, io.Discard); !errors.Is(err, broken) {
+		if err := Run(t.Context(), broken, io.Discard); !errors.Is(err, broken.err) {
 			t.Errorf("a broken input: %v", err)
 		}
 		in, write := io.Pipe()
 		go func() { _, _ = io.WriteString(write, "nonsense\n") }()
-		if err := Run(t.Context(), in, broken); !errors.Is(err, broken) {
+		if err := Run(t.Context(), in, broken); !errors.Is(err, broken.err) {
 			t.Errorf("a broken output: %v", err)
 		}
 	})

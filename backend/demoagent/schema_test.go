@@ -19,6 +19,7 @@ type schemas struct {
 	byMethod map[string]map[string]string  // method -> Request, Response or Notification -> definition
 }
 
+//nolint:gochecknoglobals // to compile them takes longer than most of the tests that use them
 var published = sync.OnceValue(func() schemas {
 	s := schemas{stable: map[string]*jsonschema.Schema{}, byMethod: map[string]map[string]string{}}
 	compiler := jsonschema.NewCompiler()

@@ -14,7 +14,8 @@ import (
 )
 
 func TestConfigOptions(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		set := func(id string, value any) exchange {
 			return p.call("session/set_config_option", map[string]any{"sessionId": session, "configId": id, "value": value})
 		}
@@ -57,7 +58,8 @@ func TestConfigOptions(t *testing.T) {
 }
 
 func TestPlanMode(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		e := p.mustCall("session/set_mode", map[string]any{"sessionId": session, "modeId": "plan"})
 		if len(e.updates) != 2 {
 			t.Errorf("the mode was told by %s", e.updates)
@@ -68,7 +70,8 @@ func TestPlanMode(t *testing.T) {
 }
 
 func TestHighThought(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		p.mustCall("session/set_config_option", map[string]any{"sessionId": session, "configId": "thought_level", "value": "high"})
 		p.onRequest = p.selects(rejectOnce)
 		if turn := p.prompt(session, "go"); !strings.Contains(turn.thought, longThought) {
@@ -91,7 +94,8 @@ func TestBooleanAsSelect(t *testing.T) {
 
 // A prompt with attachments names them, and words in them switch nothing.
 func TestAttachmentsOfAPlainPrompt(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		p.onRequest = p.selects(rejectOnce)
 		turn := p.turn(p.call("session/prompt", map[string]any{"sessionId": session, "prompt": json.RawMessage(
 			`[{"type":"text","text":"Look\n\nAttachments:\n- crash.log\n"},{"type":"image","data":"AAAA","mimeType":"image/png"},` +
@@ -109,7 +113,8 @@ func TestAttachmentsOfAPlainPrompt(t *testing.T) {
 
 // What load replays is what was told, message by message and call by call, in an agent that was started anew.
 func TestLoadReplays(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		p.onRequest = p.selects(allowOnce)
 		told := []turnSeen{
 			p.prompt(session, "Tidy up here, please"), p.prompt(session, "terminal and diff"), p.prompt(session, "burst"), p.prompt(session, "error"),
@@ -152,7 +157,8 @@ func TestLoadReplays(t *testing.T) {
 
 // What was cancelled, and what was never finished, is replayed with an end.
 func TestLoadAfterCancel(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		id := p.request("session/prompt", promptParams(session, "permission"))
 		for m := p.next(); m.Method != "session/request_permission"; {
 			m = p.next()
@@ -169,7 +175,8 @@ func TestLoadAfterCancel(t *testing.T) {
 }
 
 func TestLoadWhileRunning(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		p.request("session/prompt", promptParams(session, "slow"))
 		for _, method := range []string{"session/load", "session/resume"} {
 			if e := p.call(method, map[string]any{"sessionId": session, "cwd": cwd, "mcpServers": []any{}}); e.err == nil || e.err.Code != -32600 {
@@ -180,7 +187,8 @@ func TestLoadWhileRunning(t *testing.T) {
 }
 
 func TestResumeReplaysNothing(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		p.prompt(session, "thought")
 		p.close()
 		p = restart(t)
@@ -196,7 +204,8 @@ func TestResumeReplaysNothing(t *testing.T) {
 }
 
 func TestList(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, _, cwd string) {
+	inBubble(t, func(p *peer, _, cwd string) {
+		t := p.t
 		list := func(params map[string]any) listResponse {
 			t.Helper()
 			var response listResponse
@@ -235,7 +244,8 @@ func TestList(t *testing.T) {
 
 // Files that are broken or no histories hurt nobody but themselves.
 func TestBrokenHistories(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		p.prompt(session, "thought")
 		p.mustCall("session/close", map[string]any{"sessionId": session})
 		dir := os.Getenv(stateVariable)
@@ -267,7 +277,8 @@ func TestBrokenHistories(t *testing.T) {
 
 // Of one text, and of one block that is no text, only so much is kept.
 func TestHistoryCutsWhatIsLong(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		long := "silent " + strings.Repeat("é", maxText)
 		image := strings.Repeat("A", maxText)
 		p.call("session/prompt", map[string]any{"sessionId": session, "prompt": json.RawMessage(

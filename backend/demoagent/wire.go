@@ -113,7 +113,7 @@ type incoming struct {
 	tooLong bool
 }
 
-// readLines reads lines until in ends or fails; the second channel then has the failure. Both are closed in the end. The
+// readLines reads lines until in ends; the second channel then has io.EOF or the failure. Both are closed in the end. The
 // goroutine ends with in, or with ctx as soon as in lets go of it.
 func readLines(ctx context.Context, in io.Reader) (<-chan incoming, <-chan error) {
 	lines, ended := make(chan incoming), make(chan error, 1)
@@ -121,17 +121,13 @@ func readLines(ctx context.Context, in io.Reader) (<-chan incoming, <-chan error
 		defer close(lines)
 		defer close(ended)
 		reader := bufio.NewReaderSize(in, 64<<10)
-		for {
+		for ctx.Err() == nil {
 			next, err := readLine(reader)
 			if len(next.line) > 0 || next.tooLong {
 				select {
 				case lines <- next:
 				case <-ctx.Done():
-					return
 				}
-			}
-			if errors.Is(err, io.EOF) {
-				return
 			}
 			if err != nil {
 				ended <- err

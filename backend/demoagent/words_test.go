@@ -17,12 +17,12 @@ import (
 )
 
 // inBubble runs a test with one session of a client that can do everything.
-func inBubble(t *testing.T, test func(t *testing.T, p *peer, session, cwd string)) {
+func inBubble(t *testing.T, test func(p *peer, session, cwd string)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		p := start(t)
 		session, cwd := p.session(allCapabilities)
-		test(t, p, session, cwd)
+		test(p, session, cwd)
 	})
 }
 
@@ -51,7 +51,8 @@ func wantFile(t *testing.T, cwd, want string) {
 }
 
 func TestPlainRun(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		var asked permissionRequest
 		p.onRequest = func(m received) {
 			p.decode(m.Params, &asked)
@@ -100,7 +101,8 @@ func TestPlainRun(t *testing.T) {
 
 // The second edit shows what the first wrote; the title is told once.
 func TestPlainRunAgain(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		p.onRequest = p.selects(allowOnce)
 		p.prompt(session, "one")
 		turn := p.prompt(session, "two")
@@ -130,7 +132,8 @@ func TestPermission(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+			inBubble(t, func(p *peer, session, cwd string) {
+				t := p.t
 				var asked permissionRequest
 				p.onRequest = func(m received) {
 					p.decode(m.Params, &asked)
@@ -161,7 +164,8 @@ func TestPermission(t *testing.T) {
 
 // Always holds for this session and no other, and outlives the process.
 func TestPermissionAlways(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		p.onRequest = p.selects(allowAlways)
 		p.prompt(session, "permission")
 		p.onRequest = func(m received) { t.Errorf("asked again: %s", m.raw) }
@@ -181,7 +185,8 @@ func TestPermissionAlways(t *testing.T) {
 }
 
 func TestPermissionUnknownToTheClient(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		p.onRequest = func(m received) {
 			p.write(`{"jsonrpc":"2.0","id":` + string(m.ID) + `,"error":{"code":-32601,"message":"what?"}}`)
 		}
@@ -192,7 +197,8 @@ func TestPermissionUnknownToTheClient(t *testing.T) {
 
 // A file of a person with that name, a link out of the directory, and a file that changes while a person decides.
 func TestEditLeavesAlone(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		path := filepath.Join(cwd, demoFile)
 		write := func(contents string) {
 			if err := os.WriteFile(path, []byte(contents), 0o600); err != nil {
@@ -226,7 +232,8 @@ func TestEditLeavesAlone(t *testing.T) {
 }
 
 func TestEditWithoutDirectory(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		if err := os.Remove(cwd); err != nil {
 			t.Fatal(err)
 		}
@@ -237,7 +244,8 @@ func TestEditWithoutDirectory(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		want := helpText()
 		if got := p.prompt(session, "What can you do? HELP!").said; got != want {
 			t.Errorf("said %s", got)
@@ -255,7 +263,8 @@ func TestHelp(t *testing.T) {
 }
 
 func TestEcho(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		prompt := `[{"type":"text","text":"echo <b>\u00fc ` + "```" + `"},{"type":"image","data":"AAAA","mimeType":"image/png"},` +
 			`{"type":"audio","data":"AAAA","mimeType":"audio/wav"},{"type":"resource_link","uri":"file:///crash.log","name":"crash"},` +
 			`{"type":"resource","resource":{"uri":"file:///hang","text":"stubborn"}},{"type":"future","x":1.50}]`
@@ -284,7 +293,8 @@ func TestEcho(t *testing.T) {
 }
 
 func TestEchoOfMuch(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		long := "echo " + strings.Repeat("漢字 ", 100_000)
 		turn := p.prompt(session, long)
 		turn.wantSaid(t, strings.TrimSpace(long))
@@ -295,7 +305,8 @@ func TestEchoOfMuch(t *testing.T) {
 }
 
 func TestThought(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		turn := p.prompt(session, "thought")
 		if turn.thought != longThought {
 			t.Errorf("thought %q", turn.thought)
@@ -305,7 +316,8 @@ func TestThought(t *testing.T) {
 }
 
 func TestPlan(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		turn := p.prompt(session, "plan")
 		var steps []string
 		for _, raw := range turn.updates {
@@ -328,7 +340,8 @@ func TestPlan(t *testing.T) {
 }
 
 func TestMarkdown(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		turn := p.prompt(session, "markdown")
 		if turn.said != sampleMarkdown {
 			t.Error("the sample is changed on the way")
@@ -340,7 +353,8 @@ func TestMarkdown(t *testing.T) {
 }
 
 func TestMedia(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		var kinds []string
 		for _, raw := range p.prompt(session, "media").updates {
 			var update struct{ Content block }
@@ -356,7 +370,8 @@ func TestMedia(t *testing.T) {
 }
 
 func TestDiff(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, cwd string) {
+	inBubble(t, func(p *peer, session, cwd string) {
+		t := p.t
 		call := p.prompt(session, "diff").tool(t, 0)
 		changes := call["content"].([]any)
 		if call["status"] != "completed" || len(changes) != 2 {
@@ -372,7 +387,8 @@ func TestDiff(t *testing.T) {
 }
 
 func TestTerminal(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		turn := p.prompt(session, "terminal")
 		call := turn.tool(t, 0)
 		shown := call["content"].([]any)[0].(map[string]any)["content"].(map[string]any)["text"].(string)
@@ -398,7 +414,8 @@ func TestQuestion(t *testing.T) {
 	}
 	for answer, said := range tests {
 		t.Run(said, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+			inBubble(t, func(p *peer, session, _ string) {
+				t := p.t
 				p.onRequest = func(m received) {
 					var asked questionRequest
 					p.decode(m.Params, &asked)
@@ -429,7 +446,8 @@ func TestForm(t *testing.T) {
 	}
 	for answer, want := range tests {
 		t.Run(answer, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+			inBubble(t, func(p *peer, session, _ string) {
+				t := p.t
 				p.onRequest = func(m received) {
 					if m.Method != "elicitation/create" || !bytes.Contains(m.raw, []byte(`"toolCallId":"call-1-1"`)) {
 						t.Errorf("asked %s", m.raw)
@@ -464,7 +482,8 @@ func TestBareClient(t *testing.T) {
 }
 
 func TestNotice(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		var severities []string
 		for _, raw := range p.prompt(session, "notice").updates {
 			var update noticeUpdate
@@ -480,7 +499,8 @@ func TestNotice(t *testing.T) {
 }
 
 func TestSwitch(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		for _, want := range []string{modeCode, modePlan, modeAsk} {
 			turn := p.prompt(session, "switch")
 			turn.wantSaid(t, "The mode is now `"+want+"`.")
@@ -496,7 +516,8 @@ func TestUnknownRequests(t *testing.T) {
 		"unknown request": "demo/unknown_request", "vendor request": "_demo/vendor_request", "/unknown-request": "demo/unknown_request",
 	} {
 		t.Run(prompt, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+			inBubble(t, func(p *peer, session, _ string) {
+				t := p.t
 				p.onRequest = func(m received) {
 					if m.Method != method {
 						t.Errorf("asked %s", m.raw)
@@ -514,13 +535,14 @@ func TestUnknownRequests(t *testing.T) {
 func TestStops(t *testing.T) {
 	for prompt, stop := range map[string]string{"limit": "max_tokens", "refuse": "refusal", "I refuse to plan": "refusal"} {
 		t.Run(prompt, func(t *testing.T) {
-			inBubble(t, func(t *testing.T, p *peer, session, _ string) { p.prompt(session, prompt).wantStop(t, stop) })
+			inBubble(t, func(p *peer, session, _ string) { p.prompt(session, prompt).wantStop(p.t, stop) })
 		})
 	}
 }
 
 func TestError(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		turn := p.prompt(session, "error")
 		if turn.err == nil || turn.err.Code != -32603 || turn.err.Message != "the prompt asked for an error" {
 			t.Errorf("error %v", turn.err)
@@ -530,7 +552,8 @@ func TestError(t *testing.T) {
 }
 
 func TestSilent(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		turn := p.prompt(session, "silent")
 		turn.wantStop(t, "end_turn")
 		if len(turn.updates) != 0 {
@@ -543,7 +566,8 @@ func TestSilent(t *testing.T) {
 }
 
 func TestJunk(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		for _, line := range junkLines() {
 			p.exact[strings.ReplaceAll(line, "%s", session)] = true
 		}
@@ -557,7 +581,8 @@ func TestJunk(t *testing.T) {
 }
 
 func TestHuge(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		// Compared as it is: to take 20 MiB apart again and again is slow.
 		whole := chunk{SessionUpdate: "agent_message_chunk", MessageID: "message-1-1", Content: text(hugeText())}
 		line := frame{Method: "session/update", Params: sessionNotification{SessionID: session, Update: whole}}.encode()
@@ -571,7 +596,8 @@ func TestHuge(t *testing.T) {
 }
 
 func TestBurst(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		began := time.Now()
 		turn := p.prompt(session, "burst")
 		numbers := strings.Fields(turn.messages["message-1-1"])
@@ -585,7 +611,8 @@ func TestBurst(t *testing.T) {
 }
 
 func TestSlow(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		began := time.Now()
 		turn := p.prompt(session, "slow")
 		turn.wantStop(t, "end_turn")
@@ -628,7 +655,8 @@ func TestWordsOfAPrompt(t *testing.T) {
 }
 
 func TestSeveralWords(t *testing.T) {
-	inBubble(t, func(t *testing.T, p *peer, session, _ string) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
 		turn := p.prompt(session, "refuse after a diff and a plan")
 		turn.wantStop(t, "refusal")
 		turn.wantSaid(t, "The plan is done.This is how an edit looks.")

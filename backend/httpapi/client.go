@@ -43,7 +43,7 @@ const maxPrompt = 16 << 20
 
 // NewClient makes the client API. It guards nothing: that is the mount's part.
 func NewClient(cfg ClientConfig) *Client {
-	clientErrors()
+	setUpHuma()
 	mux := &router{}
 	hc := huma.DefaultConfig("Deskhand client API", "1")
 	hc.OpenAPIPath, hc.DocsPath, hc.SchemasPath = "", "", ""
@@ -88,10 +88,11 @@ func (e *clientError) Error() string             { return e.Detail }
 func (e *clientError) GetStatus() int            { return e.Status }
 func (e *clientError) ContentType(string) string { return "application/problem+json" }
 
-// clientErrors makes huma's own errors (validation, media type, size) problems of ours. The hook is the library's: one a program.
+// setUpHuma makes the library's own errors (validation, media type, size) problems of ours. Its settings are globals: one a program.
 //
-//nolint:gochecknoglobals // it guards another global
-var clientErrors = sync.OnceFunc(func() {
+//nolint:gochecknoglobals // it guards other globals
+var setUpHuma = sync.OnceFunc(func() {
+	huma.DefaultArrayNullable = false // our lists are never null
 	huma.NewError = func(status int, msg string, errs ...error) huma.StatusError {
 		details := make([]string, 0, len(errs)+1)
 		details = append(details, msg)
@@ -174,6 +175,10 @@ type link struct {
 	URL string `json:"url"`
 }
 
+type granted struct {
+	Token string `json:"token"`
+}
+
 type agentList struct {
 	Items   []agents.Agent `json:"items"`
 	Problem string         `json:"problem,omitempty" doc:"What is wrong with agents.json"`
@@ -192,16 +197,12 @@ func (c *Client) generalRoutes() {
 				Code string `json:"code" maxLength:"200"`
 			}
 		},
-		) (*body[struct {
-			Token string `json:"token"`
-		}], error) {
+		) (*body[granted], error) {
 			token, ok := c.cfg.Login(in.Body.Code)
 			if !ok {
 				return nil, newClientError(http.StatusUnauthorized, "login.code", nil, "the code is unknown, used or too old")
 			}
-			return answer(struct {
-				Token string `json:"token"`
-			}{token}, nil)
+			return answer(granted{token}, nil)
 		})
 	huma.Register(c.api, op("link", http.MethodPost, "links", "Make a one-time link for a browser, good for a minute", http.StatusOK),
 		func(context.Context, *struct{}) (*body[link], error) {

@@ -114,7 +114,7 @@ func (f *family) interrupt() error {
 func (f *family) terminate() error {
 	members, err := f.members()
 	for _, m := range members {
-		err = errors.Join(err, send(m, unix.SIGTERM))
+		err = errors.Join(err, signalTo(m, unix.SIGTERM))
 	}
 	return err
 }
@@ -128,7 +128,7 @@ func (f *family) kill(patience time.Duration) error {
 			return err
 		}
 		for _, m := range members {
-			err = errors.Join(err, send(m, unix.SIGKILL))
+			err = errors.Join(err, signalTo(m, unix.SIGKILL))
 		}
 		if left := waitGone(members, deadline); len(left) > 0 {
 			return errors.Join(err, fmt.Errorf("%w: %v", ErrStuck, left))
@@ -136,8 +136,8 @@ func (f *family) kill(patience time.Duration) error {
 	}
 }
 
-// send signals a process, unless its number is another's by now.
-func send(id ident, sig syscall.Signal) error {
+// signalTo signals a process, unless its number is another's by now.
+func signalTo(id ident, sig syscall.Signal) error {
 	if !alive(id) {
 		return nil
 	}

@@ -62,7 +62,7 @@ func (l *lineReader) finish(end int) {
 	l.start = end + 1
 	length := l.skipped + int64(len(data))
 	switch {
-	case l.skipped > 0:
+	case length > int64(l.max):
 		data = bytes.Clone(data[:min(len(data), skippedRaw)])
 		l.skipped = 0
 	case cap(l.chunk) > maxChunk: // grown for a long line: do not keep more than the line alive

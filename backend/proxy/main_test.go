@@ -3,8 +3,10 @@ package proxy
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -90,17 +92,18 @@ func act(out *bufio.Writer, word, arg string) bool {
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"ready"}`)
 		out.Flush()
 		time.Sleep(time.Hour)
-	case "spawn": // a grandchild; arg says what it escapes
-		spawnSleeper(arg)
-		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"spawned"}`)
+	case "spawn": // a descendant; arg says what it escapes
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"spawned","params":{"pid":%d}}`+"\n", spawnSleeper(arg))
+	case "wait": // as long as a descendant that was spawned, if it is not orphaned
+		time.Sleep(time.Hour)
 	default:
 		return false
 	}
 	return true
 }
 
-// spawnSleeper starts a process that ignores SIGTERM and holds the agent's stdout open.
-func spawnSleeper(how string) {
+// spawnSleeper starts a process that is deaf to signals and holds the agent's stdout open.
+func spawnSleeper(how string) int {
 	self, _ := os.Executable()
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), roleVariable+"=sleeper:"+how)
@@ -119,6 +122,7 @@ func spawnSleeper(how string) {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(8)
 	}
+	return cmd.Process.Pid
 }
 
 func fakeSleeper(how string) {
@@ -131,4 +135,45 @@ func fakeSleeper(how string) {
 	time.Sleep(time.Hour)
 }
 
-func fakeServer(string) {}
+// fakeServer owns a Set with a watchdog and a ledger, starts one agent, and lives until it is killed. What comes on stdin goes to the
+// agent, what the agent says to stdout.
+func fakeServer(ledger string) {
+	self, _ := os.Executable()
+	os.Setenv(roleVariable, "watchdog")
+	c := Config{Watchdog: []string{self}, Ledger: ledger}
+	if os.Getenv("PROXY_TEST_NO_WATCHDOG") != "" {
+		c.Watchdog = nil
+	}
+	s, err := Open(c)
+	var i *Instance
+	if err == nil {
+		i, err = s.Start(context.Background(), "a", "fake", agentCommand())
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(7)
+	}
+	fmt.Printf(`{"method":"agent","params":{"pid":%d}}`+"\n", i.Status().PID)
+	go func() {
+		in := bufio.NewScanner(os.Stdin)
+		for in.Scan() {
+			if err := i.Send(context.Background(), in.Bytes()); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+			}
+		}
+		s.Close()
+		os.Exit(0)
+	}()
+	r := i.After(0)
+	for {
+		batch, err := r.Next(context.Background())
+		if err != nil {
+			return
+		}
+		for _, m := range batch {
+			fmt.Println(string(m.Data))
+		}
+	}
+}
+
+func textLogger(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }

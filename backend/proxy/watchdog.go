@@ -12,6 +12,7 @@ import (
 
 // watchdog is our end of the process that outlives us.
 type watchdog struct {
+	pid  int
 	pipe io.WriteCloser
 	done chan struct{} // closed when the process has ended
 	err  error         // valid then
@@ -26,7 +27,7 @@ func startWatchdog(argv []string) (*watchdog, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	w := &watchdog{pipe: pipe, done: make(chan struct{})}
+	w := &watchdog{pid: cmd.Process.Pid, pipe: pipe, done: make(chan struct{})}
 	go func() { // ends with the process; release waits for it
 		w.err = cmd.Wait()
 		close(w.done)

@@ -275,7 +275,8 @@ func (v *conversation) write(entries []change) {
 	}
 }
 
-// publish shows what was written. The session comes first, so that a reader knows it before its entries.
+// publish shows what was written: the session first, so that a reader knows it before its entries, and the turn last, so that one
+// who waits for its end has seen everything.
 func (v *conversation) publish(entries []change) {
 	var events []Event
 	add := func(kind string, data any) {
@@ -284,9 +285,6 @@ func (v *conversation) publish(entries []change) {
 	if v.step.row != nil || len(v.step.turns) > 0 || len(v.step.requests) > 0 {
 		v.publishView()
 		add(eventSession, v.c.show(v.row))
-	}
-	for _, id := range slices.Sorted(maps.Keys(v.step.turns)) {
-		add(eventTurn, v.step.turns[id])
 	}
 	for _, id := range slices.Sorted(maps.Keys(v.step.requests)) {
 		add(eventRequest, v.step.requests[id])
@@ -297,6 +295,9 @@ func (v *conversation) publish(entries []change) {
 			continue
 		}
 		add(eventEntry, c.Entry)
+	}
+	for _, id := range slices.Sorted(maps.Keys(v.step.turns)) {
+		add(eventTurn, v.step.turns[id])
 	}
 	v.c.feed.publish(events...)
 }

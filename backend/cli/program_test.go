@@ -1,0 +1,586 @@
+package cli_test
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"deskhand/backend/cli"
+	"deskhand/backend/session"
+)
+
+// The test binary is the program: with a command as its first argument it runs that, watchdog and demo agent included.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && !strings.HasPrefix(os.Args[1], "-test.") {
+		p := cli.Program{Args: os.Args[1:], Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Version: "test"}
+		os.Exit(p.Run())
+	}
+	os.Exit(m.Run())
+}
+
+// program is a command of the real program in a process of its own.
+type program struct {
+	*exec.Cmd
+	t      *testing.T
+	stdout *bufio.Reader
+	stderr *lockedBuffer
+}
+
+// lockedBuffer is read while the process still writes.
+type lockedBuffer struct {
+	ch  chan struct{}
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.ch <- struct{}{}
+	defer func() { <-b.ch }()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.ch <- struct{}{}
+	defer func() { <-b.ch }()
+	return b.buf.String()
+}
+
+func start(t *testing.T, dir string, args ...string) *program {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
+	p.Env = append(os.Environ(), "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=")
+	p.Cmd.Stderr = p.stderr
+	out, err := p.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.stdout = bufio.NewReader(out)
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.Process.Kill()
+		_ = p.Wait()
+	})
+	return p
+}
+
+// server starts `server` and gives the URL it prints.
+func server(t *testing.T, dir string, args ...string) (*program, string) {
+	t.Helper()
+	p := start(t, dir, append([]string{"server", "--port", "0"}, args...)...)
+	line, err := p.stdout.ReadString('\n')
+	if err != nil {
+		t.Fatalf("%v\n%s", err, p.stderr)
+	}
+	return p, strings.TrimSpace(line)
+}
+
+// end waits for the process and gives its output and exit code.
+func (p *program) end() (string, int) {
+	p.t.Helper()
+	out, _ := io.ReadAll(p.stdout)
+	err := p.Wait()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		p.t.Fatal(err)
+	}
+	return string(out), p.ProcessState.ExitCode()
+}
+
+// run runs a command to its end.
+func run(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	p := start(t, dir, args...)
+	stdout, code = p.end()
+	return stdout, p.stderr.String(), code
+}
+
+// caller calls an API.
+type caller struct {
+	t     *testing.T
+	http  *http.Client
+	base  string
+	token string
+}
+
+func onSocket(t *testing.T, dir string) *caller {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "owner.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var owner struct{ Socket string }
+	if err := json.Unmarshal(data, &owner); err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return (&net.Dialer{}).DialContext(ctx, "unix", owner.Socket)
+	}}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &caller{t: t, http: &http.Client{Transport: transport}, base: "http://deskhand"}
+}
+
+func (c *caller) do(method, path string, in any, header ...string) (int, []byte) {
+	c.t.Helper()
+	body, _ := json.Marshal(in)
+	req, err := http.NewRequestWithContext(c.t.Context(), method, c.base+path, bytes.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	req.Header.Set("Content-Type", "application/json")
+	if c.token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.token)
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		if req.Header.Set(header[i], header[i+1]); header[i] == "Host" {
+			req.Host = header[i+1]
+		}
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	out, err := io.ReadAll(resp.Body)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return resp.StatusCode, out
+}
+
+func (c *caller) get(path string, out any) {
+	c.t.Helper()
+	status, data := c.do("GET", path, nil)
+	if status != http.StatusOK {
+		c.t.Fatalf("GET %s: %d %s", path, status, data)
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c *caller) post(path string, in, out any) {
+	c.t.Helper()
+	status, data := c.do("POST", path, in)
+	if status >= 300 {
+		c.t.Fatalf("POST %s: %d %s", path, status, data)
+	}
+	if out == nil {
+		return
+	}
+	if err := json.Unmarshal(data, out); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// watch follows the feed from its beginning until the event is there, and gives all that came.
+func (c *caller) watch(what string, is func(session.Event) bool) []session.Event {
+	c.t.Helper()
+	var hello struct{ Gen string }
+	c.get("/client/hello", &hello)
+	var all []session.Event
+	after := int64(0)
+	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); {
+		var batch session.Batch
+		c.get("/client/events?wait=1&gen="+hello.Gen+"&after="+strconv.FormatInt(after, 10), &batch)
+		after = batch.Seq
+		for _, e := range batch.Events {
+			all = append(all, e)
+			if is(e) {
+				return all
+			}
+		}
+	}
+	c.t.Fatalf("no %s", what)
+	return nil
+}
+
+func decode[T any](e session.Event) T {
+	var v T
+	_ = json.Unmarshal(e.Data, &v) // an event of another type is a zero record, which no test wants
+	return v
+}
+
+func isText(e session.Event) bool {
+	return e.Type == "entry.append" || e.Type == "entry.upsert" && decode[session.Entry](e).Kind == "agent"
+}
+
+// shownText is the agent's text as a surface has it after these events.
+func shownText(events []session.Event) string {
+	texts := map[string]string{}
+	var order []string
+	for _, e := range events {
+		switch e.Type {
+		case "entry.upsert":
+			entry := decode[session.Entry](e)
+			if entry.Kind == "agent" {
+				if _, known := texts[entry.ID]; !known {
+					order = append(order, entry.ID)
+				}
+				texts[entry.ID] = entry.Text
+			}
+		case "entry.append":
+			a := decode[session.Append](e)
+			if text, agent := texts[a.ID]; agent && len(text) >= a.Offset {
+				texts[a.ID] = text[:a.Offset] + a.Text
+			}
+		}
+	}
+	var all strings.Builder
+	for _, id := range order {
+		all.WriteString(texts[id])
+	}
+	return all.String()
+}
+
+func (c *caller) begin(dir, text string) session.Session {
+	c.t.Helper()
+	var s session.Session
+	c.post("/client/sessions", session.New{Agent: "mock", Cwd: dir}, &s)
+	c.post("/client/sessions/"+s.ID+"/prompt", map[string]string{"message": text}, nil)
+	return s
+}
+
+// processes gives the pids whose command line has all of words, by /proc.
+func processes(t *testing.T, parent int, word string) []int {
+	t.Helper()
+	files, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	if err != nil || len(files) == 0 {
+		t.Skip("no /proc here")
+	}
+	var found []int
+	for _, f := range files {
+		cmdline, err := os.ReadFile(f)
+		if err != nil || !bytes.Contains(cmdline, []byte(word)) {
+			continue
+		}
+		stat, err := os.ReadFile(filepath.Join(filepath.Dir(f), "stat"))
+		if err != nil {
+			continue
+		}
+		fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
+		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(f)))
+		if fields[0] != "Z" && (parent == 0 || fields[1] == strconv.Itoa(parent)) {
+			found = append(found, pid)
+		}
+	}
+	return found
+}
+
+func alive(pid int) bool { return syscall.Kill(pid, 0) == nil }
+
+func gone(t *testing.T, pid int) {
+	t.Helper()
+	deadline := time.NewTimer(10 * time.Second)
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	for alive(pid) {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			t.Fatalf("process %d is still there", pid)
+		}
+	}
+}
+
+func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
+	_, link := server(t, t.TempDir())
+	u, err := url.Parse(link)
+	if err != nil {
+		t.Fatal(err)
+	}
+	code, ok := strings.CutPrefix(u.Fragment, "code=")
+	if !ok {
+		t.Fatalf("no code in %s", link)
+	}
+	c := &caller{t: t, http: http.DefaultClient, base: "http://" + u.Host}
+	if status, _ := c.do("GET", "/client/hello", nil); status != http.StatusUnauthorized {
+		t.Errorf("without a token: %d", status)
+	}
+	if status, _ := c.do("POST", "/client/login", map[string]string{"code": "guess"}); status != http.StatusUnauthorized {
+		t.Errorf("a guessed code: %d", status)
+	}
+	var granted struct{ Token string }
+	c.post("/client/login", map[string]string{"code": code}, &granted)
+	if status, _ := c.do("POST", "/client/login", map[string]string{"code": code}); status != http.StatusUnauthorized {
+		t.Errorf("the code a second time: %d", status)
+	}
+	c.token = granted.Token
+	if status, _ := c.do("GET", "/client/hello", nil); status != http.StatusOK {
+		t.Errorf("with the token: %d", status)
+	}
+	if status, _ := c.do("GET", "/v1/health", nil); status != http.StatusUnauthorized {
+		t.Errorf("the client's token on /v1: %d", status)
+	}
+	if status, _ := c.do("GET", "/client/hello", nil, "Host", "evil.example:80"); status != http.StatusMisdirectedRequest {
+		t.Errorf("a foreign host: %d", status)
+	}
+	if status, _ := c.do("GET", "/client/hello", nil, "Origin", "http://evil.example"); status != http.StatusForbidden {
+		t.Errorf("a foreign origin: %d", status)
+	}
+}
+
+func TestRuntimeTokenIsItsOwn(t *testing.T) {
+	dir := t.TempDir()
+	_, link := server(t, dir)
+	u, _ := url.Parse(link)
+	token, err := os.ReadFile(filepath.Join(dir, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &caller{t: t, http: http.DefaultClient, base: "http://" + u.Host, token: strings.TrimSpace(string(token))}
+	if status, body := c.do("GET", "/v1/health", nil); status != http.StatusOK || string(body) != `{"status":"ok"}` {
+		t.Errorf("health: %d %s", status, body)
+	}
+	if status, _ := c.do("GET", "/client/hello", nil); status != http.StatusUnauthorized {
+		t.Errorf("the runtime's token on /client: %d", status)
+	}
+	status, body := c.do("POST", "/v1/acp/one?agent=mock", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`))
+	if status != http.StatusOK || !bytes.Contains(body, []byte(`"protocolVersion":1`)) {
+		t.Errorf("initialize: %d %s", status, body)
+	}
+}
+
+func TestPromptExitCodes(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	for _, tc := range []struct {
+		args         []string
+		code         int
+		stdout, help string
+	}{
+		{[]string{"markdown"}, 0, "|", ""},
+		{[]string{"--approve", "once", "permission"}, 0, "", "allowed"},
+		{[]string{"permission"}, 5, "", "turned down"},
+		{[]string{"question"}, 5, "", "turned down"},
+		{[]string{"refuse"}, 3, "", "refused"},
+		{[]string{"error"}, 1, "", "failed"},
+		{[]string{"crash"}, 1, "", "exit code 3"},
+		{[]string{"limit"}, 1, "", "max_tokens"},
+		{[]string{"--agent", "nobody", "x"}, 2, "", "no agent nobody"},
+		{[]string{"--dir", filepath.Join(work, "none"), "x"}, 2, "", "no such file"},
+		{[]string{"  "}, 2, "", "nothing to say"},
+		{[]string{"--approve", "always", "x"}, 2, "", "approve"},
+		{[]string{}, 2, "", "expected"},
+	} {
+		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
+			stdout, stderr, code := run(t, dir, append([]string{"prompt", "--dir", work}, tc.args...)...)
+			if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.help) {
+				t.Errorf("exit %d, want %d\nstdout %s\nstderr %s", code, tc.code, stdout, stderr)
+			}
+		})
+	}
+}
+
+func TestPromptGoesThroughTheRunningServer(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	_, _ = server(t, dir)
+	stdout, stderr, code := run(t, dir, "prompt", "--dir", work, "echo from the terminal")
+	if code != 0 || !strings.Contains(stdout, "from the terminal") {
+		t.Fatalf("exit %d\n%s\n%s", code, stdout, stderr)
+	}
+	var page session.Page[session.Session]
+	onSocket(t, dir).get("/client/sessions", &page)
+	if len(page.Items) != 1 || page.Items[0].Cwd != work {
+		t.Errorf("the server does not show it: %+v", page.Items)
+	}
+	if stdout, _, code := run(t, dir, "link"); code != 0 || !strings.Contains(stdout, "/#code=") {
+		t.Errorf("link: %d %s", code, stdout)
+	}
+}
+
+func TestCtrlCStopsTheTurn(t *testing.T) {
+	p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "slow")
+	if _, err := p.stdout.ReadByte(); err != nil {
+		t.Fatalf("%v %s", err, p.stderr)
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 4 {
+		t.Errorf("exit %d, want 4\n%s", code, p.stderr)
+	}
+}
+
+func TestSecondServerSaysWhoHoldsTheData(t *testing.T) {
+	dir := t.TempDir()
+	first, link := server(t, dir)
+	second, url := server(t, dir)
+	if strings.Contains(url, "#code=") {
+		t.Errorf("the second server offers the app: %s", url)
+	}
+	c := &caller{t: t, http: http.DefaultClient, base: url}
+	if status, _ := c.do("GET", "/client/hello", nil); status == http.StatusOK {
+		t.Error("the second server serves /client")
+	}
+	text := second.stderr.String()
+	for _, want := range []string{strconv.Itoa(first.Process.Pid), "server", strings.Split(link, "/#")[0]} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not told: %s", want, text)
+		}
+	}
+}
+
+func TestStartsThatCannotBe(t *testing.T) {
+	_, link := server(t, t.TempDir())
+	u, _ := url.Parse(link)
+	if _, stderr, code := run(t, t.TempDir(), "server", "--port", u.Port()); code != 1 || !strings.Contains(stderr, "--port") {
+		t.Errorf("a taken port: exit %d, %s", code, stderr)
+	}
+	blocked := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(blocked, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// A directory that cannot be made, which root's rights do not change.
+	if _, stderr, code := run(t, filepath.Join(blocked, "data"), "server", "--port", "0"); code != 1 || !strings.Contains(stderr, blocked) {
+		t.Errorf("a data directory that cannot be: exit %d, %s", code, stderr)
+	}
+	if _, stderr, code := run(t, t.TempDir(), "server", "--host", "0.0.0.0", "--port", "0", "--no-token"); code != 1 || !strings.Contains(stderr, "token") {
+		t.Errorf("open to the network: exit %d, %s", code, stderr)
+	}
+	if _, stderr, code := run(t, t.TempDir(), "link"); code != 1 || !strings.Contains(stderr, "no running Deskhand") {
+		t.Errorf("a link of nobody: exit %d, %s", code, stderr)
+	}
+}
+
+func TestKillOfTheAgentIsTold(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	p, _ := server(t, dir)
+	c := onSocket(t, dir)
+	s := c.begin(work, "slow")
+	c.watch("text", isText)
+	agents := processes(t, p.Process.Pid, "demo-agent")
+	if len(agents) != 1 {
+		t.Fatalf("agents: %v", agents)
+	}
+	killed := time.Now()
+	if err := syscall.Kill(agents[0], syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	events := c.watch("exit", func(e session.Event) bool {
+		entry := decode[session.Entry](e)
+		return e.Type == "entry.upsert" && entry.Divider != nil && entry.Divider.Code == "agent.exited"
+	})
+	last := decode[session.Entry](events[len(events)-1])
+	if last.Divider.Exit.Signal != "SIGKILL" {
+		t.Errorf("%+v", last.Divider.Exit)
+	}
+	t.Logf("stored %v after the kill", last.At.Sub(killed))
+	c.post("/client/sessions/"+s.ID+"/restart", nil, nil)
+	c.watch("ready again", func(e session.Event) bool {
+		now := decode[session.Session](e)
+		return e.Type == "session.upsert" && now.Phase == session.Ready && now.Generation == 2
+	})
+}
+
+func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	p, _ := server(t, dir)
+	c := onSocket(t, dir)
+	s := c.begin(work, "slow")
+	n := 0
+	shown := shownText(c.watch("some text", func(e session.Event) bool {
+		if isText(e) {
+			n++
+		}
+		return n > 20
+	}))
+	agents := processes(t, p.Process.Pid, "demo-agent")
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = p.end()
+	for _, pid := range agents {
+		gone(t, pid)
+	}
+	if len(agents) != 1 || len(shown) < 20 {
+		t.Fatalf("agents %v, shown %q", agents, shown)
+	}
+
+	_, _ = server(t, dir)
+	var tr session.Transcript
+	onSocket(t, dir).get("/client/sessions/"+s.ID+"/entries", &tr)
+	var stored strings.Builder
+	for _, e := range tr.Items {
+		if e.Kind == "agent" {
+			stored.WriteString(e.Text)
+		}
+	}
+	if !strings.HasPrefix(stored.String(), shown) {
+		t.Errorf("shown  %q\nstored %q", shown, stored.String())
+	}
+	if turn := tr.Turns[0]; turn.State != "done" || turn.StopReason != "interrupted" {
+		t.Errorf("%+v", turn)
+	}
+	if last := tr.Items[len(tr.Items)-1]; last.Divider == nil || last.Divider.Code != "app.interrupted" {
+		t.Errorf("%+v", last)
+	}
+}
+
+func TestSignalEndsTheServerAndItsAgents(t *testing.T) {
+	dir := t.TempDir()
+	p, _ := server(t, dir)
+	c := onSocket(t, dir)
+	c.begin(t.TempDir(), "stubborn")
+	c.watch("text", isText)
+	agents := processes(t, p.Process.Pid, "demo-agent")
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 0 {
+		t.Errorf("exit %d\n%s", code, p.stderr)
+	}
+	for _, pid := range agents {
+		gone(t, pid)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "owner.json")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("owner.json is left: %v", err)
+	}
+}
+
+func TestWithoutADisplayTheAppIsServed(t *testing.T) {
+	p := start(t, t.TempDir(), "open")
+	line, err := p.stdout.ReadString('\n')
+	if err != nil || !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/#code=`).MatchString(line) {
+		t.Fatalf("%q %v\n%s", line, err, p.stderr)
+	}
+	if !strings.Contains(p.stderr.String(), "no display") {
+		t.Errorf("the reason is not told: %s", p.stderr)
+	}
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 0 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+func TestVersionAndHelp(t *testing.T) {
+	if out, _, code := run(t, t.TempDir(), "version"); code != 0 || out != "deskhand test\n" {
+		t.Errorf("%d %q", code, out)
+	}
+	out, _, code := run(t, t.TempDir(), "--help")
+	if code != 0 || !strings.Contains(out, "prompt") || strings.Contains(out, "watchdog") {
+		t.Errorf("%d %s", code, out)
+	}
+	fmt.Fprint(io.Discard, out)
+}

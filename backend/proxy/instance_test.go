@@ -1,0 +1,407 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"deskhand/backend/acp"
+)
+
+// agentCommand starts this test binary as the fake agent.
+func agentCommand() Command {
+	self, err := os.Executable()
+	if err != nil {
+		panic(err)
+	}
+	env := []string{roleVariable + "=agent"}
+	for _, kv := range os.Environ() {
+		if !strings.HasPrefix(kv, roleVariable+"=") {
+			env = append(env, kv)
+		}
+	}
+	return Command{Path: self, Env: env}
+}
+
+func openSet(t *testing.T, c Config) *Set {
+	t.Helper()
+	s, err := Open(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error("close:", err)
+		}
+	})
+	return s
+}
+
+// startAgent starts a fake agent in a Set of its own.
+func startAgent(t *testing.T, c Config) *Instance {
+	t.Helper()
+	i, err := openSet(t, c).Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return i
+}
+
+func send(t *testing.T, i *Instance, method string) {
+	t.Helper()
+	if err := i.Send(t.Context(), fmt.Appendf(nil, `{"method":%q}`, method)); err != nil {
+		t.Fatalf("send %s: %v", method, err)
+	}
+}
+
+func call(t *testing.T, i *Instance, msg string) *Call {
+	t.Helper()
+	e, err := acp.Peek([]byte(msg))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := i.Call(e)
+	if err != nil {
+		t.Fatalf("call %s: %v", msg, err)
+	}
+	return c
+}
+
+// await is the outcome of a call, which must come soon.
+func outcome(t *testing.T, c *Call) (string, error) {
+	t.Helper()
+	if !await(c.Done(), 20*time.Second) {
+		t.Fatal("no outcome")
+	}
+	answer, err := c.Outcome()
+	return string(answer), err
+}
+
+// follow reads messages until one has the method.
+func follow(t *testing.T, r *Reader, method string) json.RawMessage {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	for {
+		batch, err := r.Next(ctx)
+		if err != nil {
+			t.Fatalf("waiting for %s: %v", method, err)
+		}
+		for _, m := range batch {
+			var msg struct {
+				Method string          `json:"method"`
+				Params json.RawMessage `json:"params"`
+			}
+			if json.Unmarshal(m.Data, &msg) == nil && msg.Method == method {
+				return msg.Params
+			}
+		}
+	}
+}
+
+func exited(t *testing.T, i *Instance) Status {
+	t.Helper()
+	if !await(i.Exited(), 20*time.Second) {
+		t.Fatal("the instance has not exited")
+	}
+	return i.Status()
+}
+
+func TestMessagesPassUnchanged(t *testing.T) {
+	i := startAgent(t, Config{})
+	r := i.After(0)
+	defer r.Close()
+	answer, err := outcome(t, call(t, i, "{ \"id\" : 1.0 ,\r\n \"method\":\"m\", \"params\":[1.00, 1E5,\t\"\\u0041  \\/\"] }"))
+	if err != nil || answer != `{"jsonrpc":"2.0","id":1.0,"result":{"id":1.0,"method":"m","params":[1.00,1E5,"\u0041  \/"]}}` {
+		t.Errorf("answer %s, %v", answer, err)
+	}
+	batch, err := r.Next(t.Context())
+	if err != nil || len(batch) != 1 || string(batch[0].Data) != answer || batch[0].Seq != 1 {
+		t.Errorf("log %v, %v", batch, err)
+	}
+}
+
+func TestLinesThatAreNotMessages(t *testing.T) {
+	i := startAgent(t, Config{})
+	for _, text := range []string{"junk\\u0001", "{\\u00ff", "[1,2]", " ", "{\"a\":\r1}\r"} {
+		body, _ := json.Marshal("print:" + strings.NewReplacer("\\u0001", "\x01", "\\u00ff", "\u00ff").Replace(text) + "\n")
+		if err := i.Send(t.Context(), fmt.Appendf(nil, `{"method":%s}`, body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	send(t, i, "print:"+`{"method":"end"}`+"\n")
+	r := i.After(0)
+	defer r.Close()
+	follow(t, r, "end")
+	r2 := i.After(0)
+	defer r2.Close()
+	batch, _ := r2.Next(t.Context())
+	want := []string{
+		`{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"not JSON: no value at byte 0","raw":"junk\u0001"}}`,
+		`{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"not JSON: no key at byte 1","raw":"{ÿ"}}`,
+		`[1,2]`, "{\"a\":\r1}", `{"method":"end"}`,
+	}
+	for n, m := range batch {
+		if string(m.Data) != want[n] {
+			t.Errorf("message %d is %s, want %s", n, m.Data, want[n])
+		}
+	}
+}
+
+func TestHalfALineThenExit(t *testing.T) {
+	for last, want := range map[string]string{
+		`{"method":"whole"}`: "whole",
+		`{"method":"ha`:      "_adapter/invalid_stdout",
+	} {
+		i := startAgent(t, Config{})
+		send(t, i, "print:"+last)
+		send(t, i, "exit:3")
+		r := i.After(0)
+		defer r.Close()
+		follow(t, r, want)
+		var end struct {
+			Success    bool
+			Code       *int
+			StderrTail string
+		}
+		if err := json.Unmarshal(follow(t, r, "_adapter/agent_exited"), &end); err != nil || end.Success || *end.Code != 3 || end.StderrTail != "leaving\n" {
+			t.Errorf("exit %+v, %v", end, err)
+		}
+	}
+}
+
+func TestDuplicateIDs(t *testing.T) {
+	i := startAgent(t, Config{})
+	waiting := call(t, i, `{"id":1,"method":"mute"}`)
+	for _, id := range []string{"1", "1.0", "1e0"} {
+		e, _ := acp.Peek([]byte(`{"method":"m","id":` + id + `}`))
+		if _, err := i.Call(e); !errors.Is(err, ErrDuplicateID) {
+			t.Errorf("id %s: %v", id, err)
+		}
+	}
+	if _, err := outcome(t, call(t, i, `{"id":"1","method":"m"}`)); err != nil {
+		t.Error(err)
+	}
+	send(t, i, "print:"+`{"id":1.0,"result":true}`+"\n")
+	if answer, err := outcome(t, waiting); err != nil || answer != `{"id":1.0,"result":true}` {
+		t.Errorf("%s, %v", answer, err)
+	}
+	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil { // free again
+		t.Error(err)
+	}
+}
+
+func TestExitFailsWaitingCalls(t *testing.T) {
+	i := startAgent(t, Config{})
+	r := i.After(0)
+	defer r.Close()
+	var calls []*Call
+	for n := range 50 {
+		calls = append(calls, call(t, i, fmt.Sprintf(`{"id":%d,"method":"mute"}`, n)))
+	}
+	answered := call(t, i, `{"id":"last","method":"m"}`) // its answer is in the pipe when the process ends
+	send(t, i, "stderr:"+strings.Repeat("é", 5000)+"\nlast words\n")
+	send(t, i, "exit:7")
+	for _, c := range calls {
+		_, err := outcome(t, c)
+		exit, ok := errors.AsType[*ExitError](err)
+		if !ok || exit.Status.ExitCode == nil || *exit.Status.ExitCode != 7 {
+			t.Fatalf("outcome %v", err)
+		}
+		if tail := exit.Status.StderrTail; tail != "last words\nleaving\n" {
+			t.Fatalf("tail of %d bytes: %.80q", len(tail), tail)
+		}
+	}
+	if _, err := outcome(t, answered); err != nil {
+		t.Errorf("the answer that was written is lost: %v", err)
+	}
+	exited(t, i)
+	follow(t, r, "_adapter/agent_exited")
+	if err := i.Send(t.Context(), []byte(`{"method":"m"}`)); !errors.Is(err, ErrExited) {
+		t.Errorf("send after the end: %v", err)
+	}
+	e, _ := acp.Peek([]byte(`{"id":1,"method":"m"}`))
+	if _, err := i.Call(e); !errors.Is(err, ErrExited) {
+		t.Errorf("call after the end: %v", err)
+	}
+	if err := i.Interrupt(); !errors.Is(err, ErrExited) {
+		t.Errorf("interrupt after the end: %v", err)
+	}
+}
+
+func TestKillIsNoticedAtOnce(t *testing.T) {
+	i := startAgent(t, Config{})
+	r := i.After(0)
+	defer r.Close()
+	send(t, i, "spawn:session") // it keeps stdout open
+	follow(t, r, "spawned")
+	waiting := call(t, i, `{"id":1,"method":"mute"}`)
+	start := time.Now()
+	if err := syscall.Kill(i.Status().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	_, err := outcome(t, waiting)
+	if took := time.Since(start); took > 200*time.Millisecond {
+		t.Errorf("noticed after %v", took)
+	}
+	if exit, ok := errors.AsType[*ExitError](err); !ok || exit.Status.Signal != "SIGKILL" || exit.Status.ExitCode != nil {
+		t.Errorf("outcome %v", err)
+	}
+	if s := exited(t, i); s.Phase != Exited || s.Signal != "SIGKILL" {
+		t.Errorf("status %+v", s)
+	}
+}
+
+// A reader that reads slower than the agent writes gets everything, and so does one that comes and goes.
+func TestFloodLosesNothing(t *testing.T) {
+	const messages = 60_000
+	i := startAgent(t, Config{LogBytes: 256 << 10})
+	var readers sync.WaitGroup
+	for n := range 3 {
+		r := i.After(0)
+		readers.Go(func() {
+			defer func() { r.Close() }()
+			next := uint64(1)
+			for next <= messages {
+				batch, err := r.Next(context.Background())
+				if err != nil {
+					t.Errorf("reader %d at %d: %v", n, next, err)
+					return
+				}
+				for _, m := range batch {
+					if m.Seq != next || !bytes.Contains(m.Data, fmt.Appendf(nil, `{"n":%d,`, next)) {
+						t.Errorf("reader %d got %d: %.80s; want %d", n, m.Seq, m.Data, next)
+						return
+					}
+					next++
+				}
+				if n == 1 { // slow
+					await(nil, time.Millisecond)
+				}
+				if n == 2 {
+					again := i.After(next - 1)
+					r.Close()
+					r = again
+				}
+			}
+		})
+	}
+	send(t, i, fmt.Sprintf("flood:%d", messages))
+	readers.Wait()
+}
+
+func TestExitWhileAReaderLags(t *testing.T) {
+	i := startAgent(t, Config{LogBytes: 64 << 10})
+	r := i.After(0)
+	defer r.Close()
+	send(t, i, "flood:1000000")
+	waiting := call(t, i, `{"id":1,"method":"m"}`)
+	start := time.Now()
+	first, err := r.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := syscall.Kill(i.Status().PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := outcome(t, waiting); !errors.Is(err, ErrExited) || time.Since(start) > 5*time.Second {
+		t.Errorf("%v after %v", err, time.Since(start))
+	}
+	next := first[0].Seq + uint64(len(first))
+	for {
+		batch, err := r.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if batch[0].Seq != next {
+			t.Fatalf("got %d, want %d", batch[0].Seq, next)
+		}
+		next += uint64(len(batch))
+		if bytes.Contains(batch[len(batch)-1].Data, []byte("_adapter/agent_exited")) {
+			return
+		}
+	}
+}
+
+func TestLargeMessages(t *testing.T) {
+	i := startAgent(t, Config{LogBytes: 1 << 20})
+	r := i.After(0)
+	defer r.Close()
+	large := `{"id":1,"method":"m","params":"` + strings.Repeat("x", 20<<20) + `"}`
+	answer, err := outcome(t, call(t, i, large))
+	if err != nil || !strings.Contains(answer, large) {
+		t.Fatalf("%d bytes, %v", len(answer), err)
+	}
+	batch, err := r.Next(t.Context())
+	if err != nil || len(batch[0].Data) != len(answer) {
+		t.Fatal(err)
+	}
+}
+
+func TestAgentThatDoesNotRead(t *testing.T) {
+	i := startAgent(t, Config{})
+	send(t, i, "wait")
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	big := []byte(`{"method":"` + strings.Repeat("x", 60<<20) + `"}`)
+	if err := i.Send(ctx, big); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("first: %v", err)
+	}
+	var err error
+	for n := 0; err == nil && n < 3; n++ {
+		e, _ := acp.Peek(fmt.Appendf(nil, `{"id":%d,"method":"%s"}`, n, bytes.Repeat([]byte("x"), 60<<20)))
+		var c *Call
+		if c, err = i.Call(e); err == nil && isClosed(c.Done()) {
+			_, err = c.Outcome()
+		}
+	}
+	if !errors.Is(err, ErrBacklog) {
+		t.Errorf("after too much: %v", err)
+	}
+	if err := i.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestSpawnFailures(t *testing.T) {
+	s := openSet(t, Config{})
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		cmd  Command
+		want string
+	}{
+		"missing program":   {Command{Path: filepath.Join(t.TempDir(), "none")}, "no such file"},
+		"no permission":     {Command{Path: file}, "permission denied"},
+		"missing directory": {Command{Path: agentCommand().Path, Dir: filepath.Join(t.TempDir(), "none")}, "directory cannot be used"},
+		"file as directory": {Command{Path: agentCommand().Path, Dir: file}, "not a directory"},
+	} {
+		_, err := s.Start(t.Context(), "a", "fake", c.cmd)
+		if !errors.Is(err, ErrSpawn) || !strings.Contains(fmt.Sprint(err), c.want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if list := s.List(); len(list) != 0 {
+		t.Errorf("left: %+v", list)
+	}
+}
+
+func TestNotJSONIsNotSent(t *testing.T) {
+	i := startAgent(t, Config{})
+	for _, msg := range []string{"", "{", "{\"a\":\"\n\"}", "{} {}"} {
+		if err := i.Send(t.Context(), []byte(msg)); !errors.Is(err, ErrMessage) {
+			t.Errorf("%q: %v", msg, err)
+		}
+	}
+}

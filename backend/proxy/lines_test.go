@@ -1,0 +1,137 @@
+package proxy
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+)
+
+// readLines reads everything through a lineReader with the given limit.
+func readLines(t *testing.T, src io.Reader, limit int) []line {
+	t.Helper()
+	l := lineReader{src: src, max: limit}
+	var all []line
+	for {
+		batch, err := l.next()
+		all = append(all, batch...)
+		if errors.Is(err, io.EOF) {
+			return all
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func texts(lines []line) []string {
+	var all []string
+	for _, l := range lines {
+		all = append(all, string(l.data))
+	}
+	return all
+}
+
+func TestLines(t *testing.T) {
+	long := strings.Repeat("l", 3*maxChunk)
+	for text, want := range map[string][]string{
+		"":                        nil,
+		"a":                       {"a"},
+		"a\n":                     {"a"},
+		"a\nb":                    {"a", "b"},
+		"a\r\n\r\n\nb\r\r\n":      {"a", "", "", "b\r"},
+		"a\rb\n":                  {"a\rb"},
+		"half":                    {"half"},
+		"x\n" + long + "\ny\n":    {"x", long, "y"},
+		long + "\n" + long + "\n": {long, long},
+	} {
+		for name, src := range map[string]io.Reader{
+			"whole": strings.NewReader(text), "halves": iotest.HalfReader(strings.NewReader(text)), "last": iotest.DataErrReader(strings.NewReader(text)),
+		} {
+			if got := texts(readLines(t, src, maxLine)); !slices.Equal(got, want) {
+				t.Errorf("%s of %.40q: got %.80q, want %.80q", name, text, got, want)
+			}
+		}
+	}
+}
+
+func TestLongLineIsSkippedAndItsNeighboursStay(t *testing.T) {
+	const limit = 100 << 10
+	for _, over := range []int{1, minRoom, maxChunk, 10 * limit} {
+		text := "before\n" + strings.Repeat("x", limit) + "\n" + strings.Repeat("y", limit+over) + "\nafter\n"
+		got := readLines(t, iotest.HalfReader(strings.NewReader(text)), limit)
+		if len(got) != 4 {
+			t.Fatalf("%d lines", len(got))
+		}
+		if len(got[1].data) != limit || got[1].length > limit {
+			t.Errorf("a line of the limit has length %d, %d", len(got[1].data), got[1].length)
+		}
+		if l := got[2]; l.length != int64(limit+over) || len(l.data) > skippedRaw || !bytes.HasPrefix(l.data, []byte("yyy")) {
+			t.Errorf("over by %d: length %d, %d bytes kept", over, l.length, len(l.data))
+		}
+		if string(got[0].data) != "before" || string(got[3].data) != "after" {
+			t.Errorf("neighbours %q %q", got[0].data, got[3].data)
+		}
+	}
+}
+
+// Lines that were handed out must stay as they are while more is read into the same memory.
+func TestLinesDoNotShareBytes(t *testing.T) {
+	var text strings.Builder
+	var want []string
+	for n := range 20_000 {
+		s := strings.Repeat(string(rune('a'+n%26)), n%300)
+		want = append(want, s)
+		text.WriteString(s + "\n")
+	}
+	got := readLines(t, iotest.OneByteReader(strings.NewReader(text.String())), maxLine)
+	if !slices.Equal(texts(got), want) {
+		t.Error("lines changed after they were handed out")
+	}
+}
+
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("a\nb\r\n\n"), 3)
+	f.Add([]byte("{\"a\":1}\r\r\n{\"b\""), 1000)
+	f.Add(bytes.Repeat([]byte("0123456789\n"), 1000), 5)
+	f.Fuzz(func(t *testing.T, data []byte, step int) {
+		const limit = 4000
+		data = data[:min(len(data), 5*limit)]
+		step = max(1, step%5000)
+		lines := readLines(t, &stepReader{data, step}, limit)
+		want := strings.Split(string(data), "\n")
+		if want[len(want)-1] == "" {
+			want = want[:len(want)-1]
+		}
+		if len(lines) != len(want) {
+			t.Fatalf("%d lines, want %d", len(lines), len(want))
+		}
+		for n, l := range lines {
+			if l.length > limit {
+				if l.length != int64(len(want[n])) || !strings.HasPrefix(want[n], string(l.data)) {
+					t.Fatalf("skipped line %d: length %d, want %d", n, l.length, len(want[n]))
+				}
+			} else if string(l.data) != strings.TrimSuffix(want[n], "\r") {
+				t.Fatalf("line %d is %q, want %q", n, l.data, want[n])
+			}
+		}
+	})
+}
+
+// stepReader hands out a few bytes at a time.
+type stepReader struct {
+	data []byte
+	step int
+}
+
+func (r *stepReader) Read(p []byte) (int, error) {
+	if len(r.data) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), r.step)], r.data)
+	r.data = r.data[n:]
+	return n, nil
+}

@@ -1,0 +1,293 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// fill appends n messages of size bytes; it blocks when the log does.
+func fill(l *messageLog, n, size int) {
+	for range n {
+		l.append([][]byte{make([]byte, size)}, func(int) {})
+	}
+}
+
+func seqs(t *testing.T, r *Reader) []uint64 {
+	t.Helper()
+	var all []uint64
+	for {
+		batch, _, err := r.Poll()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(batch) == 0 {
+			return all
+		}
+		for _, m := range batch {
+			all = append(all, m.Seq)
+		}
+	}
+}
+
+const kib = 1024 - entryOverhead // a message that costs 1 KiB
+
+func TestLogIsBoundedInBytes(t *testing.T) {
+	l := newLog(10 << 10)
+	fill(l, 100, kib)
+	r := l.after(0)
+	defer r.Close()
+	if oldest, gap := r.Gap(); !gap || oldest != 91 {
+		t.Errorf("gap %v, oldest %d", gap, oldest)
+	}
+	if got := seqs(t, r); len(got) != 10 || got[0] != 91 || got[9] != 100 {
+		t.Errorf("held %v", got)
+	}
+	big := newLog(10 << 10)
+	fill(big, 5, kib)
+	fill(big, 1, 1<<20)
+	if got := seqs(t, big.after(0)); len(got) != 1 || got[0] != 6 {
+		t.Errorf("the newest message is larger than the log, and held is %v", got)
+	}
+	tiny := newLog(10 << 10)
+	fill(tiny, 10_000, 0)
+	if len(tiny.entries)-tiny.head > 200 {
+		t.Errorf("%d empty messages are held", len(tiny.entries)-tiny.head)
+	}
+}
+
+func TestGaps(t *testing.T) {
+	l := newLog(10 << 10)
+	for _, c := range []struct {
+		after uint64
+		gap   bool
+		next  uint64
+	}{{0, false, 1}, {1, true, 1}, {99, true, 1}} {
+		r := l.after(c.after)
+		if next, gap := r.Gap(); gap != c.gap || next != c.next {
+			t.Errorf("empty log, after %d: gap %v, next %d", c.after, gap, next)
+		}
+		r.Close()
+	}
+	fill(l, 20, kib)
+	for _, c := range []struct {
+		after uint64
+		gap   bool
+		next  uint64
+	}{{0, true, 11}, {9, true, 11}, {10, false, 11}, {15, false, 16}, {20, false, 21}, {21, true, 11}, {1 << 63, true, 11}, {^uint64(0), true, 11}} {
+		r := l.after(c.after)
+		if next, gap := r.Gap(); gap != c.gap || next != c.next {
+			t.Errorf("after %d: gap %v, next %d", c.after, gap, next)
+		}
+		r.Close()
+	}
+}
+
+func TestAppendWaitsForTheReader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(10 << 10)
+		r := l.after(0)
+		defer r.Close()
+		var done sync.WaitGroup
+		done.Go(func() { fill(l, 10_000, kib) })
+		next := uint64(1)
+		for next <= 10_000 {
+			time.Sleep(59 * time.Second) // slow, but it takes something every minute
+			batch, err := r.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range batch {
+				if m.Seq != next {
+					t.Fatalf("got %d, want %d", m.Seq, next)
+				}
+				next++
+			}
+		}
+		done.Wait()
+	})
+}
+
+func TestStalledReaderIsDroppedAndOthersAreNot(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(10 << 10)
+		stalled, reading := l.after(0), l.after(0)
+		stopped := false
+		stalled.OnStop(func() { stopped = true })
+		start := time.Now()
+		var appender sync.WaitGroup
+		appender.Go(func() { fill(l, 100, kib) })
+		next := uint64(1)
+		for next <= 100 {
+			batch, err := reading.Next(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if batch[0].Seq != next {
+				t.Fatalf("got %d, want %d", batch[0].Seq, next)
+			}
+			next += uint64(len(batch))
+		}
+		appender.Wait()
+		if waited := time.Since(start); waited != stallLimit {
+			t.Errorf("dropped after %v", waited)
+		}
+		if _, err := stalled.Next(t.Context()); !errors.Is(err, ErrLagging) || !stopped {
+			t.Errorf("stalled reader: %v, told %v", err, stopped)
+		}
+		stalled.Close()
+		reading.Close()
+	})
+}
+
+func TestIdleReaderOfALogWithRoomIsKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(10 << 10)
+		r := l.after(0)
+		defer r.Close()
+		fill(l, 5, kib)
+		time.Sleep(24 * time.Hour)
+		var appender sync.WaitGroup
+		appender.Go(func() { fill(l, 20, kib) })
+		time.Sleep(59 * time.Second) // the minute starts when the log is full
+		if got := seqs(t, r); got[0] != 1 {
+			t.Errorf("got %v", got)
+		}
+		appender.Wait()
+	})
+}
+
+func TestCloseOfAReaderFreesTheAppender(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(10 << 10)
+		r := l.after(0)
+		start := time.Now()
+		var appender sync.WaitGroup
+		appender.Go(func() { fill(l, 100, kib) })
+		time.Sleep(time.Second)
+		r.Close()
+		appender.Wait()
+		if time.Since(start) != time.Second {
+			t.Errorf("waited %v", time.Since(start))
+		}
+	})
+}
+
+func TestPressure(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for _, c := range []struct {
+			pressure pressure
+			first    uint64
+			err      error
+		}{{spill, 1, nil}, {yield, 0, ErrLagging}} {
+			l := newLog(10 << 10)
+			r := l.after(0)
+			var appender sync.WaitGroup
+			appender.Go(func() { fill(l, 100, kib) })
+			synctest.Wait()
+			l.relieve(c.pressure)
+			appender.Wait()
+			batch, _, err := r.Poll()
+			if !errors.Is(err, c.err) || c.err == nil && (len(batch) != 100 || batch[0].Seq != c.first) {
+				t.Errorf("pressure %d: %d messages, %v", c.pressure, len(batch), err)
+			}
+			r.Close()
+		}
+	})
+}
+
+func TestClosedLogIsReadToItsEnd(t *testing.T) {
+	l := newLog(0)
+	fill(l, 3, 10)
+	r := l.after(0)
+	defer r.Close()
+	late := l.after(2)
+	defer late.Close()
+	l.close()
+	for _, r := range []*Reader{r, late, l.after(0)} {
+		if _, err := r.Next(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if _, err := r.Next(t.Context()); !errors.Is(err, io.EOF) {
+			t.Errorf("at the end: %v", err)
+		}
+	}
+}
+
+func TestNextEndsWithItsContext(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newLog(0).after(0)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if _, err := r.Next(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Error(err)
+		}
+	})
+}
+
+// Many readers that come, go and lag, and one appender: each sees an unbroken run with the right bytes.
+func TestLogUnderLoad(t *testing.T) {
+	const messages = 20_000
+	l := newLog(64 << 10)
+	var work sync.WaitGroup
+	for n := range 6 {
+		work.Go(func() {
+			r := l.after(0)
+			defer func() { r.Close() }()
+			next, _ := r.Gap()
+			for rounds := 0; ; rounds++ {
+				batch, err := r.Next(context.Background())
+				if errors.Is(err, io.EOF) {
+					if next != messages+1 {
+						t.Errorf("reader %d ended before %d", n, next)
+					}
+					return
+				}
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				for _, m := range batch {
+					if m.Seq != next || !bytes.HasPrefix(m.Data, fmt.Appendf(nil, "%d ", m.Seq)) {
+						t.Errorf("reader %d got %d %.10q, want %d", n, m.Seq, m.Data, next)
+						return
+					}
+					next++
+				}
+				if n > 2 && rounds%50 == 49 { // leave and come back to the same place
+					again := l.after(next - 1)
+					if _, gap := again.Gap(); gap {
+						t.Errorf("reader %d: gap at %d", n, next)
+					}
+					r.Close()
+					r = again
+				}
+			}
+		})
+	}
+	for n := 1; n <= messages; {
+		var batch [][]byte
+		for range min(1+n%37, messages-n+1) {
+			batch = append(batch, fmt.Appendf(nil, "%d %s", n, bytes.Repeat([]byte("p"), n%500)))
+			n++
+		}
+		taken := 0
+		l.append(batch, func(n int) {
+			if n < taken || n > len(batch) {
+				t.Errorf("taken %d after %d of %d", n, taken, len(batch))
+			}
+			taken = n
+		})
+		if taken != len(batch) {
+			t.Errorf("taken %d of %d", taken, len(batch))
+		}
+	}
+	l.close()
+	work.Wait()
+}

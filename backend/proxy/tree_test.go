@@ -1,0 +1,368 @@
+//go:build linux
+
+package proxy
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// spawned starts a descendant that escapes in the given way, and returns its process number.
+func spawned(t *testing.T, i *Instance, r *Reader, how string) int {
+	t.Helper()
+	send(t, i, "spawn:"+how)
+	var p struct{ PID int }
+	if err := json.Unmarshal(follow(t, r, "spawned"), &p); err != nil {
+		t.Fatal(err)
+	}
+	return p.PID
+}
+
+// left are the processes whose environment holds the text.
+func left(t *testing.T, text string) []procInfo {
+	t.Helper()
+	all, err := processes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var found []procInfo
+	for pid, p := range all {
+		if pid != os.Getpid() && hasMark(pid, text) {
+			found = append(found, p)
+		}
+	}
+	return found
+}
+
+// marked gives the agents of a test a variable that all their descendants share.
+func marked(t *testing.T) (Command, string) {
+	t.Helper()
+	cmd := agentCommand()
+	mark := "PROXY_TEST_OF=" + t.TempDir()
+	cmd.Env = append(cmd.Env, mark)
+	return cmd, mark
+}
+
+// gone waits for a process to end.
+func gone(pid int) bool {
+	for range 500 {
+		if p, err := inspect(pid); err != nil || p.zombie {
+			return true
+		}
+		await(nil, 10*time.Millisecond)
+	}
+	return false
+}
+
+var escapes = []string{"", "group", "session", "daemon", "unmarked"} //nolint:gochecknoglobals // a constant in all but name
+
+func TestCloseEndsAStubbornTree(t *testing.T) {
+	cmd, mark := marked(t)
+	i, err := openSet(t, Config{}).Start(t.Context(), "a", "fake", cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := i.After(0)
+	defer r.Close()
+	var pids []int
+	for _, how := range escapes {
+		pids = append(pids, spawned(t, i, r, how))
+	}
+	waiting := call(t, i, `{"id":1,"method":"mute"}`)
+	send(t, i, "stubborn")
+	follow(t, r, "ready")
+	start := time.Now()
+	if err := i.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 2*time.Second || took < eofGrace+termGrace {
+		t.Errorf("took %v", took)
+	}
+	if _, err := outcome(t, waiting); !errors.Is(err, ErrRemoved) {
+		t.Errorf("waiting call: %v", err)
+	}
+	if l := left(t, mark); len(l) > 0 {
+		t.Errorf("left: %+v", l)
+	}
+	for n, pid := range pids {
+		if p, err := inspect(pid); err == nil && !p.zombie {
+			t.Errorf("%q is left", escapes[n])
+		}
+	}
+}
+
+func TestCloseIsQuickWhenTheAgentEndsOnEOF(t *testing.T) {
+	i := startAgent(t, Config{})
+	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if err := i.Close(); err != nil {
+		t.Error(err)
+	}
+	if took := time.Since(start); took > 50*time.Millisecond*slack {
+		t.Errorf("took %v", took)
+	}
+	if s := i.Status(); s.ExitCode == nil || *s.ExitCode != 0 {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestEndByItselfTakesTheDescendantsAlong(t *testing.T) {
+	cmd, mark := marked(t)
+	i, err := openSet(t, Config{}).Start(t.Context(), "a", "fake", cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := i.After(0)
+	defer r.Close()
+	for _, how := range escapes {
+		spawned(t, i, r, how)
+	}
+	send(t, i, "exit:0")
+	exited(t, i)
+	if l := left(t, mark); len(l) > 0 {
+		t.Errorf("left: %+v", l)
+	}
+}
+
+// server is a process of ours with a Set, which a test may kill.
+type server struct {
+	cmd   *exec.Cmd
+	in    *bufio.Writer
+	out   *bufio.Reader
+	agent int
+}
+
+func startServer(t *testing.T, ledger string, env ...string) *server {
+	t.Helper()
+	cmd := exec.Command(agentCommand().Path)
+	cmd.Env = append(append(os.Environ(), roleVariable+"=server:"+ledger), env...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	s := &server{cmd: cmd, in: bufio.NewWriter(in), out: bufio.NewReader(out)}
+	s.agent = s.pid(t, "agent")
+	return s
+}
+
+// pid reads the server's output until a message with the method, and returns the pid in it.
+func (s *server) pid(t *testing.T, method string) int {
+	t.Helper()
+	for {
+		text, err := s.out.ReadBytes('\n')
+		if err != nil {
+			t.Fatalf("waiting for %s: %v", method, err)
+		}
+		var m struct {
+			Method string
+			Params struct{ PID int }
+		}
+		if json.Unmarshal(text, &m) == nil && m.Method == method {
+			return m.Params.PID
+		}
+	}
+}
+
+func (s *server) send(t *testing.T, method string) {
+	t.Helper()
+	msg, _ := json.Marshal(map[string]string{"method": method})
+	if _, err := s.in.Write(append(msg, '\n')); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.in.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// stubbornTree makes the server's agent a tree of every kind of descendant, deaf to everything.
+func (s *server) stubbornTree(t *testing.T) []int {
+	t.Helper()
+	pids := []int{s.agent}
+	for _, how := range escapes {
+		s.send(t, "spawn:"+how)
+		pids = append(pids, s.pid(t, "spawned"))
+	}
+	s.send(t, "stubborn")
+	s.pid(t, "ready")
+	return pids
+}
+
+func TestWatchdogEndsEverythingWhenWeAreKilled(t *testing.T) {
+	mark := "PROXY_TEST_OF=" + t.TempDir()
+	s := startServer(t, "", mark)
+	pids := s.stubbornTree(t)
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	for n, pid := range pids {
+		if !gone(pid) {
+			t.Errorf("process %d of the tree is left", n)
+		}
+	}
+	// The watchdog itself carries the mark too: it ends last.
+	for range 500 {
+		if len(left(t, mark)) == 0 {
+			return
+		}
+		await(nil, 10*time.Millisecond)
+	}
+	t.Errorf("left: %+v", left(t, mark))
+}
+
+func TestLedgerReapsWhatAnEarlierRunLeft(t *testing.T) {
+	mark := "PROXY_TEST_OF=" + t.TempDir()
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	s := startServer(t, ledger, mark, "PROXY_TEST_NO_WATCHDOG=1")
+	s.stubbornTree(t)
+	if err := s.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = s.cmd.Wait()
+	if len(left(t, mark)) < len(escapes) {
+		t.Fatal("nothing is left to reap")
+	}
+	openSet(t, Config{Ledger: ledger})
+	if l := left(t, mark); len(l) > 0 {
+		t.Errorf("left: %+v", l)
+	}
+	if _, err := os.Stat(ledger); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the ledger is left: %v", err)
+	}
+}
+
+func TestLedgerOfStrangersKillsNobody(t *testing.T) {
+	self, err := inspect(os.Getpid())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sleeper := exec.Command("sleep", "60")
+	if err := sleeper.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer sleeper.Wait()
+	defer sleeper.Process.Kill()
+	other, err := inspect(sleeper.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]any{
+		"another boot": record{Boot: "other", Run: "x.", Agents: []ident{other.ident}},
+		"used again":   record{Boot: bootID(), Run: "x.", Agents: []ident{{PID: other.PID, Start: other.Start - 1}}},
+		"ourselves":    record{Boot: bootID(), Run: "x.", Agents: []ident{self.ident}},
+		"no run":       record{Boot: bootID(), Agents: []ident{}},
+		"broken":       "not a record",
+	} {
+		ledger := filepath.Join(t.TempDir(), "ledger")
+		data, _ := json.Marshal(content)
+		if err := os.WriteFile(ledger, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		openSet(t, Config{Ledger: ledger})
+		if !alive(other.ident) {
+			t.Fatalf("%s: a stranger was killed", name)
+		}
+	}
+}
+
+func TestLedgerNamesTheLive(t *testing.T) {
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	s := openSet(t, Config{Ledger: ledger})
+	beside := openSet(t, Config{Beside: s})
+	a, err := s.Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := beside.Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := func() record {
+		var r record
+		data, err := os.ReadFile(ledger)
+		if err == nil {
+			err = json.Unmarshal(data, &r)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r
+	}
+	if r := read(); len(r.Agents) != 2 || r.Run != s.guard.run || r.Boot != bootID() {
+		t.Errorf("%+v", r)
+	}
+	if err := a.Close(); err != nil {
+		t.Error(err)
+	}
+	if r := read(); len(r.Agents) != 1 || r.Agents[0].PID != b.Status().PID {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestWatchdogThatDiedIsReplaced(t *testing.T) {
+	t.Setenv(roleVariable, "watchdog")
+	s := openSet(t, Config{Watchdog: []string{agentCommand().Path}})
+	if _, err := s.Start(t.Context(), "a", "fake", agentCommand()); err != nil {
+		t.Fatal(err)
+	}
+	first := s.guard.dog
+	if err := unix.Kill(first.pid, unix.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-first.done
+	if _, err := s.Start(t.Context(), "b", "fake", agentCommand()); err != nil {
+		t.Fatal(err)
+	}
+	if s.guard.dog == first || !s.guard.dog.alive() {
+		t.Error("no new watchdog")
+	}
+}
+
+func TestWatchdogThatDoesNotStartIsNoReasonToRefuse(t *testing.T) {
+	var text bytes.Buffer
+	s := openSet(t, Config{Watchdog: []string{"/nonexistent"}, Logger: textLogger(&text)})
+	if _, err := s.Start(t.Context(), "a", "fake", agentCommand()); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(text.String(), "watchdog did not start") {
+		t.Errorf("log: %s", &text)
+	}
+}
+
+// Marks of a Deskhand within an agent of another are found by both.
+func TestMarksNest(t *testing.T) {
+	t.Setenv(treeVariable, "outer.1;")
+	s := openSet(t, Config{})
+	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := i.Status().PID
+	if !hasMark(pid, "outer.1;") || !hasMark(pid, s.guard.run+"1;") {
+		t.Error("a mark is missing")
+	}
+}
