@@ -48,8 +48,8 @@ type Config struct {
 // Backend is an open one.
 type Backend struct {
 	cfg     Config
-	lock    *lock // nil when another process holds the data directory
-	holder  *Held // that process
+	lock    *lock      // nil when another process holds the data directory
+	holder  *HeldError // that process
 	db      *store.DB
 	runtime *proxy.Set // of /v1
 	own     *proxy.Set // of the client's sessions
@@ -67,7 +67,7 @@ type Backend struct {
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	b := &Backend{cfg: cfg}
 	if err := b.open(ctx); err != nil {
-		return nil, errors.Join(err, b.Close())
+		return nil, errors.Join(err, b.Close()) //nolint:contextcheck // what was opened is closed whole
 	}
 	return b, nil
 }
@@ -78,7 +78,7 @@ func (b *Backend) open(ctx context.Context) error {
 		return fmt.Errorf("the data directory cannot be made: %w", err)
 	}
 	lock, err := takeLock(dir)
-	var held *Held
+	var held *HeldError
 	switch {
 	case errors.As(err, &held):
 		b.holder = held
@@ -159,7 +159,7 @@ func (b *Backend) openClient(ctx context.Context, catalogue *agents.Catalogue, s
 }
 
 // Alone tells who holds the data directory when it is not us: then there is /v1 and no client.
-func (b *Backend) Alone() *Held { return b.holder }
+func (b *Backend) Alone() *HeldError { return b.holder }
 
 // Window is the handler for the window's own asset server.
 func (b *Backend) Window() http.Handler { return b.api.Window() }
@@ -227,7 +227,9 @@ func (l *Listener) Close() error {
 	if err != nil {
 		err = l.server.Close()
 	}
-	<-l.done
+	if served := <-l.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
 	if l.remove != "" {
 		err = errors.Join(err, os.RemoveAll(l.remove))
 	}
@@ -244,7 +246,7 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
 	}
-	l := serve(ln, b.api.Loopback(ln.Addr()))
+	l := serve(ln, b.api.Loopback(ln.Addr())) //nolint:contextcheck // it lives until Close, not as long as ctx
 	_, p, _ := net.SplitHostPort(ln.Addr().String())
 	shown := host
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
@@ -256,7 +258,7 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	b.mu.Unlock()
 	if b.lock != nil {
 		if err := b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: l.URL}); err != nil {
-			return nil, errors.Join(err, l.Close())
+			return nil, errors.Join(err, l.Close()) //nolint:contextcheck // what was opened is closed whole
 		}
 	}
 	return l, nil

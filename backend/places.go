@@ -43,13 +43,13 @@ type Owner struct {
 	URL    string `json:"url,omitempty"`
 }
 
-// Held is the error of Open when another process has the data directory.
-type Held struct {
+// HeldError is the error of Open when another process has the data directory.
+type HeldError struct {
 	Owner
 	Dir string
 }
 
-func (h *Held) Error() string {
+func (h *HeldError) Error() string {
 	text := fmt.Sprintf("%s is held by the Deskhand %s with process id %d", h.Dir, h.Kind, h.PID)
 	if h.URL != "" {
 		text += " at " + h.URL
@@ -71,7 +71,7 @@ func takeLock(dir string) (*lock, error) {
 		return nil, fmt.Errorf("the data directory cannot be used: %w", err)
 	}
 	if !ok {
-		held := &Held{Dir: dir, Owner: Owner{Kind: "program"}}
+		held := &HeldError{Dir: dir, Owner: Owner{Kind: "program"}}
 		if data, err := os.ReadFile(owner); err == nil {
 			_ = json.Unmarshal(data, &held.Owner) // without it we know less, and say less
 		}
@@ -119,7 +119,7 @@ func (b *Backend) openSocket(ctx context.Context) error {
 	if err := os.Chmod(path, 0o600); err != nil {
 		return errors.Join(err, ln.Close())
 	}
-	b.socket = serve(ln, b.api.Window())
+	b.socket = serve(ln, b.api.Window()) //nolint:contextcheck // it lives until Close, not as long as ctx
 	b.socket.remove = remove
 	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: path})
 }

@@ -346,15 +346,14 @@ func ParseSessionInfo(body json.RawMessage) (SessionInfo, error) {
 	if err := json.Unmarshal(body, &fields); err != nil {
 		return SessionInfo{}, fmt.Errorf("%w: %w", ErrShape, err)
 	}
-	raw, ok := fields["title"]
-	if !ok {
-		return SessionInfo{}, nil
+	var info SessionInfo
+	if raw, ok := fields["title"]; ok {
+		var title string
+		if json.Unmarshal(raw, &title) == nil {
+			info.Title = &title
+		}
 	}
-	var title string
-	if json.Unmarshal(raw, &title) != nil {
-		return SessionInfo{}, nil
-	}
-	return SessionInfo{Title: &title}, nil
+	return info, nil
 }
 
 // Usage is a usage_update.

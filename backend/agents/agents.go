@@ -260,7 +260,7 @@ func (c *Catalogue) rows() ([]entry, error) {
 	return rows, err
 }
 
-var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`) //nolint:gochecknoglobals // a constant in all but name
+var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 
 // custom reads agents.json. A file that is not JSON is one error with its line; an entry that is wrong is a broken agent, so that
 // it is seen where it is looked for.

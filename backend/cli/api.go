@@ -16,8 +16,6 @@ import (
 	"time"
 
 	"deskhand/backend"
-	"deskhand/backend/httpapi"
-	"deskhand/backend/session"
 )
 
 // api speaks the client API over the private socket of the process that holds the data directory.
@@ -89,12 +87,12 @@ func (a *api) call(ctx context.Context, method, path string, in, out any) error 
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	req.Header.Set(httpapi.SurfaceHeader, "cli")
+	req.Header.Set(backend.SurfaceHeader, "cli")
 	resp, err := a.http.Do(req)
 	if err != nil {
 		return err
 	}
-	defer resp.Body.Close() //nolint:errcheck // read to its end below
+	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return err
@@ -117,12 +115,12 @@ func (a *api) call(ctx context.Context, method, path string, in, out any) error 
 
 // follow hands over every event of a session, from now on, until each says that it has seen enough. started is called when none can
 // be missed any more.
-func (a *api) follow(ctx context.Context, started func() (sessionID string, err error), each func(session.Event) (enough bool, err error)) error {
-	batch, err := a.events(ctx, session.Query{}, 0)
+func (a *api) follow(ctx context.Context, started func() (sessionID string, err error), each func(backend.Event) (enough bool, err error)) error {
+	batch, err := a.events(ctx, backend.FeedQuery{}, 0)
 	if err != nil {
 		return err
 	}
-	q := session.Query{Gen: batch.Gen, After: batch.Seq}
+	q := backend.FeedQuery{Gen: batch.Gen, After: batch.Seq}
 	if q.Session, err = started(); err != nil {
 		return err
 	}
@@ -144,8 +142,8 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 	}
 }
 
-func (a *api) events(ctx context.Context, q session.Query, wait int) (session.Batch, error) {
+func (a *api) events(ctx context.Context, q backend.FeedQuery, wait int) (backend.Batch, error) {
 	v := url.Values{"gen": {q.Gen}, "after": {strconv.FormatInt(q.After, 10)}, "wait": {strconv.Itoa(wait)}, "session": {q.Session}}
-	var batch session.Batch
+	var batch backend.Batch
 	return batch, a.call(ctx, "GET", "events?"+v.Encode(), nil, &batch)
 }

@@ -18,8 +18,6 @@ import (
 	"github.com/alecthomas/kong"
 
 	"deskhand/backend"
-	"deskhand/backend/demoagent"
-	"deskhand/backend/proxy"
 )
 
 // Exit codes of every command; prompt adds what its turn ended with.
@@ -95,18 +93,15 @@ func (p *Program) Run() int {
 		parser.Errorf("%s", err)
 		return exitUsage
 	}
-	switch err := ctx.Run(p); {
-	case err == nil:
-		return exitOK
-	default:
+	if err := ctx.Run(p); err != nil {
 		return p.fail(err)
 	}
+	return exitOK
 }
 
 func (p *Program) fail(err error) int {
 	code := exitError
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		code = f.code
 	}
 	if text := err.Error(); text != "" {
@@ -160,13 +155,13 @@ type demoCommand struct{}
 
 // Run is the demo agent on stdio.
 func (demoCommand) Run(p *Program) error {
-	return demoagent.Run(context.Background(), p.Stdin, p.Stdout)
+	return backend.DemoAgent(context.Background(), p.Stdin, p.Stdout)
 }
 
 type watchdogCommand struct{}
 
 // Run is the process that ends our agents when we are killed.
-func (watchdogCommand) Run(p *Program) error { return proxy.Watchdog(p.Stdin) }
+func (watchdogCommand) Run(p *Program) error { return backend.Watchdog(p.Stdin) }
 
 type serverCommand struct {
 	common
@@ -186,7 +181,7 @@ func (s *serverCommand) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the last thing that happens
+	defer log.Close()
 	cfg.Token, cfg.NoToken, cfg.Roots = s.Token, s.NoToken, s.Root
 	cfg.AllowHosts, cfg.AllowOrigins, cfg.RequestTimeout = s.AllowHost, s.AllowOrigin, s.RequestTimeout
 	return p.serve(cfg, s.Host, s.Port)
@@ -259,7 +254,7 @@ func (o *openCommand) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the last thing that happens
+	defer log.Close()
 	if p.Window != nil {
 		return p.window(cfg)
 	}

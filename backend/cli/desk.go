@@ -11,7 +11,7 @@ import (
 	"strings"
 	"sync"
 
-	"deskhand/backend/session"
+	"deskhand/backend"
 )
 
 // desk asks the person at the terminal, one request after the other, while the turn goes on. A request that is answered elsewhere
@@ -19,7 +19,7 @@ import (
 type desk struct {
 	t     *terminalTurn
 	lines chan string
-	queue chan session.Request
+	queue chan backend.Request
 	done  chan struct{}
 	stop  context.CancelFunc
 
@@ -29,7 +29,7 @@ type desk struct {
 
 func openDesk(ctx context.Context, t *terminalTurn) *desk {
 	const most = 64 // requests that wait; an agent asks one at a time
-	d := &desk{t: t, lines: make(chan string), queue: make(chan session.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
+	d := &desk{t: t, lines: make(chan string), queue: make(chan backend.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
 	ctx, d.stop = context.WithCancel(ctx)
 	go d.read()
 	go d.work(ctx)
@@ -53,7 +53,7 @@ func (d *desk) read() {
 	}
 }
 
-func (d *desk) put(r session.Request) {
+func (d *desk) put(r backend.Request) {
 	d.mu.Lock()
 	d.open[r.ID] = func() {}
 	d.mu.Unlock()
@@ -98,7 +98,7 @@ func (d *desk) work(ctx context.Context) {
 }
 
 // ask asks until there is an answer that the API takes.
-func (d *desk) ask(ctx, asking context.Context, r session.Request) {
+func (d *desk) ask(ctx, asking context.Context, r backend.Request) {
 	for {
 		a, ok := d.read1(asking, r)
 		if !ok {
@@ -113,7 +113,7 @@ func (d *desk) ask(ctx, asking context.Context, r session.Request) {
 }
 
 // read1 shows a request and reads one answer to it; ok is false when it was taken back or the terminal is closed.
-func (d *desk) read1(ctx context.Context, r session.Request) (session.Answer, bool) {
+func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	switch r.Kind {
 	case "permission":
 		d.t.aside("? %s asks: %s", r.Agent, r.Title)
@@ -123,9 +123,9 @@ func (d *desk) read1(ctx context.Context, r session.Request) (session.Answer, bo
 		}
 		i, ok := d.number(ctx, len(r.Options))
 		if !ok {
-			return session.Answer{}, false
+			return backend.Answer{}, false
 		}
-		return session.Answer{OptionID: r.Options[i].ID}, true
+		return backend.Answer{OptionID: r.Options[i].ID}, true
 	case "question":
 		return d.questions(ctx, r)
 	case "form":
@@ -133,11 +133,11 @@ func (d *desk) read1(ctx context.Context, r session.Request) (session.Answer, bo
 	}
 	d.t.aside("? %s sent a request that cannot be shown here:\n%s\n  Enter dismisses it", r.Agent, r.Raw)
 	_, ok := d.line(ctx)
-	return session.Answer{Action: "cancel"}, ok
+	return backend.Answer{Action: "cancel"}, ok
 }
 
 // detail shows what a permission is for, in full.
-func (d *desk) detail(r session.Request) {
+func (d *desk) detail(r backend.Request) {
 	if r.Tool == nil {
 		return
 	}
@@ -176,8 +176,8 @@ func (d *desk) number(ctx context.Context, n int) (int, bool) {
 	}
 }
 
-func (d *desk) questions(ctx context.Context, r session.Request) (session.Answer, bool) {
-	var a session.Answer
+func (d *desk) questions(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+	var a backend.Answer
 	for _, q := range r.Questions {
 		d.t.aside("? %s asks: %s", r.Agent, q.Prompt)
 		for i, o := range q.Options {
@@ -189,14 +189,14 @@ func (d *desk) questions(ctx context.Context, r session.Request) (session.Answer
 			return a, false
 		}
 		if line == "" {
-			return session.Answer{Reject: true}, true
+			return backend.Answer{Reject: true}, true
 		}
 		a.Answers = append(a.Answers, chosen(q, line))
 	}
 	return a, true
 }
 
-func questionHint(q session.Question) string {
+func questionHint(q backend.Question) string {
 	hint := "a number"
 	if q.MultiSelect {
 		hint = "numbers, separated by commas"
@@ -208,7 +208,7 @@ func questionHint(q session.Question) string {
 }
 
 // chosen turns numbers into ids and leaves words as they are.
-func chosen(q session.Question, line string) []string {
+func chosen(q backend.Question, line string) []string {
 	var ids []string
 	for part := range strings.SplitSeq(line, ",") {
 		i, err := strconv.Atoi(strings.TrimSpace(part))
@@ -221,7 +221,7 @@ func chosen(q session.Question, line string) []string {
 }
 
 // form asks for each property in turn; the API checks the whole against the schema.
-func (d *desk) form(ctx context.Context, r session.Request) (session.Answer, bool) {
+func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	var schema struct {
 		Properties map[string]struct {
 			Type, Title, Description string
@@ -230,7 +230,7 @@ func (d *desk) form(ctx context.Context, r session.Request) (session.Answer, boo
 		}
 	}
 	if json.Unmarshal(r.Schema, &schema) != nil {
-		return session.Answer{Action: "cancel"}, true
+		return backend.Answer{Action: "cancel"}, true
 	}
 	d.t.aside("? %s asks: %s\n  (Enter leaves an item out, ! declines the whole)", r.Agent, r.Title)
 	content := map[string]any{}
@@ -243,10 +243,10 @@ func (d *desk) form(ctx context.Context, r session.Request) (session.Answer, boo
 		d.t.aside("  %s (%s) %s %s", name, p.Type, p.Description, strings.Join(choices, " | "))
 		line, ok := d.line(ctx)
 		if !ok {
-			return session.Answer{}, false
+			return backend.Answer{}, false
 		}
 		if line == "!" {
-			return session.Answer{Action: "decline"}, true
+			return backend.Answer{Action: "decline"}, true
 		}
 		if line != "" {
 			content[name] = value(p.Type, line)
@@ -254,9 +254,9 @@ func (d *desk) form(ctx context.Context, r session.Request) (session.Answer, boo
 	}
 	data, err := json.Marshal(content)
 	if err != nil {
-		return session.Answer{Action: "cancel"}, true
+		return backend.Answer{Action: "cancel"}, true
 	}
-	return session.Answer{Action: "accept", Content: data}, true
+	return backend.Answer{Action: "accept", Content: data}, true
 }
 
 // value reads a line as the type asks; what does not fit stays text, and the API says what is wrong with it.

@@ -68,7 +68,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 	}
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
 	p.Env = append(os.Environ(), "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=")
-	p.Cmd.Stderr = p.stderr
+	p.Stderr = p.stderr
 	out, err := p.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -85,9 +85,9 @@ func start(t *testing.T, dir string, args ...string) *program {
 }
 
 // server starts `server` and gives the URL it prints.
-func server(t *testing.T, dir string, args ...string) (*program, string) {
+func server(t *testing.T, dir string) (*program, string) {
 	t.Helper()
-	p := start(t, dir, append([]string{"server", "--port", "0"}, args...)...)
+	p := start(t, dir, "server", "--port", "0")
 	line, err := p.stdout.ReadString('\n')
 	if err != nil {
 		t.Fatalf("%v\n%s", err, p.stderr)

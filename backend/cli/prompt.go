@@ -17,7 +17,6 @@ import (
 	"golang.org/x/term"
 
 	"deskhand/backend"
-	"deskhand/backend/session"
 )
 
 type promptCommand struct {
@@ -42,7 +41,7 @@ func (c *promptCommand) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	defer log.Close() //nolint:errcheck // the last thing that happens
+	defer log.Close()
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	b, err := backend.Open(ctx, cfg)
@@ -53,7 +52,7 @@ func (c *promptCommand) Run(p *Program) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), b.Close())
 	}
-	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: session.New{Agent: c.Agent, Cwd: dir}, text: text}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir}, text: text}
 	err = t.run(ctx)
 	api.close()
 	return errors.Join(err, b.Close())
@@ -100,7 +99,7 @@ type terminalTurn struct {
 	p       *Program
 	api     *api
 	approve string
-	session session.New
+	session backend.NewSession
 	text    string
 
 	id      string // of the session
@@ -108,7 +107,7 @@ type terminalTurn struct {
 	shown   map[string]int // bytes shown of each entry
 	said    map[string]bool
 	unmet   bool // an approval was needed and nobody could give it
-	outcome *session.Turn
+	outcome *backend.Turn
 	desk    *desk // asks the person, when there is one
 
 	mu      sync.Mutex // protects what is below, and keeps lines whole
@@ -125,7 +124,7 @@ func (t *terminalTurn) run(ctx context.Context) error {
 	}
 	released := t.cancelOnSignal(ctx, stop)
 	defer released()
-	err := t.api.follow(ctx, func() (string, error) { return t.start(ctx) }, func(e session.Event) (bool, error) { return t.show(ctx, e) })
+	err := t.api.follow(ctx, func() (string, error) { return t.start(ctx) }, func(e backend.Event) (bool, error) { return t.show(ctx, e) })
 	err = errors.Join(err, t.newLine())
 	if err != nil && t.outcome == nil {
 		return err
@@ -134,12 +133,12 @@ func (t *terminalTurn) run(ctx context.Context) error {
 }
 
 func (t *terminalTurn) start(ctx context.Context) (string, error) {
-	var s session.Session
+	var s backend.Session
 	if err := t.api.call(ctx, "POST", "sessions", t.session, &s); err != nil {
 		return "", usage(err)
 	}
 	t.id = s.ID
-	var begun struct{ Turn session.Turn }
+	var begun struct{ Turn backend.Turn }
 	err := t.api.call(ctx, "POST", "sessions/"+t.id+"/prompt", map[string]string{"message": t.text}, &begun)
 	t.turn = begun.Turn.ID
 	return t.id, err
@@ -192,16 +191,16 @@ func (t *terminalTurn) cancel(ctx context.Context) error {
 }
 
 // show takes one event; the turn's end is enough.
-func (t *terminalTurn) show(ctx context.Context, e session.Event) (bool, error) {
+func (t *terminalTurn) show(ctx context.Context, e backend.Event) (bool, error) {
 	switch e.Type {
 	case "entry.upsert":
-		var entry session.Entry
+		var entry backend.Entry
 		if err := json.Unmarshal(e.Data, &entry); err != nil {
 			return false, err
 		}
 		return false, t.entry(entry)
 	case "entry.append":
-		var a session.Append
+		var a backend.Append
 		if err := json.Unmarshal(e.Data, &a); err != nil {
 			return false, err
 		}
@@ -210,7 +209,7 @@ func (t *terminalTurn) show(ctx context.Context, e session.Event) (bool, error) 
 			return false, t.say(a.Text)
 		}
 	case "turn.upsert":
-		var turn session.Turn
+		var turn backend.Turn
 		if err := json.Unmarshal(e.Data, &turn); err != nil {
 			return false, err
 		}
@@ -219,7 +218,7 @@ func (t *terminalTurn) show(ctx context.Context, e session.Event) (bool, error) 
 			return true, nil
 		}
 	case "request.upsert":
-		var r session.Request
+		var r backend.Request
 		if err := json.Unmarshal(e.Data, &r); err != nil {
 			return false, err
 		}
@@ -229,7 +228,7 @@ func (t *terminalTurn) show(ctx context.Context, e session.Event) (bool, error) 
 }
 
 // request takes a request or its end. Each is seen several times; said keeps the first.
-func (t *terminalTurn) request(ctx context.Context, r session.Request) error {
+func (t *terminalTurn) request(ctx context.Context, r backend.Request) error {
 	switch {
 	case r.Status != "requested":
 		if t.desk != nil {
@@ -280,25 +279,10 @@ func (t *terminalTurn) aside(format string, args ...any) {
 	t.p.say(format+"\n", args...)
 }
 
-func (t *terminalTurn) entry(e session.Entry) error {
+func (t *terminalTurn) entry(e backend.Entry) error {
 	switch e.Kind {
 	case "agent":
-		known := t.shown[e.ID]
-		if known == 0 {
-			if err := t.newLine(); err != nil {
-				return err
-			}
-		}
-		t.shown[e.ID] = len(e.Text)
-		if len(e.Text) > known {
-			if err := t.say(e.Text[known:]); err != nil {
-				return err
-			}
-		}
-		if e.Clipped > 0 && !t.said[e.ID] {
-			t.said[e.ID] = true
-			t.aside("… %d more bytes are in the conversation", e.Clipped)
-		}
+		return t.agentText(e)
 	case "tool":
 		if key := e.ID + e.Tool.Status; !t.said[key] && e.Tool.Status != "pending" {
 			t.said[key] = true
@@ -314,7 +298,28 @@ func (t *terminalTurn) entry(e session.Entry) error {
 	return nil
 }
 
-func describe(x *session.Exit) string {
+// agentText prints what of a message was not printed yet.
+func (t *terminalTurn) agentText(e backend.Entry) error {
+	known := t.shown[e.ID]
+	if known == 0 {
+		if err := t.newLine(); err != nil {
+			return err
+		}
+	}
+	t.shown[e.ID] = len(e.Text)
+	if len(e.Text) > known {
+		if err := t.say(e.Text[known:]); err != nil {
+			return err
+		}
+	}
+	if e.Clipped > 0 && !t.said[e.ID] {
+		t.said[e.ID] = true
+		t.aside("… %d more bytes are in the conversation", e.Clipped)
+	}
+	return nil
+}
+
+func describe(x *backend.Exit) string {
 	text := strings.NewReplacer(".", ": ", "_", " ").Replace(x.Problem)
 	if x.Code != nil {
 		text += fmt.Sprintf(", exit code %d", *x.Code)
@@ -332,12 +337,12 @@ func describe(x *session.Exit) string {
 }
 
 // decide gives leave or turns down without asking, as the user chose. Where an agent offers no way to say no, the turn is stopped.
-func (t *terminalTurn) decide(ctx context.Context, r session.Request) error {
+func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
 	if r.Kind == "permission" && t.approve == "once" {
 		for _, kind := range []string{"allow_once", "allow_always"} { // some agents offer nothing but always
-			if i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return o.Kind == kind }); i >= 0 {
+			if i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 {
 				t.aside("· allowed: %s (%s)", r.Title, r.Options[i].Name)
-				return t.answer(ctx, r, session.Answer{OptionID: r.Options[i].ID})
+				return t.answer(ctx, r, backend.Answer{OptionID: r.Options[i].ID})
 			}
 		}
 	}
@@ -351,23 +356,23 @@ func (t *terminalTurn) decide(ctx context.Context, r session.Request) error {
 }
 
 // turnDown is the no to a request; ok is false where there is none to be said.
-func turnDown(r session.Request) (a session.Answer, ok bool) {
+func turnDown(r backend.Request) (a backend.Answer, ok bool) {
 	switch r.Kind {
 	case "permission":
-		i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return strings.HasPrefix(o.Kind, "reject") })
+		i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return strings.HasPrefix(o.Kind, "reject") })
 		if i < 0 {
 			return a, false
 		}
-		return session.Answer{OptionID: r.Options[i].ID}, true
+		return backend.Answer{OptionID: r.Options[i].ID}, true
 	case "question":
-		return session.Answer{Reject: true}, true
+		return backend.Answer{Reject: true}, true
 	case "form":
-		return session.Answer{Action: "decline"}, true
+		return backend.Answer{Action: "decline"}, true
 	}
-	return session.Answer{Action: "cancel"}, true
+	return backend.Answer{Action: "cancel"}, true
 }
 
-func (t *terminalTurn) answer(ctx context.Context, r session.Request, a session.Answer) error {
+func (t *terminalTurn) answer(ctx context.Context, r backend.Request, a backend.Answer) error {
 	err := t.api.call(ctx, "POST", "requests/"+r.ID+"/answer", a, nil)
 	var p *problem
 	if errors.As(err, &p) && p.Code == "request.resolved" {

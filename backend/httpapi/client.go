@@ -111,7 +111,7 @@ var setUpHuma = sync.OnceFunc(func() {
 
 // problemOf maps the client's errors, in one place.
 func problemOf(err error) error {
-	var refused *session.Refused
+	var refused *session.RefusedError
 	switch {
 	case err == nil:
 		return nil
@@ -256,7 +256,7 @@ func (c *Client) directories(path string) (directoryList, error) {
 		path = c.cfg.Home
 	}
 	if !filepath.IsAbs(path) {
-		return directoryList{}, &session.Refused{Code: "directory.relative", Params: map[string]string{"path": path}, Bad: true}
+		return directoryList{}, &session.RefusedError{Code: "directory.relative", Params: map[string]string{"path": path}, Bad: true}
 	}
 	path = filepath.Clean(path)
 	entries, err := os.ReadDir(path)
@@ -265,7 +265,7 @@ func (c *Client) directories(path string) (directoryList, error) {
 		if errors.Is(err, os.ErrNotExist) {
 			code = "directory.missing"
 		}
-		return directoryList{}, &session.Refused{Code: code, Params: map[string]string{"path": path}, Bad: true}
+		return directoryList{}, &session.RefusedError{Code: code, Params: map[string]string{"path": path}, Bad: true}
 	}
 	list := directoryList{Path: path, Items: []directory{}}
 	if parent := filepath.Dir(path); parent != path {

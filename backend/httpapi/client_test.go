@@ -11,7 +11,7 @@ import (
 	"deskhand/backend/httpapi"
 )
 
-var update = flag.Bool("update", false, "write the OpenAPI document anew")
+var update = flag.Bool("update", false, "write the OpenAPI document anew") //nolint:gochecknoglobals // a flag of the test binary
 
 // The document is committed, because the frontend's types are generated from it; see frontend/package.json, script schema.
 func TestClientDocumentIsCurrent(t *testing.T) {

@@ -28,24 +28,24 @@ import (
 	"deskhand/backend/store"
 )
 
-// Errors of the client; Refused carries a code for everything that a person could have known.
+// Errors of the client; RefusedError carries a code for everything that a person could have known.
 var (
 	ErrNotFound = errors.New("there is no such thing")
 	ErrStorage  = errors.New("the data directory cannot be written at the moment")
 	ErrClosed   = errors.New("the client is closed")
 )
 
-// Refused is a wish that cannot be met as things stand; nothing was changed by it.
-type Refused struct {
+// RefusedError is a wish that cannot be met as things stand; nothing was changed by it.
+type RefusedError struct {
 	Code   string            // stable and dotted, such as turn.running
 	Params map[string]string // what the text needs
 	Bad    bool              // the wish itself is wrong, rather than its time
 }
 
-func (r *Refused) Error() string { return "refused: " + r.Code }
+func (r *RefusedError) Error() string { return "refused: " + r.Code }
 
-func bad(code string, params ...string) *Refused {
-	r := &Refused{Code: code, Params: map[string]string{}, Bad: true}
+func bad(code string, params ...string) *RefusedError {
+	r := &RefusedError{Code: code, Params: map[string]string{}, Bad: true}
 	for i := 0; i+1 < len(params); i += 2 {
 		r.Params[params[i]] = params[i+1]
 	}
@@ -436,7 +436,7 @@ func (c *Client) wish(ctx context.Context, id string, f func(*conversation) erro
 	return v.call(ctx, func() error { return f(v) })
 }
 
-// Answer answers a request. The first answer wins; a later one is Refused with code request.resolved, the status and who it was.
+// Answer answers a request. The first answer wins; a later one is RefusedError with code request.resolved, the status and who it was.
 func (c *Client) Answer(ctx context.Context, request string, a Answer, surface string) error {
 	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, request)
 	if err != nil {

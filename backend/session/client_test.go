@@ -196,9 +196,9 @@ func optionOf(t *testing.T, r session.Request, kind string) string {
 	return r.Options[i].ID
 }
 
-func refused(t *testing.T, err error, code string) *session.Refused {
+func refused(t *testing.T, err error, code string) *session.RefusedError {
 	t.Helper()
-	var r *session.Refused
+	var r *session.RefusedError
 	if !errors.As(err, &r) || r.Code != code {
 		t.Fatalf("err = %v, want refused: %s", err, code)
 	}

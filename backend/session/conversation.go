@@ -73,7 +73,7 @@ func (v *conversation) call(ctx context.Context, f func() error) error {
 		return ErrStorage
 	}
 	result := make(chan error, 2)
-	work := func() {
+	work := func() { //nolint:contextcheck // a step is finished even when its caller has gone
 		err := f()
 		v.onStall = func() { result <- ErrStorage }
 		v.commit()
@@ -114,7 +114,7 @@ func (v *conversation) do(c command) []event {
 func (v *conversation) wish(c command) error {
 	for _, e := range v.do(c) {
 		if r, ok := e.(commandRefused); ok {
-			return &Refused{Code: r.code}
+			return &RefusedError{Code: r.code}
 		}
 	}
 	return nil
@@ -326,7 +326,7 @@ func turnState(s state) string {
 // prompt begins a turn with a person's message.
 func (v *conversation) prompt(message string) (Turn, error) {
 	if v.state.turn != "" {
-		return Turn{}, &Refused{Code: refusedRunning}
+		return Turn{}, &RefusedError{Code: refusedRunning}
 	}
 	block := mustJSON(map[string]string{"type": "text", "text": message})
 	v.turn = &Turn{
@@ -407,7 +407,7 @@ func (v *conversation) restart() error {
 
 func (v *conversation) setConfig(option string, value json.RawMessage) error {
 	if v.state.base == Closed || v.state.base == Starting {
-		return &Refused{Code: "session.not_ready"}
+		return &RefusedError{Code: "session.not_ready"}
 	}
 	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
 	if i < 0 {

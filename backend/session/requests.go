@@ -227,7 +227,7 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 		if found.Status == statusRequested {
 			found.Status = statusExpired
 		}
-		return &Refused{Code: refusedNotOpen, Params: map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}}
+		return &RefusedError{Code: refusedNotOpen, Params: map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}}
 	}
 	status, result, err := r.respond(a)
 	if err != nil {
@@ -293,9 +293,17 @@ func fits(schema, content json.RawMessage) error {
 	if _, ok := value.(map[string]any); !ok {
 		return fmt.Errorf("an object is expected")
 	}
+	if compiled := compile(schema); compiled != nil {
+		return compiled.Validate(value)
+	}
+	return nil
+}
+
+// compile is nil for a schema that cannot be compiled.
+func compile(schema json.RawMessage) *jsonschema.Schema {
 	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
 	const name = "form.json"
 	c := jsonschema.NewCompiler()
@@ -306,9 +314,9 @@ func fits(schema, content json.RawMessage) error {
 	}
 	compiled, err := c.Compile(name)
 	if err != nil {
-		return nil //nolint:nilerr // see above
+		return nil
 	}
-	return compiled.Validate(value)
+	return compiled
 }
 
 func (r *openRequest) respondQuestion(a Answer) (string, any, error) {

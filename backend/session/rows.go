@@ -158,7 +158,7 @@ func saveFrames(ctx context.Context, tx *sql.Tx, session string, frames []frame,
 	if err != nil {
 		return err
 	}
-	defer insert.Close() //nolint:errcheck // it lives in the transaction
+	defer insert.Close()
 	for i, f := range frames {
 		if _, err := insert.ExecContext(ctx, session, f.N, f.Generation, millis(f.At), string(f.Dir), encodings[i], []byte(payloads[i])); err != nil {
 			return err
@@ -175,7 +175,7 @@ func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []chan
 	if err != nil {
 		return err
 	}
-	defer upsert.Close() //nolint:errcheck // it lives in the transaction
+	defer upsert.Close()
 	for _, c := range entries {
 		if _, err := upsert.ExecContext(ctx, c.Entry.ID, session, c.Entry.Seq, string(mustJSON(c.Entry))); err != nil {
 			return err
@@ -218,7 +218,7 @@ func query[T any](ctx context.Context, db *sql.DB, scan func(scanner) (T, error)
 	if err != nil {
 		return nil, err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells all
+	defer rows.Close()
 	list := []T{}
 	for rows.Next() {
 		item, err := scan(rows)
@@ -275,7 +275,7 @@ func frames(ctx context.Context, db *store.DB, session string, each func(frame))
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // Err tells all
+	defer rows.Close()
 	for rows.Next() {
 		var f frame
 		var at int64

@@ -147,8 +147,16 @@ func FuzzState(f *testing.F) {
 		for i, b := range script {
 			id := fmt.Sprintf("%d", b/10)
 			apply([]command{
-				doStart{}, doReplay{}, doReady{}, doPrompt{fmt.Sprintf("t%d", i)}, doStopped{s.turn, "end_turn"},
-				doOpen{id}, doResolve{id, statusAnswered}, doCancel{}, doEscalate{}, doExited{problemExited},
+				doStart{},
+				doReplay{},
+				doReady{},
+				doPrompt{fmt.Sprintf("t%d", i)},
+				doStopped{s.turn, "end_turn"},
+				doOpen{id},
+				doResolve{id, statusAnswered},
+				doCancel{},
+				doEscalate{},
+				doExited{problemExited},
 			}[b%10])
 		}
 		apply(doCancel{})

@@ -83,7 +83,7 @@ func (db *DB) WriteSync(ctx context.Context, f func(*sql.Tx) error) error {
 	if err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
-	defer conn.Close() //nolint:errcheck // it only goes back to the pool
+	defer conn.Close()
 	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
