@@ -12,21 +12,34 @@ import (
 
 // The records of the client API, for a command that reads it; package session tells what they hold.
 type (
-	// Session is the record of one conversation, and so on.
-	Session        = session.Session
-	NewSession     = session.New
-	Turn           = session.Turn
-	Entry          = session.Entry
-	Append         = session.Append
-	Exit           = session.Exit
-	Request        = session.Request
-	RequestOption  = session.RequestOption
-	Question       = session.Question
+	// Session is the record of one conversation.
+	Session = session.Session
+	// NewSession is what a session is made from.
+	NewSession = session.New
+	// Turn is one prompt until its stop.
+	Turn = session.Turn
+	// Entry is one item of a transcript.
+	Entry = session.Entry
+	// Append is text that was added to an entry.
+	Append = session.Append
+	// Exit tells how an agent ended.
+	Exit = session.Exit
+	// Request is something that waits for a person.
+	Request = session.Request
+	// RequestOption is one button of a permission.
+	RequestOption = session.RequestOption
+	// Question is one question of a request.
+	Question = session.Question
+	// QuestionOption is one choice of a question.
 	QuestionOption = session.QuestionOption
-	Answer         = session.Answer
-	Event          = session.Event
-	Batch          = session.Batch
-	FeedQuery      = session.Query
+	// Answer is what a person answers.
+	Answer = session.Answer
+	// Event is one entry of the feed.
+	Event = session.Event
+	// Batch is a part of the feed.
+	Batch = session.Batch
+	// FeedQuery is what a reader asks of the feed.
+	FeedQuery = session.Query
 )
 
 // SurfaceHeader is the header by which a caller of the client API says what it is.

@@ -184,7 +184,7 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	}
 	now := Time{time.Now()}
 	r := row{Session: Session{
-		ID: uuid.Must(uuid.NewV7()).String(), Title: strings.TrimSpace(n.Title), Labels: n.Labels, Place: "local", Workspace: w, Cwd: w.Path,
+		ID: uuid.Must(uuid.NewV7()).String(), Title: strings.TrimSpace(c.secret.text(n.Title)), Labels: n.Labels, Place: "local", Workspace: w, Cwd: w.Path,
 		Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
 	}}
 	if r.Title != "" {
@@ -281,7 +281,9 @@ func (c *Client) show(r row) Session {
 	if v != nil {
 		s = v.look()
 	}
-	s.AgentName = c.cfg.Agents.Name(s.Agent)
+	if s.AgentName == "" {
+		s.AgentName = c.cfg.Agents.Name(s.Agent)
+	}
 	_, err := os.Stat(s.Cwd)
 	s.Workspace.Missing = errors.Is(err, fs.ErrNotExist)
 	return s
@@ -347,7 +349,8 @@ func (c *Client) Entries(ctx context.Context, id string, before int64, limit int
 	}
 	since := int64(0)
 	if len(t.Items) > 0 && t.Next != 0 {
-		since = millis(t.Items[0].At.Time)
+		const margin = 1000 // a request is a moment older than its entry
+		since = millis(t.Items[0].At.Time) - margin
 	}
 	t.Turns, err = query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND (ended_at = 0 OR ended_at >= ?) ORDER BY started_at, id`, id, since)
 	if err != nil {

@@ -572,6 +572,9 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	s := d.create()
 	secrets := []string{"sk-ant-api03-abcdefghijklmnopqrstuvwxyz", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "our-own-token", "AKIAABCDEFGHIJKLMNOP"}
 	d.prompt(s.ID, "echo "+strings.Join(secrets, " "))
+	if title := d.get(s.ID).Title; !strings.HasPrefix(title, "echo [redacted]") {
+		t.Errorf("title %q", title)
+	}
 	tr := d.idle(s.ID)
 	if !strings.Contains(textOf(tr, "user"), "[redacted]") {
 		t.Error("nothing was redacted")

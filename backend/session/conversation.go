@@ -24,26 +24,28 @@ type conversation struct {
 	stalled atomic.Bool   // the data directory cannot be written
 	view    atomic.Pointer[Session]
 
-	row      row
-	state    state
-	fold     *transcript
-	turn     *Turn                   // the running turn
-	requests map[string]*openRequest // those that wait, by their id
-	frames   int64                   // the number of the last frame
-	agent    *link                   // nil while there is no process
-	lastExit *Exit                   // how the agent ended, for the events that tell it
-	restored string                  // how the agent got its session: new, resume, load, fresh
-	failure  *TurnError              // the error that the prompt ended with, for the turn
-	step     step                    // what the current piece of work changes
-	timer    *time.Timer             // the next step of a cancel
-	onStall  func()                  // tells who waits for this step that it cannot be written yet
-	links    sync.WaitGroup          // the goroutines of every agent process of this session
+	row       row
+	state     state
+	fold      *transcript
+	turn      *Turn                   // the running turn
+	requests  map[string]*openRequest // those that wait, by their id
+	frames    int64                   // the number of the last frame
+	agent     *link                   // nil while there is no process
+	lastExit  *Exit                   // how the agent ended, for the events that tell it
+	restored  string                  // how the agent got its session: new, resume, load, fresh
+	failure   *TurnError              // the error that the prompt ended with, for the turn
+	step      step                    // what the current piece of work changes
+	timer     *time.Timer             // the next step of a cancel
+	agentName string                  // what people call the agent
+	onStall   func()                  // tells who waits for this step that it cannot be written yet
+	links     sync.WaitGroup          // the goroutines of every agent process of this session
 }
 
 func newConversation(c *Client, r row, lastFrame int64) *conversation {
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
 		row: r, state: state{base: Closed}, fold: newTranscript(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
+		agentName: c.cfg.Agents.Name(r.Agent),
 	}
 	v.publishView()
 	return v
@@ -307,7 +309,7 @@ func (v *conversation) publishView() {
 	s := v.row.Session
 	s.Phase = v.state.phase()
 	s.Waiting = len(v.state.open)
-	s.AgentName = v.c.cfg.Agents.Name(s.Agent)
+	s.AgentName = v.agentName
 	if v.turn != nil {
 		t := *v.turn
 		t.State = turnState(v.state)
@@ -335,7 +337,7 @@ func (v *conversation) prompt(message string) (Turn, error) {
 	}
 	turn := *v.turn
 	if v.row.Title == "" {
-		v.row.Title, v.row.titleBy = titleOf(message), titleByPrompt
+		v.row.Title, v.row.titleBy = titleOf(v.c.secret.text(message)), titleByPrompt
 	}
 	v.row.Draft, v.row.Exit = "", nil
 	if v.row.ArchivedAt != nil {
@@ -373,7 +375,7 @@ func (v *conversation) nameAfterAgent() {
 
 func (v *conversation) patch(p Patch) {
 	if p.Title != nil {
-		v.row.Title, v.row.titleBy = strings.TrimSpace(*p.Title), titleByPerson
+		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.text(*p.Title)), titleByPerson
 	}
 	if p.Labels != nil {
 		v.row.Labels = *p.Labels

@@ -203,7 +203,7 @@ func (a *link) fail(code string, params ...string) {
 }
 
 func (a *link) stderr() string {
-	return string(a.v.c.secret.redact([]byte(a.inst.Status().StderrTail)))
+	return a.v.c.secret.text(a.inst.Status().StderrTail)
 }
 
 // within fails the generation when the handshake does not move on in time.
@@ -429,7 +429,7 @@ func (v *conversation) sendPrompt(turn string) {
 		case failure != nil && failure.Code == acp.CodeRequestCancelled:
 			reason = stopCancelled
 		case failure != nil:
-			v.failure = &TurnError{Code: int64(failure.Code), Message: string(v.c.secret.redact([]byte(failure.Message)))}
+			v.failure = &TurnError{Code: int64(failure.Code), Message: v.c.secret.text(failure.Message)}
 		case json.Unmarshal(result, &r) != nil || r.StopReason == "":
 			v.failure = &TurnError{Code: acp.CodeInternalError, Message: "the agent ended the turn without a stop reason"}
 		default:

@@ -25,10 +25,13 @@ var (
 		`eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|([Bb]earer )[A-Za-z0-9._~+/-]{12,}=*|` +
 		`-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`)
 	marks = [][]byte{
-		[]byte("sk-"), []byte("gh"), []byte("glpat-"), []byte("xox"), []byte("AKIA"), []byte("AIza"), []byte("npm_"), []byte("hf_"),
+		[]byte("sk-"), []byte("ghp_"), []byte("gho_"), []byte("ghu_"), []byte("ghs_"), []byte("ghr_"), []byte("github_pat_"), []byte("glpat-"), []byte("xox"), []byte("AKIA"), []byte("AIza"), []byte("npm_"), []byte("hf_"),
 		[]byte("eyJ"), []byte("earer "), []byte("PRIVATE KEY"),
 	}
 )
+
+// text redacts a text of a record.
+func (r redactor) text(s string) string { return string(r.redact([]byte(s))) }
 
 func (r redactor) redact(msg []byte) []byte {
 	if bytes.Contains(msg, []byte(`"mcpServers"`)) {

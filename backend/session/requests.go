@@ -38,7 +38,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	_ = json.Unmarshal(data, &m) // Peek has checked it; params of any shape are looked at below
 	method := env.Method()
 	r := &openRequest{key: env.Key(), id: slices.Clone(env.ID), method: method, Request: Request{
-		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.c.cfg.Agents.Name(v.row.Agent),
+		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName,
 		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{time.Now()},
 	}}
 	if v.turn != nil {
@@ -137,7 +137,7 @@ func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) b
 	if !showable(p.Schema) {
 		return false
 	}
-	r.Kind, r.Title, r.Schema = kindForm, string(v.c.secret.redact([]byte(p.Message))), v.c.secret.redact(p.Schema)
+	r.Kind, r.Title, r.Schema = kindForm, v.c.secret.text(p.Message), v.c.secret.redact(p.Schema)
 	return true
 }
 

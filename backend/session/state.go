@@ -229,7 +229,7 @@ func decideExited(s state, c doExited) []event {
 		switch {
 		case s.base == Cancelling:
 			reason = stopCancelled
-		case c.code == problemInterrupted:
+		case c.code == problemInterrupted, c.code == problemRestart:
 			reason = stopInterrupted
 		}
 		events = append(events, turnEnded{s.turn, reason})

@@ -68,6 +68,7 @@ func TestDecide(t *testing.T) {
 		"exit of a held prompt":             {held, doExited{problemSpawn}, []event{turnEnded{"t", stopAgentExited}, sessionClosed{problemSpawn}}},
 		"exit while cancelling is a cancel": {interrupted, doExited{problemExited}, []event{turnEnded{"t", stopCancelled}, sessionClosed{problemExited}}},
 		"exit of the app":                   {working, doExited{problemInterrupted}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{problemInterrupted}}},
+		"exit by restart":                   {held, doExited{problemRestart}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{problemRestart}}},
 		"exit twice":                        {closed, doExited{problemExited}, refuse(refusedUntimely)},
 	} {
 		t.Run(name, func(t *testing.T) {
