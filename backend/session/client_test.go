@@ -36,13 +36,13 @@ func TestMain(m *testing.M) {
 // desk is a client on a data directory of its own.
 type desk struct {
 	*session.Client
-	t     *testing.T
+	t     testing.TB
 	dir   string // of the data
 	work  string // where agents work
 	close func()
 }
 
-func open(t *testing.T, dir string) *desk {
+func open(t testing.TB, dir string) *desk {
 	t.Helper()
 	t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
 	db, err := store.Open(t.Context(), dir)
