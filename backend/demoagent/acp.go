@@ -309,10 +309,18 @@ type permissionResponse struct {
 
 // questionRequest is the parameters of _sandboxagent/session/request_question; an option is [id, label].
 type questionRequest struct {
-	SessionID  string      `json:"sessionId"`
-	QuestionID string      `json:"questionId"`
-	Prompt     string      `json:"prompt"`
-	Options    [][2]string `json:"options"`
+	SessionID  string         `json:"sessionId"`
+	QuestionID string         `json:"questionId"`
+	Prompt     string         `json:"prompt"`
+	Options    [][2]string    `json:"options,omitempty"`
+	Questions  []questionItem `json:"questions,omitempty"` // several at once, instead of Options
+}
+
+type questionItem struct {
+	Prompt        string `json:"prompt"`
+	Options       any    `json:"options"`
+	MultiSelect   bool   `json:"multiSelect,omitempty"`
+	AllowFreeText bool   `json:"allowFreeText,omitempty"`
 }
 
 type questionResponse struct {

@@ -34,8 +34,8 @@ type reply struct {
 }
 
 // Run speaks ACP with the client behind in and out until in ends or ctx does; both are a normal end. It cancels what runs and
-// waits for it, so with the word "stubborn" it outstays both, as that word promises. When ctx ends first, in is closed if it
-// has a Close, because nothing else ends a read.
+// waits for it, so with the word "stubborn" it outstays both, as that word promises. In the end in is closed, if it can be:
+// nothing else ends a read that waits while ctx ends.
 func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if os.Getenv(grandchildVariable) != "" {
 		outlive()

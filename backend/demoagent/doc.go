@@ -6,7 +6,8 @@
 // that file (the only one it ever writes) after it has asked, and a check. Words change that. A word counts where it stands
 // as a whole word, in any case, in the first line of the prompt's first text block: pasted text and lists of attachments
 // switch nothing. Several words act one after another in the order of this table, each once; a prompt that begins with
-// /word does that one alone ("unknown request" is /unknown-request). "call" takes the rest of the prompt.
+// /word does that one alone ("unknown request" is /unknown-request). "call" takes the rest of the prompt. The words from
+// "junk" on misbehave, and count only in a line that begins with a word of the table.
 //
 //	help             lists these words
 //	echo             returns the content blocks and the _meta of the prompt
@@ -18,7 +19,9 @@
 //	terminal         shows a command whose output streams; nothing is run
 //	permission       asks for permission, then writes deskhand-demo.md
 //	question         asks by _sandboxagent/session/request_question
+//	questions        asks two questions at once, with several answers and with free text
 //	form             asks by elicitation/create, a form with every kind of field
+//	hologram         asks by a form with a field of a kind that nobody knows
 //	unknown request  sends a request that no client knows and waits
 //	vendor request   sends a vendor's request that no client knows and waits
 //	mcp              lists the tools of the MCP servers of the session

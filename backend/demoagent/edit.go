@@ -67,8 +67,16 @@ func writeDemoFile(dir, contents string) (err error) {
 	}
 	defer func() { err = errors.Join(err, root.Close()) }()
 	const temporary = "." + demoFile + ".new"
-	if err := root.WriteFile(temporary, []byte(contents), 0o644); err != nil {
+	if err := root.Remove(temporary); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
+	}
+	file, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644) // never through a link that lies there
+	if err != nil {
+		return err
+	}
+	_, err = file.WriteString(contents)
+	if err = errors.Join(err, file.Sync(), file.Close()); err != nil {
+		return errors.Join(err, root.Remove(temporary))
 	}
 	return root.Rename(temporary, demoFile)
 }

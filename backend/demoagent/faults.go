@@ -141,7 +141,7 @@ func hang(ctx context.Context, t *turn) {
 
 // stubborn must be killed, and so must its child, which is in no process group that could be killed with it.
 func stubborn(ctx context.Context, t *turn) {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	child := "It could not be started."
 	if pid, err := startGrandchild(ctx); err == nil {
 		child = fmt.Sprintf("Its pid is %d.", pid)
@@ -170,6 +170,6 @@ func startGrandchild(ctx context.Context) (int, error) {
 
 // outlive is the life of that process.
 func outlive() {
-	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	<-time.After(outliving)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -83,20 +84,10 @@ func readInput(request promptRequest) input {
 	return in
 }
 
-// readWords finds the steps: those of a slash command, else every word that stands in the first line, in the table's order.
+// readWords finds the steps: that of a slash command, else every word that stands in the first line, in the table's order. A
+// word that misbehaves needs a line that begins with one of the words: who asks why an app does crash shall not see one.
 func (in *input) readWords() {
-	if rest, isCommand := strings.CutPrefix(in.text, "/"); isCommand {
-		in.slash, in.args = rest, ""
-		if end := strings.IndexFunc(rest, unicode.IsSpace); end >= 0 {
-			in.slash, in.args = rest[:end], strings.TrimSpace(rest[end:])
-		}
-		for _, w := range words() {
-			if w.command() == strings.ToLower(in.slash) {
-				in.steps = []word{w}
-				return
-			}
-		}
-		in.steps = []word{{run: unknownCommand}}
+	if in.readCommand() {
 		return
 	}
 	line, _, _ := strings.Cut(in.text, "\n")
@@ -106,9 +97,30 @@ func (in *input) readWords() {
 	spoken := " " + strings.Join(strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {
 		return !unicode.IsLetter(r) && !unicode.IsDigit(r)
 	}), " ") + " "
+	ordered := slices.ContainsFunc(words(), func(w word) bool { return strings.HasPrefix(spoken, " "+w.name+" ") })
 	for _, w := range words() {
-		if strings.Contains(spoken, " "+w.name+" ") {
+		if strings.Contains(spoken, " "+w.name+" ") && (ordered || !w.fault) {
 			in.steps = append(in.steps, w)
 		}
 	}
+}
+
+// readCommand finds the step of a slash command; false when the prompt is none. A path is none.
+func (in *input) readCommand() bool {
+	name, isCommand := strings.CutPrefix(in.text, "/")
+	args := ""
+	if end := strings.IndexFunc(name, unicode.IsSpace); end >= 0 {
+		name, args = name[:end], strings.TrimSpace(name[end:])
+	}
+	if !isCommand || name == "" || strings.Contains(name, "/") {
+		return false
+	}
+	in.slash, in.args = name, args
+	in.steps = []word{{run: unknownCommand}}
+	for _, w := range words() {
+		if w.command() == strings.ToLower(name) {
+			in.steps = []word{w}
+		}
+	}
+	return true
 }

@@ -179,7 +179,10 @@ func callTool(ctx context.Context, t *turn) {
 		t.say(ctx, fmt.Sprintf("`%s` failed: %v", name, err))
 		return
 	}
-	ended := toolCall{Status: "completed", RawOutput: result}
+	ended := toolCall{Status: "completed"}
+	if raw, err := json.Marshal(result); err == nil { // it comes from elsewhere: what cannot be written is left out
+		ended.RawOutput = json.RawMessage(raw)
+	}
 	var told []string
 	for _, part := range result.Content {
 		block := contentOf(part)

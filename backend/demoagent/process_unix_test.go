@@ -112,7 +112,7 @@ func TestStubborn(t *testing.T) {
 	if group, err := syscall.Getpgid(child); err != nil || group != child {
 		t.Errorf("the child is in group %d: %v", group, err)
 	}
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP} {
+	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
 		if err := syscall.Kill(self, signal); err != nil {
 			t.Fatal(err)
 		}

@@ -18,16 +18,30 @@ func (e *rpcError) told() string {
 	return fmt.Sprintf("The client answered with error %d: %s", e.Code, e.Message)
 }
 
-// question asks by the extension and tells what came back.
+// question asks by the extension in its plainest form, questions uses all of it.
 func question(ctx context.Context, t *turn) {
 	t.say(ctx, "I have a question.")
+	t.askQuestion(ctx, questionRequest{
+		Prompt:  "Which option?",
+		Options: [][2]string{{"option-a", "Option A"}, {"option-b", "Option B"}},
+	})
+}
+
+func questions(ctx context.Context, t *turn) {
+	t.say(ctx, "I have two questions.")
+	t.askQuestion(ctx, questionRequest{Prompt: "Two questions", Questions: []questionItem{
+		{Prompt: "Which toppings?", Options: [][2]string{{"cheese", "Cheese"}, {"olives", "Olives"}, {"basil", "Basil"}}, MultiSelect: true},
+		{Prompt: "Which drink?", Options: []string{"Water", "Tea"}, AllowFreeText: true}, // an option may be its own id
+	}})
+}
+
+// askQuestion tells what came back.
+func (t *turn) askQuestion(ctx context.Context, request questionRequest) {
 	if ctx.Err() != nil {
 		return
 	}
-	r, answered := t.agent.ask(ctx, questionMethod, questionRequest{
-		SessionID: t.session.id, QuestionID: uuid.NewString(), Prompt: "Which option?",
-		Options: [][2]string{{"option-a", "Option A"}, {"option-b", "Option B"}},
-	})
+	request.SessionID, request.QuestionID = t.session.id, uuid.NewString()
+	r, answered := t.agent.ask(ctx, questionMethod, request)
 	if !answered {
 		return
 	}
@@ -72,20 +86,28 @@ const formSchema = `{
 	"required": ["name", "size", "features"]
 }`
 
-// form asks by elicitation, within a tool call as agents do that ask by a tool, and tells what came back.
-func form(ctx context.Context, t *turn) {
+const hologramSchema = `{"type": "object", "properties": {"view": {"type": "hologram", "title": "View", "depth": 3}}, "required": ["view"]}`
+
+func form(ctx context.Context, t *turn) { t.askForm(ctx, "How shall the project look?", formSchema) }
+
+func hologram(ctx context.Context, t *turn) {
+	t.askForm(ctx, "How shall the hologram look?", hologramSchema)
+}
+
+// askForm asks by elicitation, within a tool call as agents do that ask by a tool, and tells what came back.
+func (t *turn) askForm(ctx context.Context, message, schema string) {
 	if !given(t.agent.capabilities().Elicitation.Form) {
 		t.say(ctx, "This client shows no forms (`elicitation.form`).")
 		return
 	}
 	t.say(ctx, "I need some details.")
-	id := t.open(ctx, toolCall{Title: "Ask for the details of the project", Name: "ask_form", Kind: "other", Status: "in_progress"})
+	id := t.open(ctx, toolCall{Title: "Ask for the details", Name: "ask_form", Kind: "other", Status: "in_progress"})
 	if ctx.Err() != nil {
 		return
 	}
 	r, answered := t.agent.ask(ctx, "elicitation/create", formRequest{
 		Mode: "form", SessionID: t.session.id, ToolCallID: id,
-		Message: "How shall the project look?", RequestedSchema: json.RawMessage(formSchema),
+		Message: message, RequestedSchema: json.RawMessage(schema),
 	})
 	if !answered {
 		return

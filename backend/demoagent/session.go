@@ -93,7 +93,7 @@ func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, 
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if s.turn != nil {
+	if s.turn != nil || s.closing {
 		return nil, errorf(codeInvalidRequest, "invalid request: a prompt is running in this session")
 	}
 	s.head.Cwd, s.servers = request.Cwd, nil

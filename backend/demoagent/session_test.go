@@ -2,6 +2,7 @@ package demoagent
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -313,6 +314,32 @@ func TestBounded(t *testing.T) {
 		}
 		if !slices.Equal(got, test.want) {
 			t.Errorf("%v became %v, want %v", test.turns, got, test.want)
+		}
+	}
+}
+
+// What a killed process left is removed, once no process can be at it any more.
+func TestSweep(t *testing.T) {
+	t.Setenv(stateVariable, t.TempDir())
+	dir := os.Getenv(stateVariable)
+	for name, age := range map[string]time.Duration{".save-old": 2 * time.Hour, ".save-new": 0, "old.txt": 2 * time.Hour} {
+		path := filepath.Join(dir, name)
+		when := time.Now().Add(-age)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, when, when)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	openStore()
+	left, _ := filepath.Glob(filepath.Join(dir, "*"))
+	if !slices.Equal(left, []string{filepath.Join(dir, ".save-new"), filepath.Join(dir, "old.txt")}) {
+		t.Errorf("left %s", left)
+	}
+}
+
+func TestFileURI(t *testing.T) {
+	for path, want := range map[string]string{"/a b/ü#?.md": "file:///a%20b/%C3%BC%23%3F.md", "C:/x": "file:///C:/x"} {
+		if got := fileURI(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
 }

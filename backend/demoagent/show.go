@@ -10,6 +10,7 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"net/url"
 	"path/filepath"
 	"strings"
 	"time"
@@ -79,12 +80,21 @@ func media(ctx context.Context, t *turn) {
 	t.say(ctx, "An image, a link and a file:")
 	t.show(ctx, mediaBlock{Type: "image", MimeType: "image/png", Data: base64.StdEncoding.EncodeToString(samplePNG())})
 	size := int64(len(demoText(1)))
-	uri := "file://" + filepath.ToSlash(filepath.Join(t.cwd(), demoFile))
+	uri := fileURI(filepath.Join(t.cwd(), demoFile))
 	t.show(ctx, linkBlock{
 		Type: "resource_link", URI: uri, Name: demoFile, Title: "The demo file",
 		Description: "What the agent writes when it may", MimeType: "text/markdown", Size: &size,
 	})
 	t.show(ctx, resourceBlock{Type: "resource", Resource: textResource{URI: uri, MimeType: "text/markdown", Text: demoText(1)}})
+}
+
+// fileURI names an absolute path.
+func fileURI(path string) string {
+	path = filepath.ToSlash(path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive's letter stands after the third slash
+	}
+	return (&url.URL{Scheme: "file", Path: path}).String()
 }
 
 // samplePNG is a small picture of two colours running into each other.

@@ -29,6 +29,9 @@ const (
 	maxText    = 256 << 10
 )
 
+// temporaryPattern names the files that are being written.
+const temporaryPattern = ".save-*"
+
 // header is the first line of a history file.
 type header struct {
 	SessionID   string    `json:"sessionId"`
@@ -60,7 +63,19 @@ func openStore() *store {
 	if dir == "" {
 		dir = filepath.Join(xdg.StateHome, "deskhand", "demo-agent")
 	}
-	return &store{dir: dir}
+	s := &store{dir: dir}
+	s.sweep()
+	return s
+}
+
+// sweep removes what processes left that were killed while they saved. What cannot be removed does no harm.
+func (s *store) sweep() {
+	left, _ := filepath.Glob(filepath.Join(s.dir, temporaryPattern)) // fails on a bad pattern only
+	for _, path := range left {
+		if info, err := os.Stat(path); err == nil && time.Since(info.ModTime()) > time.Hour {
+			_ = os.Remove(path)
+		}
+	}
 }
 
 // path of a session's file; an id that the agent cannot have given has none.
@@ -102,7 +117,7 @@ func (s *store) save(id string, state func() (header, []record)) error {
 
 // replaceFile writes beside the file, syncs and renames.
 func replaceFile(path string, data []byte) (err error) {
-	temporary, err := os.CreateTemp(filepath.Dir(path), ".save-*")
+	temporary, err := os.CreateTemp(filepath.Dir(path), temporaryPattern)
 	if err != nil {
 		return err
 	}

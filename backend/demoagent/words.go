@@ -17,7 +17,7 @@ type word struct {
 	name  string // one word, or several in a row
 	takes string // what stands after it; for people
 	does  string // for people
-	fault bool   // misbehaves, so it is in no menu
+	fault bool   // misbehaves: it is in no menu, and comes last in the table
 	run   func(context.Context, *turn)
 }
 
@@ -37,7 +37,9 @@ func words() []word {
 		{name: "terminal", does: "shows a command whose output streams; nothing is run", run: terminal},
 		{name: "permission", does: "asks for permission, then writes " + demoFile, run: permission},
 		{name: "question", does: "asks by " + questionMethod, run: question},
+		{name: "questions", does: "asks two questions at once, with several answers and with free text", run: questions},
 		{name: "form", does: "asks by elicitation/create, a form with every kind of field", run: form},
+		{name: "hologram", does: "asks by a form with a field of a kind that nobody knows", run: hologram},
 		{name: "unknown request", does: "sends a request that no client knows and waits", run: unknownRequest},
 		{name: "vendor request", does: "sends a vendor's request that no client knows and waits", run: vendorRequest},
 		{name: "mcp", does: "lists the tools of the MCP servers of the session", run: listTools},
@@ -65,7 +67,12 @@ func helpText() string {
 	var out strings.Builder
 	out.WriteString("I am the **demo agent**. Any of these words in the first line of a prompt makes me do this; several act in this " +
 		"order. As `/word` it acts alone.\n\n| word | what it does |\n|---|---|\n")
+	misbehaves := false
 	for _, w := range words() {
+		if w.fault && !misbehaves {
+			misbehaves = true
+			out.WriteString("\nThese misbehave, and only in a prompt that begins with a word of either table:\n\n| word | what it does |\n|---|---|\n")
+		}
 		name := w.name
 		if w.takes != "" {
 			name += " " + w.takes

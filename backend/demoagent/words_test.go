@@ -3,6 +3,7 @@ package demoagent
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -225,8 +226,16 @@ func TestEditLeavesAlone(t *testing.T) {
 			t.Skip("no symbolic links here")
 		}
 		p.prompt(session, "permission").wantSaid(t, "is not a small regular file")
-		if _, err := os.Stat(outside); err == nil {
-			t.Error("written through a link")
+		if err := errors.Join(os.Remove(path), os.Symlink("precious", filepath.Join(cwd, "."+demoFile+".new"))); err != nil {
+			t.Fatal(err)
+		}
+		p.onRequest = p.selects(allowOnce)
+		p.prompt(session, "permission").wantSaid(t, "You allowed it once.")
+		wantFile(t, cwd, demoText(1))
+		for _, file := range []string{outside, filepath.Join(cwd, "precious")} {
+			if _, err := os.Stat(file); err == nil {
+				t.Errorf("%s was written through a link", file)
+			}
 		}
 	})
 }
@@ -465,6 +474,35 @@ func TestForm(t *testing.T) {
 	}
 }
 
+func TestQuestions(t *testing.T) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
+		p.onRequest = func(m received) {
+			want := `"prompt":"Two questions","questions":[{"prompt":"Which toppings?",` +
+				`"options":[["cheese","Cheese"],["olives","Olives"],["basil","Basil"]],"multiSelect":true},` +
+				`{"prompt":"Which drink?","options":["Water","Tea"],"allowFreeText":true}]}`
+			if !strings.Contains(string(m.Params), want) {
+				t.Errorf("asked %s", m.Params)
+			}
+			p.reply(m, `{"status":"answered","answers":[["cheese","basil"],["Milk"]]}`)
+		}
+		p.prompt(session, "questions").wantSaid(t, "You answered: cheese, basil; Milk")
+	})
+}
+
+func TestHologram(t *testing.T) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
+		p.onRequest = func(m received) {
+			if !strings.Contains(string(m.Params), `{"type":"hologram","title":"View","depth":3}`) {
+				t.Errorf("asked %s", m.Params)
+			}
+			p.reply(m, `{"action":"cancel"}`)
+		}
+		p.prompt(session, "hologram").wantSaid(t, "You cancelled the form.")
+	})
+}
+
 // What a client has not advertised is not sent.
 func TestBareClient(t *testing.T) {
 	for _, capabilities := range []string{`{}`, `{"elicitation":{"url":{}},"session":{"notices":null}}`, `{"elicitation":7,"session":[]}`} {
@@ -533,7 +571,7 @@ func TestUnknownRequests(t *testing.T) {
 }
 
 func TestStops(t *testing.T) {
-	for prompt, stop := range map[string]string{"limit": "max_tokens", "refuse": "refusal", "I refuse to plan": "refusal"} {
+	for prompt, stop := range map[string]string{"limit": "max_tokens", "refuse": "refusal", "plan and refuse": "refusal"} {
 		t.Run(prompt, func(t *testing.T) {
 			inBubble(t, func(p *peer, session, _ string) { p.prompt(session, prompt).wantStop(p.t, stop) })
 		})
@@ -634,9 +672,15 @@ func TestWordsOfAPrompt(t *testing.T) {
 		"unknown   request!":                "unknown request",
 		"an unknown thing and a request":    "",
 		"slow-crash":                        "slow,crash",
+		"Why does my app crash?":            "",
+		"Diff the slow error":               "diff,slow,error",
+		"The plan has an error":             "plan",
+		"unknown request, then error":       "unknown request,error",
 		"look at this\ncrash":               "",
 		"/plan diff":                        "plan",
 		"/PLAN":                             "plan",
+		"/home/me/notes.txt what is this":   "",
+		"/":                                 "",
 		"call demo/echo {\"error\":1}":      "call",
 		"plan, then call hang/crash":        "plan,call",
 		"recall call a/b":                   "call",
