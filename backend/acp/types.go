@@ -190,15 +190,16 @@ type PlanItem struct {
 // ParsePlan decodes a plan update: the whole plan anew.
 func ParsePlan(body json.RawMessage) ([]PlanItem, error) {
 	var p struct {
-		Entries *[]json.RawMessage `json:"entries"`
+		Entries json.RawMessage `json:"entries"`
 	}
 	if err := lenient(body, &p); err != nil {
 		return nil, err
 	}
-	if p.Entries == nil {
-		return nil, fmt.Errorf("%w: a plan without entries", ErrShape)
+	var steps []json.RawMessage
+	if err := json.Unmarshal(p.Entries, &steps); err != nil {
+		return nil, fmt.Errorf("%w: a plan without entries: %w", ErrShape, err)
 	}
-	return items(*p.Entries, func(i *PlanItem) bool { return i.Content != "" }), nil
+	return items(steps, func(i *PlanItem) bool { return i.Content != "" }), nil
 }
 
 // Command is a slash command; agents also send input as null.

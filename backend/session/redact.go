@@ -55,7 +55,7 @@ func redactServers(msg []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(msg))
 	dec.UseNumber()
 	var v any
-	if dec.Decode(&v) != nil {
+	if dec.Decode(&v) != nil || dec.More() {
 		return msg
 	}
 	blankServers(v, false)

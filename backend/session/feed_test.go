@@ -1,0 +1,119 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func ev(kind, session, data string) Event {
+	return Event{Type: kind, Session: session, Data: mustJSON(data)}
+}
+
+func TestFeedAnswersAtOnceOrWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFeed()
+		if b, _ := f.After(t.Context(), Query{}); !b.Reset || b.Gen != f.Gen() {
+			t.Fatalf("a foreign gen: %+v", b)
+		}
+		q := Query{Gen: f.Gen(), Wait: time.Minute}
+		begin := time.Now()
+		b, err := f.After(t.Context(), q)
+		if err != nil || len(b.Events) != 0 || time.Since(begin) != longestWait {
+			t.Fatalf("%+v %v after %v, want nothing after 25 s", b, err, time.Since(begin))
+		}
+
+		time.AfterFunc(time.Second, func() { f.publish(ev("a", "", "1")) })
+		time.AfterFunc(time.Second+coalesce/2, func() { f.publish(ev("b", "", "2")) })
+		time.AfterFunc(time.Second+2*coalesce, func() { f.publish(ev("c", "", "3")) })
+		begin = time.Now()
+		b, _ = f.After(t.Context(), q)
+		if len(b.Events) != 2 || time.Since(begin) != time.Second+coalesce {
+			t.Fatalf("%+v after %v, want what came within 16 ms together", b, time.Since(begin))
+		}
+		time.Sleep(time.Second)
+		begin = time.Now()
+		q.After = b.Seq
+		if b, _ = f.After(t.Context(), q); len(b.Events) != 1 || time.Since(begin) != 0 {
+			t.Fatalf("%+v after %v, want what is there at once", b, time.Since(begin))
+		}
+
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(time.Second, cancel)
+		q.After = b.Seq
+		if b, err := f.After(ctx, q); err != nil || len(b.Events) != 0 {
+			t.Fatalf("a caller that went away: %+v %v", b, err)
+		}
+	})
+}
+
+func TestFeedFilters(t *testing.T) {
+	f := newFeed()
+	f.publish(ev("a", "s1", ""), ev("b", "s2", ""), ev("a", "", ""), ev("b", "s1", ""))
+	for _, tc := range []struct {
+		q    Query
+		want string
+	}{
+		{Query{}, "1234"}, {Query{After: 2}, "34"}, {Query{Session: "s1"}, "134"}, {Query{Types: []string{"a"}}, "13"},
+		{Query{Session: "s2", Types: []string{"b"}}, "2"},
+	} {
+		tc.q.Gen = f.Gen()
+		b, err := f.After(t.Context(), tc.q)
+		got := ""
+		for _, e := range b.Events {
+			got += fmt.Sprint(e.Seq)
+		}
+		if err != nil || got != tc.want || b.Seq != 4 {
+			t.Errorf("%+v: %s up to %d, want %s up to 4", tc.q, got, b.Seq, tc.want)
+		}
+	}
+}
+
+func TestFeedBatchesAndForgets(t *testing.T) {
+	f := newFeed()
+	big := strings.Repeat("x", batchBytes)
+	f.publish(ev("a", "", big), ev("b", "", "small"))
+	b, _ := f.After(t.Context(), Query{Gen: f.Gen()})
+	if len(b.Events) != 1 || b.Seq != 1 {
+		t.Fatalf("a large event goes alone, not %d up to %d", len(b.Events), b.Seq)
+	}
+	if b, _ = f.After(t.Context(), Query{Gen: f.Gen(), After: b.Seq}); len(b.Events) != 1 || b.Seq != 2 {
+		t.Fatalf("%d up to %d", len(b.Events), b.Seq)
+	}
+	for range feedBytes/batchBytes + 10 {
+		f.publish(ev("a", "", big))
+	}
+	if b, _ := f.After(t.Context(), Query{Gen: f.Gen(), After: 1}); !b.Reset || b.Seq != f.seq {
+		t.Fatalf("what is gone: %+v", b.Reset)
+	}
+	if b, _ := f.After(t.Context(), Query{Gen: f.Gen(), After: f.seq + 1}); !b.Reset {
+		t.Fatal("a number that was never given is not told")
+	}
+	if f.bytes > feedBytes {
+		t.Fatalf("the ring holds %d bytes", f.bytes)
+	}
+}
+
+func TestFeedJoinsAppends(t *testing.T) {
+	f := newFeed()
+	add := func(id, text string, offset int) {
+		f.publish(Event{Type: eventAppend, Data: mustJSON(Append{ID: id, Field: "text", Text: text, Offset: offset})})
+	}
+	add("a", "é", 3)
+	add("a", "𝄞x", 4) // a surrogate pair is two units
+	add("a", "y", 7)
+	add("b", "z", 0)
+	add("a", "!", 8)
+	b, _ := f.After(t.Context(), Query{Gen: f.Gen()})
+	got := ""
+	for _, e := range b.Events {
+		got += string(e.Data)
+	}
+	want := `{"id":"a","field":"text","text":"é𝄞xy","offset":3}{"id":"b","field":"text","text":"z","offset":0}{"id":"a","field":"text","text":"!","offset":8}`
+	if got != want || b.Seq != 5 {
+		t.Errorf("got %s up to %d", got, b.Seq)
+	}
+}

@@ -1,0 +1,39 @@
+package session
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRedact(t *testing.T) {
+	r := redactor{own: []string{"our-own", ""}}
+	for name, tc := range map[string]struct{ in, want string }{
+		"nothing":       {`{"a":"disk-usage of task-runner through eyJ"}`, `{"a":"disk-usage of task-runner through eyJ"}`},
+		"anthropic":     {`{"a":"key sk-ant-api03-AAAAAAAAAAAAAAAAAAAA end"}`, `{"a":"key [redacted] end"}`},
+		"github":        {`"ghp_0123456789012345678901234567890123456"`, `"[redacted]"`},
+		"aws":           {`"AKIAIOSFODNN7EXAMPLE"`, `"[redacted]"`},
+		"bearer":        {`{"h":"Authorization: Bearer abcdefghijklmnop=="}`, `{"h":"Authorization: Bearer [redacted]"}`},
+		"jwt":           {`"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r"`, `"[redacted]"`},
+		"private key":   {`"-----BEGIN RSA PRIVATE KEY-----\nAAA\n-----END RSA PRIVATE KEY-----\n"`, `"[redacted]\n"`},
+		"our own":       {`"x our-own y"`, `"x [redacted] y"`},
+		"server env":    {`{"params":{"mcpServers":[{"name":"s","env":[{"name":"KEY","value":"v"}],"args":["keep"]}],"cwd":"/x"}}`, `{"params":{"cwd":"/x","mcpServers":[{"args":["keep"],"env":[{"name":"KEY","value":"[redacted]"}],"name":"s"}]}}`},
+		"server header": {`{"mcpServers":{"s":{"headers":{"X-Key":"v"},"n":12345678901234567890}}}`, `{"mcpServers":{"s":{"headers":{"X-Key":"[redacted]"},"n":12345678901234567890}}}`},
+		"env elsewhere": {`{"env":{"A":"b"},"mcpServers":[]}`, `{"env":{"A":"b"},"mcpServers":[]}`},
+		"not JSON":      {`"mcpServers" sk-ant-api03-AAAAAAAAAAAAAAAAAAAA`, `"mcpServers" [redacted]`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := r.text(tc.in); got != tc.want {
+				t.Errorf("\n got %s\nwant %s", got, tc.want)
+			}
+		})
+	}
+}
+
+func BenchmarkRedact(b *testing.B) {
+	r := redactor{own: []string{strings.Repeat("a", 64)}}
+	msg := []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + strings.Repeat("some words of an answer, ", 4) + `"}}}}`)
+	b.SetBytes(int64(len(msg)))
+	for b.Loop() {
+		r.redact(msg)
+	}
+}

@@ -1,0 +1,257 @@
+package session
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// story is a journal that is written down: each line is a frame, noted (a note's JSON) or inward (the update of a session/update, or a
+// whole message when it has a method).
+type story struct {
+	t    *testing.T
+	fold *transcript
+	n    int64
+}
+
+func tell(t *testing.T) *story {
+	return &story{t: t, fold: newTranscript("s", facts{})}
+}
+
+func (s *story) frame(dir direction, data string) {
+	s.n++
+	s.fold.apply(frame{N: s.n, Generation: 1, At: time.UnixMilli(1_700_000_000_000 + s.n), Dir: dir, Data: []byte(data)})
+}
+
+func (s *story) note(n note) { s.frame(noted, string(mustJSON(n))) }
+
+func (s *story) begin(prompt string) {
+	s.note(note{Note: noteTurnBegan, Turn: "t", Prompt: []json.RawMessage{mustJSON(map[string]string{"type": "text", "text": prompt})}})
+}
+
+func (s *story) update(format string, args ...any) {
+	s.frame(inward, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"x","update":`+fmt.Sprintf(format, args...)+`}}`)
+}
+
+func (s *story) chunk(kind, id, text string) {
+	s.update(`{"sessionUpdate":%q,"messageId":%q,"content":{"type":"text","text":%q}}`, kind, id, text)
+}
+
+// entries is the transcript so far, in short: kind and what it says.
+func (s *story) entries() []string {
+	changes, _ := s.fold.take()
+	slices.SortFunc(changes, func(a, b change) int { return int(a.Entry.Seq - b.Entry.Seq) })
+	var list []string
+	for _, c := range changes {
+		e := c.Entry
+		text := e.Text
+		switch {
+		case e.Tool != nil:
+			text = e.Tool.ToolCallID + " " + e.Tool.Title + " " + e.Tool.Status
+		case e.Divider != nil:
+			text = e.Divider.Code
+		case e.Notice != nil:
+			text = e.Notice.Title
+		case e.Kind == "raw":
+			text = e.Reason
+		case e.Kind == "plan":
+			for _, p := range e.Plan {
+				text += p.Content + " " + p.Status + ";"
+			}
+		case e.Kind == "request":
+			text = e.Request
+		}
+		list = append(list, e.Kind+": "+text)
+	}
+	return list
+}
+
+func (s *story) want(want ...string) {
+	s.t.Helper()
+	if got := s.entries(); !slices.Equal(got, want) {
+		s.t.Errorf("\n got %s\nwant %s", strings.Join(got, "\n     "), strings.Join(want, "\n     "))
+	}
+}
+
+func TestMessagesJoinByIDOrByNeighbourhood(t *testing.T) {
+	s := tell(t)
+	s.begin("go")
+	s.chunk("agent_message_chunk", "", "a")
+	s.chunk("agent_message_chunk", "", "b")
+	s.chunk("agent_thought_chunk", "", "hm")
+	s.chunk("agent_message_chunk", "", "c")
+	s.chunk("agent_message_chunk", "m1", "d")
+	s.chunk("agent_thought_chunk", "m2", "hm hm")
+	s.chunk("agent_message_chunk", "m1", "e") // the id joins over the thought
+	s.chunk("agent_message_chunk", "m3", "f") // a changed id is a new message
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"T"}`)
+	s.chunk("agent_message_chunk", "m3", "g") // after a tool call it goes on below it
+	s.want("user: go", "agent: ab", "thought: hm", "agent: c", "agent: de", "thought: hm hm", "agent: f", "tool: 1 T pending", "agent: g")
+}
+
+func TestEchoOfThePromptIsDropped(t *testing.T) {
+	s := tell(t)
+	s.begin("hello world")
+	s.chunk("user_message_chunk", "", "hello ")
+	s.chunk("user_message_chunk", "", "world")
+	s.chunk("user_message_chunk", "", "typed elsewhere")
+	s.chunk("agent_message_chunk", "", "hi")
+	s.want("user: hello world", "user: typed elsewhere", "agent: hi")
+}
+
+func TestToolCallsAreUpserts(t *testing.T) {
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}`) // unknown: created
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","title":"Edit","content":[{"type":"diff","path":"/a","newText":"x"},{"no":"type"},7]}`)
+	s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"2","title":"Only asked"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}`)
+	s.want("user: go", "tool: 1 Edit completed", "tool: 2 Only asked pending")
+	if content := s.fold.tools["1"].Tool.Content; len(content) != 1 || !strings.Contains(string(content[0]), `"newText":"x"`) {
+		t.Errorf("a bad item is dropped, a good one is kept as it came: %s", content)
+	}
+	s.note(note{Note: noteTurnEnded, Turn: "t", Reason: stopCancelled})
+	s.want("tool: 2 Only asked cancelled")
+}
+
+func TestUnknownAndBrokenUpdatesAreShown(t *testing.T) {
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"brand_new","x":1}`)
+	s.update(`{"nothing":1}`)
+	s.update(`{"sessionUpdate":"agent_message_chunk","content":"text"}`)
+	s.update(`{"sessionUpdate":"tool_call","title":"no id"}`)
+	s.update(`{"sessionUpdate":"plan","entries":"none"}`)
+	s.frame(inward, `[1,2]`)
+	s.frame(inward, `{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"e","raw":"boo"}}`)
+	s.chunk("agent_message_chunk", "", "still here")
+	s.want("user: go", "raw: unknown_update", "raw: broken_update", "raw: broken_update", "raw: broken_update", "raw: broken_update",
+		"raw: broken_update", "raw: invalid_stdout", "agent: still here")
+}
+
+func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
+	s := tell(t)
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":7,"kind":["x"],"status":"completed","locations":[{"path":"/a","line":"3"},{"line":1},"x"]}`)
+	s.update(`{"sessionUpdate":"plan","entries":[{"content":"one","status":"pending"},{"status":"pending"},null,{"content":"two","priority":9}]}`)
+	s.update(`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"a","input":null},{"name":"b","input":{"hint":"h"}},{"description":"no name"},3]}`)
+	s.update(`{"sessionUpdate":"usage_update","used":5,"size":"big"}`)
+	s.want("tool: 1  completed", "plan: one pending;two ;")
+	if l := s.fold.tools["1"].Tool.Locations; len(l) != 1 || l[0].Path != "/a" {
+		t.Errorf("%+v", l)
+	}
+	if c := s.fold.facts.Commands; len(c) != 2 || c[1].Hint != "h" {
+		t.Errorf("%+v", c)
+	}
+	if u := s.fold.facts.Usage; u == nil || u.Used != 5 || u.Size != 0 {
+		t.Errorf("%+v", u)
+	}
+}
+
+func TestPlanIsReplacedWithinATurn(t *testing.T) {
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"plan","entries":[{"content":"one","status":"pending"}]}`)
+	s.chunk("agent_message_chunk", "", "a")
+	s.update(`{"sessionUpdate":"plan","entries":[{"content":"one","status":"completed"},{"content":"two","status":"pending"}]}`)
+	s.want("user: go", "plan: one completed;two pending;", "agent: a")
+}
+
+func TestReplayedHistoryIsNotShownAgain(t *testing.T) {
+	s := tell(t)
+	s.note(note{Note: noteStarting})
+	s.note(note{Note: noteReplaying})
+	s.chunk("user_message_chunk", "", "old prompt")
+	s.chunk("agent_message_chunk", "", "old answer")
+	s.update(`{"sessionUpdate":"current_mode_update","currentModeId":"plan"}`)
+	s.update(`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"a"}]}`)
+	s.note(note{Note: noteReady, Reason: "load"})
+	s.begin("new")
+	s.want("divider: session.loaded", "user: new")
+	if len(s.fold.facts.Commands) != 1 {
+		t.Error("facts of the replay are lost")
+	}
+}
+
+func TestOptionsGroupedAndModes(t *testing.T) {
+	s := tell(t)
+	s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}`)
+	if o := s.fold.facts.Options; len(o) != 1 || o[0].ID != modesOption || o[0].Value != "a" || !s.fold.facts.Modes {
+		t.Fatalf("%+v", o)
+	}
+	s.update(`{"sessionUpdate":"current_mode_update","modeId":"b"}`) // the prose's name
+	if s.fold.facts.Options[0].Value != "b" {
+		t.Error("the mode did not change")
+	}
+	s.frame(inward, `{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"}]},"configOptions":[
+		{"id":"model","name":"Model","category":"model","type":"select","currentValue":"m2","options":[{"group":"g","name":"Fast","options":[{"value":"m1","name":"M1"},{"value":"m2","name":"M2"}]}]},
+		{"id":"quick","name":"Quick","type":"boolean","currentValue":true},
+		{"id":"new","name":"New","type":"slider","currentValue":3}, {"name":"no id"}]}}`)
+	o := s.fold.facts.Options
+	if len(o) != 3 || s.fold.facts.Modes {
+		t.Fatalf("config options win over modes: %+v", o)
+	}
+	if o[0].Value != "m2" || o[0].Choices[1].Group != "Fast" || !o[1].Checked || o[2].Type != "slider" {
+		t.Errorf("%+v", o)
+	}
+}
+
+func TestLongTextsAreClippedAtARune(t *testing.T) {
+	s := tell(t)
+	s.begin("go")
+	piece := strings.Repeat("ü", 1000)
+	for range 200 {
+		s.chunk("agent_message_chunk", "", piece)
+	}
+	e := s.fold.open
+	if len(e.Text) > maxText || len(e.Text)+e.Clipped != 200*len(piece) || strings.ContainsRune(e.Text, '\uFFFD') {
+		t.Errorf("%d shown, %d clipped", len(e.Text), e.Clipped)
+	}
+	long := strings.Repeat("x", 3*maxItem)
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"T","content":[{"type":"diff","path":"/a","newText":%q}],"rawOutput":{"n":1,"out":%q}}`, long, long)
+	tool := s.fold.tools["1"].Tool
+	for _, raw := range []json.RawMessage{tool.Content[0], tool.RawOutput} {
+		if !json.Valid(raw) || len(raw) > maxItem+1000 || !strings.Contains(string(raw), "more bytes, kept in the journal") {
+			t.Errorf("%d bytes", len(raw))
+		}
+	}
+}
+
+func TestAppendsTellTheirOffset(t *testing.T) {
+	s := tell(t)
+	s.begin("go")
+	s.chunk("agent_message_chunk", "", "a𝄞") // three UTF-16 units
+	if c, _ := s.fold.take(); len(c) != 2 || c[1].Append != nil && c[1].Append.Offset != 0 {
+		t.Fatalf("%+v", c)
+	}
+	s.chunk("agent_message_chunk", "", "b")
+	s.chunk("agent_message_chunk", "", "c")
+	c, _ := s.fold.take()
+	if len(c) != 1 || c[0].Append == nil || c[0].Append.Text != "bc" || c[0].Append.Offset != 3 || c[0].Entry.Text != "a𝄞bc" {
+		t.Errorf("%+v", c[0].Append)
+	}
+}
+
+// FuzzFold feeds any message to the fold: it must neither panic nor lose what came before.
+func FuzzFold(f *testing.F) {
+	for _, seed := range []string{
+		`{"method":"session/update","params":{"update":{"sessionUpdate":"tool_call","toolCallId":"1","content":[{"type":"x"}]}}}`,
+		`{"method":"session/update","params":{"update":{"sessionUpdate":"config_option_update","configOptions":[{"id":"a","type":"select","options":[{"options":[{}]}]}]}}}`,
+		`{"result":{"modes":{"availableModes":[{"id":"x"}]}}}`, `[]`, `null`, `{"method":"session/request_permission","params":{"toolCall":{}}}`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := tell(t)
+		s.begin("go")
+		s.frame(inward, string(data))
+		s.chunk("agent_message_chunk", "an id of its own", "after")
+		s.note(note{Note: noteTurnEnded, Turn: "t"})
+		got := s.entries()
+		if len(got) < 2 || got[0] != "user: go" || !slices.Contains(got, "agent: after") {
+			t.Errorf("%q led to %v", data, got)
+		}
+	})
+}
