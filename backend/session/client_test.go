@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -39,7 +40,32 @@ type desk struct {
 	t     testing.TB
 	dir   string // of the data
 	work  string // where agents work
+	db    *store.DB
 	close func()
+}
+
+// journal gives the frames of a session in order, by direction.
+func (d *desk) journal(id string) iter.Seq2[string, []byte] {
+	return func(yield func(string, []byte) bool) {
+		rows, err := d.db.Read().QueryContext(d.t.Context(), `SELECT dir, payload FROM frame WHERE session = ? AND encoding = 'raw' ORDER BY n`, id)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		defer rows.Close()
+		for rows.Next() {
+			var dir string
+			var data []byte
+			if err := rows.Scan(&dir, &data); err != nil {
+				d.t.Fatal(err)
+			}
+			if !yield(dir, data) {
+				return
+			}
+		}
+		if err := rows.Err(); err != nil {
+			d.t.Fatal(err)
+		}
+	}
 }
 
 func open(t testing.TB, dir string) *desk {
@@ -64,7 +90,7 @@ func open(t testing.TB, dir string) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := &desk{Client: c, t: t, dir: dir, work: filepath.Join(dir, "work")}
+	d := &desk{Client: c, t: t, dir: dir, db: db, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		t.Fatal(err)
 	}
