@@ -1,0 +1,54 @@
+# make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
+.DEFAULT_GOAL := help
+.PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-window test-agents \
+	bench fuzz measure-memory generate format clean
+
+help: ## Show this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
+
+run: ## Build Deskhand and start it: in its window, or for a browser where there is no display (ARGS="--data-dir DIR")
+	@build/run.sh $(ARGS)
+
+build: ## Build both programs into build/bin
+	@build/setup.sh go node window frontend
+	@build/programs.sh frontend headless window
+
+test: ## Run every test but the ones of real agents
+	@build/test.sh
+
+test-lint: ## Format, vet, linters, the floors of the packages
+	@build/test.sh lint
+test-go: ## The Go tests, with the race detector
+	@build/test.sh go
+test-cross: ## Build without cgo, and for Windows and macOS
+	@build/test.sh cross
+test-generated: ## Compare generated files with their sources
+	@build/test.sh generated
+test-frontend: ## Types, style and unit tests of the frontend
+	@build/test.sh frontend
+test-browser: ## The app in Chromium
+	@build/test.sh browser
+test-window: ## The real window, on a display of its own
+	@build/test.sh window
+test-agents: ## Real agents from npm against a scripted model (downloads the agents once)
+	@build/test.sh agents
+
+bench: ## Run the Go benchmarks
+	@build/test.sh bench
+fuzz: ## Fuzz every parser (FUZZTIME=30s each)
+	@build/test.sh fuzz
+measure-memory: ## Measure the idle app's memory, its whole process tree
+	@build/setup.sh go node tests frontend e2e
+	@build/programs.sh frontend headless window
+	@node e2e/window/memory.mjs
+
+generate: ## Write frontend/wailsjs again
+	@build/generate.sh
+
+format: ## Format the Go code and the frontend
+	@build/setup.sh go node lint frontend
+	@build/tools/golangci-lint fmt ./...
+	@cd frontend && npm run --silent format
+
+clean: ## Remove what was built; the next run sets up again
+	rm -rf build/bin build/tools frontend/dist frontend/node_modules e2e/node_modules e2e/*/artefacts

@@ -1,0 +1,12 @@
+#!/usr/bin/env bash
+# Writes what is generated and committed: the frontend's typed view of the window's bound methods. With a folder, there
+# instead of here.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+into=${1:-.}
+tool=$(mktemp -d)
+trap 'rm -rf "$tool"' EXIT
+CGO_ENABLED=0 go build -tags desktop,bindings -o "$tool/genbindings" ./app/genbindings
+[ "$into" = . ] || cp wails.json "$into/"
+(cd "$into" && "$tool/genbindings")

@@ -1,0 +1,104 @@
+#!/usr/bin/env bash
+# Runs the parts of the tests, all of them or the ones named, and says at the end how many passed. A part that fails does not
+# keep the others from running.
+#
+#   build/test.sh [PART...]     see the list below
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+every=(frontend lint go cross generated browser window)
+tags=desktop,production,webkit2_41
+
+# needs PART prints what build/setup.sh has to make ready for it.
+needs() {
+	case $1 in
+	frontend) echo node frontend ;;
+	lint) echo go window lint node frontend ;;
+	go) echo go compiler ;;
+	cross | headless | fuzz | bench) echo go ;;
+	generated) echo go ;;
+	browser) echo go node tests frontend e2e ;;
+	window) echo go node tests frontend e2e ;;
+	agents) echo go node ;;
+	*) return 1 ;;
+	esac
+}
+
+part_frontend() { # types, style, unit tests, the build
+	(cd frontend && npm run --silent check && npm run --silent test) && build/programs.sh frontend
+}
+
+part_lint() { # style, layers, go.mod; with and without the window
+	go mod tidy -diff &&
+		go vet ./... && go vet -tags "$tags" ./... && go vet -tags e2e ./... &&
+		build/tools/golangci-lint run ./... && build/tools/golangci-lint run --build-tags "$tags" ./app/... . &&
+		build/tools/golangci-lint run --build-tags e2e ./e2e/...
+}
+
+part_go() { go test -race -shuffle=on ./...; }
+
+part_cross() { # builds everywhere, without a C compiler
+	CGO_ENABLED=0 go build ./... &&
+		GOOS=windows CGO_ENABLED=0 go vet ./... &&
+		GOOS=windows CGO_ENABLED=0 go vet -tags desktop,production ./... &&
+		GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
+}
+
+part_generated() { # what is generated and committed is as its source says
+	local dir
+	dir=$(mktemp -d) || return
+	build/generate.sh "$dir" && diff -r "$dir/frontend/wailsjs" frontend/wailsjs
+	local result=$?
+	rm -rf "$dir"
+	[ $result = 0 ] || echo "Run make generate and commit what it changed." >&2
+	return $result
+}
+
+part_browser() { # the app in Chromium, from deskhand server
+	build/programs.sh frontend headless &&
+		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent browser)
+}
+
+part_window() { # the real window under Xvfb
+	build/programs.sh frontend headless window && node --test --test-timeout=90000 e2e/window/window.test.mjs
+}
+
+part_agents() { # real agents from npm, a scripted model, no network
+	go test -tags e2e -count=1 -timeout 30m ./e2e/agents/...
+}
+
+part_bench() { go test -run '^$' -bench . -benchmem ./...; }
+
+part_fuzz() { # every fuzz test, FUZZTIME each
+	local file name
+	while IFS=: read -r file name; do
+		echo "$file $name"
+		go test -run '^$' -fuzz "^$name\$" -fuzztime "${FUZZTIME:-30s}" "./$(dirname "$file")" || return
+	done < <(grep -roE --include='*_test.go' '^func Fuzz[A-Za-z0-9_]+' backend app | sed 's/:func /:/')
+}
+
+[ $# -gt 0 ] || set -- "${every[@]}"
+wanted=()
+for part in "$@"; do
+	more=$(needs "$part") || {
+		echo "test: there is no part $part; there are: ${every[*]} agents bench fuzz" >&2
+		exit 2
+	}
+	wanted+=($more)
+done
+build/setup.sh "${wanted[@]}" || exit
+mkdir -p frontend/dist && [ -e frontend/dist/.gitkeep ] || : >frontend/dist/.gitkeep
+
+passed=0 failed=0 summary=
+for part in "$@"; do
+	printf '\n== %s ==\n' "$part"
+	start=$SECONDS
+	if "part_$part"; then
+		passed=$((passed + 1)) result=passed
+	else
+		failed=$((failed + 1)) result=FAILED
+	fi
+	summary+=$(printf '%-10s %s in %d s' "$part" "$result" $((SECONDS - start)))$'\n'
+done
+printf '\n%s\n%d passed, %d failed\n' "$summary" "$passed" "$failed"
+[ "$failed" = 0 ]
