@@ -1,0 +1,53 @@
+package app
+
+import (
+	"errors"
+	"net/url"
+	"time"
+
+	"github.com/skratchdot/open-golang/open"
+)
+
+var errScheme = errors.New("only http, https and mailto are opened")
+
+// openLink opens a link of the page with the program that the system has for it. An agent may have written the link, so only
+// schemes that cannot start a program of the agent's choice are let through; everything else is refused with link.refused.
+func openLink(link string) error {
+	clean, err := checkLink(link)
+	if err != nil {
+		return &Error{Code: "link.refused", Params: map[string]string{"link": link}, cause: err}
+	}
+	if err := settle(open.Run, clean, time.Second); err != nil {
+		return &Error{Code: "link.failed", Params: map[string]string{"link": clean}, cause: err}
+	}
+	return nil
+}
+
+// checkLink answers the link as the URL parser writes it, so that what was checked is what is opened.
+func checkLink(link string) (string, error) {
+	u, err := url.Parse(link)
+	if err != nil {
+		return "", err
+	}
+	web := (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
+	mail := u.Scheme == "mailto" && u.Opaque != ""
+	if !web && !mail {
+		return "", errScheme
+	}
+	return u.String(), nil
+}
+
+// settle runs the opener and answers its early failure. A browser that was not running yet may keep the opener for as long as
+// it runs, so after the patience an opener that goes on counts as success; it is waited for so that no zombie is left.
+func settle(opener func(string) error, link string, patience time.Duration) error {
+	done := make(chan error, 1)
+	go func() { done <- opener(link) }()
+	timer := time.NewTimer(patience)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-timer.C:
+		return nil
+	}
+}

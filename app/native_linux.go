@@ -1,0 +1,140 @@
+//go:build desktop && !bindings
+
+package app
+
+/*
+#cgo pkg-config: gtk+-3.0 webkit2gtk-4.1
+#include <stdlib.h>
+#include <gtk/gtk.h>
+#include <webkit2/webkit2.h>
+
+extern void deskhandLinkClicked(char *);
+
+static int openDisplay(const char *name) {
+	g_set_prgname(name); // before there is a window: its class, by which a panel finds our .desktop file, is taken from here
+	return gtk_init_check(NULL, NULL);
+}
+
+// As WebKit decides prefers-color-scheme.
+static int prefersDark(void) {
+	gboolean dark = FALSE;
+	gchar *theme = NULL;
+	g_object_get(gtk_settings_get_default(), "gtk-application-prefer-dark-theme", &dark, "gtk-theme-name", &theme, NULL);
+	const char *forced = g_getenv("GTK_THEME");
+	if (forced && *forced)
+		dark = dark || g_str_has_suffix(forced, "-dark") || g_str_has_suffix(forced, "-Dark") || g_str_has_suffix(forced, ":dark");
+	else if (theme)
+		dark = dark || g_str_has_suffix(theme, "-dark") || g_str_has_suffix(theme, "-Dark");
+	g_free(theme);
+	return dark;
+}
+
+static GtkWidget *mainWindow(void) {
+	GtkWidget *found = NULL;
+	GList *all = gtk_window_list_toplevels();
+	for (GList *i = all; i && !found; i = i->next)
+		if (gtk_window_get_window_type(i->data) == GTK_WINDOW_TOPLEVEL && !GTK_IS_DIALOG(i->data)) found = i->data;
+	g_list_free(all);
+	return found;
+}
+
+static void findView(GtkWidget *w, gpointer found) {
+	if (WEBKIT_IS_WEB_VIEW(w)) *(GtkWidget **)found = w;
+	else if (GTK_IS_CONTAINER(w)) gtk_container_foreach(GTK_CONTAINER(w), findView, found);
+}
+
+static gboolean stay(WebKitWebView *view, WebKitPolicyDecision *decision, WebKitPolicyDecisionType type, gpointer unused) {
+	if (type != WEBKIT_POLICY_DECISION_TYPE_NAVIGATION_ACTION && type != WEBKIT_POLICY_DECISION_TYPE_NEW_WINDOW_ACTION) return FALSE;
+	WebKitNavigationAction *action = webkit_navigation_policy_decision_get_navigation_action(WEBKIT_NAVIGATION_POLICY_DECISION(decision));
+	const char *uri = webkit_uri_request_get_uri(webkit_navigation_action_get_request(action));
+	if (type == WEBKIT_POLICY_DECISION_TYPE_NAVIGATION_ACTION && (g_str_has_prefix(uri, "wails://wails/") || g_str_has_prefix(uri, "about:"))) return FALSE;
+	webkit_policy_decision_ignore(decision);
+	if (webkit_navigation_action_get_navigation_type(action) == WEBKIT_NAVIGATION_TYPE_LINK_CLICKED) deskhandLinkClicked((char *)uri);
+	return TRUE;
+}
+
+static gboolean guardNavigationIdle(gpointer unused) {
+	GtkWidget *window = mainWindow(), *view = NULL;
+	if (window) findView(window, &view);
+	if (view) g_signal_connect(view, "decide-policy", G_CALLBACK(stay), NULL);
+	return G_SOURCE_REMOVE;
+}
+static void guardNavigation(void) { g_idle_add(guardNavigationIdle, NULL); }
+
+static gboolean dismissIdle(gpointer unused) {
+	GList *all = gtk_window_list_toplevels();
+	for (GList *i = all; i; i = i->next)
+		if (GTK_IS_DIALOG(i->data)) gtk_dialog_response(GTK_DIALOG(i->data), GTK_RESPONSE_CANCEL);
+	g_list_free(all);
+	return G_SOURCE_REMOVE;
+}
+static void dismissDialogs(void) { g_idle_add(dismissIdle, NULL); }
+
+typedef struct { int x, y; } Place;
+
+// Only to where a screen still shows the title bar.
+static gboolean moveIdle(gpointer place) {
+	Place *p = place;
+	GtkWidget *window = mainWindow();
+	if (window) {
+		int width, height;
+		gtk_window_get_size(GTK_WINDOW(window), &width, &height);
+		GdkDisplay *display = gtk_widget_get_display(window);
+		for (int i = 0; i < gdk_display_get_n_monitors(display); i++) {
+			GdkRectangle area, bar = {p->x, p->y, width, 24}, seen;
+			gdk_monitor_get_workarea(gdk_display_get_monitor(display, i), &area);
+			if (gdk_rectangle_intersect(&area, &bar, &seen) && seen.width >= 96 && seen.height == 24) {
+				gtk_window_move(GTK_WINDOW(window), p->x, p->y);
+				break;
+			}
+		}
+	}
+	g_free(p);
+	return G_SOURCE_REMOVE;
+}
+// Wails centres the window when the loop starts; this comes after it.
+static void moveWindow(int x, int y) {
+	Place *p = g_new(Place, 1);
+	p->x = x, p->y = y;
+	g_idle_add_full(G_PRIORITY_LOW, moveIdle, p, NULL);
+}
+*/
+import "C"
+
+import (
+	"os"
+	"runtime"
+	"unsafe"
+)
+
+// programName is the window's class.
+const programName = "deskhand"
+
+// openDisplay connects to the screen, so that a machine without one is an error of ours and not a panic of Wails'.
+func openDisplay() error {
+	runtime.LockOSThread() // GTK belongs to the thread that it was opened on; Wails goes on with it
+	spareGPU(func(path string) bool { _, err := os.Stat(path); return err == nil })
+	name := C.CString(programName)
+	defer C.free(unsafe.Pointer(name))
+	if C.openDisplay(name) == 0 {
+		return ErrNoDisplay
+	}
+	return nil
+}
+
+// prefersDark says whether the page will be dark. It must follow openDisplay.
+func prefersDark() bool { return C.prefersDark() != 0 }
+
+// guardNavigation keeps the page in the window: WebKitGTK navigates to a dropped file, and to any link.
+func guardNavigation() { C.guardNavigation() }
+
+// dismissDialogs answers every open dialog as Escape would.
+func dismissDialogs() { C.dismissDialogs() }
+
+// moveWindow puts the window where it was, if that place is still on a screen.
+func moveWindow(x, y int) { C.moveWindow(C.int(x), C.int(y)) }
+
+//export deskhandLinkClicked
+func deskhandLinkClicked(link *C.char) {
+	go func(link string) { _ = openLink(link) }(C.GoString(link)) // not on GTK's thread; there is nobody to tell
+}

@@ -1,0 +1,276 @@
+//go:build desktop
+
+package app
+
+import (
+	"context"
+	_ "embed" // the icon
+	"log/slog"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/wailsapp/wails/v2"
+	"github.com/wailsapp/wails/v2/pkg/options"
+	"github.com/wailsapp/wails/v2/pkg/options/assetserver"
+	"github.com/wailsapp/wails/v2/pkg/options/linux"
+	"github.com/wailsapp/wails/v2/pkg/options/windows"
+	"github.com/wailsapp/wails/v2/pkg/runtime"
+)
+
+// Available says whether this build can open a window.
+const Available = true
+
+// Run shows the window and returns once it is closed: by a person, by SIGTERM, SIGINT or SIGHUP, or because ctx is done. It
+// must be called from main's goroutine, as macOS and GTK want the process's first thread. While it runs the signals are its
+// own; a second one ends the process at once.
+func Run(ctx context.Context, cfg Config) error {
+	if cfg.Title == "" {
+		cfg.Title = "Deskhand"
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.Default()
+	}
+	if err := openDisplay(); err != nil {
+		return err
+	}
+	s := newShell(cfg)
+	closed := make(chan struct{})
+	var watching sync.WaitGroup
+	watching.Go(func() { s.watch(ctx, closed) })
+	err := wails.Run(s.options())
+	close(closed)
+	watching.Wait()
+	return err
+}
+
+// options is the window as Wails wants it described.
+func (s *shell) options() *options.App {
+	width, height := s.cfg.Geometry.size()
+	state := options.Normal
+	if s.cfg.Geometry.Maximised {
+		state = options.Maximised
+	}
+	return &options.App{
+		Title: s.cfg.Title, Width: width, Height: height, WindowStartState: state,
+		MinWidth: minWidth, MinHeight: minHeight,
+		// Without a maximum Wails takes the size of the screen that the window opens on, and a larger second one cannot be filled.
+		MaxWidth: maxSide, MaxHeight: maxSide,
+		BackgroundColour: background(prefersDark()), // until the page has painted; white would flash
+		AssetServer:      &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler)},
+		Bind:             s.bound(),
+		ErrorFormatter:   formatError,
+		Logger:           wailsLog{s.cfg.Logger},
+		OnStartup:        s.started,
+		OnDomReady:       s.loaded,
+		OnBeforeClose:    s.beforeClose,
+		// Copy and paste in a selection or a field; Wails' page script hides the menu everywhere else.
+		EnableDefaultContextMenu: true,
+		Windows:                  &windows.Options{Theme: windows.SystemDefault},
+		Linux: &linux.Options{
+			ProgramName: programName,
+			Icon:        icon,
+			// Explicit, because the zero value of this struct means Always, and with it windows stay blank on some drivers.
+			WebviewGpuPolicy: linux.WebviewGpuPolicyNever,
+		},
+	}
+}
+
+const maxSide = 1 << 14
+
+//go:embed icon.png
+var icon []byte // frontend/public/icon.svg at 256 pixels
+
+// background is the page's own, as frontend/src/styles has it.
+func background(dark bool) *options.RGBA {
+	if dark {
+		return options.NewRGB(0x0E, 0x0F, 0x11)
+	}
+	return options.NewRGB(0xFF, 0xFF, 0xFF)
+}
+
+// shell is one run of the window.
+type shell struct {
+	cfg Config
+
+	ctx  context.Context // Wails' own, which its calls need; valid once open is closed
+	open chan struct{}   // closed once the window exists
+	page chan struct{}   // closed once its page has loaded
+	once sync.Once       // a page that is loaded again
+
+	dialog   sync.Mutex  // held while a native dialog is shown: Wails answers all of them over one channel
+	closing  sync.Mutex  // held while a person is asked whether to stop
+	quitting atomic.Bool // the window closes and nobody is asked any more
+}
+
+func newShell(cfg Config) *shell {
+	return &shell{cfg: cfg, open: make(chan struct{}), page: make(chan struct{})}
+}
+
+// wails answers the context that Wails' calls need, once there is one: with any other they end the process.
+func (s *shell) wails() context.Context {
+	<-s.open
+	return s.ctx
+}
+
+func (s *shell) started(ctx context.Context) {
+	s.ctx = ctx
+	close(s.open)
+}
+
+func (s *shell) loaded(ctx context.Context) {
+	s.once.Do(func() {
+		guardNavigation()
+		// Wails sets the smallest size before the window is on a screen, where GTK knows no limits yet, and loses it.
+		runtime.WindowSetMinSize(ctx, minWidth, minHeight)
+		close(s.page)
+	})
+}
+
+// pageTimeout is how long a page may take to load until the window is closed without having waited for it.
+const pageTimeout = 5 * time.Second
+
+// watch serves what comes from outside of the window until it is closed.
+func (s *shell) watch(ctx context.Context, closed <-chan struct{}) {
+	select {
+	case <-s.open:
+	case <-closed:
+		return
+	}
+	if g := s.cfg.Geometry; g.known() && !g.Maximised {
+		moveWindow(g.X, g.Y)
+	}
+	signals := takeSignals()
+	defer signal.Stop(signals)
+	for {
+		select {
+		case <-closed:
+			return
+		case <-s.cfg.Activate:
+			s.show()
+		case sig := <-signals:
+			signal.Reset() // the second one is not ours
+			s.cfg.Logger.Info("closing the window", "signal", sig.String())
+			s.quit(closed)
+			return
+		case <-ctx.Done():
+			s.quit(closed)
+			return
+		}
+	}
+}
+
+// takeSignals makes the signals ours alone. Wails has asked for them too and closes the window as if a person had: it would
+// ask whether to stop, and nobody is there to answer.
+func takeSignals() chan os.Signal {
+	signals := make(chan os.Signal, 1)
+	signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	return signals
+}
+
+// quit closes the window without asking.
+func (s *shell) quit(closed <-chan struct{}) {
+	// The toolkit forgets a quit that comes before its loop runs.
+	timer := time.NewTimer(pageTimeout)
+	defer timer.Stop()
+	select {
+	case <-s.page:
+	case <-closed:
+		return
+	case <-timer.C:
+	}
+	s.quitting.Store(true)
+	dismissDialogs() // one that waits for an answer keeps the loop alive
+	s.remember()
+	runtime.Quit(s.wails())
+}
+
+func (s *shell) show() {
+	runtime.WindowShow(s.wails())
+	runtime.WindowUnminimise(s.wails()) // on Linux this also presents the window and gives it the focus
+}
+
+// beforeClose answers whether the window stays. Wails calls it in a goroutine of its own, once per click.
+func (s *shell) beforeClose(context.Context) (stay bool) {
+	if s.quitting.Load() {
+		return false // quit has done what is to be done
+	}
+	if !s.closing.TryLock() {
+		return true // the question is already on the screen
+	}
+	defer s.closing.Unlock()
+	if s.cfg.RunningTurns != nil {
+		if n := s.cfg.RunningTurns(); n > 0 && !s.stopAgents(n) {
+			return true
+		}
+	}
+	s.remember()
+	return false
+}
+
+// stopAgents asks whether the agents that run may be stopped.
+func (s *shell) stopAgents(turns int) bool {
+	s.dialog.Lock()
+	defer s.dialog.Unlock()
+	answer, err := runtime.MessageDialog(s.wails(), runtime.MessageDialogOptions{
+		Type:    runtime.QuestionDialog,
+		Title:   s.cfg.Title,
+		Message: dialogText(closeQuestion(turns)),
+	})
+	if err != nil {
+		s.cfg.Logger.Error("the question before closing failed", "err", err)
+		return true // nobody could answer, and a window that cannot be closed is worse
+	}
+	return answer == "Yes"
+}
+
+// remember saves where the window is. A maximised window keeps the size that it had before, to return to.
+func (s *shell) remember() {
+	if s.cfg.SaveGeometry == nil {
+		return
+	}
+	g := s.cfg.Geometry
+	g.Maximised = runtime.WindowIsMaximised(s.wails())
+	if !g.Maximised {
+		g.Width, g.Height = runtime.WindowGetSize(s.wails())
+		g.X, g.Y = runtime.WindowGetPosition(s.wails())
+	}
+	if !g.known() {
+		g.Width, g.Height = firstWidth, firstHeight
+	}
+	if err := s.cfg.SaveGeometry(g); err != nil {
+		s.cfg.Logger.Error("the window's place was not saved", "err", err)
+	}
+}
+
+// recovered makes a panic of a bound method an error: Wails would log it and leave the page waiting for ever.
+func (s *shell) recovered(err *error) {
+	if p := recover(); p != nil {
+		s.cfg.Logger.Error("a bound method panicked", "panic", p, "stack", string(debug.Stack()))
+		*err = &Error{Code: "shell.failed"}
+	}
+}
+
+// formatError is the message of the Error that the page's promise is rejected with: JSON text, because Wails makes a string of
+// anything else.
+func formatError(err error) any { return coded(err).page() }
+
+// wailsLog passes on what Wails logs.
+type wailsLog struct{ to *slog.Logger }
+
+func (l wailsLog) Print(m string)   { l.to.Info("wails", "text", strings.TrimSpace(m)) }
+func (l wailsLog) Trace(m string)   { l.to.Debug("wails", "text", strings.TrimSpace(m)) }
+func (l wailsLog) Debug(m string)   { l.to.Debug("wails", "text", strings.TrimSpace(m)) }
+func (l wailsLog) Info(m string)    { l.to.Info("wails", "text", strings.TrimSpace(m)) }
+func (l wailsLog) Warning(m string) { l.to.Warn("wails", "text", strings.TrimSpace(m)) }
+func (l wailsLog) Error(m string)   { l.to.Error("wails", "text", strings.TrimSpace(m)) }
+func (l wailsLog) Fatal(m string) {
+	l.to.Error("wails", "text", strings.TrimSpace(m))
+	os.Exit(1)
+}
