@@ -1,0 +1,41 @@
+/** What went wrong in a call: a stable code and its parameters. The words for it are in the catalogue. */
+export class ApiError extends Error {
+  override readonly name = 'ApiError';
+
+  constructor(
+    readonly code: string,
+    readonly params: Record<string, string> = {},
+    /** The HTTP status; 0 when no answer came. */
+    readonly status = 0,
+    /** What the server wrote for a developer; shown only where no text for the code is known. */
+    readonly detail = '',
+  ) {
+    super(`${code}${detail ? `: ${detail}` : ''}`);
+  }
+}
+
+/** Whatever was thrown, as an ApiError. */
+export function asApiError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  if (thrown instanceof Error) return new ApiError('internal', {}, 0, thrown.message);
+  return new ApiError('internal', {}, 0, String(thrown));
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+/** Reads a problem+json body; a body that is none still gives an error with a code. */
+export function problem(status: number, body: unknown): ApiError {
+  if (!isObject(body)) return new ApiError('http', { status: String(status) }, status);
+  const params: Record<string, string> = {};
+  if (isObject(body['params'])) {
+    for (const [key, value] of Object.entries(body['params'])) {
+      if (value !== null && value !== undefined) params[key] = String(value);
+    }
+  }
+  const code = typeof body['code'] === 'string' && body['code'] !== '' ? body['code'] : 'http';
+  if (code === 'http') params['status'] ??= String(status);
+  const detail = typeof body['detail'] === 'string' ? body['detail'] : '';
+  return new ApiError(code, params, status, detail);
+}

@@ -1,0 +1,187 @@
+import type { ApiError } from './errors';
+import { asApiError } from './errors';
+import type { EventBatch } from './records';
+
+// The feed: one held request after the other. What to do after each is decided by a pure function; the loop below carries it out.
+
+/** Where the reader stands; undefined before the first answer and after a gap. */
+export interface Place {
+  gen: string;
+  seq: number;
+}
+
+export interface FeedState {
+  place: Place | undefined;
+  /** How many calls in a row brought nothing. */
+  failures: number;
+}
+
+export type Outcome =
+  | { kind: 'batch'; batch: EventBatch }
+  | { kind: 'loaded'; place: Place }
+  | { kind: 'silent' } // no answer for 40 s
+  | { kind: 'failed'; status: number };
+
+export type Step =
+  | { do: 'ask' } // the next held request
+  | { do: 'apply'; batch: EventBatch } // then ask
+  | { do: 'load'; place: Place } // fetch snapshots, then follow from there
+  | { do: 'pause'; ms: number } // reconnecting: wait, then ask
+  | { do: 'stop' }; // not signed in: nothing to retry
+
+export const giveUpAfter = 40_000;
+export const holdSeconds = 25;
+const firstPause = 250;
+const longestPause = 10_000;
+
+export const start: FeedState = { place: undefined, failures: 0 };
+
+export function decide(state: FeedState, outcome: Outcome): [FeedState, Step] {
+  switch (outcome.kind) {
+    case 'loaded':
+      return [{ place: outcome.place, failures: 0 }, { do: 'ask' }];
+    case 'batch': {
+      const { gen, seq, reset } = outcome.batch;
+      if (reset || state.place?.gen !== gen) {
+        // What was held is of another start of the program, or has a gap: all of it is read again.
+        return [
+          { place: undefined, failures: 0 },
+          { do: 'load', place: { gen, seq } },
+        ];
+      }
+      const events = (outcome.batch.events ?? []).filter((event) => event.seq > (state.place?.seq ?? 0));
+      const next = { place: { gen, seq: Math.max(seq, state.place.seq) }, failures: 0 };
+      return events.length > 0
+        ? [next, { do: 'apply', batch: { ...outcome.batch, events } }]
+        : [next, { do: 'ask' }];
+    }
+    case 'failed':
+      if (outcome.status === 401 || outcome.status === 403)
+        return [{ ...state, failures: 0 }, { do: 'stop' }];
+      return retry(state);
+    case 'silent':
+      return retry(state);
+  }
+}
+
+function retry(state: FeedState): [FeedState, Step] {
+  const ms = Math.min(firstPause * 2 ** state.failures, longestPause);
+  return [
+    { ...state, failures: state.failures + 1 },
+    { do: 'pause', ms },
+  ];
+}
+
+/** What the feed needs from the program around it. */
+export interface FeedHost {
+  ask(place: Place | undefined, wait: number, signal: AbortSignal): Promise<EventBatch>;
+  /** Fetches every snapshot. A failure is retried like a failed request. */
+  load(signal: AbortSignal): Promise<void>;
+  apply(batch: EventBatch): void;
+  link(link: 'live' | 'reconnecting' | 'signed_out', error?: ApiError): void;
+}
+
+export class Feed {
+  #host: FeedHost;
+  #ended = new AbortController();
+  #wake: (() => void) | undefined;
+
+  constructor(host: FeedHost) {
+    this.#host = host;
+  }
+
+  /** Runs until close. */
+  async run(): Promise<void> {
+    let state = start;
+    let step: Step = { do: 'ask' };
+    while (!this.#ended.signal.aborted) {
+      let outcome: Outcome;
+      switch (step.do) {
+        case 'stop':
+          return;
+        case 'pause':
+          await this.#pause(step.ms);
+          step = { do: 'ask' };
+          continue;
+        case 'apply':
+          this.#host.apply(step.batch);
+          step = { do: 'ask' };
+          continue;
+        case 'load':
+          outcome = await this.#load(step.place);
+          break;
+        case 'ask':
+          outcome = await this.#ask(state.place);
+          break;
+      }
+      if (this.#ended.signal.aborted) return;
+      [state, step] = decide(state, outcome);
+    }
+  }
+
+  /** Tries again at once: the machine woke up, or the network is back. */
+  wake(): void {
+    this.#wake?.();
+  }
+
+  close(): void {
+    this.#ended.abort();
+    this.#wake?.();
+  }
+
+  async #ask(place: Place | undefined): Promise<Outcome> {
+    try {
+      const batch = await this.#limited((signal) => this.#host.ask(place, holdSeconds, signal));
+      if (place && place.gen === batch.gen && !batch.reset) this.#host.link('live');
+      return { kind: 'batch', batch };
+    } catch (thrown) {
+      return this.#failure(thrown);
+    }
+  }
+
+  async #load(place: Place): Promise<Outcome> {
+    try {
+      await this.#limited((signal) => this.#host.load(signal));
+      this.#host.link('live');
+      return { kind: 'loaded', place };
+    } catch (thrown) {
+      return this.#failure(thrown);
+    }
+  }
+
+  #failure(thrown: unknown): Outcome {
+    if (this.#ended.signal.aborted) return { kind: 'silent' };
+    if (thrown instanceof DOMException) {
+      this.#host.link('reconnecting');
+      return { kind: 'silent' };
+    }
+    const error = asApiError(thrown);
+    this.#host.link(error.status === 401 || error.status === 403 ? 'signed_out' : 'reconnecting', error);
+    return { kind: 'failed', status: error.status };
+  }
+
+  // By hand and not by AbortSignal.any, which the oldest engines that we build for do not have.
+  async #limited<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const limit = new AbortController();
+    const end = () => limit.abort(new DOMException('No answer', 'TimeoutError'));
+    const timer = setTimeout(end, giveUpAfter);
+    this.#ended.signal.addEventListener('abort', end);
+    try {
+      return await call(limit.signal);
+    } finally {
+      clearTimeout(timer);
+      this.#ended.signal.removeEventListener('abort', end);
+    }
+  }
+
+  async #pause(ms: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, ms);
+      this.#wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.#wake = undefined;
+  }
+}

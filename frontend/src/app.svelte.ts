@@ -1,0 +1,435 @@
+import { SvelteMap } from 'svelte/reactivity';
+import { Client } from './api/client';
+import { asApiError, type ApiError } from './api/errors';
+import { Feed } from './api/events';
+import { FrameBatch } from './api/frame';
+import type {
+  Agent,
+  AgentList,
+  Answer,
+  Event,
+  Hello,
+  Page,
+  Request,
+  Session,
+  SessionPatch,
+} from './api/records';
+import { SessionView } from './session/session.svelte';
+import { lookup, t } from './strings/t';
+import { statusOf } from './ui/glyph';
+
+export type View =
+  { name: 'session'; id: string } | { name: 'inbox'; request?: string } | { name: 'new'; cwd?: string };
+
+export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
+
+export interface Toast {
+  id: number;
+  text: string;
+  tone: 'info' | 'danger';
+  undo?: () => void;
+}
+
+/** How many conversations are kept up to date beside the one that is shown. */
+const openViews = 6;
+const pageSize = 200;
+const lastKey = 'deskhand.last';
+
+/** The one store of the window: what the server has told, and what is shown. */
+export class App {
+  readonly client: Client;
+  readonly sessions = new SvelteMap<string, Session>();
+  /** Requests that wait, and those of the conversations that are open. */
+  readonly requests = new SvelteMap<string, Request>();
+  agents = $state.raw<readonly Agent[]>([]);
+  hello = $state.raw<Hello | undefined>();
+  link = $state<Link>('connecting');
+  /** Why the link is down. */
+  fault = $state.raw<ApiError | undefined>();
+  view = $state.raw<View>({ name: 'new' });
+  /** The transcript of the conversation that is shown. */
+  shown = $state.raw<SessionView | undefined>();
+  /** What is wrong with agents.json. */
+  agentsProblem = $state('');
+  /** Where the list of sessions goes on, and that of archived ones. */
+  older = $state.raw<string | undefined>();
+  olderArchived = $state.raw<string | undefined>();
+  showArchived = $state(false);
+  toasts = $state.raw<readonly Toast[]>([]);
+  /** What a screen reader is told; not every token, only what a person waits for. */
+  announcement = $state('');
+  now = $state(Date.now());
+  loaded = $state(false);
+
+  /** Requests that wait in the inbox and were set aside in their conversation. */
+  readonly later = new SvelteMap<string, true>();
+
+  #views = new Map<string, SessionView>();
+  #order: string[] = [];
+  #feed: Feed;
+  #frames: FrameBatch<Event>;
+  #toast = 0;
+
+  constructor(client = new Client()) {
+    this.client = client;
+    this.#frames = new FrameBatch((events) => this.#apply(events));
+    this.#feed = new Feed({
+      ask: (place, wait, signal) => client.events(place, wait, signal),
+      load: (signal) => this.#load(signal),
+      apply: (batch) => this.#frames.push(batch.events ?? []),
+      link: (link, error) => {
+        this.link = link === 'reconnecting' && !this.loaded ? 'connecting' : link;
+        this.fault = link === 'live' ? undefined : error;
+      },
+    });
+    client.onQuestion((question) => this.announce(t('announce.question', { title: question.title })));
+  }
+
+  // Derived lists.
+
+  readonly ordered = $derived.by(() =>
+    [...this.sessions.values()].sort((a, b) =>
+      a.updatedAt < b.updatedAt ? 1 : a.updatedAt > b.updatedAt ? -1 : 0,
+    ),
+  );
+  readonly inbox = $derived.by(() =>
+    [...this.requests.values()]
+      .filter((request) => request.status === 'requested')
+      .sort((a, b) =>
+        a.createdAt < b.createdAt ? -1 : a.createdAt > b.createdAt ? 1 : a.id < b.id ? -1 : 1,
+      ),
+  );
+  readonly running = $derived(this.ordered.filter((session) => statusOf(session) === 'running').length);
+  readonly current = $derived(this.view.name === 'session' ? this.sessions.get(this.view.id) : undefined);
+
+  waitingIn(session: string): Request[] {
+    return this.inbox.filter((request) => request.session === session);
+  }
+
+  // Life.
+
+  /** Signs in when the link brought a code, then follows the feed until the page goes. */
+  async start(fragment: string, forgetFragment: () => void): Promise<void> {
+    try {
+      if (await this.client.login(fragment)) forgetFragment();
+    } catch (thrown) {
+      forgetFragment();
+      this.fault = asApiError(thrown);
+      if (this.fault.status !== 0) {
+        this.link = 'signed_out';
+        return;
+      }
+    }
+    await this.#feed.run();
+  }
+
+  wake(): void {
+    this.#feed.wake();
+  }
+
+  close(): void {
+    this.#feed.close();
+  }
+
+  async #load(signal: AbortSignal): Promise<void> {
+    // What still waits belongs to before the gap; the snapshots have it.
+    this.#frames.clear();
+    const [hello, agents, page, archived, waiting] = await Promise.all([
+      this.client.hello(signal),
+      this.client.agents(signal),
+      this.client.sessions({ limit: pageSize }, signal),
+      this.showArchived
+        ? this.client.sessions({ limit: pageSize, archived: true }, signal)
+        : Promise.resolve<Page<Session>>({ items: [] }),
+      this.client.inbox(signal),
+      ...[...this.#views.values()].map((view) => view.load(signal)),
+    ]);
+    this.hello = hello;
+    this.#putAgents(agents);
+    this.#replaceSessions([...page.items, ...archived.items]);
+    this.older = page.next;
+    this.olderArchived = archived.next;
+    const open = new Set(waiting.map((request) => request.id));
+    for (const request of this.inbox) {
+      // It was resolved while nobody listened; its conversation tells how, if it is open.
+      if (!open.has(request.id) && !this.#views.has(request.session)) this.requests.delete(request.id);
+    }
+    this.#putRequests(waiting);
+    if (!this.loaded) {
+      this.loaded = true;
+      this.#firstView();
+    }
+  }
+
+  #replaceSessions(items: readonly Session[]): void {
+    const fresh = new Set(items.map((session) => session.id));
+    const shown = this.view.name === 'session' ? this.view.id : undefined;
+    for (const id of [...this.sessions.keys()]) {
+      if (!fresh.has(id) && id !== shown) this.sessions.delete(id);
+    }
+    for (const session of items) this.sessions.set(session.id, session);
+  }
+
+  #firstView(): void {
+    const last = localStorage.getItem(lastKey);
+    const session = last ? this.sessions.get(last) : undefined;
+    if (session && !session.archivedAt) this.show({ name: 'session', id: session.id });
+  }
+
+  #apply(events: readonly Event[]): void {
+    const bySession = new Map<string, Event[]>();
+    for (const event of events) {
+      switch (event.type) {
+        case 'session.upsert':
+          this.#putSession(event.data as Session);
+          break;
+        case 'session.removed':
+          this.sessions.delete((event.data as { id: string }).id);
+          break;
+        case 'request.upsert':
+          this.#putRequest(event.data as Request);
+          break;
+        case 'agent.upsert':
+          this.#putAgent(event.data as Agent);
+          break;
+        default: {
+          if (!event.session || !this.#views.has(event.session)) break;
+          const list = bySession.get(event.session);
+          if (list) list.push(event);
+          else bySession.set(event.session, [event]);
+        }
+      }
+    }
+    for (const [id, list] of bySession) this.#views.get(id)?.apply(list);
+    this.client.deliver(events);
+  }
+
+  #putSession(session: Session): void {
+    const before = this.sessions.get(session.id);
+    this.sessions.set(session.id, session);
+    if (before?.turn && !session.turn) {
+      this.announce(t('announce.finished', { agent: session.agentName, title: titleOf(session) }));
+    }
+    this.#seen(session);
+  }
+
+  #putRequest(request: Request): void {
+    const known = this.requests.has(request.id);
+    if (request.status === 'requested' || known || this.#views.has(request.session)) {
+      this.requests.set(request.id, request);
+    }
+    if (request.status !== 'requested') this.later.delete(request.id);
+    if (!known && request.status === 'requested' && request.kind === 'permission') {
+      this.announce(t('announce.approval', { title: request.title }));
+    }
+  }
+
+  #putRequests(requests: readonly Request[]): void {
+    for (const request of requests) this.requests.set(request.id, request);
+  }
+
+  #putAgents(list: AgentList): void {
+    this.agents = list.items;
+    this.agentsProblem = list.problem ?? '';
+  }
+
+  #putAgent(agent: Agent): void {
+    const index = this.agents.findIndex((one) => one.id === agent.id);
+    this.agents = index < 0 ? [...this.agents, agent] : this.agents.with(index, agent);
+  }
+
+  // What is shown.
+
+  show(view: View): void {
+    this.view = view;
+    this.shown = view.name === 'session' ? this.transcript(view.id) : undefined;
+    if (view.name !== 'session') return;
+    localStorage.setItem(lastKey, view.id);
+    const session = this.sessions.get(view.id);
+    if (session) this.#seen(session);
+  }
+
+  /** The transcript of a session, kept up to date from the first time it is asked for. */
+  transcript(id: string): SessionView {
+    this.#order = [...this.#order.filter((one) => one !== id), id];
+    let view = this.#views.get(id);
+    if (!view) {
+      view = new SessionView(id, this.client, (requests) => this.#putRequests(requests));
+      this.#views.set(id, view);
+      void view.load().catch(() => undefined);
+      this.#closeOldViews();
+    }
+    return view;
+  }
+
+  #closeOldViews(): void {
+    while (this.#order.length > openViews) {
+      const id = this.#order.shift();
+      if (id === undefined) return;
+      this.#views.delete(id);
+      for (const request of [...this.requests.values()]) {
+        if (request.session === id && request.status !== 'requested') this.requests.delete(request.id);
+      }
+    }
+  }
+
+  /** What happened in the conversation that the person looks at needs no mark. */
+  #seen(session: Session): void {
+    if (!session.unread || document.visibilityState === 'hidden') return;
+    if (this.view.name === 'session' && this.view.id === session.id)
+      void this.patch(session.id, { unread: false });
+  }
+
+  /** The page has come to the front. */
+  visible(): void {
+    this.now = Date.now();
+    if (this.current) this.#seen(this.current);
+    this.#feed.wake();
+  }
+
+  async loadOlderSessions(): Promise<void> {
+    const { older, olderArchived } = this;
+    try {
+      if (older !== undefined) {
+        const page = await this.client.sessions({ limit: pageSize, before: older });
+        this.#addSessions(page.items);
+        this.older = page.next;
+      }
+      if (olderArchived !== undefined && this.showArchived) {
+        const page = await this.client.sessions({ limit: pageSize, before: olderArchived, archived: true });
+        this.#addSessions(page.items);
+        this.olderArchived = page.next;
+      }
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  async setShowArchived(show: boolean): Promise<void> {
+    this.showArchived = show;
+    if (!show) return;
+    try {
+      const page = await this.client.sessions({ limit: pageSize, archived: true });
+      this.#addSessions(page.items);
+      this.olderArchived = page.next;
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  /** Takes sessions of a page; one that is held came by an event and is newer. */
+  #addSessions(items: readonly Session[]): void {
+    for (const session of items) if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
+  }
+
+  async lookAgain(): Promise<void> {
+    try {
+      this.#putAgents(await this.client.agents());
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  // What a person does. Failures are shown, and thrown where the caller has something to keep.
+
+  async create(agent: string, cwd: string): Promise<Session> {
+    const session = await this.client.createSession({ agent, cwd });
+    if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
+    this.show({ name: 'session', id: session.id });
+    return session;
+  }
+
+  async patch(id: string, patch: SessionPatch): Promise<void> {
+    try {
+      // The answer is not taken: the event that tells the same has its place among the others.
+      await this.client.patchSession(id, patch);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  async archive(session: Session): Promise<void> {
+    const archived = session.archivedAt === undefined;
+    await this.patch(session.id, { archived });
+    if (!archived) return;
+    this.toast({
+      text: t('sidebar.archived', { title: titleOf(session) }),
+      tone: 'info',
+      undo: () => void this.patch(session.id, { archived: false }),
+    });
+    if (this.view.name === 'session' && this.view.id === session.id) this.show({ name: 'new' });
+  }
+
+  async stop(id: string): Promise<void> {
+    try {
+      await this.client.cancel(id);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  async restart(id: string): Promise<void> {
+    try {
+      await this.client.restart(id);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  async configure(id: string, option: string, value: string | boolean): Promise<void> {
+    try {
+      await this.client.setConfig(id, option, value);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  /** Gives an answer; the first one wins, wherever it is given. */
+  async answer(request: Request, answer: Answer): Promise<void> {
+    try {
+      if (request.kind === 'question') {
+        if (answer.answers) await this.client.replyQuestion(request.id, answer.answers);
+        else await this.client.rejectQuestion(request.id);
+      } else {
+        await this.client.answer(request.id, answer);
+      }
+    } catch (thrown) {
+      const error = asApiError(thrown);
+      this.fail(error);
+      if (error.code !== 'request.resolved') throw error;
+    }
+  }
+
+  announce(text: string): void {
+    this.announcement = text;
+  }
+
+  fail(thrown: unknown): void {
+    this.toast({ text: errorText(thrown), tone: 'danger' });
+  }
+
+  toast(toast: Omit<Toast, 'id'>): void {
+    const id = ++this.#toast;
+    this.toasts = [...this.toasts.slice(-2), { ...toast, id }];
+    setTimeout(() => this.dismiss(id), toast.tone === 'danger' ? 8_000 : 5_000);
+  }
+
+  dismiss(id: number): void {
+    this.toasts = this.toasts.filter((toast) => toast.id !== id);
+  }
+}
+
+/** What is read where a title belongs. */
+export function titleOf(session: Session): string {
+  return session.title || t('session.untitled');
+}
+
+/** The words for an error: by its code, else what the server wrote. */
+export function errorText(thrown: unknown): string {
+  const error = asApiError(thrown);
+  const known = lookup(`error.${error.code}`, error.params);
+  if (known) return known;
+  return t('error.unknown', { detail: error.detail || error.code });
+}
+
+export const app = new App();

@@ -1,0 +1,174 @@
+import type { ToolCall } from '../api/records';
+import { isObject, readContent, type Content, type Json } from './blocks';
+import { diffTexts, readPatch, type Diff } from './diff';
+
+// What a tool call did, read from the fields that agents fill in so differently.
+
+export type Part =
+  | { kind: 'content'; content: Content }
+  | { kind: 'diff'; path: string; created: boolean; diff: Diff }
+  | { kind: 'terminal'; output: string; id: string }
+  | { kind: 'raw'; value: unknown };
+
+const diffs = new WeakMap<object, Diff>();
+
+function diffOf(item: Json): Diff {
+  let diff = diffs.get(item);
+  if (!diff) {
+    const patch = item['patch'];
+    if (isObject(patch) && typeof patch['text'] === 'string') diff = readPatch(patch['text']);
+    else diff = diffTexts(str(item['oldText']), str(item['newText']));
+    diffs.set(item, diff);
+  }
+  return diff;
+}
+
+function str(value: unknown): string {
+  return typeof value === 'string' ? value : '';
+}
+
+export function parts(tool: ToolCall): Part[] {
+  return (tool.content ?? []).map((item): Part => {
+    if (!isObject(item)) return { kind: 'raw', value: item };
+    switch (item['type']) {
+      case 'content':
+        return { kind: 'content', content: readContent(item['content']) };
+      case 'diff': {
+        const path = str(item['path']) || str(firstChange(item)['path']);
+        if (!path && typeof item['newText'] !== 'string') return { kind: 'raw', value: item };
+        return {
+          kind: 'diff',
+          path,
+          created: item['oldText'] === null || item['oldText'] === undefined,
+          diff: diffOf(item),
+        };
+      }
+      case 'terminal':
+        return { kind: 'terminal', id: str(item['terminalId']), output: str(item['output']) };
+      default:
+        return { kind: 'raw', value: item };
+    }
+  });
+}
+
+function firstChange(item: Json): Json {
+  const changes: unknown = item['changes'];
+  const first: unknown = Array.isArray(changes) ? changes[0] : undefined;
+  return isObject(first) ? first : {};
+}
+
+/** How many lines all edits of the call add and remove. */
+export function totals(tool: ToolCall): { added: number; removed: number } | undefined {
+  let added = 0;
+  let removed = 0;
+  let any = false;
+  for (const part of parts(tool)) {
+    if (part.kind !== 'diff') continue;
+    any = true;
+    added += part.diff.added;
+    removed += part.diff.removed;
+  }
+  return any ? { added, removed } : undefined;
+}
+
+/** The whole command line of a call that runs one. */
+export function command(tool: ToolCall): string | undefined {
+  const input = tool.rawInput;
+  if (!isObject(input)) return undefined;
+  for (const key of ['command', 'cmd', 'script']) {
+    const value = input[key];
+    if (typeof value === 'string' && value !== '') return value;
+    if (Array.isArray(value) && value.length > 0 && value.every((arg) => typeof arg === 'string')) {
+      return value.map(quote).join(' ');
+    }
+  }
+  return undefined;
+}
+
+/** An argument as a shell would need it, so that where one ends can be seen. */
+function quote(arg: string): string {
+  return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
+}
+
+/** A path inside the directory is shown relative to it; another one whole. */
+export function relative(path: string, cwd: string): string {
+  const root = cwd.replace(/[/\\]+$/, '');
+  if (path === root) return '.';
+  const next = path.charAt(root.length);
+  return root !== '' && path.startsWith(root) && (next === '/' || next === '\\')
+    ? path.slice(root.length + 1)
+    : path;
+}
+
+export interface Target {
+  text: string;
+  mono: boolean;
+  /** Nothing but the title of the agent is known, and that usually has the verb in it. */
+  fromTitle: boolean;
+}
+
+/** What the call acts on, in one line. */
+export function target(tool: ToolCall, cwd: string): Target {
+  const line = command(tool);
+  if (line !== undefined && (tool.kind === 'execute' || tool.kind === 'other')) {
+    return { text: line, mono: true, fromTitle: false };
+  }
+  if (['read', 'edit', 'delete', 'move'].includes(tool.kind)) {
+    const diff = parts(tool).find((part) => part.kind === 'diff');
+    const place = tool.locations?.[0];
+    const path = place?.path ?? (diff?.kind === 'diff' ? diff.path : '');
+    if (path) {
+      const more = new Set(tool.locations?.map((one) => one.path)).size - 1;
+      // The first line is where every file begins: it says nothing.
+      const at = place?.line && place.line > 1 && more < 1 ? `:${place.line}` : '';
+      return { text: relative(path, cwd) + at + (more > 0 ? ` +${more}` : ''), mono: true, fromTitle: false };
+    }
+  }
+  const input = isObject(tool.rawInput) ? tool.rawInput : {};
+  const wanted =
+    tool.kind === 'search' ? ['pattern', 'query', 'q'] : tool.kind === 'fetch' ? ['url', 'query'] : [];
+  for (const key of wanted) {
+    const value = input[key];
+    if (typeof value === 'string' && value !== '') return { text: value, mono: true, fromTitle: false };
+  }
+  const title = tool.title || tool.name || tool.toolCallId;
+  return { text: title.replace(/^`([^`]*)`$/, '$1'), mono: /^`[^`]*`$/.test(title), fromTitle: true };
+}
+
+/** The text that a command or a tool gave back, where it is not in the content. */
+export function rawText(output: unknown): string | undefined {
+  if (typeof output === 'string') return output;
+  if (!isObject(output)) return undefined;
+  for (const key of ['output', 'formatted_output', 'aggregated_output', 'text']) {
+    const value = output[key];
+    if (typeof value === 'string') return value;
+  }
+  const both = [output['stdout'], output['stderr']].filter(
+    (s): s is string => typeof s === 'string' && s !== '',
+  );
+  return both.length > 0 ? both.join('\n') : undefined;
+}
+
+/** The exit code that an execute call tells, by the names in use. */
+export function exitCode(tool: ToolCall): number | undefined {
+  const output = tool.rawOutput;
+  if (!isObject(output)) return undefined;
+  for (const key of ['exitCode', 'exit_code', 'code']) {
+    const value = output[key];
+    if (typeof value === 'number') return value;
+  }
+  return undefined;
+}
+
+/** The call as the request told it, over what its entry knew. */
+export function merge(entry: ToolCall | undefined, asked: ToolCall | undefined): ToolCall | undefined {
+  if (!entry || !asked) return asked ?? entry;
+  return {
+    ...entry,
+    title: asked.title || entry.title,
+    kind: asked.kind && asked.kind !== 'other' ? asked.kind : entry.kind,
+    ...(asked.content?.length ? { content: asked.content } : {}),
+    ...(asked.locations?.length ? { locations: asked.locations } : {}),
+    ...(asked.rawInput === undefined || asked.rawInput === null ? {} : { rawInput: asked.rawInput }),
+  };
+}

@@ -1,0 +1,39 @@
+import type { RequestOption } from '../api/records';
+
+// What a key means on an approval.
+
+export type Choice = { do: 'option'; option: RequestOption } | { do: 'leave' };
+
+export function isReject(option: RequestOption): boolean {
+  return option.kind.startsWith('reject');
+}
+
+/** The first option that approves this one time and remembers nothing. */
+export function allowOnce(options: readonly RequestOption[]): RequestOption | undefined {
+  return options.find((option) => option.kind === 'allow_once');
+}
+
+/**
+ * Digits take the option of that number, R the first that rejects, and in the inbox A the first that allows once. Escape never
+ * answers.
+ */
+export function choose(
+  key: string,
+  options: readonly RequestOption[],
+  withAllow = false,
+): Choice | undefined {
+  if (key === 'Escape') return { do: 'leave' };
+  const option = optionOf(key, options, withAllow);
+  return option && { do: 'option', option };
+}
+
+function optionOf(
+  key: string,
+  options: readonly RequestOption[],
+  withAllow: boolean,
+): RequestOption | undefined {
+  if (/^[1-9]$/.test(key)) return options[Number(key) - 1];
+  if (key === 'r' || key === 'R') return options.find(isReject);
+  if (withAllow && key === 'a') return allowOnce(options);
+  return undefined;
+}

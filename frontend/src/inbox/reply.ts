@@ -1,0 +1,35 @@
+import type { Question } from '../api/records';
+
+// What was chosen of the questions of one request, as the answer wants it: a list of chosen ids, or the free text, for each.
+
+export interface Picked {
+  ids: string[];
+  /** The person's own words; undefined while that choice is not taken. */
+  other: string | undefined;
+}
+
+export function nothing(questions: readonly Question[]): Picked[] {
+  return questions.map(() => ({ ids: [], other: undefined }));
+}
+
+/** With one choice a new one takes the place of the old; with several it is added or taken away. */
+export function pick(question: Question, picked: Picked, id: string): Picked {
+  if (!question.multiSelect) return { ids: [id], other: undefined };
+  const ids = picked.ids.includes(id) ? picked.ids.filter((one) => one !== id) : [...picked.ids, id];
+  // In the order of the options, not of the clicks.
+  const order = question.options.map((option) => option.id);
+  return { ...picked, ids: order.filter((one) => ids.includes(one)) };
+}
+
+export function pickOther(question: Question, picked: Picked, text: string | undefined): Picked {
+  return { ids: question.multiSelect || text === undefined ? picked.ids : [], other: text };
+}
+
+/** The answers, or the index of the first question that has none. */
+export function answers(
+  picked: readonly Picked[],
+): { ok: true; answers: string[][] } | { ok: false; missing: number } {
+  const lists = picked.map(({ ids, other }) => [...ids, ...(other?.trim() ? [other.trim()] : [])]);
+  const missing = lists.findIndex((list) => list.length === 0);
+  return missing < 0 ? { ok: true, answers: lists } : { ok: false, missing };
+}

@@ -1,0 +1,91 @@
+import { Lexer, type Token, type TokensList } from 'marked';
+
+// Markdown that grows. The text is cut into top-level blocks; a block that has ended is rendered once and never looked at again,
+// only the last one is parsed anew when text is added. Parsing everything for every chunk makes slow frames in every engine.
+
+export interface Block {
+  /** Its place among the blocks, and so its identity. */
+  readonly key: number;
+  readonly raw: string;
+  readonly token: Token;
+}
+
+export interface Blocks {
+  readonly source: string;
+  readonly blocks: readonly Block[];
+  /** How many of the blocks, from the first, can no longer change. */
+  readonly finished: number;
+  /** How many characters of the source the finished blocks take. */
+  readonly settled: number;
+  /** Definitions of links seen so far, which later blocks may use. */
+  readonly links: TokensList['links'];
+}
+
+export const empty: Blocks = { source: '', blocks: [], finished: 0, settled: 0, links: {} };
+
+/** Parses one piece of Markdown; a test counts the calls. */
+export type Lex = (text: string, links: TokensList['links']) => TokensList;
+
+export const lex: Lex = (text, links) => {
+  const lexer = new Lexer({ gfm: true });
+  Object.assign(lexer.tokens.links, links);
+  return lexer.lex(text);
+};
+
+/** The blocks of the source. Where it continues what was parsed before, finished blocks are taken over as they are. */
+export function advance(before: Blocks, source: string, parse: Lex = lex): Blocks {
+  if (source === before.source) return before;
+  const base = source.startsWith(before.source.slice(0, before.settled)) ? before : empty;
+  const kept = base.blocks.slice(0, base.finished);
+  const rest = source.slice(base.settled);
+  const tokens = parse(rest, base.links);
+
+  const blocks: Block[] = [...kept];
+  for (const token of tokens) {
+    blocks.push({ key: blocks.length, raw: token.raw, token });
+  }
+  const finished = countFinished(blocks, kept.length);
+  let settled = base.settled;
+  for (const block of blocks.slice(kept.length, finished)) settled += block.raw.length;
+  // The lexer changes some characters (a tab, a carriage return); then positions cannot be trusted and nothing is settled.
+  const faithful = source.startsWith(raws(blocks.slice(kept.length, finished)), base.settled);
+  return faithful
+    ? { source, blocks, finished, settled, links: tokens.links }
+    : { source, blocks, finished: kept.length, settled: base.settled, links: base.links };
+}
+
+/** Everything anew: links that were defined after their use are resolved by this once, at the end. */
+export function whole(source: string, parse: Lex = lex): Blocks {
+  return advance(empty, source, parse);
+}
+
+/** Whether parsing everything anew could change a finished block. */
+export function definesLinks(blocks: Blocks): boolean {
+  return Object.keys(blocks.links).length > 0;
+}
+
+function raws(blocks: readonly Block[]): string {
+  let text = '';
+  for (const block of blocks) text += block.raw;
+  return text;
+}
+
+/**
+ * How many blocks cannot change when text is added. The last one always can. While it is a single unfinished line, the one before
+ * can too: what looks like a paragraph "2" may become the item "2. b" of the list above it.
+ */
+function countFinished(blocks: readonly Block[], from: number): number {
+  const last = lastReal(blocks, blocks.length, from);
+  if (last < 0) return from;
+  if (blocks[last]?.raw.includes('\n')) return last;
+  const previous = lastReal(blocks, last, from);
+  return previous < 0 ? from : previous;
+}
+
+/** The index of the last block before `end` that is more than blank lines. */
+function lastReal(blocks: readonly Block[], end: number, from: number): number {
+  for (let index = end - 1; index >= from; index--) {
+    if (blocks[index]?.token.type !== 'space') return index;
+  }
+  return -1;
+}

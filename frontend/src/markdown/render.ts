@@ -1,0 +1,86 @@
+import DOMPurify from 'dompurify';
+import { Parser, Renderer, type Token, type Tokens } from 'marked';
+import { safeLink } from '../shell/wails';
+import { t } from '../strings/t';
+
+// Turns a block of Markdown into HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. Markup that
+// the agent wrote as HTML is shown as text, so that nothing of an answer disappears.
+
+const harmless = /^<\/?(?:br|kbd|sub|sup|b|i|em|strong|code|s|u|mark)\s*\/?>$/i;
+
+function escape(text: string): string {
+  return text
+    .replaceAll('&', '&amp;')
+    .replaceAll('<', '&lt;')
+    .replaceAll('>', '&gt;')
+    .replaceAll('"', '&quot;')
+    .replaceAll("'", '&#39;');
+}
+
+class SafeRenderer extends Renderer {
+  override html(token: Tokens.HTML | Tokens.Tag): string {
+    if (harmless.test(token.text.trim())) return token.text;
+    const shown = escape(token.text.trimEnd());
+    return token.block ? `<p class="html">${shown}</p>` : escape(token.text);
+  }
+
+  override code({ text, lang }: Tokens.Code): string {
+    const name = lang?.trim().split(/\s+/)[0] ?? '';
+    const head = `<div class="code-head"><span>${escape(name)}</span><button type="button" data-copy>${escape(t('code.copy'))}</button></div>`;
+    return `<div class="code">${head}<pre><code>${escape(text)}\n</code></pre></div>`;
+  }
+
+  override link({ href, title, tokens }: Tokens.Link): string {
+    const text = this.parser.parseInline(tokens);
+    const url = safeLink(href);
+    // A path of the workspace: nothing a browser could open, so it is shown and not linked.
+    if (!url) return `<span class="path" title="${escape(href)}">${text}</span>`;
+    return `<a href="${escape(url)}" title="${escape(title ? `${title} (${url})` : url)}">${text}</a>`;
+  }
+
+  /** Images are never loaded: whoever writes the text would learn of it. */
+  override image({ href, text }: Tokens.Image): string {
+    const url = safeLink(href);
+    const label = escape(t('markdown.image', { name: text || href.slice(0, 120) }));
+    return url
+      ? `<a href="${escape(url)}" title="${escape(url)}">${label}</a>`
+      : `<span class="path">${label}</span>`;
+  }
+
+  override table(token: Tokens.Table): string {
+    return `<div class="table">${super.table(token)}</div>`;
+  }
+
+  override checkbox({ checked }: Tokens.Checkbox): string {
+    return `<span class="check" role="img" aria-label="${escape(t(checked ? 'markdown.checked' : 'markdown.unchecked'))}">${checked ? '☑' : '☐'}</span> `;
+  }
+}
+
+const tags =
+  'a b blockquote br button code del div em h1 h2 h3 h4 h5 h6 hr i kbd li mark ol p pre s span strong sub sup table tbody td th thead tr u ul'.split(
+    ' ',
+  );
+const attributes = [
+  'align',
+  'aria-label',
+  'class',
+  'colspan',
+  'data-copy',
+  'href',
+  'role',
+  'rowspan',
+  'start',
+  'title',
+  'type',
+];
+
+const parser = new Parser({ gfm: true, renderer: new SafeRenderer() });
+
+export function html(token: Token): string {
+  return DOMPurify.sanitize(parser.parse([token]), {
+    ALLOWED_TAGS: tags,
+    ALLOWED_ATTR: attributes,
+    ALLOW_DATA_ATTR: false,
+    ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+  });
+}

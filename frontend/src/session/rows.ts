@@ -1,0 +1,70 @@
+import type { Turn } from '../api/records';
+import type { Item } from './transcript';
+
+// What stands under each other on the screen: entries, runs of reads folded into one row, and a footer after each turn.
+
+export type Row =
+  | { kind: 'entry'; key: string; item: Item }
+  | { kind: 'reads'; key: string; items: Item[] }
+  | { kind: 'footer'; key: string; turn: Turn; items: Item[] };
+
+const foldFrom = 3;
+
+function isQuietRead(item: Item): boolean {
+  const { entry } = item;
+  return entry.kind === 'tool' && entry.tool?.kind === 'read' && entry.tool.status === 'completed';
+}
+
+export function rows(items: readonly Item[], turns: ReadonlyMap<string, Turn>): Row[] {
+  const result: Row[] = [];
+  let reads: Item[] = [];
+  let inTurn: Item[] = [];
+
+  const endReads = () => {
+    const [first] = reads;
+    if (first && reads.length >= foldFrom) {
+      result.push({ kind: 'reads', key: `reads:${first.id}`, items: reads });
+    } else {
+      for (const item of reads) result.push({ kind: 'entry', key: item.id, item });
+    }
+    reads = [];
+  };
+  const endTurn = () => {
+    endReads();
+    const turn = turns.get(inTurn[0]?.entry.turn ?? '');
+    if (turn?.state === 'done')
+      result.push({ kind: 'footer', key: `footer:${turn.id}`, turn, items: inTurn });
+    inTurn = [];
+  };
+
+  for (const item of items) {
+    const turn = item.entry.turn;
+    if (inTurn.length > 0 && inTurn[0]?.entry.turn !== turn) endTurn();
+    if (isQuietRead(item)) {
+      reads.push(item);
+    } else {
+      endReads();
+      result.push({ kind: 'entry', key: item.id, item });
+    }
+    if (turn !== undefined) inTurn.push(item);
+  }
+  if (inTurn.length > 0) endTurn();
+  endReads();
+  return dedupeFooters(result);
+}
+
+/** Entries without a turn may stand between those of one; its footer stands after the last of them. */
+function dedupeFooters(list: Row[]): Row[] {
+  const last = new Map<string, number>();
+  list.forEach((row, index) => {
+    if (row.kind === 'footer') last.set(row.key, index);
+  });
+  const gathered = new Map<string, Item[]>();
+  return list.filter((row, index) => {
+    if (row.kind !== 'footer') return true;
+    const items = [...(gathered.get(row.key) ?? []), ...row.items];
+    gathered.set(row.key, items);
+    row.items = items;
+    return last.get(row.key) === index;
+  });
+}

@@ -1,0 +1,182 @@
+import type { Append, Entry, Event, Turn } from '../api/records';
+
+// The transcript as the window holds it, and how events change it. The state of a session is computed elsewhere; here ordered
+// patches are applied. No Svelte: items are plain objects here, and reactive ones where the screen makes them.
+
+/** One entry. Its text is apart, because it grows by appends while the rest stands. */
+export interface Item {
+  readonly id: string;
+  readonly seq: number;
+  entry: Entry;
+  text: string;
+  /** How many bytes of the text are not here. */
+  clipped: number;
+}
+
+export interface Transcript {
+  /** In order of seq, without gaps; replaced, never changed in place. */
+  items: readonly Item[];
+  readonly turns: Map<string, Turn>;
+  /** What to pass as `before` for older entries; undefined when the first one is here. */
+  next: number | undefined;
+  /** A first page has come. */
+  loaded: boolean;
+}
+
+export interface Change {
+  /** How many items are new at the end. */
+  added: number;
+  /** An append did not fit: the text is to be fetched again. */
+  gap: boolean;
+}
+
+export type MakeItem = (entry: Entry) => Item;
+
+export function plainItem(entry: Entry): Item {
+  return { id: entry.id, seq: entry.seq, entry, text: entry.text ?? '', clipped: entry.clipped ?? 0 };
+}
+
+/** Applies events in their order. Those of other sessions and of unknown types are ignored. */
+export function applyEvents(transcript: Transcript, events: readonly Event[], make: MakeItem): Change {
+  const draft = new Draft(transcript, make);
+  for (const event of events) {
+    switch (event.type) {
+      case 'entry.upsert':
+        draft.upsert(event.data as Entry);
+        break;
+      case 'entry.append':
+        draft.append(event.data as Append);
+        break;
+      case 'entry.removed':
+        draft.remove((event.data as { id: string }).id);
+        break;
+      case 'turn.upsert': {
+        const turn = event.data as Turn;
+        transcript.turns.set(turn.id, turn);
+        break;
+      }
+    }
+  }
+  return draft.done();
+}
+
+/** Takes a page of entries: the newest, which replaces what was there, or one that stands before what is there. */
+export function applyPage(
+  transcript: Transcript,
+  page: { items: readonly Entry[]; turns: readonly Turn[]; next?: number },
+  place: 'tail' | 'older',
+  make: MakeItem,
+): void {
+  for (const turn of page.turns) {
+    // A turn in an older page may have ended since: what is held came later.
+    if (place === 'tail' || !transcript.turns.has(turn.id)) transcript.turns.set(turn.id, turn);
+  }
+  const known = new Map(transcript.items.map((item) => [item.id, item]));
+  if (place === 'older') {
+    const fresh = page.items.filter((entry) => !known.has(entry.id)).map(make);
+    transcript.items = [...fresh, ...transcript.items];
+    transcript.next = page.next;
+    return;
+  }
+  // Where the page reaches back into what is held, what stands before it may stay: the person may be reading there.
+  const joined = transcript.loaded && page.items.some((entry) => known.has(entry.id));
+  const first = page.items[0]?.seq ?? 0;
+  const older = joined ? transcript.items.filter((item) => item.seq < first) : [];
+  const fresh = page.items.map((entry) => {
+    const item = known.get(entry.id);
+    if (!item) return make(entry);
+    put(item, entry);
+    return item;
+  });
+  transcript.items = [...older, ...fresh];
+  if (!joined) transcript.next = page.next;
+  transcript.loaded = true;
+}
+
+/** Forgets the oldest items, which can be fetched again. */
+export function forget(transcript: Transcript, keep: number): void {
+  if (transcript.items.length <= keep) return;
+  transcript.items = transcript.items.slice(-keep);
+  transcript.next = transcript.items[0]?.seq;
+}
+
+function put(item: Item, entry: Entry): void {
+  item.entry = entry;
+  item.text = entry.text ?? '';
+  item.clipped = entry.clipped ?? 0;
+}
+
+/** What several events change, written back to the transcript once. */
+class Draft {
+  #transcript: Transcript;
+  #make: MakeItem;
+  #items: Item[] | undefined;
+  #index: Map<string, Item>;
+  #last: number;
+  #added = 0;
+  #gap = false;
+
+  constructor(transcript: Transcript, make: MakeItem) {
+    this.#transcript = transcript;
+    this.#make = make;
+    this.#index = new Map(transcript.items.map((item) => [item.id, item]));
+    this.#last = transcript.items.at(-1)?.seq ?? -Infinity;
+  }
+
+  upsert(entry: Entry): void {
+    const item = this.#index.get(entry.id);
+    if (item) {
+      put(item, entry);
+      return;
+    }
+    const items = (this.#items ??= [...this.#transcript.items]);
+    const made = this.#make(entry);
+    if (entry.seq > this.#last) {
+      items.push(made);
+      this.#last = entry.seq;
+      this.#added++;
+    } else {
+      // Older than what is held: it comes with its page.
+      if (this.#transcript.next !== undefined && entry.seq < (items[0]?.seq ?? 0)) return;
+      items.splice(place(items, entry.seq), 0, made);
+    }
+    this.#index.set(entry.id, made);
+  }
+
+  append({ id, field, text, offset }: Append): void {
+    const item = this.#index.get(id);
+    if (!item || field !== 'text') return;
+    if (item.clipped > 0) {
+      item.clipped += new TextEncoder().encode(text).length;
+      return;
+    }
+    const have = item.text.length;
+    if (offset > have) {
+      this.#gap = true;
+      return;
+    }
+    if (offset + text.length > have) item.text += text.slice(have - offset);
+  }
+
+  remove(id: string): void {
+    if (!this.#index.delete(id)) return;
+    this.#items = (this.#items ?? [...this.#transcript.items]).filter((item) => item.id !== id);
+  }
+
+  done(): Change {
+    if (this.#items) this.#transcript.items = this.#items;
+    return { added: this.#added, gap: this.#gap };
+  }
+}
+
+/** Where an entry of this seq belongs. */
+function place(items: readonly Item[], seq: number): number {
+  let low = 0;
+  let high = items.length;
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((items[middle]?.seq ?? 0) < seq) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

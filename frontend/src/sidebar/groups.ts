@@ -1,0 +1,74 @@
+import type { Session } from '../api/records';
+import { statusOf } from '../ui/glyph';
+
+// The conversations of the sidebar: by directory, what waits for a person on top, then pinned, then the newest.
+
+export interface Group {
+  id: string;
+  path: string;
+  missing: boolean;
+  sessions: Session[];
+}
+
+export function groups(
+  ordered: readonly Session[],
+  filter: string,
+  showArchived: boolean,
+  title: (s: Session) => string,
+): Group[] {
+  const wanted = filter.trim().toLowerCase();
+  const byWorkspace = new Map<string, Group>();
+  for (const session of ordered) {
+    if (session.archivedAt && !showArchived) continue;
+    if (wanted && !fits(session, wanted, title(session))) continue;
+    const { id, path, missing } = session.workspace;
+    const group = byWorkspace.get(id);
+    if (group) group.sessions.push(session);
+    else byWorkspace.set(id, { id, path, missing: missing === true, sessions: [session] });
+  }
+  // Groups come in the order of their newest conversation; sort keeps the order among equals.
+  for (const group of byWorkspace.values()) group.sessions.sort((a, b) => weight(b) - weight(a));
+  return [...byWorkspace.values()];
+}
+
+function weight(session: Session): number {
+  if (statusOf(session) === 'waiting') return 2;
+  return session.pinned ? 1 : 0;
+}
+
+function fits(session: Session, wanted: string, title: string): boolean {
+  const text =
+    `${title} ${session.agentName} ${session.workspace.path} ${session.labels.join(' ')}`.toLowerCase();
+  return wanted.split(/\s+/).every((word) => text.includes(word));
+}
+
+export type TreeRow =
+  | { kind: 'group'; key: string; group: Group; open: boolean }
+  | { kind: 'session'; key: string; session: Session; group: Group };
+
+/** The rows as they stand under each other. */
+export function treeRows(list: readonly Group[], collapsed: ReadonlySet<string>): TreeRow[] {
+  return list.flatMap((group): TreeRow[] => {
+    const open = !collapsed.has(group.id);
+    const head: TreeRow = { kind: 'group', key: `group:${group.id}`, group, open };
+    if (!open) return [head];
+    return [
+      head,
+      ...group.sessions.map((session): TreeRow => ({ kind: 'session', key: session.id, session, group })),
+    ];
+  });
+}
+
+/** Which rows are mounted when there are many: those in view and some around. All rows are of one height. */
+export function visibleRows(
+  count: number,
+  top: number,
+  height: number,
+  row: number,
+): { from: number; to: number } {
+  const most = 200;
+  if (count <= most) return { from: 0, to: count };
+  const around = 20;
+  const from = Math.max(0, Math.floor(top / row) - around);
+  return { from, to: Math.min(count, Math.ceil((top + height) / row) + around) };
+}

@@ -1,0 +1,21 @@
+import type { Session } from '../api/records';
+
+export interface Recent {
+  path: string;
+  at: string;
+}
+
+/** Directories of conversations, the newest first; those that have gone are left out. */
+export function recentDirectories(sessions: readonly Session[], most: number): Recent[] {
+  const newest = new Map<string, string>();
+  for (const session of sessions) {
+    if (session.workspace.missing) continue;
+    const { path } = session.workspace;
+    const held = newest.get(path);
+    if (held === undefined || held < session.updatedAt) newest.set(path, session.updatedAt);
+  }
+  return [...newest]
+    .map(([path, at]) => ({ path, at }))
+    .sort((a, b) => (a.at < b.at ? 1 : a.at > b.at ? -1 : 0))
+    .slice(0, most);
+}

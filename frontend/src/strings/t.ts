@@ -1,0 +1,35 @@
+import { en, type Key } from './en';
+
+export type { Key };
+export type Params = Readonly<Record<string, string | number>>;
+
+const catalogue: Readonly<Record<string, string>> = en;
+const plural = new Intl.PluralRules('en');
+
+function fill(text: string, params: Params | undefined): string {
+  if (!params) return text;
+  return text.replace(/\{(\w+)\}/g, (whole, name: string) => {
+    const value = params[name];
+    return value === undefined ? whole : String(value);
+  });
+}
+
+/** The text of a key. */
+export function t(key: Key, params?: Params): string {
+  return fill(en[key], params);
+}
+
+/** The text of a counted key: `key.one` or `key.other`, with {n} filled in. */
+export function tn<K extends CountedKey>(key: K, n: number, params?: Params): string {
+  const form = plural.select(n) === 'one' ? 'one' : 'other';
+  const text = catalogue[`${key}.${form}`] ?? key;
+  return fill(text, { n: n.toLocaleString(), ...params });
+}
+
+type CountedKey = Key extends infer K ? (K extends `${infer Stem}.other` ? Stem : never) : never;
+
+/** The text of a key made from a code that comes from outside; undefined when the catalogue has none. */
+export function lookup(key: string, params?: Params): string | undefined {
+  const text = Object.hasOwn(catalogue, key) ? catalogue[key] : undefined;
+  return text === undefined ? undefined : fill(text, params);
+}

@@ -1,0 +1,27 @@
+import type { Exit, Session } from '../api/records';
+
+/** What a session is doing, as its glyph tells it. */
+export type Status = 'running' | 'waiting' | 'idle' | 'unseen' | 'failed' | 'gone' | 'asleep';
+
+export function statusOf(session: Session): Status {
+  if (session.waiting > 0) return 'waiting';
+  switch (session.phase) {
+    case 'starting':
+    case 'replaying':
+    case 'working':
+    case 'cancelling':
+      return 'running';
+    case 'waiting':
+      return 'waiting';
+    case 'ready':
+      return session.unread ? 'unseen' : 'idle';
+    case 'closed':
+      // An agent that ran and went is told apart from one that never came.
+      if (session.exit) return isGone(session.exit) ? 'gone' : 'failed';
+      return session.unread ? 'unseen' : 'asleep';
+  }
+}
+
+function isGone(exit: Exit): boolean {
+  return exit.problem === undefined || exit.problem === 'agent.exited' || exit.problem === 'session.killed';
+}
