@@ -70,7 +70,7 @@ func (c *Client) addEventRecords(r huma.Registry) {
 }
 
 // clientError is a problem document with the code and the params that the surfaces' texts need.
-type clientError struct{ document }
+type clientError document
 
 func newClientError(status int, code string, params map[string]string, detail string) *clientError {
 	kind := map[int]string{
@@ -81,7 +81,8 @@ func newClientError(status int, code string, params map[string]string, detail st
 	if kind == "" {
 		kind, status = "invalid_request", http.StatusBadRequest
 	}
-	return &clientError{Problem{Type: kind, Status: status, Detail: detail, Code: code, Params: params}.document()}
+	e := clientError(Problem{Type: kind, Status: status, Detail: detail, Code: code, Params: params}.document())
+	return &e
 }
 
 func (e *clientError) Error() string             { return e.Detail }
