@@ -42,7 +42,13 @@ type RefusedError struct {
 	Bad    bool              // the wish itself is wrong, rather than its time
 }
 
-func (r *RefusedError) Error() string { return "refused: " + r.Code }
+func (r *RefusedError) Error() string {
+	text := "refused: " + r.Code
+	if detail := r.Params["detail"]; detail != "" {
+		text += ": " + detail
+	}
+	return text
+}
 
 func bad(code string, params ...string) *RefusedError {
 	r := &RefusedError{Code: code, Params: map[string]string{}, Bad: true}

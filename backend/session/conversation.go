@@ -143,6 +143,7 @@ func (v *conversation) effect(e event) {
 		v.requestsChanged()
 	case cancelSent:
 		v.notify("session/cancel", map[string]any{"sessionId": v.row.ACPSessionID})
+		v.saveRow() // so that everybody sees it being stopped
 		v.arm()
 	case interruptSent:
 		v.note(note{Note: noteInterrupted})
