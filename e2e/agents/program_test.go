@@ -1,0 +1,399 @@
+//go:build e2e
+
+package agents
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// program is the deskhand under test: DESKHAND_BIN, or built from this tree for the run.
+var program = sync.OnceValues(func() (string, error) {
+	if bin := os.Getenv("DESKHAND_BIN"); bin != "" {
+		return filepath.Abs(bin)
+	}
+	bin := filepath.Join(buildDir, "deskhand")
+	build := exec.Command("go", "build", "-o", bin, "deskhand")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	if out, err := build.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("go build: %w\n%s", err, out)
+	}
+	return bin, nil
+})
+
+var buildDir string
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "deskhand-e2e-")
+	if err != nil {
+		panic(err)
+	}
+	buildDir = dir
+	code := m.Run()
+	_ = os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+func deskhand(t *testing.T) string {
+	t.Helper()
+	bin, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return bin
+}
+
+// server is a running `deskhand server` and a person logged in to it.
+type server struct {
+	t     *testing.T
+	cmd   *exec.Cmd
+	ended chan struct{} // closed when the process is gone; err is set before
+	err   error
+	base  string
+	token string
+}
+
+// startServer starts the program on a free port and trades the code of its link for a token, as a browser does.
+func startServer(t *testing.T, p place) *server {
+	t.Helper()
+	cmd := exec.Command(deskhand(t), "server", "--port", "0")
+	cmd.Dir, cmd.Env = p.home, p.env
+	var log bytes.Buffer // read only after the end of the process
+	cmd.Stderr = &log
+	out, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout = w
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	s := &server{t: t, cmd: cmd, ended: make(chan struct{})}
+	go func() {
+		defer close(s.ended)
+		s.err = cmd.Wait()
+	}()
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill() // mostly gone already
+		<-s.ended
+		out.Close()
+		if t.Failed() {
+			t.Logf("stderr of the server:\n%s", log.Bytes())
+		}
+	})
+	s.login(link(t, out))
+	return s
+}
+
+// link reads the address that the server prints when it listens.
+func link(t *testing.T, out io.Reader) *url.URL {
+	t.Helper()
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		for word := range strings.FieldsSeq(lines.Text()) {
+			if u, err := url.Parse(word); err == nil && u.Scheme == "http" && strings.HasPrefix(u.Fragment, "code=") {
+				go io.Copy(io.Discard, out) //nolint:errcheck // it must not fill up
+				return u
+			}
+		}
+	}
+	t.Fatal("the server printed no link")
+	return nil
+}
+
+func (s *server) login(link *url.URL) {
+	s.t.Helper()
+	s.base = "http://" + link.Host
+	var answer struct{ Token string }
+	s.call("POST", "/client/login", map[string]string{"code": strings.TrimPrefix(link.Fragment, "code=")}, &answer)
+	s.token = answer.Token
+}
+
+// call does one request of the client API; into may be nil. Anything but a 2xx fails the test.
+func (s *server) call(method, path string, body, into any) {
+	s.t.Helper()
+	if status, answer := s.try(method, path, body); status/100 != 2 {
+		s.t.Fatalf("%s %s: %d %s", method, path, status, answer)
+	} else if into != nil {
+		decode(s.t, answer, into)
+	}
+}
+
+func (s *server) try(method, path string, body any) (int, json.RawMessage) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 40*time.Second)
+	defer cancel()
+	var content io.Reader
+	if body != nil {
+		encoded, err := json.Marshal(body)
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		content = bytes.NewReader(encoded)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, s.base+path, content)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if body != nil {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	request.Header.Set("Deskhand-Surface", "browser")
+	if s.token != "" {
+		request.Header.Set("Authorization", "Bearer "+s.token)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return response.StatusCode, answer
+}
+
+// stop ends the server as a service manager would, and wants a clean end.
+func (s *server) stop() {
+	s.t.Helper()
+	if err := s.cmd.Process.Signal(syscall.SIGTERM); err != nil {
+		s.t.Fatal(err)
+	}
+	select {
+	case <-s.ended:
+		if s.err != nil {
+			s.t.Errorf("the server ended with %v", s.err)
+		}
+	case <-time.After(10 * time.Second):
+		s.t.Fatal("the server did not end on SIGTERM")
+	}
+}
+
+// kill gives the server no chance to clean up.
+func (s *server) kill() {
+	s.t.Helper()
+	if err := s.cmd.Process.Kill(); err != nil {
+		s.t.Fatal(err)
+	}
+	<-s.ended
+}
+
+// feed follows the server's events and keeps the records that they tell about, as the window does.
+type feed struct {
+	s       *server
+	gen     string
+	seq     int64
+	count   int
+	session session.Session
+	entries map[string]session.Entry
+	turns   map[string]session.Turn
+	asked   map[string]session.Request
+}
+
+func follow(s *server) *feed {
+	s.t.Helper()
+	f := &feed{
+		s: s, entries: map[string]session.Entry{}, turns: map[string]session.Turn{}, asked: map[string]session.Request{},
+	}
+	var start struct {
+		Gen   string
+		Seq   int64
+		Reset bool
+	}
+	s.call("GET", "/client/events", nil, &start)
+	if !start.Reset {
+		s.t.Error("events without a position did not answer reset")
+	}
+	f.gen, f.seq = start.Gen, start.Seq
+	return f
+}
+
+// until takes events in until done gives true.
+func (f *feed) until(what string, done func() bool) {
+	f.s.t.Helper()
+	deadline := time.Now().Add(60 * time.Second)
+	for !done() {
+		if time.Now().After(deadline) {
+			f.s.t.Fatalf("%s did not come; the session is %s, exit %+v, entries:\n%s", what, f.session.Phase, f.session.Exit, f.transcript())
+		}
+		var batch struct {
+			Gen    string
+			Seq    int64
+			Reset  bool
+			Events []session.Event
+		}
+		f.s.call("GET", fmt.Sprintf("/client/events?gen=%s&after=%d&wait=5", url.QueryEscape(f.gen), f.seq), nil, &batch)
+		if batch.Reset || batch.Gen != f.gen {
+			f.s.t.Fatalf("the feed was reset: %+v", batch)
+		}
+		for _, event := range batch.Events {
+			if event.Seq <= f.seq {
+				f.s.t.Errorf("event %d after %d", event.Seq, f.seq)
+			}
+			f.seq = event.Seq
+			f.take(event)
+		}
+	}
+}
+
+func (f *feed) take(event session.Event) {
+	f.s.t.Helper()
+	f.count++
+	switch event.Type {
+	case "session.upsert":
+		decode(f.s.t, event.Data, &f.session)
+	case "entry.upsert":
+		var entry session.Entry
+		decode(f.s.t, event.Data, &entry)
+		f.entries[entry.ID] = entry
+	case "entry.append":
+		var more session.Append
+		decode(f.s.t, event.Data, &more)
+		entry, ok := f.entries[more.ID]
+		if !ok {
+			f.s.t.Fatalf("text for an unknown entry %s", more.ID)
+		}
+		if have := len(entry.Text); have >= more.Offset { // all texts here are ASCII: bytes are UTF-16 units
+			entry.Text += more.Text[min(have-more.Offset, len(more.Text)):]
+			f.entries[more.ID] = entry
+		} else {
+			f.s.t.Fatalf("a gap in entry %s: %d of %d", more.ID, have, more.Offset)
+		}
+	case "turn.upsert":
+		var turn session.Turn
+		decode(f.s.t, event.Data, &turn)
+		f.turns[turn.ID] = turn
+	case "request.upsert":
+		var request session.Request
+		decode(f.s.t, event.Data, &request)
+		f.asked[request.ID] = request
+	}
+}
+
+// said is all that the agent said, in order.
+func (f *feed) said() string { return said(f.sorted()) }
+
+func (f *feed) sorted() []session.Entry {
+	list := make([]session.Entry, 0, len(f.entries))
+	for _, entry := range f.entries {
+		list = append(list, entry)
+	}
+	sortEntries(list)
+	return list
+}
+
+func (f *feed) transcript() string { return transcript(f.sorted()) }
+
+// waiting is the request that waits for a person, if any.
+func (f *feed) waiting() (session.Request, bool) {
+	for _, request := range f.asked {
+		if request.Status == "requested" {
+			return request, true
+		}
+	}
+	return session.Request{}, false
+}
+
+// open starts a session and waits until it is ready.
+func (f *feed) open(agent string, p place) {
+	f.s.t.Helper()
+	f.s.call("POST", "/client/sessions", map[string]string{"agent": agent, "cwd": p.work}, &f.session)
+	f.ready()
+}
+
+func (f *feed) ready() {
+	f.s.t.Helper()
+	f.until("a ready session", func() bool {
+		if f.session.Phase == session.Closed {
+			f.s.t.Fatalf("the agent did not start: %+v", f.session.Exit)
+		}
+		return f.session.Phase == session.Ready
+	})
+}
+
+// prompt sends a text and returns the turn's id.
+func (f *feed) prompt(text string) string {
+	f.s.t.Helper()
+	var answer struct {
+		Turn session.Turn
+	}
+	f.s.call("POST", "/client/sessions/"+f.session.ID+"/prompt", map[string]string{"message": text}, &answer)
+	return answer.Turn.ID
+}
+
+// answer gives the waiting permission the first option of a kind.
+func (f *feed) answer(kind string) session.Request {
+	f.s.t.Helper()
+	f.until("a request for permission", func() bool { _, ok := f.waiting(); return ok })
+	request, _ := f.waiting()
+	for _, option := range request.Options {
+		if option.Kind == kind {
+			f.s.call("POST", "/client/requests/"+request.ID+"/answer", session.Answer{OptionID: option.ID}, nil)
+			return request
+		}
+	}
+	f.s.t.Fatalf("no %s among %+v", kind, request.Options)
+	return request
+}
+
+// done waits for the end of a turn.
+func (f *feed) done(turn string) session.Turn {
+	f.s.t.Helper()
+	f.until("the end of the turn", func() bool { return f.turns[turn].State == "done" })
+	return f.turns[turn]
+}
+
+// entriesOf loads the session's transcript as a window that opens would, page by page.
+func (s *server) entriesOf(id string) ([]session.Entry, []session.Request) {
+	s.t.Helper()
+	var all []session.Entry
+	var requests []session.Request
+	path := "/client/sessions/" + id + "/entries?limit=3"
+	for before := ""; ; {
+		var page struct {
+			Items    []session.Entry
+			Next     json.RawMessage
+			Requests []session.Request
+		}
+		s.call("GET", path+before, nil, &page)
+		all, requests = append(page.Items, all...), append(page.Requests, requests...)
+		if next := strings.Trim(string(page.Next), `"`); next == "" || next == "null" {
+			return all, requests
+		} else {
+			before = "&before=" + url.QueryEscape(next)
+		}
+	}
+}
+
+// exitCode is that of a command that was run.
+func exitCode(t *testing.T, err error) int {
+	t.Helper()
+	var exit *exec.ExitError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &exit):
+		return exit.ExitCode()
+	}
+	t.Fatal(err)
+	return -1
+}

@@ -1,0 +1,97 @@
+// The app as a person sees it: its parts by role and name, and what is done with them again and again.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import AxeBuilder from "@axe-core/playwright";
+import { artefacts } from "./desk.mjs";
+
+export class App {
+  constructor(page) {
+    this.page = page;
+    this.log = page.getByRole("log", { name: "Transcript" });
+    this.composer = page.getByRole("textbox", { name: "Message" });
+    this.request = page.getByTestId("request");
+    this.footers = this.log.locator("[data-row=footer]");
+    this.exit = this.log.getByRole("alert", { name: "The agent ended" });
+    this.sidebar = page.getByRole("navigation", { name: "Sidebar" });
+    this.status = page.getByRole("contentinfo", { name: "Status" });
+  }
+
+  /** Opens the app by the link of the start and, when told, begins a conversation in the desk's directory. */
+  static async open(desk, { agent, ...options } = {}) {
+    const app = new App(await desk.page(desk.link, options));
+    await app.page.getByRole("heading", { name: /conversation$/ }).first().waitFor();
+    if (agent) await app.begin(agent, desk.work);
+    return app;
+  }
+
+  button(name, within = this.page) {
+    return within.getByRole("button", { name, exact: true });
+  }
+
+  /** Begins a conversation, from the screen for it. */
+  async begin(agent, directory) {
+    await this.page.getByRole("radio", { name: agent }).check();
+    await this.page.getByRole("textbox", { name: "Directory" }).fill(directory);
+    await this.button(`Start ${agent}`).click();
+    await this.composer.waitFor();
+  }
+
+  /** Sends a prompt by keyboard. */
+  async send(text) {
+    await this.composer.fill(text);
+    await this.composer.press("Enter");
+  }
+
+  /** Sends a prompt and waits for the end of its turn; gives the footer. */
+  async turn(text, end = "Done") {
+    const before = await this.footers.count();
+    await this.send(text);
+    const footer = this.footers.nth(before);
+    await footer.getByText(end, { exact: true }).waitFor({ timeout: 30_000 });
+    return footer;
+  }
+
+  /** The text of the transcript without what changes with time. */
+  async transcript() {
+    const texts = await this.log.locator("[data-row]").evaluateAll((rows) =>
+      rows.map((row) => {
+        const copy = row.cloneNode(true);
+        for (const time of copy.querySelectorAll("time")) time.remove();
+        return `${row.dataset.row}: ${copy.textContent.replace(/\s+/g, " ").trim()}`;
+      }));
+    return texts;
+  }
+}
+
+// Rows and buttons show more than their name: an age, the keys that do the same.
+const notAsked = ["label-content-name-mismatch"];
+// What can differ between light and dark.
+const ofColour = ["color-contrast", "link-in-text-block"];
+
+/** Looks at one screen after the other, as people with and without good eyes do; done() tells what was found. */
+export class Looks {
+  #found = new Map();
+
+  /** Takes a picture in dark and in light, and asks axe about both. */
+  async at(page, name) {
+    fs.mkdirSync(artefacts, { recursive: true });
+    for (const colorScheme of ["dark", "light"]) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.screenshot({ path: path.join(artefacts, `${name}-${colorScheme}.png`) });
+      const axe = new AxeBuilder({ page }).setLegacyMode(); // there are no frames, and a page a run less
+      const { violations } = await (colorScheme === "dark" ? axe.withRules(ofColour) : axe.disableRules(notAsked)).analyze();
+      for (const { id, nodes } of violations) {
+        for (const { html, any, all, none } of nodes) {
+          const why = [...any, ...all, ...none].map(({ message }) => message).join("; ");
+          const where = `${id}: ${html.slice(0, 160)} (${why.slice(0, 160)})`;
+          this.#found.set(where, [...(this.#found.get(where) ?? []), `${name}-${colorScheme}`]);
+        }
+      }
+    }
+  }
+
+  done() {
+    assert.equal([...this.#found].map(([where, screens]) => `${where}\n  on ${screens.join(", ")}`).join("\n"), "");
+  }
+}

@@ -1,0 +1,266 @@
+// What goes wrong with agents, with directories and with Deskhand itself, and what a person sees of it.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { App } from "./app.mjs";
+import { Desk, program, until } from "./desk.mjs";
+
+test("an agent that is killed in mid-stream shows within 200 ms, and restarts", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("slow");
+  await app.log.getByText("tick 5").waitFor();
+  await app.page.evaluate(() => {
+    window.shown = new Promise((done) => {
+      const look = () => document.querySelector("[role=alert][aria-label='The agent ended']") && done(Date.now());
+      new MutationObserver(look).observe(document.body, { subtree: true, childList: true });
+    });
+  });
+  const pid = await desk.agent();
+  const before = Date.now();
+  process.kill(pid, "SIGKILL");
+  const took = (await app.page.evaluate(() => window.shown)) - before;
+  t.diagnostic(`the row stood there ${took} ms after the kill`);
+  assert.ok(took <= 200, `${took} ms`);
+  await app.exit.getByText("Demo agent was ended by SIGKILL.").waitFor();
+  await app.footers.getByText("Agent ended", { exact: true }).waitFor();
+  const entries = await desk.entries((await desk.session()).id);
+  const exit = entries.find((entry) => entry.divider?.exit);
+  t.diagnostic(`it was stored ${Date.parse(exit.at) - before} ms after the kill`);
+
+  await app.button("Restart", app.exit).click();
+  await app.log.getByText("started again and took up the conversation").waitFor();
+  await app.turn("help");
+  assert.equal(await app.exit.getByRole("button").count(), 0, "an old end still offers to restart");
+});
+
+test("an agent that crashes shows its exit code and its last words", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.turn("crash", "Agent ended");
+  await app.exit.getByText("Demo agent ended with exit code 3.").waitFor();
+  await app.exit.getByText("fatal: the prompt asked for a crash").waitFor();
+  await app.log.getByText("I am about to finish this senten").waitFor();
+  await app.log.getByRole("button", { name: /Something that is never finished.*Cancelled/ }).waitFor();
+  // The next prompt alone brings it back as well.
+  await app.turn("help");
+});
+
+test("Deskhand that is killed in mid-stream loses nothing that was shown", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.turn("diff");
+  await app.send("slow");
+  await app.log.getByText("tick 10").waitFor();
+  await desk.kill();
+  const took = await desk.gone();
+  t.diagnostic(`no process was left ${Math.round(took)} ms after the kill`);
+  const shown = await app.transcript();
+  const ticks = (rows) => rows.findLast((row) => /^agent: /.test(row)).match(/tick \d+/g);
+
+  await desk.start(Number(new URL(desk.url).port));
+  await app.status.getByText("Connected").waitFor({ timeout: 20_000 });
+  const now = await app.transcript();
+  assert.deepEqual(now.slice(0, shown.length - 1), shown.slice(0, -1));
+  assert.deepEqual(ticks(now).slice(0, ticks(shown).length), ticks(shown));
+  await app.log.getByText("Deskhand was interrupted here").waitFor();
+  await app.footers.getByText("Interrupted", { exact: true }).waitFor();
+  await app.turn("help");
+});
+
+test("an agent that ignores everything, and its child, end with Deskhand", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("stubborn");
+  await app.log.getByText("I have a child in a session of its own").waitFor();
+  assert.equal(desk.processes().filter(({ command }) => command.includes("demo-agent")).length, 2);
+  await desk.kill();
+  const took = await desk.gone();
+  t.diagnostic(`no process was left ${Math.round(took)} ms after the kill`);
+});
+
+test("an agent that does not stop is interrupted", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("hang");
+  await app.log.getByText("I hang now. Cancel does not help.").waitFor();
+  await app.button("Stop").click();
+  await app.page.getByText("Stopping…").waitFor();
+  await app.log.getByText("Demo agent did not stop when asked: interrupt sent").waitFor();
+  await app.footers.first().waitFor();
+  await app.turn("help");
+});
+
+test("broken and unknown messages are shown raw, and the session goes on", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.turn("junk");
+  await app.log.getByText("After the junk I go on as if nothing had happened.").waitFor();
+  const raw = app.log.locator("[data-row=raw]");
+  const kinds = await raw.allInnerTexts();
+  t.diagnostic(kinds.map((kind) => kind.replaceAll("\n", " ")).join("; "));
+  for (const expected of [/Output that is not part of the protocol/, /Unrecognised update/, /Update with unreadable parts/]) {
+    assert.ok(kinds.some((kind) => expected.test(kind)), `${expected} in ${kinds}`);
+  }
+  await raw.filter({ hasText: "Unrecognised update" }).first().getByRole("button").first().click();
+  await raw.getByText("demo_unknown_kind").waitFor();
+  await app.log.getByText("A tool call that was never opened").waitFor();
+
+  await app.send("unknown request");
+  await app.page.getByRole("region", { name: /Unrecognised request/ }).getByText("No client knows this request.").waitFor();
+  await app.button("Dismiss", app.request).click();
+  await app.log.getByText(/The client answered with error -32601/).waitFor();
+  await app.footers.nth(1).getByText("Done", { exact: true }).waitFor();
+  await app.turn("vendor request"); // is refused without a person
+  assert.equal(await app.log.getByText(/The client answered with error -32601/).count(), 2);
+});
+
+test("ends of a turn are told", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.turn("limit", "Ended at the token limit");
+  await app.turn("refuse", "Demo agent refused");
+  await app.turn("error", "Failed");
+  await app.log.getByText("the prompt asked for an error (code -32603)").waitFor();
+  await app.turn("silent");
+});
+
+test("a message of 20 MiB is kept whole and the page stays alive", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const start = performance.now();
+  await app.turn("huge");
+  t.diagnostic(`shown after ${Math.round(performance.now() - start)} ms`);
+  await app.log.getByText("0000001 ...").first().waitFor();
+  const { id } = await desk.session();
+  const entry = (await desk.entries(id)).find((one) => one.clipped);
+  const whole = await desk.api("GET", `/client/sessions/${id}/entries/${entry.id}/text`);
+  const lines = whole.split("\n");
+  assert.equal(Buffer.byteLength(whole), 20 << 20);
+  assert.ok(lines.slice(0, -1).every((line, n) => line.startsWith(String(n).padStart(7, "0"))), "a hole");
+  await app.log.getByRole("button", { name: /^Show all \([\d.]+ MB more\)$/ }).waitFor();
+  await app.turn("help");
+});
+
+test("10,000 updates in a burst arrive without loss", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.page.evaluate(() => {
+    window.gaps = [];
+    let last = performance.now();
+    const frame = (now) => {
+      window.gaps.push(now - last);
+      last = now;
+      requestAnimationFrame(frame);
+    };
+    requestAnimationFrame(frame);
+  });
+  const start = performance.now();
+  await app.turn("burst");
+  const took = performance.now() - start;
+  const gaps = (await app.page.evaluate(() => window.gaps)).sort((a, b) => b - a);
+  t.diagnostic(`${Math.round(took)} ms; longest frames ${gaps.slice(0, 5).map(Math.round).join(", ")} ms`);
+  const { id } = await desk.session();
+  const entry = (await desk.entries(id)).find(({ kind, text }) => kind === "agent" && text.startsWith("1\n"));
+  const text = entry.clipped ? await desk.api("GET", `/client/sessions/${id}/entries/${entry.id}/text`) : entry.text;
+  assert.equal(text, Array.from({ length: 10_000 }, (_, n) => `${n + 1}\n`).join(""));
+  await app.log.getByText("That were 10000 updates.").waitFor();
+  const shown = await app.log.getByRole("article", { name: "Answer" }).first().innerText();
+  assert.match(shown, entry.clipped ? /^1\s+2\s+3\s/ : /9999\s+10000\s*$/);
+});
+
+test("hostile Markdown does nothing", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.turn("markdown");
+  await app.log.getByText("The end of the sample.").waitFor();
+  assert.equal(await app.page.evaluate(() => window.deskhandHacked), undefined);
+  assert.equal(await app.log.locator("script, style, iframe, form, object, embed, svg svg, details[ontoggle], img[onerror]").count(), 0);
+  const pictures = await app.log.locator("img").evaluateAll((list) => list.map((image) => image.src));
+  assert.deepEqual(pictures.filter((source) => !/^data:image\/(png|jpeg|gif|webp)/.test(source)), []);
+  const links = await app.log.locator("a").evaluateAll((list) => list.map((link) => [link.textContent, link.href]));
+  for (const [name, href] of links) assert.match(href, /^(https?:|mailto:)/, name);
+  const handlers = await app.log.evaluate((root) =>
+    [...root.querySelectorAll("*")].flatMap((element) => element.getAttributeNames().filter((name) => name.startsWith("on"))));
+  assert.deepEqual(handlers, []);
+  for (const name of ["script link", "data link", "file link", "HTML link"]) {
+    assert.equal(await app.log.getByRole("link", { name }).count(), 0, name);
+  }
+  // A good link opens beside the app, and cannot reach back to it.
+  await app.page.context().route("https://example.com/**", (route) => route.fulfill({ contentType: "text/html", body: "<title>outside</title>" }));
+  const outside = app.page.context().waitForEvent("page");
+  await app.log.getByRole("link", { name: "link", exact: true }).click();
+  const opened = await outside;
+  await opened.waitForURL("https://example.com/docs?a=1&b=2");
+  assert.equal(await opened.evaluate(() => window.opener), null);
+});
+
+test("a directory that has vanished is told, and comes back", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.turn("help");
+  await desk.restart(); // the agent is gone, the conversation sleeps
+  await app.status.getByText("Connected").waitFor({ timeout: 20_000 });
+  const elsewhere = path.join(desk.dir, "elsewhere");
+  fs.renameSync(desk.work, elsewhere);
+  await app.send("help");
+  await app.page.getByText(`The directory ${desk.work} is not there`).or(app.exit.getByText("the directory is not there")).first().waitFor();
+  assert.equal(await app.composer.inputValue() || "help", "help", "the text is lost");
+
+  await app.button("New conversation", app.sidebar).click();
+  await app.page.getByRole("textbox", { name: "Directory" }).fill(desk.work);
+  await app.button("Start Demo agent").click();
+  await app.page.getByText(`The directory ${desk.work} does not exist.`).waitFor();
+
+  fs.renameSync(elsewhere, desk.work);
+  await app.page.getByRole("treeitem", { name: /^help,/ }).click();
+  await app.page.reload();
+  await app.page.getByRole("treeitem", { name: /^help,/ }).click();
+  await app.turn("help");
+});
+
+test("an agent whose program is gone, or cannot start, says why", async (t) => {
+  const desk = Desk.make(t);
+  const quits = desk.script("quits", "#!/bin/sh\necho 'no licence on this machine' >&2\nexit 7\n");
+  const gone = desk.script("gone", "#!/bin/sh\n");
+  const mute = desk.script("mute", "#!/bin/sh\nread line\necho 'I am no agent'\nexit 0\n");
+  const refused = desk.script("refused", "not a program\n");
+  desk.agents([
+    { id: "quits", name: "Quitter", command: quits }, { id: "gone", name: "Goner", command: gone },
+    { id: "mute", name: "Mute", command: mute }, { id: "refused", name: "Refused", command: refused },
+    { id: "never", name: "Never", command: "/nowhere/agent" }, { id: "empty", name: "Empty", command: "" },
+  ]);
+  await desk.start();
+  const app = await App.open(desk);
+  const row = (name) => app.page.getByRole("listitem").filter({ hasText: name });
+  await row("Never").getByText("Not found").waitFor();
+  await row("Empty").getByText("Broken").waitFor();
+  assert.ok(await app.page.getByRole("radio", { name: "Never" }).isDisabled());
+
+  await app.begin("Quitter", desk.work);
+  await app.exit.getByText(/^Quitter could not start: .* exit code 7/).waitFor();
+  await app.exit.getByText("no licence on this machine").waitFor();
+  const { exit, createdAt } = await desk.session();
+  assert.ok(Date.parse(exit.at) - Date.parse(createdAt) < 1000, "the end of the agent was noticed late");
+
+  fs.rmSync(gone);
+  await app.button("New conversation", app.sidebar).click();
+  await app.begin("Goner", desk.work);
+  await app.exit.getByText("its program was not found").waitFor();
+
+  await app.button("New conversation", app.sidebar).click();
+  await app.begin("Mute", desk.work);
+  await app.exit.getByText(/^Mute could not start: it did not answer as an agent should/).waitFor();
+
+  await app.button("New conversation", app.sidebar).click();
+  await app.begin("Refused", desk.work);
+  await app.exit.getByText("the system refused to run its program").waitFor();
+
+  // Repaired, the same conversation starts.
+  fs.writeFileSync(quits, `#!/bin/sh\nexec ${program()} demo-agent\n`);
+  await app.page.getByRole("treeitem", { name: /Quitter/ }).click();
+  await app.exit.getByText("no licence on this machine").waitFor();
+  await app.button("Restart", app.exit).click();
+  await until("the agent", async () => (await desk.api("GET", "/client/sessions")).items.some(({ agent, phase }) => agent === "quits" && phase === "ready"));
+});

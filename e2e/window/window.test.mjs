@@ -1,0 +1,122 @@
+// What only the real window has: the asset server's mount, native dialogs, the desktop's window, starting and ending. Everything
+// else of the app is tested in Chromium (e2e/browser), where it is quicker.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { onDesktop, until } from "./desktop.mjs";
+
+/** A session of the demo agent that is ready for a prompt, made without the window. */
+async function session(d) {
+  const { id } = await d.desk.api("POST", "/client/sessions", { agent: "mock", cwd: d.desk.work });
+  await until("the agent", async () => (await d.desk.api("GET", `/client/sessions/${id}`)).phase === "ready");
+  return id;
+}
+
+onDesktop("a first conversation, by a native dialog and the page's own controls", async (d) => {
+  await d.drive();
+  assert.equal(await d.url(), "wails://wails/");
+  await d.shows("Start your first conversation");
+  await d.shows("Demo agent");
+  await d.picture("first-run");
+
+  const chosen = path.join(d.desk.work, "a project ü 100% %s");
+  fs.mkdirSync(chosen);
+  await d.click("//button[contains(., 'Choose')]");
+  await d.choose("^Choose a directory$", chosen);
+  await until("the directory in the page", () => d.js("return [...document.querySelectorAll('input')].some((one) => one.value === arguments[0])", chosen));
+  await d.click("//button[@type = 'submit']");
+
+  await d.type("//textarea", "Please improve the file.");
+  await d.click("//button[normalize-space() = 'Send' or @aria-label = 'Send']");
+  await d.click("//button[contains(., 'Allow once')]");
+  const { id } = await until("the end of the turn", async () => {
+    const { items } = await d.desk.api("GET", "/client/sessions?limit=1");
+    return items[0]?.phase === "ready" && items[0];
+  });
+  const { turns } = await d.desk.api("GET", `/client/sessions/${id}/entries`);
+  assert.equal(turns[0].stopReason, "end_turn");
+  assert.ok(fs.existsSync(path.join(chosen, "deskhand-demo.md")), "the agent's file is not in the chosen directory");
+  const answer = (await d.desk.entries(id)).findLast((entry) => entry.kind === "agent");
+  await d.shows(answer.text.split("\n").at(-1).replaceAll(/[`*]/g, ""));
+  await d.find("//button[normalize-space() = 'Send' or @aria-label = 'Send']");
+  await d.picture("conversation");
+});
+
+onDesktop("the page stays in the window, whatever is dropped or clicked", async (d) => {
+  const browser = d.desk.script("xdg-open", `#!/bin/sh\nprintf '%s\\n' "$1" >>"${d.desk.dir}/opened"\n`);
+  d.env.PATH = `${path.dirname(browser)}:${d.env.PATH}`;
+  await d.drive();
+  await d.shows("Start your first conversation");
+  const file = path.join(d.desk.work, "page.html");
+  fs.writeFileSync(file, "<h1>The window has left the app</h1>");
+  const { x, y, width, height } = await d.place(await d.window());
+  for (const part of [0.1, 0.6]) await d.drop(file, { x: x + Math.round(width * part), y: y + Math.round(height / 2) });
+  // The drop has been dealt with when the page answers; then what a link of an agent could do.
+  await d.js(`
+    const link = document.body.appendChild(document.createElement("a"));
+    for (const address of arguments[0]) for (const target of ["_self", "_blank"]) { link.href = address; link.target = target; link.click(); }
+    location.href = arguments[0][0];
+  `, ["file://" + file, "https://example.org/there"]);
+  await until("the link outside", () => fs.existsSync(path.join(d.desk.dir, "opened")));
+  assert.equal(await d.url(), "wails://wails/");
+  await d.shows("Start your first conversation");
+  assert.match(fs.readFileSync(path.join(d.desk.dir, "opened"), "utf8"), /^(https:\/\/example\.org\/there\n)+$/);
+});
+
+onDesktop("a second start brings the first window forward and ends", async (d) => {
+  await d.start();
+  const window = await d.window();
+  await d.xdotool("windowminimize", window);
+  await until("the window is put away", async () => !(await d.place(window)).shown);
+  const second = d.launch();
+  assert.deepEqual(await second.ended, { code: 0, signal: null }, second.said);
+  await until("the window is back", async () => (await d.place(window)).shown);
+  await until("the focus", async () => (await d.active()) === window);
+  assert.equal((await d.windows("^Deskhand$")).length, 1);
+  assert.equal(d.app.exitCode, null);
+});
+
+onDesktop("SIGTERM ends the app and its agents, with a turn running and a dialog open", async (d, t) => {
+  const app = await d.start();
+  const id = await session(d);
+  await d.desk.api("POST", `/client/sessions/${id}/prompt`, { message: "slow" });
+  await until("the turn", async () => (await d.desk.api("GET", `/client/sessions/${id}`)).phase === "working");
+  await d.closeWindow();
+  await until("the question", async () => (await d.windows("^Deskhand$")).length === 2);
+  const before = performance.now();
+  app.kill("SIGTERM");
+  assert.deepEqual(await app.ended, { code: 0, signal: null }, app.said);
+  t.diagnostic(`ended after ${Math.round(performance.now() - before)} ms`);
+  await until("the end of every agent", () => !d.desk.processes().some(({ command }) => /deskhand|WebKit/.test(command)));
+});
+
+onDesktop("closing asks while an agent works, and the window comes back as it was", async (d) => {
+  await d.start();
+  const window = await d.window();
+  await d.xdotool("windowsize", "--sync", window, 900, 600);
+  const id = await session(d);
+  await d.desk.api("POST", `/client/sessions/${id}/prompt`, { message: "slow" });
+  await until("the turn", async () => (await d.desk.api("GET", `/client/sessions/${id}`)).phase === "working");
+
+  await d.closeWindow();
+  const question = await until("the question", async () => (await d.windows("^Deskhand$")).find((one) => one !== window));
+  await d.picture("close-question");
+  await until("the question's focus", async () => (await d.active()) === question);
+  await d.key("Escape");
+  await until("the end of the question", async () => (await d.windows("^Deskhand$")).length === 1);
+  assert.equal((await d.desk.api("GET", `/client/sessions/${id}`)).phase, "working");
+
+  await d.closeWindow();
+  await until("the question again", async () => (await d.windows("^Deskhand$")).length === 2);
+  await until("the question's focus", async () => (await d.active()) !== window);
+  await d.key("Tab", "Return"); // No has the focus
+  assert.deepEqual(await d.app.ended, { code: 0, signal: null }, d.app.said);
+
+  await d.start();
+  const { width, height } = await d.place(await d.window());
+  assert.deepEqual({ width, height }, { width: 900, height: 600 });
+  const [kept] = (await d.desk.api("GET", "/client/sessions")).items;
+  assert.equal(kept.id, id);
+  d.app.kill("SIGTERM");
+  assert.deepEqual(await d.app.ended, { code: 0, signal: null }, d.app.said);
+});
