@@ -1,4 +1,4 @@
-package acp_test
+package acp
 
 import (
 	"bytes"
@@ -10,40 +10,38 @@ import (
 	"unicode/utf8"
 
 	"go.uber.org/goleak"
-
-	"deskhand/backend/acp"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func TestPeekKinds(t *testing.T) {
-	for text, want := range map[string]acp.Kind{
-		`{"id":1,"method":"m"}`:                             acp.Request,
-		`{"method":"m","id":"1","params":{"id":2}}`:         acp.Request,
-		`{"id":null,"method":"m"}`:                          acp.Request,
-		`{"id":1,"method":"m","result":1}`:                  acp.Request,
-		`{"method":"m"}`:                                    acp.Notification,
-		`{"method":"","params":[]}`:                         acp.Notification,
-		`{"id":1,"result":null}`:                            acp.Response,
-		`{"id":1,"error":{"code":1}}`:                       acp.Response,
-		`{"id":1,"method":7,"result":{}}`:                   acp.Response,
-		`{"\u0069d":1,"m\u0065thod":"m"}`:                   acp.Request,
-		`{}`:                                                acp.Other,
-		`{"id":1}`:                                          acp.Other,
-		`{"result":1}`:                                      acp.Other,
-		`{"method":1}`:                                      acp.Other,
-		`{"METHOD":"m"}`:                                    acp.Other,
-		`{"params":{"method":"m"}}`:                         acp.Other,
-		`[{"id":1,"method":"m"}]`:                           acp.Other,
-		`"method"`:                                          acp.Other,
-		` 17 `:                                              acp.Other,
-		"\t{ \"id\" : 1 ,\r\n \"method\" : \"m\" }\n":       acp.Request,
-		`{"method":1,"method":"m"}`:                         acp.Notification, // the last one counts
-		`{"method":"m","method":1}`:                         acp.Other,
-		`{"id":{"a":["}"]},"method":"\"}","params":"{"}`:    acp.Request,
-		`{"jsonrpc":"2.0","id":-0.0e+00,"result":"\ud800"}`: acp.Response,
+	for text, want := range map[string]Kind{
+		`{"id":1,"method":"m"}`:                             Request,
+		`{"method":"m","id":"1","params":{"id":2}}`:         Request,
+		`{"id":null,"method":"m"}`:                          Request,
+		`{"id":1,"method":"m","result":1}`:                  Request,
+		`{"method":"m"}`:                                    Notification,
+		`{"method":"","params":[]}`:                         Notification,
+		`{"id":1,"result":null}`:                            Response,
+		`{"id":1,"error":{"code":1}}`:                       Response,
+		`{"id":1,"method":7,"result":{}}`:                   Response,
+		`{"\u0069d":1,"m\u0065thod":"m"}`:                   Request,
+		`{}`:                                                Other,
+		`{"id":1}`:                                          Other,
+		`{"result":1}`:                                      Other,
+		`{"method":1}`:                                      Other,
+		`{"METHOD":"m"}`:                                    Other,
+		`{"params":{"method":"m"}}`:                         Other,
+		`[{"id":1,"method":"m"}]`:                           Other,
+		`"method"`:                                          Other,
+		` 17 `:                                              Other,
+		"\t{ \"id\" : 1 ,\r\n \"method\" : \"m\" }\n":       Request,
+		`{"method":1,"method":"m"}`:                         Notification, // the last one counts
+		`{"method":"m","method":1}`:                         Other,
+		`{"id":{"a":["}"]},"method":"\"}","params":"{"}`:    Request,
+		`{"jsonrpc":"2.0","id":-0.0e+00,"result":"\ud800"}`: Response,
 	} {
-		e, err := acp.Peek([]byte(text))
+		e, err := Peek([]byte(text))
 		if err != nil || e.Kind != want {
 			t.Errorf("Peek(%s) = kind %d, %v; want kind %d", text, e.Kind, err, want)
 		}
@@ -59,35 +57,35 @@ func TestPeekRefuses(t *testing.T) {
 		`tru`, `True`, `nul`, `NaN`, `"`, `"\x"`, `"\u12g4"`, "\"\t\"", "\"\x00\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc0\x80\"",
 		"\x00", "\xef\xbb\xbf{}", `'a'`, "{\"a\":\"b\nc\"}", strings.Repeat("[", 20_000), `}`,
 	} {
-		_, err := acp.Peek([]byte(text))
-		if _, ok := errors.AsType[*acp.SyntaxError](err); !ok {
+		_, err := Peek([]byte(text))
+		if _, ok := errors.AsType[*SyntaxError](err); !ok {
 			t.Errorf("Peek(%.40q) = %v; want a SyntaxError", text, err)
 		}
 	}
 	for _, text := range []string{"", " \t\r\n "} {
-		if _, err := acp.Peek([]byte(text)); !errors.Is(err, acp.ErrEmpty) {
+		if _, err := Peek([]byte(text)); !errors.Is(err, ErrEmpty) {
 			t.Errorf("Peek(%q) = %v; want ErrEmpty", text, err)
 		}
 	}
 }
 
 func TestMethodAndLine(t *testing.T) {
-	e, err := acp.Peek([]byte(" {\"method\" : \"a\\u002fb\", \"params\": [1.0,\t\"x  y\"]}\r"))
+	e, err := Peek([]byte(" {\"method\" : \"a\\u002fb\", \"params\": [1.0,\t\"x  y\"]}\r"))
 	if err != nil || e.Method() != "a/b" {
 		t.Fatalf("method %q, %v", e.Method(), err)
 	}
 	if got := string(e.Line()); got != `{"method":"a\u002fb","params":[1.0,"x  y"]}` {
 		t.Errorf("line %s", got)
 	}
-	e, _ = acp.Peek([]byte(" {\"method\":\"x\"} "))
+	e, _ = Peek([]byte(" {\"method\":\"x\"} "))
 	if line := e.Line(); &line[0] != &e.Raw[0] {
 		t.Error("a message without white space was copied")
 	}
 }
 
-func key(t *testing.T, id string) acp.Key {
+func key(t *testing.T, id string) Key {
 	t.Helper()
-	e, err := acp.Peek([]byte(`{"method":"m","id":` + id + `}`))
+	e, err := Peek([]byte(`{"method":"m","id":` + id + `}`))
 	if err != nil {
 		t.Fatalf("id %s: %v", id, err)
 	}
@@ -140,7 +138,7 @@ func FuzzPeek(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := acp.Peek(data)
+		e, err := Peek(data)
 		// The standard library is the judge, but for UTF-8, which it repairs instead, and depth, where its count differs.
 		if want := json.Valid(data) && utf8.Valid(data); (err == nil) != want && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) < 9_000 {
 			t.Fatalf("Peek = %v; valid: %v", err, want)
@@ -152,13 +150,13 @@ func FuzzPeek(f *testing.F) {
 		if err := json.Compact(&compact, data); err != nil {
 			t.Fatal(err)
 		}
-		if got := acp.Compact(nil, data); !bytes.Equal(got, compact.Bytes()) {
+		if got := Compact(nil, data); !bytes.Equal(got, compact.Bytes()) {
 			t.Fatalf("Compact = %q, want %q", got, compact.Bytes())
 		}
 		if !bytes.Equal(e.Line(), compact.Bytes()) {
 			t.Fatalf("Line = %q, want %q", e.Line(), compact.Bytes())
 		}
-		inPlace := acp.Compact(data[:0], data)
+		inPlace := Compact(data[:0], data)
 		if !bytes.Equal(inPlace, compact.Bytes()) {
 			t.Fatalf("Compact in place = %q", inPlace)
 		}
@@ -173,7 +171,7 @@ func FuzzEnvelope(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		e, err := acp.Peek(data)
+		e, err := Peek(data)
 		var fields map[string]json.RawMessage
 		if err != nil || json.Unmarshal(data, &fields) != nil || fields == nil {
 			return
@@ -192,14 +190,14 @@ func FuzzEnvelope(f *testing.F) {
 		_, hasID := fields["id"]
 		_, hasResult := fields["result"]
 		_, hasError := fields["error"]
-		want := acp.Other
+		want := Other
 		switch {
 		case hasMethod && hasID:
-			want = acp.Request
+			want = Request
 		case hasMethod:
-			want = acp.Notification
+			want = Notification
 		case hasID && (hasResult || hasError):
-			want = acp.Response
+			want = Response
 		}
 		if e.Kind != want {
 			t.Errorf("kind %d, want %d", e.Kind, want)
@@ -216,8 +214,8 @@ func FuzzKey(f *testing.F) {
 		if len(a) > 100 || len(b) > 100 {
 			return
 		}
-		ea, err1 := acp.Peek([]byte(`{"id":` + a + `}`))
-		eb, err2 := acp.Peek([]byte(`{"id":` + b + `}`))
+		ea, err1 := Peek([]byte(`{"id":` + a + `}`))
+		eb, err2 := Peek([]byte(`{"id":` + b + `}`))
 		if err1 != nil || err2 != nil {
 			return
 		}
@@ -244,23 +242,23 @@ func exact(token string) (*big.Rat, bool) {
 }
 
 func TestFrames(t *testing.T) {
-	request, err := acp.NewRequest(json.RawMessage("1.0"), "a/b", map[string]string{"x": "<&>\u2028"})
+	request, err := NewRequest(json.RawMessage("1.0"), "a/b", map[string]string{"x": "<&>\u2028"})
 	if err != nil || string(request) != `{"jsonrpc":"2.0","id":1.0,"method":"a/b","params":{"x":"<&>\u2028"}}` {
 		t.Errorf("request %s, %v", request, err)
 	}
-	notification, err := acp.NewNotification("n", nil)
+	notification, err := NewNotification("n", nil)
 	if err != nil || string(notification) != `{"jsonrpc":"2.0","method":"n"}` {
 		t.Errorf("notification %s, %v", notification, err)
 	}
-	response, err := acp.NewResponse(json.RawMessage(`"x"`), nil)
+	response, err := NewResponse(json.RawMessage(`"x"`), nil)
 	if err != nil || string(response) != `{"jsonrpc":"2.0","id":"x","result":{}}` {
 		t.Errorf("response %s, %v", response, err)
 	}
-	failure, err := acp.NewErrorResponse(json.RawMessage("7"), &acp.Error{Code: acp.CodeMethodNotFound, Message: "no"})
+	failure, err := NewErrorResponse(json.RawMessage("7"), &Error{Code: CodeMethodNotFound, Message: "no"})
 	if err != nil || string(failure) != `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}` {
 		t.Errorf("error %s, %v", failure, err)
 	}
-	if _, err := acp.NewNotification("n", func() {}); err == nil {
+	if _, err := NewNotification("n", func() {}); err == nil {
 		t.Error("what cannot be encoded was")
 	}
 }
@@ -274,7 +272,7 @@ func BenchmarkPeek(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		if _, err := acp.Peek(data); err != nil {
+		if _, err := Peek(data); err != nil {
 			b.Fatal(err)
 		}
 	}

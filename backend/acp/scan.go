@@ -92,22 +92,9 @@ func (s *scanner) object(depth int, envelope *Envelope) bool {
 		return true
 	}
 	for {
-		if s.peek() != '"' {
-			return s.fail("no key")
-		}
+		key, ok := s.key()
 		start := s.pos
-		if !s.text() {
-			return false
-		}
-		key := s.data[start:s.pos]
-		s.space()
-		if s.peek() != ':' {
-			return s.fail("no colon")
-		}
-		s.pos++
-		s.space()
-		start = s.pos
-		if !s.value(depth) {
+		if !ok || !s.value(depth) {
 			return false
 		}
 		if envelope != nil {
@@ -117,6 +104,25 @@ func (s *scanner) object(depth int, envelope *Envelope) bool {
 			return ok
 		}
 	}
+}
+
+// key walks over a key, up to its value, and returns its token.
+func (s *scanner) key() ([]byte, bool) {
+	start := s.pos
+	if s.peek() != '"' {
+		return nil, s.fail("no key")
+	}
+	if !s.text() {
+		return nil, false
+	}
+	key := s.data[start:s.pos]
+	s.space()
+	if s.peek() != ':' {
+		return nil, s.fail("no colon")
+	}
+	s.pos++
+	s.space()
+	return key, true
 }
 
 func (s *scanner) array(depth int) bool {

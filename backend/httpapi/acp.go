@@ -20,7 +20,7 @@ const (
 	padEvery   = 15 * time.Second
 )
 
-var serverIDForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`) //nolint:gochecknoglobals // a constant in all but name
+var serverIDForm = regexp.MustCompile(`^[A-Za-z0-9._~-]{1,128}$`)
 
 // serverID is the transport identity in the path. An error is answered.
 func serverID(w http.ResponseWriter, r *http.Request) (string, bool) {
@@ -48,6 +48,9 @@ func (a *API) listInstances(w http.ResponseWriter, _ *http.Request) {
 		Servers []serverStatus `json:"servers"`
 	}{[]serverStatus{}}
 	for _, s := range a.cfg.Runtime.List() {
+		if s.Phase == proxy.Exited {
+			s.PID = 0 // it may be another's by now
+		}
 		list.Servers = append(list.Servers, serverStatus{
 			s.ServerID, s.Agent, s.CreatedAt.UnixMilli(), s.Phase, s.PID, s.ExitCode, s.Signal,
 		})
@@ -167,11 +170,8 @@ func (a *API) prepare(agent, cwd string) func(context.Context) (proxy.Command, e
 	}
 }
 
-// refuse answers with the problem of an error. Nobody listens when the caller has gone.
+// refuse answers with the problem of an error.
 func (a *API) refuse(w http.ResponseWriter, err error) {
-	if errors.Is(err, context.Canceled) {
-		return
-	}
 	p := runtimeProblem(err)
 	if p.Detail == internalDetail {
 		a.log.Error("request failed", "error", err)
@@ -240,21 +240,22 @@ func padAnswer(ctx context.Context, w http.ResponseWriter, call *proxy.Call, e a
 		}
 		select {
 		case <-call.Done():
-			_, _ = w.Write(lateOutcome(call, e)) // the caller is gone if this fails
+			answer, err := call.Outcome()
+			_, _ = w.Write(lateOutcome(answer, err, e)) // the caller is gone if this fails
 			return
 		case <-pad.C:
 			if _, err := w.Write([]byte(" ")); err != nil {
 				return
 			}
-		case <-ctx.Done():
+		case <-ctx.Done(): // the caller has gone, or we are going
+			_, _ = w.Write(lateOutcome(nil, ctx.Err(), e))
 			return
 		}
 	}
 }
 
 // lateOutcome is the answer, or the failure in its shape.
-func lateOutcome(call *proxy.Call, e acp.Envelope) []byte {
-	answer, err := call.Outcome()
+func lateOutcome(answer []byte, err error, e acp.Envelope) []byte {
 	if err == nil {
 		return answer
 	}

@@ -20,13 +20,13 @@ func mediaType(r *http.Request) string {
 // quality is how much the caller wants a media type, from 0 (not at all) to 1000, by the most specific range of its Accept
 // (RFC 9110, 12.5.1). Without Accept anything is welcome.
 func quality(r *http.Request, want string) int {
-	ranges := r.Header.Values("Accept")
-	if len(ranges) == 0 {
+	ranges := strings.Join(r.Header.Values("Accept"), ",")
+	if strings.Trim(ranges, ", ") == "" {
 		return 1000
 	}
 	wantMain, _, _ := strings.Cut(want, "/")
 	best, q := -1, 0
-	for item := range strings.SplitSeq(strings.Join(ranges, ","), ",") {
+	for item := range strings.SplitSeq(ranges, ",") {
 		name, params, _ := strings.Cut(item, ";")
 		specific := -1
 		switch strings.ToLower(strings.TrimSpace(name)) {

@@ -72,15 +72,17 @@ func runtimeProblem(err error) Problem {
 	case errors.As(err, &refused):
 		return Problem{Type: refused.kind, Detail: refused.text}
 	case errors.Is(err, agents.ErrUnknown):
-		return Problem{Type: "unsupported_agent", Detail: err.Error()}
+		return Problem{Type: "unsupported_agent", Detail: strings.TrimPrefix(err.Error(), agents.ErrUnknown.Error()+": ")}
 	case errors.Is(err, agents.ErrNotInstalled):
-		return Problem{Type: "agent_not_installed", Detail: err.Error()}
+		return Problem{Type: "agent_not_installed", Detail: strings.TrimPrefix(err.Error(), agents.ErrNotInstalled.Error()+": ")}
 	case errors.Is(err, proxy.ErrUnknown):
 		return Problem{Type: "invalid_request", Detail: "the server_id is unknown, and there is no agent to start it with"}
 	case errors.Is(err, proxy.ErrConflict), errors.Is(err, proxy.ErrDuplicateID):
 		return Problem{Type: "conflict", Detail: err.Error()}
 	case errors.Is(err, context.DeadlineExceeded):
 		return Problem{Type: "timeout", Detail: "the agent has not answered in time"}
+	case errors.Is(err, context.Canceled): // the caller has gone, and hears nothing; or the server is going
+		return Problem{Type: "stream_error", Detail: "the request was cut short"}
 	case errors.Is(err, proxy.ErrSpawn), errors.Is(err, agents.ErrFile), errors.Is(err, proxy.ErrInput),
 		errors.Is(err, proxy.ErrBacklog), errors.Is(err, proxy.ErrRemoved), errors.Is(err, proxy.ErrClosed):
 		return Problem{Type: "stream_error", Detail: err.Error()}

@@ -17,6 +17,9 @@ const (
 	stopGrace = 5 * time.Second
 	// largeMessage is written by itself rather than copied once more.
 	largeMessage = 64 << 10
+	// pieceBytes is written at once. After each piece the log hears that the client reads: at the end of a thin line it may take
+	// minutes for a batch, and is not to be dropped for that.
+	pieceBytes = 64 << 10
 )
 
 // streamMessages sends the log of an instance as server-sent events: what is held, then what comes.
@@ -43,40 +46,44 @@ func (a *API) streamMessages(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	defer reader.Close()
-	s := newStream(w)
+	s := newStream(w, reader)
 	reader.OnStop(func() { _ = s.out.SetWriteDeadline(time.Now().Add(stopGrace)) })
+	defer func() {
+		reader.Close()
+		_ = s.out.SetWriteDeadline(time.Time{}) // the connection may serve another request
+	}()
 	if oldest, gap := reader.Gap(); gap && given {
 		s.gap(oldest)
 	}
-	if err := s.run(r.Context().Done(), reader); err != nil && !errors.Is(err, io.EOF) {
+	if err := s.run(r.Context().Done()); err != nil && !errors.Is(err, io.EOF) {
 		a.log.Debug("stream ended", "server_id", id, "error", err)
 	}
 }
 
 // stream is one response of server-sent events.
 type stream struct {
-	w   http.ResponseWriter
-	out *http.ResponseController
-	buf []byte
-	err error // of the first write that failed
+	w      http.ResponseWriter
+	out    *http.ResponseController
+	reader *proxy.Reader
+	buf    []byte
+	err    error // of the first write that failed
 }
 
-func newStream(w http.ResponseWriter) *stream {
+func newStream(w http.ResponseWriter, reader *proxy.Reader) *stream {
 	h := w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store, no-transform")
 	h.Set("X-Accel-Buffering", "no")
-	return &stream{w: w, out: http.NewResponseController(w)}
+	return &stream{w: w, out: http.NewResponseController(w), reader: reader}
 }
 
 // run sends messages until there will be none, the client has gone or a write fails.
-func (s *stream) run(gone <-chan struct{}, reader *proxy.Reader) error {
+func (s *stream) run(gone <-chan struct{}) error {
 	quiet := time.NewTimer(heartbeatEvery)
 	defer quiet.Stop()
 	s.flush() // headers first: the client wants to know that it is connected
 	for s.err == nil {
-		batch, more, err := reader.Poll()
+		batch, more, err := s.reader.Poll()
 		if err != nil {
 			return err
 		}
@@ -125,22 +132,24 @@ func (s *stream) data(data []byte) {
 		s.buf = append(s.buf, data...)
 		return
 	}
-	s.write()
-	if s.err == nil {
-		_, s.err = s.w.Write(data)
-	}
+	s.write(s.buf)
+	s.buf = s.buf[:0]
+	s.write(data)
 }
 
-// write hands the buffer to the response.
-func (s *stream) write() {
-	if s.err == nil && len(s.buf) > 0 {
-		_, s.err = s.w.Write(s.buf)
+// write hands bytes to the response.
+func (s *stream) write(p []byte) {
+	for len(p) > 0 && s.err == nil {
+		piece := p[:min(len(p), pieceBytes)]
+		_, s.err = s.w.Write(piece)
+		s.reader.Working()
+		p = p[len(piece):]
 	}
-	s.buf = s.buf[:0]
 }
 
 func (s *stream) flush() {
-	s.write()
+	s.write(s.buf)
+	s.buf = s.buf[:0]
 	if s.err == nil {
 		s.err = s.out.Flush()
 	}

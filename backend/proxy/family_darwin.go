@@ -8,9 +8,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPipe is what a pipe holds at most.
-const maxPipe = 64 << 10
-
 func widen(*os.File) {}
 
 // bootID changes with each start of the machine.

@@ -11,14 +11,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// maxPipe is what a pipe of ours holds at most. Wider than the default of 64 KiB, it spares a fast agent and us a switch of context
-// for every few hundred messages.
-const maxPipe = 256 << 10
+// wide is how much our end of an agent's stdout holds. The default of 64 KiB costs a fast agent and us a switch of context for
+// every few hundred messages.
+const wide = 256 << 10
 
 func widen(f *os.File) {
 	if raw, err := f.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) {
-			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, maxPipe) // refused beyond the user's share: then it stays narrow
+			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, wide) // refused beyond the user's share: then it stays narrow
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 )
 
@@ -88,12 +89,15 @@ func (g *guard) share() *guard {
 func (g *guard) start(cmd Command) (Process, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	if len(g.live) == 0 {
+		g.saveLocked() // the mark alone is enough to find what is left, should we die right after the start
+	}
 	if err := g.watchLocked(); err != nil {
 		g.logger.Error("the watchdog did not start: agents would outlive a SIGKILL of this process", "error", err)
 	}
 	g.number++
 	mark := fmt.Sprintf("%s%d;", g.run, g.number)
-	cmd.Env = append(cmd.Env[:len(cmd.Env):len(cmd.Env)], treeVariable+"="+os.Getenv(treeVariable)+mark)
+	cmd.Env = append(slices.Clip(cmd.Env), treeVariable+"="+os.Getenv(treeVariable)+mark)
 	p, err := startProcess(cmd, mark)
 	if err != nil {
 		return nil, err

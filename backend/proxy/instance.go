@@ -19,7 +19,7 @@ import (
 const (
 	eofGrace  = 500 * time.Millisecond
 	termGrace = time.Second
-	killGrace = 200 * time.Millisecond
+	killGrace = 150 * time.Millisecond
 )
 
 // reapPatience is how long the end of an instance waits for descendants to die of SIGKILL. It is spent on broken devices only.
@@ -85,7 +85,7 @@ func newInstance(sl *slot, p Process, logger *slog.Logger) *Instance {
 		ended:  make(chan struct{}), exited: make(chan struct{}), calls: map[acp.Key]*Call{},
 		status: Status{ServerID: sl.id, Agent: sl.agent, Phase: Running, PID: p.PID(), CreatedAt: time.Now()},
 	}
-	i.stdin = &stdin{w: p.Stdin(), ended: i.ended}
+	i.stdin = &stdin{w: p.Stdin(), limit: maxBacklog, ended: i.ended}
 	return i
 }
 
@@ -107,6 +107,7 @@ func (i *Instance) start() {
 func (i *Instance) waitForEnd(readers *sync.WaitGroup) {
 	exit := i.process.Wait()
 	close(i.ended)
+	i.stdin.close(ErrExited)
 	i.log.relieve(spill)
 	if err := i.process.Kill(reapPatience); err != nil {
 		i.logger.Error("descendants of the agent are left", "error", err)
@@ -114,7 +115,7 @@ func (i *Instance) waitForEnd(readers *sync.WaitGroup) {
 	i.process.Settle()
 	readers.Wait()
 	err := i.recordExit(exit)
-	i.stdin.close(err)
+	i.logger.Info("agent exited", "code", exit.Code, "signal", exit.Signal)
 	i.failCalls(err)
 	i.log.append([][]byte{i.exitMessage()}, func(int) {})
 }
@@ -129,7 +130,6 @@ func (i *Instance) recordExit(exit Exit) error {
 		i.status.ExitCode = &exit.Code
 	}
 	i.status.StderrTail = i.stderr.text()
-	i.logger.Info("agent exited", "code", exit.Code, "signal", exit.Signal)
 	if i.closing {
 		return ErrRemoved
 	}
@@ -166,13 +166,14 @@ func (i *Instance) readStdout() {
 				batch = append(batch, msg)
 			}
 		}
+		told := 0
 		i.log.append(batch, func(taken int) {
-			for len(answers) > 0 && answers[0].at < taken {
-				answers[0].call.finish(answers[0].msg, nil)
-				answers = answers[1:]
+			for ; told < len(answers) && answers[told].at < taken; told++ {
+				answers[told].call.finish(answers[told].msg, nil)
 			}
 		})
-		clear(batch)
+		clear(batch) // an idle instance holds nothing but its log
+		clear(answers)
 		if err != nil {
 			return
 		}
@@ -300,15 +301,23 @@ func (i *Instance) Send(ctx context.Context, msg []byte) error {
 // Deliver is Send for a message that was peeked at already.
 func (i *Instance) Deliver(ctx context.Context, e acp.Envelope) error {
 	written := make(chan error, 1)
-	if err := i.stdin.put(outgoing{line: lineOf(e), written: func(err error) { written <- err }}); err != nil {
+	err := i.stdin.put(outgoing{line: lineOf(e), written: func(err error) { written <- err }})
+	if err == nil {
+		select {
+		case err = <-written:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if !errors.Is(err, ErrExited) {
 		return err
 	}
-	select {
-	case err := <-written:
+	if err := wait(ctx, i.exited); err != nil { // how it ended is known in a moment
 		return err
-	case <-ctx.Done():
-		return ctx.Err()
 	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.failure
 }
 
 // lineOf is a copy of the message with its line end: the caller keeps its own.
@@ -421,6 +430,9 @@ func (i *Instance) Close() error { return i.set.removeInstance(i) }
 
 // shut is Close without the Set. Any number may call it.
 func (i *Instance) shut() error {
+	if i.gone() {
+		return nil
+	}
 	i.mu.Lock()
 	i.closing = true
 	i.mu.Unlock()

@@ -36,10 +36,11 @@ type lineReader struct {
 // stream has ended. The slice is good until the next call, the lines' data for ever.
 func (l *lineReader) next() ([]line, error) {
 	l.makeRoom()
+	clear(l.batch) // a blocked read holds no old line
+	l.batch = l.batch[:0]
 	n, err := l.src.Read(l.chunk[l.end:])
 	fresh := l.end
 	l.end += n
-	l.batch = l.batch[:0]
 	for {
 		i := bytes.IndexByte(l.chunk[fresh:l.end], '\n')
 		if i < 0 {

@@ -259,6 +259,16 @@ func (r *Reader) OnStop(f func()) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	r.onStop = f
+	if r.dropped || r.log.closed {
+		f()
+	}
+}
+
+// Working tells the log that the reader still gets on with what it took last. It counts like taking something.
+func (r *Reader) Working() {
+	r.log.mu.Lock()
+	defer r.log.mu.Unlock()
+	r.tookAt = time.Now()
 }
 
 // stop tells readers that they have ended. Their own lock protects the call, so that Close waits for it.

@@ -92,6 +92,11 @@ func act(out *bufio.Writer, word, arg string) bool {
 		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"ready"}`)
 		out.Flush()
 		time.Sleep(time.Hour)
+	case "deaf": // its stdin is closed, its stdout is not
+		os.Stdin.Close()
+		fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"ready"}`)
+		out.Flush()
+		time.Sleep(time.Hour)
 	case "spawn": // a descendant; arg says what it escapes
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"spawned","params":{"pid":%d}}`+"\n", spawnSleeper(arg))
 	case "wait": // as long as a descendant that was spawned, if it is not orphaned
@@ -108,16 +113,7 @@ func spawnSleeper(how string) int {
 	cmd := exec.Command(self)
 	cmd.Env = append(os.Environ(), roleVariable+"=sleeper:"+how)
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{}
-	switch how {
-	case "group":
-		cmd.SysProcAttr.Setpgid = true
-	case "session", "daemon":
-		cmd.SysProcAttr.Setsid = true
-	case "unmarked":
-		cmd.SysProcAttr.Setpgid = true
-		cmd.Env = []string{roleVariable + "=sleeper:"}
-	}
+	escape(cmd, how)
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(8)

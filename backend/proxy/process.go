@@ -126,8 +126,11 @@ func (p *osProcess) Settle() {
 type outlet struct {
 	file    *os.File
 	settled bool
-	left    int // how much is read after settle at most: as much as a pipe can hold
+	left    int // how much is read after settle at most
 }
+
+// settledBytes is more than a pipe can hold: who still writes then has escaped us, and is not listened to for ever.
+const settledBytes = 4 << 20
 
 func (o *outlet) Read(p []byte) (int, error) {
 	if !o.settled {
@@ -135,7 +138,7 @@ func (o *outlet) Read(p []byte) (int, error) {
 		if !errors.Is(err, os.ErrDeadlineExceeded) {
 			return n, o.end(err)
 		}
-		o.settled, o.left = true, maxPipe
+		o.settled, o.left = true, settledBytes
 		if err := o.file.SetReadDeadline(time.Time{}); err != nil {
 			return 0, o.end(err)
 		}

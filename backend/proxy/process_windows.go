@@ -17,8 +17,6 @@ import (
 // ledger is needed. (Not tested on Windows yet; it is built and vetted.)
 const diesWithUs = true
 
-const maxPipe = 0
-
 func widen(*os.File) {}
 
 func bootID() string { return "" }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -26,7 +27,8 @@ type Set struct {
 
 	mu      sync.Mutex // protects the fields below
 	slots   map[string]*slot
-	changed wakeup // fired when a slot appears or its bootstrap ends
+	running map[*Instance]struct{} // those whose processes are not gone yet, in a slot or not any more
+	changed wakeup                 // fired when a slot appears or goes, or its bootstrap ends
 	closed  bool
 }
 
@@ -55,7 +57,7 @@ func Open(c Config) (*Set, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Set{config: c, logger: c.Logger, slots: map[string]*slot{}}
+	s := &Set{config: c, logger: c.Logger, slots: map[string]*slot{}, running: map[*Instance]struct{}{}}
 	if c.Beside != nil {
 		s.guard = c.Beside.guard.share()
 		return s, nil
@@ -90,7 +92,7 @@ type request struct {
 
 func (s *Set) ensure(ctx context.Context, q request) (*Instance, error) {
 	for {
-		inst, boot, err := s.lookUp(q)
+		inst, boot, err := s.lookUp(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -121,7 +123,7 @@ func wait(ctx context.Context, c <-chan struct{}) error {
 }
 
 // lookUp returns the instance, or the bootstrap to wait for. An instance that is not live any more is about to have exited.
-func (s *Set) lookUp(q request) (*Instance, *bootstrap, error) {
+func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	sl := s.slots[q.serverID]
@@ -144,13 +146,13 @@ func (s *Set) lookUp(q request) (*Instance, *bootstrap, error) {
 	case q.agent == "":
 		return nil, nil, &ExitError{Status: sl.inst.Status()}
 	}
-	sl.boot = s.bootLocked(sl, q.prepare)
+	sl.boot = s.bootLocked(ctx, sl, q.prepare)
 	return nil, sl.boot, nil
 }
 
-// bootLocked starts a bootstrap of the slot.
-func (s *Set) bootLocked(sl *slot, prepare func(context.Context) (Command, error)) *bootstrap {
-	ctx, cancel := context.WithCancel(context.Background())
+// bootLocked starts a bootstrap of the slot. It outlives the caller who was first: others wait for it as well.
+func (s *Set) bootLocked(ctx context.Context, sl *slot, prepare func(context.Context) (Command, error)) *bootstrap {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b := &bootstrap{cancel: cancel, done: make(chan struct{})}
 	if sl.expiry != nil {
 		sl.expiry.Stop()
@@ -196,6 +198,9 @@ func (s *Set) booted(sl *slot, b *bootstrap, inst *Instance, err error) {
 	s.mu.Lock()
 	removed := s.slots[sl.id] != sl
 	sl.boot = nil
+	if inst != nil {
+		s.running[inst] = struct{}{}
+	}
 	switch {
 	case removed:
 	case inst != nil:
@@ -226,6 +231,7 @@ func (s *Set) instanceExited(i *Instance) {
 	s.guard.ended(i.process)
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	delete(s.running, i)
 	if sl := i.slot; sl.inst == i && s.slots[sl.id] == sl && !s.closed {
 		s.keepLocked(sl)
 	}
@@ -248,7 +254,8 @@ func (s *Set) keepLocked(sl *slot) {
 		return a.inst.Status().ExitedAt.Compare(b.inst.Status().ExitedAt)
 	})
 	for len(exited) > maxExited {
-		s.dropLocked(exited[0])
+		s.forgetLocked(exited[0])
+		exited[0].log.close()
 		exited = exited[1:]
 	}
 }
@@ -257,12 +264,13 @@ func (s *Set) expire(sl *slot, inst *Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.slots[sl.id] == sl && sl.inst == inst && sl.boot == nil {
-		s.dropLocked(sl)
+		s.forgetLocked(sl)
+		sl.log.close()
 	}
 }
 
-// dropLocked forgets a slot. Its readers read to the end of the log.
-func (s *Set) dropLocked(sl *slot) {
+// forgetLocked takes a slot out of the Set. Its log is still to be closed: then its readers end, when they have read it all.
+func (s *Set) forgetLocked(sl *slot) {
 	delete(s.slots, sl.id)
 	if sl.expiry != nil {
 		sl.expiry.Stop()
@@ -270,7 +278,7 @@ func (s *Set) dropLocked(sl *slot) {
 	if sl.boot != nil {
 		sl.boot.cancel()
 	}
-	sl.log.close()
+	s.changed.fire()
 }
 
 // Remove ends the instance of a server_id, or its start, as Instance.Close does, and forgets it. Unknown ones are fine.
@@ -294,11 +302,12 @@ func (s *Set) removeInstance(i *Instance) error {
 	return i.shut()
 }
 
-// removeUnlock forgets the slot, unlocks, and ends what runs in it.
+// removeUnlock forgets the slot, unlocks, and ends what runs in it. Readers end last: they see how the process ended.
 func (s *Set) removeUnlock(sl *slot) error {
 	boot, inst := sl.boot, sl.inst
-	s.dropLocked(sl)
+	s.forgetLocked(sl)
 	s.mu.Unlock()
+	defer sl.log.close()
 	var err error
 	if inst != nil {
 		err = inst.shut()
@@ -352,21 +361,35 @@ func (s *Set) List() []Status {
 	return list
 }
 
-// Close ends all instances at once and waits for them, as Instance.Close does. The Set takes nothing after that.
+// Close ends all instances at once and waits for them, those that are being removed and their bootstraps included; it takes as long
+// as Instance.Close. The Set takes nothing after that.
 func (s *Set) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	slots := make([]*slot, 0, len(s.slots))
-	for _, sl := range s.slots {
-		slots = append(slots, sl)
-	}
-	s.mu.Unlock()
-	errs := make([]error, len(slots))
+	slots, running, first := s.shutOut()
+	errs := make([]error, len(running))
 	var ends sync.WaitGroup
-	for n, sl := range slots {
-		ends.Go(func() { errs[n] = s.Remove(sl.id) })
+	for n, inst := range running {
+		ends.Go(func() { errs[n] = inst.shut() })
 	}
 	ends.Wait()
 	s.work.Wait()
-	return errors.Join(append(errs, s.guard.release())...)
+	for _, sl := range slots {
+		sl.log.close()
+	}
+	if first {
+		errs = append(errs, s.guard.release())
+	}
+	return errors.Join(errs...)
+}
+
+// shutOut closes the Set to callers and returns what it held; first says that nobody has before.
+func (s *Set) shutOut() (slots []*slot, running []*Instance, first bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	first = !s.closed
+	s.closed = true
+	slots = slices.Collect(maps.Values(s.slots))
+	for _, sl := range slots {
+		s.forgetLocked(sl)
+	}
+	return slots, slices.Collect(maps.Keys(s.running)), first
 }

@@ -16,6 +16,7 @@ const (
 // stdin is the queue in front of an agent's stdin. Callers never block on the pipe; one goroutine writes.
 type stdin struct {
 	w       io.WriteCloser
+	limit   int             // of the bytes that wait
 	ended   <-chan struct{} // closed when the process has ended
 	scratch []byte
 
@@ -39,7 +40,7 @@ func (s *stdin) put(o outgoing) error {
 	if s.failed != nil {
 		return s.failed
 	}
-	if s.waiting > 0 && s.waiting+len(o.line) > maxBacklog {
+	if s.waiting > 0 && s.waiting+len(o.line) > s.limit {
 		return ErrBacklog
 	}
 	s.waiting += len(o.line)
@@ -108,13 +109,17 @@ func (s *stdin) write(lines []outgoing) (n, size int, err error) {
 // reason says why a write failed. The pipe of a process that dies breaks a moment before its end is known, and the end is what the
 // caller wants to hear of.
 func (s *stdin) reason(err error) error {
-	await(s.ended, exitGrace)
+	ended := await(s.ended, exitGrace)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failed != nil {
+	switch {
+	case s.failed != nil:
 		return s.failed
+	case ended:
+		return ErrExited
+	default:
+		return fmt.Errorf("%w: %w", ErrInput, err)
 	}
-	return fmt.Errorf("%w: %w", ErrInput, err)
 }
 
 func (s *stdin) done(size int, err error) {

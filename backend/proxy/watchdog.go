@@ -5,17 +5,22 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"time"
 )
+
+// byeGrace is how long a watchdog may take to end that is no longer needed.
+const byeGrace = 2 * time.Second
 
 // watchdog is our end of the process that outlives us.
 type watchdog struct {
-	pid  int
-	pipe io.WriteCloser
-	done chan struct{} // closed when the process has ended
-	err  error         // valid then
+	process *os.Process
+	pipe    io.WriteCloser
+	done    chan struct{} // closed when the process has ended
+	err     error         // valid then
 }
 
 func startWatchdog(argv []string) (*watchdog, error) {
@@ -27,7 +32,7 @@ func startWatchdog(argv []string) (*watchdog, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	w := &watchdog{pid: cmd.Process.Pid, pipe: pipe, done: make(chan struct{})}
+	w := &watchdog{process: cmd.Process, pipe: pipe, done: make(chan struct{})}
 	go func() { // ends with the process; release waits for it
 		w.err = cmd.Wait()
 		close(w.done)
@@ -52,7 +57,10 @@ func (w *watchdog) send(text string) { _, _ = io.WriteString(w.pipe, text+"\n") 
 func (w *watchdog) release() error {
 	w.send("bye")
 	_ = w.pipe.Close()
-	<-w.done
+	if !await(w.done, byeGrace) {
+		_ = w.process.Kill()
+		<-w.done
+	}
 	if w.err != nil {
 		return fmt.Errorf("watchdog: %w", w.err)
 	}
