@@ -52,7 +52,7 @@ func NewClient(cfg ClientConfig) *Client {
 	registry.RegisterTypeAlias(reflect.TypeFor[session.Time](), reflect.TypeFor[time.Time]())
 	c := &Client{mux: mux, api: humago.New(mux, hc), cfg: cfg}
 	c.routes()
-	c.addEventRecords(registry)
+	c.addEventRecords()
 	return c
 }
 
@@ -64,9 +64,19 @@ func (c *Client) OpenAPI() ([]byte, error) {
 	return json.MarshalIndent(c.api.OpenAPI(), "", "  ")
 }
 
-// addEventRecords puts the data of events, which no route names, into the document.
-func (c *Client) addEventRecords(r huma.Registry) {
-	r.Schema(reflect.TypeFor[session.Append](), true, "Append")
+// addEventRecords tells what the data of an event may be. The library leaves out of the document what nothing refers to, and most
+// of these stand in routes anyhow; the last takes in what later versions send.
+func (c *Client) addEventRecords() {
+	registry := c.api.OpenAPI().Components.Schemas
+	anything := &huma.Schema{}
+	data := registry.Map()["Event"].Properties["data"]
+	for _, t := range []reflect.Type{
+		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
+		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](),
+	} {
+		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))
+	}
+	data.AnyOf = append(data.AnyOf, anything)
 }
 
 // clientError is a problem document with the code and the params that the surfaces' texts need.

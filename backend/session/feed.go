@@ -40,7 +40,7 @@ type Batch struct {
 	Gen    string  `json:"gen"`
 	Seq    int64   `json:"seq"`
 	Reset  bool    `json:"reset,omitempty"`
-	Events []Event `json:"events"`
+	Events []Event `json:"events,omitzero" doc:"Absent with reset"`
 }
 
 // Query is what a reader asks of the feed; empty filters take everything.
@@ -118,7 +118,7 @@ func (f *Feed) look(q Query) (Batch, <-chan struct{}) {
 	batch := Batch{Gen: f.gen, Seq: f.seq, Events: []Event{}}
 	oldest := f.seq - int64(len(f.events)) // the last that is gone
 	if q.Gen != f.gen || q.After < oldest || q.After > f.seq {
-		batch.Reset = true
+		batch.Reset, batch.Events = true, nil
 		return batch, nil
 	}
 	size := 0

@@ -1,5 +1,6 @@
 import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
+import { limited } from './limit';
 import type {
   AgentList,
   Answer,
@@ -100,9 +101,9 @@ export class Client {
     };
   }
 
-  async entryText(id: string, entry: string, signal?: AbortSignal): Promise<string> {
+  entryText(id: string, entry: string, signal?: AbortSignal): Promise<string> {
     const path = `/client/sessions/${part(id)}/entries/${part(entry)}/text`;
-    return (await this.#send(path, { ...when({ signal }) })).text();
+    return this.#send(path, { ...when({ signal }) }, (answer) => answer.text());
   }
 
   prompt = (id: string, message: string) =>
@@ -153,44 +154,57 @@ export class Client {
     return items ?? [];
   }
 
-  async #done(path: string, body?: unknown): Promise<void> {
-    await this.#send(path, { method: 'POST', ...when({ body }) });
+  #done(path: string, body?: unknown): Promise<void> {
+    return this.#send(path, { method: 'POST', ...when({ body }) }, async (answer) => {
+      await answer.arrayBuffer(); // nothing, but until it has ended the connection is taken
+    });
   }
 
-  async #json<T>(path: string, call: Call = {}): Promise<T> {
-    const answer = await this.#send(path, call);
-    try {
-      return (await answer.json()) as T;
-    } catch (thrown) {
-      if (call.signal?.aborted) throw call.signal.reason;
-      throw new ApiError('protocol', {}, answer.status, thrown instanceof Error ? thrown.message : '');
-    }
+  #json<T>(path: string, call: Call = {}): Promise<T> {
+    return this.#send(path, call, async (answer) => {
+      try {
+        return (await answer.json()) as T;
+      } catch (thrown) {
+        throw thrown instanceof SyntaxError
+          ? new ApiError('protocol', {}, answer.status, thrown.message)
+          : thrown;
+      }
+    });
   }
 
-  async #send(path: string, call: Call): Promise<Response> {
+  /** Makes a call and reads its answer. Whoever gives a signal limits the time; else it is limited here. */
+  #send<T>(path: string, call: Call, read: (answer: Response) => Promise<T>): Promise<T> {
+    const run = async (signal: AbortSignal) => {
+      try {
+        const answer = await this.#fetch(path, this.#request(call, signal));
+        if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => undefined));
+        return await read(answer);
+      } catch (thrown) {
+        if (thrown instanceof ApiError) throw thrown;
+        if (call.signal?.aborted) throw call.signal.reason;
+        if (signal.aborted) throw new ApiError('timeout');
+        throw new ApiError('network', {}, 0, thrown instanceof Error ? thrown.message : '');
+      }
+    };
+    return call.signal ? run(call.signal) : limited(run);
+  }
+
+  #request(call: Call, signal: AbortSignal): RequestInit {
     // The surface is told so that others can see where an answer was given; it grants nothing.
     const headers = new Headers({ Accept: 'application/json', 'Deskhand-Surface': this.#surface });
     const token = this.#storage.getItem(tokenKey);
     if (token) headers.set('Authorization', `Bearer ${token}`);
     if (call.body !== undefined) headers.set('Content-Type', 'application/json');
-    let answer: Response;
-    try {
-      answer = await this.#fetch(path, {
-        method: call.method ?? 'GET',
-        headers,
-        cache: 'no-store',
-        ...when({
-          body: call.body === undefined ? undefined : JSON.stringify(call.body),
-          signal: call.signal,
-          keepalive: call.keepalive || undefined,
-        }),
-      });
-    } catch (thrown) {
-      if (call.signal?.aborted) throw call.signal.reason;
-      throw new ApiError('network', {}, 0, thrown instanceof Error ? thrown.message : '');
-    }
-    if (answer.ok) return answer;
-    throw problem(answer.status, await answer.json().catch(() => undefined));
+    return {
+      method: call.method ?? 'GET',
+      headers,
+      cache: 'no-store',
+      signal,
+      ...when({
+        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        keepalive: call.keepalive || undefined,
+      }),
+    };
   }
 }
 

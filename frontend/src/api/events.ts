@@ -1,5 +1,6 @@
 import type { ApiError } from './errors';
 import { asApiError } from './errors';
+import { limited } from './limit';
 import type { EventBatch } from './records';
 
 // The feed: one held request after the other. What to do after each is decided by a pure function; the loop below carries it out.
@@ -29,7 +30,6 @@ export type Step =
   | { do: 'pause'; ms: number } // reconnecting: wait, then ask
   | { do: 'stop' }; // not signed in: nothing to retry
 
-export const giveUpAfter = 40_000;
 export const holdSeconds = 25;
 const firstPause = 250;
 const longestPause = 10_000;
@@ -131,7 +131,7 @@ export class Feed {
 
   async #ask(place: Place | undefined): Promise<Outcome> {
     try {
-      const batch = await this.#limited((signal) => this.#host.ask(place, holdSeconds, signal));
+      const batch = await limited((signal) => this.#host.ask(place, holdSeconds, signal), this.#ended.signal);
       if (place && place.gen === batch.gen && !batch.reset) this.#host.link('live');
       return { kind: 'batch', batch };
     } catch (thrown) {
@@ -141,7 +141,7 @@ export class Feed {
 
   async #load(place: Place): Promise<Outcome> {
     try {
-      await this.#limited((signal) => this.#host.load(signal));
+      await limited((signal) => this.#host.load(signal), this.#ended.signal);
       this.#host.link('live');
       return { kind: 'loaded', place };
     } catch (thrown) {
@@ -158,20 +158,6 @@ export class Feed {
     const error = asApiError(thrown);
     this.#host.link(error.status === 401 || error.status === 403 ? 'signed_out' : 'reconnecting', error);
     return { kind: 'failed', status: error.status };
-  }
-
-  // By hand and not by AbortSignal.any, which the oldest engines that we build for do not have.
-  async #limited<T>(call: (signal: AbortSignal) => Promise<T>): Promise<T> {
-    const limit = new AbortController();
-    const end = () => limit.abort(new DOMException('No answer', 'TimeoutError'));
-    const timer = setTimeout(end, giveUpAfter);
-    this.#ended.signal.addEventListener('abort', end);
-    try {
-      return await call(limit.signal);
-    } finally {
-      clearTimeout(timer);
-      this.#ended.signal.removeEventListener('abort', end);
-    }
   }
 
   async #pause(ms: number): Promise<void> {

@@ -1,0 +1,164 @@
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { event, request } from '../test/records';
+import { Client } from './client';
+import { ApiError } from './errors';
+
+let held: Map<string, string>;
+let fetched: ReturnType<typeof vi.fn<typeof fetch>>;
+let client: Client;
+
+const json = (body: unknown, status = 200) =>
+  new Response(JSON.stringify(body), { status, headers: { 'Content-Type': 'application/json' } });
+
+function call(n = 0) {
+  const [path, init] = fetched.mock.calls[n] ?? [];
+  return { path, method: init?.method, headers: new Headers(init?.headers), body: init?.body };
+}
+
+beforeEach(() => {
+  held = new Map();
+  fetched = vi.fn<typeof fetch>(() => Promise.resolve(json({ items: [] })));
+  client = new Client({
+    fetch: fetched,
+    surface: 'browser',
+    storage: {
+      getItem: (key) => held.get(key) ?? null,
+      setItem: (key, value) => void held.set(key, value),
+      removeItem: (key) => void held.delete(key),
+    },
+  });
+});
+
+describe('signing in', () => {
+  test('exchanges the code of the fragment for a token, which every later call carries', async () => {
+    fetched.mockResolvedValueOnce(json({ token: 'T' }));
+    expect(await client.login('#code=abc')).toBe(true);
+    expect(call()).toMatchObject({ path: '/client/login', method: 'POST', body: '{"code":"abc"}' });
+    expect(call().headers.has('Authorization')).toBe(false);
+    await client.inbox();
+    expect(call(1).headers.get('Authorization')).toBe('Bearer T');
+  });
+
+  test('does nothing without a code: in the window none is needed', async () => {
+    expect(await client.login('')).toBe(false);
+    expect(await client.login('#other=1')).toBe(false);
+    expect(fetched).not.toHaveBeenCalled();
+    await client.inbox();
+    expect(call().headers.has('Authorization')).toBe(false);
+  });
+
+  test('forgets an old token even when the code is refused', async () => {
+    held.set('deskhand.token', 'old');
+    fetched.mockResolvedValueOnce(json({ code: 'login.code', status: 401 }, 401));
+    await expect(client.login('#code=used')).rejects.toMatchObject({ code: 'login.code', status: 401 });
+    expect(held.size).toBe(0);
+  });
+});
+
+describe('calls', () => {
+  test('go to relative addresses and tell the surface', async () => {
+    await client.entries('s/1', 40);
+    expect(call().path).toBe('/client/sessions/s%2F1/entries?before=40&limit=200');
+    expect(call().headers.get('Deskhand-Surface')).toBe('browser');
+  });
+
+  test('take lists that are null as empty', async () => {
+    fetched.mockResolvedValueOnce(json({ items: null, turns: null, requests: null }));
+    expect(await client.entries('s1')).toEqual({ items: [], turns: [], requests: [] });
+  });
+
+  test('without content are done with any success', async () => {
+    fetched.mockResolvedValueOnce(new Response(null, { status: 204 }));
+    await expect(client.answer('r1', { optionId: 'yes' })).resolves.toBeUndefined();
+    expect(call()).toMatchObject({ path: '/client/requests/r1/answer', body: '{"optionId":"yes"}' });
+  });
+
+  test('ask for events from where the reader stands', async () => {
+    fetched.mockImplementation(() => Promise.resolve(json({ gen: 'g', seq: 1, events: [] })));
+    await client.events(undefined, 25, new AbortController().signal);
+    await client.events({ gen: 'g', seq: 7 }, 25, new AbortController().signal);
+    expect([call(0).path, call(1).path]).toEqual(['/client/events', '/client/events?gen=g&after=7&wait=25']);
+  });
+});
+
+describe('errors', () => {
+  const failure = async (answer: Response | Error) => {
+    if (answer instanceof Error) fetched.mockRejectedValueOnce(answer);
+    else fetched.mockResolvedValueOnce(answer);
+    return client.hello().then(
+      () => undefined,
+      (thrown: unknown) => thrown as ApiError,
+    );
+  };
+
+  test('are the codes and parameters of problems', async () => {
+    const error = await failure(
+      json({ code: 'request.resolved', params: { status: 'answered', n: 2 }, detail: 'late' }, 409),
+    );
+    expect(error).toBeInstanceOf(ApiError);
+    expect(error).toMatchObject({
+      code: 'request.resolved',
+      params: { status: 'answered', n: '2' },
+      status: 409,
+      detail: 'late',
+    });
+  });
+
+  test('have a code also where the body is none', async () => {
+    expect(await failure(new Response('<html>', { status: 502 }))).toMatchObject({
+      code: 'http',
+      status: 502,
+    });
+    expect(await failure(json({ code: '' }, 500))).toMatchObject({ code: 'http', params: { status: '500' } });
+    expect(await failure(new Response('no json'))).toMatchObject({ code: 'protocol' });
+    expect(await failure(new TypeError('Failed to fetch'))).toMatchObject({ code: 'network', status: 0 });
+  });
+
+  test('tell of a call that nobody answered, after 40 s', async () => {
+    vi.useFakeTimers();
+    fetched.mockImplementationOnce(
+      (_, init) =>
+        new Promise((__, reject) =>
+          init?.signal?.addEventListener('abort', () => reject(new Error('aborted'))),
+        ),
+    );
+    const lost = expect(client.createSession({ agent: 'mock', cwd: '/' })).rejects.toMatchObject({
+      code: 'timeout',
+    });
+    await vi.advanceTimersByTimeAsync(40_000);
+    await lost;
+    vi.useRealTimers();
+  });
+
+  test('of a call that was given up are its reason', async () => {
+    const given = new AbortController();
+    fetched.mockImplementationOnce(() => Promise.reject(new DOMException('aborted', 'AbortError')));
+    given.abort(new DOMException('late', 'TimeoutError'));
+    await expect(client.hello(given.signal)).rejects.toMatchObject({ name: 'TimeoutError' });
+  });
+});
+
+describe('questions', () => {
+  test('are told to those who asked, until they end it', () => {
+    const listener = vi.fn();
+    const end = client.onQuestion(listener);
+    const question = request({ kind: 'question' });
+    client.deliver([
+      event('request.upsert', question),
+      event('request.upsert', request({ kind: 'permission' })),
+      event('request.upsert', request({ kind: 'form', status: 'answered' })),
+      event('session.upsert', {}),
+    ]);
+    expect(listener.mock.calls).toEqual([[question]]);
+    end();
+    client.deliver([event('request.upsert', question)]);
+    expect(listener).toHaveBeenCalledTimes(1);
+  });
+
+  test('are answered and turned down by their own names', async () => {
+    fetched.mockImplementation(() => Promise.resolve(new Response(null, { status: 204 })));
+    await client.replyQuestion('r1', [['a']]);
+    await client.rejectQuestion('r1');
+    expect([call(0).body, call(1).body]).toEqual(['{"answers":[["a"]]}', '{"reject":true}']);
+  });
+});
