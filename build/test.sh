@@ -19,7 +19,7 @@ needs() {
 	generated) echo go ;;
 	browser) echo go node tests frontend e2e ;;
 	window) echo go node tests frontend e2e ;;
-	agents) echo go node ;;
+	agents) echo go node tests frontend e2e ;;
 	*) return 1 ;;
 	esac
 }
@@ -31,17 +31,17 @@ part_frontend() { # types, style, unit tests, the build
 part_lint() { # style, layers, go.mod; with and without the window
 	go mod tidy -diff &&
 		go vet ./... && go vet -tags "$tags" ./... && go vet -tags e2e ./... &&
-		build/tools/golangci-lint run ./... && build/tools/golangci-lint run --build-tags "$tags" ./app/... . &&
-		build/tools/golangci-lint run --build-tags e2e ./e2e/...
+		build/tools/golangci-lint run --allow-parallel-runners ./... && build/tools/golangci-lint run --allow-parallel-runners --build-tags "$tags" ./app/... . &&
+		build/tools/golangci-lint run --allow-parallel-runners --build-tags e2e ./e2e/...
 }
 
 part_go() { go test -race -shuffle=on ./...; }
 
 part_cross() { # builds everywhere, without a C compiler
-	CGO_ENABLED=0 go build ./... &&
-		GOOS=windows CGO_ENABLED=0 go vet ./... &&
-		GOOS=windows CGO_ENABLED=0 go vet -tags desktop,production ./... &&
-		GOOS=darwin GOARCH=arm64 CGO_ENABLED=0 go vet ./...
+	export CGO_ENABLED=0
+	go build ./... &&
+		GOOS=windows go build ./... && GOOS=windows go build -tags desktop,production -o /dev/null . &&
+		GOOS=darwin GOARCH=arm64 go build ./...
 }
 
 part_generated() { # what is generated and committed is as its source says
@@ -64,7 +64,9 @@ part_window() { # the real window under Xvfb
 }
 
 part_agents() { # real agents from npm, a scripted model, no network
-	go test -tags e2e -count=1 -timeout 30m ./e2e/agents/...
+	build/programs.sh frontend headless &&
+		DESKHAND_BIN=$PWD/build/bin/deskhand go test -tags e2e -count=1 -timeout 30m ./e2e/agents/... &&
+		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent agents)
 }
 
 part_bench() { go test -run '^$' -bench . -benchmem ./...; }
@@ -93,7 +95,7 @@ passed=0 failed=0 summary=
 for part in "$@"; do
 	printf '\n== %s ==\n' "$part"
 	start=$SECONDS
-	if "part_$part"; then
+	if ("part_$part"); then
 		passed=$((passed + 1)) result=passed
 	else
 		failed=$((failed + 1)) result=FAILED

@@ -309,7 +309,7 @@ func TestPromptCommand(t *testing.T) {
 				model := openModel(t)
 				p := newPlace(t, model)
 				onPath(t, &p, agent, model)
-				cmd := exec.CommandContext(t.Context(), deskhand(t), "prompt", "--agent", agent.ID, "--dir", p.work, "--approve", one.approve, one.text)
+				cmd := exec.CommandContext(t.Context(), deskhand(), "prompt", "--agent", agent.ID, "--dir", p.work, "--approve", one.approve, one.text)
 				cmd.Env = p.env
 				var out, log bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &out, &log

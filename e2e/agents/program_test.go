@@ -16,7 +16,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -24,41 +23,37 @@ import (
 	"deskhand/backend/session"
 )
 
-// program is the deskhand under test: DESKHAND_BIN, or built from this tree for the run.
-var program = sync.OnceValues(func() (string, error) {
-	if bin := os.Getenv("DESKHAND_BIN"); bin != "" {
-		return filepath.Abs(bin)
-	}
-	bin := filepath.Join(buildDir, "deskhand")
-	build := exec.Command("go", "build", "-o", bin, "deskhand")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := build.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("go build: %w\n%s", err, out)
-	}
-	return bin, nil
-})
+// binVariable names the deskhand under test; without it one is built from this tree for the run.
+const binVariable = "DESKHAND_BIN"
 
-var buildDir string
+func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
-func TestMain(m *testing.M) {
-	dir, err := os.MkdirTemp("", "deskhand-e2e-")
+func runTests(m *testing.M) int {
+	bin := os.Getenv(binVariable)
+	if bin == "" {
+		dir, err := os.MkdirTemp("", "deskhand-e2e-")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		bin = filepath.Join(dir, "deskhand")
+		build := exec.Command("go", "build", "-o", bin, "deskhand")
+		build.Env = append(os.Environ(), "CGO_ENABLED=0")
+		if out, err := build.CombinedOutput(); err != nil {
+			panic(fmt.Sprintf("go build: %v\n%s", err, out))
+		}
+	}
+	bin, err := filepath.Abs(bin)
 	if err != nil {
 		panic(err)
 	}
-	buildDir = dir
-	code := m.Run()
-	_ = os.RemoveAll(dir)
-	os.Exit(code)
+	if err := os.Setenv(binVariable, bin); err != nil {
+		panic(err)
+	}
+	return m.Run()
 }
 
-func deskhand(t *testing.T) string {
-	t.Helper()
-	bin, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return bin
-}
+func deskhand() string { return os.Getenv(binVariable) }
 
 // server is a running `deskhand server` and a person logged in to it.
 type server struct {
@@ -73,7 +68,7 @@ type server struct {
 // startServer starts the program on a free port and trades the code of its link for a token, as a browser does.
 func startServer(t *testing.T, p place) *server {
 	t.Helper()
-	cmd := exec.Command(deskhand(t), "server", "--port", "0")
+	cmd := exec.Command(deskhand(), "server", "--port", "0")
 	cmd.Dir, cmd.Env = p.home, p.env
 	var log bytes.Buffer // read only after the end of the process
 	cmd.Stderr = &log
@@ -110,7 +105,7 @@ func link(t *testing.T, out io.Reader) *url.URL {
 	for lines.Scan() {
 		for word := range strings.FieldsSeq(lines.Text()) {
 			if u, err := url.Parse(word); err == nil && u.Scheme == "http" && strings.HasPrefix(u.Fragment, "code=") {
-				go io.Copy(io.Discard, out) //nolint:errcheck // it must not fill up
+				go io.Copy(io.Discard, out) // it must not fill up
 				return u
 			}
 		}

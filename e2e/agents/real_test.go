@@ -51,7 +51,7 @@ func (a realAgent) path(t *testing.T) string {
 	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := os.MkdirTemp(filepath.Dir(home), "installing-")
+	fresh, err := os.MkdirTemp(filepath.Dir(home), "installing-") //nolint:usetesting // it is renamed, so it must be on that disk
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -125,8 +125,8 @@ export class Desk {
   }
 
   /** Runs a command of the program to its end: {code, out, err}. */
-  async command(args, { env = this.env, ...options } = {}) {
-    const child = spawn(program(), args, { env, cwd: this.home, stdio: ["ignore", "pipe", "pipe"], ...options });
+  async command(args, { env = this.env, bin = program(), ...options } = {}) {
+    const child = spawn(bin, args, { env, cwd: this.home, stdio: ["ignore", "pipe", "pipe"], ...options });
     let out = "", err = "";
     child.stdout.on("data", (data) => (out += data));
     child.stderr.on("data", (data) => (err += data));

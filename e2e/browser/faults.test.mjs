@@ -69,6 +69,40 @@ test("Deskhand that is killed in mid-stream loses nothing that was shown", async
   await app.turn("help");
 });
 
+test("Deskhand that is killed in a burst of updates keeps all that was shown of it", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("burst");
+  const numbers = async () => (await app.log.getByRole("article", { name: "Answer" }).first().innerText()).match(/\d+/g) ?? [];
+  await app.log.getByText("100").first().waitFor();
+  await desk.kill();
+  await desk.gone();
+  const shown = await numbers();
+  await desk.start(Number(new URL(desk.url).port));
+  await app.status.getByText("Connected").waitFor({ timeout: 20_000 });
+  const kept = await numbers();
+  t.diagnostic(`${shown.length} numbers were shown, ${kept.length} are kept`);
+  assert.deepEqual(kept.slice(0, shown.length), shown);
+  assert.deepEqual(kept, kept.map((_, n) => String(n + 1)), "a hole");
+});
+
+test("a request whose agent is gone cannot be answered any more", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("permission");
+  await app.request.waitFor();
+  const { id } = (await desk.api("GET", "/client/inbox")).items[0];
+  await desk.kill();
+  await desk.gone();
+  await desk.start(Number(new URL(desk.url).port));
+  await app.status.getByText("Connected").waitFor({ timeout: 20_000 });
+  await app.log.getByText("Expired: the agent ended").waitFor();
+  assert.equal(await app.request.count(), 0);
+  const { status, data } = await desk.call("POST", `/client/requests/${id}/answer`, { optionId: "allow-once" });
+  assert.deepEqual([status, data.code, data.params.status], [409, "request.resolved", "expired"]);
+  assert.ok(!fs.existsSync(path.join(desk.work, "deskhand-demo.md")));
+});
+
 test("an agent that ignores everything, and its child, end with Deskhand", async (t) => {
   const desk = await Desk.open(t);
   const app = await App.open(desk, { agent: "Demo agent" });

@@ -4,7 +4,7 @@ import fs from "node:fs";
 import net from "node:net";
 import path from "node:path";
 import { test } from "node:test";
-import { Desk } from "./desk.mjs";
+import { Desk, program } from "./desk.mjs";
 
 test("a port that is taken is named, with a way out", async (t) => {
   const desk = Desk.make(t);
@@ -24,11 +24,13 @@ test("a data directory that cannot be written is named", async (t) => {
   const locked = path.join(desk.dir, "locked");
   fs.mkdirSync(locked);
   fs.chmodSync(locked, 0o555);
-  // Root may write anywhere: as root the program runs as somebody else.
+  // Root may write anywhere: as root the program runs as somebody else, from a place that everybody can read.
   const somebody = process.getuid() === 0 ? { uid: 65534, gid: 65534 } : {};
+  const bin = path.join(desk.dir, "deskhand");
+  fs.copyFileSync(program(), bin);
   fs.chmodSync(desk.dir, 0o755);
   for (const dir of [locked, path.join(locked, "deskhand")]) {
-    const { code, out, err } = await desk.command(["server", "--port", "0", "--data-dir", dir], { ...somebody, cwd: "/" });
+    const { code, out, err } = await desk.command(["server", "--port", "0", "--data-dir", dir], { ...somebody, bin, cwd: "/" });
     assert.equal(code, 1, err);
     assert.equal(out, "");
     assert.ok(err.includes(dir), err);

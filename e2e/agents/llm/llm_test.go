@@ -15,10 +15,12 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var script = []Turn{{When: "write", Steps: []Step{
-	{Text: "First this. ", Shell: "echo hi > file"},
-	{Text: "Then that."},
-}}}
+func script() []Turn {
+	return []Turn{{When: "write", Steps: []Step{
+		{Text: "First this. ", Shell: "echo hi > file"},
+		{Text: "Then that."},
+	}}}
+}
 
 func open(t *testing.T, script []Turn) *Model {
 	t.Helper()
@@ -35,31 +37,27 @@ func open(t *testing.T, script []Turn) *Model {
 	return m
 }
 
-func post(t *testing.T, m *Model, path, body string) *http.Response {
+func post(t *testing.T, m *Model, path, body string) string {
 	t.Helper()
 	response, err := http.Post(m.URL()+path, "application/json", strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { response.Body.Close() })
-	if response.StatusCode != http.StatusOK {
-		t.Fatalf("%s: %s", path, response.Status)
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %s, %v", path, response.Status, answer, err)
 	}
-	return response
+	return string(answer)
 }
 
-// frames reads the data of server-sent events.
-func frames(t *testing.T, body io.Reader) []string {
-	t.Helper()
+// frames gives the data of server-sent events.
+func frames(body string) []string {
 	var all []string
-	lines := bufio.NewScanner(body)
-	for lines.Scan() {
-		if data, ok := strings.CutPrefix(lines.Text(), "data: "); ok {
-			all = append(all, data)
+	for line := range strings.Lines(body) {
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			all = append(all, strings.TrimSpace(data))
 		}
-	}
-	if err := lines.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return all
 }
@@ -70,9 +68,9 @@ const (
 )
 
 func TestOpenAIStreamsTextAndThenTheCall(t *testing.T) {
-	m := open(t, script)
-	got := frames(t, post(t, m, "/v1/chat/completions", `{"model":"x","stream":true,`+openAITools+`,
-		"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"please write"}]}]}`).Body)
+	m := open(t, script())
+	got := frames(post(t, m, "/v1/chat/completions", `{"model":"x","stream":true,`+openAITools+`,
+		"messages":[{"role":"system","content":"s"},{"role":"user","content":[{"type":"text","text":"please write"}]}]}`))
 	var text, arguments, finish string
 	for _, frame := range got[:len(got)-1] {
 		var chunk struct {
@@ -106,24 +104,24 @@ func TestOpenAIStreamsTextAndThenTheCall(t *testing.T) {
 }
 
 func TestTheAnswerFollowsFromTheConversation(t *testing.T) {
-	m := open(t, script)
+	m := open(t, script())
 	after := `{"model":"x",` + openAITools + `,"messages":[{"role":"user","content":"please write"},
 		{"role":"assistant","content":"First this. ","tool_calls":[]},{"role":"tool","content":"hi"}]}`
 	for range 2 { // a repeated request gets the same answer
-		body, err := io.ReadAll(post(t, m, "/v1/chat/completions", after).Body)
-		if err != nil || !strings.Contains(string(body), "Then that.") {
-			t.Errorf("%s, %v", body, err)
+		body := post(t, m, "/v1/chat/completions", after)
+		if !strings.Contains(body, "Then that.") {
+			t.Errorf("%s", body)
 		}
 	}
-	body, err := io.ReadAll(post(t, m, "/v1/chat/completions", `{"messages":[{"role":"user","content":"please write"}]}`).Body)
-	if err != nil || !strings.Contains(string(body), "Scripted title") {
-		t.Errorf("a request without tools got %s, %v", body, err)
+	body := post(t, m, "/v1/chat/completions", `{"messages":[{"role":"user","content":"please write"}]}`)
+	if !strings.Contains(body, "Scripted title") {
+		t.Errorf("a request without tools got %s", body)
 	}
 }
 
 func TestAnthropicStreamsBlocks(t *testing.T) {
-	m := open(t, script)
-	got := frames(t, post(t, m, "/v1/messages", `{"model":"x","stream":true,`+anthropicTools+`,"messages":[{"role":"user","content":"please write"}]}`).Body)
+	m := open(t, script())
+	got := frames(post(t, m, "/v1/messages", `{"model":"x","stream":true,`+anthropicTools+`,"messages":[{"role":"user","content":"please write"}]}`))
 	var kinds []string
 	for _, frame := range got {
 		var event struct {
@@ -147,13 +145,13 @@ func TestAnthropicStreamsBlocks(t *testing.T) {
 }
 
 func TestAnthropicReminderBesideAResultIsNoPrompt(t *testing.T) {
-	m := open(t, script)
-	body, err := io.ReadAll(post(t, m, "/v1/messages", `{`+anthropicTools+`,"messages":[
+	m := open(t, script())
+	body := post(t, m, "/v1/messages", `{`+anthropicTools+`,"messages":[
 		{"role":"user","content":"please write"},
 		{"role":"assistant","content":[{"type":"tool_use","id":"1","name":"Bash","input":{}}]},
-		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"hi"},{"type":"text","text":"Remember: write"}]}]}`).Body)
-	if err != nil || !strings.Contains(string(body), "Then that.") {
-		t.Errorf("%s, %v", body, err)
+		{"role":"user","content":[{"type":"tool_result","tool_use_id":"1","content":"hi"},{"type":"text","text":"Remember: write"}]}]}`)
+	if !strings.Contains(body, "Then that.") {
+		t.Errorf("%s", body)
 	}
 	last := m.Requests()[0].Messages
 	if want := (Message{Role: "tool", Text: "hi"}); last[2] != want {
@@ -163,7 +161,12 @@ func TestAnthropicReminderBesideAResultIsNoPrompt(t *testing.T) {
 
 func TestHeldAnswerWaitsForRelease(t *testing.T) {
 	m := open(t, []Turn{{When: "write", Steps: []Step{{Text: "Half", Hold: true}}}})
-	response := post(t, m, "/v1/messages", `{"stream":true,`+anthropicTools+`,"messages":[{"role":"user","content":"write"}]}`)
+	ask := `{"stream":true,` + anthropicTools + `,"messages":[{"role":"user","content":"write"}]}`
+	response, err := http.Post(m.URL()+"/v1/messages", "application/json", strings.NewReader(ask))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
 	lines := bufio.NewScanner(response.Body)
 	for lines.Scan() && !strings.Contains(lines.Text(), "Half") {
 	}
@@ -178,7 +181,7 @@ func TestHeldAnswerWaitsForRelease(t *testing.T) {
 }
 
 func TestItIsNoProxy(t *testing.T) {
-	m := open(t, script)
+	m := open(t, script())
 	proxy, err := url.Parse(m.URL())
 	if err != nil {
 		t.Fatal(err)

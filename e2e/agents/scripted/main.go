@@ -41,7 +41,7 @@ func run(ctx context.Context, in io.Reader, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer model.Close() //nolint:errcheck // the process ends
+	defer model.Close()
 	environ := map[string]map[string]string{}
 	for _, agent := range []string{"opencode", "claude"} {
 		environ[agent] = model.Environ(agent, ask.Home)
