@@ -1,6 +1,6 @@
 import { SvelteMap } from 'svelte/reactivity';
 import { Client } from './api/client';
-import { asApiError, type ApiError } from './api/errors';
+import { ApiError, asApiError } from './api/errors';
 import { Feed } from './api/events';
 import { FrameBatch } from './api/frame';
 import type {
@@ -142,7 +142,7 @@ export class App {
         ? this.client.sessions({ limit: pageSize, archived: true }, signal)
         : Promise.resolve<Page<Session>>({ items: [] }),
       this.client.inbox(signal),
-      ...[...this.#views.values()].map((view) => view.load(signal)),
+      ...[...this.#views.values()].map((view) => this.#reload(view, signal)),
     ]);
     this.hello = hello;
     this.#putAgents(agents);
@@ -158,6 +158,16 @@ export class App {
     if (!this.loaded) {
       this.loaded = true;
       this.#firstView();
+    }
+  }
+
+  /** A conversation that is gone must not keep the others from loading; it shows its own error. */
+  async #reload(view: SessionView, signal: AbortSignal): Promise<void> {
+    try {
+      await view.load(signal);
+    } catch (thrown) {
+      const refused = thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500;
+      if (!refused || thrown.status === 401) throw thrown;
     }
   }
 

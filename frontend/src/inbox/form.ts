@@ -187,14 +187,17 @@ export function initialValues(fields: readonly Field[]): Values {
 
 /** The content of an answer, or what is wrong with which field. An optional field that was left empty is left out. */
 export function check(fields: readonly Field[], values: Values): Checked {
-  const content: Json = {};
-  const errors: Record<string, FieldError> = {};
+  // Lists of pairs and not objects: a field may have any name, also __proto__.
+  const content: [string, unknown][] = [];
+  const errors: [string, FieldError][] = [];
   for (const field of fields) {
     const [value, error] = checkField(field, values[field.name]);
-    if (error) errors[field.name] = error;
-    else if (value !== undefined) content[field.name] = value;
+    if (error) errors.push([field.name, error]);
+    else if (value !== undefined) content.push([field.name, value]);
   }
-  return Object.keys(errors).length > 0 ? { ok: false, errors } : { ok: true, content };
+  return errors.length > 0
+    ? { ok: false, errors: Object.fromEntries(errors) }
+    : { ok: true, content: Object.fromEntries(content) };
 }
 
 type FieldResult = [value: unknown, error?: FieldError];
@@ -234,7 +237,8 @@ function checkSeveral(field: Extract<Field, { kind: 'several' }>, chosen: string
 function checkNumber(field: Extract<Field, { kind: 'number' }>, typed: string): FieldResult {
   const trimmed = typed.trim();
   const value = Number(trimmed);
-  if (trimmed === '' || !Number.isFinite(value)) return [undefined, { code: 'number' }];
+  if (trimmed === '' || !Number.isFinite(value))
+    return [undefined, { code: field.integer ? 'integer' : 'number' }];
   if (field.integer && !Number.isSafeInteger(value)) return [undefined, { code: 'integer' }];
   if (field.min !== undefined && value < field.min)
     return [undefined, { code: 'too_small', limit: field.min }];

@@ -17,11 +17,13 @@ export interface Blocks {
   readonly finished: number;
   /** How many characters of the source the finished blocks take. */
   readonly settled: number;
-  /** Definitions of links seen so far, which later blocks may use. */
+  /** The links that finished blocks define, for later ones. */
   readonly links: TokensList['links'];
+  /** Some link is defined somewhere: parsing everything anew could change a finished block. */
+  readonly defines: boolean;
 }
 
-export const empty: Blocks = { source: '', blocks: [], finished: 0, settled: 0, links: {} };
+export const empty: Blocks = { source: '', blocks: [], finished: 0, settled: 0, links: {}, defines: false };
 
 /** Parses one piece of Markdown; a test counts the calls. */
 export type Lex = (text: string, links: TokensList['links']) => TokensList;
@@ -45,23 +47,34 @@ export function advance(before: Blocks, source: string, parse: Lex = lex): Block
     blocks.push({ key: blocks.length, raw: token.raw, token });
   }
   const finished = countFinished(blocks, kept.length);
-  let settled = base.settled;
-  for (const block of blocks.slice(kept.length, finished)) settled += block.raw.length;
+  const settling = blocks.slice(kept.length, finished);
+  const defines = Object.keys(tokens.links).length > 0;
   // The lexer changes some characters (a tab, a carriage return); then positions cannot be trusted and nothing is settled.
-  const faithful = source.startsWith(raws(blocks.slice(kept.length, finished)), base.settled);
-  return faithful
-    ? { source, blocks, finished, settled, links: tokens.links }
-    : { source, blocks, finished: kept.length, settled: base.settled, links: base.links };
+  if (!source.startsWith(raws(settling), base.settled)) {
+    return { ...base, source, blocks, finished: kept.length, defines };
+  }
+  return {
+    source,
+    blocks,
+    finished,
+    settled: base.settled + raws(settling).length,
+    links: settling.length > 0 ? { ...base.links, ...definitions(settling) } : base.links,
+    defines,
+  };
+}
+
+/** What finished blocks define; of an unfinished one the address may still be half. */
+function definitions(blocks: readonly Block[]): TokensList['links'] {
+  const links: TokensList['links'] = {};
+  for (const { token } of blocks) {
+    if (token.type === 'def') links[String(token['tag'])] ??= { href: token['href'], title: token['title'] };
+  }
+  return links;
 }
 
 /** Everything anew: links that were defined after their use are resolved by this once, at the end. */
 export function whole(source: string, parse: Lex = lex): Blocks {
   return advance(empty, source, parse);
-}
-
-/** Whether parsing everything anew could change a finished block. */
-export function definesLinks(blocks: Blocks): boolean {
-  return Object.keys(blocks.links).length > 0;
 }
 
 function raws(blocks: readonly Block[]): string {

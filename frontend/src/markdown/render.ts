@@ -2,6 +2,7 @@ import DOMPurify from 'dompurify';
 import { Parser, Renderer, type Token, type Tokens } from 'marked';
 import { safeLink } from '../shell/wails';
 import { t } from '../strings/t';
+import type { Line } from './highlight';
 
 // Turns a block of Markdown into HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. Markup that
 // the agent wrote as HTML is shown as text, so that nothing of an answer disappears.
@@ -17,6 +18,13 @@ function escape(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
+/** Code in its box; the code itself is HTML by now. */
+function codeBox(info: string | undefined, code: string): string {
+  const name = info?.trim().split(/\s+/)[0] ?? '';
+  const head = `<div class="code-head"><span>${escape(name)}</span><button type="button" data-copy>${escape(t('code.copy'))}</button></div>`;
+  return `<div class="code">${head}<pre tabindex="0"><code>${code}\n</code></pre></div>`;
+}
+
 class SafeRenderer extends Renderer {
   override html(token: Tokens.HTML | Tokens.Tag): string {
     if (harmless.test(token.text.trim())) return token.text;
@@ -25,9 +33,7 @@ class SafeRenderer extends Renderer {
   }
 
   override code({ text, lang }: Tokens.Code): string {
-    const name = lang?.trim().split(/\s+/)[0] ?? '';
-    const head = `<div class="code-head"><span>${escape(name)}</span><button type="button" data-copy>${escape(t('code.copy'))}</button></div>`;
-    return `<div class="code">${head}<pre><code>${escape(text)}\n</code></pre></div>`;
+    return codeBox(lang, escape(text));
   }
 
   override link({ href, title, tokens }: Tokens.Link): string {
@@ -70,17 +76,37 @@ const attributes = [
   'role',
   'rowspan',
   'start',
+  'tabindex',
   'title',
   'type',
 ];
 
 const parser = new Parser({ gfm: true, renderer: new SafeRenderer() });
 
-export function html(token: Token): string {
-  return DOMPurify.sanitize(parser.parse([token]), {
+function clean(unsafe: string): string {
+  return DOMPurify.sanitize(unsafe, {
     ALLOWED_TAGS: tags,
     ALLOWED_ATTR: attributes,
     ALLOW_DATA_ATTR: false,
+    // The sanitizer takes any value for an address unless the attribute is known to hold none.
+    ADD_URI_SAFE_ATTR: ['align', 'colspan', 'rowspan', 'start', 'tabindex', 'type'],
     ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   });
+}
+
+/** A block as HTML. */
+export function html(token: Token): string {
+  return clean(parser.parse([token]));
+}
+
+/** A block of code with its colours. */
+export function paintedHtml(info: string | undefined, lines: readonly Line[]): string {
+  const code = lines
+    .map((line) =>
+      line
+        .map(([kind, text]) => (kind ? `<span class="${escape(kind)}">${escape(text)}</span>` : escape(text)))
+        .join(''),
+    )
+    .join('\n');
+  return clean(codeBox(info, code));
 }

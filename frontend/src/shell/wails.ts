@@ -1,44 +1,33 @@
-// What touches the desktop. In the window it is the shell's bound methods and Wails' runtime, which hang on `window`; in a
-// browser each has a fallback. Nothing else in the frontend knows which of the two it runs in.
+import { ChooseDirectory } from '../../wailsjs/go/app/Files';
+import { OpenLink } from '../../wailsjs/go/app/Window';
+import { ClipboardSetText } from '../../wailsjs/runtime/runtime';
+import { ApiError } from '../api/errors';
 
-import type * as Files from '../../wailsjs/go/app/Files';
-import type * as Shell from '../../wailsjs/go/app/Window';
-import { problem } from '../api/errors';
-
-interface Bound {
-  app?: { Files?: typeof Files; Window?: typeof Shell };
-}
-
-interface Runtime {
-  ClipboardSetText?(text: string): Promise<boolean>;
-}
-
-declare global {
-  interface Window {
-    go?: Bound;
-    runtime?: Runtime;
-  }
-}
+// What touches the desktop. In the window these are the shell's bound methods and Wails' runtime; in a browser each has a
+// fallback. Nothing else in the frontend knows which of the two it runs in, and nothing else imports what Wails generates.
 
 /** A bound method that panics leaves its promise pending for ever; nothing but a dialog may take longer than this. */
 const answerWithin = 5_000;
 
 export type Surface = 'window' | 'browser';
 
+/** The generated functions exist everywhere; what they call hangs on the window that Wails made. */
 export function surface(): Surface {
-  return window.go?.app ? 'window' : 'browser';
+  return (window as { go?: { app?: unknown } }).go?.app ? 'window' : 'browser';
 }
 
 /** Whether the system's own directory dialog can be shown. */
 export function hasDirectoryDialog(): boolean {
-  return window.go?.app?.Files !== undefined;
+  return surface() === 'window';
 }
 
-/** Asks for a directory with the system's dialog; undefined when the person closed it. It may stand open as long as they like. */
+/** Asks for a directory with the system's dialog; undefined when the person chose none. It may stand open as long as they like. */
 export async function chooseDirectory(title: string, start: string): Promise<string | undefined> {
-  const files = window.go?.app?.Files;
-  if (!files) return undefined;
-  return (await coded(files.ChooseDirectory(title, start))) || undefined;
+  try {
+    return (await ChooseDirectory(title, start)) || undefined;
+  } catch (thrown) {
+    throw shellError(thrown);
+  }
 }
 
 const openable = new Set(['http:', 'https:', 'mailto:']);
@@ -57,49 +46,41 @@ export function safeLink(address: string): string | undefined {
 export async function openLink(address: string): Promise<void> {
   const url = safeLink(address);
   if (!url) return;
-  const shell = window.go?.app?.Window;
-  if (shell) {
-    await soon(coded(shell.OpenLink(url)));
-    return;
-  }
-  window.open(url, '_blank', 'noopener,noreferrer');
+  if (surface() === 'window') await soon(OpenLink(url));
+  else window.open(url, '_blank', 'noopener,noreferrer');
 }
 
 export async function copyText(text: string): Promise<void> {
-  const set = window.runtime?.ClipboardSetText;
-  if (set && surface() === 'window') {
-    await soon(set(text));
-    return;
-  }
-  await navigator.clipboard.writeText(text);
+  if (surface() === 'window') await soon(ClipboardSetText(text));
+  else await navigator.clipboard.writeText(text);
 }
 
 /** Whether Mod is the Command key. */
 export const isMac = /Mac|iPhone|iPad/.test(navigator.platform);
 
-/** What a bound method fails with carries its code and parameters as the text of an Error: Wails passes on nothing else. */
-async function coded<T>(call: Promise<T>): Promise<T> {
-  try {
-    return await call;
-  } catch (thrown) {
-    let body: unknown;
-    try {
-      body = JSON.parse(thrown instanceof Error ? thrown.message : String(thrown));
-    } catch {
-      throw thrown;
-    }
-    throw problem(0, body);
-  }
-}
-
 async function soon<T>(call: Promise<T>): Promise<T> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error('the shell did not answer')), answerWithin);
+    timer = setTimeout(() => reject(new ApiError('shell.silent')), answerWithin);
   });
   try {
     return await Promise.race([call, late]);
+  } catch (thrown) {
+    throw shellError(thrown);
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** The shell rejects with the JSON text of a code and its parameters, like the problems of the API. */
+function shellError(thrown: unknown): ApiError {
+  if (thrown instanceof ApiError) return thrown;
+  const text = thrown instanceof Error ? thrown.message : String(thrown);
+  try {
+    const { code, params } = JSON.parse(text) as { code: string; params?: Record<string, string> };
+    if (typeof code === 'string') return new ApiError(code, params);
+  } catch {
+    // No JSON: Wails itself speaks.
+  }
+  return new ApiError('shell.failed', {}, 0, text);
 }

@@ -1,0 +1,174 @@
+import { flushSync } from 'svelte';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { App, errorText } from './app.svelte';
+import { Client } from './api/client';
+import { ApiError } from './api/errors';
+import type { EventBatch, Request, Session } from './api/records';
+import { entry, event, request, session } from './test/records';
+
+// The whole store over a server that is played here: what it asks for, and what it makes of the answers.
+
+type Handler = (path: string, init: RequestInit | undefined) => unknown;
+
+let app: App;
+let batches: ((batch: EventBatch) => void)[];
+let server: { sessions: Session[]; inbox: Request[]; entries: unknown[] };
+let calls: { path: string; method: string; body: unknown }[];
+let refuse: Handler | undefined;
+
+const answer = (path: string): unknown => {
+  const url = new URL(path, 'http://x');
+  if (url.pathname === '/client/hello')
+    return { api: 1, version: '1', gen: 'g', places: [], features: [], home: '/home/ada' };
+  if (url.pathname === '/client/agents') return { items: [] };
+  if (url.pathname === '/client/inbox') return { items: server.inbox };
+  if (url.pathname === '/client/sessions') return { items: server.sessions };
+  if (url.pathname.endsWith('/entries')) return { items: server.entries, turns: [], requests: [] };
+  return {};
+};
+
+beforeEach(async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'requestAnimationFrame'] });
+  localStorage.clear();
+  batches = [];
+  calls = [];
+  refuse = undefined;
+  server = { sessions: [session()], inbox: [], entries: [entry(1, { text: 'Hi' })] };
+  const fetched = ((path: string, init?: RequestInit) => {
+    calls.push({
+      path,
+      method: init?.method ?? 'GET',
+      body: init?.body ? JSON.parse(init.body as string) : undefined,
+    });
+    const refused = refuse?.(path, init);
+    if (refused) return Promise.resolve(new Response(JSON.stringify(refused), { status: 409 }));
+    if (path.startsWith('/client/events')) {
+      return new Promise<Response>((done) =>
+        batches.push((batch) => done(new Response(JSON.stringify(batch), { status: 200 }))),
+      );
+    }
+    return Promise.resolve(new Response(JSON.stringify(answer(path)), { status: 200 }));
+  }) as typeof fetch;
+  app = new App(new Client({ fetch: fetched, surface: 'browser', storage: sessionStorage }));
+  void app.start('', () => undefined);
+  await feed({ gen: 'g', seq: 1, reset: true, events: [] });
+});
+
+afterEach(() => {
+  app.close();
+  vi.useRealTimers();
+});
+
+async function feed(batch: EventBatch) {
+  await vi.advanceTimersByTimeAsync(0);
+  batches.shift()?.(batch);
+  await vi.advanceTimersByTimeAsync(20);
+  flushSync();
+}
+
+const tell = (type: string, data: unknown, seq: number) =>
+  feed({ gen: 'g', seq, events: [{ ...event(type, data), seq }] });
+
+test('snapshots are loaded before anything is followed', () => {
+  expect(app.loaded).toBe(true);
+  expect(app.link).toBe('live');
+  expect(app.ordered.map((one) => one.id)).toEqual(['s1']);
+});
+
+test('the conversation that was open last is opened again, unless it was put away', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+  expect(app.view).toEqual({ name: 'session', id: 's1' });
+  expect(localStorage.getItem('deskhand.last')).toBe('s1');
+});
+
+test('events change sessions, and the transcript that is open', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await vi.advanceTimersByTimeAsync(0);
+  await tell('entry.append', { id: 'e1', field: 'text', text: ' there', offset: 2 }, 2);
+  expect(app.shown?.items[0]?.text).toBe('Hi there');
+  await tell('session.upsert', session({ phase: 'working', title: 'New' }), 3);
+  expect(app.running).toBe(1);
+  expect(app.current?.title).toBe('New');
+});
+
+test('requests wait in the inbox until somebody answers them anywhere', async () => {
+  await tell('request.upsert', request(), 2);
+  expect(app.inbox.map((one) => one.id)).toEqual(['r1']);
+  expect(app.announcement).toBe('Needs approval: Edit app.ts');
+  await tell('request.upsert', request({ status: 'answered', answeredBy: 'window' }), 3);
+  expect(app.inbox).toEqual([]);
+});
+
+test('after a gap the inbox is that of the snapshot', async () => {
+  await tell('request.upsert', request(), 2);
+  await feed({ gen: 'g', seq: 90, reset: true, events: [] });
+  expect(app.inbox).toEqual([]);
+});
+
+test('what is new in the conversation that is looked at is seen', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await tell('session.upsert', session({ unread: true }), 2);
+  expect(calls.at(-1)).toMatchObject({ method: 'PATCH', body: { unread: false } });
+});
+
+test('the end of a turn is announced', async () => {
+  const running = { id: 't1', session: 's1', state: 'running' as const, startedAt: '' };
+  await tell('session.upsert', session({ turn: running }), 2);
+  await tell('session.upsert', session(), 3);
+  expect(app.announcement).toBe('Demo agent finished: Fix login');
+});
+
+test('a conversation that is gone does not keep the others from loading', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await vi.advanceTimersByTimeAsync(0);
+  refuse = (path) => path.includes('/entries') && { code: 'not_found', status: 404 };
+  await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+  expect(app.link).toBe('live');
+  expect(app.shown?.error?.code).toBe('not_found');
+});
+
+describe('answers', () => {
+  test('go by the kind of the request', async () => {
+    await app.answer(request(), { optionId: 'yes' });
+    await app.answer(request({ id: 'r2', kind: 'question' }), { answers: [['a']] });
+    await app.answer(request({ id: 'r3', kind: 'question' }), { reject: true });
+    expect(calls.slice(-3).map((call) => call.body)).toEqual([
+      { optionId: 'yes' },
+      { answers: [['a']] },
+      { reject: true },
+    ]);
+  });
+
+  test('that come second are told and done with', async () => {
+    refuse = (path) =>
+      path.endsWith('/answer') && { code: 'request.resolved', params: { answeredBy: 'cli' } };
+    await expect(app.answer(request(), { optionId: 'yes' })).resolves.toBeUndefined();
+    expect(app.toasts.map((toast) => toast.text)).toEqual(['This was already answered.']);
+  });
+
+  test('that fail are thrown, so that what was filled in can stay', async () => {
+    refuse = (path) => path.endsWith('/answer') && { code: 'answer.invalid', params: { detail: 'x' } };
+    await expect(app.answer(request(), { optionId: 'yes' })).rejects.toBeInstanceOf(ApiError);
+    expect(app.toasts).toHaveLength(1);
+  });
+});
+
+test('archiving offers to undo it for five seconds', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await app.archive(session());
+  expect(calls.at(-1)?.body).toEqual({ archived: true });
+  expect(app.view.name).toBe('new');
+  app.toasts[0]?.undo?.();
+  expect(calls.at(-1)?.body).toEqual({ archived: false });
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(app.toasts).toEqual([]);
+});
+
+test('errors have words, also those that nobody has words for', () => {
+  expect(errorText(new ApiError('directory.missing', { path: '/x' }))).toBe(
+    'The directory /x does not exist.',
+  );
+  expect(errorText(new ApiError('brand.new', {}, 500, 'the detail'))).toBe('That did not work: the detail');
+  expect(errorText(new ApiError('toString'))).toBe('That did not work: toString');
+});

@@ -1,0 +1,33 @@
+// @vitest-environment node
+import { join } from 'node:path';
+import { gzipSync } from 'node:zlib';
+import { build, type Rolldown } from 'vite';
+import { expect, test } from 'vitest';
+
+const root = join(import.meta.dirname, '..');
+
+test(
+  'the page starts with less than 150 kB, and runs nothing but files of ours',
+  { timeout: 120_000 },
+  async () => {
+    const built = (await build({
+      root,
+      configFile: join(root, 'vite.config.ts'),
+      logLevel: 'silent',
+      build: { write: false },
+    })) as Rolldown.RolldownOutput;
+    const chunks = built.output.filter((part) => part.type === 'chunk');
+    const entry = chunks.find((chunk) => chunk.isEntry);
+    // What the entry imports is loaded with it.
+    const first = chunks.filter((chunk) => chunk === entry || entry?.imports.includes(chunk.fileName));
+    const size = first.reduce((sum, chunk) => sum + gzipSync(chunk.code).length, 0);
+    expect(size).toBeLessThan(150_000);
+
+    const page = built.output.find((part) => part.fileName === 'index.html');
+    const html = page?.type === 'asset' ? String(page.source) : '';
+    expect(html).toMatch(/<script type="module"[^>]* src="\/assets\/[^"]+"><\/script>/);
+    expect(html.replace(/<script[^>]* src=[^>]*><\/script>/g, '')).not.toMatch(
+      /<script|<style|\son\w+=|https?:/,
+    );
+  },
+);

@@ -1,0 +1,107 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { Draft, type Save } from './draft';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+function make(text = '') {
+  const save = vi.fn<Save>(() => Promise.resolve());
+  return { draft: new Draft(text, save), save };
+}
+
+test('what is typed is saved half a second after the last key, once', async () => {
+  const { draft, save } = make();
+  for (const text of ['h', 'he', 'hey']) {
+    draft.type(text);
+    await vi.advanceTimersByTimeAsync(300);
+  }
+  expect(save).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(200);
+  expect(save.mock.calls).toEqual([['hey', false]]);
+});
+
+test('typing something away again saves nothing', async () => {
+  const { draft, save } = make('a');
+  draft.type('ab');
+  draft.type('a');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(save).not.toHaveBeenCalled();
+});
+
+test('saves go out one after the other', async () => {
+  const order: string[] = [];
+  let release!: () => void;
+  const first = new Promise<void>((done) => (release = done));
+  const draft = new Draft('', (text) => {
+    order.push(text);
+    return order.length === 1 ? first : Promise.resolve();
+  });
+  draft.type('one');
+  void draft.flush();
+  await vi.advanceTimersByTimeAsync(0);
+  draft.type('two');
+  void draft.flush();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(order).toEqual(['one']);
+  release();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(order).toEqual(['one', 'two']);
+});
+
+describe('what the server tells', () => {
+  test('of another window is taken while nothing here would be lost', () => {
+    const { draft } = make('a');
+    expect(draft.told('from elsewhere')).toBe(true);
+    expect(draft.text).toBe('from elsewhere');
+  });
+
+  test('never replaces what is being typed', () => {
+    const { draft } = make('a');
+    draft.type('ab');
+    expect(draft.told('from elsewhere')).toBe(false);
+    expect(draft.text).toBe('ab');
+  });
+
+  test('late, of an earlier save of ours, changes nothing', async () => {
+    const { draft } = make();
+    draft.type('one');
+    await draft.flush();
+    draft.type('one two');
+    await draft.flush();
+    expect(draft.told('one')).toBe(false);
+    expect(draft.text).toBe('one two');
+    expect(draft.told('one two')).toBe(false);
+    // From then on another window can be heard again.
+    expect(draft.told('else')).toBe(true);
+  });
+
+  test('several times the same is no news', async () => {
+    const { draft } = make();
+    draft.type('one');
+    await draft.flush();
+    expect([draft.told('one'), draft.told('one')]).toEqual([false, false]);
+    expect(draft.text).toBe('one');
+  });
+});
+
+test('while it is being sent nothing is saved', async () => {
+  const { draft, save } = make();
+  draft.type('message');
+  draft.hold();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(save).not.toHaveBeenCalled();
+});
+
+test('a save that failed is tried again with the next change', async () => {
+  const save = vi.fn<Save>().mockRejectedValueOnce(new Error('down')).mockResolvedValue();
+  const draft = new Draft('', save);
+  draft.type('text');
+  await draft.flush();
+  expect(draft.dirty).toBe(true);
+  await draft.flush(true);
+  expect(save.mock.calls).toEqual([
+    ['text', false],
+    ['text', true],
+  ]);
+  expect(draft.dirty).toBe(false);
+});

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { tool } from '../test/records';
+import { command, exitCode, merge, parts, rawText, relative, target, totals } from './tool';
+
+const cwd = '/home/ada/app';
+
+describe('the target of a call', () => {
+  test.each([
+    [tool({ kind: 'execute', rawInput: { command: 'npm test' } }), 'npm test'],
+    [
+      tool({ kind: 'execute', rawInput: { command: ['git', 'commit', '-m', 'it’s done'] } }),
+      "git commit -m 'it’s done'",
+    ],
+    [tool({ kind: 'execute', title: '`ls -la`' }), 'ls -la'],
+    [tool({ kind: 'read', locations: [{ path: `${cwd}/src/a.ts`, line: 12 }] }), 'src/a.ts:12'],
+    [tool({ kind: 'read', locations: [{ path: `${cwd}/src/a.ts`, line: 1 }] }), 'src/a.ts'],
+    [tool({ kind: 'edit', locations: [{ path: '/etc/hosts' }] }), '/etc/hosts'],
+    [tool({ kind: 'edit', locations: [{ path: `${cwd}/a` }, { path: `${cwd}/b` }] }), 'a +1'],
+    [tool({ kind: 'edit', content: [{ type: 'diff', path: `${cwd}/a.ts`, newText: 'x' }] }), 'a.ts'],
+    [tool({ kind: 'search', rawInput: { pattern: 'TODO' } }), 'TODO'],
+    [tool({ kind: 'fetch', rawInput: { url: 'https://example.com' } }), 'https://example.com'],
+    [tool({ kind: 'think', title: 'Consider' }), 'Consider'],
+    [tool({ title: '', name: 'mcp__x__y' }), 'mcp__x__y'],
+  ])('%#', (call, text) => {
+    expect(target(call, cwd).text).toBe(text);
+  });
+});
+
+test('paths are relative inside the directory, and only there', () => {
+  expect(relative('/home/ada/app/x/y', cwd)).toBe('x/y');
+  expect(relative('/home/ada/apple/x', cwd)).toBe('/home/ada/apple/x');
+  expect(relative(cwd, cwd)).toBe('.');
+  expect(relative('C:\\work\\a.ts', 'C:\\work')).toBe('a.ts');
+});
+
+test('a command is quoted so that its arguments can be told apart', () => {
+  expect(command(tool({ rawInput: { command: ['rm', '-rf', 'my dir', "it's"] } }))).toBe(
+    "rm -rf 'my dir' 'it'\\''s'",
+  );
+  expect(command(tool({ rawInput: 'ls' }))).toBeUndefined();
+  expect(command(tool({ rawInput: { command: '' } }))).toBeUndefined();
+});
+
+test('content is read by type, and what is unknown is kept raw', () => {
+  const call = tool({
+    content: [
+      { type: 'content', content: { type: 'text', text: 'hi' } },
+      { type: 'diff', path: 'a', oldText: null, newText: 'x\n' },
+      { type: 'terminal', terminalId: 't1' },
+      { type: 'hologram' },
+      'nonsense',
+    ],
+  });
+  expect(parts(call).map((part) => part.kind)).toEqual(['content', 'diff', 'terminal', 'raw', 'raw']);
+  expect(totals(call)).toEqual({ added: 1, removed: 0 });
+  expect(totals(tool())).toBeUndefined();
+});
+
+test('a diff of the newer form is read from its patch', () => {
+  const [part] = parts(
+    tool({
+      content: [
+        {
+          type: 'diff',
+          changes: [{ operation: 'modify', path: '/x' }],
+          patch: { format: 'git_patch', text: '@@ -1 +1 @@\n-a\n+b\n' },
+        },
+      ],
+    }),
+  );
+  expect(part?.kind === 'diff' && [part.path, part.diff.added, part.diff.removed]).toEqual(['/x', 1, 1]);
+});
+
+test('output and exit code by the names in use', () => {
+  expect(rawText('text')).toBe('text');
+  expect(rawText({ stdout: 'out', stderr: 'err' })).toBe('out\nerr');
+  expect(rawText({ formatted_output: 'f' })).toBe('f');
+  expect(rawText({ other: 1 })).toBeUndefined();
+  expect(exitCode(tool({ rawOutput: { exit_code: 2 } }))).toBe(2);
+  expect(exitCode(tool({ rawOutput: 'x' }))).toBeUndefined();
+});
+
+test('a request adds to what the transcript knows of its call and takes nothing away', () => {
+  const known = tool({
+    title: 'Edit',
+    kind: 'edit',
+    content: [{ type: 'diff', path: 'a', newText: 'x' }],
+    rawInput: { a: 1 },
+  });
+  const asked = tool({ title: 'Edit a', kind: 'other' });
+  expect(merge(known, asked)).toMatchObject({
+    title: 'Edit a',
+    kind: 'edit',
+    content: known.content,
+    rawInput: { a: 1 },
+  });
+  expect(merge(undefined, asked)).toBe(asked);
+  expect(merge(known, undefined)).toBe(known);
+});

@@ -1,0 +1,49 @@
+import { expect, test } from 'vitest';
+import { answers, nothing, pick, pickOther } from './reply';
+
+const colour = {
+  prompt: 'Colour?',
+  options: ['r', 'g', 'b'].map((id) => ({ id, label: id })),
+  allowFreeText: true,
+};
+const several = { ...colour, multiSelect: true };
+
+test('of one choice the last counts', () => {
+  expect(pick(colour, pick(colour, { ids: [], other: undefined }, 'r'), 'g').ids).toEqual(['g']);
+});
+
+test('of several each is put in and taken out, in the order of the options', () => {
+  let picked = { ids: [] as string[], other: undefined as string | undefined };
+  picked = pick(several, picked, 'b');
+  picked = pick(several, picked, 'r');
+  expect(picked.ids).toEqual(['r', 'b']);
+  expect(pick(several, picked, 'b').ids).toEqual(['r']);
+});
+
+test('own words take the place of one choice, and stand beside several', () => {
+  expect(pickOther(colour, { ids: ['r'], other: undefined }, 'mauve')).toEqual({ ids: [], other: 'mauve' });
+  expect(pickOther(several, { ids: ['r'], other: undefined }, 'mauve')).toEqual({
+    ids: ['r'],
+    other: 'mauve',
+  });
+  expect(pick(colour, { ids: [], other: 'mauve' }, 'g')).toEqual({ ids: ['g'], other: undefined });
+});
+
+test('the answers are a list for each question, or the first that is missing', () => {
+  expect(nothing([colour, several])).toHaveLength(2);
+  expect(
+    answers([
+      { ids: ['r'], other: undefined },
+      { ids: ['g'], other: ' mauve ' },
+    ]),
+  ).toEqual({
+    ok: true,
+    answers: [['r'], ['g', 'mauve']],
+  });
+  expect(
+    answers([
+      { ids: ['r'], other: undefined },
+      { ids: [], other: '  ' },
+    ]),
+  ).toEqual({ ok: false, missing: 1 });
+});

@@ -1,0 +1,141 @@
+import { describe, expect, test, vi } from 'vitest';
+import { advance, empty, lex, whole, type Blocks } from './blocks';
+import { html } from './render';
+
+const sample = `# Title
+
+A paragraph with **bold**, \`code\` and a [link](https://example.com).
+It has two lines.
+
+- one
+- two
+  - nested
+
+- loose three
+
+1. first
+
+2. second
+3. third
+
+> quote
+> goes on
+
+\`\`\`ts
+const a = 1;
+
+const b = 2;
+\`\`\`
+
+| a | b |
+|---|---|
+| 1 | 2 |
+| 3 | 4 |
+
+Setext
+======
+
+    indented
+
+    still indented
+
+<div>
+
+text in html
+
+</div>
+
+---
+
+Last words without an end`;
+
+const shown = (blocks: Blocks) =>
+  blocks.blocks
+    .filter((block) => block.token.type !== 'space')
+    .map((block) => html(block.token))
+    .join('');
+
+function stream(source: string, sizes: () => number): Blocks {
+  let blocks = empty;
+  for (let at = 0; at < source.length;) {
+    at += sizes();
+    blocks = advance(blocks, source.slice(0, at));
+  }
+  return blocks;
+}
+
+/** A small generator of numbers, the same at every run. */
+function numbers(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648;
+    return state;
+  };
+}
+
+describe('streamed text', () => {
+  test('is shown like the same text at once, whatever the pieces are', () => {
+    const expected = shown(whole(sample));
+    expect(shown(stream(sample, () => 1))).toBe(expected);
+    for (let seed = 1; seed <= 60; seed++) {
+      const next = numbers(seed);
+      expect(shown(stream(sample, () => 1 + (next() % 23)))).toBe(expected);
+    }
+  });
+
+  test('parses finished blocks once: only the end is parsed again', () => {
+    const parse = vi.fn(lex);
+    const paragraph = 'Some words of an answer that goes on for a while. '.repeat(4);
+    let source = '';
+    let blocks = empty;
+    for (let n = 0; n < 200; n++) {
+      source += `${paragraph}\n\n`;
+      blocks = advance(blocks, source, parse);
+    }
+    const longest = Math.max(...parse.mock.calls.map(([text]) => text.length));
+    expect(longest).toBeLessThan(paragraph.length * 4);
+    expect(blocks.blocks.filter((block) => block.token.type === 'paragraph')).toHaveLength(200);
+  });
+
+  test('keeps the very blocks that are finished', () => {
+    const first = advance(empty, 'One.\n\nTwo.\n\nThr');
+    const second = advance(first, 'One.\n\nTwo.\n\nThree.');
+    expect(second.blocks[0]).toBe(first.blocks[0]);
+    expect(second.blocks.at(-1)?.raw).toBe('Three.');
+  });
+
+  test('a fence that is open stays one block', () => {
+    const open = advance(empty, '```\nline\n\nline');
+    expect(open.blocks).toHaveLength(1);
+    expect(open.finished).toBe(0);
+  });
+});
+
+test('text that does not continue the old one is parsed anew', () => {
+  const old = advance(empty, 'One.\n\nTwo.\n\nThree.');
+  expect(shown(advance(old, 'Else.\n\nTwo.'))).toBe(shown(whole('Else.\n\nTwo.')));
+  // Also where only the last part was replaced.
+  expect(shown(advance(old, 'One.\n\nTwo.\n\nFour.'))).toBe(shown(whole('One.\n\nTwo.\n\nFour.')));
+});
+
+test('the same text gives the same blocks', () => {
+  const blocks = advance(empty, 'One.');
+  expect(advance(blocks, 'One.')).toBe(blocks);
+});
+
+test('characters that the lexer replaces do not shift what follows', () => {
+  const source = 'One\r\n\r\n- a\r\n- b\r\n\r\nTwo\r\n\r\nThree';
+  expect(shown(stream(source, () => 1))).toBe(shown(whole(source)));
+});
+
+test('a link that is defined after its use is resolved by the last parse', () => {
+  const source = 'See [it][1].\n\nMore.\n\n[1]: https://example.com\n\nEnd.';
+  const streamed = stream(source, () => 5);
+  expect(streamed.defines).toBe(true);
+  expect(shown(whole(source))).toContain('href="https://example.com/"');
+});
+
+test('a link that is defined before its use holds for later blocks', () => {
+  const source = '[1]: https://example.com\n\nMore.\n\nSee [it][1].\n';
+  expect(shown(stream(source, () => 7))).toContain('href="https://example.com/"');
+});

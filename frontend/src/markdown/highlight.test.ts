@@ -1,0 +1,82 @@
+import { expect, test, vi } from 'vitest';
+import { Highlighter, languageOf, type Line, type Painted, type Wanted } from './highlight';
+import { paintedHtml } from './render';
+
+/** A worker that is played: it answers when it is told to. */
+function played() {
+  const asked: Wanted[] = [];
+  const listeners: Record<string, (event: unknown) => void> = {};
+  const port = {
+    postMessage: (message: Wanted) => void asked.push(message),
+    addEventListener: (type: string, listener: (event: unknown) => void) => void (listeners[type] = listener),
+  };
+  const start = vi.fn(() => port as unknown as Worker);
+  const answer = (painted: Painted) => listeners['message']?.({ data: painted });
+  const fail = () => listeners['error']?.({});
+  return { asked, start, answer, fail, highlighter: new Highlighter(start) };
+}
+
+const lines: Line[] = [
+  [
+    ['tok-keyword', 'let'],
+    ['', ' a'],
+  ],
+];
+
+test.each([
+  ['ts', 'typescript'],
+  ['TS title="x"', 'typescript'],
+  ['sh', 'shellscript'],
+  ['python', 'python'],
+  ['js{1,3}', 'javascript'],
+  ['constructor', 'constructor'],
+  ['', undefined],
+  [undefined, undefined],
+])('%s is %s', (info, language) => {
+  expect(languageOf(info)).toBe(language);
+});
+
+test('the worker starts with the first code, and the same code is asked for once', async () => {
+  const { asked, start, answer, highlighter } = played();
+  expect(start).not.toHaveBeenCalled();
+  const first = highlighter.paint('let a', 'typescript');
+  const again = highlighter.paint('let a', 'typescript');
+  void highlighter.paint('let a', 'go');
+  expect(asked.map(({ language }) => language)).toEqual(['typescript', 'go']);
+  answer({ id: 0, lines });
+  expect(await first).toBe(lines);
+  expect(await again).toBe(lines);
+  expect(start).toHaveBeenCalledTimes(1);
+});
+
+test('without a worker code stays as it is', async () => {
+  const broken = new Highlighter(() => {
+    throw new Error('no workers here');
+  });
+  expect(await broken.paint('a', 'go')).toBeUndefined();
+  const { fail, highlighter, start } = played();
+  const waiting = highlighter.paint('a', 'go');
+  fail();
+  expect(await waiting).toBeUndefined();
+  expect(await highlighter.paint('b', 'go')).toBeUndefined();
+  expect(start).toHaveBeenCalledTimes(1);
+});
+
+test('very long code is not asked for', async () => {
+  const { asked, highlighter } = played();
+  expect(await highlighter.paint('x'.repeat(50_000), 'go')).toBeUndefined();
+  expect(asked).toEqual([]);
+});
+
+test('what was coloured is text still, whatever stands in it', () => {
+  const host = document.createElement('div');
+  host.innerHTML = paintedHtml('html', [
+    [
+      ['tok-string', '<img src=x onerror=alert(1)>'],
+      ['x" onclick="y', '&lt;'],
+    ],
+    [],
+  ]);
+  expect(host.querySelector('img, [onclick]')).toBeNull();
+  expect(host.querySelector('code')?.textContent).toBe('<img src=x onerror=alert(1)>&lt;\n\n');
+});

@@ -1,0 +1,123 @@
+// Colours for code, asked of a worker and kept. Code without an answer, for whatever reason, stays as it is.
+
+export interface Wanted {
+  id: number;
+  code: string;
+  language: string;
+}
+
+/** Runs of text with the class of their colour, line by line. */
+export type Line = readonly (readonly [kind: string, text: string])[];
+
+export interface Painted {
+  id: number;
+  lines: readonly Line[] | undefined;
+}
+
+const names: Record<string, string> = {
+  bash: 'shellscript',
+  cjs: 'javascript',
+  console: 'shellscript',
+  cs: 'csharp',
+  dockerfile: 'docker',
+  golang: 'go',
+  h: 'c',
+  htm: 'html',
+  js: 'javascript',
+  json5: 'json',
+  jsonc: 'json',
+  jsx: 'tsx',
+  kt: 'kotlin',
+  makefile: 'make',
+  mjs: 'javascript',
+  patch: 'diff',
+  py: 'python',
+  rs: 'rust',
+  sh: 'shellscript',
+  shell: 'shellscript',
+  svg: 'xml',
+  ts: 'typescript',
+  yml: 'yaml',
+  zsh: 'shellscript',
+};
+
+/** The grammar for what stands after a fence. */
+export function languageOf(info: string | undefined): string | undefined {
+  const name = info
+    ?.trim()
+    .split(/[\s{,:]/)[0]
+    ?.toLowerCase();
+  if (!name) return undefined;
+  return Object.hasOwn(names, name) ? names[name] : name;
+}
+
+/** Longer code is not worth its colours. */
+const longest = 40_000;
+const kept = 200;
+
+type Port = Pick<Worker, 'postMessage' | 'addEventListener'>;
+
+export class Highlighter {
+  #start: () => Port;
+  #port: Port | undefined;
+  #broken = false;
+  #next = 0;
+  #waiting = new Map<number, (lines: readonly Line[] | undefined) => void>();
+  #held = new Map<string, Promise<readonly Line[] | undefined>>();
+
+  constructor(start: () => Port) {
+    this.#start = start;
+  }
+
+  /** The lines of the code with their colours; undefined when there are none. */
+  paint(code: string, language: string): Promise<readonly Line[] | undefined> {
+    if (this.#broken || code.length > longest) return Promise.resolve(undefined);
+    const key = `${language}\n${code}`;
+    const held = this.#held.get(key);
+    if (held) return held;
+    const answer = this.#ask(code, language);
+    this.#held.set(key, answer);
+    // The oldest goes first; a Map remembers the order.
+    for (const old of this.#held.keys()) {
+      if (this.#held.size <= kept) break;
+      this.#held.delete(old);
+    }
+    return answer;
+  }
+
+  #ask(code: string, language: string): Promise<readonly Line[] | undefined> {
+    const port = (this.#port ??= this.#open());
+    if (!port) return Promise.resolve(undefined);
+    const id = this.#next++;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      port.postMessage({ id, code, language } satisfies Wanted);
+    });
+  }
+
+  #open(): Port | undefined {
+    try {
+      const port = this.#start();
+      port.addEventListener('message', (event) => {
+        const { id, lines } = (event as MessageEvent<Painted>).data;
+        this.#waiting.get(id)?.(lines);
+        this.#waiting.delete(id);
+      });
+      port.addEventListener('error', () => this.#fail());
+      return port;
+    } catch {
+      this.#fail();
+      return undefined;
+    }
+  }
+
+  #fail(): void {
+    this.#broken = true;
+    for (const resolve of this.#waiting.values()) resolve(undefined);
+    this.#waiting.clear();
+  }
+}
+
+export const highlighter = new Highlighter(
+  () => new Worker(new URL('./highlight.worker.ts', import.meta.url), { type: 'module' }),
+);

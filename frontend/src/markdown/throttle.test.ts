@@ -1,0 +1,31 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Throttle } from './throttle';
+
+beforeEach(() => vi.useFakeTimers());
+afterEach(() => vi.useRealTimers());
+
+test('the first goes at once, then one every 50 ms, and the last always', () => {
+  const seen: number[] = [];
+  const throttle = new Throttle<number>(50, (value) => seen.push(value));
+  for (let n = 0; n < 20; n++) {
+    throttle.push(n);
+    vi.advanceTimersByTime(10);
+  }
+  vi.advanceTimersByTime(100);
+  expect(seen[0]).toBe(0);
+  expect(seen.at(-1)).toBe(19);
+  expect(seen.length).toBeLessThanOrEqual(6);
+});
+
+test('flush lets through what waits, close forgets it', () => {
+  const seen: number[] = [];
+  const throttle = new Throttle<number>(50, (value) => seen.push(value));
+  throttle.push(1);
+  throttle.push(2);
+  throttle.flush();
+  expect(seen).toEqual([1, 2]);
+  throttle.push(3);
+  throttle.close();
+  vi.advanceTimersByTime(100);
+  expect(seen).toEqual([1, 2]);
+});

@@ -1,0 +1,53 @@
+import { describe, expect, test } from 'vitest';
+import type { Entry } from '../api/records';
+import { entry, tool, turn } from '../test/records';
+import { rows } from './rows';
+import { plainItem } from './transcript';
+
+const list = (entries: Entry[], turns = [turn()]) =>
+  rows(entries.map(plainItem), new Map(turns.map((one) => [one.id, one]))).map((row) => row.key);
+const read = (seq: number, part = {}) =>
+  entry(seq, { kind: 'tool', turn: 't1', tool: tool({ kind: 'read', ...part }) });
+
+describe('reads', () => {
+  test('in a row fold into one', () => {
+    expect(list([read(1), read(2), read(3)], [])).toEqual(['reads:e1']);
+  });
+
+  test('that are few stand for themselves', () => {
+    expect(list([read(1), read(2)], [])).toEqual(['e1', 'e2']);
+  });
+
+  test('that failed or still run are never folded away', () => {
+    expect(list([read(1), read(2), read(3, { status: 'failed' }), read(4)], [])).toEqual([
+      'e1',
+      'e2',
+      'e3',
+      'e4',
+    ]);
+  });
+
+  test('of two turns are two rows', () => {
+    const second = [4, 5, 6].map((seq) => ({ ...read(seq), turn: 't2' }));
+    expect(list([read(1), read(2), read(3), ...second], [])).toEqual(['reads:e1', 'reads:e4']);
+  });
+});
+
+describe('footers', () => {
+  test('stand after the last entry of a turn that is done', () => {
+    const turns = [turn(), turn({ id: 't2', state: 'running' })];
+    const entries = [entry(1, { turn: 't1' }), entry(2, { turn: 't1' }), entry(3, { turn: 't2' })];
+    expect(list(entries, turns)).toEqual(['e1', 'e2', 'footer:t1', 'e3']);
+  });
+
+  test('stand once, after entries of no turn in between', () => {
+    const entries = [entry(1, { turn: 't1' }), entry(2), entry(3, { turn: 't1' })];
+    expect(list(entries)).toEqual(['e1', 'e2', 'e3', 'footer:t1']);
+  });
+
+  test('know all entries of their turn', () => {
+    const items = [entry(1, { turn: 't1' }), entry(2), entry(3, { turn: 't1' })].map(plainItem);
+    const footer = rows(items, new Map([['t1', turn()]])).at(-1);
+    expect(footer?.kind === 'footer' && footer.items.map((item) => item.id)).toEqual(['e1', 'e3']);
+  });
+});

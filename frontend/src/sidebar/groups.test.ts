@@ -1,0 +1,71 @@
+import { describe, expect, test } from 'vitest';
+import { session } from '../test/records';
+import { groups, treeRows, visibleRows } from './groups';
+
+const title = (one: { title: string }) => one.title;
+const web = { id: 'w2', path: '/home/ada/web' };
+
+describe('groups', () => {
+  test('are directories, in the order of their newest conversation', () => {
+    const list = groups(
+      [session({ id: 'a', workspace: web }), session({ id: 'b' }), session({ id: 'c', workspace: web })],
+      '',
+      false,
+      title,
+    );
+    expect(list.map((group) => [group.path, group.sessions.map((one) => one.id)])).toEqual([
+      ['/home/ada/web', ['a', 'c']],
+      ['/home/ada/app', ['b']],
+    ]);
+  });
+
+  test('have what waits on top, then what is pinned, then the newest', () => {
+    const list = groups(
+      [
+        session({ id: 'new' }),
+        session({ id: 'pinned', pinned: true }),
+        session({ id: 'waits', waiting: 1 }),
+        session({ id: 'old' }),
+      ],
+      '',
+      false,
+      title,
+    );
+    expect(list[0]?.sessions.map((one) => one.id)).toEqual(['waits', 'pinned', 'new', 'old']);
+  });
+
+  test('leave out archived ones unless they are asked for', () => {
+    const all = [session({ id: 'a', archivedAt: '2026-11-21T00:00:00.000Z' })];
+    expect(groups(all, '', false, title)).toEqual([]);
+    expect(groups(all, '', true, title)).toHaveLength(1);
+  });
+
+  test.each([
+    ['login', ['a']],
+    ['LOG app', ['a']],
+    ['web', ['b']],
+    ['urgent', ['b']],
+    ['nothing', []],
+  ])('filtered by %s', (filter, ids) => {
+    const all = [
+      session({ id: 'a' }),
+      session({ id: 'b', title: 'Other', workspace: web, labels: ['urgent'] }),
+    ];
+    expect(groups(all, filter, false, title).flatMap((group) => group.sessions.map((one) => one.id))).toEqual(
+      ids,
+    );
+  });
+});
+
+test('a group that is closed is one row', () => {
+  const list = groups([session({ id: 'a' }), session({ id: 'b', workspace: web })], '', false, title);
+  expect(treeRows(list, new Set(['w1'])).map((row) => row.key)).toEqual(['group:w1', 'group:w2', 'b']);
+});
+
+test('of many rows those in view are mounted, of few all', () => {
+  expect(visibleRows(150, 0, 600, 28)).toEqual({ from: 0, to: 150 });
+  const { from, to } = visibleRows(5_000, 28_000, 600, 28);
+  expect(from).toBeLessThanOrEqual(1_000);
+  expect(to).toBeGreaterThanOrEqual(1_022);
+  expect(to - from).toBeLessThan(80);
+});

@@ -1,0 +1,137 @@
+// @vitest-environment node
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parse } from 'svelte/compiler';
+import { describe, expect, test } from 'vitest';
+import { en } from './en';
+
+// Holds that every text of the screen is in the catalogue, and that the catalogue has nothing else.
+
+const root = join(import.meta.dirname, '..');
+const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
+  .filter(
+    (name) =>
+      /\.(svelte|ts)$/.test(name) &&
+      !/\.test\.ts$|^test\/|strings\/en\.ts$|records\.ts$|schema\.d\.ts$/.test(name),
+  )
+  .map((name) => ({ name, source: readFileSync(join(root, name), 'utf8') }));
+const keys = Object.keys(en);
+
+/** Keys written out, counted keys by their stem, and the beginnings of keys that are put together. */
+const literals = new Set(
+  files.flatMap(({ source }) => [...source.matchAll(/'([a-z][\w.]*)'/g)].map((match) => match[1] ?? '')),
+);
+const prefixes = files.flatMap(({ source }) =>
+  [...source.matchAll(/\b(?:t|lookup)\(\s*`([a-z][\w.]*)\$\{/g)].map((match) => match[1] ?? ''),
+);
+const stem = (key: string) => key.replace(/\.(one|other)$/, '');
+
+describe('the catalogue', () => {
+  test('has nothing that is not used', () => {
+    const unused = keys.filter(
+      (key) =>
+        !literals.has(key) && !literals.has(stem(key)) && !prefixes.some((prefix) => key.startsWith(prefix)),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  test('has everything that is used', () => {
+    const called = files.flatMap(({ source }) =>
+      [...source.matchAll(/\b(t|tn)\(\s*'([^']+)'/g)].map((match) => [match[1], match[2] ?? ''] as const),
+    );
+    const missing = called.filter(
+      ([how, key]) => !(how === 'tn' ? keys.includes(`${key}.other`) : keys.includes(key)),
+    );
+    expect(missing).toEqual([]);
+    expect(prefixes.filter((prefix) => !keys.some((key) => key.startsWith(prefix)))).toEqual([]);
+  });
+
+  test('has both forms of every counted text', () => {
+    const counted = keys.filter((key) => key.endsWith('.one') || key.endsWith('.other'));
+    const alone = counted.filter(
+      (key) => !keys.includes(`${stem(key)}.one`) || !keys.includes(`${stem(key)}.other`),
+    );
+    expect(alone).toEqual([]);
+  });
+});
+
+interface Node {
+  type: string;
+  [member: string]: unknown;
+}
+
+/** Attributes that a person reads or hears. */
+const spoken = new Set([
+  'title',
+  'placeholder',
+  'alt',
+  'label',
+  'aria-label',
+  'aria-description',
+  'aria-roledescription',
+]);
+/** Signs that are the same in every language. */
+const words = /\p{L}/u;
+
+/** The texts of a template that a person would read and that come from nowhere else. */
+function texts(node: unknown, found: string[], read = false): string[] {
+  if (Array.isArray(node)) {
+    for (const one of node) texts(one, found, read);
+    return found;
+  }
+  if (typeof node !== 'object' || node === null) return found;
+  const { type, ...members } = node as Node;
+  switch (type) {
+    case 'Text':
+      if (words.test(String(members['data']))) found.push(String(members['data']).trim());
+      return found;
+    case 'Attribute': {
+      const value = members['value'];
+      if (spoken.has(String(members['name']))) texts(value, found, true);
+      return found;
+    }
+    case 'Literal':
+      if (read && typeof members['value'] === 'string' && words.test(members['value']))
+        found.push(members['value']);
+      return found;
+    case 'TemplateElement':
+      if (read && words.test(String((members['value'] as { raw: string }).raw)))
+        found.push(String((members['value'] as { raw: string }).raw));
+      return found;
+    case 'CallExpression':
+      return found; // what a call gives is its own affair: t() takes keys
+    case 'ConditionalExpression':
+      texts([members['consequent'], members['alternate']], found, read);
+      return found;
+    case 'BinaryExpression':
+    case 'MemberExpression':
+      return found;
+    case 'ExpressionTag':
+      texts(members['expression'], found, true);
+      return found;
+    case 'StyleDirective':
+    case 'Script':
+    case 'StyleSheet':
+    case 'Comment':
+      return found;
+  }
+  for (const member of Object.values(members)) texts(member, found, read);
+  return found;
+}
+
+describe('templates', () => {
+  test.each(files.filter(({ name }) => name.endsWith('.svelte')))(
+    '$name has no words of its own',
+    ({ source }) => {
+      const { fragment } = parse(source, { modern: true });
+      expect(texts(fragment, [])).toEqual([]);
+    },
+  );
+
+  test('that have words are found', () => {
+    const bad = `<p>Hello</p><a title="There">{cond ? 'Yes' : t('no')}</a><i aria-label={\`In \${x}\`}></i>`;
+    expect(texts(parse(bad, { modern: true }).fragment, [])).toEqual(['Hello', 'There', 'Yes', 'In ']);
+    const good = `<p class="row">{t('key')} · {n}</p><a href="/x" title={t('key')}>{name}</a>`;
+    expect(texts(parse(good, { modern: true }).fragment, [])).toEqual([]);
+  });
+});

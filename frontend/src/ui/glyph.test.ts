@@ -1,0 +1,21 @@
+import { expect, test } from 'vitest';
+import type { Session } from '../api/records';
+import { session } from '../test/records';
+import { statusOf, type Status } from './glyph';
+
+const at = '2026-11-21T14:00:00.000Z';
+
+test.each<[Partial<Session>, Status]>([
+  [{ phase: 'starting' }, 'running'],
+  [{ phase: 'working' }, 'running'],
+  [{ phase: 'cancelling' }, 'running'],
+  [{ phase: 'waiting' }, 'waiting'],
+  [{ phase: 'working', waiting: 2 }, 'waiting'],
+  [{ phase: 'ready' }, 'idle'],
+  [{ phase: 'ready', unread: true }, 'unseen'],
+  [{ phase: 'closed' }, 'asleep'],
+  [{ phase: 'closed', exit: { at, code: 1, problem: 'agent.exited' } }, 'gone'],
+  [{ phase: 'closed', exit: { at, problem: 'agent.not_installed' } }, 'failed'],
+])('%j is %s', (part, status) => {
+  expect(statusOf(session(part))).toBe(status);
+});
