@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { tool } from '../test/records';
-import { command, exitCode, merge, parts, rawText, relative, target, totals } from './tool';
+import { command, exitCode, merge, parts, placesBelow, rawText, relative, target, totals } from './tool';
 
 const cwd = '/home/ada/app';
 
@@ -96,4 +96,10 @@ test('a request adds to what the transcript knows of its call and takes nothing 
   });
   expect(merge(undefined, asked)).toBe(asked);
   expect(merge(known, undefined)).toBe(known);
+});
+
+test('the directory itself is no place worth a line', () => {
+  const known = tool({ locations: [{ path: '/work' }, { path: '/work/' }, { path: '/work/a.go', line: 3 }] });
+  expect(placesBelow(known, '/work')).toEqual([{ path: '/work/a.go', line: 3 }]);
+  expect(placesBelow(tool({}), '/work')).toEqual([]);
 });

@@ -172,3 +172,8 @@ export function merge(entry: ToolCall | undefined, asked: ToolCall | undefined):
     ...(asked.rawInput === undefined || asked.rawInput === null ? {} : { rawInput: asked.rawInput }),
   };
 }
+
+/** The places that a tool call names, without the directory itself: some agents name that for every command. */
+export function placesBelow(tool: ToolCall, cwd: string): NonNullable<ToolCall['locations']> {
+  return (tool.locations ?? []).filter((place) => place.path.replace(/\/+$/, '') !== cwd.replace(/\/+$/, ''));
+}
