@@ -2,6 +2,9 @@ module deskhand
 
 go 1.26.0
 
+// Some npm packages carry Go files.
+ignore node_modules
+
 require (
 	github.com/adrg/xdg v0.5.3
 	github.com/alecthomas/kong v1.17.0

@@ -10,12 +10,12 @@ import (
 )
 
 // version is set when a release is built.
-var version = "0.1.0-dev" //nolint:gochecknoglobals // the linker can set nothing else
+var version = "0.1.0-dev"
 
 // The built frontend; the folder holds at least one file in a fresh clone, see build/.
 //
 //go:embed all:frontend/dist
-var dist embed.FS //nolint:gochecknoglobals // embed needs it
+var dist embed.FS
 
 func main() {
 	assets, err := fs.Sub(dist, "frontend/dist")

@@ -12,6 +12,7 @@ import (
 
 	"deskhand/app"
 	"deskhand/backend/cli"
+	"deskhand/backend/proxy"
 	"deskhand/backend/store"
 )
 
@@ -25,6 +26,7 @@ func window() func(context.Context, cli.Window) error {
 		}
 		return app.Run(ctx, app.Config{
 			Logger: w.Logger, Assets: w.Assets, Handler: w.Backend.Window(), Activate: w.Activate, RunningTurns: w.Backend.Running,
+			Seal:     proxy.Seal,
 			Geometry: geometry,
 			SaveGeometry: func(g app.Geometry) error {
 				data, err := json.Marshal(g)

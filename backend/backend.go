@@ -137,10 +137,17 @@ func (b *Backend) openProcesses() error {
 	return err
 }
 
+// shortestSecret is the length from which a token of the user's choice is kept out of what is written: a word would take words out of
+// conversations.
+const shortestSecret = 16
+
 func (b *Backend) openClient(ctx context.Context, catalogue *agents.Catalogue, secrets ...string) (http.Handler, error) {
 	var err error
 	if b.db, err = store.Open(ctx, b.cfg.Places.Data); err != nil {
 		return nil, err
+	}
+	if len(b.cfg.Token) >= shortestSecret {
+		secrets = append(secrets, b.cfg.Token)
 	}
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: catalogue, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -77,7 +78,12 @@ func takeLock(dir string) (*lock, error) {
 		}
 		return nil, held
 	}
-	return &lock{flock: f, owner: owner}, nil
+	l := &lock{flock: f, owner: owner}
+	// What a killed process has left would name it to others as the holder.
+	if err := os.Remove(owner); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, errors.Join(fmt.Errorf("the data directory cannot be used: %w", err), f.Unlock())
+	}
+	return l, nil
 }
 
 func (l *lock) describe(o Owner) error {
@@ -88,7 +94,13 @@ func (l *lock) describe(o Owner) error {
 	return store.WriteFile(l.owner, append(data, '\n'), 0o600)
 }
 
-func (l *lock) release() error { return errors.Join(os.Remove(l.owner), l.flock.Unlock()) }
+func (l *lock) release() error {
+	err := os.Remove(l.owner)
+	if errors.Is(err, fs.ErrNotExist) { // the start failed before it was written
+		err = nil
+	}
+	return errors.Join(err, l.flock.Unlock())
+}
 
 // Unix socket paths end at 108 bytes on Linux and 104 on macOS.
 const longestSocket = 100

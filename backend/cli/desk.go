@@ -102,12 +102,21 @@ func (d *desk) ask(ctx, asking context.Context, r backend.Request) {
 	for {
 		a, ok := d.read1(asking, r)
 		if !ok {
+			if asking.Err() == nil { // the terminal is closed: nobody can answer any more
+				d.tell(d.t.decide(ctx, r))
+			}
 			return
 		}
 		err := d.t.answer(ctx, r, a)
 		if err == nil || ctx.Err() != nil {
 			return
 		}
+		d.tell(err)
+	}
+}
+
+func (d *desk) tell(err error) {
+	if err != nil {
 		d.t.aside("  %s", err)
 	}
 }
@@ -263,7 +272,10 @@ func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, boo
 func value(kind, line string) any {
 	switch kind {
 	case "number", "integer":
-		return json.Number(line)
+		var n float64
+		if json.Unmarshal([]byte(line), &n) == nil && line != "null" {
+			return json.Number(line)
+		}
 	case "boolean":
 		if b, err := strconv.ParseBool(strings.ToLower(line)); err == nil {
 			return b

@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -363,6 +364,19 @@ func TestRuntimeTokenIsItsOwn(t *testing.T) {
 
 func TestPromptExitCodes(t *testing.T) {
 	dir, work := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	// codex calls a turn cancelled whose approval was turned down.
+	const codex = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; echo '{"jsonrpc":"2.0","id":1,"method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":null},"options":[{"optionId":"n","name":"No","kind":"reject_once"}]}}'
+		read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'
+		cat >/dev/null`
+	file, _ := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "like-codex", "command": "/bin/sh", "args": []string{"-c", codex}}}})
+	if err := os.WriteFile(filepath.Join(dir, "config", "agents.json"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
 	for _, tc := range []struct {
 		args         []string
 		code         int
@@ -372,6 +386,8 @@ func TestPromptExitCodes(t *testing.T) {
 		{[]string{"--approve", "once", "permission"}, 0, "", "allowed"},
 		{[]string{"permission"}, 5, "", "turned down"},
 		{[]string{"question"}, 5, "", "turned down"},
+		{[]string{"--approve", "ask", "permission"}, 5, "", "turned down"}, // standard input is at its end
+		{[]string{"--agent", "like-codex", "x"}, 5, "", "turned down"},
 		{[]string{"refuse"}, 3, "", "refused"},
 		{[]string{"error"}, 1, "", "failed"},
 		{[]string{"crash"}, 1, "", "exit code 3"},
@@ -408,6 +424,114 @@ func TestPromptGoesThroughTheRunningServer(t *testing.T) {
 	}
 }
 
+func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	var list []any
+	for _, id := range []string{"a", "b"} {
+		gate := filepath.Join(dir, id)
+		if err := syscall.Mkfifo(gate, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		script := `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+			read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+			read l; echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"begun"}}}}'
+			read open <` + gate + `; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; cat >/dev/null`
+		list = append(list, map[string]any{"id": id, "command": "/bin/sh", "args": []string{"-c", script}})
+	}
+	file, _ := json.Marshal(map[string]any{"agents": list})
+	if err := os.WriteFile(filepath.Join(dir, "config", "agents.json"), file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(id string) *program {
+		p := start(t, dir, "prompt", "--dir", work, "--agent", id, "go")
+		if _, err := p.stdout.ReadByte(); err != nil {
+			t.Fatalf("%v %s", err, p.stderr)
+		}
+		return p
+	}
+	open := func(id string) {
+		if err := os.WriteFile(filepath.Join(dir, id), []byte("\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := begin("a")
+	b := begin("b")
+	open("a")
+	if out, _ := a.stdout.ReadString('\n'); out != "egun\n" {
+		t.Errorf("%q", out)
+	}
+	open("b")
+	for id, p := range map[string]*program{"a": a, "b": b} {
+		if _, code := p.end(); code != 0 {
+			t.Errorf("%s: exit %d\n%s", id, code, p.stderr)
+		}
+	}
+}
+
+func TestBadInputIsToldByStatusAndCode(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	_, _ = server(t, dir)
+	c := onSocket(t, dir)
+	var s session.Session
+	c.post("/client/sessions", session.New{Agent: "mock", Cwd: work}, &s)
+	mine := "/client/sessions/" + s.ID
+	type object map[string]any
+	for name, tc := range map[string]struct {
+		method, path string
+		in           any
+		status       int
+		code         string
+	}{
+		"no fields":         {"POST", "/client/sessions", object{}, 400, "request.invalid"},
+		"unknown field":     {"POST", "/client/sessions", object{"agent": "mock", "cwd": work, "x": 1}, 400, "request.invalid"},
+		"unknown agent":     {"POST", "/client/sessions", object{"agent": "nobody", "cwd": work}, 400, "agent.unknown"},
+		"relative":          {"POST", "/client/sessions", object{"agent": "mock", "cwd": "x/y"}, 400, "directory.relative"},
+		"no directory":      {"POST", "/client/sessions", object{"agent": "mock", "cwd": "/none/of/these"}, 400, "directory.missing"},
+		"a zero byte":       {"POST", "/client/sessions", object{"agent": "mock", "cwd": "/a\x00b"}, 400, "directory.unreadable"},
+		"a long path":       {"POST", "/client/sessions", object{"agent": "mock", "cwd": "/" + strings.Repeat("a", 4095)}, 400, "directory.unreadable"},
+		"no session":        {"GET", "/client/sessions/nope", nil, 404, "not_found"},
+		"no session's turn": {"POST", "/client/sessions/nope/prompt", object{"message": "x"}, 404, "not_found"},
+		"empty prompt":      {"POST", mine + "/prompt", object{"message": " \n"}, 400, "prompt.empty"},
+		"prompt of no text": {"POST", mine + "/prompt", object{"message": 7}, 400, "request.invalid"},
+		"huge prompt":       {"POST", mine + "/prompt", object{"message": strings.Repeat("x", 17<<20)}, 413, "request.invalid"},
+		"nothing to cancel": {"POST", mine + "/cancel", nil, 409, "turn.none"},
+		"longest draft":     {"PATCH", mine, object{"draft": strings.Repeat("ü", 1<<20)}, 200, ""},
+		"longer draft":      {"PATCH", mine, object{"draft": strings.Repeat("x", 1<<20+1)}, 400, "request.invalid"},
+		"long title":        {"PATCH", mine, object{"title": strings.Repeat("x", 201)}, 400, "request.invalid"},
+		"no setting":        {"POST", mine + "/config", object{"id": "x"}, 400, "request.invalid"},
+		"after nothing":     {"GET", "/client/events?after=-1", nil, 400, "request.invalid"},
+		"long wait":         {"GET", "/client/events?wait=26", nil, 400, "request.invalid"},
+		"no entries":        {"GET", mine + "/entries?limit=0", nil, 400, "request.invalid"},
+		"before all":        {"GET", mine + "/entries?before=-1", nil, 400, "request.invalid"},
+		"no entry's text":   {"GET", mine + "/entries/nope/text", nil, 404, "not_found"},
+		"no page":           {"GET", "/client/sessions?before=yesterday", nil, 400, "list.before"},
+		"no request":        {"POST", "/client/requests/nope/answer", object{"optionId": "x"}, 404, "not_found"},
+		"no window":         {"POST", "/client/activate", nil, 409, "window.none"},
+	} {
+		status, body := c.do(tc.method, tc.path, tc.in)
+		var problem struct{ Code string }
+		if err := json.Unmarshal(body, &problem); err != nil || status != tc.status || problem.Code != tc.code {
+			t.Errorf("%s: %d %s, want %d %s: %.300s", name, status, problem.Code, tc.status, tc.code, body)
+		}
+	}
+}
+
+func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
+	const token = "correct-horse-battery-staple"
+	dir := t.TempDir()
+	p := start(t, dir, "server", "--port", "0", "--token", token)
+	if _, err := p.stdout.ReadString('\n'); err != nil {
+		t.Fatalf("%v\n%s", err, p.stderr)
+	}
+	stdout, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "echo "+token)
+	if code != 0 || strings.Contains(stdout, token) || !strings.Contains(stdout, "[redacted]") {
+		t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
 func TestCtrlCStopsTheTurn(t *testing.T) {
 	p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "slow")
 	if _, err := p.stdout.ReadByte(); err != nil {
@@ -418,6 +542,28 @@ func TestCtrlCStopsTheTurn(t *testing.T) {
 	}
 	if _, code := p.end(); code != 4 {
 		t.Errorf("exit %d, want 4\n%s", code, p.stderr)
+	}
+}
+
+func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
+	p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "stubborn")
+	if _, err := p.stdout.ReadByte(); err != nil {
+		t.Fatalf("%v %s", err, p.stderr)
+	}
+	began := time.Now()
+	for range 2 {
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+		for said := p.stderr.String(); !strings.Contains(said, "Stopping"); said = p.stderr.String() {
+			runtime.Gosched()
+		}
+	}
+	if _, code := p.end(); code != 4 {
+		t.Errorf("exit %d, want 4\n%s", code, p.stderr)
+	}
+	if took := time.Since(began); took > 6*time.Second { // the cancel alone takes eight with an agent that does not listen
+		t.Errorf("it took %s", took)
 	}
 }
 
@@ -456,6 +602,13 @@ func TestStartsThatCannotBe(t *testing.T) {
 	}
 	if _, stderr, code := run(t, t.TempDir(), "server", "--host", "0.0.0.0", "--port", "0", "--no-token"); code != 1 || !strings.Contains(stderr, "token") {
 		t.Errorf("open to the network: exit %d, %s", code, stderr)
+	}
+	full := t.TempDir()
+	if err := os.Mkdir(filepath.Join(full, "deskhand.db"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code := run(t, full, "server", "--port", "0"); code != 1 || strings.Contains(stderr, "owner.json") {
+		t.Errorf("a database that cannot be: exit %d, %s", code, stderr)
 	}
 	if _, stderr, code := run(t, t.TempDir(), "link"); code != 1 || !strings.Contains(stderr, "no running Deskhand") {
 		t.Errorf("a link of nobody: exit %d, %s", code, stderr)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+	"time"
 
 	"golang.org/x/term"
 
@@ -55,7 +56,31 @@ func (c *promptCommand) Run(p *Program) error {
 	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir}, text: text}
 	err = t.run(ctx)
 	api.close()
+	if t.outcome != nil {
+		p.outlast(b)
+	}
 	return errors.Join(err, b.Close())
+}
+
+// outlast waits for the turns of other commands that came to this process because it had the data directory. A signal ends the wait.
+func (p *Program) outlast(b *backend.Backend) {
+	if b.Running() == 0 {
+		return
+	}
+	p.say("Another command's turn still runs here; waiting for it.\n")
+	ctx, stop := interruptible()
+	defer stop()
+	const pause = 200 * time.Millisecond // also what the other has to read how its turn ended
+	again := time.NewTicker(pause)
+	defer again.Stop()
+	for running := true; running; {
+		running = b.Running() > 0
+		select {
+		case <-again.C:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 func (c *promptCommand) text(stdin io.Reader) (string, error) {
@@ -102,15 +127,16 @@ type terminalTurn struct {
 	session backend.NewSession
 	text    string
 
-	id      string // of the session
 	turn    string
 	shown   map[string]int // bytes shown of each entry
 	said    map[string]bool
-	unmet   bool // an approval was needed and nobody could give it
 	outcome *backend.Turn
 	desk    *desk // asks the person, when there is one
 
 	mu      sync.Mutex // protects what is below, and keeps lines whole
+	id      string     // of the session
+	unmet   bool       // an approval was needed and nobody could give it
+	stopped bool       // by the person
 	midLine bool
 }
 
@@ -126,10 +152,24 @@ func (t *terminalTurn) run(ctx context.Context) error {
 	defer released()
 	err := t.api.follow(ctx, func() (string, error) { return t.start(ctx) }, func(e backend.Event) (bool, error) { return t.show(ctx, e) })
 	err = errors.Join(err, t.newLine())
-	if err != nil && t.outcome == nil {
-		return err
+	switch {
+	case t.outcome != nil:
+		return t.result()
+	case t.wasStopped():
+		t.leave(ctx)
+		return &failure{exitCancel, errors.New("stopped")}
 	}
-	return t.result()
+	return err
+}
+
+// leave stops what the person no longer waits for, should it have begun all the same.
+func (t *terminalTurn) leave(ctx context.Context) {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if id := t.sessionID(); id != "" {
+		_ = t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil) // nothing runs, or it is stopped already
+	}
 }
 
 func (t *terminalTurn) start(ctx context.Context) (string, error) {
@@ -137,11 +177,25 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 	if err := t.api.call(ctx, "POST", "sessions", t.session, &s); err != nil {
 		return "", usage(err)
 	}
+	t.mu.Lock()
 	t.id = s.ID
+	t.mu.Unlock()
 	var begun struct{ Turn backend.Turn }
-	err := t.api.call(ctx, "POST", "sessions/"+t.id+"/prompt", map[string]string{"message": t.text}, &begun)
+	err := t.api.call(ctx, "POST", "sessions/"+s.ID+"/prompt", map[string]string{"message": t.text}, &begun)
 	t.turn = begun.Turn.ID
-	return t.id, err
+	return s.ID, err
+}
+
+func (t *terminalTurn) sessionID() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.id
+}
+
+func (t *terminalTurn) wasStopped() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.stopped
 }
 
 // usage makes a wrong wish of the user's one of the usage exits.
@@ -184,10 +238,14 @@ func (t *terminalTurn) cancelOnSignal(ctx context.Context, stop func()) (release
 
 func (t *terminalTurn) cancel(ctx context.Context) error {
 	t.p.say("\nStopping… (again to leave at once)\n")
-	if t.id == "" {
+	t.mu.Lock()
+	t.stopped = true
+	id := t.id
+	t.mu.Unlock()
+	if id == "" {
 		return errors.New("nothing runs yet")
 	}
-	return t.api.call(ctx, "POST", "sessions/"+t.id+"/cancel", nil, nil)
+	return t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil)
 }
 
 // show takes one event; the turn's end is enough.
@@ -346,11 +404,13 @@ func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
 			}
 		}
 	}
+	t.mu.Lock()
 	t.unmet = true
+	t.mu.Unlock()
 	t.aside("· turned down, for nobody is here to answer: %s", r.Title)
 	a, ok := turnDown(r)
 	if !ok {
-		return t.api.call(ctx, "POST", "sessions/"+t.id+"/cancel", nil, nil)
+		return t.api.call(ctx, "POST", "sessions/"+r.Session+"/cancel", nil, nil)
 	}
 	return t.answer(ctx, r, a)
 }
@@ -382,13 +442,15 @@ func (t *terminalTurn) answer(ctx context.Context, r backend.Request, a backend.
 	return err
 }
 
-// result is the exit code of the turn.
+// result is the exit code of the turn. Some agents call a turn cancelled because they were turned down.
 func (t *terminalTurn) result() error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
 	switch {
+	case t.unmet && !t.stopped:
+		return &failure{exitApproval, errors.New("the agent needed an answer that nobody could give")}
 	case t.outcome.StopReason == "cancelled":
 		return &failure{exitCancel, errors.New("stopped")}
-	case t.unmet:
-		return &failure{exitApproval, errors.New("the agent needed an answer that nobody could give")}
 	case t.outcome.StopReason == "end_turn":
 		return nil
 	case t.outcome.StopReason == "refusal":

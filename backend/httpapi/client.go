@@ -39,7 +39,10 @@ type Client struct {
 	cfg ClientConfig
 }
 
-const maxPrompt = 16 << 20
+const (
+	maxPrompt = 16 << 20
+	maxDraft  = 8 << 20 // room for the longest draft that Patch allows, whatever its letters are
+)
 
 // NewClient makes the client API. It guards nothing: that is the mount's part.
 func NewClient(cfg ClientConfig) *Client {
@@ -312,7 +315,9 @@ func (c *Client) sessionRoutes() {
 		func(ctx context.Context, in *sessionPath) (*body[session.Session], error) {
 			return answer(s.Get(ctx, in.ID))
 		})
-	huma.Register(c.api, op("changeSession", http.MethodPatch, "sessions/{id}", "Change what a person may change", http.StatusOK),
+	change := op("changeSession", http.MethodPatch, "sessions/{id}", "Change what a person may change", http.StatusOK)
+	change.MaxBodyBytes = maxDraft
+	huma.Register(c.api, change,
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body session.Patch

@@ -31,6 +31,7 @@ func startProcess(cmd Command, mark string) (*osProcess, error) {
 	}}
 	theirs, err := p.openPipes()
 	if err == nil {
+		Seal()
 		err = p.cmd.Start()
 	}
 	closeFiles(theirs...)

@@ -29,6 +29,7 @@ func startWatchdog(argv []string) (*watchdog, error) {
 	if err != nil {
 		return nil, err
 	}
+	Seal()
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -369,21 +369,24 @@ func (c *Client) Entries(ctx context.Context, id string, before int64, limit int
 // Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal.
 func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 	t := newTranscript(id, facts{})
-	t.limit = 1 << 40
-	text, found := "", false
+	found := false
+	var text strings.Builder
+	t.limit, t.said = 0, func(e *Entry, more string) {
+		if e.ID == entry {
+			text.WriteString(more)
+		}
+	}
 	err := frames(ctx, c.cfg.Store, id, func(f frame) {
 		t.apply(f)
 		changes, _ := t.take()
 		for _, ch := range changes {
-			if ch.Entry.ID == entry {
-				text, found = ch.Entry.Text, true
-			}
+			found = found || ch.Entry.ID == entry
 		}
 	})
 	if err == nil && !found {
 		err = fmt.Errorf("entry %s: %w", entry, ErrNotFound)
 	}
-	return text, err
+	return text.String(), err
 }
 
 // Rebuild computes the entries of a session anew from its journal.

@@ -1,16 +1,20 @@
 package session_test
 
 import (
+	"bufio"
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -18,6 +22,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
 	"deskhand/backend/proxy"
+	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -68,31 +73,36 @@ func (d *desk) journal(id string) iter.Seq2[string, []byte] {
 	}
 }
 
-func open(t testing.TB, dir string) *desk {
-	t.Helper()
-	t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
-	db, err := store.Open(t.Context(), dir)
+func open(tb testing.TB, dir string) *desk {
+	tb.Helper()
+	return openWith(tb, dir, proxy.Config{})
+}
+
+func openWith(tb testing.TB, dir string, processes proxy.Config) *desk {
+	tb.Helper()
+	tb.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
+	db, err := store.Open(tb.Context(), dir)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	set, err := proxy.Open(proxy.Config{})
+	set, err := proxy.Open(processes)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	self, err := os.Executable()
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json")})
-	c, err := session.Open(t.Context(), session.Config{
+	c, err := session.Open(tb.Context(), session.Config{
 		Store: db, Agents: catalogue, Proxy: set, Version: "test", Secrets: []string{"our-own-token"}, Patience: 300 * time.Millisecond,
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	d := &desk{Client: c, t: t, dir: dir, db: db, work: filepath.Join(dir, "work")}
+	d := &desk{Client: c, t: tb, dir: dir, db: db, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	closed := false
 	d.close = func() {
@@ -101,10 +111,10 @@ func open(t testing.TB, dir string) *desk {
 		}
 		closed = true
 		if err := errors.Join(c.Close(), set.Close(), db.Close()); err != nil {
-			t.Error(err)
+			tb.Error(err)
 		}
 	}
-	t.Cleanup(d.close)
+	tb.Cleanup(d.close)
 	return d
 }
 
@@ -593,6 +603,261 @@ func TestDirectories(t *testing.T) {
 	}
 }
 
+// custom makes the agents of a data directory, each a shell script.
+func custom(t *testing.T, dir string, scripts map[string]string) {
+	t.Helper()
+	type agent struct {
+		ID      string   `json:"id"`
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+	}
+	var file struct {
+		Agents []agent `json:"agents"`
+	}
+	for id, script := range scripts {
+		file.Agents = append(file.Agents, agent{id, "/bin/sh", []string{"-c", script}})
+	}
+	data, err := json.Marshal(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSecretsOfRequestsAndFailuresAreNotWritten(t *testing.T) {
+	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
+	dir := t.TempDir()
+	custom(t, dir, map[string]string{
+		"fails": `read l; echo '{"jsonrpc":"2.0","id":1,"error":{"code":-32603,"message":"bad key ` + key + `"}}'; cat >/dev/null`,
+		"asks": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+			read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+			read l; echo '{"jsonrpc":"2.0","id":"p","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":null},"options":[{"optionId":"a","name":"Always curl -H ` + key + `","kind":"allow_always"}]}}'
+			read l; echo '{"jsonrpc":"2.0","id":0,"method":"_sandboxagent/session/request_question","params":{"questionId":"q","prompt":"Use ` + key + `?","options":[["y","Yes, ` + key + `"]]}}'
+			read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+			cat >/dev/null`,
+	})
+	d := open(t, dir)
+	s, err := d.Create(t.Context(), session.New{Agent: "fails", Cwd: d.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.until("failure", func() bool { return d.get(s.ID).Exit != nil })
+	if detail := d.get(s.ID).Exit.Params["detail"]; detail != "bad key [redacted]" {
+		t.Errorf("the exit tells %q", detail)
+	}
+	if s, err = d.Create(t.Context(), session.New{Agent: "asks", Cwd: d.work}); err != nil {
+		t.Fatal(err)
+	}
+	d.prompt(s.ID, "go")
+	r := d.request(s.ID)
+	if r.Options[0].Name != "Always curl -H [redacted]" || r.Title == "" {
+		t.Errorf("%q %+v", r.Title, r.Options)
+	}
+	d.answer(r, session.Answer{OptionID: "a"})
+	r = d.request(s.ID)
+	if q := r.Questions[0]; q.Prompt != "Use [redacted]?" || q.Options[0].Label != "Yes, [redacted]" || q.Options[0].ID != "y" || r.Title != q.Prompt {
+		t.Errorf("%+v", r)
+	}
+	d.answer(r, session.Answer{Answers: [][]string{{"y"}}})
+	if last := lastTurn(d.idle(s.ID)); last.StopReason != "end_turn" {
+		t.Errorf("%+v", last)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestRestartWaitsUntilTheProcessHasEnded(t *testing.T) {
+	dir := t.TempDir()
+	life := filepath.Join(dir, "life")
+	custom(t, dir, map[string]string{"slow": fmt.Sprintf(`echo begins >>%s; echo '{}'; cat >/dev/null; sleep 0.2; echo ends >>%s`, life, life)})
+	d := open(t, dir)
+	s, err := d.Create(t.Context(), session.New{Agent: "slow", Cwd: d.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func(n int) func() bool {
+		return func() bool {
+			have := 0
+			for dir, data := range d.journal(s.ID) {
+				if dir == "in" && string(data) == "{}" {
+					have++
+				}
+			}
+			return have == n
+		}
+	}
+	d.until("first process", said(1))
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.until("second process", said(2))
+	data, err := os.ReadFile(life)
+	if err != nil || string(data) != "begins\nends\nbegins\n" {
+		t.Errorf("%q %v", data, err)
+	}
+}
+
+func TestRestartInTheMiddleOfASpawnLeavesNoProcess(t *testing.T) {
+	spawning, spawn, ended := make(chan struct{}, 2), make(chan struct{}, 2), make(chan struct{}, 2)
+	agent := proxytest.Spawn(func(stdin io.Reader, _, _ io.Writer) int {
+		_, _ = io.Copy(io.Discard, stdin)
+		ended <- struct{}{}
+		return 0
+	})
+	d := openWith(t, t.TempDir(), proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+		spawning <- struct{}{}
+		<-spawn
+		return agent(c)
+	}})
+	s := d.create()
+	<-spawning
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	spawn <- struct{}{}
+	spawn <- struct{}{}
+	select {
+	case <-ended:
+	case <-time.After(10 * time.Second):
+		t.Error("the process that nobody wanted any more goes on")
+	}
+	<-spawning
+}
+
+func TestADiskThatIsFullForLongLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	const chunks = 300
+	agent := proxytest.Spawn(func(stdin io.Reader, stdout, _ io.Writer) int {
+		in := bufio.NewScanner(stdin)
+		say := func(format string, args ...any) { _, _ = fmt.Fprintf(stdout, format+"\n", args...) }
+		for in.Scan() {
+			var m struct {
+				ID     int
+				Method string
+			}
+			_ = json.Unmarshal(in.Bytes(), &m)
+			switch m.Method {
+			case "initialize":
+				say(`{"jsonrpc":"2.0","id":%d,"result":{"protocolVersion":1}}`, m.ID)
+			case "session/new":
+				say(`{"jsonrpc":"2.0","id":%d,"result":{"sessionId":"s"}}`, m.ID)
+			case "session/prompt":
+				for i := range chunks {
+					say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%d "}}}}`, i)
+				}
+				say(`{"jsonrpc":"2.0","id":%d,"result":{"stopReason":"end_turn"}}`, m.ID)
+			}
+		}
+		return 0
+	})
+	synctest.Test(t, func(t *testing.T) {
+		const few = 4 << 10 // bytes of the agent's words that are held in memory
+		d := openWith(t, dir, proxy.Config{Spawn: agent, LogBytes: few})
+		s := d.create()
+		d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+		d.prompt(s.ID, "go")
+		full, works, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			ended <- d.db.Write(t.Context(), func(*sql.Tx) error {
+				close(full)
+				<-works
+				return nil
+			})
+		}()
+		<-full
+		time.Sleep(10 * time.Minute)
+		close(works)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		tr := d.idle(s.ID)
+		if words := strings.Fields(textOf(tr, "agent")); len(words) != chunks {
+			t.Errorf("%d of %d chunks", len(words), chunks)
+		}
+		d.close()
+	})
+}
+
+func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	alter := func(text string) {
+		t.Helper()
+		err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	alter(`ALTER TABLE frame RENAME TO away`)
+	for range 2 {
+		if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
+			t.Errorf("%v", err)
+		}
+	}
+	if err := d.Cancel(t.Context(), s.ID); !errors.Is(err, session.ErrStorage) {
+		t.Errorf("%v", err)
+	}
+	if now := d.get(s.ID); now.Turn != nil {
+		t.Errorf("shown before it is stored: %+v", now.Turn)
+	}
+	alter(`ALTER TABLE away RENAME TO frame`)
+	d.until("answer to the first", func() bool { // it was held, not lost
+		tr := d.transcript(s.ID)
+		return len(tr.Turns) == 1 && tr.Turns[0].StopReason == "end_turn"
+	})
+	d.sameAsRebuilt(s.ID)
+	alter(`ALTER TABLE frame RENAME TO away`)
+	if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
+		t.Errorf("%v", err)
+	}
+	q := session.Query{Gen: d.Feed().Gen(), After: 0}
+	if batch, _ := d.Feed().After(t.Context(), q); len(batch.Events) == 0 {
+		t.Fatal("no events")
+	}
+	d.close() // does not wait for the disk, and shows nothing of what it did not take
+	for {
+		batch, _ := d.Feed().After(t.Context(), q)
+		if len(batch.Events) == 0 {
+			break
+		}
+		q.After = batch.Seq
+		for _, e := range batch.Events {
+			if strings.Contains(string(e.Data), `"interrupted"`) {
+				t.Errorf("%s %s", e.Type, e.Data)
+			}
+		}
+	}
+}
+
+func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	d.prompt(s.ID, "huge")
+	d.idle(s.ID)
+	before := d.transcript(s.ID)
+	err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+	if err := os.RemoveAll(filepath.Join(dir, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	d = open(t, dir)
+	if tr := d.transcript(s.ID); lastTurn(tr).StopReason != "interrupted" || len(tr.Items) < len(before.Items) {
+		t.Errorf("%+v, %d entries", lastTurn(tr), len(tr.Items))
+	}
+}
+
 func TestSecretsAreNeverWritten(t *testing.T) {
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -651,6 +916,7 @@ func TestConfigOptions(t *testing.T) {
 	s := d.create()
 	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
 	for _, o := range d.get(s.ID).ConfigOptions {
+		refused(t, d.SetConfig(t.Context(), s.ID, o.ID, json.RawMessage(`null`)), "config.value")
 		value, want := json.RawMessage(`true`), ""
 		if o.Type == "select" {
 			want = o.Choices[len(o.Choices)-1].Value

@@ -31,6 +31,7 @@ type conversation struct {
 	requests  map[string]*openRequest // those that wait, by their id
 	frames    int64                   // the number of the last frame
 	agent     *link                   // nil while there is no process
+	gone      <-chan struct{}         // closed when the newest process has ended; nil before the first
 	lastExit  *Exit                   // how the agent ended, for the events that tell it
 	restored  string                  // how the agent got its session: new, resume, load, fresh
 	failure   *TurnError              // the error that the prompt ended with, for the turn
@@ -190,7 +191,15 @@ func (v *conversation) requestsChanged() {
 // arm waits for the cancel to be heeded before the next means is tried.
 func (v *conversation) arm() {
 	v.disarm()
-	v.timer = time.AfterFunc(v.c.cfg.Patience, func() { v.post(func() { v.do(doEscalate{}) }) })
+	var timer *time.Timer
+	timer = time.AfterFunc(v.c.cfg.Patience, func() {
+		v.post(func() {
+			if v.timer == timer { // else it was stopped too late: its cancel is over
+				v.do(doEscalate{})
+			}
+		})
+	})
+	v.timer = timer
 }
 
 func (v *conversation) disarm() {
@@ -246,7 +255,10 @@ func (v *conversation) commit() {
 		v.saveRow()
 	}
 	if !v.step.empty() || len(entries) > 0 {
-		v.write(entries)
+		if !v.write(entries) {
+			v.step = step{}
+			return
+		}
 		v.publish(entries)
 	}
 	if v.agent != nil {
@@ -255,8 +267,9 @@ func (v *conversation) commit() {
 	v.step = step{}
 }
 
-// write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored.
-func (v *conversation) write(entries []change) {
+// write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored. It is false when
+// the program ends first.
+func (v *conversation) write(entries []change) bool {
 	ctx := context.WithoutCancel(v.c.ctx)
 	err := v.step.save(ctx, v.c.cfg.Store, v.id, entries)
 	for ; err != nil; err = v.step.save(ctx, v.c.cfg.Store, v.id, entries) {
@@ -270,12 +283,13 @@ func (v *conversation) write(entries []change) {
 		select {
 		case <-time.After(time.Second):
 		case <-v.c.ctx.Done():
-			return // the program ends: what could not be written is lost, and was not shown either
+			return false // what could not be written is lost, and is not shown either
 		}
 	}
 	if v.stalled.Swap(false) {
 		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.works"})})
 	}
+	return true
 }
 
 // publish shows what was written: the session first, so that a reader knows it before its entries, and the turn last, so that one
@@ -423,7 +437,8 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 func (v *conversation) recover(ctx context.Context) error {
 	db := v.c.cfg.Store
 	if err := frames(ctx, db, v.id, v.fold.apply); err != nil {
-		return err
+		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
+		v.c.cfg.Logger.Error("a journal cannot be read", "session", v.id, "error", err)
 	}
 	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
 	if err != nil {

@@ -57,7 +57,10 @@ func TestFeedFilters(t *testing.T) {
 		q    Query
 		want string
 	}{
-		{Query{}, "1234"}, {Query{After: 2}, "34"}, {Query{Session: "s1"}, "134"}, {Query{Types: []string{"a"}}, "13"},
+		{Query{}, "1234"},
+		{Query{After: 2}, "34"},
+		{Query{Session: "s1"}, "134"},
+		{Query{Types: []string{"a"}}, "13"},
 		{Query{Session: "s2", Types: []string{"b"}}, "2"},
 	} {
 		tc.q.Gen = f.Gen()

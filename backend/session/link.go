@@ -34,6 +34,7 @@ type link struct {
 	can     acp.Initialized
 	limit   *time.Timer // of the current step of the handshake
 	outbox  chan [][]byte
+	gone    chan struct{} // closed when the process and all that it started have ended
 }
 
 // reply is called with the agent's answer, in the conversation's goroutine.
@@ -43,28 +44,38 @@ type reply func(result json.RawMessage, failure *acp.Error)
 func (v *conversation) begin() {
 	v.row.Generation++
 	v.row.Step, v.row.Exit, v.restored = "resolve", nil, ""
-	a := &link{v: v, pending: map[acp.Key]reply{}, outbox: make(chan [][]byte, 1)}
+	a := &link{v: v, pending: map[acp.Key]reply{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{})}
 	a.ctx, a.stop = context.WithCancel(v.c.ctx)
-	v.agent = a
+	before := v.gone
+	v.agent, v.gone = a, a.gone
 	v.note(note{Note: noteStarting})
 	v.touched()
 	agent, cwd, serverID := v.row.Agent, v.row.Cwd, v.id+"."+strconv.FormatInt(v.row.Generation, 10)
-	v.links.Go(func() { a.run(agent, cwd, serverID) })
+	v.links.Go(func() {
+		defer close(a.gone)
+		if before != nil {
+			<-before // two processes must not have one ACP session: the first may still write it down
+		}
+		a.run(agent, cwd, serverID)
+	})
 }
 
-// run spawns the process and reads it to its end.
+// run spawns the process, reads it to its end, or to that of our interest, and sees it off.
 func (a *link) run(agent, cwd, serverID string) {
 	inst, code, err := a.spawn(agent, cwd, serverID)
 	if err != nil {
 		a.post(func() { a.fail(code, "detail", err.Error(), "agent", agent, "path", cwd) })
+		if a.ctx.Err() != nil { // only our wait has ended: the start may still be under way
+			a.ended(a.v.c.cfg.Proxy.Remove(serverID))
+		}
 		return
 	}
-	if !a.post(func() { a.inst = inst; a.initialize() }) {
-		a.end(inst)
-		return
-	}
+	defer a.end(inst)
 	a.v.links.Go(func() { a.write(inst) })
-	a.read(inst)
+	if a.post(func() { a.inst = inst; a.initialize() }) {
+		a.read(inst)
+		a.post(a.v.exited) // it was killed, and its last word did not tell so
+	}
 }
 
 func (a *link) spawn(agent, cwd, serverID string) (*proxy.Instance, string, error) {
@@ -87,16 +98,39 @@ func (a *link) spawn(agent, cwd, serverID string) (*proxy.Instance, string, erro
 
 // post runs f in the conversation while this is still its agent.
 func (a *link) post(f func()) bool {
-	work := func() {
+	select {
+	case a.v.work <- a.own(f):
+		return true
+	case <-a.ctx.Done():
+		return false
+	}
+}
+
+// own is f for as long as this is the conversation's agent, then nothing.
+func (a *link) own(f func()) func() {
+	return func() {
 		if a.v.agent == a {
 			f()
 		}
 	}
-	select {
-	case a.v.work <- work:
-		return true
-	case <-a.ctx.Done():
-		return false
+}
+
+// working is how often a reader that cannot hand over its batch says that it still gets on. The log then holds the agent up, rather
+// than drop the reader and with it what the agent said: a disk that is full for an hour loses nothing.
+const working = 10 * time.Second
+
+// hand is post for a batch that r read.
+func (a *link) hand(r *proxy.Reader, batch []proxy.Message) bool {
+	work := a.own(func() { a.v.received(a, batch) })
+	for {
+		select {
+		case a.v.work <- work:
+			return true
+		case <-a.ctx.Done():
+			return false
+		case <-time.After(working):
+			r.Working()
+		}
 	}
 }
 
@@ -107,7 +141,7 @@ func (a *link) read(inst *proxy.Instance) {
 	defer func() { r.Close() }()
 	for {
 		batch, err := r.Next(a.ctx)
-		if errors.Is(err, proxy.ErrLagging) { // the disk was full for long: go on where we were
+		if errors.Is(err, proxy.ErrLagging) { // the instance is being removed: take what is left
 			r.Close()
 			r = inst.After(last)
 			continue
@@ -116,7 +150,7 @@ func (a *link) read(inst *proxy.Instance) {
 			return
 		}
 		last = batch[len(batch)-1].Seq
-		if !a.post(func() { a.v.received(a, batch) }) {
+		if !a.hand(r, batch) {
 			return
 		}
 		// Without this pause an agent that streams makes a transaction of every chunk.
@@ -166,28 +200,24 @@ func (a *link) interrupt() {
 	}
 }
 
-// kill ends the process tree and then tells the conversation, which still waits for it.
+// kill ends the process tree. The conversation hears of it when it has read what the agent still said.
 func (a *link) kill() {
 	inst := a.inst
-	a.v.links.Go(func() {
-		a.end(inst)
-		a.post(func() { a.v.exited() })
-	})
+	a.v.links.Go(func() { a.end(inst) })
 }
 
-// close ends the process tree in the background; nothing more is heard of it.
+// close lets run end the process tree, in the background; nothing more is heard of it.
 func (a *link) close() {
 	if a.limit != nil {
 		a.limit.Stop()
 	}
 	a.stop()
-	if inst := a.inst; inst != nil {
-		a.v.links.Go(func() { a.end(inst) })
-	}
 }
 
-func (a *link) end(inst *proxy.Instance) {
-	if err := inst.Close(); err != nil {
+func (a *link) end(inst *proxy.Instance) { a.ended(inst.Close()) }
+
+func (a *link) ended(err error) {
+	if err != nil {
 		a.v.c.cfg.Logger.Error("an agent could not be ended", "session", a.v.id, "error", err)
 	}
 }
@@ -195,6 +225,9 @@ func (a *link) end(inst *proxy.Instance) {
 // fail ends the generation for a reason that is not its exit.
 func (a *link) fail(code string, params ...string) {
 	exit := &Exit{Problem: code, Params: bad(code, params...).Params, At: Time{time.Now()}}
+	for name, text := range exit.Params {
+		exit.Params[name] = a.v.c.secret.text(text)
+	}
 	if a.inst != nil {
 		exit.StderrTail = a.stderr()
 	}
@@ -211,9 +244,15 @@ func (a *link) within(d time.Duration, step string) {
 	if a.limit != nil {
 		a.limit.Stop()
 	}
-	a.limit = time.AfterFunc(d, func() {
-		a.post(func() { a.fail(problemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second))) })
+	var limit *time.Timer
+	limit = time.AfterFunc(d, func() {
+		a.post(func() {
+			if a.limit == limit { // else the answer came in the same moment
+				a.fail(problemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second)))
+			}
+		})
 	})
+	a.limit = limit
 }
 
 // received takes a batch of the agent's messages.
@@ -409,6 +448,7 @@ func (a *link) create(how string) {
 
 func (a *link) ready(how string) {
 	a.limit.Stop()
+	a.limit = nil
 	a.v.restored = how
 	a.v.do(doReady{})
 }
@@ -446,6 +486,8 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage) error {
 	var text string
 	var checked bool
 	switch {
+	case string(value) == "null": // which encoding/json takes for any type
+		return bad("config.value", "id", o.ID)
 	case o.Type == "boolean" && json.Unmarshal(value, &checked) == nil:
 		params["configId"], params["type"], params["value"] = o.ID, "boolean", checked
 	case o.Type == "boolean" || json.Unmarshal(value, &text) != nil || !o.offers(text):

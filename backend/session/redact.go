@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -15,20 +16,67 @@ type redactor struct{ own []string }
 
 const redacted = "[redacted]"
 
-// shapes are the keys and tokens that are recognised wherever they stand. Each begins with a mark of marks, which is looked for
-// first, because nearly every message has none.
-//
+// shape is a kind of secret that is recognised wherever it stands, by the mark that it begins with: nearly every message has none of
+// them, and an image of 20 MB is looked through in milliseconds.
+type shape struct {
+	mark   string
+	whole  *regexp.Regexp           // the secret from its mark on
+	stays  int                      // how much of that is no secret
+	is     func(secret []byte) bool // nil = always
+	inWord func(before []byte) bool // whether the mark is the end of a word; nil = never
+}
+
 //nolint:gochecknoglobals // constants in all but name
 var (
-	shapes = regexp.MustCompile(`sk-[A-Za-z0-9_-]{16,}|(?:gh[pousr]_|github_pat_)[A-Za-z0-9_]{20,}|glpat-[A-Za-z0-9_-]{16,}|` +
-		`xox[abeoprs]-[A-Za-z0-9-]{10,}|AKIA[0-9A-Z]{16}|AIza[A-Za-z0-9_-]{30,}|npm_[A-Za-z0-9]{30,}|hf_[A-Za-z0-9]{30,}|` +
-		`eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}|([Bb]earer )[A-Za-z0-9._~+/-]{12,}=*|` +
-		`-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`)
-	marks = [][]byte{
-		[]byte("sk-"), []byte("ghp_"), []byte("gho_"), []byte("ghu_"), []byte("ghs_"), []byte("ghr_"), []byte("github_pat_"), []byte("glpat-"), []byte("xox"), []byte("AKIA"), []byte("AIza"), []byte("npm_"), []byte("hf_"),
-		[]byte("eyJ"), []byte("earer "), []byte("PRIVATE KEY"),
+	github = regexp.MustCompile(`^(?:gh[pousr]|github_pat)_[A-Za-z0-9_]{20,}`)
+	shapes = []shape{
+		{mark: "sk-", whole: regexp.MustCompile(`^sk-[A-Za-z0-9_-]{16,}`), inWord: endsWord},
+		{mark: "ghp_", whole: github},
+		{mark: "gho_", whole: github},
+		{mark: "ghu_", whole: github},
+		{mark: "ghs_", whole: github},
+		{mark: "ghr_", whole: github},
+		{mark: "github_pat_", whole: github},
+		{mark: "glpat-", whole: regexp.MustCompile(`^glpat-[A-Za-z0-9_-]{16,}`)},
+		{mark: "xox", whole: regexp.MustCompile(`^xox[abeoprs]-[A-Za-z0-9-]{10,}`)},
+		{mark: "AKIA", whole: regexp.MustCompile(`^AKIA[0-9A-Z]{16}`)},
+		{mark: "AIza", whole: regexp.MustCompile(`^AIza[A-Za-z0-9_-]{30,}`)},
+		{mark: "npm_", whole: regexp.MustCompile(`^npm_[A-Za-z0-9]{30,}`)},
+		{mark: "hf_", whole: regexp.MustCompile(`^hf_[A-Za-z0-9]{30,}`)},
+		{mark: "eyJ", whole: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)},
+		{mark: "earer ", whole: regexp.MustCompile(`^earer [A-Za-z0-9._~+/-]{12,}=*`), stays: len("earer "), is: noWord},
+		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`)},
 	}
+	escape = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
 )
+
+// endsWord tells that a lower-case letter stands before: task-1 is no key. In JSON that letter may be the end of an escape.
+func endsWord(before []byte) bool {
+	const longest = len(`\u0000`)
+	n := len(before)
+	return n > 0 && 'a' <= before[n-1] && before[n-1] <= 'z' && !escape.Match(before[max(0, n-longest):])
+}
+
+// noWord tells a bearer's token from the next word of a text, as in "bearer authentication".
+func noWord(token []byte) bool { return len(bytes.Trim(token, "abcdefghijklmnopqrstuvwxyz./-")) > 0 }
+
+// find gives where the secrets of this shape are, in order.
+func (s shape) find(msg []byte) (secrets [][2]int) {
+	for at := 0; ; {
+		i := bytes.Index(msg[at:], []byte(s.mark))
+		if i < 0 {
+			return secrets
+		}
+		at += i
+		found := s.whole.FindIndex(msg[at:])
+		if found == nil || s.inWord != nil && s.inWord(msg[:at]) || s.is != nil && !s.is(msg[at+s.stays:at+found[1]]) {
+			at++
+			continue
+		}
+		secrets = append(secrets, [2]int{at + s.stays, at + found[1]})
+		at += found[1]
+	}
+}
 
 // text redacts a text of a record.
 func (r redactor) text(s string) string { return string(r.redact([]byte(s))) }
@@ -42,12 +90,23 @@ func (r redactor) redact(msg []byte) []byte {
 			msg = bytes.ReplaceAll(msg, []byte(secret), []byte(redacted))
 		}
 	}
-	for _, mark := range marks {
-		if bytes.Contains(msg, mark) {
-			return shapes.ReplaceAll(msg, []byte("${1}"+redacted))
-		}
+	var secrets [][2]int
+	for _, shape := range shapes {
+		secrets = append(secrets, shape.find(msg)...)
 	}
-	return msg
+	if len(secrets) == 0 {
+		return msg
+	}
+	slices.SortFunc(secrets, func(a, b [2]int) int { return a[0] - b[0] })
+	var out []byte
+	done := 0
+	for _, s := range secrets {
+		if s[0] >= done { // else it is within the one before
+			out = append(append(out, msg[done:s[0]]...), redacted...)
+		}
+		done = max(done, s[1])
+	}
+	return append(out, msg[done:]...)
 }
 
 // redactServers blanks the values of env and headers below mcpServers; what is no JSON is left to the shapes.

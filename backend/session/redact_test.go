@@ -10,6 +10,9 @@ func TestRedact(t *testing.T) {
 	for name, tc := range map[string]struct{ in, want string }{
 		"nothing":       {`{"a":"disk-usage of task-runner through eyJ"}`, `{"a":"disk-usage of task-runner through eyJ"}`},
 		"anthropic":     {`{"a":"key sk-ant-api03-AAAAAAAAAAAAAAAAAAAA end"}`, `{"a":"key [redacted] end"}`},
+		"no key":        {`{"toolCallId":"task-management-system-one","path":"/a/disk-utilization-report"}`, `{"toolCallId":"task-management-system-one","path":"/a/disk-utilization-report"}`},
+		"after escape":  {`"a\nsk-AAAAAAAAAAAAAAAAAAAA\u000ask-BBBBBBBBBBBBBBBBBBBB=sk-CCCCCCCCCCCCCCCCCCCC"`, `"a\n[redacted]\u000a[redacted]=[redacted]"`},
+		"bearer words":  {`"uses bearer authentication/authorization."`, `"uses bearer authentication/authorization."`},
 		"github":        {`"ghp_0123456789012345678901234567890123456"`, `"[redacted]"`},
 		"aws":           {`"AKIAIOSFODNN7EXAMPLE"`, `"[redacted]"`},
 		"bearer":        {`{"h":"Authorization: Bearer abcdefghijklmnop=="}`, `{"h":"Authorization: Bearer [redacted]"}`},

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -55,11 +56,11 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	case method == "elicitation/create":
 		ok = v.readElicitation(r, m.Params)
 	case method == "_sandboxagent/session/request_question":
-		ok = readQuestion(r, m.Params)
+		ok = readQuestion(r, m.Params, v.c.secret.text)
 	case refusedAtOnce(method):
 		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		if !strings.HasPrefix(method, "fs/") && !strings.HasPrefix(method, "terminal/") {
-			v.note(note{Note: noteRefused, Method: method, Raw: slices.Clone(data)})
+			v.note(note{Note: noteRefused, Method: method, Raw: clipRaw(data)})
 		}
 		return
 	}
@@ -105,7 +106,7 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	}
 	r.Kind = kindPermission
 	for _, o := range p.Options {
-		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: o.Name, Kind: o.Kind})
+		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: v.c.secret.text(o.Name), Kind: o.Kind})
 	}
 	patch, err := acp.ParseToolCall(v.c.secret.redact(p.ToolCall))
 	if err != nil {
@@ -116,7 +117,8 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 		tool = *e.Tool
 	}
 	patchToolCall(&tool, patch)
-	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, tool.Title
+	// Some approvals come without a title (title: null), and nobody was told of their tool call before.
+	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
 	return true
 }
 
@@ -160,8 +162,9 @@ func showable(schema json.RawMessage) bool {
 	return true
 }
 
-// readQuestion reads the extension: one question, or several at once; options as pairs of id and label, or as labels.
-func readQuestion(r *openRequest, params json.RawMessage) bool {
+// readQuestion reads the extension: one question, or several at once; options as pairs of id and label, or as labels. What people
+// read goes through clean; ids stay as they are, since they are the answer.
+func readQuestion(r *openRequest, params json.RawMessage, clean func(string) string) bool {
 	type question struct {
 		Prompt        string            `json:"prompt"`
 		Question      string            `json:"question"`
@@ -184,8 +187,10 @@ func readQuestion(r *openRequest, params json.RawMessage) bool {
 		if shown.Prompt == "" {
 			shown.Prompt = q.Question
 		}
+		shown.Prompt = clean(shown.Prompt)
 		for _, raw := range q.Options {
 			if o, ok := readOption(raw); ok {
+				o.Label, o.Description = clean(o.Label), clean(o.Description)
 				shown.Options = append(shown.Options, o)
 			}
 		}

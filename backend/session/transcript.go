@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -24,7 +25,8 @@ const (
 // changed message id starts a new message; an update that is unknown or broken becomes a raw entry, never an error.
 type transcript struct {
 	session    string
-	limit      int // maxText, or none when one entry's whole text is asked for
+	limit      int                         // bytes of Text; maxText
+	said       func(e *Entry, text string) // hears all that a message says, within the limit or not; nil = nobody
 	generation int64
 	turn       string
 	replaying  bool
@@ -131,9 +133,10 @@ func (t *transcript) apply(f frame) {
 
 func (t *transcript) applyNote(f frame, n note) {
 	switch n.Note {
-	case noteStarting:
+	case noteStarting: // another process: it goes on with nothing of the one before
 		clear(t.tools)
-		t.replaying = false
+		clear(t.byID)
+		t.open, t.replaying = nil, false
 	case noteReplaying:
 		t.replaying = true
 	case noteReady:
@@ -310,6 +313,9 @@ func (t *transcript) message(f frame, kind, id string) *Entry {
 
 // extend adds text to a message, as far as there is room.
 func (t *transcript) extend(e *Entry, text string) {
+	if t.said != nil {
+		t.said(e, text)
+	}
 	if room := t.limit - len(e.Text); len(text) > room {
 		cut := max(room, 0)
 		for cut > 0 && !utf8.RuneStart(text[cut]) {
@@ -423,11 +429,12 @@ func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
 // clipRaw keeps a JSON value small enough to be shown: long texts within it are cut, at a rune, and end in a mark that tells how
 // much is missing. A value that is small comes back as it is. Images keep their data up to maxImage.
 func clipRaw(raw json.RawMessage) json.RawMessage {
-	if len(raw) <= maxItem {
+	deep := tooDeep(raw)
+	if len(raw) <= maxItem && !deep {
 		return raw
 	}
 	var v any
-	if json.Unmarshal(raw, &v) != nil {
+	if deep || json.Unmarshal(raw, &v) != nil {
 		v = string(raw)
 	}
 	short, err := json.Marshal(clipValue(v))
@@ -435,6 +442,15 @@ func clipRaw(raw json.RawMessage) json.RawMessage {
 		return nil
 	}
 	return short
+}
+
+// tooDeep tells that encoding/json, which reads 10,000 levels, could not read the value within a record of ours.
+func tooDeep(raw json.RawMessage) bool {
+	const deepest, ours = 10_000, 50
+	if len(raw) < 2*(deepest-ours) {
+		return false
+	}
+	return !json.Valid(slices.Concat(bytes.Repeat([]byte("["), ours), raw, bytes.Repeat([]byte("]"), ours)))
 }
 
 const maxImage = 8 << 20

@@ -18,6 +18,7 @@ type story struct {
 }
 
 func tell(t *testing.T) *story {
+	t.Helper()
 	return &story{t: t, fold: newTranscript("s", facts{})}
 }
 
@@ -254,4 +255,33 @@ func FuzzFold(f *testing.F) {
 			t.Errorf("%q led to %v", data, got)
 		}
 	})
+}
+
+func TestAValueOfAnyDepthCanBeReadAgain(t *testing.T) {
+	const most = 10_000 - 3 // what a message may hold at all, less the levels around it
+	s := tell(t)
+	s.update(`{"sessionUpdate":"odd","deep":%s%s}`, strings.Repeat("[", most), strings.Repeat("]", most))
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"t","rawInput":%s%s}`, strings.Repeat("[", most), strings.Repeat("]", most))
+	changes, _ := s.fold.take()
+	if len(changes) != 2 {
+		t.Fatalf("%d entries", len(changes))
+	}
+	for _, c := range changes {
+		var e Entry
+		if err := json.Unmarshal(mustJSON(c.Entry), &e); err != nil {
+			t.Errorf("%s: %v", c.Entry.Kind, err)
+		}
+	}
+}
+
+func TestAnotherProcessBeginsAnotherMessage(t *testing.T) {
+	s := tell(t)
+	s.chunk("agent_message_chunk", "", "before")
+	s.chunk("agent_message_chunk", "1", "named")
+	s.note(note{Note: noteStarting})
+	s.chunk("agent_message_chunk", "", "after")
+	s.chunk("agent_message_chunk", "1", "named again")
+	if got := s.entries(); len(got) != 4 {
+		t.Errorf("%q", got)
+	}
 }

@@ -87,10 +87,17 @@ func (db *DB) WriteSync(ctx context.Context, f func(*sql.Tx) error) error {
 	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous=FULL"); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
-	err = write(ctx, conn, f)
-	// Not with ctx: the connection is shared, and must not stay slow because a caller went away.
-	_, back := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
-	return errors.Join(err, back)
+	if err := write(ctx, conn, f); err != nil {
+		return errors.Join(err, relax(ctx, conn))
+	}
+	_ = relax(ctx, conn) // at worst the connection stays slow: what is written must not be called unwritten, and written again
+	return nil
+}
+
+// relax undoes synchronous=FULL. Not with ctx: the connection is shared, and must not stay slow because a caller went away.
+func relax(ctx context.Context, conn *sql.Conn) error {
+	_, err := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL")
+	return err
 }
 
 type beginner interface {
