@@ -1,7 +1,7 @@
 # make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-window test-agents \
-	bench fuzz measure-memory generate format clean
+	bench fuzz measure-memory pictures generate format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -41,6 +41,11 @@ measure-memory: ## Measure the idle app's memory, its whole process tree
 	@build/setup.sh go node tests frontend e2e
 	@build/programs.sh frontend headless window
 	@node e2e/window/memory.mjs
+
+pictures: ## Take the pictures of the manual again, from the real window
+	@build/setup.sh go node tests frontend e2e
+	@build/programs.sh frontend headless window
+	@node --test e2e/window/pictures.mjs
 
 generate: ## Write frontend/wailsjs again
 	@build/generate.sh

@@ -39,6 +39,10 @@ type Config struct {
 	Assets  fs.FS        // the built frontend, index.html at its root
 	Handler http.Handler // answers /v1/ and /client/; reached by the window's page alone, so it needs no guard
 
+	// Seal keeps the descriptors that are open now from the processes that the program starts; it is called for every response
+	// (see sealed). Nil for a program that starts none.
+	Seal func()
+
 	Geometry     Geometry             // where the window was; zero: a first start
 	SaveGeometry func(Geometry) error // called before the window closes; nil: forgotten
 

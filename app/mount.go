@@ -3,18 +3,56 @@ package app
 import (
 	"net/http"
 	"strings"
+	"syscall"
 )
 
 // mount answers the API from ours and everything else from the assets. Middleware and not the asset server's own Handler:
 // that one is asked last and, in development, only after the frontend's server.
-func mount(ours http.Handler) func(http.Handler) http.Handler {
+func mount(ours http.Handler, seal func()) func(http.Handler) http.Handler {
 	return func(assets http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			handler := assets
 			if strings.HasPrefix(r.URL.Path, "/v1/") || strings.HasPrefix(r.URL.Path, "/client/") {
-				ours.ServeHTTP(w, r)
-				return
+				handler = ours
 			}
-			assets.ServeHTTP(w, r)
+			answer := &sealed{ResponseWriter: w, seal: seal}
+			handler.ServeHTTP(answer, r)
+			answer.WriteHeader(http.StatusOK) // as net/http, where a handler wrote nothing; Wails would say 501
 		})
 	}
 }
+
+// sealed is a response that no child process keeps open.
+//
+// On Linux Wails hands WebKit a response as a pipe, and makes that pipe without close-on-exec. A process that is started in this
+// moment, say an agent by the very request, inherits the end that is written to; the page then waits for the end of the response
+// for as long as the agent lives. Go starts no process while ForkLock is held, so the pipe is made and sealed under it.
+type sealed struct {
+	http.ResponseWriter
+	seal  func()
+	begun bool
+}
+
+func (s *sealed) WriteHeader(code int) {
+	if s.begun {
+		return
+	}
+	s.begun = true
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	s.ResponseWriter.WriteHeader(code)
+	s.seal()
+}
+
+func (s *sealed) Write(data []byte) (int, error) {
+	if !s.begun {
+		if s.Header().Get("Content-Type") == "" {
+			s.Header().Set("Content-Type", http.DetectContentType(data))
+		}
+		s.WriteHeader(http.StatusOK)
+	}
+	return s.ResponseWriter.Write(data) // not under the lock: it waits for the page
+}
+
+// Flush does nothing, since nothing is held back: a pipe has no buffer of ours.
+func (s *sealed) Flush() {}

@@ -11,7 +11,7 @@ func TestMount(t *testing.T) {
 	answer := func(text string) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, text) })
 	}
-	h := mount(answer("ours"))(answer("assets"))
+	h := mount(answer("ours"), func() {})(answer("assets"))
 	for path, want := range map[string]string{
 		"/":                  "assets",
 		"/assets/index.js":   "assets",

@@ -10,9 +10,19 @@ package app
 
 extern void deskhandLinkClicked(char *);
 
+// The window draws without the GPU (WebviewGpuPolicyNever), but GDK and WebKit look at it all the same, and keep 25 MiB of drivers
+// for it in this process. So neither sees one while it looks. The variables are gone again before there is a child that would
+// inherit them: WebKit's own processes cannot do without, and agents have no business with our choice.
 static int openDisplay(const char *name) {
 	g_set_prgname(name); // before there is a window: its class, by which a panel finds our .desktop file, is taken from here
-	return gtk_init_check(NULL, NULL);
+	int gdk = g_getenv("GDK_GL") == NULL && g_setenv("GDK_GL", "disable", TRUE);
+	int open = gtk_init_check(NULL, NULL);
+	if (gdk) g_unsetenv("GDK_GL");
+	if (!open) return 0;
+	int egl = g_getenv("__EGL_VENDOR_LIBRARY_FILENAMES") == NULL && g_setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/dev/null", TRUE);
+	webkit_web_context_get_default(); // looks now
+	if (egl) g_unsetenv("__EGL_VENDOR_LIBRARY_FILENAMES");
+	return 1;
 }
 
 // As WebKit decides prefers-color-scheme.

@@ -36,6 +36,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.Default()
 	}
+	if cfg.Seal == nil {
+		cfg.Seal = func() {}
+	}
 	if err := openDisplay(); err != nil {
 		return err
 	}
@@ -62,7 +65,7 @@ func (s *shell) options() *options.App {
 		// Without a maximum Wails takes the size of the screen that the window opens on, and a larger second one cannot be filled.
 		MaxWidth: maxSide, MaxHeight: maxSide,
 		BackgroundColour: background(prefersDark()), // until the page has painted; white would flash
-		AssetServer:      &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler)},
+		AssetServer:      &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler, s.cfg.Seal)},
 		Bind:             s.bound(),
 		ErrorFormatter:   formatError,
 		Logger:           wailsLog{s.cfg.Logger},

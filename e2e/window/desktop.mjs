@@ -74,7 +74,7 @@ export class Desktop {
     d.desk = Desk.make(t, options);
     d.env = { ...d.desk.env, GTK_A11Y: "none", NO_AT_BRIDGE: "1" };
     // Without -noreset the server starts over when its last client leaves, and throws out one that is just coming.
-    d.env.DISPLAY = ":" + (await d.#said("Xvfb", ["-displayfd", "3", "-screen", "0", "1280x800x24", "-nolisten", "tcp", "-noreset"]));
+    d.env.DISPLAY = ":" + (await d.#said("Xvfb", ["-displayfd", "3", "-screen", "0", "1400x900x24", "-nolisten", "tcp", "-noreset"]));
     d.env.DBUS_SESSION_BUS_ADDRESS = await d.#said("dbus-daemon", ["--session", "--nofork", "--print-address=3"]);
     d.#spawn("openbox", ["--sm-disable"]);
     // A window that is there before its manager is never given the focus.
@@ -274,6 +274,11 @@ export class Desktop {
     const file = path.join(artefacts, `${name}.png`);
     await run("import", ["-window", "root", file], { env: this.env });
     return file;
+  }
+
+  /** A picture of the app's window alone. */
+  async portrait(file) {
+    await run("import", ["-window", await this.window(), file], { env: this.env });
   }
 
   async close() {

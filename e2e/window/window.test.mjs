@@ -63,6 +63,26 @@ onDesktop("the page stays in the window, whatever is dropped or clicked", async 
   assert.match(fs.readFileSync(path.join(d.desk.dir, "opened"), "utf8"), /^(https:\/\/example\.org\/there\n)+$/);
 });
 
+onDesktop("responses end while agents start", async (d) => {
+  await d.drive();
+  // Without the seal of app/mount.go an agent inherits the pipe of a response, which then ends with the agent.
+  await d.js(`
+    const body = JSON.stringify({ agent: "mock", cwd: arguments[0] });
+    const start = () => fetch("/client/sessions", { method: "POST", headers: { "Content-Type": "application/json" }, body });
+    const look = () => fetch("/client/sessions");
+    window.open = 0;
+    for (let n = 0; n < 200; n++) {
+      window.open++;
+      (n % 10 === 0 ? start() : look()).then((answer) => answer.text()).then(() => window.open--);
+    }
+  `, d.desk.work);
+  await until("the end of every response", async () => {
+    const open = await d.js("return window.open");
+    if (open > 0) throw new Error(`${open} are open`);
+    return true;
+  });
+});
+
 onDesktop("a second start brings the first window forward and ends", async (d) => {
   await d.start();
   const window = await d.window();
