@@ -86,11 +86,11 @@ func (b *Backend) open(ctx context.Context) error {
 		return err
 	}
 	b.lock = lock
-	token, err := b.token("token")
+	token, err := b.token(ctx, "token")
 	if err != nil {
 		return err
 	}
-	clientToken, err := b.token("client-token")
+	clientToken, err := b.token(ctx, "client-token")
 	if err != nil {
 		return err
 	}
@@ -286,14 +286,23 @@ func (b *Backend) Link() (string, error) {
 	return b.base + "/#code=" + b.codes.make(), nil
 }
 
-// token reads a token of the data directory, or makes it at the first start: 256 random bits that only we may read.
-func (b *Backend) token(name string) (string, error) {
+// token reads a token of the data directory, or makes it at the first start: 256 random bits that only we may read. Only the
+// directory's holder makes one; who works beside it waits a moment for that.
+func (b *Backend) token(ctx context.Context, name string) (string, error) {
 	file := filepath.Join(b.cfg.Places.Data, name)
 	data, err := os.ReadFile(file)
+	for tries := 40; b.lock == nil && err != nil && tries > 0; tries-- {
+		select {
+		case <-time.After(50 * time.Millisecond):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		data, err = os.ReadFile(file)
+	}
 	if err == nil && len(strings.TrimSpace(string(data))) >= 32 {
 		return strings.TrimSpace(string(data)), nil
 	}
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && (b.lock == nil || !errors.Is(err, fs.ErrNotExist)) {
 		return "", fmt.Errorf("the token cannot be read: %w", err)
 	}
 	token := secret()

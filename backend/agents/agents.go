@@ -184,7 +184,7 @@ func (c *Catalogue) environ(own map[string]string) []string {
 // ours are the variables that hold our token or belong to the service that started us.
 func ours(name string) bool {
 	switch name {
-	case "DESKHAND_TOKEN", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "INVOCATION_ID":
+	case "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "INVOCATION_ID":
 		return true
 	}
 	return false

@@ -379,7 +379,7 @@ func TestJunkIsShownAndTheSessionGoesOn(t *testing.T) {
 			reasons[e.Reason] = true
 		}
 	}
-	for _, want := range []string{"unknown_update", "broken_update", "invalid_stdout"} {
+	for _, want := range []string{"unknown_update", "broken_update", "invalid_stdout", "other_session"} {
 		if !reasons[want] {
 			t.Errorf("no raw entry with reason %s: %v", want, reasons)
 		}

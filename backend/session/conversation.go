@@ -83,13 +83,19 @@ func (v *conversation) call(ctx context.Context, f func() error) error {
 		v.onStall = nil
 		result <- err
 	}
-	select {
-	case v.work <- work:
-		return <-result // f waits for nobody, and commit tells when the disk makes it wait
-	case <-v.ended:
-		return ErrClosed
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		select {
+		case v.work <- work:
+			return <-result // f waits for nobody, and commit tells when the disk makes it wait
+		case <-v.ended:
+			return ErrClosed
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second): // in the window nothing ends ctx
+			if v.stalled.Load() {
+				return ErrStorage
+			}
+		}
 	}
 }
 
@@ -131,7 +137,7 @@ func (v *conversation) effect(e event) {
 		v.note(note{Note: noteReplaying})
 	case becameReady:
 		v.row.Step, v.row.Exit = "", nil
-		v.note(note{Note: noteReady, Reason: v.restored})
+		v.note(note{Note: noteReady, Reason: v.restored, Session: v.row.ACPSessionID})
 		v.saveRow()
 	case turnBegun, promptSent, turnEnded:
 		v.turnEffect(e)

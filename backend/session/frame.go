@@ -34,6 +34,7 @@ type note struct {
 	Turn    string            `json:"turn,omitempty"`
 	Prompt  []json.RawMessage `json:"prompt,omitempty"`
 	Reason  string            `json:"reason,omitempty"`
+	Session string            `json:"session,omitempty"`
 	Request string            `json:"request,omitempty"`
 	Error   *TurnError        `json:"error,omitempty"`
 	Exit    *Exit             `json:"exit,omitempty"`
@@ -45,7 +46,7 @@ type note struct {
 const (
 	noteStarting    = "agent.starting"    // a new generation begins
 	noteReplaying   = "session.replaying" // updates from here on are history that we hold already
-	noteReady       = "session.ready"     // Reason: new, resume, load, fresh
+	noteReady       = "session.ready"     // Session, Reason: new, resume, load, fresh
 	noteTurnBegan   = "turn.began"        // Turn, Prompt
 	noteTurnEnded   = "turn.ended"        // Turn, Reason, Error
 	noteRequest     = "request.opened"    // Request

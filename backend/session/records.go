@@ -166,7 +166,7 @@ type Entry struct {
 	Notice     *Notice           `json:"notice,omitempty"`
 	Divider    *Divider          `json:"divider,omitempty"`
 	Raw        json.RawMessage   `json:"raw,omitempty"`
-	Reason     string            `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout"`
+	Reason     string            `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session"`
 }
 
 // ToolCall is the state of one tool call of the agent.

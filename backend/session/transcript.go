@@ -33,11 +33,13 @@ type transcript struct {
 	prompt     string // what the running turn asked, as far as the agent has not echoed it
 	facts      facts
 
-	open  *Entry            // the message that a chunk without an id goes on
-	byID  map[string]*Entry // messages by kind and message id, until something else comes between
-	tools map[string]*Entry // tool calls by their id, of this and the last turn
-	plan  *Entry            // the plan of this turn
-	units map[*Entry]int    // length of Text in UTF-16 units
+	open    *Entry            // the message that a chunk without an id goes on
+	byID    map[string]*Entry // messages by kind and message id, until something else comes between
+	tools   map[string]*Entry // tool calls by their id, of this and the last turn
+	plan    *Entry            // the plan of this turn
+	units   map[*Entry]int    // length of Text in UTF-16 units
+	clipped map[*Entry]int    // what of a clipped message was told last: it is told again when that has doubled, and at its end
+	peer    string            // the agent\'s id of this session, once it is known
 
 	dirty   []*Entry        // changed since take, in order
 	isDirty map[*Entry]bool // the same, to be asked
@@ -57,7 +59,7 @@ type facts struct {
 func newTranscript(session string, f facts) *transcript {
 	return &transcript{
 		session: session, limit: maxText, facts: f,
-		byID: map[string]*Entry{}, tools: map[string]*Entry{}, units: map[*Entry]int{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, units: map[*Entry]int{}, clipped: map[*Entry]int{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
 	}
 }
 
@@ -109,6 +111,7 @@ func (t *transcript) add(f frame, kind string) *Entry {
 		Seq: f.N * perFrame, At: Time{f.At}, Kind: kind,
 	}
 	t.touch(e)
+	t.settle()
 	if kind != "agent" && kind != "thought" {
 		t.open = nil
 		clear(t.byID)
@@ -136,11 +139,12 @@ func (t *transcript) applyNote(f frame, n note) {
 	case noteStarting: // another process: it goes on with nothing of the one before
 		clear(t.tools)
 		clear(t.byID)
-		t.open, t.replaying = nil, false
+		t.settle()
+		t.open, t.replaying, t.peer = nil, false, ""
 	case noteReplaying:
 		t.replaying = true
 	case noteReady:
-		t.replaying = false
+		t.replaying, t.peer = false, n.Session
 		if code, ok := map[string]string{"resume": "session.resumed", "load": "session.loaded", "fresh": "session.fresh"}[n.Reason]; ok {
 			t.add(f, "divider").Divider = &Divider{Code: code}
 		}
@@ -180,6 +184,7 @@ func (t *transcript) beginTurn(f frame, n note) {
 
 // endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last.
 func (t *transcript) endTurn(f frame) {
+	t.settle()
 	for _, e := range t.tools {
 		if e.Tool.Status == "pending" || e.Tool.Status == "in_progress" {
 			e.Tool.Status = "cancelled"
@@ -245,6 +250,10 @@ func (t *transcript) applyInward(f frame) {
 
 // applyUpdate folds one session/update. What replays history tells us nothing new but the facts.
 func (t *transcript) applyUpdate(f frame, u acp.Update) error {
+	if t.peer != "" && u.SessionID != "" && u.SessionID != t.peer {
+		t.raw(f, f.Data, "other_session") // not this agent's own words to this person
+		return nil
+	}
 	if t.replaying && !isFact(u.Kind) {
 		return nil
 	}
@@ -324,7 +333,10 @@ func (t *transcript) extend(e *Entry, text string) {
 		e.Clipped += len(text) - cut
 		e.Text += text[:cut]
 		t.units[e] += units(text[:cut])
-		t.touch(e)
+		if e.Clipped >= 2*t.clipped[e] {
+			t.clipped[e] = e.Clipped
+			t.touch(e)
+		}
 		return
 	}
 	before := t.units[e]
@@ -338,6 +350,16 @@ func (t *transcript) extend(e *Entry, text string) {
 		t.dirty = append(t.dirty, e)
 		t.appends[e] = &Append{ID: e.ID, Field: "text", Text: text, Offset: before}
 	}
+}
+
+// settle tells the last of what was left out of messages that go on no more.
+func (t *transcript) settle() {
+	for e, told := range t.clipped {
+		if told != e.Clipped {
+			t.touch(e)
+		}
+	}
+	clear(t.clipped)
 }
 
 // units is the length of a text as JavaScript counts it.

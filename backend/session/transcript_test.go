@@ -220,6 +220,39 @@ func TestLongTextsAreClippedAtARune(t *testing.T) {
 	}
 }
 
+func TestUpdatesOfAnotherSessionAreNotOurs(t *testing.T) {
+	s := tell(t)
+	s.chunk("agent_message_chunk", "", "before it has a name") // may come before the answer to session/new
+	s.note(note{Note: noteReady, Reason: "new", Session: "ours"})
+	s.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"theirs"}}`) // of session x
+	s.frame(inward, `{"method":"session/update","params":{"sessionId":"ours","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"ours"}}}}`)
+	s.want("agent: before it has a name", "raw: other_session", "agent: ours")
+}
+
+func TestAClippedMessageIsNotToldWithEveryChunk(t *testing.T) {
+	s := tell(t)
+	s.begin("go")
+	s.chunk("agent_message_chunk", "", strings.Repeat("x", maxText))
+	s.fold.take()
+	told, last := 0, 0
+	for range 1000 {
+		s.chunk("agent_message_chunk", "", "0123456789")
+		changes, _ := s.fold.take()
+		told += len(changes)
+		if len(changes) > 0 {
+			last = changes[0].Entry.Clipped
+		}
+	}
+	if told == 0 || told > 15 {
+		t.Errorf("told %d times in 1000 chunks", told)
+	}
+	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	changes, _ := s.fold.take()
+	if len(changes) != 1 || changes[0].Entry.Clipped != 10_000 || last >= 10_000 {
+		t.Errorf("at the end %+v, before that %d", changes, last)
+	}
+}
+
 func TestAppendsTellTheirOffset(t *testing.T) {
 	s := tell(t)
 	s.begin("go")

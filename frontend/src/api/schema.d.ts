@@ -426,7 +426,7 @@ export interface components {
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
             raw?: unknown;
-            /** @description Why raw: unknown_update, broken_update, unknown_method, invalid_stdout */
+            /** @description Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session */
             reason?: string;
             request?: string;
             /**

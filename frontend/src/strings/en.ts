@@ -318,6 +318,7 @@ export const en = {
   'raw.broken_update': 'Update with unreadable parts',
   'raw.invalid_stdout': 'Output that is not part of the protocol',
   'raw.not_shown': 'Entry that cannot be shown',
+  'raw.other_session': 'Update of another session',
   'raw.show': 'show raw',
   'raw.unknown_method': 'Unrecognised message',
   'raw.unknown_update': 'Unrecognised update',
