@@ -16,7 +16,7 @@ needs() {
 	lint) echo go window lint node frontend ;;
 	go) echo go compiler ;;
 	cross | headless | fuzz | bench) echo go ;;
-	generated) echo go ;;
+	generated) echo go node frontend ;;
 	browser) echo go node tests frontend e2e ;;
 	window) echo go node tests frontend e2e ;;
 	agents) echo go node tests frontend e2e ;;
@@ -47,7 +47,8 @@ part_cross() { # builds everywhere, without a C compiler
 part_generated() { # what is generated and committed is as its source says
 	local dir
 	dir=$(mktemp -d) || return
-	build/generate.sh "$dir" && diff -r "$dir/frontend/wailsjs" frontend/wailsjs
+	build/generate.sh "$dir" && diff -r "$dir/frontend/wailsjs" frontend/wailsjs &&
+		diff "$dir/frontend/src/api/schema.d.ts" frontend/src/api/schema.d.ts
 	local result=$?
 	rm -rf "$dir"
 	[ $result = 0 ] || echo "Run make generate and commit what it changed." >&2
