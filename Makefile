@@ -47,7 +47,8 @@ pictures: ## Take the pictures of the manual again, from the real window
 	@build/programs.sh frontend headless window
 	@node --test e2e/window/pictures.mjs
 
-generate: ## Write frontend/wailsjs again
+generate: ## Write what is generated and committed again
+	@build/setup.sh go node frontend
 	@build/generate.sh
 
 format: ## Format the Go code and the frontend

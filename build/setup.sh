@@ -53,7 +53,7 @@ missing=()
 need() { # need PACKAGE PROBE...
 	local package=$1
 	shift
-	"$@" >/dev/null 2>&1 || missing+=("$package")
+	[[ " ${missing[*]} " == *" $package "* ]] || "$@" >/dev/null 2>&1 || missing+=("$package")
 }
 has() { command -v "$1"; }
 has_library() { command -v pkg-config && pkg-config --exists "$1"; }

@@ -109,8 +109,8 @@ export class Desktop {
   }
 
   /** Starts the program and waits until its window has the focus. */
-  async start(...args) {
-    const app = this.launch(...args);
+  async start() {
+    const app = this.launch();
     await until("the window", async () => {
       assert.equal(app.exitCode, null, `the program ended: ${app.said}`);
       return (await this.windows(TITLE)).includes(await this.active());
@@ -119,9 +119,9 @@ export class Desktop {
     return app;
   }
 
-  /** Starts the program and waits for nothing: {said, ended, kill}. */
-  launch(...args) {
-    const app = this.#spawn(program, args);
+  /** Starts the program, or the headless one beside it, and waits for nothing: {said, ended, kill}. */
+  launch({ file = program, args = [] } = {}) {
+    const app = this.#spawn(file, args);
     app.stderr.on("data", (data) => (this.log += data));
     return app;
   }

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { onDesktop, until } from "./desktop.mjs";
+import { onDesktop, program, until } from "./desktop.mjs";
 
 /** A session of the demo agent that is ready for a prompt, made without the window. */
 async function session(d) {
@@ -86,14 +86,17 @@ onDesktop("responses end while agents start", async (d) => {
 onDesktop("a second start brings the first window forward and ends", async (d) => {
   await d.start();
   const window = await d.window();
-  await d.xdotool("windowminimize", window);
-  await until("the window is put away", async () => !(await d.place(window)).shown);
-  const second = d.launch();
-  assert.deepEqual(await second.ended, { code: 0, signal: null }, second.said);
-  await until("the window is back", async () => (await d.place(window)).shown);
-  await until("the focus", async () => (await d.active()) === window);
-  assert.equal((await d.windows("^Deskhand$")).length, 1);
-  assert.equal(d.app.exitCode, null);
+  // deskhand without a command is the window program beside it.
+  for (const file of [program, path.join(path.dirname(program), "deskhand")]) {
+    await d.xdotool("windowminimize", window);
+    await until("the window is put away", async () => !(await d.place(window)).shown);
+    const second = d.launch({ file });
+    assert.deepEqual(await second.ended, { code: 0, signal: null }, second.said);
+    await until("the window is back", async () => (await d.place(window)).shown);
+    await until("the focus", async () => (await d.active()) === window);
+    assert.equal((await d.windows("^Deskhand$")).length, 1);
+    assert.equal(d.app.exitCode, null);
+  }
 });
 
 onDesktop("SIGTERM ends the app and its agents, with a turn running and a dialog open", async (d, t) => {
