@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
@@ -38,6 +39,8 @@ type (
 	Event = session.Event
 	// Batch is a part of the feed.
 	Batch = session.Batch
+	// Agent is one agent as people see it.
+	Agent = agents.Agent
 	// FeedQuery is what a reader asks of the feed.
 	FeedQuery = session.Query
 )

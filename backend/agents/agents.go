@@ -57,6 +57,12 @@ type Agent struct {
 	Searched []string `json:"searched,omitempty" doc:"The directories that were searched for it"`
 }
 
+// IsReady tells whether the agent can be started.
+func (a Agent) IsReady() bool { return a.State == Ready }
+
+// IsBuiltin tells the demo agent from a person's own.
+func (a Agent) IsBuiltin() bool { return a.Source == Builtin }
+
 // Config of a catalogue.
 type Config struct {
 	// Self is our own program, which holds the demo agent.

@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -68,7 +69,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 		t.Fatal(err)
 	}
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
-	p.Env = append(os.Environ(), "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=")
+	p.Env = append(os.Environ(), "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=", "PATH=/none")
 	p.Stderr = p.stderr
 	out, err := p.StdoutPipe()
 	if err != nil {
@@ -399,11 +400,37 @@ func TestPromptExitCodes(t *testing.T) {
 		{[]string{}, 2, "", "expected"},
 	} {
 		t.Run(strings.Join(tc.args, " "), func(t *testing.T) {
-			stdout, stderr, code := run(t, dir, append([]string{"prompt", "--dir", work}, tc.args...)...)
+			args := []string{"prompt", "--dir", work}
+			if !slices.Contains(tc.args, "--agent") {
+				args = append(args, "--agent", "mock")
+			}
+			stdout, stderr, code := run(t, dir, append(args, tc.args...)...)
 			if code != tc.code || !strings.Contains(stdout, tc.stdout) || !strings.Contains(stderr, tc.help) {
 				t.Errorf("exit %d, want %d\nstdout %s\nstderr %s", code, tc.code, stdout, stderr)
 			}
 		})
+	}
+}
+
+func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
+	dir := t.TempDir()
+	_, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown")
+	if code != 0 || !strings.Contains(stderr, "asking Demo agent") {
+		t.Errorf("with no other: exit %d, %s", code, stderr)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf(`{"agents":[{"id":"gone","command":"/none/gone"},{"id":"mine","name":"My own","command":%q,"args":["demo-agent"]}]}`, self)
+	if err := os.WriteFile(filepath.Join(dir, "config", "agents.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, stderr, code = run(t, dir, "prompt", "--dir", t.TempDir(), "markdown"); code != 0 || !strings.Contains(stderr, "asking My own") {
+		t.Errorf("with one: exit %d, %s", code, stderr)
 	}
 }
 

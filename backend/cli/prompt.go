@@ -22,7 +22,7 @@ import (
 
 type promptCommand struct {
 	common
-	Agent   string `default:"mock" help:"The agent to ask, by its id."`
+	Agent   string `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
 	Dir     string `default:"." placeholder:"DIR" help:"The directory it works in."`
 	Approve string `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
 	Text    string `arg:"" help:"What to say; - reads it from standard input."`
@@ -173,6 +173,11 @@ func (t *terminalTurn) leave(ctx context.Context) {
 }
 
 func (t *terminalTurn) start(ctx context.Context) (string, error) {
+	if t.session.Agent == "" {
+		if err := t.chooseAgent(ctx); err != nil {
+			return "", err
+		}
+	}
 	var s backend.Session
 	if err := t.api.call(ctx, "POST", "sessions", t.session, &s); err != nil {
 		return "", usage(err)
@@ -184,6 +189,30 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 	err := t.api.call(ctx, "POST", "sessions/"+s.ID+"/prompt", map[string]string{"message": t.text}, &begun)
 	t.turn = begun.Turn.ID
 	return s.ID, err
+}
+
+// chooseAgent takes the first agent of the person's own that is ready, else the demo agent, and says which.
+func (t *terminalTurn) chooseAgent(ctx context.Context) error {
+	var list struct{ Items []backend.Agent }
+	if err := t.api.call(ctx, "GET", "agents", nil, &list); err != nil {
+		return err
+	}
+	ready := slices.DeleteFunc(list.Items, func(a backend.Agent) bool { return !a.IsReady() })
+	slices.SortStableFunc(ready, func(a, b backend.Agent) int {
+		switch {
+		case a.IsBuiltin() == b.IsBuiltin():
+			return 0
+		case a.IsBuiltin():
+			return 1
+		}
+		return -1
+	})
+	if len(ready) == 0 {
+		return errors.New("no agent is ready on this machine")
+	}
+	t.session.Agent = ready[0].ID
+	t.aside("· asking %s; --agent names another", ready[0].Name)
+	return nil
 }
 
 func (t *terminalTurn) sessionID() string {
