@@ -1,0 +1,121 @@
+package session_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// forgetful is an agent that does what its words say: "resume" and "load" are the ways it offers to get a session back, "refuses"
+// makes each of them fail. It answers a prompt with the methods that it was called with.
+func forgetful(words []string, in io.Reader, out io.Writer) error {
+	can := func(word string) bool { return slices.Contains(words, word) }
+	var called []string
+	sessionCapabilities := map[string]any{}
+	if can("resume") {
+		sessionCapabilities["resume"] = map[string]any{}
+	}
+	send := func(m map[string]any) error {
+		m["jsonrpc"] = "2.0"
+		data, err := json.Marshal(m)
+		if err == nil {
+			_, err = fmt.Fprintf(out, "%s\n", data)
+		}
+		return err
+	}
+	say := func(id, text string) error {
+		return send(map[string]any{"method": "session/update", "params": map[string]any{"sessionId": id, "update": map[string]any{
+			"sessionUpdate": "agent_message_chunk", "content": map[string]any{"type": "text", "text": text},
+		}}})
+	}
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct{ SessionID string }
+		}
+		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+			return err
+		}
+		called = append(called, m.Method)
+		var err error
+		result := map[string]any{}
+		switch m.Method {
+		case "initialize":
+			result["protocolVersion"] = 1
+			result["agentCapabilities"] = map[string]any{"loadSession": can("load"), "sessionCapabilities": sessionCapabilities}
+		case "session/new":
+			result["sessionId"] = fmt.Sprintf("s%d", os.Getpid())
+		case "session/resume", "session/load":
+			if can("refuses") {
+				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32002, "message": "no such session"}})
+				result = nil
+			} else if m.Method == "session/load" {
+				err = say(m.Params.SessionID, "history that is held already")
+			}
+		case "session/prompt":
+			err = say(m.Params.SessionID, strings.Join(called, " "))
+			result["stopReason"] = "end_turn"
+		}
+		if err == nil && result != nil && m.ID != nil {
+			err = send(map[string]any{"id": m.ID, "result": result})
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func TestASessionComesBackTheBestWayThereIs(t *testing.T) {
+	for words, want := range map[string]struct{ divider, calls string }{
+		"resume load":         {"session.resumed", "initialize session/resume session/prompt"},
+		"load":                {"session.loaded", "initialize session/load session/prompt"},
+		"":                    {"session.fresh", "initialize session/new session/prompt"},
+		"resume load refuses": {"session.fresh", "initialize session/resume session/load session/new session/prompt"},
+		"load refuses":        {"session.fresh", "initialize session/load session/new session/prompt"},
+	} {
+		t.Run("offers "+words, func(t *testing.T) {
+			dir := t.TempDir()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			args, _ := json.Marshal(append([]string{"forgetful-agent"}, strings.Fields(words)...))
+			file := fmt.Sprintf(`{"agents":[{"id":"forgetful","command":%q,"args":%s}]}`, self, args)
+			if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			d := open(t, dir)
+			s, err := d.Create(t.Context(), session.New{Agent: "forgetful", Cwd: d.work})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.prompt(s.ID, "one")
+			d.idle(s.ID)
+			d.close()
+
+			d = open(t, dir)
+			d.prompt(s.ID, "two")
+			tr := d.idle(s.ID)
+			if e := find(tr, "divider"); e == nil || e.Divider.Code != want.divider {
+				t.Errorf("the transcript tells %+v, want %s", e, want.divider)
+			}
+			if text := textOf(tr, "agent"); text != "initialize session/new session/prompt\n"+want.calls+"\n" {
+				t.Errorf("the agent said %q, want the earlier answer and then %q", text, want.calls)
+			}
+			if users := textOf(tr, "user"); users != "one\ntwo\n" {
+				t.Errorf("the earlier transcript is lost: %q", users)
+			}
+			d.sameAsRebuilt(s.ID)
+		})
+	}
+}
