@@ -216,6 +216,22 @@ func BenchmarkRoundTrip(b *testing.B) {
 		}
 		reportTimes(b, took)
 	})
+	// The same HTTP between the same processes, and no agent: a message that the server refuses by itself.
+	b.Run("http-alone", func(b *testing.B) {
+		s := startBench(b)
+		if err := s.post("alone?agent=bench", `{"method":"m"}`); err != nil {
+			b.Fatal(err)
+		}
+		var took []time.Duration
+		for b.Loop() {
+			begin := time.Now()
+			if err := s.post("alone", `{"jsonrpc":"2.0"}`); err == nil {
+				b.Fatal("an envelope that is none was taken")
+			}
+			took = append(took, time.Since(begin))
+		}
+		reportTimes(b, took)
+	})
 	b.Run("http", func(b *testing.B) {
 		s := startBench(b)
 		if err := s.post("rt?agent=bench", `{"method":"m"}`); err != nil {
