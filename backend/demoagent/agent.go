@@ -9,6 +9,8 @@ import (
 	"os"
 	"strconv"
 	"sync"
+
+	"deskhand/backend/acp"
 )
 
 // version of the agent as initialize tells it. It rises when a word changes its meaning.
@@ -91,7 +93,7 @@ func (a *agent) loop(ctx context.Context, lines <-chan incoming, ended <-chan er
 
 func (a *agent) receive(ctx context.Context, next incoming) {
 	if next.tooLong {
-		a.answer(json.RawMessage("null"), nil, errorf(codeInvalidRequest, "invalid request: a line over %d bytes", maxLine))
+		a.answer(json.RawMessage("null"), nil, errorf(acp.CodeInvalidRequest, "invalid request: a line over %d bytes", maxLine))
 		return
 	}
 	m, err := parse(next.line)
@@ -151,7 +153,7 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 		a.prompt(ctx, id, params)
 		return
 	default:
-		err = errorf(codeUnknownMethod, "method not found: %s", method)
+		err = errorf(acp.CodeMethodNotFound, "method not found: %s", method)
 	}
 	a.answer(id, result, err)
 	if err == nil && after != nil {
@@ -165,7 +167,7 @@ func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
 		return nil, err
 	}
 	if request.ProtocolVersion == nil {
-		return nil, errorf(codeInvalidParams, "invalid params: protocolVersion is missing")
+		return nil, errorf(acp.CodeInvalidParams, "invalid params: protocolVersion is missing")
 	}
 	var caps capabilities
 	_ = json.Unmarshal(request.ClientCapabilities, &caps) // all optional: what cannot be read counts as absent
@@ -194,10 +196,10 @@ func (a *agent) capabilities() capabilities {
 func decode[T any](params json.RawMessage) (T, *rpcError) {
 	var value T
 	if !given(params) {
-		return value, errorf(codeInvalidParams, "invalid params: an object is missing")
+		return value, errorf(acp.CodeInvalidParams, "invalid params: an object is missing")
 	}
 	if err := json.Unmarshal(params, &value); err != nil {
-		return value, errorf(codeInvalidParams, "invalid params: %v", err)
+		return value, errorf(acp.CodeInvalidParams, "invalid params: %v", err)
 	}
 	return value, nil
 }
@@ -251,7 +253,7 @@ func (a *agent) resolve(m message) {
 	}
 	var r reply
 	if m.Error != nil {
-		r.err = &rpcError{Code: codeInternal, Message: "an error that cannot be read"}
+		r.err = &rpcError{Code: acp.CodeInternalError, Message: "an error that cannot be read"}
 		_ = json.Unmarshal(m.Error, r.err) // what can be read of it is better than nothing
 	} else {
 		r.result = m.Result

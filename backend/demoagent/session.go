@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/acp"
 )
 
 // pageSize of session/list.
@@ -84,17 +86,17 @@ func (a *agent) reopen(params json.RawMessage, serversRequired bool) (*session, 
 	if s == nil {
 		head, records, err := a.store.load(request.SessionID)
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil, errorf(codeNotFound, "resource not found: session %q", request.SessionID)
+			return nil, errorf(acp.CodeResourceNotFound, "resource not found: session %q", request.SessionID)
 		}
 		if err != nil {
-			return nil, errorf(codeInternal, "internal error: %v", err)
+			return nil, errorf(acp.CodeInternalError, "internal error: %v", err)
 		}
 		s = &session{id: request.SessionID, head: head, records: records}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if s.turn != nil || s.closing {
-		return nil, errorf(codeInvalidRequest, "invalid request: a prompt is running in this session")
+		return nil, errorf(acp.CodeInvalidRequest, "invalid request: a prompt is running in this session")
 	}
 	s.head.Cwd, s.servers = request.Cwd, nil
 	if request.McpServers != nil {
@@ -111,11 +113,11 @@ func decodeSession(params json.RawMessage, serversRequired bool) (sessionRequest
 		return request, err
 	}
 	if !filepath.IsAbs(request.Cwd) {
-		return request, errorf(codeInvalidParams, "invalid params: cwd must be an absolute path")
+		return request, errorf(acp.CodeInvalidParams, "invalid params: cwd must be an absolute path")
 	}
 	if request.McpServers == nil {
 		if serversRequired {
-			return request, errorf(codeInvalidParams, "invalid params: mcpServers is missing")
+			return request, errorf(acp.CodeInvalidParams, "invalid params: mcpServers is missing")
 		}
 		return request, nil
 	}
@@ -131,13 +133,13 @@ func decodeSession(params json.RawMessage, serversRequired bool) (sessionRequest
 func (s mcpServer) check() *rpcError {
 	switch {
 	case s.Name == "":
-		return errorf(codeInvalidParams, "invalid params: an MCP server has no name")
+		return errorf(acp.CodeInvalidParams, "invalid params: an MCP server has no name")
 	case s.Type == "" && s.Command == "":
-		return errorf(codeInvalidParams, "invalid params: MCP server %q has no command", s.Name)
+		return errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has no command", s.Name)
 	case s.Type == "http" && s.URL == "", s.Type == "sse" && s.URL == "":
-		return errorf(codeInvalidParams, "invalid params: MCP server %q has no url", s.Name)
+		return errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has no url", s.Name)
 	case s.Type != "" && s.Type != "http" && s.Type != "sse":
-		return errorf(codeInvalidParams, "invalid params: MCP server %q has the unknown type %q", s.Name, s.Type)
+		return errorf(acp.CodeInvalidParams, "invalid params: MCP server %q has the unknown type %q", s.Name, s.Type)
 	}
 	return nil
 }
@@ -149,16 +151,16 @@ func (a *agent) listSessions(params json.RawMessage) (any, *rpcError) {
 	}
 	if given(params) {
 		if err := json.Unmarshal(params, &request); err != nil {
-			return nil, errorf(codeInvalidParams, "invalid params: %v", err)
+			return nil, errorf(acp.CodeInvalidParams, "invalid params: %v", err)
 		}
 	}
 	heads, err := a.store.list()
 	if err != nil {
-		return nil, errorf(codeInternal, "internal error: %v", err)
+		return nil, errorf(acp.CodeInternalError, "internal error: %v", err)
 	}
 	after, err := base64.RawURLEncoding.DecodeString(request.Cursor)
 	if err != nil {
-		return nil, errorf(codeInvalidParams, "invalid params: a cursor that is not ours")
+		return nil, errorf(acp.CodeInvalidParams, "invalid params: a cursor that is not ours")
 	}
 	response := listResponse{Sessions: []sessionInfo{}}
 	for _, head := range heads {
@@ -312,7 +314,7 @@ func (a *agent) sendMode(s *session) {
 }
 
 func unknownSession(id string) *rpcError {
-	return errorf(codeNotFound, "resource not found: session %q is not open", id)
+	return errorf(acp.CodeResourceNotFound, "resource not found: session %q is not open", id)
 }
 
 // state is what session/new, load and resume answer.

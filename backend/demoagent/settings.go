@@ -3,6 +3,8 @@ package demoagent
 import (
 	"encoding/json"
 	"slices"
+
+	"deskhand/backend/acp"
 )
 
 // settings are what a person can set in a session. All of them have an effect.
@@ -129,17 +131,17 @@ func values(option string) []string {
 func (s settings) with(id string, raw json.RawMessage) (settings, *rpcError) {
 	known := values(id)
 	if known == nil {
-		return s, errorf(codeInvalidParams, "invalid params: unknown option %q", id)
+		return s, errorf(acp.CodeInvalidParams, "invalid params: unknown option %q", id)
 	}
 	var value string
 	var flag bool
 	if id == optionBrief && json.Unmarshal(raw, &flag) == nil {
 		value = onOff(flag)
 	} else if json.Unmarshal(raw, &value) != nil {
-		return s, errorf(codeInvalidParams, "invalid params: the value of %q must be a string", id)
+		return s, errorf(acp.CodeInvalidParams, "invalid params: the value of %q must be a string", id)
 	}
 	if !slices.Contains(known, value) {
-		return s, errorf(codeInvalidParams, "invalid params: option %q has no value %q", id, value)
+		return s, errorf(acp.CodeInvalidParams, "invalid params: option %q has no value %q", id, value)
 	}
 	switch id {
 	case optionMode:

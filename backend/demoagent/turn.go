@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"deskhand/backend/acp"
 )
 
 // pace is the time between two chunks of streamed text: enough to be seen, not enough to be waited for.
@@ -39,7 +41,7 @@ type turn struct {
 func (a *agent) prompt(ctx context.Context, id, params json.RawMessage) {
 	request, err := decode[promptRequest](params)
 	if err == nil && len(request.Prompt) == 0 {
-		err = errorf(codeInvalidParams, "invalid params: the prompt is empty")
+		err = errorf(acp.CodeInvalidParams, "invalid params: the prompt is empty")
 	}
 	if err != nil {
 		a.answer(id, nil, err)
@@ -75,7 +77,7 @@ func (a *agent) enter(t *turn, sessionID string) *rpcError {
 		return unknownSession(sessionID)
 	}
 	if s.turn != nil {
-		return errorf(codeInvalidRequest, "invalid request: a prompt is running in this session")
+		return errorf(acp.CodeInvalidRequest, "invalid request: a prompt is running in this session")
 	}
 	t.session, s.turn = s, t
 	s.head.Turns++

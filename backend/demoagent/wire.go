@@ -10,16 +10,8 @@ import (
 	"io"
 	"strconv"
 	"unicode/utf8"
-)
 
-// The error codes of JSON-RPC and of ACP that the agent answers with.
-const (
-	codeParse          = -32700
-	codeInvalidRequest = -32600
-	codeUnknownMethod  = -32601
-	codeInvalidParams  = -32602
-	codeInternal       = -32603
-	codeNotFound       = -32002
+	"deskhand/backend/acp"
 )
 
 // maxLine is the longest line that is read; attachments travel inline, so it is generous.
@@ -73,18 +65,18 @@ func parse(line []byte) (message, *rpcError) {
 	nobody := message{ID: json.RawMessage("null")}
 	switch {
 	case !utf8.Valid(line) || !json.Valid(line):
-		return nobody, errorf(codeParse, "parse error: the line is not JSON")
+		return nobody, errorf(acp.CodeParseError, "parse error: the line is not JSON")
 	case line[0] == '[':
-		return nobody, errorf(codeInvalidRequest, "invalid request: batches are not supported")
+		return nobody, errorf(acp.CodeInvalidRequest, "invalid request: batches are not supported")
 	case line[0] != '{':
-		return nobody, errorf(codeInvalidRequest, "invalid request: not an object")
+		return nobody, errorf(acp.CodeInvalidRequest, "invalid request: not an object")
 	}
 	var m message
 	if err := json.Unmarshal(line, &m); err != nil {
-		return nobody, errorf(codeInvalidRequest, "invalid request: %v", err)
+		return nobody, errorf(acp.CodeInvalidRequest, "invalid request: %v", err)
 	}
 	if m.ID != nil && !validID(m.ID) {
-		return nobody, errorf(codeInvalidRequest, "invalid request: id must be an integer, a string or null")
+		return nobody, errorf(acp.CodeInvalidRequest, "invalid request: id must be an integer, a string or null")
 	}
 	answers := m.Result != nil || m.Error != nil
 	if m.Version == "2.0" && (m.Method != nil || m.ID != nil && answers) {
@@ -94,9 +86,9 @@ func parse(line []byte) (message, *rpcError) {
 		m.ID = nobody.ID
 	}
 	if m.Version != "2.0" {
-		return m, errorf(codeInvalidRequest, `invalid request: jsonrpc must be "2.0"`)
+		return m, errorf(acp.CodeInvalidRequest, `invalid request: jsonrpc must be "2.0"`)
 	}
-	return m, errorf(codeInvalidRequest, "invalid request: neither a method nor an answer")
+	return m, errorf(acp.CodeInvalidRequest, "invalid request: neither a method nor an answer")
 }
 
 func validID(id json.RawMessage) bool {
