@@ -128,7 +128,7 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 		const wait = 25
 		batch, err := a.events(ctx, q, wait)
 		if err != nil {
-			return err
+			return unanswered(ctx, err)
 		}
 		if batch.Reset {
 			return errors.New("the program that runs the agent was restarted, or ran ahead too far")
@@ -140,6 +140,17 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 			}
 		}
 	}
+}
+
+// errEnded stands for the failure of a call that nobody answers any more; the socket's own words help nobody.
+var errEnded = errors.New("the Deskhand that ran the agent has ended; the conversation is kept as far as it was shown")
+
+// unanswered tells the end of the other program from an answer that is a problem, and from our own end.
+func unanswered(ctx context.Context, err error) error {
+	if _, answered := errors.AsType[*problem](err); answered || ctx.Err() != nil {
+		return err
+	}
+	return errEnded
 }
 
 func (a *api) events(ctx context.Context, q backend.FeedQuery, wait int) (backend.Batch, error) {

@@ -716,6 +716,22 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 	}
 }
 
+func TestTheEndOfTheServerIsToldToItsCommand(t *testing.T) {
+	dir := t.TempDir()
+	p, _ := server(t, dir)
+	command := start(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "slow")
+	if _, err := command.stdout.ReadByte(); err != nil {
+		t.Fatalf("%v %s", err, command.stderr)
+	}
+	if err := p.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, code := command.end()
+	if text := command.stderr.String(); code != 1 || !strings.Contains(text, "has ended") || strings.Contains(text, "http://") {
+		t.Errorf("exit %d, %s", code, text)
+	}
+}
+
 func TestSignalEndsTheServerAndItsAgents(t *testing.T) {
 	dir := t.TempDir()
 	p, _ := server(t, dir)
