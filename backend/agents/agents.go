@@ -1,23 +1,38 @@
-// Package agents knows which agents exist on this machine, where each was found and why, and the exact command that starts it.
+// Package agents knows which agents exist, where each was found on this machine and why, the exact command that starts it, and how
+// to get one that is not here.
 //
-// Ids come from three places: the built-in demo agent (mock), the agents Deskhand knows by name and finds on PATH, and the
-// user's agents.json, which is read again at every look so that an edit counts at once. Only ids of this table can be started;
-// no part of a command ever comes from a request.
+// Ids come from three places: the built-in demo agent (mock), the catalogue that is part of the program (catalogue.json, in the
+// format of the public ACP registry, under the short ids of the API), and the user's agents.json, which is read again at every look
+// so that an edit counts at once. Only ids of this table can be started; no part of a command ever comes from a request.
+//
+// Finding. What Deskhand installed itself comes first, then PATH. Both are looked at anew each time. Our own comes first because a
+// person asked for that very version and it has answered to initialize once, while what is on PATH is whatever the machine has;
+// the other order would make an installed version that nobody can reach. What was found, where and why is in [Agent.Path] and
+// [Agent.Reason].
+//
+// Installing. npm brings the exact version, with its dependencies, into a directory beside the others; npm's lifecycle scripts are
+// off, but for those of a package whose catalogue entry says that it cannot do without. The new version is used only after it has
+// answered to initialize, by the rename of one small file; until then, and after any failure, what was there before is used as it
+// was. The version before is kept, older ones go unless a process uses them. One installation of an agent runs at a time, over all
+// processes on one directory: who asks for the same in one process joins it, everybody else waits. The end of the context of the
+// last who waits ends npm with all that it started, and when Install returns nothing of it is left.
+//
+// Asking. Infos starts agents to hear what they offer, at most two at a time, each in an empty directory that is removed again, and
+// keeps the answer until the agent is another version.
 package agents
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
+	"log/slog"
 	"os"
 	"path/filepath"
-	"regexp"
+	"runtime"
 	"slices"
-	"strings"
+	"sync"
 
 	"deskhand/backend/proxy"
 )
@@ -27,6 +42,7 @@ var (
 	ErrUnknown      = errors.New("unknown agent")
 	ErrNotInstalled = errors.New("the agent is not installed")
 	ErrFile         = errors.New("agents.json cannot be read")
+	ErrClosed       = errors.New("the catalogue is closed")
 )
 
 // Demo is the id of the built-in agent.
@@ -37,6 +53,7 @@ const (
 	Builtin = "builtin"
 	Custom  = "custom"
 	OnPath  = "path"
+	Own     = "installed"
 )
 
 // States of an agent.
@@ -51,8 +68,9 @@ type Agent struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`
 	State    string   `json:"state" enum:"ready,not_found,broken"`
-	Source   string   `json:"source" enum:"builtin,custom,path"`
+	Source   string   `json:"source" enum:"builtin,custom,path,installed"`
 	Path     string   `json:"path,omitempty" doc:"The program that is started"`
+	Reason   string   `json:"reason,omitempty" doc:"Why it is this program"`
 	Detail   string   `json:"detail,omitempty" doc:"Why it is not ready"`
 	Searched []string `json:"searched,omitempty" doc:"The directories that were searched for it"`
 }
@@ -71,50 +89,104 @@ type Config struct {
 	File string
 	// Environ is the environment that agents are started with; nil means that of this process.
 	Environ []string
+	// Dir is where agents are installed to, one directory each; "" means that none can be.
+	Dir string
+	// WriteFile replaces a file atomically (store.WriteFile). Without it nothing can be installed.
+	WriteFile func(name string, data []byte, mode fs.FileMode) error
+	// Registry is the URL of the npm registry; "" means what npm itself is set to.
+	Registry string
+	// Preinstalled keeps Ensure from installing what is missing.
+	Preinstalled bool
+	// Beside is the set of processes whose watchdog and ledger those of this package share: npm, and agents that are asked something.
+	// Nil means none of both. Close the catalogue before it.
+	Beside *proxy.Set
+	// Logger is told of installations; nil means nobody.
+	Logger *slog.Logger
 }
 
 // Catalogue is the table of agents. Its methods may be called at the same time.
-type Catalogue struct{ cfg Config }
+type Catalogue struct {
+	cfg       Config
+	bundled   []entry
+	fault     error      // of the bundled catalogue; a test sees that there is none
+	processes *proxy.Set // npm, and agents that are asked something
+	asking    chan struct{}
+	work      sync.WaitGroup
+	life      context.Context //nolint:containedctx // ends with Close, and with it what runs in the background
+	end       context.CancelFunc
 
-// Open makes a catalogue. It starts nothing and reads nothing yet.
+	mu      sync.Mutex // protects the fields below
+	closed  bool
+	jobs    map[string]*job    // installations under way, by agent
+	answers map[string]*answer // of agents that were asked, by what asked is
+}
+
+// atOnce is how many agents are asked at the same time: they are whole runtimes, of some hundred megabytes each.
+const atOnce = 2
+
+// Open makes a catalogue. It starts nothing and reads nothing from disk yet.
 func Open(cfg Config) *Catalogue {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()
 	}
-	return &Catalogue{cfg: cfg}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}}
+	var unread, unopened, unplaced error
+	if cfg.Dir != "" {
+		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in it, and calls things by it
+	}
+	c.life, c.end = context.WithCancel(context.Background())
+	c.bundled, unread = parseCatalogue(bundled)
+	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger})
+	c.fault = errors.Join(unread, unopened, unplaced)
+	return c
 }
 
-// entry is one row: how an agent is started.
+// Close ends installations and agents that are being asked, and waits until nothing of them is left.
+func (c *Catalogue) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	c.mu.Unlock()
+	c.end()
+	c.work.Wait()
+	if c.processes == nil {
+		return nil
+	}
+	return c.processes.Close()
+}
+
+// backgroundLocked runs f, which ends with c.life, until Close has waited for it; after Close it does not.
+func (c *Catalogue) backgroundLocked(f func()) bool {
+	if !c.closed {
+		c.work.Go(f)
+	}
+	return !c.closed
+}
+
+// entry is one row: how an agent is started, and what we know of it.
 type entry struct {
 	id, name, source string
-	command          string
+	command          string // an absolute path, or a name to be found on PATH
 	args             []string
 	env              map[string]string
 	cwd              string
 	broken           string
+	known            known
 }
 
-// known are the agents found on PATH under the name of the adapter that speaks ACP (claude itself does not, for one).
-func known() []entry {
-	claude := entry{id: "claude", name: "Claude Code", source: OnPath, command: "claude-agent-acp"}
-	if os.Geteuid() == 0 {
-		// It refuses to start a session as root without this.
-		claude.env = map[string]string{"IS_SANDBOX": "1"}
-	}
-	return []entry{
-		claude,
-		{id: "opencode", name: "OpenCode", source: OnPath, command: "opencode", args: []string{"acp"}},
-	}
-}
-
-// List gives every agent, ready ones first, and what is wrong with agents.json, if anything.
+// List gives the agents that a person can choose from, ready ones first, and what is wrong with agents.json, if anything. Of those
+// that are not here it holds the main ones alone: the catalogue has many more than anybody wants to read.
 func (c *Catalogue) List() ([]Agent, error) {
 	rows, err := c.rows()
 	list := make([]Agent, 0, len(rows))
 	for _, e := range rows {
-		list = append(list, c.describe(e))
+		if a := c.describe(e); a.State != NotFound || e.source == Custom || e.known.Main {
+			list = append(list, a)
+		}
 	}
-	slices.SortStableFunc(list, func(a, b Agent) int { return rank(a.State) - rank(b.State) })
+	slices.SortStableFunc(list, func(a, b Agent) int { return cmp.Compare(rank(a.State), rank(b.State)) })
 	return list, err
 }
 
@@ -125,15 +197,25 @@ func (c *Catalogue) describe(e entry) Agent {
 	if e.broken != "" {
 		return a
 	}
-	path, err := c.find(e.command)
-	if err != nil {
+	at, err := c.find(e)
+	switch {
+	case errors.Is(err, errUnusable):
+		a.Source, a.Detail = Own, err.Error()
+		return a
+	case err != nil:
 		a.State, a.Detail = NotFound, err.Error()
 		if !filepath.IsAbs(e.command) {
 			a.Searched = c.path()
 		}
 		return a
 	}
-	a.State, a.Path = Ready, path
+	a.State, a.Path, a.Reason = Ready, at.program, at.reason
+	if at.version != "" {
+		a.Source = Own
+	}
+	if err := c.lacks(e); err != nil {
+		a.State, a.Detail = Broken, err.Error()
+	}
 	return a
 }
 
@@ -152,7 +234,7 @@ func (c *Catalogue) Name(id string) string {
 }
 
 // Command is how the agent is started in cwd: ErrUnknown for an id that is not in the table, ErrNotInstalled when its program
-// is not on this machine.
+// is not on this machine. It installs nothing; Ensure does.
 func (c *Catalogue) Command(_ context.Context, id, cwd string) (proxy.Command, error) {
 	e, err := c.row(id)
 	if err != nil {
@@ -161,83 +243,43 @@ func (c *Catalogue) Command(_ context.Context, id, cwd string) (proxy.Command, e
 	if e.broken != "" {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %s", ErrFile, id, e.broken)
 	}
-	path, err := c.find(e.command)
+	at, err := c.locate(e)
 	if err != nil {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrNotInstalled, id, err)
 	}
+	return c.command(e, at, cwd), nil
+}
+
+func (c *Catalogue) command(e entry, at place, cwd string) proxy.Command {
 	if e.cwd != "" {
 		cwd = e.cwd
 	}
-	return proxy.Command{Path: path, Args: e.args, Env: c.environ(e.env), Dir: cwd}, nil
+	path, args := at.argv(e.args)
+	env := c.environ(e.env)
+	if at.home != "" {
+		env = append(env, homeVariable+"="+at.home)
+	}
+	return proxy.Command{Path: path, Args: args, Env: env, Dir: cwd}
 }
 
-// environ is ours without what is only for us, plus the entry's own.
-func (c *Catalogue) environ(own map[string]string) []string {
-	env := make([]string, 0, len(c.cfg.Environ)+len(own))
-	for _, kv := range c.cfg.Environ {
-		name, _, _ := strings.Cut(kv, "=")
-		if _, replaced := own[name]; replaced || ours(name) {
-			continue
-		}
-		env = append(env, kv)
+// Ensure is Command that installs first what is missing and can be installed, unless Config.Preinstalled. It fails with an
+// *InstallError when that fails.
+func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, error) {
+	cmd, err := c.Command(ctx, id, cwd)
+	if c.cfg.Preinstalled || !errors.Is(err, ErrNotInstalled) {
+		return cmd, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		env = append(env, name+"="+own[name])
-	}
-	return env
-}
-
-// ours are the variables that hold our token or belong to the service that started us.
-func ours(name string) bool {
-	switch name {
-	case "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "INVOCATION_ID":
-		return true
-	}
-	return false
-}
-
-// find resolves a program: an absolute path as it is, a bare name on PATH.
-func (c *Catalogue) find(command string) (string, error) {
-	if filepath.IsAbs(command) {
-		return command, executable(command)
-	}
-	for _, dir := range c.path() {
-		for _, name := range programNames(command) {
-			file := filepath.Join(dir, name)
-			if executable(file) == nil {
-				return file, nil
-			}
-		}
-	}
-	return "", fmt.Errorf("%s is not on PATH", command)
-}
-
-func executable(file string) error {
-	info, err := os.Stat(file)
+	_, failed := c.Install(ctx, id, InstallRequest{}, nil)
 	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s does not exist", file)
-	case err != nil:
-		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a directory", file)
-	case !mayRun(info):
-		return fmt.Errorf("%s is not executable", file)
+	case errors.Is(failed, ErrNotInstallable):
+		return cmd, fmt.Errorf("%w; %w", err, failed)
+	case failed != nil:
+		return cmd, failed
 	}
-	return nil
+	return c.Command(ctx, id, cwd)
 }
 
-// path is PATH as absolute directories; a relative one would depend on where we were started.
-func (c *Catalogue) path() []string {
-	value := ""
-	for _, kv := range c.cfg.Environ {
-		if v, ok := strings.CutPrefix(kv, "PATH="); ok {
-			value = v
-		}
-	}
-	return slices.DeleteFunc(filepath.SplitList(value), func(dir string) bool { return !filepath.IsAbs(dir) })
-}
-
+// row finds an id in the table.
 func (c *Catalogue) row(id string) (entry, error) {
 	rows, fileErr := c.rows()
 	for _, e := range rows {
@@ -251,86 +293,29 @@ func (c *Catalogue) row(id string) (entry, error) {
 	return entry{}, fmt.Errorf("%w: %s", ErrUnknown, id)
 }
 
-// rows is the whole table. With an error it holds what is not from agents.json.
+// rows is the whole table: the demo agent, the catalogue in its order, then what agents.json adds. With an error it holds what is
+// not from agents.json.
 func (c *Catalogue) rows() ([]entry, error) {
-	rows := append([]entry{{id: Demo, name: "Demo agent", source: Builtin, command: c.cfg.Self, args: []string{"demo-agent"}}}, known()...)
-	custom, err := c.custom()
-	for _, e := range custom {
+	rows := append([]entry{c.demo()}, c.bundled...)
+	own, err := c.custom()
+	for _, e := range own {
 		i := slices.IndexFunc(rows, func(r entry) bool { return r.id == e.id })
 		if i >= 0 {
+			e.known = rows[i].known.ofAnother()
 			rows[i] = e
 		} else {
 			rows = append(rows, e)
 		}
 	}
-	return rows, err
+	return rows, errors.Join(c.fault, err)
 }
 
-var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
-
-// custom reads agents.json. A file that is not JSON is one error with its line; an entry that is wrong is a broken agent, so that
-// it is seen where it is looked for.
-func (c *Catalogue) custom() ([]entry, error) {
-	data, err := os.ReadFile(c.cfg.File)
-	if errors.Is(err, fs.ErrNotExist) || c.cfg.File == "" {
-		return nil, nil
+func (c *Catalogue) demo() entry {
+	return entry{
+		id: Demo, name: "Demo agent", source: Builtin, command: c.cfg.Self, args: []string{"demo-agent"},
+		known: known{Capabilities: allCapabilities()},
 	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
-	}
-	var file struct {
-		Agents []struct {
-			ID       string            `json:"id"`
-			Name     string            `json:"name"`
-			Command  string            `json:"command"`
-			Args     []string          `json:"args"`
-			Env      map[string]string `json:"env"`
-			Cwd      string            `json:"cwd"`
-			Override bool              `json:"override"`
-		} `json:"agents"`
-	}
-	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, lineOf(data, err), err)
-	}
-	builtins := known()
-	var list []entry
-	for _, a := range file.Agents {
-		e := entry{id: a.ID, name: a.Name, source: Custom, command: a.Command, args: a.Args, env: a.Env, cwd: a.Cwd}
-		if e.name == "" {
-			e.name = a.ID
-		}
-		shadows := slices.ContainsFunc(builtins, func(k entry) bool { return k.id == a.ID })
-		switch {
-		case !validID.MatchString(a.ID):
-			return list, fmt.Errorf("%w: %q is no agent id (lower-case letters, digits and -, a letter first)", ErrFile, a.ID)
-		case a.ID == Demo:
-			return list, fmt.Errorf("%w: the id %s belongs to the demo agent", ErrFile, Demo)
-		case shadows && !a.Override:
-			return list, fmt.Errorf(`%w: %s is known already; say "override": true to replace it`, ErrFile, a.ID)
-		case slices.ContainsFunc(list, func(other entry) bool { return other.id == a.ID }):
-			return list, fmt.Errorf("%w: %s stands in it twice", ErrFile, a.ID)
-		case a.Command == "":
-			e.broken = "it has no command"
-		case !filepath.IsAbs(a.Command) && filepath.Base(a.Command) != a.Command:
-			e.broken = "its command is neither an absolute path nor a name to be found on PATH"
-		case a.Cwd != "" && !filepath.IsAbs(a.Cwd):
-			e.broken = "its cwd is not absolute"
-		}
-		list = append(list, e)
-	}
-	return list, nil
 }
 
-// lineOf finds the line that a JSON error means.
-func lineOf(data []byte, err error) int {
-	offset := len(data)
-	var syntax *json.SyntaxError
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		offset = int(syntax.Offset)
-	case errors.As(err, &wrongType):
-		offset = int(wrongType.Offset)
-	}
-	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
-}
+// asRoot tells whether agents run as the system's administrator.
+func asRoot() bool { return runtime.GOOS != "windows" && os.Geteuid() == 0 }

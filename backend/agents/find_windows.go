@@ -20,3 +20,6 @@ func programNames(command string) []string {
 	}
 	return names
 }
+
+// Windows writes it Path.
+func sameVariable(a, b string) bool { return strings.EqualFold(a, b) }

@@ -19,7 +19,7 @@ test("from the first start to a written file", async (t) => {
   assert.ok(await demo.isChecked());
   assert.ok(await page.getByRole("radio", { name: "Claude Code" }).isDisabled());
   const searched = button("Where it was searched");
-  assert.equal(await searched.count(), 2);
+  assert.equal(await searched.count(), 4); // Claude Code, Codex, OpenCode, Gemini CLI
   await searched.first().click();
   await page.getByText("/usr/bin", { exact: true }).waitFor();
 

@@ -306,10 +306,12 @@ export interface components {
             name: string;
             /** @description The program that is started */
             path?: string;
+            /** @description Why it is this program */
+            reason?: string;
             /** @description The directories that were searched for it */
             searched?: string[];
             /** @enum {string} */
-            source: "builtin" | "custom" | "path";
+            source: "builtin" | "custom" | "path" | "installed";
             /** @enum {string} */
             state: "ready" | "not_found" | "broken";
         };

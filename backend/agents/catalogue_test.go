@@ -1,0 +1,258 @@
+package agents
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"deskhand/backend/acp"
+)
+
+// The format as the registry describes it: every key of an entry, so that a wrong one is seen. Ours is checked by its type.
+type strictFile struct {
+	Version    string            `json:"version"`
+	Agents     []strictEntry     `json:"agents"`
+	Extensions []json.RawMessage `json:"extensions"`
+}
+
+type strictEntry struct {
+	ID          string   `json:"id"`
+	Name        string   `json:"name"`
+	Version     string   `json:"version"`
+	Description string   `json:"description"`
+	Repository  string   `json:"repository"`
+	Website     string   `json:"website"`
+	Authors     []string `json:"authors"`
+	License     string   `json:"license"`
+	Icon        string   `json:"icon"`
+
+	Distribution struct {
+		NPX    *npmPackage `json:"npx"`
+		UVX    *npmPackage `json:"uvx"`
+		Binary map[string]struct {
+			binaryTarget
+			Archive string `json:"archive"`
+			SHA256  string `json:"sha256"`
+		} `json:"binary"`
+	} `json:"distribution"`
+
+	Deskhand json.RawMessage `json:"deskhand"`
+}
+
+func strict(t *testing.T, data []byte, v any) {
+	t.Helper()
+	d := json.NewDecoder(bytes.NewReader(data))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestCatalogueFitsTheFormat(t *testing.T) {
+	var file strictFile
+	strict(t, bundled, &file)
+	if file.Version != "1.0.0" || file.Extensions == nil || len(file.Agents) == 0 {
+		t.Errorf("version %q, %d agents", file.Version, len(file.Agents))
+	}
+	ids := map[string]bool{Demo: true}
+	for _, a := range file.Agents {
+		id := regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+		numbers := regexp.MustCompile(`^[0-9]+\.[0-9]+\.[0-9]+`)
+		if !id.MatchString(a.ID) || a.Name == "" || !numbers.MatchString(a.Version) || a.Description == "" {
+			t.Errorf("%s: id, name, version and description are required: %+v", a.ID, a)
+		}
+		for _, u := range []string{a.Repository, a.Website} {
+			if u != "" && !strings.HasPrefix(u, "https://") {
+				t.Errorf("%s: %s", a.ID, u)
+			}
+		}
+		d := a.Distribution
+		if (d.NPX == nil) == (d.Binary == nil) {
+			t.Errorf("%s: one distribution is wanted", a.ID)
+		}
+		for name, b := range d.Binary {
+			if !regexp.MustCompile(`^(darwin|linux|windows)-(aarch64|x86_64)$`).MatchString(name) || !strings.HasPrefix(b.Archive, "https://") || b.Cmd == "" {
+				t.Errorf("%s: %s: %+v", a.ID, name, b)
+			}
+			if b.SHA256 != "" && !regexp.MustCompile(`^[0-9a-f]{64}$`).MatchString(b.SHA256) {
+				t.Errorf("%s: %s: %s", a.ID, name, b.SHA256)
+			}
+		}
+		var own known
+		strict(t, a.Deskhand, &own)
+		var there map[string]json.RawMessage
+		if err := json.Unmarshal(a.Deskhand, &there); err != nil {
+			t.Fatal(err)
+		}
+		for _, key := range []string{"bin", "native", "credentials", "capabilities", "configOptions"} {
+			if there[key] == nil {
+				t.Errorf("%s: deskhand.%s is missing", a.ID, key)
+			}
+		}
+		var booleans map[string]bool
+		if err := json.Unmarshal(there["capabilities"], &booleans); err != nil || len(booleans) != reflect.TypeFor[Capabilities]().NumField() {
+			t.Errorf("%s: %d capabilities, %v", a.ID, len(booleans), err)
+		}
+		if options, ok := acp.ParseConfigOptions(fmt.Appendf(nil, `{"configOptions":%s}`, there["configOptions"])); !ok || len(options) != len(own.ConfigOptions) {
+			t.Errorf("%s: config options %s", a.ID, there["configOptions"])
+		}
+		canonical := a.ID
+		if own.Alias != "" {
+			canonical = own.Alias
+		}
+		if ids[canonical] || ids[a.ID] {
+			t.Errorf("%s stands in it twice", canonical)
+		}
+		ids[canonical], ids[a.ID] = true, true
+	}
+	for _, id := range []string{"claude", "codex", "opencode", "gemini", "amp", "pi", "cursor", "mock"} {
+		if !ids[id] {
+			t.Errorf("%s is missing", id)
+		}
+	}
+}
+
+func TestCatalogueIsComplete(t *testing.T) {
+	rows, err := parseCatalogue(bundled)
+	if err != nil {
+		t.Fatal(err)
+	}
+	npm := map[string]string{} // package and arguments, by id
+	for line := range strings.Lines(npmAgents) {
+		id, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
+		npm[id] = rest
+	}
+	main := 0
+	for _, e := range rows {
+		if e.command == "" || e.known.home == "" || e.name == "" || e.source != OnPath {
+			t.Errorf("%s: %+v", e.id, e)
+		}
+		if e.known.Main {
+			main++
+		}
+		want, isNPM := npm[e.id]
+		if isNPM != (e.known.npm != "") || isNPM && strings.TrimSpace(e.known.npm+" "+strings.Join(e.args, " ")) != want {
+			t.Errorf("%s: %s %v, want %q", e.id, e.known.npm, e.args, want)
+		}
+		if isNPM && !exactVersion.MatchString(e.known.version) {
+			t.Errorf("%s: version %q is not exact", e.id, e.known.version)
+		}
+		delete(npm, e.id)
+		for _, p := range e.known.Credentials.Providers {
+			if !slices.Contains([]string{anthropic, openai, amp}, p) {
+				t.Errorf("%s: nobody knows the provider %s", e.id, p)
+			}
+		}
+	}
+	if len(npm) > 0 || main != 4 {
+		t.Errorf("missing: %v; %d main ones", npm, main)
+	}
+}
+
+const npmAgents = `claude @agentclientprotocol/claude-agent-acp
+codex @agentclientprotocol/codex-acp
+gemini @google/gemini-cli --acp
+github-copilot-cli @github/copilot --acp
+github-copilot @github/copilot-language-server --acp
+cline cline --acp
+qwen-code @qwen-code/qwen-code --acp --experimental-skills
+auggie @augmentcode/auggie --acp
+factory-droid droid exec --output-format acp-daemon
+kilo @kilocode/cli acp
+grok-build @xai-official/grok agent stdio
+codebuddy-code @tencent-ai/codebuddy-code --acp
+qoder @qoder-ai/qodercli --acp
+pi pi-acp
+deepagents deepagents-acp
+dimcode dimcode acp
+dirac dirac-cli --acp
+nova @compass-ai/nova acp
+glm-acp-agent glm-acp-agent
+autohand @autohandai/autohand-acp
+sigit @smbcloud/sigit
+agoragentic-acp agoragentic-mcp --acp
+opencode opencode-ai acp`
+
+func TestCatalogueOfTheRegistryReads(t *testing.T) {
+	rows, err := parseCatalogue([]byte(`{"version":"1.0.0","new":{},"agents":[
+		{"id":"a-b","name":"A","version":"1.2.3","description":"d","website":"https://a.example","license_url":"https://x","more":[1],
+		 "distribution":{"npx":{"package":"@s/a@1.2.3","cmd":"a","args":["x"],"env":{"E":"1"}},"uvx":{"package":"a"}}},
+		{"id":"b","name":"B","version":"1.0.0","description":"d","distribution":{"binary":{"plan9-arm64":{"archive":"u","cmd":"dir\\b.exe","args":["y"]}}}},
+		{"id":"c","name":"C","version":"1.0.0","description":"d","distribution":{"npx":{"package":"@s/c-agent"}}}
+	],"extensions":[{"id":"e"}]}`))
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	if a := rows[0]; a.id != "a-b" || a.known.npm != "@s/a" || a.known.version != "1.2.3" || !slices.Equal(a.args, []string{"x"}) || a.env["E"] != "1" || a.command != "a" {
+		t.Errorf("%+v", a)
+	}
+	if c := rows[2]; c.command != "c-agent" || c.known.version != "" || c.known.Capabilities != plainCapabilities() {
+		t.Errorf("%+v", c)
+	}
+	if b := rows[1]; b.known.npm != "" || b.command != "b" || !slices.Equal(b.args, []string{"y"}) {
+		t.Errorf("%+v", b)
+	}
+	if _, err := parseCatalogue([]byte(`{"agents":[`)); err == nil {
+		t.Error("half a file is read")
+	}
+}
+
+func TestLines(t *testing.T) {
+	var l lines
+	for _, step := range []struct {
+		tail string
+		all  bool
+		want []string
+	}{
+		{"", false, nil},
+		{"one\ntw", false, []string{"one"}},
+		{"one\ntwo\n", false, []string{"two"}},
+		{"one\ntwo\n", false, nil},
+		{"two\nthree\n\nfo", false, []string{"three"}}, // the window has moved
+		{"x\ny\nz", false, []string{"x", "y"}},         // and so far that nothing is left of what was
+		{"y\nz", true, []string{"z"}},
+	} {
+		if got := l.next(step.tail, step.all); !slices.Equal(got, step.want) {
+			t.Errorf("%q: %q, want %q", step.tail, got, step.want)
+		}
+	}
+}
+
+func TestNewsIsToldToTheLast(t *testing.T) {
+	for range 50 { // what is chosen when several things are ready is random
+		j := &job{done: make(chan struct{}), cancel: func() {}, waiting: map[*waiter]struct{}{}}
+		w := j.join()
+		j.tell(Progress{Step: StepDownload, Bytes: 1})
+		j.tell(Progress{Step: StepDownload, Bytes: 2})
+		j.tell(Progress{Step: StepDownload, Log: "a line"})
+		for n := range maxNews {
+			j.tell(Progress{Step: StepVerify, Bytes: int64(n)})
+		}
+		j.tell(Progress{Step: StepSwitch})
+		close(j.done)
+		var told []Progress
+		if _, err := j.wait(t.Context(), w, func(p Progress) { told = append(told, p) }); err != nil {
+			t.Fatal(err)
+		}
+		want := []Progress{{Step: StepDownload, Bytes: 2}, {Step: StepDownload, Log: "a line"}, {Step: StepVerify, Bytes: maxNews - 1}, {Step: StepSwitch}}
+		if !slices.Equal(told, want) {
+			t.Fatalf("%v", told)
+		}
+	}
+}
+
+func TestAllows(t *testing.T) {
+	for _, tc := range []struct {
+		list []string
+		want bool
+	}{{nil, true}, {[]string{"linux"}, true}, {[]string{"darwin", "linux"}, true}, {[]string{"win32"}, false}, {[]string{"!linux"}, false}, {[]string{"!win32"}, true}} {
+		if allows(tc.list, "linux") != tc.want {
+			t.Errorf("%v: %v", tc.list, !tc.want)
+		}
+	}
+}

@@ -1,0 +1,196 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"deskhand/backend/proxy"
+)
+
+// InfoQuery says how much Info and Infos tell.
+type InfoQuery struct {
+	Config bool // version, path and config options too: asks the agent itself where that can be done, which takes seconds
+	Fresh  bool // what an earlier asking gave is not used again
+}
+
+// Info is one agent as the API tells of it.
+type Info struct {
+	ID                   string            `json:"id"`
+	Name                 string            `json:"name"`
+	Installed            bool              `json:"installed" doc:"It can be started as things are"`
+	CredentialsAvailable bool              `json:"credentialsAvailable" doc:"Credentials were found in its environment, or where its providers keep them. False also means that nobody knows where to look"`
+	Version              string            `json:"version,omitempty" doc:"As the agent says"`
+	Path                 string            `json:"path,omitempty" doc:"The program that is started"`
+	Capabilities         Capabilities      `json:"capabilities"`
+	ConfigOptions        []json.RawMessage `json:"configOptions,omitempty" doc:"SessionConfigOption entries of ACP"`
+	ConfigError          string            `json:"configError,omitempty" doc:"Why the agent could not be asked; configOptions are those of the catalogue then"`
+}
+
+// Capabilities are what an agent does, as it was measured. Of one that nobody has measured, what the protocol asks of all is true.
+type Capabilities struct {
+	PlanMode         bool `json:"planMode" doc:"Has a mode that plans and changes nothing"`
+	Permissions      bool `json:"permissions" doc:"Asks before it acts"`
+	Questions        bool `json:"questions" doc:"Asks the user questions"`
+	ToolCalls        bool `json:"toolCalls" doc:"Tells of tool calls"`
+	ToolResults      bool `json:"toolResults" doc:"Tells what they gave"`
+	TextMessages     bool `json:"textMessages"`
+	Images           bool `json:"images" doc:"Takes images"`
+	FileAttachments  bool `json:"fileAttachments" doc:"Takes files"`
+	SessionLifecycle bool `json:"sessionLifecycle" doc:"Loads or resumes sessions"`
+	ErrorEvents      bool `json:"errorEvents" doc:"Tells of errors as errors"`
+	Reasoning        bool `json:"reasoning" doc:"Thinks aloud"`
+	Status           bool `json:"status" doc:"Tells of its state and use"`
+	CommandExecution bool `json:"commandExecution" doc:"Runs commands"`
+	FileChanges      bool `json:"fileChanges" doc:"Tells of changed files"`
+	MCPTools         bool `json:"mcpTools" doc:"Takes MCP servers"`
+	StreamingDeltas  bool `json:"streamingDeltas" doc:"Streams what it writes"`
+	ItemStarted      bool `json:"itemStarted" doc:"Tells of tool calls before they end"`
+	SharedProcess    bool `json:"sharedProcess" doc:"Has several sessions in one process"`
+}
+
+func allCapabilities() Capabilities {
+	return Capabilities{
+		PlanMode: true, Permissions: true, Questions: true, ToolCalls: true, ToolResults: true, TextMessages: true, Images: true,
+		FileAttachments: true, SessionLifecycle: true, ErrorEvents: true, Reasoning: true, Status: true, CommandExecution: true,
+		FileChanges: true, MCPTools: true, StreamingDeltas: true, ItemStarted: true, SharedProcess: true,
+	}
+}
+
+// plainCapabilities are what the protocol asks of every agent.
+func plainCapabilities() Capabilities {
+	return Capabilities{ToolCalls: true, ToolResults: true, TextMessages: true, StreamingDeltas: true}
+}
+
+// Info tells of one agent: ErrUnknown for an id that is not in the table. That an agent could not be asked is no error, but in
+// Info.ConfigError.
+func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, error) {
+	e, err := c.row(id)
+	if err != nil {
+		return Info{}, err
+	}
+	return c.info(ctx, e, q)
+}
+
+// Infos tells of every agent: the catalogue in its order, short ids first, then those of agents.json in theirs, the demo agent last. A
+// mistake in agents.json hides what follows it there, and is no error: List tells of it.
+func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
+	rows, _ := c.rows()
+	rows = append(rows[1:], rows[0])
+	list, errs := make([]Info, len(rows)), make([]error, len(rows))
+	var asking sync.WaitGroup
+	for n, e := range rows {
+		asking.Go(func() { list[n], errs[n] = c.info(ctx, e, q) })
+	}
+	asking.Wait()
+	return list, errors.Join(errs...)
+}
+
+// info fails with the context alone.
+func (c *Catalogue) info(ctx context.Context, e entry, q InfoQuery) (Info, error) {
+	at, err := c.locate(e)
+	here := err == nil && e.broken == ""
+	i := Info{
+		ID: e.id, Name: e.name, Installed: here, CredentialsAvailable: c.hasCredentials(e), Capabilities: e.known.Capabilities,
+	}
+	if !q.Config {
+		return i, nil
+	}
+	i.ConfigOptions = slices.Clone(e.known.ConfigOptions)
+	if !here {
+		return i, nil
+	}
+	i.Path, i.Version = at.program, at.version
+	o, err := c.offerOf(ctx, e, at, q.Fresh)
+	if o.version != "" {
+		i.Version = o.version
+	}
+	if o.options != nil {
+		i.ConfigOptions = o.options
+	}
+	if ctx.Err() != nil {
+		return i, ctx.Err()
+	}
+	if err != nil {
+		i.ConfigError = err.Error()
+	}
+	return i, nil
+}
+
+// Time limits of asking. Claude's session/new has taken 19 s; a process that ends is noticed at once.
+const (
+	askLimit = 90 * time.Second
+	// What failed is asked again after a while: a login may have mended it.
+	failureLife = 30 * time.Second
+)
+
+// answer is what an agent said, or is about to.
+type answer struct {
+	done  chan struct{}
+	at    time.Time // valid once done is closed, like the rest
+	offer offer
+	err   error
+}
+
+// old tells whether it is not worth keeping.
+func (a *answer) old(fresh bool) bool {
+	select {
+	case <-a.done:
+		return fresh || a.err != nil && time.Since(a.at) > failureLife
+	default:
+		return false // it is as new as can be
+	}
+}
+
+// offerOf asks an agent, or gives what it said before. Who asks for the same at the same time gets the same answer.
+func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (offer, error) {
+	cmd := c.command(e, at, "")
+	key := e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program)
+	c.mu.Lock()
+	a := c.answers[key]
+	if a == nil || a.old(fresh) {
+		a = &answer{done: make(chan struct{})}
+		if !c.backgroundLocked(func() { c.answer(a, e.id, cmd) }) { //nolint:contextcheck // others may wait for the answer too
+			c.mu.Unlock()
+			return offer{}, ErrClosed
+		}
+		c.answers[key] = a
+	}
+	c.mu.Unlock()
+	select {
+	case <-a.done:
+		return a.offer, a.err
+	case <-ctx.Done():
+		return offer{}, ctx.Err()
+	}
+}
+
+// answer asks, when it is its turn.
+func (c *Catalogue) answer(a *answer, id string, cmd proxy.Command) {
+	defer close(a.done)
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-c.life.Done():
+		a.err = ErrClosed
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.life, askLimit)
+	defer cancel()
+	a.offer, a.err = c.ask(ctx, id, cmd, true)
+	a.at = time.Now()
+}
+
+// stamp changes when a program is replaced.
+func stamp(file string) string {
+	info, err := os.Stat(file)
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d %d", info.Size(), info.ModTime().UnixNano())
+}

@@ -1,0 +1,23 @@
+package agents
+
+import (
+	"bytes"
+
+	"golang.org/x/sys/unix"
+)
+
+// inUse tells whether an agent from dir runs, or what it started. Only processes of the same user can be looked at.
+func inUse(dir string) bool {
+	processes, err := unix.SysctlKinfoProcSlice("kern.proc.all")
+	if err != nil {
+		return true
+	}
+	mark := []byte("\x00" + homeVariable + "=" + dir + "\x00")
+	for n := range processes {
+		started, err := unix.SysctlRaw("kern.procargs2", int(processes[n].Proc.P_pid)) // arguments and environment
+		if err == nil && bytes.Contains(started, mark) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,22 @@
+package agents
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+)
+
+// inUse tells whether an agent from dir runs, or what it started. Only processes of the same user can be looked at.
+func inUse(dir string) bool {
+	processes, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return true
+	}
+	mark := []byte("\x00" + homeVariable + "=" + dir + "\x00")
+	for _, file := range processes {
+		if env, err := os.ReadFile(file); err == nil && bytes.Contains(append([]byte{0}, env...), mark) {
+			return true
+		}
+	}
+	return false
+}

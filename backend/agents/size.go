@@ -1,0 +1,117 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// Limits of asking the registry for sizes: it is worth a moment, and no more.
+const (
+	sizeLimit    = 5 * time.Second
+	sizeAtOnce   = 8
+	sizePackages = 500
+	manifestMax  = 1 << 20
+)
+
+var errNoSize = errors.New("the registry does not tell the size")
+
+// size is how many bytes the locked packages take unpacked, those for other systems left out, or 0. npm knows and does not tell, so
+// the registry is asked for the manifest of each, where npm got the package from. Many mirrors have no sizes, and a private one
+// does not answer us, who have none of npm's tokens: then there is no total, and nothing else is missing.
+func (l lockFile) size(ctx context.Context, main lockedPackage) int64 {
+	ctx, cancel := context.WithTimeout(ctx, sizeLimit)
+	defer cancel()
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, MaxConnsPerHost: sizeAtOnce}}
+	defer client.CloseIdleConnections()
+	if _, err := main.size(ctx, client); err != nil {
+		return 0
+	}
+	var total int64
+	var failed error
+	var mu sync.Mutex // protects the two above
+	var asking sync.WaitGroup
+	slots := make(chan struct{}, sizeAtOnce)
+	for name, p := range l.Packages {
+		if name == "" || !p.isForUs() {
+			continue
+		}
+		slots <- struct{}{}
+		asking.Go(func() {
+			defer func() { <-slots }()
+			n, err := p.size(ctx, client)
+			mu.Lock()
+			defer mu.Unlock()
+			total += n
+			if err != nil {
+				failed = err
+				cancel()
+			}
+		})
+	}
+	asking.Wait()
+	if failed != nil || len(l.Packages) > sizePackages {
+		return 0
+	}
+	return total
+}
+
+// size asks for one manifest: <registry>/<name>/<version>, which stands before the "/-/" of the tarball's URL.
+func (p lockedPackage) size(ctx context.Context, client *http.Client) (int64, error) {
+	base, _, ok := strings.Cut(p.Resolved, "/-/")
+	if !ok || !strings.HasPrefix(base, "http") {
+		return 0, errNoSize
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/"+p.Version, http.NoBody)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return 0, errNoSize
+	}
+	var manifest struct {
+		Dist struct {
+			UnpackedSize int64 `json:"unpackedSize"`
+		} `json:"dist"`
+	}
+	err = json.NewDecoder(io.LimitReader(resp.Body, manifestMax)).Decode(&manifest)
+	if err == nil && manifest.Dist.UnpackedSize <= 0 {
+		err = errNoSize
+	}
+	return manifest.Dist.UnpackedSize, err
+}
+
+// isForUs tells whether npm would install the package on this machine. Where node is for another processor than we are, it errs.
+func (p lockedPackage) isForUs() bool {
+	system, processor := runtime.GOOS, runtime.GOARCH
+	if system == "windows" {
+		system = "win32"
+	}
+	if processor == "amd64" {
+		processor = "x64"
+	}
+	return allows(p.OS, system) && allows(p.CPU, processor)
+}
+
+// allows reads a list of npm: names that are allowed, or, with !, names that are not.
+func allows(list []string, name string) bool {
+	if len(list) == 0 {
+		return true
+	}
+	if slices.Contains(list, "!"+name) {
+		return false
+	}
+	return slices.Contains(list, name) || strings.HasPrefix(list[0], "!")
+}

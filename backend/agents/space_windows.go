@@ -1,0 +1,14 @@
+package agents
+
+import "golang.org/x/sys/windows"
+
+// freeSpace is how many bytes we may still write to the disk of dir.
+func freeSpace(dir string) (int64, error) {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
+	return int64(free), err
+}

@@ -1,0 +1,172 @@
+package agents
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The store of installed agents:
+//
+//	<Dir>/<id>/lock            held by who installs
+//	<Dir>/<id>/current.json    which version is used, and which one was before
+//	<Dir>/<id>/<version>/      what npm made; a second one of the same version is <version>-2
+//	<Dir>/<id>/.new-*          an installation under way, or what one left that was killed
+const (
+	currentName = "current.json"
+	lockName    = "lock"
+	newPattern  = ".new-*"
+	newPrefix   = ".new-"
+)
+
+// release is one installed version.
+type release struct {
+	Version   string    `json:"version"`
+	Package   string    `json:"package"`
+	Directory string    `json:"directory"` // beside the file
+	Bin       string    `json:"bin"`       // inside the directory, with slashes
+	Integrity string    `json:"integrity"` // of the package, as the registry gave it and npm checked it
+	Installed time.Time `json:"installed"`
+}
+
+// current is the content of current.json.
+type current struct {
+	release
+	Previous *release `json:"previous,omitempty"`
+}
+
+// homeVariable is in the environment of every agent that we installed, and so of all that it starts: the directory of its version,
+// which is then not removed. The command line would not do, because a program of node can write over its own.
+const homeVariable = "DESKHAND_AGENT_HOME"
+
+var errNoneStored = errors.New("not installed by Deskhand")
+
+// home is the directory of an agent in the store.
+func (c *Catalogue) home(id string) string { return filepath.Join(c.cfg.Dir, id) }
+
+// readCurrent tells which version is used; errNoneStored when none is.
+func (c *Catalogue) readCurrent(id string) (current, error) {
+	file := filepath.Join(c.home(id), currentName)
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return current{}, errNoneStored
+	}
+	if err != nil {
+		return current{}, err
+	}
+	var now current
+	if err := json.Unmarshal(data, &now); err != nil {
+		return current{}, fmt.Errorf("%s is broken: %w", file, err)
+	}
+	if !filepath.IsLocal(now.Directory) || !filepath.IsLocal(filepath.FromSlash(now.Bin)) {
+		return current{}, fmt.Errorf("%s is broken: it points outside of its directory", file)
+	}
+	return now, nil
+}
+
+// writeCurrent makes next the version that is used. The one before stays known, and its directory stays.
+func (c *Catalogue) writeCurrent(id string, next release, before *release) error {
+	data, err := json.MarshalIndent(current{next, before}, "", "  ")
+	if err != nil {
+		return err
+	}
+	return c.cfg.WriteFile(filepath.Join(c.home(id), currentName), append(data, '\n'), 0o600)
+}
+
+// stored finds the agent in our store.
+func (c *Catalogue) stored(e entry) (place, error) {
+	now, err := c.readCurrent(e.id)
+	if err != nil {
+		return place{}, err
+	}
+	at, err := c.launch(filepath.Join(c.home(e.id), now.Directory), now.Bin)
+	if err != nil {
+		return place{}, err
+	}
+	at.version, at.reason = now.Version, "Deskhand installed it, version "+now.Version
+	return at, nil
+}
+
+// launch is how the program of an installed package is started: itself, or by node, whose path is written out, when it is a script.
+func (c *Catalogue) launch(dir, bin string) (place, error) {
+	at := place{program: filepath.Join(dir, filepath.FromSlash(bin)), home: dir}
+	if info, err := os.Stat(at.program); err != nil || !info.Mode().IsRegular() {
+		return place{}, fmt.Errorf("%s is not there", at.program)
+	}
+	flags, script := nodeScript(at.program)
+	if !script {
+		return at, executable(at.program)
+	}
+	node := c.program("node")
+	if node == "" {
+		return place{}, fmt.Errorf("it needs node, which is not on PATH: %s", getNode)
+	}
+	at.node = append([]string{node}, flags...)
+	return at, nil
+}
+
+// nodeScript tells whether a file is a script for node, and which flags of node its first line asks for.
+func nodeScript(file string) (flags []string, yes bool) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, false
+	}
+	defer f.Close()
+	start := make([]byte, 256)
+	n, _ := f.Read(start) // an empty file is no script
+	line, _, _ := strings.Cut(string(start[:n]), "\n")
+	if words := strings.Fields(line); strings.HasPrefix(line, "#!") {
+		i := slices.IndexFunc(words, func(w string) bool { return w == "node" || strings.HasSuffix(w, "/node") })
+		if i < 0 {
+			return nil, false
+		}
+		return words[i+1:], true
+	}
+	return nil, slices.Contains([]string{".js", ".mjs", ".cjs"}, filepath.Ext(file))
+}
+
+// sweep removes what installations have left that were killed, and versions that are neither used nor the one before. The lock is
+// held. What cannot be removed, or is used by a process, stays for the next time.
+func (c *Catalogue) sweep(id string) {
+	now, err := c.readCurrent(id)
+	if err != nil && !errors.Is(err, errNoneStored) {
+		return // it would be a guess
+	}
+	keep := []string{now.Directory}
+	if now.Previous != nil {
+		keep = append(keep, now.Previous.Directory)
+	}
+	items, err := os.ReadDir(c.home(id))
+	if err != nil {
+		return
+	}
+	for _, item := range items {
+		dir := filepath.Join(c.home(id), item.Name())
+		if !item.IsDir() || slices.Contains(keep, item.Name()) {
+			continue
+		}
+		if !strings.HasPrefix(item.Name(), newPrefix) && inUse(dir) {
+			continue
+		}
+		if err := os.RemoveAll(dir); err != nil {
+			c.cfg.Logger.Warn("an old version of an agent cannot be removed", "agent", id, "path", dir, "error", err)
+		}
+	}
+}
+
+// freeName is a directory for a version that is not there yet: one that is may be in use, and is not replaced.
+func freeName(home, version string) string {
+	name := version
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(filepath.Join(home, name)); errors.Is(err, fs.ErrNotExist) {
+			return name
+		}
+		name = fmt.Sprintf("%s-%d", version, n)
+	}
+}

@@ -1,0 +1,135 @@
+package config
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"strings"
+	"syscall"
+)
+
+const folder = ".sandbox-agent/config"
+
+func (k Kind) path() string { return folder + "/" + string(k) + ".json" }
+
+// file is what is in one of the two files.
+type file struct {
+	kind    Kind
+	data    []byte // nil where there is no file
+	members []member
+}
+
+func (f *file) find(name string) int {
+	return slices.IndexFunc(f.members, func(m member) bool { return m.name == name })
+}
+
+// canonical is an entry of the file as callers see it.
+func (f *file) canonical(m member) (json.RawMessage, error) {
+	entry, err := canonical(f.kind, m.value)
+	if err != nil {
+		return nil, fail(ErrBroken, "%s: entry %q: %s", f.kind.path(), m.name, err)
+	}
+	return entry, nil
+}
+
+// encode writes the file anew. Entries keep their bytes.
+func (f *file) encode() []byte {
+	members := slices.Clone(f.members)
+	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
+	if len(members) == 0 {
+		return []byte("{}\n")
+	}
+	var out bytes.Buffer
+	before := "{\n  "
+	for _, m := range members {
+		out.WriteString(before)
+		out.Write(m.key)
+		out.WriteString(": ")
+		out.Write(m.value)
+		before = ",\n  "
+	}
+	out.WriteString("\n}\n")
+	return out.Bytes()
+}
+
+// read reads the file of a kind; one that is not there is empty.
+func (s *Store) read(ctx context.Context, kind Kind) (*file, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	data, err := readLimited(s.dir, kind.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		return &file{kind: kind}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	members, err := parseFile(data)
+	if err != nil {
+		return nil, fail(ErrBroken, "%s %s", kind.path(), err)
+	}
+	return &file{kind, data, members}, nil
+}
+
+func readLimited(dir *os.Root, name string) (data []byte, err error) {
+	f, err := openRegular(dir, name, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	defer closing(f, &err)
+	data, err = io.ReadAll(io.LimitReader(f, maxFile+1))
+	if err != nil {
+		return nil, fmt.Errorf("%s cannot be read: %w", name, err)
+	}
+	if len(data) > maxFile {
+		return nil, fail(ErrBroken, "%s has more than %d bytes", name, maxFile)
+	}
+	return data, nil
+}
+
+// openRegular opens a regular file, and does not wait: a FIFO would hold us until somebody writes to it. The folder is a part of the
+// name, and not opened first: os.Root.OpenRoot waits for a FIFO in the folder's place (TestPipesDoNotBlock).
+func openRegular(dir *os.Root, name string, flags int) (*os.File, error) {
+	f, err := dir.OpenFile(name, flags|openFlags, 0o600)
+	if err != nil {
+		return nil, unusable(name, err)
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = fail(ErrBroken, "%s is not a regular file", name)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
+// unusable is the failure to open something. What somebody put in our place is ErrBroken: links that lead outside (os.Root's error
+// for them is not exported, but is the only one that is not the system's), files that are directories, and the reverse. Other
+// failures are the system's.
+func unusable(name string, err error) error {
+	var system syscall.Errno
+	switch {
+	case errors.As(err, &system) && !slices.Contains([]error{syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, syscall.EEXIST}, error(system)):
+		return fmt.Errorf("%s cannot be opened: %w", name, err)
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("%s cannot be opened: %w", name, err)
+	}
+	if path, ok := errors.AsType[*fs.PathError](err); ok {
+		err = path.Err
+	}
+	return fail(ErrBroken, "%s cannot be used: %s", name, err)
+}
+
+// closing closes c, and tells of it when nothing worse happened.
+func closing(c io.Closer, err *error) {
+	if failed := c.Close(); *err == nil {
+		*err = failed
+	}
+}

@@ -1,0 +1,57 @@
+package config
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"time"
+)
+
+const (
+	lockName   = folder + "/.lock"
+	firstRetry = time.Millisecond
+	lastRetry  = 25 * time.Millisecond
+)
+
+// lock is the lock of a folder, held. It belongs to the open file and not to the process, so that two goroutines exclude each other
+// like two processes do, and it ends with the process.
+type lock struct{ f *os.File }
+
+// takeLock waits for the lock until ctx ends. It asks again and again, because a wait inside of the system cannot be called off.
+func takeLock(ctx context.Context, dir *os.Root) (*lock, error) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("waiting for %s: %w", lockName, ctx.Err())
+		case <-timer.C:
+		}
+		l, err := tryLock(dir)
+		if l != nil || err != nil {
+			return l, err
+		}
+		timer.Reset(wait)
+	}
+}
+
+// tryLock returns nil when somebody else has the lock.
+func tryLock(dir *os.Root) (*lock, error) {
+	f, err := openRegular(dir, lockName, os.O_RDWR|os.O_CREATE)
+	if err != nil {
+		return nil, err
+	}
+	got, err := lockFile(f)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s cannot be locked: %w", lockName, err), f.Close())
+	}
+	if !got {
+		return nil, f.Close()
+	}
+	return &lock{f}, nil
+}
+
+// Close releases the lock. It is released by name and not by closing alone: a child that is being started at this moment still has the
+// file open.
+func (l *lock) Close() error { return errors.Join(unlockFile(l.f), l.f.Close()) }
