@@ -1,0 +1,12 @@
+//go:build !linux
+
+package files_test
+
+import (
+	"errors"
+	"fmt"
+)
+
+func children(what string, _ []string) error {
+	return fmt.Errorf("%s: %w", what, errors.ErrUnsupported)
+}

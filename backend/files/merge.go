@@ -1,0 +1,289 @@
+package files
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"syscall"
+)
+
+// merge puts what was unpacked where it belongs.
+type merge struct {
+	*call
+	*syncer
+	to    spot // the target, as "." of itself
+	done  []landing
+	extra []spot // what is left over on other file systems, to be removed
+}
+
+// landing is one entry that was put in its place. The directories of its spots are not open.
+type landing struct {
+	from, at spot
+	swapped  bool   // what stood at its place is now where it was
+	aside    string // what stood at its place has this name where it was
+}
+
+func (m *merge) run(from spot, names *node) error {
+	if err := m.check(m.to.dir, m.to.info, names); err != nil {
+		return err
+	}
+	if err := m.syncDirs(from.dir, names); err != nil {
+		return err
+	}
+	if err := m.flush(m.to.dir); err != nil {
+		return err
+	}
+	err := m.put(from, m.to, names)
+	if err != nil {
+		m.undo()
+	}
+	for _, s := range m.extra {
+		m.discard(s)
+	}
+	return err
+}
+
+// check asks, before anything is changed, whether everything can go where it belongs.
+func (m *merge) check(dir *os.Root, self fs.FileInfo, names *node) error {
+	if err := removable(dir); err != nil {
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(names.under)) {
+		if err := m.checkName(dir, self, name, names.under[name]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *merge) checkName(dir *os.Root, self fs.FileInfo, name string, n *node) error {
+	if slices.ContainsFunc(m.guards, func(g guard) bool { return g.reserves(self, name) && n.blocks(g.next[1:]) }) {
+		return m.outside()
+	}
+	info, err := m.look(dir, self, name)
+	switch {
+	case err != nil:
+		return err
+	case info == nil:
+		return nil
+	case info.IsDir() != n.dir:
+		return otherKind(name)
+	case !n.dir:
+		return nil
+	}
+	next, err := m.enter(dir, name, info)
+	if err != nil {
+		return err
+	}
+	defer next.Close()
+	return m.check(next, info, n)
+}
+
+func otherKind(name string) error {
+	return refuse(ErrExists, name, "of the archive is a file and stands for a directory there, or the reverse")
+}
+
+// blocks reports whether a name of the archive holds one that is kept for a private directory, or makes that impossible.
+func (n *node) blocks(next []string) bool {
+	if !n.dir || len(next) == 0 {
+		return true
+	}
+	for name, under := range n.under {
+		if sameName(name, next[0]) && under.blocks(next[1:]) {
+			return true
+		}
+	}
+	return false
+}
+
+// syncDirs syncs the directories that were unpacked.
+func (m *merge) syncDirs(dir *os.Root, names *node) error {
+	for name, n := range names.under {
+		if !n.dir || m.late {
+			continue
+		}
+		next, err := dir.OpenRoot(name + "/.")
+		if err != nil {
+			return err
+		}
+		err = m.syncDirs(next, n)
+		next.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return m.dir(dir)
+}
+
+// put brings the entries of one directory to another one. Both are spots "." in themselves.
+func (m *merge) put(from, to spot, names *node) error {
+	for _, name := range slices.Sorted(maps.Keys(names.under)) {
+		src, dst := from.inside(from.dir, name), to.inside(to.dir, name)
+		var err error
+		if dst.info, err = m.look(to.dir, to.self, name); err != nil {
+			return err
+		}
+		switch n := names.under[name]; {
+		case dst.info == nil:
+			err = m.land(src, dst)
+		case dst.info.IsDir() != n.dir:
+			err = otherKind(name)
+		case n.dir:
+			err = m.putInto(src, dst, n)
+		default:
+			err = m.land(src, dst)
+		}
+		if err != nil {
+			return explain(name, err)
+		}
+	}
+	return syncDir(to.dir)
+}
+
+func (m *merge) putInto(src, dst spot, names *node) error {
+	var err error
+	if src.info, err = src.dir.Lstat(src.name); err != nil {
+		return err
+	}
+	from, err := m.enter(src.dir, src.name, src.info)
+	if err != nil {
+		return err
+	}
+	defer from.Close()
+	to, err := m.enter(dst.dir, dst.name, dst.info)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	src, dst = src.inside(from, "."), dst.inside(to, ".")
+	src.info, dst.info = src.self, dst.self
+	return m.put(src, dst, names)
+}
+
+// land puts one entry in its place, for a file that stands there or for nothing.
+func (m *merge) land(src, dst spot) error {
+	l := landing{from: src, at: dst}
+	var err error
+	if dst.info == nil {
+		err = rename(src, dst, false)
+	} else if err = exchange(src, dst); err == nil {
+		l.swapped = true
+	} else if isAny(err, syscall.EINVAL, syscall.ENOSYS, syscall.ENOTSUP, errors.ErrUnsupported) {
+		l.aside = hidden()
+		err = step(src, dst, l.aside)
+	}
+	if errors.Is(err, syscall.EXDEV) {
+		return m.landFar(src, dst)
+	}
+	if err == nil {
+		m.done = append(m.done, l)
+		err = m.confirm(src, l)
+	}
+	return err
+}
+
+// step replaces without an exchange: what stands there goes aside first.
+func step(src, dst spot, aside string) error {
+	old := src
+	old.name = aside
+	err := rename(dst, old, false)
+	if err != nil {
+		return err
+	}
+	if err = rename(src, dst, false); err != nil {
+		return errors.Join(err, rename(old, dst, false))
+	}
+	return nil
+}
+
+// confirm refuses to have replaced a directory that came there only just now: what was replaced is removed in the end.
+func (m *merge) confirm(src spot, l landing) error {
+	name := src.name
+	if l.aside != "" {
+		name = l.aside
+	}
+	if l.swapped || l.aside != "" {
+		if old, err := src.dir.Lstat(name); err != nil || old.IsDir() {
+			return errSwapped
+		}
+	}
+	return nil
+}
+
+// landFar is for a directory of the target that lies on another file system: a copy goes beside the place first.
+func (m *merge) landFar(src, dst spot) error {
+	near := dst
+	near.name = hidden()
+	var err error
+	if src.info, err = src.dir.Lstat(src.name); err != nil {
+		return err
+	}
+	m.extra = append(m.extra, near)
+	c := &copier{ctx: context.Background(), call: m.call}
+	if err = c.copy(src, near, 0); err == nil {
+		err = c.flush(dst.dir)
+	}
+	if err != nil {
+		return err
+	}
+	c.complete(near, near.name)
+	return m.land(near, dst)
+}
+
+// undo puts everything back, from the end to the beginning.
+func (m *merge) undo() {
+	for _, l := range slices.Backward(m.done) {
+		from, ok := m.back(l.from)
+		if !ok {
+			continue
+		}
+		if at, ok := m.back(l.at); ok {
+			_ = l.undo(from, at) // there is nothing left to be tried
+			at.dir.Close()
+		}
+		from.dir.Close()
+	}
+}
+
+func (l landing) undo(from, at spot) error {
+	switch {
+	case l.swapped:
+		return exchange(from, at)
+	case l.aside != "":
+		if err := rename(at, from, false); err != nil {
+			return err
+		}
+		from.name = l.aside
+		return rename(from, at, false)
+	default:
+		return rename(at, from, false)
+	}
+}
+
+// back opens the directory of a spot again, if it is where it was.
+func (m *merge) back(old spot) (spot, bool) {
+	c := &call{t: m.t, given: m.given, at: location{old.top, slices.Concat(old.way, []string{old.name})}, guards: m.guards}
+	s, err := c.walk(0)
+	if err != nil {
+		return s, false
+	}
+	if !os.SameFile(s.self, old.self) || s.name != old.name {
+		s.dir.Close()
+		return s, false
+	}
+	return s, true
+}
+
+func (m *merge) discard(old spot) {
+	s, ok := m.back(old)
+	if !ok {
+		return
+	}
+	if s.info != nil {
+		_ = m.removeAll(s)
+	}
+	s.dir.Close()
+}

@@ -1,0 +1,403 @@
+package files
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+)
+
+const (
+	maxPaths   = 1024    // in the answer
+	maxHeaders = 4 << 20 // bytes of headers before one entry; archive/tar itself stops at 1 MiB for each kind
+)
+
+// Unpack unpacks a tar archive, gzipped or not, into a directory, which is made with its parents when it is missing. It tells the
+// absolute paths of the entries in the archive's order, the first 1024 of them.
+//
+// Regular files and directories are unpacked, global headers are passed over, and anything else is ErrInvalid: links of both
+// kinds, devices, pipes, absolute names, "..", a name under a file, names that differ by case alone where that is one file, an
+// archive that is cut short, has no end mark or goes on after it. Of two entries with one name the last one counts. Modes lose all
+// but the permission bits and the umask's; a directory stays open to its owner; files keep their times.
+//
+// All is unpacked to a hidden directory in the target first, then compared with what is there, then renamed. Files replace files
+// (and links: no link is followed), directories that are there stay and keep their modes. A file where a directory is wanted, or
+// the reverse, is ErrExists. Up to the renames nothing can be seen but the hidden directory; while they are done, a reader sees
+// some files old and some new, each whole and none missing (on Linux and macOS; elsewhere a file that is replaced is missing for
+// an instant). When one of them fails, those before are undone. ctx ends it until they begin.
+func (t *Tree) Unpack(ctx context.Context, path string, r io.Reader, compressed bool) (paths []string, truncated bool, err error) {
+	c, err := t.call(path)
+	if err != nil {
+		return nil, false, err
+	}
+	u := &unpacker{call: c, ctx: ctx, names: &node{dir: true}}
+	if err = u.run(r, compressed); err != nil {
+		c.unmake()
+		return nil, false, explain(path, err)
+	}
+	return u.paths, u.more, nil
+}
+
+type unpacker struct {
+	*call
+	ctx   context.Context
+	meter *meter
+	count int
+	names *node
+	paths []string
+	more  bool
+	mask  fs.FileMode // what the umask leaves of a directory's mode
+	temp  *os.Root
+	syncer
+}
+
+// node is a name of the archive.
+type node struct {
+	dir    bool
+	listed bool // among the paths; a directory that is only the way to an entry is not
+	under  map[string]*node
+}
+
+func (u *unpacker) run(r io.Reader, compressed bool) error {
+	m, from, done, err := u.begin()
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err = u.read(r, compressed); err != nil {
+		return err
+	}
+	return m.run(from, u.names)
+}
+
+// begin opens the target and the hidden directory in it; done removes that.
+func (u *unpacker) begin() (m *merge, from spot, done func(), err error) {
+	to, err := u.target()
+	if err != nil {
+		return nil, from, nil, err
+	}
+	temp := to
+	temp.name = hidden()
+	done = func() {
+		if u.temp != nil {
+			u.temp.Close()
+		}
+		if temp.info != nil {
+			_ = u.removeAll(temp)
+		}
+		to.dir.Close()
+	}
+	if err = to.dir.Mkdir(temp.name, 0o700); err == nil {
+		temp.info, err = to.dir.Lstat(temp.name)
+	}
+	if err == nil {
+		u.temp, err = u.enter(to.dir, temp.name, temp.info)
+	}
+	if err != nil {
+		done()
+		return nil, from, nil, err
+	}
+	from = temp.inside(u.temp, ".")
+	from.info = from.self
+	return &merge{call: u.call, to: to, syncer: &u.syncer}, from, done, nil
+}
+
+// target opens the directory that is unpacked to, as the spot "." in it.
+func (u *unpacker) target() (spot, error) {
+	var s spot
+	err := u.again(func() error {
+		var err error
+		if s, err = u.walk(followLast | makeWay); err != nil {
+			return err
+		}
+		if s.info == nil {
+			err = u.mkdir(&s)
+		}
+		if err == nil {
+			err = u.goInto(&s)
+		}
+		if err != nil {
+			s.dir.Close()
+		}
+		return err
+	})
+	return s, err
+}
+
+func (u *unpacker) read(r io.Reader, compressed bool) error {
+	body := &source{r: &cutReader{u.ctx, r}}
+	u.meter = &meter{r: body, left: u.t.bytes}
+	err := u.readAll(body, compressed)
+	switch {
+	case err == nil:
+		return nil
+	case u.ctx.Err() != nil:
+		return u.ctx.Err()
+	case body.err != nil:
+		return &refusal{ErrBroken, "nothing was unpacked: the archive broke off", body.err}
+	default:
+		return err
+	}
+}
+
+func (u *unpacker) readAll(body io.Reader, compressed bool) error {
+	if compressed {
+		z, err := gzip.NewReader(body)
+		if err != nil {
+			return u.broken(err)
+		}
+		u.meter.r = z
+	}
+	tr := tar.NewReader(u.meter)
+	for {
+		before := u.meter.read
+		u.meter.headers = maxHeaders
+		h, err := tr.Next()
+		u.meter.headers = -1
+		if err == io.EOF { //nolint:errorlint // archive/tar ends with io.EOF itself
+			return u.end(u.meter.read - before)
+		}
+		if err != nil {
+			return u.broken(err)
+		}
+		if err = u.entry(h, tr); err != nil {
+			return err
+		}
+	}
+}
+
+// broken says what is wrong with an archive that cannot be read.
+func (u *unpacker) broken(err error) error {
+	var ours *refusal
+	text := "the archive is no tar archive, or damaged"
+	switch {
+	case errors.As(err, &ours):
+		return ours
+	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		text = "the archive is cut short"
+	case errors.Is(err, gzip.ErrHeader):
+		text = "the archive is not gzipped"
+	}
+	return &refusal{ErrInvalid, text, err}
+}
+
+// end checks what follows the last entry. n is how much was read since: its padding, and the end mark.
+func (u *unpacker) end(n int64) error {
+	if n < 512 {
+		return &refusal{kind: ErrInvalid, text: "the archive is cut short: it has no end mark"}
+	}
+	u.meter.zeros = true
+	if _, err := io.Copy(io.Discard, u.meter); err != nil {
+		return u.broken(err)
+	}
+	return nil
+}
+
+func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
+	if u.count++; u.count > u.t.entries {
+		return &refusal{kind: ErrTooLarge, text: fmt.Sprintf("the archive holds more than %d entries", u.t.entries)}
+	}
+	if h.Typeflag == tar.TypeXGlobalHeader {
+		return nil
+	}
+	segs, err := entryName(h.Name)
+	if err != nil {
+		return err
+	}
+	switch h.Typeflag {
+	case tar.TypeDir:
+		if len(segs) == 0 { // the directory that is unpacked to
+			return nil
+		}
+		err = u.directory(segs, h)
+	case tar.TypeReg, tar.TypeGNUSparse:
+		if len(segs) == 0 {
+			return refuse(ErrInvalid, h.Name, "in the archive is a file without a name")
+		}
+		err = u.regular(segs, h, content)
+	default:
+		return refuse(ErrInvalid, h.Name, "in the archive is neither a file nor a directory; links and devices are not unpacked")
+	}
+	return explain(h.Name, err)
+}
+
+// entryName is the names of an entry's path.
+func entryName(name string) ([]string, error) {
+	fault := faultOf(name, onWindows)
+	if fault == "" && (strings.HasPrefix(name, "/") || filepath.VolumeName(name) != "") {
+		fault = "is absolute"
+	}
+	segs := segments(name)
+	if fault == "" && len(segs) > maxDepth {
+		fault = "is too deep"
+	}
+	if fault != "" {
+		return nil, refuse(ErrInvalid, name, "in the archive "+fault)
+	}
+	return segs, nil
+}
+
+// add takes an entry's name up, and makes the directories above it. fresh is whether it is new in this archive.
+func (u *unpacker) add(segs []string, name string, dir bool) (fresh bool, err error) {
+	at := u.names
+	for i, seg := range segs {
+		last := i == len(segs)-1
+		next := at.under[seg]
+		if fresh = next == nil; fresh {
+			next = at.add(seg, dir || !last)
+			if next.dir {
+				err = u.makeDir(segs[:i+1], name)
+			}
+		} else if next.dir != (dir || !last) {
+			err = refuse(ErrInvalid, name, "in the archive is a file and a directory at once")
+		}
+		if err != nil {
+			return false, err
+		}
+		at = next
+	}
+	if !at.listed {
+		u.list(filepath.Join(segs...))
+	}
+	at.listed = true
+	return fresh, nil
+}
+
+func (n *node) add(name string, dir bool) *node {
+	if n.under == nil {
+		n.under = map[string]*node{}
+	}
+	n.under[name] = &node{dir: dir}
+	return n.under[name]
+}
+
+func (u *unpacker) list(path string) {
+	if len(u.paths) == maxPaths {
+		u.more = true
+		return
+	}
+	u.paths = append(u.paths, filepath.Join(u.name, path))
+}
+
+func (u *unpacker) makeDir(segs []string, name string) error {
+	path := filepath.Join(segs...)
+	if err := u.temp.Mkdir(path, 0o777); err != nil {
+		return u.clash(err, name)
+	}
+	if u.mask == 0 {
+		info, err := u.temp.Lstat(path)
+		if err != nil {
+			return err
+		}
+		u.mask = info.Mode() & (fs.ModePerm | fs.ModeSetgid) // the group that a parent gives its directories
+	}
+	return nil
+}
+
+// clash is what it means that a new name exists already.
+func (u *unpacker) clash(err error, name string) error {
+	if errors.Is(err, fs.ErrExist) {
+		return refuse(ErrInvalid, name, "in the archive is the same here as another entry, from which it differs by case alone")
+	}
+	return err
+}
+
+func (u *unpacker) directory(segs []string, h *tar.Header) error {
+	if _, err := u.add(segs, h.Name, true); err != nil {
+		return err
+	}
+	mode := h.FileInfo().Mode().Perm()&u.mask | u.mask&fs.ModeSetgid | 0o700
+	return u.temp.Chmod(filepath.Join(segs...), mode)
+}
+
+func (u *unpacker) regular(segs []string, h *tar.Header, content io.Reader) error {
+	// A sparse file has its whole size here, and costs as much: its holes are written.
+	if h.Size > u.t.bytes-u.meter.written {
+		return u.meter.tooLarge()
+	}
+	u.meter.written += h.Size
+	fresh, err := u.add(segs, h.Name, false)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(segs...)
+	if !fresh {
+		if err = u.temp.Remove(path); err != nil {
+			return err
+		}
+	}
+	f, err := u.temp.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, h.FileInfo().Mode().Perm())
+	if err != nil {
+		return u.clash(err, h.Name)
+	}
+	return errors.Join(u.fill(f, content), f.Close(), setTime(u.temp, path, h.ModTime))
+}
+
+func (u *unpacker) fill(f *os.File, content io.Reader) error {
+	in := &source{r: content}
+	_, err := io.Copy(f, in)
+	switch {
+	case in.err != nil:
+		return u.broken(in.err)
+	case err != nil:
+		return err
+	}
+	return u.file(f)
+}
+
+// setTime keeps the times that are believable; the rest would overflow in one system or the other.
+func setTime(dir *os.Root, path string, at time.Time) error {
+	if at.Unix() <= 0 || at.Year() > 2200 {
+		return nil
+	}
+	return dir.Chtimes(path, time.Time{}, at)
+}
+
+// meter stops an archive that grows too large on the way out of the compression.
+type meter struct {
+	r       io.Reader
+	left    int64 // of the archive
+	headers int64 // how much may be read for the next entry's headers; -1: this is content
+	read    int64
+	written int64 // the sizes of the files so far, which are larger when they are sparse
+	zeros   bool  // nothing but zeros may follow
+}
+
+func (m *meter) tooLarge() error {
+	return &refusal{kind: ErrTooLarge, text: "the archive is too large when it is unpacked"}
+}
+
+func (m *meter) Read(p []byte) (int, error) {
+	if m.left <= 0 || m.headers == 0 {
+		p = p[:min(len(p), 1)] // it may be at its end
+	}
+	if m.left > 0 {
+		p = p[:min(int64(len(p)), m.left)]
+	}
+	if m.headers > 0 {
+		p = p[:min(int64(len(p)), m.headers)]
+	}
+	n, err := m.r.Read(p)
+	switch {
+	case n > 0 && m.left <= 0:
+		return 0, m.tooLarge()
+	case n > 0 && m.headers == 0:
+		return 0, &refusal{kind: ErrTooLarge, text: "the archive has too many headers before one entry"}
+	case m.zeros && slices.ContainsFunc(p[:n], func(b byte) bool { return b != 0 }):
+		return 0, &refusal{kind: ErrInvalid, text: "the archive goes on after its end mark"}
+	}
+	m.left -= int64(n)
+	m.read += int64(n)
+	if m.headers > 0 {
+		m.headers -= int64(n)
+	}
+	return n, err
+}

@@ -1,0 +1,384 @@
+package files
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"syscall"
+)
+
+const (
+	maxLinks = 40      // on the way of one call, as in Linux
+	maxSteps = 1 << 16 // directories that one call enters on its way; links full of ".." can ask for any number
+	maxSwaps = 200     // how often a call starts anew because something was swapped on its way
+)
+
+// errSwapped is that what was looked at is no longer what is there.
+var errSwapped = errors.New("swapped meanwhile")
+
+// call is one call on a path: what it must not touch, and what it has made so far.
+type call struct {
+	t      *Tree
+	given  string // the path, for errors
+	name   string // the path as an absolute one
+	at     location
+	guards []guard
+	avoid  fs.FileInfo // a directory that must not be entered: what is moved cannot go into itself
+	made   []spot      // the directories that were made on the way; only their places, not opened
+	links  int
+	steps  int
+}
+
+// spot is a name in an open directory.
+type spot struct {
+	dir  *os.Root
+	self fs.FileInfo // the directory
+	top  int
+	real string      // the top's path
+	way  []string    // the names from the top to the directory; none of them was a link
+	name string      // "." at the top itself
+	info fs.FileInfo // what stands there, be it a link; nil: nothing
+}
+
+// inside is a name in the directory at a spot, which has been opened as dir.
+func (s spot) inside(dir *os.Root, name string) spot {
+	in := spot{dir: dir, self: s.info, top: s.top, real: s.real, way: s.way, name: name}
+	if s.name != "." {
+		in.way = slices.Concat(s.way, []string{s.name})
+	}
+	return in
+}
+
+// guard keeps one private directory. While that does not exist, dir is the last one on the way to it that does, and next are the
+// names that are missing.
+type guard struct {
+	dir  fs.FileInfo
+	next []string
+}
+
+func (g guard) private(infos ...fs.FileInfo) bool {
+	return len(g.next) == 0 && slices.ContainsFunc(infos, func(i fs.FileInfo) bool { return os.SameFile(i, g.dir) })
+}
+
+// guards looks where the private directories are now. Those that were there when the tree was opened are guarded as well, wherever
+// they are by now: somebody who swaps the parent of one would get it read by a call that looked while the other was in its place.
+func (t *Tree) guards() []guard {
+	all := slices.Clone(t.first)
+	for _, path := range t.private {
+		if _, info, next := resolve(path); info != nil {
+			all = append(all, guard{info, next})
+		}
+	}
+	return all
+}
+
+// resolve is the real path of as much of a path as can be seen, what that is, and the names that are missing.
+func resolve(path string) (real string, info fs.FileInfo, missing []string) {
+	for {
+		if real, err := filepath.EvalSymlinks(path); err == nil {
+			if info, err := os.Stat(real); err == nil {
+				return real, info, missing
+			}
+		}
+		up := filepath.Dir(path)
+		if up == path {
+			return "", nil, nil
+		}
+		missing = slices.Insert(missing, 0, filepath.Base(path))
+		path = up
+	}
+}
+
+// fixed are the roots, the private directories, and everything that contains one: none of them is removed, moved or replaced.
+func (t *Tree) fixed() []fs.FileInfo {
+	var all []fs.FileInfo
+	for _, path := range t.kept {
+		real, _, missing := resolve(path)
+		if infos, err := chain(real); err == nil && len(missing) == 0 {
+			all = append(all, infos...)
+		}
+	}
+	return all
+}
+
+func (t *Tree) call(given string) (*call, error) {
+	at, name, err := t.locate(given)
+	if err != nil {
+		return nil, err
+	}
+	return &call{t: t, given: given, name: name, at: at, guards: t.guards()}, nil
+}
+
+// again runs f until it was not outrun by something that changed meanwhile.
+func (c *call) again(f func() error) error {
+	var err error
+	for range maxSwaps {
+		c.links, c.steps = 0, 0
+		if err = f(); !errors.Is(err, errSwapped) {
+			break
+		}
+	}
+	return explain(c.given, err)
+}
+
+// How a path is walked.
+const (
+	followLast = 1 << iota // a link at the end of the path is followed
+	makeWay                // directories on the way that are missing are made
+)
+
+// walk goes to the end of the path. The caller closes the spot's directory.
+func (c *call) walk(how int) (spot, error) {
+	at := c.at
+	for {
+		s, next, err := c.descend(at, how)
+		if err == nil && next == nil {
+			return s, nil
+		}
+		if s.dir != nil {
+			s.dir.Close()
+		}
+		if err != nil {
+			return spot{}, err
+		}
+		at = *next
+	}
+}
+
+// descend goes down to the end, or to the first link: then next is where to begin anew, which is simpler than to keep every
+// directory on the way open for the sake of "..".
+func (c *call) descend(at location, how int) (s spot, next *location, err error) {
+	if s, err = c.openTop(at.top); err != nil {
+		return s, nil, err
+	}
+	for rest := at.segs; len(rest) > 0; rest = rest[1:] {
+		if s.name = rest[0]; s.name == ".." {
+			next, err = c.up(s, rest[1:])
+			return s, next, err
+		}
+		if s.info, err = c.look(s.dir, s.self, s.name); err != nil {
+			return s, nil, err
+		}
+		last := len(rest) == 1
+		if isLink(s.info) && (!last || how&followLast != 0) {
+			next, err = c.link(s, rest[1:])
+			return s, next, err
+		}
+		if last {
+			return s, nil, nil
+		}
+		if err = c.down(&s, how); err != nil {
+			return s, nil, err
+		}
+	}
+	s.name, s.info = ".", s.self
+	return s, nil, nil
+}
+
+func isLink(info fs.FileInfo) bool { return info != nil && info.Mode()&fs.ModeSymlink != 0 }
+
+func (c *call) down(s *spot, how int) error {
+	if c.steps++; c.steps > maxSteps {
+		return c.endless()
+	}
+	if s.info == nil && how&makeWay != 0 {
+		if err := c.mkdir(s); err != nil {
+			return err
+		}
+	}
+	return c.goInto(s)
+}
+
+func (c *call) openTop(top int) (spot, error) {
+	real := c.t.tops[top]
+	info, err := os.Lstat(real)
+	if err != nil {
+		return spot{}, err
+	}
+	if !info.IsDir() {
+		return spot{}, refuse(ErrOutside, c.given, "is in a root that is no directory any more")
+	}
+	dir, err := os.OpenRoot(real + string(filepath.Separator) + ".") // the dot: see enter
+	if err != nil {
+		return spot{}, swapped(err)
+	}
+	s := spot{dir: dir, top: top, real: real}
+	switch s.self, err = dir.Stat("."); {
+	case err != nil:
+	case !os.SameFile(s.self, info):
+		err = errSwapped
+	case c.private(s.self):
+		err = c.outside()
+	}
+	return s, err
+}
+
+// look is what stands at a name; nil is nothing. What is private is refused, be it there or not.
+func (c *call) look(dir *os.Root, self fs.FileInfo, name string) (fs.FileInfo, error) {
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		info, err = nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	reserved := func(g guard) bool { return g.reserves(self, name) }
+	if info != nil && slices.ContainsFunc(c.guards, reserved) {
+		c.guards = c.t.guards() // what was missing has just been made
+	}
+	if info != nil && c.private(info) || slices.ContainsFunc(c.guards, func(g guard) bool { return len(g.next) == 1 && reserved(g) }) {
+		return nil, c.outside()
+	}
+	return info, nil
+}
+
+func (c *call) private(info fs.FileInfo) bool {
+	return slices.ContainsFunc(c.guards, func(g guard) bool { return g.private(info) })
+}
+
+// reserves reports whether a name that is missing in a directory is on the way to the private one.
+func (g guard) reserves(self fs.FileInfo, name string) bool {
+	return len(g.next) > 0 && sameName(g.next[0], name) && os.SameFile(g.dir, self)
+}
+
+// free refuses to put anything at a name that is kept for the way to a private directory.
+func (c *call) free(self fs.FileInfo, name string) error {
+	if slices.ContainsFunc(c.guards, func(g guard) bool { return g.reserves(self, name) }) {
+		return c.outside()
+	}
+	return nil
+}
+
+func (c *call) outside() error {
+	return refuse(ErrOutside, c.given, "belongs to Deskhand itself")
+}
+
+func (c *call) endless() error {
+	return refuse(ErrInvalid, c.given, "leads through too many links")
+}
+
+// up is where ".." leads from a spot: one name less, or out of the top, by its real path.
+func (c *call) up(s spot, rest []string) (*location, error) {
+	if n := len(s.way); n > 0 {
+		return &location{s.top, slices.Concat(s.way[:n-1], rest)}, nil
+	}
+	known := segments(c.t.tops[s.top])
+	if n := len(known); n > 0 {
+		known = known[:n-1]
+	}
+	return c.found(c.t.find(known, rest))
+}
+
+func (c *call) found(at location, ok bool) (*location, error) {
+	if !ok {
+		return nil, refuse(ErrOutside, c.given, "leads outside of the roots")
+	}
+	return &at, nil
+}
+
+// link is where the link at a spot leads.
+func (c *call) link(s spot, rest []string) (*location, error) {
+	if c.links++; c.links > maxLinks {
+		return nil, c.endless()
+	}
+	target, err := s.dir.Readlink(s.name)
+	if err != nil {
+		return nil, errSwapped
+	}
+	further := slices.Concat(segments(target), rest)
+	if filepath.IsAbs(target) {
+		return c.found(c.t.find(nil, further))
+	}
+	if target == "" || os.IsPathSeparator(target[0]) || filepath.VolumeName(target) != "" {
+		return c.found(location{}, false)
+	}
+	return &location{s.top, slices.Concat(s.way, further)}, nil
+}
+
+// swapped tells, of an error about something that was just seen, whether it can come from a swap.
+func swapped(err error) error {
+	var errno syscall.Errno
+	if errors.As(err, &errno) && !errors.Is(err, fs.ErrNotExist) && !isAny(err, syscall.ENOTDIR, syscall.ELOOP, syscall.ENXIO) {
+		return err
+	}
+	return errors.Join(errSwapped, err)
+}
+
+// goInto makes the directory at a spot the spot's own.
+func (c *call) goInto(s *spot) error {
+	if s.info == nil {
+		return refuse(ErrNotFound, c.given, "does not exist")
+	}
+	dir, err := c.enter(s.dir, s.name, s.info)
+	if err != nil {
+		return err
+	}
+	s.dir.Close()
+	*s = s.inside(dir, ".")
+	s.info = s.self
+	return nil
+}
+
+// enter opens the directory that info was seen to be.
+func (c *call) enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
+	switch {
+	case !info.IsDir():
+		return nil, refuse(ErrInvalid, c.given, "is not a directory, or leads through what is none")
+	case c.private(info):
+		return nil, c.outside()
+	case c.avoid != nil && os.SameFile(info, c.avoid):
+		return nil, refuse(ErrInvalid, c.given, "lies within what is to be moved")
+	}
+	// With the dot the system is asked for a directory. Without it, a pipe that is swapped in here would be opened, and waited for.
+	next, err := dir.OpenRoot(name + "/.")
+	if err != nil {
+		return nil, swapped(err)
+	}
+	if self, err := next.Stat("."); err != nil || !os.SameFile(self, info) {
+		next.Close()
+		return nil, errSwapped
+	}
+	return next, nil
+}
+
+// mkdir makes a missing directory on the way, and remembers that.
+func (c *call) mkdir(s *spot) error {
+	err := s.dir.Mkdir(s.name, 0o777)
+	if errors.Is(err, fs.ErrNotExist) { // the directory that it was to be made in has been removed
+		return errSwapped
+	}
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	made := err == nil
+	if s.info, err = c.look(s.dir, s.self, s.name); err != nil {
+		return err
+	}
+	if s.info == nil {
+		return errSwapped
+	}
+	if made {
+		c.made = append(c.made, spot{self: s.self, top: s.top, way: s.way, name: s.name, info: s.info})
+		c.guards = c.t.guards() // it may be a part of the way to a private directory
+		return syncDir(s.dir)
+	}
+	return nil
+}
+
+// unmake removes the directories that were made, so far as nobody else uses them by now.
+func (c *call) unmake() {
+	for _, m := range slices.Backward(c.made) {
+		back := &call{t: c.t, given: c.given, at: location{m.top, slices.Concat(m.way, []string{m.name})}, guards: c.guards}
+		s, err := back.walk(0)
+		if err != nil {
+			continue
+		}
+		if s.info != nil && os.SameFile(s.info, m.info) && os.SameFile(s.self, m.self) {
+			_ = s.dir.Remove(s.name) // it stays when it is not empty
+		}
+		s.dir.Close()
+	}
+	c.made = nil
+}

@@ -1,0 +1,211 @@
+package files
+
+import (
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// hidden is a new name for what is not finished.
+func hidden() string { return ".deskhand-" + rand.Text() }
+
+// Write makes a file, or replaces what one holds, and makes its parents. It tells how many bytes it wrote. Readers see the old
+// file or the new one; when r fails, the old one stays.
+//
+// A link at the end of the path is followed, and the file that it leads to is replaced; one that leads to nothing makes that file.
+// The mode of a file is kept, and its owner where the system permits it; a new one has 0644 without the umask's bits. A file that
+// may not be written to is not replaced either. What is there and is no regular file is ErrInvalid. Hard links are parted.
+func (t *Tree) Write(path string, r io.Reader) (Entry, int64, error) {
+	c, err := t.call(path)
+	if err != nil {
+		return Entry{}, 0, err
+	}
+	if endsInSeparator(path) {
+		return Entry{}, 0, refuse(ErrInvalid, path, "names a directory")
+	}
+	info, n, err := c.write(r)
+	if err != nil {
+		c.unmake()
+		return Entry{}, 0, explain(path, err)
+	}
+	return entryOf(c.name, info), n, nil
+}
+
+func (c *call) write(r io.Reader) (fs.FileInfo, int64, error) {
+	var d *draft
+	var old fs.FileInfo
+	err := c.again(func() error {
+		s, err := c.walk(followLast | makeWay)
+		if err != nil {
+			return err
+		}
+		if err = c.writable(s); err == nil {
+			old = s.info
+			d, err = newDraft(s.dir, s.name, firstMode(old))
+		}
+		if err != nil {
+			s.dir.Close()
+		}
+		if errors.Is(err, fs.ErrNotExist) { // the directory has been removed since
+			return errSwapped
+		}
+		return err
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	defer d.dir.Close()
+	body := &source{r: r}
+	n, err := io.Copy(d.file, body)
+	if body.err != nil {
+		err = &refusal{ErrBroken, shown(c.given) + " was not written: what was to be written broke off", body.err}
+	}
+	if err != nil {
+		d.drop()
+		return nil, 0, err
+	}
+	info, err := d.finish(old)
+	return info, n, err
+}
+
+// firstMode is the mode of the unfinished file: nobody else reads what replaces a file that is closed to others.
+func firstMode(old fs.FileInfo) fs.FileMode {
+	if old != nil {
+		return 0o600
+	}
+	return 0o644
+}
+
+// writable refuses what is no file and what must not be written to. A rename asks for neither.
+func (c *call) writable(s spot) error {
+	if s.info == nil {
+		return c.free(s.self, s.name)
+	}
+	if !s.info.Mode().IsRegular() {
+		return refuse(ErrInvalid, c.given, "is not a regular file")
+	}
+	return writable(s.dir, s.name, s.info)
+}
+
+// source is a reader that keeps its own error, apart from those of whatever reads from it.
+type source struct {
+	r   io.Reader
+	err error
+}
+
+func (s *source) Read(p []byte) (int, error) {
+	n, err := s.r.Read(p)
+	if err != nil && err != io.EOF {
+		s.err = err
+	}
+	return n, err
+}
+
+// draft is a file that is not finished, beside the one that it is to replace.
+type draft struct {
+	dir        *os.Root
+	name, temp string
+	file       *os.File
+}
+
+func newDraft(dir *os.Root, name string, mode fs.FileMode) (*draft, error) {
+	d := &draft{dir: dir, name: name, temp: hidden()}
+	var err error
+	d.file, err = dir.OpenFile(d.temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	return d, err
+}
+
+// finish gives the file its name, and the mode and the owner of the one that it replaces.
+func (d *draft) finish(old fs.FileInfo) (fs.FileInfo, error) {
+	var err error
+	if old != nil {
+		keepOwner(d.file, old)
+		err = d.file.Chmod(old.Mode().Perm())
+	}
+	if err == nil {
+		err = d.file.Sync()
+	}
+	var info fs.FileInfo
+	if err == nil {
+		info, err = d.file.Stat()
+	}
+	err = errors.Join(err, d.file.Close())
+	if err == nil {
+		err = d.dir.Rename(d.temp, d.name)
+	}
+	if err != nil {
+		d.drop()
+		return nil, err
+	}
+	return info, syncDir(d.dir)
+}
+
+func (d *draft) drop() {
+	_ = d.file.Close()
+	_ = d.dir.Remove(d.temp)
+}
+
+// Replace writes a file of an open directory as Write does: its content is the old or the new one, and on the disk at the end. A
+// link at the name is replaced itself. The directory must exist.
+func Replace(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+	dir, err := root.OpenRoot(filepath.Dir(name) + "/.")
+	if err != nil {
+		return fmt.Errorf("files: replacing %s: %w", filepath.Base(name), err)
+	}
+	defer dir.Close()
+	if err = replace(dir, filepath.Base(name), data, mode); err != nil {
+		return fmt.Errorf("files: replacing %s: %w", filepath.Base(name), err)
+	}
+	return nil
+}
+
+func replace(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
+	d, err := newDraft(dir, name, 0o600)
+	if err != nil {
+		return err
+	}
+	if _, err = d.file.Write(data); err == nil {
+		err = d.file.Chmod(mode)
+	}
+	if err != nil {
+		d.drop()
+		return err
+	}
+	_, err = d.finish(nil)
+	return err
+}
+
+// MakeDir makes a directory and its parents. One that is there already is fine, also behind a link; where a link leads to nothing,
+// that directory is made.
+func (t *Tree) MakeDir(path string) (string, error) {
+	c, err := t.call(path)
+	if err != nil {
+		return "", err
+	}
+	if err = c.again(c.makeDir); err != nil {
+		c.unmake()
+		return "", err
+	}
+	return c.name, nil
+}
+
+func (c *call) makeDir() error {
+	s, err := c.walk(followLast | makeWay)
+	if err != nil {
+		return err
+	}
+	defer func() { s.dir.Close() }()
+	if s.info == nil {
+		if err := c.mkdir(&s); err != nil {
+			return err
+		}
+	}
+	if !s.info.IsDir() {
+		return fs.ErrExist
+	}
+	return nil
+}

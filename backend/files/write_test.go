@@ -1,0 +1,372 @@
+package files_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"deskhand/backend/files"
+)
+
+func mode(t *testing.T, path string) fs.FileMode {
+	t.Helper()
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Mode()
+}
+
+func TestWrite(t *testing.T) {
+	w := newWorld(t)
+	w.link(t, "dir/z", "link")
+	w.link(t, filepath.Join(w.root, "made", "by", "link"), "dangling")
+	w.must(t, os.Chmod(filepath.Join(w.root, "dir", "z"), 0o751))
+	for _, c := range []struct{ path, at string }{
+		{"new", "new"},
+		{"file", "file"},
+		{"far/away/new", "far/away/new"},
+		{"dir/z", "dir/z"},
+		{"link", "dir/z"},
+		{"dangling", "made/by/link"},
+		{filepath.Join(w.root, "absolute"), "absolute"},
+		{"\xff\xfe", "\xff\xfe"},
+	} {
+		t.Run(fmt.Sprintf("%q", c.path), func(t *testing.T) {
+			content := "content of " + c.path
+			e, n, err := w.Write(c.path, iotest.OneByteReader(strings.NewReader(content)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := c.path
+			if !filepath.IsAbs(path) {
+				path = filepath.Join(w.root, path)
+			}
+			if n != int64(len(content)) || e.Size != n || e.Path != path || e.Name != filepath.Base(path) || e.Kind != files.File {
+				t.Errorf("%d bytes, %+v", n, e)
+			}
+			if got := w.read(t, "root/"+c.at); got != content {
+				t.Errorf("%q", got)
+			}
+			info, err := os.Lstat(filepath.Join(w.root, c.at))
+			if err != nil || !info.Mode().IsRegular() || !info.ModTime().Equal(e.Modified) {
+				t.Errorf("%v, %v", info, err)
+			}
+		})
+	}
+	if got := mode(t, filepath.Join(w.root, "dir", "z")); got != 0o751 {
+		t.Errorf("the mode became %v", got)
+	}
+	if got := mode(t, filepath.Join(w.root, "new")); got != 0o644 {
+		t.Errorf("the mode of a new file is %v", got)
+	}
+	if got, _ := os.Readlink(filepath.Join(w.root, "link")); got != "dir/z" {
+		t.Error("the link was replaced")
+	}
+	noRemains(t, w.root)
+}
+
+func TestWriteThatFails(t *testing.T) {
+	lost := errors.New("the caller has gone")
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	cut := readerFunc(func([]byte) (int, error) { return 0, ctx.Err() })
+	long := strings.Repeat("n", 255) // a name that a file can have, but none beside it
+	for _, c := range []struct {
+		path string
+		r    io.Reader
+		want error
+	}{
+		{"file", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(lost)), lost},
+		{"file", io.MultiReader(strings.NewReader("half"), iotest.ErrReader(lost)), files.ErrBroken},
+		{"file", io.MultiReader(strings.NewReader("half"), cut), context.Canceled},
+		{"new", iotest.ErrReader(lost), lost},
+		{"a/b/c/new", iotest.ErrReader(lost), lost},
+		{"a/b/c/new", iotest.ErrReader(io.ErrUnexpectedEOF), files.ErrBroken},
+		{"home/x/y", iotest.ErrReader(lost), lost},
+		{"dir", strings.NewReader("x"), files.ErrInvalid},
+		{"", strings.NewReader("x"), files.ErrInvalid},
+		{"a/new/", strings.NewReader("x"), files.ErrInvalid},
+		{"a/new/.", strings.NewReader("x"), files.ErrInvalid},
+		{"a/b/" + long + "n", strings.NewReader("x"), files.ErrInvalid},
+		{"file/x/y", strings.NewReader("x"), files.ErrInvalid},
+	} {
+		w := newWorld(t)
+		before := names(t, w.root)
+		_, _, err := w.Write(c.path, c.r)
+		wants(t, c.path, err, c.want)
+		if after := names(t, w.root); !slices.Equal(before, after) {
+			t.Errorf("%s: %q is left", c.path, after)
+		}
+		if got := w.read(t, "root/file"); got != "old" {
+			t.Errorf("%s: the file became %q", c.path, got)
+		}
+	}
+}
+
+type readerFunc func([]byte) (int, error)
+
+func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
+
+// Parents that were made for a file stay when somebody else uses them by the time it fails.
+func TestParentsInUseStay(t *testing.T) {
+	w := newWorld(t)
+	r := readerFunc(func([]byte) (int, error) {
+		w.put(t, "root/a/b/other", "x")
+		return 0, io.ErrUnexpectedEOF
+	})
+	_, _, err := w.Write("a/b/c/new", r)
+	wants(t, "", err, files.ErrBroken)
+	if got := names(t, filepath.Join(w.root, "a")); !slices.Equal(got, []string{"b/", "b/other"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// The directory of a file may be gone while it is uploaded: then it fails, and nothing is made anywhere else.
+func TestDirectoryGoesDuringWrite(t *testing.T) {
+	w := newWorld(t)
+	before := snapshot(t, w.outside)
+	first := true
+	_, _, err := w.Write("dir/in/new", readerFunc(func(p []byte) (int, error) {
+		if !first {
+			return 0, io.EOF
+		}
+		first = false
+		w.must(t, os.Rename(filepath.Join(w.root, "dir"), filepath.Join(w.dir, "gone")))
+		w.must(t, os.Symlink(w.outside, filepath.Join(w.root, "dir")))
+		w.must(t, os.MkdirAll(filepath.Join(w.outside, "in"), 0o755))
+		before = snapshot(t, w.outside)
+		return copy(p, "new"), nil
+	}))
+	if err != nil {
+		t.Error(err) // the directory that it was opened in still exists
+	}
+	unchanged(t, w.outside, before)
+	if got := w.read(t, "gone/in/new"); got != "new" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Whoever reads while many write sees one whole file.
+func TestWritersAndReaders(t *testing.T) {
+	w := newWorld(t)
+	const size = 1 << 16
+	fill := func(b byte) []byte { return bytes.Repeat([]byte{b}, size) }
+	if _, _, err := w.Write("shared", bytes.NewReader(fill('0'))); err != nil {
+		t.Fatal(err)
+	}
+	var writers, readers sync.WaitGroup
+	stop := make(chan struct{})
+	for range 2 {
+		readers.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				f, _, err := w.Open("shared")
+				if err != nil {
+					t.Errorf("while it is replaced: %v", err)
+					return
+				}
+				data, err := io.ReadAll(f)
+				f.Close()
+				if err != nil || len(data) != size || !bytes.Equal(data, fill(data[0])) {
+					t.Errorf("%d bytes, of more than one writer; %v", len(data), err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 4 {
+		writers.Go(func() {
+			for range 20 {
+				if _, _, err := w.Write("shared", bytes.NewReader(fill(byte('1'+i)))); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	writers.Wait()
+	close(stop)
+	readers.Wait()
+	noRemains(t, w.root)
+}
+
+// Failing writes that make the same parents do not get in the way of one that does not fail.
+func TestParentsThatComeAndGo(t *testing.T) {
+	w := quickWorld(t)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for range 500 {
+				if i < 3 {
+					_, _, err := w.Write("p/q/r/fails", iotest.ErrReader(io.ErrUnexpectedEOF))
+					wants(t, "failing", err, files.ErrBroken)
+					continue
+				}
+				if _, _, err := w.Write("p/q/r/good", strings.NewReader("x")); err != nil {
+					t.Error(err)
+				}
+				if _, err := w.Remove("p/q/r/good", false); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	noRemains(t, w.root)
+}
+
+func TestReplace(t *testing.T) {
+	w := newWorld(t)
+	root, err := w.Root("dir")
+	w.must(t, err)
+	defer root.Close()
+	for _, name := range []string{"new", "z", "in/deep"} {
+		if err := files.Replace(root, name, []byte("replaced"), 0o600); err != nil {
+			t.Error(err)
+		}
+		if got := w.read(t, "root/dir/"+name); got != "replaced" {
+			t.Errorf("%s: %q", name, got)
+		}
+		if got := mode(t, filepath.Join(w.root, "dir", name)); got != 0o600 {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	w.must(t, os.Symlink(filepath.Join(w.outside, "canary"), filepath.Join(w.root, "dir", "out")))
+	before := snapshot(t, w.outside)
+	w.must(t, files.Replace(root, "out", []byte("replaced"), 0o600))
+	unchanged(t, w.outside, before)
+	for _, name := range []string{"none/x", "in", "../file", "/etc/x"} {
+		if err := files.Replace(root, name, []byte("replaced"), 0o600); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+	noRemains(t, w.root)
+}
+
+func TestMakeDir(t *testing.T) {
+	w := newWorld(t)
+	w.link(t, "dir", "link")
+	w.link(t, "dir/made", "dangling")
+	for _, path := range []string{"a/b/c", "a/b/c", "a/b", "dir", "link", "link/x", "dangling", "", "home/x", filepath.Join(w.root, "y")} {
+		got, err := w.MakeDir(path)
+		want := path
+		if !filepath.IsAbs(path) {
+			want = filepath.Join(w.root, path)
+		}
+		if err != nil || got != want {
+			t.Errorf("%s: %q, %v", path, got, err)
+		}
+		if !mode(t, want).IsDir() {
+			t.Errorf("%s is no directory", path)
+		}
+	}
+	for path, want := range map[string]error{
+		"file": files.ErrExists, "file/x": files.ErrInvalid, "home/deskhand": files.ErrOutside,
+		"n/m/" + strings.Repeat("x", 256): files.ErrInvalid,
+	} {
+		_, err := w.MakeDir(path)
+		wants(t, path, err, want)
+	}
+	if _, err := os.Stat(filepath.Join(w.root, "n")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("parents are left")
+	}
+}
+
+func TestRemove(t *testing.T) {
+	w := newWorld(t)
+	w.link(t, w.outside, "out")
+	w.link(t, "dir", "link")
+	before := snapshot(t, w.outside)
+	for _, c := range []struct {
+		path      string
+		recursive bool
+		want      error
+	}{
+		{"none", false, files.ErrNotFound},
+		{"none", true, files.ErrNotFound},
+		{"none/none", true, files.ErrNotFound},
+		{"dir", false, files.ErrNotEmpty},
+		{"link", true, nil}, // the link alone
+		{"out/", true, nil},
+		{"", true, files.ErrOutside},
+		{w.root, true, files.ErrOutside},
+		{"home", true, files.ErrOutside}, // holds a private directory
+		{"home", false, files.ErrOutside},
+		{"home/deskhand", true, files.ErrOutside},
+		{"home/deskhand/token", false, files.ErrOutside},
+		{"home/other", false, nil},
+		{"dir/z", true, nil},
+		{"dir/in/deep", false, nil},
+		{"dir/in", false, nil},
+		{"dir", true, nil},
+	} {
+		got, err := w.Remove(c.path, c.recursive)
+		wants(t, c.path, err, c.want)
+		if err == nil && got != filepath.Join(w.root, c.path) {
+			t.Errorf("%s: %q", c.path, got)
+		}
+	}
+	unchanged(t, w.outside, before)
+	if got := names(t, w.root); !slices.Equal(got, []string{"file", "home/", "home/deskhand/", "home/deskhand/token"}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// A private directory need not exist: then it cannot be made, and what is on the way to it can.
+func TestPrivateThatIsMissing(t *testing.T) {
+	w := newWorld(t)
+	missing := filepath.Join(w.root, ".config", "deskhand")
+	w.Tree = open(t, files.Config{Roots: []string{w.root}, Private: []string{missing, w.private}})
+	before := names(t, w.root)
+	for call, err := range everyCall(w, ".config/deskhand") {
+		if call == "list" || call == "open" || call == "stat" || call == "directory" || call == "root" || call == "remove" || call == "move from" {
+			wants(t, call, err, files.ErrNotFound) // .config is missing already
+			continue
+		}
+		wants(t, call, err, files.ErrOutside)
+	}
+	if after := names(t, w.root); !slices.Equal(before, after) {
+		t.Errorf("%q became %q", before, after)
+	}
+	_, _, err := w.Unpack(t.Context(), "", archive(file(".config/a", "a"), file(".config/deskhand/agents.json", "{}")), false)
+	wants(t, "archive", err, files.ErrOutside)
+	_, _, err = w.Unpack(t.Context(), "", archive(file(".config", "a")), false)
+	wants(t, "a file in the way", err, files.ErrOutside)
+	_, _, err = w.Write(".config", strings.NewReader("x"))
+	wants(t, "a file in the way", err, files.ErrOutside)
+	w.put(t, "root/prepared/deskhand/agents.json", "{}")
+	_, _, err = w.Move(t.Context(), "prepared", ".config", false)
+	wants(t, "a directory that holds it", err, files.ErrOutside)
+	if _, _, err = w.Unpack(t.Context(), "", archive(file(".config/git/config", "a")), false); err != nil {
+		t.Error(err)
+	}
+	if _, _, err = w.Write(".config/other/settings", strings.NewReader("x")); err != nil {
+		t.Error(err)
+	}
+	for call, err := range everyCall(w, ".config/deskhand") {
+		wants(t, call, err, files.ErrOutside)
+	}
+	// It is made while the tree is open.
+	w.put(t, "root/.config/deskhand/token", secret)
+	existing := snapshot(t, w.root)
+	for call, err := range everyCall(w, ".config/deskhand/token") {
+		wants(t, call, err, files.ErrOutside)
+	}
+	_, err = w.Remove(".config", true)
+	wants(t, "its parent", err, files.ErrOutside)
+	unchanged(t, w.root, existing)
+}
