@@ -84,8 +84,7 @@ func (q *question) put(ctx context.Context, dir string, session bool) (offer, er
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": "1"},
 		"clientCapabilities": map[string]any{
-			"fs":      map[string]any{"readTextFile": false, "writeTextFile": false},
-			"session": map[string]any{"configOptions": map[string]any{"boolean": map[string]any{}}},
+			"fs": map[string]any{"readTextFile": false, "writeTextFile": false},
 		},
 	})
 	if err != nil {

@@ -7,10 +7,12 @@
 //
 // # Writing
 //
-// A change reads, changes and replaces the file whole, under a lock that holds across goroutines and processes (the file .lock
-// beside it, which stays: removing it while somebody writes takes the protection away). Whoever waits for the lock does so until its context ends. A writer that is killed leaves the
-// old file or the new one, and the lock free. Reading takes no lock. A change touches one entry: the bytes of the others stay as
-// they are in the file, spaces included, whoever wrote them. A change that changes nothing writes nothing.
+// A change reads, changes and replaces the file whole, under a lock that holds across goroutines and processes: on the file .lock
+// beside it, which stays, because removing it while somebody writes takes the protection away. Whoever waits for the lock does so
+// until its context ends. A writer that is killed leaves the old file or the new one, and the lock free. Reading takes no lock. A
+// change touches one entry: the bytes of the others stay as they are in the file, spaces included, whoever wrote them. A change that
+// changes nothing writes nothing. A file that is a link to elsewhere in the directory is read there, and a change puts a file in the
+// link's place.
 //
 // # What is broken
 //
@@ -33,9 +35,9 @@
 // aliases are environment, timeout and envHttpHeaders), options that are null are left out, local entries always have args. command
 // stays a string or an array, as it was given. Fields come in the order of the API's description; unknown ones follow in the order
 // they came in, their values unchanged to the byte except for white space: they are neither judged nor dropped, also inside of
-// sources and oauth. Refused with ErrInvalid, with the field's name: a wrong or missing value, an option given differently under two names, a
-// key given twice anywhere, nesting deeper than 64, and what could not be used safely: NUL anywhere, line breaks in headers, a git
-// source or ref that git would take for an option, a subpath that leaves the repository.
+// sources and oauth. Refused with ErrInvalid, with the field's name: a wrong or missing value, an option given differently under two
+// names, a key given twice anywhere, nesting deeper than 64, and what could not be used safely: NUL in what a program is given, line
+// breaks in headers, a git source or ref that git would take for an option, a subpath that leaves the repository.
 package config
 
 import (
@@ -69,12 +71,13 @@ const (
 )
 
 // What callers tell apart with errors.Is. The text of an error is fit for a caller: it names the field, or the file. Others come from
-// the system, and wrap its errors (fs.ErrPermission above all).
+// the system or from the writing of the file, and wrap their errors.
 var (
-	ErrInvalid  = errors.New("invalid entry")
-	ErrNotFound = errors.New("no such entry")
-	ErrBroken   = errors.New("unusable configuration")
-	ErrTooLarge = errors.New("too much configuration")
+	ErrInvalid    = errors.New("invalid entry")
+	ErrNotFound   = errors.New("no such entry")
+	ErrBroken     = errors.New("unusable configuration")
+	ErrTooLarge   = errors.New("too much configuration")
+	ErrPermission = errors.New("configuration out of reach")
 )
 
 // failure is one of the errors above, told in words.

@@ -288,8 +288,8 @@ func TestRefusedEntries(t *testing.T) {
 		{MCP, url + `"transport":"stdio"}`, `transport: "http" or "sse" is wanted`},
 		{MCP, `{"type":"sse","url":"http://h","transport":"http"}`, "transport: contradicts type"},
 
-		{Skills, `{}`, "sources: an array of sources"},
-		{Skills, `{"sources":null}`, "sources: an array of sources"},
+		{Skills, `{}`, "sources: an array of sources is wanted"},
+		{Skills, `{"sources":null}`, "sources: an array of sources is wanted"},
 		{Skills, `{"sources":{}}`, "sources: an array is wanted"},
 		{Skills, `{"sources":["a/b"]}`, "sources[0]: an object is wanted"},
 		{Skills, skill(`{"source":"s"}`), `sources[1].type: "github", "git" or "local" is wanted`},

@@ -65,7 +65,7 @@ func canonical(kind Kind, data []byte) (json.RawMessage, error) {
 	}
 	form := server
 	if kind == Skills {
-		form = record(option{name: "sources", check: list(source), missing: "an array of sources"})
+		form = record(option{name: "sources", check: list(source), missing: "an array of sources is wanted"})
 	}
 	return form(value)
 }

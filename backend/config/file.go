@@ -110,21 +110,27 @@ func openRegular(dir *os.Root, name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// unusable is the failure to open something. What somebody put in our place is ErrBroken: links that lead outside (os.Root's error
-// for them is not exported, but is the only one that is not the system's), files that are directories, and the reverse. Other
-// failures are the system's.
+// unusable is the failure to open something. What somebody put in our place is ErrBroken: files that are directories, the reverse,
+// and links that lead outside (os.Root's error for them is not exported, but is the only one that is not the system's). Of the
+// system's own failures only the refusals are told apart.
 func unusable(name string, err error) error {
 	var system syscall.Errno
+	ours := []syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, syscall.EEXIST}
 	switch {
-	case errors.As(err, &system) && !slices.Contains([]error{syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, syscall.EEXIST}, error(system)):
-		return fmt.Errorf("%s cannot be opened: %w", name, err)
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
+	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
+		return fail(ErrPermission, "%s cannot be opened: %s", name, cause(err))
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &system) && !slices.Contains(ours, system):
 		return fmt.Errorf("%s cannot be opened: %w", name, err)
 	}
+	return fail(ErrBroken, "%s cannot be used: %s", name, cause(err))
+}
+
+// cause is an error without the path that it happened on.
+func cause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
-		err = path.Err
+		return path.Err
 	}
-	return fail(ErrBroken, "%s cannot be used: %s", name, err)
+	return err
 }
 
 // closing closes c, and tells of it when nothing worse happened.

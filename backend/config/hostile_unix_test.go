@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -62,14 +63,19 @@ func TestNoPermission(t *testing.T) {
 	}
 	defer os.Chmod(dir, 0o700)
 	err := in(t, dir).Put(t.Context(), MCP, "a", []byte(`{"type":"local","command":"c"}`))
-	if !errors.Is(err, fs.ErrPermission) || errors.Is(err, ErrBroken) {
+	if !errors.Is(err, ErrPermission) {
 		t.Errorf("put: %v", err)
 	}
 }
 
 // The system's own failures are not the directory's fault.
 func TestSystemFailuresAreNotBroken(t *testing.T) {
-	for _, errno := range []unix.Errno{unix.EACCES, unix.EPERM, unix.EROFS, unix.EMFILE, unix.EIO, unix.ENOSPC} {
+	for _, errno := range []unix.Errno{unix.EACCES, unix.EPERM, unix.EROFS} {
+		if err := unusable("x", &fs.PathError{Op: "openat", Path: "/secret/x", Err: errno}); !errors.Is(err, ErrPermission) || strings.Contains(err.Error(), "secret") {
+			t.Errorf("%v became %v", errno, err)
+		}
+	}
+	for _, errno := range []unix.Errno{unix.EMFILE, unix.EIO, unix.ENOSPC, unix.ENOENT} {
 		if err := unusable("x", &fs.PathError{Op: "openat", Path: "x", Err: errno}); errors.Is(err, ErrBroken) || !errors.Is(err, errno) {
 			t.Errorf("%v became %v", errno, err)
 		}
