@@ -10,6 +10,9 @@ import (
 
 func widen(*os.File) {}
 
+// bornInOrder: times of start are the wall clock's, which may be set back.
+const bornInOrder = false
+
 // bootID changes with each start of the machine.
 func bootID() string {
 	id, _ := unix.Sysctl("kern.bootsessionuuid")

@@ -27,7 +27,8 @@ type procInfo struct {
 // stays a member, whatever happens to its ancestors.
 type family struct {
 	mark    string
-	byGroup bool // the heads' groups are known to be theirs still
+	byGroup bool   // the heads' groups are known to be theirs still
+	since   uint64 // nothing that started before is a member by its mark; 0 where that is not known
 
 	mu    sync.Mutex // protects the fields below
 	heads map[int]ident
@@ -88,7 +89,7 @@ func (f *family) isMemberLocked(p procInfo, all map[int]procInfo) bool {
 	if f.byGroup && (f.leadsLocked(p.group, p, all) || f.leadsLocked(p.session, p, all)) {
 		return true
 	}
-	return hasMark(p.PID, f.mark)
+	return p.Start >= f.since && hasMark(p.PID, f.mark) // most processes of a machine are older than an agent: theirs is not read
 }
 
 // leadsLocked reports whether the group or session with this number is that of a head: the number may be in use again.
@@ -119,19 +120,33 @@ func (f *family) terminate() error {
 	return err
 }
 
-// kill sends SIGKILL to all members until there are none.
+// kill sends SIGKILL to all members until there are none: first to the heads' groups, where it reaches even those that are too quick
+// to be found, then to each by itself. Descendants that go on making others are chased only as long as there is patience.
 func (f *family) kill(patience time.Duration) error {
 	deadline := time.Now().Add(patience)
-	for {
+	for chase := false; ; chase = true {
+		f.killGroups()
 		members, err := f.members()
 		if err != nil || len(members) == 0 {
 			return err
+		}
+		if chase && time.Now().After(deadline) {
+			return fmt.Errorf("%w: %v", ErrStuck, members)
 		}
 		for _, m := range members {
 			err = errors.Join(err, signalTo(m, unix.SIGKILL))
 		}
 		if left := waitGone(members, deadline); len(left) > 0 {
 			return errors.Join(err, fmt.Errorf("%w: %v", ErrStuck, left))
+		}
+	}
+}
+
+// killGroups kills the heads' groups, unless their numbers are others' by now.
+func (f *family) killGroups() {
+	for pid, head := range f.heads { // never changes
+		if p, err := inspect(pid); f.byGroup && pid > 1 && (err != nil || p.ident == head) { // -1 is everybody
+			_ = unix.Kill(-pid, unix.SIGKILL) // there may be none
 		}
 	}
 }

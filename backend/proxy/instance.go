@@ -85,7 +85,7 @@ func newInstance(sl *slot, p Process, logger *slog.Logger) *Instance {
 		ended:  make(chan struct{}), exited: make(chan struct{}), calls: map[acp.Key]*Call{},
 		status: Status{ServerID: sl.id, Agent: sl.agent, Phase: Running, PID: p.PID(), CreatedAt: time.Now()},
 	}
-	i.stdin = &stdin{w: p.Stdin(), limit: maxBacklog, ended: i.ended}
+	i.stdin = newStdin(p.Stdin(), maxBacklog, i.ended)
 	return i
 }
 
@@ -116,8 +116,8 @@ func (i *Instance) waitForEnd(readers *sync.WaitGroup) {
 	readers.Wait()
 	err := i.recordExit(exit)
 	i.logger.Info("agent exited", "code", exit.Code, "signal", exit.Signal)
-	i.failCalls(err)
 	i.log.append([][]byte{i.exitMessage()}, func(int) {})
+	i.failCalls(err)
 }
 
 func (i *Instance) recordExit(exit Exit) error {
@@ -198,7 +198,7 @@ func (i *Instance) receive(l line) ([]byte, *Call) {
 		return nil, nil
 	case err != nil:
 		return invalidLine(err, l.data), nil
-	case e.Kind == acp.Response:
+	case e.Kind == acp.Response, e.Kind == acp.Other && e.ID != nil: // the latter says neither result nor error, but what it answers
 		return l.data, i.takeCall(e.Key())
 	default:
 		return l.data, nil
@@ -267,6 +267,11 @@ func (i *Instance) ServerID() string { return i.serverID }
 
 // Agent is the id of the agent, as it was started with.
 func (i *Instance) Agent() string { return i.agent }
+
+// Delivered waits until the readers that there are have dealt with all that the log holds now, but not long for one that lags. It is
+// called between the outcome of a call and its answer: an answer that overtakes the stream tells a client that a turn is over of
+// which it has not seen the end.
+func (i *Instance) Delivered(ctx context.Context) { i.log.deliver(ctx) }
 
 // Since is the number of the newest message that the log held before this process: After(Since()) reads this process alone.
 func (i *Instance) Since() uint64 { return i.since }

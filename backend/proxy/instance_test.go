@@ -220,6 +220,27 @@ func TestDuplicateIDs(t *testing.T) {
 	}
 }
 
+// JavaScript's JSON drops a result that is undefined. What is left names the request all the same, and is its answer; an error without
+// an id names none.
+func TestAnswerWithoutAResult(t *testing.T) {
+	i := startAgent(t, Config{})
+	waiting := call(t, i, `{"id":"a","method":"mute"}`)
+	r := traceOf(t, i)
+	for _, line := range []string{
+		`{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"no"}}`, `{"id":"a","method":"asks"}`, `{"id":"b"}`, `["a"]`, `{"id":["a"]}`, `{"method":"said"}`,
+	} {
+		send(t, i, "print:"+line+"\n")
+	}
+	follow(t, r, "said")
+	if isClosed(waiting.Done()) {
+		t.Error("answered by something else")
+	}
+	send(t, i, `print:{"jsonrpc":"2.0","id":"a"}`+"\n")
+	if answer, err := outcome(t, waiting); err != nil || answer != `{"jsonrpc":"2.0","id":"a"}` {
+		t.Errorf("%s, %v", answer, err)
+	}
+}
+
 func TestExitFailsWaitingCalls(t *testing.T) {
 	i := startAgent(t, Config{})
 	r := traceOf(t, i)
@@ -230,8 +251,15 @@ func TestExitFailsWaitingCalls(t *testing.T) {
 	answered := call(t, i, `{"id":"last","method":"m"}`) // its answer is in the pipe when the process ends
 	send(t, i, "stderr:"+strings.Repeat("é", 5000)+"\nlast words\n")
 	send(t, i, "exit:7")
-	for _, c := range calls {
+	for n, c := range calls {
 		_, err := outcome(t, c)
+		if n == 0 { // who is told by the call has been told by the stream
+			reader := i.After(i.log.last() - 1)
+			if batch, _, _ := reader.Poll(); len(batch) != 1 || !bytes.Contains(batch[0].Data, []byte("_adapter/agent_exited")) {
+				t.Errorf("the log ends with %d messages, and no end", len(batch))
+			}
+			reader.Close()
+		}
 		exit, ok := errors.AsType[*ExitError](err)
 		if !ok || exit.Status.ExitCode == nil || *exit.Status.ExitCode != 7 {
 			t.Fatalf("outcome %v", err)

@@ -14,6 +14,7 @@ const (
 	batchBytes      = 256 << 10 // how much one Next hands out, so that a reader makes room while it works
 	batchMessages   = 4096
 	stallLimit      = 60 * time.Second
+	deliverLimit    = 100 * time.Millisecond
 )
 
 // Message is one entry of a log. Data is shared by all readers: do not change it.
@@ -46,6 +47,7 @@ type messageLog struct {
 	readers   map[*Reader]struct{}
 	grown     wakeup // fired when readers have something to look at
 	moved     wakeup // fired when the appender may have room
+	caught    wakeup // fired when a reader has dealt with what it took, or is gone
 }
 
 func newLog(limit int64) *messageLog {
@@ -69,9 +71,17 @@ func (l *messageLog) append(batch [][]byte, taken func(n int)) {
 		}
 		l.mu.Unlock()
 		taken(n)
-		if room != nil && !await(room, patience) {
-			l.dropStalled()
+		if room != nil {
+			l.awaitRoom(room, patience)
 		}
+	}
+}
+
+// awaitRoom waits for readers to make room, and drops those that have had their time.
+func (l *messageLog) awaitRoom(room <-chan struct{}, patience time.Duration) {
+	began := time.Now()
+	if !await(room, patience) {
+		l.dropStalled(time.Since(began) - patience)
 	}
 }
 
@@ -164,9 +174,13 @@ func (l *messageLog) idleSinceLocked(r *Reader) time.Time {
 	return l.fullSince
 }
 
-// dropStalled drops the readers that hold the log full and have taken nothing for the limit.
-func (l *messageLog) dropStalled() {
+// dropStalled drops the readers that hold the log full and have taken nothing for the limit. It is told by how much it comes too
+// late: that it comes much too late means that we did not run, and neither could they; their time starts again.
+func (l *messageLog) dropStalled(late time.Duration) {
 	l.mu.Lock()
+	if late > stallLimit/6 {
+		l.fullSince = time.Now()
+	}
 	var stalled []*Reader
 	for r := range l.readers {
 		if r.next <= l.first && time.Since(l.idleSinceLocked(r)) >= stallLimit {
@@ -182,6 +196,40 @@ func (l *messageLog) dropLocked(r *Reader) {
 	r.dropped = true
 	delete(l.readers, r)
 	l.grown.fire()
+	l.caught.fire()
+}
+
+// deliver waits until all readers have dealt with what is in the log now, or the limit is over, or ctx is.
+func (l *messageLog) deliver(ctx context.Context) {
+	last := l.last()
+	more := l.behind(last)
+	if more == nil {
+		return // most often nobody reads, or all are up to date: no timer for them
+	}
+	late := time.NewTimer(deliverLimit)
+	defer late.Stop()
+	for more != nil {
+		select {
+		case <-more:
+			more = l.behind(last)
+		case <-late.C:
+			return
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// behind is nil when every reader has dealt with the message seq, else a channel that is closed once it is worth asking again.
+func (l *messageLog) behind(seq uint64) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for r := range l.readers {
+		if r.dealt < seq {
+			return l.caught.wait()
+		}
+	}
+	return nil
 }
 
 // relieve changes what a full log does.
@@ -239,6 +287,7 @@ type Reader struct {
 
 	// protected by log.mu
 	next    uint64
+	dealt   uint64 // the newest message that it had taken when it came back for more
 	gap     bool
 	tookAt  time.Time
 	dropped bool
@@ -304,6 +353,10 @@ func (r *Reader) Poll() (batch []Message, more <-chan struct{}, err error) {
 	l := r.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if r.dealt != r.next-1 {
+		r.dealt = r.next - 1
+		l.caught.fire()
+	}
 	if r.dropped || r.next < l.first {
 		return nil, nil, ErrLagging
 	}
@@ -334,6 +387,7 @@ func (r *Reader) Close() {
 	r.dropped = true
 	r.onStop = nil
 	l.moved.fire()
+	l.caught.fire()
 }
 
 // wakeup wakes all that wait for it. It has no lock of its own, and costs nothing while nobody waits.

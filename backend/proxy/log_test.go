@@ -146,6 +146,30 @@ func TestStalledReaderIsDroppedAndOthersAreNot(t *testing.T) {
 	})
 }
 
+// A process that was stopped, or a machine that slept, wakes up with all its time used. Its readers get theirs anew: they could not
+// have read.
+func TestReaderIsNotDroppedForASleepOfOurs(t *testing.T) {
+	l := newLog(10 << 10)
+	r := l.after(0)
+	defer r.Close()
+	fill(l, 10, kib)
+	l.mu.Lock()
+	r.tookAt = time.Now().Add(-time.Hour)
+	l.fullSince = time.Now().Add(-time.Hour)
+	l.mu.Unlock()
+	l.dropStalled(time.Hour - time.Minute)
+	l.mu.Lock()
+	if patience := l.patienceLocked(); r.dropped || patience < stallLimit-time.Second {
+		t.Errorf("dropped %v; patience %v", r.dropped, patience)
+	}
+	l.fullSince = time.Now().Add(-stallLimit)
+	l.mu.Unlock()
+	l.dropStalled(time.Millisecond)
+	if _, err := r.Next(t.Context()); !errors.Is(err, ErrLagging) {
+		t.Errorf("it has had its minute: %v", err)
+	}
+}
+
 func TestIdleReaderOfALogWithRoomIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(10 << 10)
@@ -175,6 +199,69 @@ func TestCloseOfAReaderFreesTheAppender(t *testing.T) {
 		appender.Wait()
 		if time.Since(start) != time.Second {
 			t.Errorf("waited %v", time.Since(start))
+		}
+	})
+}
+
+func TestDeliverWaitsForWhoReads(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(0)
+		var begin time.Time
+		deliver := func(ctx context.Context) <-chan struct{} {
+			begin = time.Now()
+			done := make(chan struct{})
+			go func() {
+				l.deliver(ctx)
+				close(done)
+			}()
+			synctest.Wait()
+			return done
+		}
+		fill(l, 3, kib)
+		if !isClosed(deliver(t.Context())) {
+			t.Error("it waits, and nobody reads")
+		}
+		r := l.after(0)
+		if _, _, err := r.Poll(); err != nil {
+			t.Fatal(err)
+		}
+		done := deliver(t.Context())
+		if isClosed(done) {
+			t.Error("it does not wait for a reader that has taken the messages and not come back")
+		}
+		fill(l, 1, kib) // is not waited for
+		if _, _, err := r.Poll(); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		if !isClosed(done) || time.Since(begin) != 0 {
+			t.Error("it waits on when the reader has come back")
+		}
+		done = deliver(t.Context())
+		r.Close()
+		synctest.Wait()
+		if !isClosed(done) || time.Since(begin) != 0 {
+			t.Error("it waits for a reader that is closed")
+		}
+		lagging := l.after(0)
+		defer lagging.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		done = deliver(ctx)
+		cancel()
+		synctest.Wait()
+		if !isClosed(done) {
+			t.Error("it waits on when its context is over")
+		}
+		done = deliver(t.Context())
+		time.Sleep(deliverLimit - 1)
+		synctest.Wait()
+		if isClosed(done) {
+			t.Error("it does not wait for a reader that lags")
+		}
+		time.Sleep(time.Nanosecond)
+		synctest.Wait()
+		if !isClosed(done) {
+			t.Error("it waits for ever for a reader that lags")
 		}
 	})
 }

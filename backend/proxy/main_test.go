@@ -85,6 +85,13 @@ func act(out *bufio.Writer, word, arg string) bool {
 		for i := range n {
 			fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"tick","params":{"n":%d,"pad":"%s"}}`+"\n", i+1, strings.Repeat("x", 140))
 		}
+	case "long": // a message of so many bytes
+		head, tail := `{"method":"long","params":"`, `"}`
+		io.WriteString(out, head)
+		for left := n - len(head) - len(tail); left > 0; left -= 1 << 20 {
+			io.WriteString(out, strings.Repeat("x", min(left, 1<<20)))
+		}
+		io.WriteString(out, tail+"\n")
 	case "stderr":
 		fmt.Fprint(os.Stderr, arg)
 	case "stubborn": // deaf to EOF and SIGTERM

@@ -37,7 +37,11 @@ func adopt(p *os.Process, mark string) (ident, *family, error) {
 	if err != nil {
 		return ident{}, nil, err
 	}
-	return info.ident, newFamily(mark, true, info.ident), nil
+	f := newFamily(mark, true, info.ident)
+	if bornInOrder {
+		f.since = info.Start
+	}
+	return info.ident, f, nil
 }
 
 // readNow reads what a pipe holds, and takes an empty one for ended.

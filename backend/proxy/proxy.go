@@ -12,8 +12,9 @@
 // what the pipes still hold is read, waiting calls fail with an [ExitError], and only then is the instance exited. No process that
 // an agent started outlives it, nor us: see [Watchdog] for our own death by SIGKILL, and Config.Ledger for the death of both.
 //
-// An instance is addressed by its server_id within a [Set]. Numbers go on over restarts of a server_id, and start at 1 again once
-// it was removed. Sets never share instances.
+// An instance is addressed by its server_id within a [Set]. A server_id has one process at a time: while the last one is being
+// removed, who starts or removes it waits for that. Numbers go on over restarts of a server_id, and start at 1 again once it was
+// removed. Sets never share instances.
 package proxy
 
 import (

@@ -27,8 +27,9 @@ type Set struct {
 
 	mu      sync.Mutex // protects the fields below
 	slots   map[string]*slot
-	running map[*Instance]struct{} // those whose processes are not gone yet, in a slot or not any more
-	changed wakeup                 // fired when a slot appears or goes, or its bootstrap ends
+	leaving map[string]<-chan struct{} // closed when what a removed server_id ran is gone: nobody starts under it before
+	running map[*Instance]struct{}     // those whose processes are not gone yet, in a slot or not any more
+	changed wakeup                     // fired when a slot appears or goes, or its bootstrap ends
 	closed  bool
 }
 
@@ -57,7 +58,9 @@ func Open(c Config) (*Set, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Set{config: c, logger: c.Logger, slots: map[string]*slot{}, running: map[*Instance]struct{}{}}
+	s := &Set{
+		config: c, logger: c.Logger, slots: map[string]*slot{}, leaving: map[string]<-chan struct{}{}, running: map[*Instance]struct{}{},
+	}
 	if c.Beside != nil {
 		s.guard = c.Beside.guard.share()
 		return s, nil
@@ -92,23 +95,20 @@ type request struct {
 
 func (s *Set) ensure(ctx context.Context, q request) (*Instance, error) {
 	for {
-		inst, boot, err := s.lookUp(ctx, q)
-		if err != nil {
-			return nil, err
-		}
+		inst, boot, ending, err := s.lookUp(ctx, q)
 		switch {
-		case boot != nil:
-			err = wait(ctx, boot.done)
-		case inst.live():
-			return inst, nil
-		default:
-			err = wait(ctx, inst.exited)
-		}
-		if err != nil {
+		case err != nil:
 			return nil, err
-		}
-		if boot != nil {
+		case inst != nil:
+			return inst, nil
+		case boot != nil:
+			if err := wait(ctx, boot.done); err != nil {
+				return nil, err
+			}
 			return boot.inst, boot.err
+		}
+		if err := wait(ctx, ending); err != nil {
+			return nil, err
 		}
 	}
 }
@@ -122,32 +122,36 @@ func wait(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
-// lookUp returns the instance, or the bootstrap to wait for. An instance that is not live any more is about to have exited.
-func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, error) {
+// lookUp returns the instance, the bootstrap to wait for, or the end of what had the server_id before, after which to look again.
+func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, <-chan struct{}, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl := s.slots[q.serverID]
+	sl, ending := s.slots[q.serverID], s.leaving[q.serverID]
 	switch {
 	case s.closed:
-		return nil, nil, ErrClosed
+		return nil, nil, nil, ErrClosed
 	case sl == nil && q.agent == "":
-		return nil, nil, ErrUnknown
+		return nil, nil, nil, ErrUnknown
+	case sl == nil && ending != nil:
+		return nil, nil, ending, nil
 	case sl == nil:
 		sl = &slot{id: q.serverID, agent: q.agent, set: s, log: newLog(s.config.LogBytes), created: time.Now()}
 		s.slots[q.serverID] = sl
 	case q.agent != "" && q.agent != sl.agent:
-		return nil, nil, fmt.Errorf("%w by agent %s", ErrConflict, sl.agent)
+		return nil, nil, nil, fmt.Errorf("%w by agent %s", ErrConflict, sl.agent)
 	case q.fresh && (sl.boot != nil || sl.inst.live()):
-		return nil, nil, ErrConflict
+		return nil, nil, nil, ErrConflict
 	case sl.boot != nil:
-		return nil, sl.boot, nil
-	case sl.inst.live() || !sl.inst.gone():
-		return sl.inst, nil, nil
+		return nil, sl.boot, nil, nil
+	case sl.inst.live():
+		return sl.inst, nil, nil, nil
+	case !sl.inst.gone():
+		return nil, nil, sl.inst.exited, nil
 	case q.agent == "":
-		return nil, nil, &ExitError{Status: sl.inst.Status()}
+		return nil, nil, nil, &ExitError{Status: sl.inst.Status()}
 	}
 	sl.boot = s.bootLocked(ctx, sl, q.prepare)
-	return nil, sl.boot, nil
+	return nil, sl.boot, nil, nil
 }
 
 // bootLocked starts a bootstrap of the slot. It outlives the caller who was first: others wait for it as well.
@@ -246,7 +250,8 @@ func (s *Set) keepLocked(sl *slot) {
 	sl.expiry = time.AfterFunc(keepExited, func() { s.expire(sl, inst) })
 	var exited []*slot
 	for _, other := range s.slots {
-		if other.boot == nil && !other.inst.live() {
+		// One whose process has ended a moment ago has no time of its end yet, and is not the oldest.
+		if other.boot == nil && other.inst.Status().Phase == Exited {
 			exited = append(exited, other)
 		}
 	}
@@ -281,15 +286,19 @@ func (s *Set) forgetLocked(sl *slot) {
 	s.changed.fire()
 }
 
-// Remove ends the instance of a server_id, or its start, as Instance.Close does, and forgets it. Unknown ones are fine.
+// Remove ends the instance of a server_id, or its start, as Instance.Close does, and forgets it. Unknown ones are fine; one that
+// somebody else is removing is waited for.
 func (s *Set) Remove(serverID string) error {
 	s.mu.Lock()
-	sl := s.slots[serverID]
-	if sl == nil {
-		s.mu.Unlock()
-		return nil
+	if sl := s.slots[serverID]; sl != nil {
+		return s.removeUnlock(sl)
 	}
-	return s.removeUnlock(sl)
+	ending := s.leaving[serverID]
+	s.mu.Unlock()
+	if ending != nil {
+		<-ending
+	}
+	return nil
 }
 
 // removeInstance removes the slot of an instance, unless a newer one has it.
@@ -306,7 +315,15 @@ func (s *Set) removeInstance(i *Instance) error {
 func (s *Set) removeUnlock(sl *slot) error {
 	boot, inst := sl.boot, sl.inst
 	s.forgetLocked(sl)
+	gone := make(chan struct{})
+	s.leaving[sl.id] = gone // there is no other: whoever made the slot has waited for it
 	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		delete(s.leaving, sl.id)
+		s.mu.Unlock()
+		close(gone)
+	}()
 	defer sl.log.close()
 	var err error
 	if inst != nil {

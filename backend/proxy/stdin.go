@@ -19,12 +19,16 @@ type stdin struct {
 	limit   int             // of the bytes that wait
 	ended   <-chan struct{} // closed when the process has ended
 	scratch []byte
+	wake    chan struct{} // of one: holds a token when run has something to look at
 
 	mu      sync.Mutex // protects the fields below
 	queue   []outgoing
 	waiting int   // bytes in the queue and under way
 	failed  error // why nothing is taken any more
-	wake    wakeup
+}
+
+func newStdin(w io.WriteCloser, limit int, ended <-chan struct{}) *stdin {
+	return &stdin{w: w, limit: limit, ended: ended, wake: make(chan struct{}, 1)}
 }
 
 // outgoing is one line on its way. written is told the outcome, once, and must not block.
@@ -45,8 +49,16 @@ func (s *stdin) put(o outgoing) error {
 	}
 	s.waiting += len(o.line)
 	s.queue = append(s.queue, o)
-	s.wake.fire()
+	s.nudge()
 	return nil
+}
+
+// nudge makes run look. It costs every message one of these, and a wakeup would cost it a channel as well.
+func (s *stdin) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default: // it is going to look
+	}
 }
 
 // run writes until the pipe fails or is closed.
@@ -84,9 +96,8 @@ func (s *stdin) take(spare []outgoing) ([]outgoing, bool) {
 			s.mu.Unlock()
 			return batch, true
 		}
-		wait := s.wake.wait()
 		s.mu.Unlock()
-		<-wait
+		<-s.wake
 	}
 }
 
@@ -141,7 +152,7 @@ func (s *stdin) close(reason error) {
 	s.failed = reason
 	queue := s.queue
 	s.queue = nil
-	s.wake.fire()
+	s.nudge()
 	s.mu.Unlock()
 	_ = s.w.Close() // ends a write that is under way
 	for _, o := range queue {

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -95,6 +96,46 @@ func TestCloseEndsAStubbornTree(t *testing.T) {
 	for n, pid := range pids {
 		if p, err := inspect(pid); err == nil && !p.zombie {
 			t.Errorf("%q is left", escapes[n])
+		}
+	}
+}
+
+// A descendant that is another process every millisecond is gone before any list of processes is read. The group's signal reaches it.
+func TestCloseEndsADescendantThatHops(t *testing.T) {
+	dir := t.TempDir()
+	script := filepath.Join(dir, "hop")
+	if err := os.WriteFile(script, []byte("trap '' TERM\n[ -d \"$1\" ] || exit\n: >\"$1/$$\"\nsh \"$0\" \"$1\" &\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	hops := filepath.Join(dir, "hops") // a file for each process; without the directory they end
+	count := func() int {
+		files, _ := os.ReadDir(hops)
+		return len(files)
+	}
+	s := openSet(t, Config{})
+	for n := range 10 { // one alone may be caught by luck
+		if err := os.Mkdir(hops, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		cmd, _ := marked(t)
+		cmd.Path, cmd.Args = "/bin/sh", []string{"-c", `sh "$0" "$1" & exec cat`, script, hops}
+		i, err := s.Start(t.Context(), fmt.Sprint(n), "fake", cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for count() < 5 {
+			await(nil, time.Millisecond)
+		}
+		if err := i.Close(); err != nil {
+			t.Error(err)
+		}
+		before := count()
+		await(nil, 20*time.Millisecond)
+		if after := count(); after != before {
+			t.Errorf("%d processes more after the end", after-before)
+		}
+		if err := os.RemoveAll(hops); err != nil {
+			t.Fatal(err)
 		}
 	}
 }

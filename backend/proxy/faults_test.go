@@ -1,0 +1,322 @@
+package proxy
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"deskhand/backend/acp"
+)
+
+// endless is a line without an end, up to left bytes.
+type endless struct{ left int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	if e.left == 0 {
+		return 0, io.EOF
+	}
+	n := min(len(p), e.left)
+	for done := 0; done < n; {
+		done += copy(p[done:n], "a line that does not end, and of which no more is kept than has to be; ")
+	}
+	e.left -= n
+	return n, nil
+}
+
+// allocated is how many bytes f allocates.
+func allocated(f func()) int64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return int64(after.TotalAlloc) - int64(before.TotalAlloc)
+}
+
+// What the longest line costs is bounded by the limit, and not by what is sent: here it is twice as much.
+func TestEndlessLineTakesLittleMemory(t *testing.T) {
+	var lines []line
+	cost := allocated(func() { lines = readLines(t, &endless{2 * maxLine}, maxLine) })
+	if len(lines) != 1 || lines[0].length != 2*maxLine || len(lines[0].data) != skippedRaw {
+		t.Fatalf("%d lines", len(lines))
+	}
+	if cost > 2*maxLine+(2<<20) {
+		t.Errorf("%d MiB were allocated", cost>>20)
+	}
+	cost = allocated(func() { lines = readLines(t, &endless{maxLine}, maxLine) })
+	if len(lines) != 1 || len(lines[0].data) != maxLine {
+		t.Fatalf("%d lines", len(lines))
+	}
+	if cost > 3*maxLine+(2<<20) { // it is copied once more, so that the log holds no more than it
+		t.Errorf("%d MiB were allocated for the longest line", cost>>20)
+	}
+}
+
+// A line of 64 MiB passes; one of a byte more is skipped and reported, and the next one is fine.
+func TestLongestLine(t *testing.T) {
+	i := startAgent(t, Config{})
+	r := i.After(0)
+	defer r.Close()
+	next := func() []byte {
+		batch, err := r.Next(t.Context())
+		if err != nil || len(batch) != 1 {
+			t.Fatalf("%d messages, %v", len(batch), err)
+		}
+		return batch[0].Data
+	}
+	head := []byte(`{"method":"long","params":"`)
+	send(t, i, fmt.Sprintf("long:%d", maxLine))
+	if data := next(); len(data) != maxLine || !bytes.HasPrefix(data, head) || bytes.Count(data, []byte("x")) != maxLine-len(head)-len(`"}`) {
+		t.Errorf("%d bytes arrived", len(data))
+	}
+	send(t, i, fmt.Sprintf("long:%d", maxLine+1))
+	var invalid struct{ Params struct{ Error, Raw string } }
+	if err := json.Unmarshal(next(), &invalid); err != nil || invalid.Params.Error != "a line of 67108865 bytes is longer than the limit of 67108864" ||
+		len(invalid.Params.Raw) != skippedRaw || !strings.HasPrefix(invalid.Params.Raw, string(head)) {
+		t.Errorf("%.200s (%d bytes raw), %v", invalid.Params.Error, len(invalid.Params.Raw), err)
+	}
+	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil {
+		t.Error(err)
+	}
+}
+
+// An agent that nobody listens to goes on at full speed; the newest is kept, and no more memory than the log may have.
+func TestFloodThatNobodyReads(t *testing.T) {
+	const messages, limit = 100_000, 1 << 20
+	i := startAgent(t, Config{LogBytes: limit})
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	flood := call(t, i, fmt.Sprintf(`{"id":1,"method":"flood:%d"}`, messages))
+	last := call(t, i, `{"id":2,"method":"m"}`)
+	if _, err := outcome(t, last); err != nil {
+		t.Fatal(err)
+	}
+	runtime.GC()
+	runtime.ReadMemStats(&after)
+	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 3*limit {
+		t.Errorf("%d KiB are held", held>>10)
+	}
+	r := i.After(0)
+	defer r.Close()
+	oldest, gap := r.Gap()
+	batch, err := r.Next(t.Context())
+	if err != nil || !gap || batch[0].Seq != oldest || !bytes.Contains(batch[0].Data, fmt.Appendf(nil, `{"n":%d,`, oldest)) {
+		t.Fatalf("oldest %d: %.80s, %v", oldest, batch[0].Data, err)
+	}
+	if newest := i.log.last(); newest != messages+1 {
+		t.Errorf("the newest is %d", newest)
+	}
+	if isClosed(flood.Done()) {
+		t.Error("flood was answered") // it is not: the agent is only told to
+	}
+}
+
+// An agent that floods before it reads on, and a client that writes while it reads slowly: neither waits for the other for ever.
+func TestFloodBothWays(t *testing.T) {
+	const rounds, perRound = 20, 2000 // 5 MiB in, 8 MiB out, through a log of 256 KiB
+	i := startAgent(t, Config{LogBytes: 256 << 10})
+	r := i.After(0)
+	defer r.Close()
+	var work sync.WaitGroup
+	for n := range rounds {
+		work.Go(func() {
+			msg := fmt.Sprintf(`{"method":"flood:%d","params":[%d,"%s"]}`, perRound, n, strings.Repeat("y", 256<<10))
+			if err := i.Send(t.Context(), []byte(msg)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for next := uint64(1); next <= rounds*perRound; {
+		batch, err := r.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range batch {
+			if m.Seq != next || !bytes.Contains(m.Data, fmt.Appendf(nil, `{"n":%d,`, (next-1)%perRound+1)) {
+				t.Fatalf("%d: %.80s; want %d", m.Seq, m.Data, next)
+			}
+			next++
+		}
+	}
+	work.Wait()
+}
+
+// Both pipes are full and nobody moves: the reader has stopped, so the agent's stdout waits, so it does not read its stdin. Callers
+// are told when it is too much, each message is taken or refused as a whole, and the instance can be ended all the same.
+func TestJammedBothWays(t *testing.T) {
+	cmd := agentCommand()
+	i, err := openSet(t, Config{LogBytes: 64 << 10}).Start(t.Context(), "a", "fake", cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i.stdin.limit = 4 << 20
+	r := i.After(0)
+	defer r.Close()
+	send(t, i, "flood:1000000")
+	large := []byte(`{"method":"` + strings.Repeat("x", 1<<20) + `"}`)
+	var refused, held atomic.Int32
+	ctx, cancel := context.WithCancel(t.Context())
+	var callers sync.WaitGroup
+	for range 8 {
+		callers.Go(func() {
+			switch err := i.Send(ctx, large); {
+			case errors.Is(err, ErrBacklog):
+				refused.Add(1)
+			case errors.Is(err, ErrRemoved):
+				held.Add(1)
+			default:
+				t.Error(err)
+			}
+		})
+	}
+	for refused.Load() < 4 { // 4 MiB are one message less than four
+		await(nil, time.Millisecond)
+	}
+	begin := time.Now()
+	if err := i.Close(); err != nil || time.Since(begin) > 2*time.Second {
+		t.Errorf("%v after %v", err, time.Since(begin))
+	}
+	callers.Wait()
+	cancel()
+	if refused.Load()+held.Load() != 8 || held.Load() < 3 {
+		t.Errorf("%d refused, %d held", refused.Load(), held.Load())
+	}
+}
+
+// POST, GET and DELETE at random on one server_id, with real processes: there is one process at a time, every call gets an answer
+// that is its own, the numbers of a stream rise by one, and nothing is left.
+func TestStormOnOneServerID(t *testing.T) {
+	cmd := agentCommand()
+	var running, most, started atomic.Int32
+	s := openSet(t, Config{LogBytes: 64 << 10, Spawn: func(c Command) (Process, error) {
+		most.Store(max(most.Load(), running.Add(1)))
+		started.Add(1)
+		p, err := startProcess(c, "storm-without-a-mark;")
+		if err != nil {
+			running.Add(-1)
+			return nil, err
+		}
+		return counted{p, &running}, nil
+	}})
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
+	defer stop()
+	var work sync.WaitGroup
+	var answered atomic.Int32
+	for n := range 12 {
+		work.Go(func() {
+			dice := rand.New(rand.NewPCG(uint64(n), 7))
+			for round := 0; ctx.Err() == nil; round++ {
+				switch dice.IntN(10) {
+				case 0:
+					if err := s.Remove("a"); err != nil {
+						t.Error(err)
+					}
+				case 1, 2, 3:
+					stormRead(ctx, t, s, dice)
+				default:
+					answered.Add(stormCall(ctx, t, s, cmd, fmt.Sprintf(`"%d/%d"`, n, round), dice))
+				}
+			}
+		})
+	}
+	work.Wait()
+	t.Logf("%d processes, %d answers", started.Load(), answered.Load())
+	if most.Load() > 1 {
+		t.Errorf("%d processes at once", most.Load())
+	}
+	if answered.Load() == 0 || started.Load() < 3 {
+		t.Errorf("%d answers of %d processes", answered.Load(), started.Load())
+	}
+	if err := s.Close(); err != nil || running.Load() != 0 {
+		t.Errorf("%v; %d run", err, running.Load())
+	}
+}
+
+// counted counts the processes that run.
+type counted struct {
+	Process
+	running *atomic.Int32
+}
+
+func (c counted) Wait() Exit {
+	e := c.Process.Wait()
+	c.running.Add(-1)
+	return e
+}
+
+// stormCall makes one call, now and then one that ends the agent, and checks that its outcome is its own.
+func stormCall(ctx context.Context, t *testing.T, s *Set, cmd Command, id string, dice *rand.Rand) int32 {
+	t.Helper()
+	i, err := s.Ensure(context.WithoutCancel(ctx), "a", "fake", func(context.Context) (Command, error) { return cmd, nil })
+	if errors.Is(err, ErrRemoved) {
+		return 0
+	}
+	if err != nil {
+		t.Error(err)
+		return 0
+	}
+	method := "m"
+	if dice.IntN(20) == 0 {
+		method = "exit:1"
+	}
+	e, _ := acp.Peek([]byte(`{"id":` + id + `,"method":"` + method + `"}`))
+	c, err := i.Call(e)
+	if err == nil {
+		if !await(c.Done(), 20*time.Second) {
+			t.Error("no outcome")
+			return 0
+		}
+		var answer []byte
+		if answer, err = c.Outcome(); err == nil {
+			if !bytes.HasPrefix(answer, []byte(`{"jsonrpc":"2.0","id":`+id+`,`)) {
+				t.Errorf("the answer of %s is %s", id, answer)
+			}
+			return 1
+		}
+	}
+	if !errors.Is(err, ErrExited) && !errors.Is(err, ErrRemoved) && !errors.Is(err, ErrInput) {
+		t.Error(err)
+	}
+	return 0
+}
+
+// stormRead reads for a moment.
+func stormRead(ctx context.Context, t *testing.T, s *Set, dice *rand.Rand) {
+	t.Helper()
+	short, cancel := context.WithTimeout(ctx, time.Duration(dice.IntN(30))*time.Millisecond)
+	defer cancel()
+	r, err := s.Reader(short, "a", 0)
+	if err != nil {
+		return
+	}
+	defer r.Close()
+	next, _ := r.Gap()
+	for {
+		batch, err := r.Next(short)
+		if errors.Is(err, ErrLagging) || errors.Is(err, io.EOF) || short.Err() != nil {
+			return
+		}
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, m := range batch {
+			if m.Seq != next {
+				t.Errorf("got %d, want %d", m.Seq, next)
+			}
+			next = m.Seq + 1
+		}
+	}
+}

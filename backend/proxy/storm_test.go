@@ -1,0 +1,121 @@
+package proxy_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/proxy/proxytest"
+)
+
+// watched is a process whose end is noted, and may be held up as that of a descendant which does not die.
+type watched struct {
+	proxy.Process
+	ended func()
+	hold  <-chan struct{}
+}
+
+func (w watched) Wait() proxy.Exit {
+	defer w.ended()
+	return w.Process.Wait()
+}
+
+func (w watched) Kill(patience time.Duration) error {
+	if w.hold != nil {
+		<-w.hold
+	}
+	return w.Process.Kill(patience)
+}
+
+// deaf listens to nothing, and ends when it is killed.
+func deaf(t *testing.T) proxytest.Agent {
+	t.Helper()
+	return func(io.Reader, io.Writer, io.Writer) int {
+		<-t.Context().Done()
+		return 0
+	}
+}
+
+// One process per server_id, while one is being removed too: who removes or starts it meanwhile waits for its end.
+func TestRemovalIsWaitedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var running atomic.Int32
+		s := open(t, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+			if running.Add(1) > 1 {
+				t.Error("two processes at once")
+			}
+			p, err := proxytest.Spawn(deaf(t))(c)
+			return watched{Process: p, ended: func() { running.Add(-1) }}, err
+		}})
+		start(t, s, "a")
+		begin := time.Now()
+		var callers sync.WaitGroup
+		remove := func() {
+			if err := s.Remove("a"); err != nil || running.Load() > 0 || time.Since(begin) > 2*time.Second {
+				t.Errorf("%v after %v; %d run", err, time.Since(begin), running.Load())
+			}
+		}
+		callers.Go(remove)
+		synctest.Wait()
+		if list := s.List(); len(list) != 0 {
+			t.Errorf("%+v", list)
+		}
+		if _, err := s.Ensure(t.Context(), "a", "", nothing); !errors.Is(err, proxy.ErrUnknown) {
+			t.Errorf("without an agent: %v", err)
+		}
+		remove()
+		callers.Wait()
+
+		first := start(t, s, "a")
+		callers.Go(func() { _ = s.Remove("a") })
+		synctest.Wait()
+		short, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if _, err := s.Ensure(short, "a", "fake", nothing); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("while it ends: %v", err)
+		}
+		if next := start(t, s, "a"); next == first {
+			t.Error("the removed one was given")
+		}
+		callers.Wait()
+	})
+}
+
+// The oldest of the exited ones is forgotten, not the one that is ending.
+func TestEndingInstanceIsNotTheOldest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		var spawned atomic.Int32
+		s := open(t, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+			p, err := proxytest.Spawn(echo)(c)
+			w := watched{Process: p, ended: func() {}}
+			if spawned.Add(1) == 1 {
+				w.hold = hold
+			}
+			return w, err
+		}})
+		ending := start(t, s, "ending")
+		say(t, ending, `"exit 0"`)
+		for n := range 64 {
+			i := start(t, s, fmt.Sprintf("s%02d", n))
+			say(t, i, `"exit 0"`)
+			<-i.Exited()
+			time.Sleep(time.Second)
+		}
+		if list := s.List(); len(list) != 65 || list[0].ServerID != "ending" {
+			t.Errorf("%d held, the first is %s", len(list), list[0].ServerID)
+		}
+		close(hold)
+		<-ending.Exited()
+		if list := s.List(); len(list) != 64 || list[0].ServerID != "ending" || list[1].ServerID != "s01" {
+			t.Errorf("%d held, the first are %s and %s", len(list), list[0].ServerID, list[1].ServerID)
+		}
+	})
+}
