@@ -43,6 +43,8 @@ type Config struct {
 	AllowHosts     []string      // exact host:port pairs beside our own
 	AllowOrigins   []string      // origins that browsers may call /v1 from
 	RequestTimeout time.Duration // how long a POST waits when it does not say; 0 = as long as the agent lives
+	MaxUpload      int64         // bytes of one upload; 0 = 2 GiB
+	Preinstalled   bool          // /v1 installs no agent by itself
 }
 
 // Backend is an open one.
@@ -53,6 +55,7 @@ type Backend struct {
 	db      *store.DB
 	runtime *proxy.Set // of /v1
 	own     *proxy.Set // of the client's sessions
+	agents  *agents.Catalogue
 	client  *session.Client
 	api     *httpapi.API
 	codes   codes
@@ -94,13 +97,16 @@ func (b *Backend) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	catalogue := agents.Open(agents.Config{Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json")})
 	if err := b.openProcesses(); err != nil {
 		return err
 	}
+	b.agents = agents.Open(agents.Config{
+		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile,
+		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger,
+	})
 	var client http.Handler
 	if b.lock != nil {
-		c, err := b.openClient(ctx, catalogue, token, clientToken)
+		c, err := b.openClient(ctx, token, clientToken)
 		if err != nil {
 			return err
 		}
@@ -110,9 +116,10 @@ func (b *Backend) open(ctx context.Context) error {
 		token = b.cfg.Token
 	}
 	b.api, err = httpapi.New(httpapi.Config{
-		Version: b.cfg.Version, Runtime: b.runtime, Agents: catalogue, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
+		Version: b.cfg.Version, Runtime: b.runtime, Agents: b.agents, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
 		ClientToken: clientToken, NoToken: b.cfg.NoToken, AllowHosts: b.cfg.AllowHosts, AllowOrigins: b.cfg.AllowOrigins,
-		Roots: b.cfg.Roots, RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger,
+		Roots: b.cfg.Roots, Private: []string{dir, b.cfg.Places.Config, b.cfg.Places.State}, MaxUpload: b.cfg.MaxUpload,
+		RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger,
 	})
 	if err != nil {
 		return err
@@ -141,7 +148,7 @@ func (b *Backend) openProcesses() error {
 // conversations.
 const shortestSecret = 16
 
-func (b *Backend) openClient(ctx context.Context, catalogue *agents.Catalogue, secrets ...string) (http.Handler, error) {
+func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handler, error) {
 	var err error
 	if b.db, err = store.Open(ctx, b.cfg.Places.Data); err != nil {
 		return nil, err
@@ -150,7 +157,7 @@ func (b *Backend) openClient(ctx context.Context, catalogue *agents.Catalogue, s
 		secrets = append(secrets, b.cfg.Token)
 	}
 	b.client, err = session.Open(ctx, session.Config{
-		Store: b.db, Agents: catalogue, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
+		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
 	})
 	if err != nil {
 		return nil, err
@@ -160,7 +167,7 @@ func (b *Backend) openClient(ctx context.Context, catalogue *agents.Catalogue, s
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Agents: catalogue, Home: home, Activate: b.cfg.Activate, Link: b.Link,
+		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Home: home, Activate: b.cfg.Activate, Link: b.Link,
 		Login: func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
 	}), nil
 }
@@ -188,6 +195,9 @@ func (b *Backend) Close() error {
 	if b.client != nil {
 		errs = append(errs, b.client.Close())
 	}
+	if b.agents != nil {
+		errs = append(errs, b.agents.Close())
+	}
 	if b.own != nil {
 		errs = append(errs, b.own.Close())
 	}
@@ -210,13 +220,40 @@ type Listener struct {
 	server *http.Server
 	done   chan error
 	remove string // a directory of our own to be removed after
+
+	mu      sync.Mutex // protects the fields below
+	closing bool
+	fresh   map[net.Conn]struct{} // connections on which nothing has been asked yet
+}
+
+// note keeps the book of fresh connections. Shutdown would wait for their first request: clients that hold one ready, as Node's does
+// for each stream that it gives up, would make every end take as long as it may.
+func (l *Listener) note(c net.Conn, state http.ConnState) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case state != http.StateNew:
+		delete(l.fresh, c)
+	case l.closing:
+		_ = c.Close() // nobody has asked anything on it
+	default:
+		l.fresh[c] = struct{}{}
+	}
+}
+
+// dropFresh closes the connections on which nothing has been asked yet, and those that still come.
+func (l *Listener) dropFresh() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closing = true
+	for c := range l.fresh {
+		_ = c.Close() // its goroutine takes it out of the book
+	}
 }
 
 func serve(ln net.Listener, h http.Handler) *Listener {
-	l := &Listener{
-		Addr: ln.Addr(), done: make(chan error, 1),
-		server: &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute},
-	}
+	l := &Listener{Addr: ln.Addr(), done: make(chan error, 1), server: httpapi.NewServer(h), fresh: map[net.Conn]struct{}{}}
+	l.server.ConnState = l.note
 	ctx, cancel := context.WithCancel(context.Background())
 	l.server.BaseContext = func(net.Listener) context.Context { return ctx }
 	l.server.RegisterOnShutdown(cancel) // held requests end, so that Shutdown need not wait for them
@@ -230,6 +267,7 @@ const farewell = 2 * time.Second
 func (l *Listener) Close() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
+	l.dropFresh()
 	err := l.server.Shutdown(ctx)
 	if err != nil {
 		err = l.server.Close()

@@ -173,6 +173,8 @@ type serverCommand struct {
 	AllowHost      []string      `placeholder:"HOST:PORT" help:"Accept this Host as well; repeatable."`
 	AllowOrigin    []string      `name:"cors-allow-origin" short:"O" placeholder:"ORIGIN" help:"Let web pages of this origin call /v1; repeatable."`
 	RequestTimeout time.Duration `help:"How long a request to an agent may take; 0 = as long as the agent lives."`
+	MaxUpload      int64         `default:"2147483648" placeholder:"BYTES" help:"How long an uploaded file may be."`
+	Preinstalled   bool          `name:"require-preinstall" help:"Never install an agent that a request names; it must be there."`
 }
 
 // Run serves until a signal.
@@ -184,6 +186,10 @@ func (s *serverCommand) Run(p *Program) error {
 	defer log.Close()
 	cfg.Token, cfg.NoToken, cfg.Roots = s.Token, s.NoToken, s.Root
 	cfg.AllowHosts, cfg.AllowOrigins, cfg.RequestTimeout = s.AllowHost, s.AllowOrigin, s.RequestTimeout
+	if s.MaxUpload <= 0 {
+		return &failure{exitUsage, errors.New("--max-upload must be greater than 0")}
+	}
+	cfg.MaxUpload, cfg.Preinstalled = s.MaxUpload, s.Preinstalled
 	return p.serve(cfg, s.Host, s.Port)
 }
 

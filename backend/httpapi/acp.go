@@ -6,8 +6,13 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"os"
 	"regexp"
+	"strconv"
+	"sync"
 	"time"
+
+	"github.com/danielgtaylor/huma/v2"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/proxy"
@@ -43,10 +48,59 @@ type serverStatus struct {
 	Signal      string      `json:"signal,omitempty"`
 }
 
+// serverList is the answer of GET /v1/acp.
+type serverList struct {
+	Servers []serverStatus `json:"servers" doc:"Sorted by serverId"`
+}
+
+// acpEndpoints are the calls under /v1/acp.
+func (a *API) acpEndpoints(s *spec) []endpoint {
+	return []endpoint{
+		{
+			pattern: "GET /v1/acp", serve: a.listInstances, id: "listInstances", summary: "List the instances",
+			text:    "Exited ones too, until they are deleted, started anew or ten minutes old.",
+			answers: map[int]*huma.Response{200: record[serverList](s, "The instances")},
+		},
+		{
+			pattern: "POST /v1/acp/{server_id}", serve: a.postMessage, id: "postMessage", summary: "Send one message to an agent",
+			text: "The first one to a server_id names the agent, which is installed when it is missing, and started. The answer to a request " +
+				"is the agent's own message, byte for byte; JSON-RPC errors are 200 too. After 240 s of waiting the headers are sent and " +
+				"the body is padded with white space until the answer is there.",
+			params: []*huma.Param{
+				inQuery("agent", "The agent that a new server_id is to run", false),
+				inQuery("cwd", "Where its process starts: inside of a root; the user's home when it is left out", false),
+				inHeader("Prefer", "wait=SECONDS bounds the wait; respond-async leaves the answer to the stream (RFC 7240)"),
+			},
+			body: &huma.RequestBody{Required: true, Description: "One JSON-RPC message", Content: map[string]*huma.MediaType{"application/json": {Schema: anyObject()}}},
+			answers: map[int]*huma.Response{
+				200: {Description: "The answer of the agent", Content: map[string]*huma.MediaType{"application/json": {Schema: anyObject()}}},
+				202: noContent("Passed on; there is no answer, or it comes on the stream alone"),
+			},
+			refuses: []string{
+				"unsupported_media_type", "not_acceptable", "payload_too_large", "invalid_request", "unsupported_agent", "not_found", "agent_not_installed",
+				"conflict", "install_failed", "stream_error", "agent_process_exited", "timeout",
+			},
+		},
+		{
+			pattern: "GET /v1/acp/{server_id}", serve: a.streamMessages, id: "streamMessages", summary: "Read what an agent says",
+			text: "Server-sent events: event message, id the number of the message from 1, data the message as the agent wrote it. What is held is sent " +
+				"first. event gap with data {\"oldest\":N} comes first where messages after Last-Event-ID are held no more.",
+			params:  []*huma.Param{inHeader("Last-Event-ID", "The number after which to go on")},
+			answers: map[int]*huma.Response{200: {Description: "The stream, which ends with the instance's deletion", Content: bytesOf("Server-sent events", "text/event-stream")}},
+			refuses: []string{"not_acceptable", "invalid_request", "session_not_found"},
+		},
+		{
+			pattern: "DELETE /v1/acp/{server_id}", serve: a.deleteInstance, id: "deleteInstance", summary: "End an instance",
+			text:    "When it is answered, no process of the instance runs any more.",
+			answers: map[int]*huma.Response{204: noContent("There is no such instance now, whether there was one or not")}, refuses: []string{"invalid_request"},
+		},
+	}
+}
+
+func anyObject() *huma.Schema { return &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true} }
+
 func (a *API) listInstances(w http.ResponseWriter, _ *http.Request) {
-	list := struct {
-		Servers []serverStatus `json:"servers"`
-	}{[]serverStatus{}}
+	list := serverList{[]serverStatus{}}
 	for _, s := range a.cfg.Runtime.List() {
 		if s.Phase == proxy.Exited {
 			s.PID = 0 // it may be another's by now
@@ -55,8 +109,7 @@ func (a *API) listInstances(w http.ResponseWriter, _ *http.Request) {
 			s.ServerID, s.Agent, s.CreatedAt.UnixMilli(), s.Phase, s.PID, s.ExitCode, s.Signal,
 		})
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(list) // the caller is gone if this fails
+	a.answer(w, list)
 }
 
 func (a *API) deleteInstance(w http.ResponseWriter, r *http.Request) {
@@ -81,31 +134,44 @@ func (a *API) postMessage(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	agent := r.URL.Query().Get("agent")
+	q, err := queryOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	agent := q.get("agent", "")
 	if agent != "" && !a.cfg.Agents.Known(agent) {
-		WriteProblem(w, Problem{Type: "unsupported_agent", Detail: agent, Agent: agent})
+		WriteProblem(w, unsupported(agent))
 		return
 	}
 	p := prefers(r)
-	limit := a.cfg.RequestTimeout
-	if p.waits {
-		limit = p.wait
-	}
 	ctx := r.Context()
-	if limit > 0 || p.waits {
+	var pad *padding
+	if limit, limited := a.waitLimit(p); limited {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, limit)
 		defer cancel()
+	} else if e.Kind == acp.Request && !p.async {
+		pad = startPadding(w)
+		defer pad.end()
 	}
-	inst, err := a.cfg.Runtime.Ensure(ctx, id, agent, a.prepare(agent, r.URL.Query().Get("cwd")))
+	inst, err := a.cfg.Runtime.Ensure(ctx, id, agent, a.prepare(agent, q.get("cwd", "")))
 	switch {
 	case err != nil:
-		a.refuse(w, err)
+		a.refuseCall(w, pad, e, err)
 	case e.Kind != acp.Request:
 		a.deliver(ctx, w, inst, e)
 	default:
-		a.call(ctx, w, inst, e, p)
+		a.call(ctx, w, inst, e, p.async, pad)
 	}
+}
+
+// waitLimit is how long a message may take; limited is false when it may take for ever.
+func (a *API) waitLimit(p preference) (limit time.Duration, limited bool) {
+	if p.waits {
+		return p.wait, true
+	}
+	return a.cfg.RequestTimeout, a.cfg.RequestTimeout > 0
 }
 
 // readEnvelope checks what POST says of itself, in the order of the contract, and reads the message.
@@ -135,48 +201,73 @@ func readEnvelope(w http.ResponseWriter, r *http.Request) (acp.Envelope, error) 
 
 // readBody reads a body of up to limit bytes.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, error) {
-	tooLarge := &refusal{"payload_too_large", "the body is longer than the limit"}
+	in, err := bodyOf(w, r, limit)
+	if err != nil {
+		return nil, err
+	}
+	if r.ContentLength < 0 {
+		return io.ReadAll(in)
+	}
+	body := make([]byte, r.ContentLength)
+	_, err = io.ReadFull(in, body)
+	return body, err
+}
+
+// bodyOf is the body of a request. Its errors are refusals, whoever reads it.
+func bodyOf(w http.ResponseWriter, r *http.Request, limit int64) (io.Reader, error) {
 	if r.ContentLength > limit {
-		return nil, tooLarge
+		return nil, tooLarge(limit)
 	}
-	limited := http.MaxBytesReader(w, r.Body, limit)
-	var body []byte
-	var err error
-	if r.ContentLength >= 0 {
-		body = make([]byte, r.ContentLength)
-		_, err = io.ReadFull(limited, body)
-	} else {
-		body, err = io.ReadAll(limited)
+	return &refusing{http.MaxBytesReader(w, r.Body, limit), func(err error) error {
+		if _, over := errors.AsType[*http.MaxBytesError](err); over {
+			return tooLarge(limit)
+		}
+		if errors.Is(err, os.ErrDeadlineExceeded) { // see pace
+			return &refusal{"invalid_request", "the body came too slowly"}
+		}
+		return &refusal{"invalid_request", "the body ended early"}
+	}}, nil
+}
+
+func tooLarge(limit int64) error {
+	return &refusal{"payload_too_large", "the body is longer than " + strconv.FormatInt(limit, 10) + " bytes"}
+}
+
+// refusing is a reader whose errors are made refusals.
+type refusing struct {
+	in io.Reader
+	as func(error) error
+}
+
+func (f *refusing) Read(p []byte) (int, error) {
+	n, err := f.in.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // a reader's end is this very value
+		err = f.as(err)
 	}
-	var over *http.MaxBytesError
-	switch {
-	case errors.As(err, &over):
-		return nil, tooLarge
-	case err != nil:
-		return nil, &refusal{"invalid_request", "the body ended early"}
-	default:
-		return body, nil
-	}
+	return n, err
 }
 
 // prepare says how the agent is started, when it has to be.
 func (a *API) prepare(agent, cwd string) func(context.Context) (proxy.Command, error) {
 	return func(ctx context.Context) (proxy.Command, error) {
-		dir, err := a.roots.directory(cwd)
+		dir, err := a.files.Directory(cwd)
 		if err != nil {
 			return proxy.Command{}, err
 		}
-		return a.cfg.Agents.Command(ctx, agent, dir)
+		return a.cfg.Agents.Ensure(ctx, agent, dir)
 	}
 }
 
 // refuse answers with the problem of an error.
-func (a *API) refuse(w http.ResponseWriter, err error) {
+func (a *API) refuse(w http.ResponseWriter, err error) { WriteProblem(w, a.problemOf(err)) }
+
+// problemOf is runtimeProblem that tells the log of what the caller is not told.
+func (a *API) problemOf(err error) Problem {
 	p := runtimeProblem(err)
 	if p.Detail == internalDetail {
 		a.log.Error("request failed", "error", err)
 	}
-	WriteProblem(w, p)
+	return p
 }
 
 // deliver passes on what has no answer.
@@ -189,81 +280,98 @@ func (a *API) deliver(ctx context.Context, w http.ResponseWriter, inst *proxy.In
 }
 
 // call passes on a request and its answer. The caller's going changes nothing for the agent.
-func (a *API) call(ctx context.Context, w http.ResponseWriter, inst *proxy.Instance, e acp.Envelope, p preference) {
+func (a *API) call(ctx context.Context, w http.ResponseWriter, inst *proxy.Instance, e acp.Envelope, async bool, pad *padding) {
 	call, err := inst.Call(e)
 	if err != nil {
-		a.refuse(w, err)
+		a.refuseCall(w, pad, e, err)
 		return
 	}
-	if p.async {
+	if async {
 		w.Header().Set("Preference-Applied", "respond-async")
 		w.WriteHeader(http.StatusAccepted)
 		return
 	}
-	_, limited := ctx.Deadline()
-	quiet := time.NewTimer(quietLimit)
-	defer quiet.Stop()
-	if limited {
-		quiet.Stop()
-	}
 	select {
 	case <-call.Done():
-		a.answerCall(w, call)
-	case <-ctx.Done():
-		a.refuse(w, ctx.Err())
-	case <-quiet.C:
-		padAnswer(ctx, w, call, e)
+	case <-ctx.Done(): // the time is over, the caller has gone, or we are going
+		a.refuseCall(w, pad, e, ctx.Err())
+		return
 	}
-}
-
-// answerCall answers with the agent's own bytes.
-func (a *API) answerCall(w http.ResponseWriter, call *proxy.Call) {
+	inst.Delivered(ctx) // the stream first: this answer says that what belongs to it has been told
 	answer, err := call.Outcome()
 	if err != nil {
+		a.refuseCall(w, pad, e, err)
+		return
+	}
+	if !pad.end() {
+		w.Header().Set("Content-Type", "application/json")
+	}
+	_, _ = w.Write(answer) // the agent's own bytes; the caller is gone if this fails
+}
+
+// refuseCall answers a message with an error: with a problem, or where that is too late with the JSON-RPC error that the agent did not
+// send.
+func (a *API) refuseCall(w http.ResponseWriter, pad *padding, e acp.Envelope, err error) {
+	if !pad.end() {
 		a.refuse(w, err)
 		return
 	}
-	w.Header().Set("Content-Type", "application/json")
-	_, _ = w.Write(answer) // the caller is gone if this fails
-}
-
-// padAnswer sends the headers and then a space from time to time until the answer is there. A failure can no longer be a status
-// then, so it is the JSON-RPC error that the agent did not send.
-func padAnswer(ctx context.Context, w http.ResponseWriter, call *proxy.Call, e acp.Envelope) {
-	w.Header().Set("Content-Type", "application/json")
-	out := http.NewResponseController(w)
-	pad := time.NewTicker(padEvery)
-	defer pad.Stop()
-	for {
-		if err := out.Flush(); err != nil {
-			return
-		}
-		select {
-		case <-call.Done():
-			answer, err := call.Outcome()
-			_, _ = w.Write(lateOutcome(answer, err, e)) // the caller is gone if this fails
-			return
-		case <-pad.C:
-			if _, err := w.Write([]byte(" ")); err != nil {
-				return
-			}
-		case <-ctx.Done(): // the caller has gone, or we are going
-			_, _ = w.Write(lateOutcome(nil, ctx.Err(), e))
-			return
-		}
-	}
-}
-
-// lateOutcome is the answer, or the failure in its shape.
-func lateOutcome(answer []byte, err error, e acp.Envelope) []byte {
-	if err == nil {
-		return answer
-	}
-	problem := runtimeProblem(err).document()
+	problem := a.problemOf(err).document()
 	data, err := json.Marshal(problem)
-	if err != nil {
+	if err != nil { // details that cannot be encoded
 		data = nil
 	}
-	answer, _ = acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeInternalError, Message: problem.Detail, Data: data})
-	return answer
+	failure, _ := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeInternalError, Message: problem.Detail, Data: data})
+	_, _ = w.Write(failure) // the caller is gone if this fails
+}
+
+// padding keeps the caller of a request that takes long, be it the agent's work or its installation: the headers go out, and then a
+// space from time to time. Whoever answers ends it before. A nil one never begins.
+type padding struct {
+	w http.ResponseWriter
+
+	mu          sync.Mutex // protects the fields below, and w until the end
+	timer       *time.Timer
+	begun, over bool
+}
+
+func startPadding(w http.ResponseWriter) *padding {
+	p := &padding{w: w}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.timer = time.AfterFunc(quietLimit, p.pad)
+	return p
+}
+
+func (p *padding) pad() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.over {
+		return
+	}
+	var err error
+	if p.begun {
+		_, err = p.w.Write([]byte(" "))
+	} else {
+		p.w.Header().Set("Content-Type", "application/json")
+	}
+	if err == nil {
+		err = http.NewResponseController(p.w).Flush()
+	}
+	if err == nil { // else the caller has gone, or is the window, whose answers are sent whole
+		p.begun = true
+		p.timer.Reset(padEvery)
+	}
+}
+
+// end ends it, and reports whether it had begun: then the headers are gone.
+func (p *padding) end() bool {
+	if p == nil {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over = true
+	p.timer.Stop()
+	return p.begun
 }

@@ -8,15 +8,22 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"deskhand/backend/agents"
+	"deskhand/backend/files"
 	"deskhand/backend/proxy"
 )
 
@@ -35,17 +42,20 @@ type Config struct {
 	AllowHosts   []string // further values of Host, "name" or "name:port"
 	AllowOrigins []string // further values of Origin, as browsers write them
 
-	Roots          []string      // where agents may be started; none means the user's home
+	Roots          []string      // where files may be worked on and agents started; none means the user's home
+	Private        []string      // directories that no path reaches: our own
+	MaxUpload      int64         // bytes of one upload; 0 means 2 GiB
 	RequestTimeout time.Duration // of requests to agents; 0 means none
 	Logger         *slog.Logger
 }
 
 // API is the routes. It holds no connection and no goroutine of its own.
 type API struct {
-	cfg   Config
-	roots roots
-	log   *slog.Logger
-	mux   router
+	cfg      Config
+	files    *files.Tree
+	log      *slog.Logger
+	mux      router
+	document func() ([]byte, error) // of /v1, as OpenAPI has it
 }
 
 // New makes the API.
@@ -59,17 +69,62 @@ func New(cfg Config) (*API, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	found, err := openRoots(cfg.Roots)
-	if err != nil {
-		return nil, err
+	if cfg.MaxUpload == 0 {
+		cfg.MaxUpload = defaultUpload
 	}
-	a := &API{cfg: cfg, roots: found, log: cfg.Logger}
-	a.mux.HandleFunc("GET /v1/health", a.health)
-	a.mux.HandleFunc("GET /v1/acp", a.listInstances)
-	a.mux.HandleFunc("POST /v1/acp/{server_id}", a.postMessage)
-	a.mux.HandleFunc("GET /v1/acp/{server_id}", a.streamMessages)
-	a.mux.HandleFunc("DELETE /v1/acp/{server_id}", a.deleteInstance)
+	tree, err := files.Open(files.Config{Roots: cfg.Roots, Private: cfg.Private})
+	if err != nil {
+		return nil, fmt.Errorf("httpapi: %w", err)
+	}
+	a := &API{cfg: cfg, files: tree, log: cfg.Logger}
+	s := newSpec()
+	all := a.endpoints(s)
+	for _, e := range all {
+		if e.serve != nil {
+			a.mux.HandleFunc(e.pattern, e.serve)
+		}
+	}
+	a.document = sync.OnceValues(func() ([]byte, error) { return s.document(all) })
 	return a, nil
+}
+
+// endpoints are all calls but those of the client API.
+func (a *API) endpoints(s *spec) []endpoint {
+	return slices.Concat(a.serverEndpoints(s), a.acpEndpoints(s), a.agentEndpoints(s), a.fileEndpoints(s), a.entryEndpoints(s))
+}
+
+// greeting is GET / for programs.
+type greeting struct {
+	Docs    string `json:"docs" doc:"Where the OpenAPI document is"`
+	Name    string `json:"name"`
+	Version string `json:"version" doc:"Of the program"`
+}
+
+// healthy is the answer of GET /v1/health.
+type healthy struct {
+	Status string `json:"status" enum:"ok"`
+}
+
+// serverEndpoints are about the server itself.
+func (a *API) serverEndpoints(s *spec) []endpoint {
+	hello := record[greeting](s, "What answers here, or the app where Accept prefers a page")
+	hello.Content["text/html"] = bytesOf("The app", "text/html")["text/html"]
+	return []endpoint{
+		{
+			pattern: "GET /", id: "hello", summary: "Tell what answers here", // served beside the routes, with the app
+			answers: map[int]*huma.Response{200: hello}, refuses: []string{"misdirected_request", "permission_denied"},
+		},
+		{
+			pattern: "GET /openapi.json", serve: a.openAPI, id: "getDocument", summary: "This document",
+			answers: map[int]*huma.Response{200: {Description: "OpenAPI 3.1", Content: map[string]*huma.MediaType{
+				"application/json": {Schema: &huma.Schema{Type: huma.TypeObject, AdditionalProperties: true}},
+			}}}, refuses: []string{"misdirected_request", "permission_denied"},
+		},
+		{
+			pattern: "GET /v1/health", serve: a.health, id: "health", summary: "Tell whether the server answers",
+			answers: map[int]*huma.Response{200: record[healthy](s, "It does")},
+		},
+	}
 }
 
 // Window serves /v1/ and /client/ to the window.
@@ -81,7 +136,7 @@ func (a *API) Window() http.Handler {
 func (a *API) Loopback(addr net.Addr) http.Handler {
 	open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case under(r.URL.Path, "/v1"), under(r.URL.Path, "/client"):
+		case under(r.URL.Path, "/v1"), under(r.URL.Path, "/client"), r.URL.Path == "/openapi.json":
 			a.serve(w, r)
 		case r.URL.Path == "/":
 			a.front(w, r)
@@ -105,6 +160,12 @@ func (a *API) serve(w http.ResponseWriter, r *http.Request) {
 func under(path, dir string) bool {
 	rest, ok := strings.CutPrefix(path, dir)
 	return ok && (rest == "" || rest[0] == '/')
+}
+
+// answer answers with a record.
+func (a *API) answer(w http.ResponseWriter, record any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(record) // the caller is gone if this fails
 }
 
 func (a *API) health(w http.ResponseWriter, _ *http.Request) {

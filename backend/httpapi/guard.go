@@ -6,7 +6,8 @@ import (
 	"math"
 	"net"
 	"net/http"
-	"net/url"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -15,7 +16,8 @@ import (
 
 // gate stands in front of everything on a listener. Its checks, in their order:
 //
-//  1. Host must name us: a page whose name was rebound to our address does not (421).
+//  1. Host must name us: a page whose name was rebound to our address does not (421). A request to a proxy (GET http://…) names its
+//     Host twice, and net/http tells us of one of them only; we are no proxy.
 //  2. Origin, when there is one, must be ours or allowed, and the browser must not call the request cross-site (403).
 //  3. A preflight is answered; by now its origin is fine.
 //  4. The token, where one is needed (401). One peer may guess ten times a minute, then it hears 429; a right token always passes.
@@ -76,8 +78,9 @@ func isLoopback(addr net.Addr) bool {
 }
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	r = pace(w, r)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
-	if !g.hosts[strings.ToLower(r.Host)] {
+	if r.URL.Host != "" || !g.hosts[strings.ToLower(r.Host)] {
 		WriteProblem(w, Problem{Type: "misdirected_request", Detail: "this server is not " + strconv.Quote(r.Host)})
 		return
 	}
@@ -109,20 +112,13 @@ func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 			w.Header().Set("Access-Control-Expose-Headers", "Preference-Applied, Retry-After")
 			return true
 		}
-		u, err := url.Parse(origin)
-		if err != nil || u.Scheme != "http" || !g.hosts[hostOf(u)] {
+		// Compared as it stands, and not taken apart: what an origin may not have, such as a path, makes it another one.
+		host, plain := strings.CutPrefix(origin, "http://")
+		if !plain || !g.hosts[host] && !g.hosts[host+":80"] {
 			return false
 		}
 	}
-	return r.Header.Get("Sec-Fetch-Site") != "cross-site"
-}
-
-// hostOf is the authority of an origin as ownHosts has it.
-func hostOf(u *url.URL) string {
-	if u.Port() == "" {
-		return u.Host + ":80"
-	}
-	return u.Host
+	return !slices.Contains(r.Header.Values("Sec-Fetch-Site"), "cross-site")
 }
 
 func preflight(w http.ResponseWriter) {
@@ -145,8 +141,7 @@ func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request) bool {
 		return true
 	}
 	if given {
-		peer, _, _ := net.SplitHostPort(r.RemoteAddr)
-		if wait := g.guesses.wrong(peer, time.Now()); wait > 0 {
+		if wait := g.guesses.wrong(peerOf(r), time.Now()); wait > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 			WriteProblem(w, Problem{Type: "too_many_requests", Detail: "too many wrong tokens"})
 			return false
@@ -155,6 +150,21 @@ func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("WWW-Authenticate", `Bearer realm="deskhand"`)
 	WriteProblem(w, Problem{Type: "token_invalid", Detail: "a valid bearer token is required"})
 	return false
+}
+
+// peerOf is who a request comes from, as far as guesses go. An IPv4 address may come as IPv6, and who has one IPv6 address has the
+// 2^64 of its network.
+func peerOf(r *http.Request) string {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr // of a socket, where there are no addresses
+	}
+	addr := peer.Addr().Unmap().WithZone("")
+	if addr.Is4() {
+		return addr.String()
+	}
+	network, _ := addr.Prefix(64) // fails for longer prefixes only
+	return network.String()
 }
 
 // wanted is the token that opens a path; nil where none is needed.

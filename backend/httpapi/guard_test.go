@@ -199,6 +199,14 @@ func TestGuesses(t *testing.T) {
 			t.Errorf("and again: %d", w.Code)
 		}
 	})
+	for addr, want := range map[string]string{
+		"10.0.0.1:5": "10.0.0.1", "[::ffff:10.0.0.1]:6": "10.0.0.1", "[::1]:7": "::/64", "[fe80::1%eth0]:8": "fe80::/64",
+		"[2001:db8:1:2:3:4:5:6]:9": "2001:db8:1:2::/64", "[2001:db8:1:2::ffff]:9": "2001:db8:1:2::/64", "[2001:db8:1:3::]:9": "2001:db8:1:3::/64", "@": "@", "": "",
+	} {
+		if got := peerOf(&http.Request{RemoteAddr: addr}); got != want {
+			t.Errorf("%q guesses as %q, want %q", addr, got, want)
+		}
+	}
 	var g guesses
 	for n := range 10 * maxPeers {
 		g.wrong(fmt.Sprint(n), time.Now())

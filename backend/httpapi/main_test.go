@@ -22,19 +22,7 @@ import (
 	"deskhand/backend/proxy/proxytest"
 )
 
-func TestMain(m *testing.M) {
-	switch role, arg, _ := strings.Cut(os.Getenv(roleVariable), ":"); role {
-	case "agent":
-		benchAgent()
-	case "server":
-		if err := benchServer(arg); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-	default:
-		goleak.VerifyTestMain(m)
-	}
-}
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // memory is a listener whose connections are pipes in memory, so that a fake clock runs over them.
 type memory struct {
@@ -87,7 +75,13 @@ const rightToken, clientToken = "runtime-token", "client-token"
 // newWorld serves cfg, completed by what a test need not say. "fake" is an agent.
 func newWorld(t *testing.T, cfg Config, agent proxytest.Agent) *world {
 	t.Helper()
-	set, err := proxy.Open(proxy.Config{Spawn: proxytest.Spawn(agent), LogBytes: 256 << 10})
+	return newWorldOf(t, cfg, proxytest.Spawn(agent))
+}
+
+// newWorldOf is newWorld with another way to start the agent.
+func newWorldOf(t *testing.T, cfg Config, spawn func(proxy.Command) (proxy.Process, error)) *world {
+	t.Helper()
+	set, err := proxy.Open(proxy.Config{Spawn: spawn, LogBytes: 256 << 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -98,7 +92,7 @@ func newWorld(t *testing.T, cfg Config, agent proxytest.Agent) *world {
 		t.Fatal(err)
 	}
 	listener := &memory{make(chan net.Conn), make(chan struct{})}
-	server := &http.Server{Handler: api.Loopback(listener.Addr())}
+	server := NewServer(api.Loopback(listener.Addr()))
 	served := make(chan struct{})
 	go func() {
 		defer close(served)

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/config"
+	"deskhand/backend/files"
 	"deskhand/backend/proxy"
 )
 
@@ -46,6 +48,8 @@ func statusOf(suffix string) int {
 		return http.StatusRequestEntityTooLarge
 	case "unsupported_media_type":
 		return http.StatusUnsupportedMediaType
+	case "range_not_satisfiable":
+		return http.StatusRequestedRangeNotSatisfiable
 	case "misdirected_request":
 		return http.StatusMisdirectedRequest
 	case "too_many_requests":
@@ -59,37 +63,115 @@ func statusOf(suffix string) int {
 	}
 }
 
-// runtimeProblem is the one table from the runtime's errors to problems. What is not in it is told to the log alone.
+// runtimeProblem is the one table from the runtime's errors to problems. What is not in it is told to the log alone. Agents come
+// first: an installation that fails wraps how npm's process ended.
 func runtimeProblem(err error) Problem {
-	var exit *proxy.ExitError
+	for _, part := range []func(error) (Problem, bool){agentProblem, requestProblem, instanceProblem, fileProblem, entryProblem} {
+		if p, ok := part(err); ok {
+			return p
+		}
+	}
+	return Problem{Type: "stream_error", Detail: internalDetail}
+}
+
+// requestProblem knows what was wrong with the request itself, and with the time it took.
+func requestProblem(err error) (Problem, bool) {
 	var refused *refusal
+	switch {
+	case errors.As(err, &refused):
+		return Problem{Type: refused.kind, Detail: refused.text}, true
+	case errors.Is(err, context.DeadlineExceeded):
+		return Problem{Type: "timeout", Detail: "the agent has not answered in time"}, true
+	case errors.Is(err, context.Canceled): // the caller has gone, and hears nothing; or the server is going
+		return Problem{Type: "stream_error", Detail: "the request was cut short"}, true
+	default:
+		return Problem{}, false
+	}
+}
+
+func instanceProblem(err error) (Problem, bool) {
+	var exit *proxy.ExitError
 	switch {
 	case errors.As(err, &exit):
 		return Problem{
 			Type: "agent_process_exited", Detail: err.Error(), Agent: exit.Status.Agent, SessionID: exit.Status.ServerID,
 			Details: exitDetails{exit.Status.ExitCode, exit.Status.Signal, exit.Status.StderrTail},
-		}
-	case errors.As(err, &refused):
-		return Problem{Type: refused.kind, Detail: refused.text}
-	case errors.Is(err, agents.ErrUnknown):
-		return Problem{Type: "unsupported_agent", Detail: strings.TrimPrefix(err.Error(), agents.ErrUnknown.Error()+": ")}
-	case errors.Is(err, agents.ErrNotInstalled):
-		return Problem{Type: "agent_not_installed", Detail: strings.TrimPrefix(err.Error(), agents.ErrNotInstalled.Error()+": ")}
+		}, true
 	case errors.Is(err, proxy.ErrUnknown):
-		return Problem{Type: "invalid_request", Detail: "the server_id is unknown, and there is no agent to start it with"}
+		return Problem{Type: "invalid_request", Detail: "the server_id is unknown, and there is no agent to start it with"}, true
 	case errors.Is(err, proxy.ErrConflict), errors.Is(err, proxy.ErrDuplicateID):
-		return Problem{Type: "conflict", Detail: err.Error()}
-	case errors.Is(err, context.DeadlineExceeded):
-		return Problem{Type: "timeout", Detail: "the agent has not answered in time"}
-	case errors.Is(err, context.Canceled): // the caller has gone, and hears nothing; or the server is going
-		return Problem{Type: "stream_error", Detail: "the request was cut short"}
-	case errors.Is(err, proxy.ErrSpawn), errors.Is(err, agents.ErrFile), errors.Is(err, proxy.ErrInput),
-		errors.Is(err, proxy.ErrBacklog), errors.Is(err, proxy.ErrRemoved), errors.Is(err, proxy.ErrClosed):
-		return Problem{Type: "stream_error", Detail: err.Error()}
+		return Problem{Type: "conflict", Detail: err.Error()}, true
+	case errors.Is(err, proxy.ErrSpawn), errors.Is(err, proxy.ErrInput), errors.Is(err, proxy.ErrBacklog), errors.Is(err, proxy.ErrRemoved),
+		errors.Is(err, proxy.ErrClosed):
+		return Problem{Type: "stream_error", Detail: err.Error()}, true
 	default:
-		return Problem{Type: "stream_error", Detail: internalDetail}
+		return Problem{}, false
 	}
 }
+
+func agentProblem(err error) (Problem, bool) {
+	var install *agents.InstallError
+	switch {
+	case errors.As(err, &install):
+		return Problem{Type: "install_failed", Detail: err.Error(), Details: installDetails{install.Stderr}}, true
+	case errors.Is(err, agents.ErrVersion):
+		return Problem{Type: "invalid_request", Detail: err.Error()}, true
+	case errors.Is(err, agents.ErrUnknown):
+		return Problem{Type: "unsupported_agent", Detail: after(agents.ErrUnknown, err)}, true
+	case errors.Is(err, agents.ErrNotInstalled):
+		return Problem{Type: "agent_not_installed", Detail: after(agents.ErrNotInstalled, err)}, true
+	case errors.Is(err, agents.ErrNotInstallable):
+		return Problem{Type: "invalid_request", Detail: err.Error()}, true
+	case errors.Is(err, agents.ErrFile), errors.Is(err, agents.ErrClosed):
+		return Problem{Type: "stream_error", Detail: err.Error()}, true
+	default:
+		return Problem{}, false
+	}
+}
+
+func fileProblem(err error) (Problem, bool) {
+	for _, row := range []struct {
+		err  error
+		kind string
+	}{
+		{files.ErrInvalid, "invalid_request"},
+		{files.ErrOutside, "permission_denied"},
+		{files.ErrPermission, "permission_denied"},
+		{files.ErrNotFound, "not_found"},
+		{files.ErrExists, "conflict"},
+		{files.ErrNotEmpty, "conflict"},
+		{files.ErrChanged, "conflict"},
+		{files.ErrTooLarge, "payload_too_large"},
+		{files.ErrBroken, "invalid_request"},
+		{files.ErrFull, "stream_error"},
+		{files.ErrFailed, "stream_error"},
+	} {
+		if errors.Is(err, row.err) {
+			return Problem{Type: row.kind, Detail: err.Error()}, true
+		}
+	}
+	return Problem{}, false
+}
+
+func entryProblem(err error) (Problem, bool) {
+	switch {
+	case errors.Is(err, config.ErrInvalid):
+		return Problem{Type: "invalid_request", Detail: err.Error()}, true
+	case errors.Is(err, config.ErrNotFound):
+		return Problem{Type: "not_found", Detail: err.Error()}, true
+	case errors.Is(err, config.ErrBroken):
+		return Problem{Type: "conflict", Detail: err.Error()}, true
+	case errors.Is(err, config.ErrTooLarge):
+		return Problem{Type: "payload_too_large", Detail: err.Error()}, true
+	case errors.Is(err, config.ErrPermission):
+		return Problem{Type: "permission_denied", Detail: err.Error()}, true
+	default:
+		return Problem{}, false
+	}
+}
+
+// after is what an error says after the sentinel that it begins with.
+func after(sentinel, err error) string { return strings.TrimPrefix(err.Error(), sentinel.Error()+": ") }
 
 // internalDetail is all that a caller hears of an error that we did not expect.
 const internalDetail = "internal error"
@@ -100,6 +182,14 @@ type exitDetails struct {
 	Signal     string `json:"signal,omitempty"`
 	StderrTail string `json:"stderrTail,omitempty"`
 }
+
+// installDetails is what the installer wrote last.
+type installDetails struct {
+	StderrTail string `json:"stderrTail"`
+}
+
+// unsupported is an agent that nobody knows.
+func unsupported(id string) Problem { return Problem{Type: "unsupported_agent", Detail: id, Agent: id} }
 
 // refusal is an error that knows its type of problem.
 type refusal struct{ kind, text string }

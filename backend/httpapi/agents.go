@@ -1,0 +1,228 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+)
+
+// agentRow is an agent, and whether instances of it run here.
+type agentRow struct {
+	agents.Info
+	ServerStatus *agentStatus `json:"serverStatus,omitempty" doc:"Absent when there is no instance of it"`
+}
+
+// agentStatus is about the instances of /v1/acp.
+type agentStatus struct {
+	Status   string `json:"status" enum:"running,stopped"`
+	UptimeMs *int64 `json:"uptimeMs,omitempty" doc:"Of the instance that runs longest"`
+}
+
+// agentRows is the answer of GET /v1/agents.
+type agentRows struct {
+	Agents []agentRow `json:"agents"`
+}
+
+// agentEndpoints are the calls under /v1/agents.
+func (a *API) agentEndpoints(s *spec) []endpoint {
+	ask := []*huma.Param{
+		flagInQuery("config", "Also version, path and configOptions, from the agent itself where it can be asked. That may start it, and take seconds"),
+		flagInQuery("no_cache", "Ask anew"),
+	}
+	installed := record[agents.Installed](s, "Installed. With Accept: text/event-stream, events: progress (step, bytes, total, log), then result or error")
+	installed.Content["text/event-stream"] = bytesOf("Server-sent events", "text/event-stream")["text/event-stream"]
+	return []endpoint{
+		{
+			pattern: "GET /v1/agents", serve: a.listAgents, id: "listAgents", summary: "List the agents", params: ask,
+			answers: map[int]*huma.Response{200: record[agentRows](s, "The agents")}, refuses: []string{"invalid_request"},
+		},
+		{
+			pattern: "GET /v1/agents/{agent}", serve: a.getAgent, id: "getAgent", summary: "Tell about one agent", params: ask,
+			answers: map[int]*huma.Response{200: record[agentRow](s, "The agent")}, refuses: []string{"invalid_request", "unsupported_agent"},
+		},
+		{
+			pattern: "POST /v1/agents/{agent}/install", serve: a.installAgent, id: "installAgent", summary: "Install an agent",
+			text:    "The call ends when the agent is installed and has answered to initialize. Who goes away cancels it, unless others wait for the same.",
+			body:    recordBody[agents.InstallRequest](s, "Which version, and whether to install over what is there"),
+			answers: map[int]*huma.Response{200: installed},
+			refuses: []string{"invalid_request", "unsupported_agent", "not_acceptable", "unsupported_media_type", "payload_too_large", "install_failed"},
+		},
+	}
+}
+
+func infoQuery(r *http.Request) (agents.InfoQuery, error) {
+	q, err := queryOf(r)
+	if err != nil {
+		return agents.InfoQuery{}, err
+	}
+	config, err := q.flag("config")
+	if err != nil {
+		return agents.InfoQuery{}, err
+	}
+	fresh, err := q.flag("no_cache")
+	return agents.InfoQuery{Config: config, Fresh: fresh}, err
+}
+
+func (a *API) listAgents(w http.ResponseWriter, r *http.Request) {
+	q, err := infoQuery(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	found, err := a.cfg.Agents.Infos(r.Context(), q)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	list := agentRows{make([]agentRow, 0, len(found))}
+	running := a.cfg.Runtime.List()
+	for _, info := range found {
+		list.Agents = append(list.Agents, agentRow{info, statusOfAgent(running, info.ID)})
+	}
+	a.answer(w, list)
+}
+
+func (a *API) getAgent(w http.ResponseWriter, r *http.Request) {
+	q, err := infoQuery(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	id := r.PathValue("agent")
+	if !a.cfg.Agents.Known(id) {
+		WriteProblem(w, unsupported(id))
+		return
+	}
+	info, err := a.cfg.Agents.Info(r.Context(), id, q)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	a.answer(w, agentRow{info, statusOfAgent(a.cfg.Runtime.List(), info.ID)})
+}
+
+// statusOfAgent looks for instances of an agent.
+func statusOfAgent(list []proxy.Status, id string) *agentStatus {
+	var found *agentStatus
+	for _, s := range list {
+		if s.Agent != id {
+			continue
+		}
+		if found == nil {
+			found = &agentStatus{Status: "stopped"}
+		}
+		if s.Phase != proxy.Running {
+			continue
+		}
+		found.Status = "running"
+		if up := time.Since(s.CreatedAt).Milliseconds(); found.UptimeMs == nil || up > *found.UptimeMs {
+			found.UptimeMs = &up
+		}
+	}
+	return found
+}
+
+func (a *API) installAgent(w http.ResponseWriter, r *http.Request) {
+	var q agents.InstallRequest
+	if err := readRecord(w, r, &q); err != nil {
+		a.refuse(w, err)
+		return
+	}
+	asJSON, asEvents := quality(r, "application/json"), quality(r, "text/event-stream")
+	id := r.PathValue("agent")
+	switch {
+	case asJSON == 0 && asEvents == 0:
+		a.refuse(w, &refusal{"not_acceptable", "the answer is application/json or text/event-stream"})
+	case !a.cfg.Agents.Known(id): // before the first event: then it can still be a status
+		WriteProblem(w, unsupported(id))
+	case asEvents > asJSON:
+		a.streamInstall(w, r, id, q)
+	default:
+		done, err := a.cfg.Agents.Install(r.Context(), id, q, func(agents.Progress) {})
+		if err != nil {
+			a.refuse(w, err)
+			return
+		}
+		a.answer(w, done)
+	}
+}
+
+// patience is how long a caller may take for one event of an installation before the installation is given up.
+const patience = 60 * time.Second
+
+// streamInstall installs and tells how it goes. The installer waits for the caller to take each event; one that takes none, or has
+// gone, ends it.
+func (a *API) streamInstall(w http.ResponseWriter, r *http.Request, id string, q agents.InstallRequest) {
+	ctx, cancel := context.WithCancel(r.Context())
+	defer cancel()
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("Cache-Control", "no-store, no-transform")
+	out := http.NewResponseController(w)
+	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the connection may serve another request
+	send := func(data []byte) {
+		_ = out.SetWriteDeadline(time.Now().Add(patience)) // the window's responses have none, and need none
+		_, err := w.Write(data)
+		if err == nil {
+			err = out.Flush()
+		}
+		if err != nil {
+			cancel()
+		}
+	}
+	send(nil)
+	quiet := time.NewTicker(heartbeatEvery)
+	defer quiet.Stop()
+	for events := a.install(ctx, id, q); ; {
+		select {
+		case data, more := <-events:
+			if !more { // the installer has ended, so nothing of it is left when we answer
+				return
+			}
+			send(data)
+		case <-quiet.C:
+			send([]byte(": heartbeat\n\n"))
+		}
+	}
+}
+
+// install starts an installation. Its events end with result or error; the channel is closed when it is over.
+func (a *API) install(ctx context.Context, id string, q agents.InstallRequest) <-chan []byte {
+	events := make(chan []byte)
+	send := func(data []byte) {
+		select {
+		case events <- data:
+		case <-ctx.Done():
+		}
+	}
+	go func() {
+		defer close(events)
+		done, err := a.cfg.Agents.Install(ctx, id, q, func(p agents.Progress) { send(event("progress", p)) })
+		if err != nil {
+			send(event("error", a.problemOf(err).document()))
+			return
+		}
+		send(event("result", done))
+	}()
+	return events
+}
+
+// event is one server-sent event.
+func event(name string, record any) []byte {
+	data, err := json.Marshal(record)
+	if err != nil {
+		data = []byte("null")
+	}
+	var b bytes.Buffer
+	b.WriteString("event: " + name + "\ndata: ")
+	b.Write(data)
+	b.WriteString("\n\n")
+	return b.Bytes()
+}

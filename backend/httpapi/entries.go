@@ -1,0 +1,180 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/config"
+	"deskhand/backend/files"
+)
+
+// entryCalls are the three calls on one kind of entry of a directory.
+type entryCalls struct {
+	api         *API
+	kind        config.Kind
+	name, alias string // of the parameter that names the entry
+}
+
+// entryEndpoints are the calls under /v1/config.
+func (a *API) entryEndpoints(s *spec) []endpoint {
+	mcp := entryCalls{a, config.MCP, "mcpName", "mcp_name"}
+	skills := entryCalls{a, config.Skills, "skillName", "skill_name"}
+	return append(mcp.endpoints(s, "McpServer", "MCP server"), skills.endpoints(s, "Skill", "skill")...)
+}
+
+func (c entryCalls) endpoints(s *spec, id, what string) []endpoint {
+	path := " /v1/config/" + string(c.kind)
+	params := []*huma.Param{
+		inQuery("directory", "The directory that the entry is for; relative to the first root, or absolute and inside of a root", true),
+		inQuery(c.name, "The entry's name; "+c.alias+" is taken as well", true),
+	}
+	content := map[string]*huma.MediaType{"application/json": {Schema: s.entrySchema(c.kind)}}
+	return []endpoint{
+		{
+			pattern: "GET" + path, serve: c.get, id: "get" + id, summary: "Get one " + what, params: params,
+			text:    "In canonical form: aliases by their proper names, absent options left out, unknown fields as they were.",
+			answers: map[int]*huma.Response{200: {Description: "The entry", Content: content}},
+			refuses: []string{"invalid_request", "not_found", "conflict"},
+		},
+		{
+			pattern: "PUT" + path, serve: c.put, id: "put" + id, summary: "Store one " + what, params: params,
+			body:    &huma.RequestBody{Required: true, Content: content},
+			answers: map[int]*huma.Response{204: noContent("Stored")},
+			refuses: []string{"invalid_request", "not_found", "conflict", "unsupported_media_type", "payload_too_large", "stream_error"},
+		},
+		{
+			pattern: "DELETE" + path, serve: c.remove, id: "delete" + id, summary: "Remove one " + what, params: params,
+			answers: map[int]*huma.Response{204: noContent("It is not there, whether it was or not")},
+			refuses: []string{"invalid_request", "conflict", "stream_error"},
+		},
+	}
+}
+
+// open opens what the request is about; done gives it back.
+func (c entryCalls) open(r *http.Request) (store *config.Store, name string, done func(), err error) {
+	q, err := queryOf(r)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	directory, err := q.require("directory")
+	if err != nil {
+		return nil, "", nil, err
+	}
+	if name, err = q.require(c.name, c.alias); err != nil {
+		return nil, "", nil, err
+	}
+	root, err := c.api.files.Root(directory)
+	if err != nil {
+		return nil, "", nil, err
+	}
+	return config.Open(root, files.Replace), name, func() { _ = root.Close() }, nil // it was only read from
+}
+
+func (c entryCalls) get(w http.ResponseWriter, r *http.Request) {
+	store, name, done, err := c.open(r)
+	if err != nil {
+		c.api.refuse(w, err)
+		return
+	}
+	defer done()
+	entry, err := store.Get(r.Context(), c.kind, name)
+	if err != nil {
+		c.api.refuse(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(entry) // the caller is gone if this fails
+}
+
+func (c entryCalls) put(w http.ResponseWriter, r *http.Request) {
+	entry, err := readJSON(w, r)
+	if err != nil {
+		c.api.refuse(w, err)
+		return
+	}
+	c.change(w, r, func(ctx context.Context, store *config.Store, name string) error {
+		return store.Put(ctx, c.kind, name, entry)
+	})
+}
+
+// remove answers 204 where there is no such directory, too: then there is no such entry.
+func (c entryCalls) remove(w http.ResponseWriter, r *http.Request) {
+	c.change(w, r, func(ctx context.Context, store *config.Store, name string) error {
+		return store.Delete(ctx, c.kind, name)
+	})
+}
+
+func (c entryCalls) change(w http.ResponseWriter, r *http.Request, f func(context.Context, *config.Store, string) error) {
+	store, name, done, err := c.open(r)
+	if err == nil {
+		err = f(r.Context(), store, name)
+		done()
+	}
+	if err != nil && (r.Method != http.MethodDelete || !errors.Is(err, files.ErrNotFound)) {
+		c.api.refuse(w, err)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// entrySchema is what an entry of a kind may be. It is written by hand: package config takes more than it gives back.
+func (s *spec) entrySchema(kind config.Kind) *huma.Schema {
+	name := map[config.Kind]string{config.MCP: "McpServerConfig", config.Skills: "SkillsConfig"}[kind]
+	if s.registry.Map()[name] == nil {
+		if kind == config.MCP {
+			s.registry.Map()[name] = &huma.Schema{OneOf: []*huma.Schema{localServer(), remoteServer()}}
+		} else {
+			s.registry.Map()[name] = skillSources()
+		}
+	}
+	return &huma.Schema{Ref: "#/components/schemas/" + name}
+}
+
+func object(description string, required []string, properties map[string]*huma.Schema) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, Description: description, Required: required, Properties: properties, AdditionalProperties: true}
+}
+
+func textSchema(description string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeString, Description: description}
+}
+
+func textList(description string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeArray, Description: description, Items: textSchema("")}
+}
+
+func textMap(description string) *huma.Schema {
+	return &huma.Schema{Type: huma.TypeObject, Description: description, AdditionalProperties: textSchema("")}
+}
+
+func oneOf(values ...any) *huma.Schema { return &huma.Schema{Type: huma.TypeString, Enum: values} }
+
+func localServer() *huma.Schema {
+	return object("A server that is started, and speaks MCP on stdio", []string{"type", "command"}, map[string]*huma.Schema{
+		"type":    oneOf("local", "stdio"),
+		"command": {Description: "The program, alone or with arguments", OneOf: []*huma.Schema{textSchema(""), textList("")}},
+		"args":    textList("In what is read it is always there"), "env": textMap("Alias: environment"), "cwd": textSchema(""),
+		"enabled": {Type: huma.TypeBoolean}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"},
+	})
+}
+
+func remoteServer() *huma.Schema {
+	return object("A server that is reached over HTTP", []string{"type", "url"}, map[string]*huma.Schema{
+		"type": oneOf("remote", "http", "sse"), "url": textSchema(""), "headers": textMap(""), "bearerTokenEnvVar": textSchema("The variable that holds the token"),
+		"envHeaders": textMap("Header to the variable that holds its value. Alias: envHttpHeaders"),
+		"oauth": {OneOf: []*huma.Schema{
+			{Type: huma.TypeBoolean},
+			object("", nil, map[string]*huma.Schema{"clientId": textSchema(""), "clientSecret": textSchema(""), "scope": textSchema("")}),
+		}},
+		"enabled": {Type: huma.TypeBoolean}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"}, "transport": oneOf("http", "sse"),
+	})
+}
+
+func skillSources() *huma.Schema {
+	source := object("Where skills come from", []string{"type", "source"}, map[string]*huma.Schema{
+		"type": oneOf("github", "git", "local"), "source": textSchema(""), "skills": textList("Only these"), "ref": textSchema(""), "subpath": textSchema(""),
+	})
+	return object("Skills of a directory", []string{"sources"}, map[string]*huma.Schema{"sources": {Type: huma.TypeArray, Items: source}})
+}

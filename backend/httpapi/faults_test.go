@@ -1,0 +1,395 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/proxy/proxytest"
+)
+
+// slowStart starts the agent after a while, as if it had to be installed first, or fails with err then.
+func slowStart(takes time.Duration, err error) func(proxy.Command) (proxy.Process, error) {
+	return func(c proxy.Command) (proxy.Process, error) {
+		time.Sleep(takes)
+		if err != nil {
+			return nil, err
+		}
+		return proxytest.Spawn(agent)(c)
+	}
+}
+
+// The time that a start takes is waited for like any other: the caller's patience with headers that do not come is the same.
+func TestPaddingCountsTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, Config{}, slowStart(200*time.Second, nil))
+		begin := time.Now()
+		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"sleep:300s"}`)
+		if took := time.Since(begin); took != 240*time.Second || res.code != 200 {
+			t.Errorf("headers after %v: %d", took, res.code)
+		}
+		if body := text(t, res); strings.TrimLeft(body, " ") != `{"jsonrpc":"2.0","id":1,"result":{"id":1,"method":"sleep:300s"}}` || len(body)-len(strings.TrimLeft(body, " ")) != 17 {
+			t.Errorf("after %v: %q", time.Since(begin), body)
+		}
+	})
+}
+
+func TestStartThatFailsAfterPadding(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, errors.New("no network")))
+		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":"x","method":"m"}`)
+		body := strings.TrimLeft(text(t, res), " ")
+		if res.code != 200 || !strings.HasPrefix(body, `{"jsonrpc":"2.0","id":"x","error":{"code":-32603,"message":"stream error: the agent could not be started: no network"`) ||
+			!strings.Contains(body, `"data":{"type":"urn:sandbox-agent:error:stream_error","title":"Stream error","status":502`) {
+			t.Errorf("%d %s", res.code, body)
+		}
+	})
+}
+
+// Where nothing can be sent before the end, as in the window, a failure is still a status.
+func TestPaddingThatCannotBeSent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, agent)
+		got := httptest.NewRecorder()
+		r := httptest.NewRequest("POST", "/v1/acp/a?agent=fake", strings.NewReader(`{"id":1,"method":"exit:1000s"}`))
+		r.Header.Set("Content-Type", "application/json")
+		w.api.Window().ServeHTTP(struct{ http.ResponseWriter }{got}, r)
+		isProblem(t, recorded(got), 502, "agent_process_exited")
+	})
+}
+
+// What has no answer has nothing to pad: it waits as long as the start takes.
+func TestNotificationWaitsForTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, nil))
+		begin := time.Now()
+		if res := w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`); res.code != 202 || time.Since(begin) != 1000*time.Second {
+			t.Errorf("%d after %v", res.code, time.Since(begin))
+		}
+	})
+}
+
+// Every failure that can come late comes in the protocol's shape, and what comes in time does not.
+func TestFailuresAfterPadding(t *testing.T) {
+	for name, c := range map[string]struct {
+		fail func(w *world)
+		kind string
+	}{
+		"deleted":    {func(w *world) { w.do("DELETE", "/v1/acp/a", "") }, "stream_error"},
+		"shutdown":   {func(w *world) { _ = w.set.Close() }, "stream_error"},
+		"exit":       {func(w *world) { w.do("POST", "/v1/acp/a", `{"method":"exit"}`) }, "agent_process_exited"},
+		"exit, calm": {func(w *world) { w.do("POST", "/v1/acp/a", `{"id":2,"method":"exit"}`) }, "agent_process_exited"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, Config{}, agent)
+				w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`)
+				late := w.do("POST", "/v1/acp/a", `{"id":1,"method":"mute"}`)
+				var early sync.WaitGroup
+				early.Go(func() {
+					if res := w.do("POST", "/v1/acp/a", `{"id":3,"method":"mute"}`); res.code != 502 {
+						t.Errorf("in time: %d", res.code)
+					}
+				})
+				synctest.Wait()
+				c.fail(w)
+				early.Wait()
+				body := strings.TrimLeft(text(t, late), " ")
+				if late.code != 200 || !strings.HasPrefix(body, `{"jsonrpc":"2.0","id":1,"error":{"code":-32603,`) || !strings.Contains(body, "urn:sandbox-agent:error:"+c.kind+`"`) {
+					t.Errorf("%d %s", late.code, body)
+				}
+			})
+		})
+	}
+}
+
+// A wait that was asked for is never padded, however long.
+func TestNoPaddingWithAWait(t *testing.T) {
+	for name, limit := range map[string]string{"long": "wait=100000", "the longest": "wait=2147483647"} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, Config{}, agent)
+				begin := time.Now()
+				res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"sleep:20h"}`, "Prefer", limit)
+				if body, took := text(t, res), time.Since(begin); res.code != 200 || took != 20*time.Hour || strings.HasPrefix(body, " ") {
+					t.Errorf("%d after %v: %q", res.code, took, body)
+				}
+			})
+		})
+	}
+}
+
+// A stream that is opened early waits for as long as the instance is being started, and ends with a start that fails.
+func TestEarlyStreamWaitsForTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, nil))
+		begin := time.Now()
+		var opened sync.WaitGroup
+		opened.Go(func() {
+			e := follow(t, w.do("GET", "/v1/acp/a", ""))
+			if time.Since(begin) != 1000*time.Second {
+				t.Errorf("after %v", time.Since(begin))
+			}
+			if got := e.next(t); got != "event: message\nid: 1\ndata: {}" {
+				t.Error(got)
+			}
+		})
+		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"print:{}"}`)
+		opened.Wait()
+	})
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorldOf(t, Config{}, slowStart(1000*time.Second, errors.New("no network")))
+		begin := time.Now()
+		var opened sync.WaitGroup
+		opened.Go(func() {
+			isProblem(t, w.do("GET", "/v1/acp/a", ""), 404, "session_not_found")
+			if time.Since(begin) != 1000*time.Second {
+				t.Errorf("after %v", time.Since(begin))
+			}
+		})
+		isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`), 502, "stream_error")
+		opened.Wait()
+	})
+}
+
+// While an instance is being started it is listed so, DELETE ends the start, and all that wait for it hear of that.
+func TestDeleteDuringTheStart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stop := make(chan struct{})
+		w := newWorldOf(t, Config{}, func(proxy.Command) (proxy.Process, error) {
+			<-stop
+			return nil, errors.New("too late")
+		})
+		var waiting sync.WaitGroup
+		for range 3 {
+			waiting.Go(func() {
+				isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"m"}`), 502, "stream_error")
+			})
+			synctest.Wait()
+			waiting.Go(func() { isProblem(t, w.do("POST", "/v1/acp/a", `{"method":"m"}`), 502, "stream_error") })
+		}
+		waiting.Go(func() { isProblem(t, w.do("GET", "/v1/acp/a", ""), 404, "session_not_found") })
+		time.Sleep(time.Second)
+		isProblem(t, w.do("POST", "/v1/acp/a?agent=other", `{"method":"m"}`), 409, "conflict")
+		if list := text(t, w.do("GET", "/v1/acp", "")); !strings.Contains(list, `"serverId":"a","agent":"fake","createdAtMs":`) || !strings.Contains(list, `"status":"starting"}`) {
+			t.Error(list)
+		}
+		begin := time.Now()
+		if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 || time.Since(begin) > 2*time.Second {
+			t.Errorf("%d after %v", res.code, time.Since(begin))
+		}
+		close(stop)
+		waiting.Wait()
+		if list := strings.TrimSpace(text(t, w.do("GET", "/v1/acp", ""))); list != `{"servers":[]}` {
+			t.Error(list)
+		}
+	})
+}
+
+// What stands in a quoted string is no item of a list, and what is no number is no quality.
+func TestQuotedLists(t *testing.T) {
+	for text, want := range map[string]preference{
+		`note="a, wait=0"`: {},
+		`note="a\", wait=0"; x="respond-async", wait=3`: {wait: 3 * time.Second, waits: true},
+		`note="a\\", respond-async`:                     {async: true},
+		`wait="4", note="`:                              {wait: 4 * time.Second, waits: true},
+		`note="open, wait=0`:                            {},
+	} {
+		if got := prefers(asking("Prefer", text)); got != want {
+			t.Errorf("%s: %+v", text, got)
+		}
+	}
+	for text, want := range map[string]int{
+		`text/html;note="a, application/json"`:        0,
+		`application/json;note="a;q=0", text/*;q=0.1`: 1000,
+		`application/json;q=NaN`:                      0,
+		`application/json;q=-Inf`:                     0,
+		`application/json;q=0x1p-1`:                   500,
+	} {
+		if got := quality(asking("Accept", text), "application/json"); got != want {
+			t.Errorf("%s: %d", text, got)
+		}
+	}
+}
+
+// A stream that was cut for taking nothing goes on where its last whole event was: with what is still held, after a gap that says so.
+func TestCutStreamResumes(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, agent)
+		w.do("POST", "/v1/acp/a?agent=fake", `{"method":"m"}`)
+		stalled := follow(t, w.do("GET", "/v1/acp/a", ""))
+		for n := range 20 { // of 50 kB each, through a log of 256 KiB
+			w.do("POST", "/v1/acp/a", fmt.Sprintf(`{"method":"print:{\"n\":%d,\"x\":\"%s\"}"}`, n+1, strings.Repeat("y", 50_000)))
+		}
+		time.Sleep(2 * time.Minute)
+		last := 0
+		for lines := bufio.NewScanner(stalled.in); lines.Scan(); {
+			if _, err := fmt.Sscanf(lines.Text(), "id: %d", &last); err == nil {
+				last--
+			}
+		}
+		resumed := follow(t, w.do("GET", "/v1/acp/a", "", "Last-Event-ID", strconv.Itoa(max(last, 1))))
+		if got := resumed.next(t); got != "event: gap\ndata: {\"oldest\":16}" {
+			t.Errorf("%.100s", got)
+		}
+		for n := 16; n <= 20; n++ {
+			if got := resumed.next(t); !strings.HasPrefix(got, fmt.Sprintf("event: message\nid: %d\ndata: {\"n\":%d,", n, n)) {
+				t.Errorf("%.100s", got)
+			}
+		}
+	})
+}
+
+// The longest message is 64 MiB: what is refused here is what it says, and not its length.
+func TestLongestBody(t *testing.T) {
+	h := direct(t, Config{}).Window()
+	r := httptest.NewRequest("POST", "/v1/acp/a", &endless{left: maxEnvelope})
+	r.ContentLength = maxEnvelope
+	r.Header.Set("Content-Type", "application/json")
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	if d := isProblem(t, recorded(w), 400, "invalid_request"); !strings.Contains(d.Detail, "not JSON: empty") {
+		t.Error(d.Detail)
+	}
+}
+
+// Ten minutes after its end an instance is forgotten, and its streams end.
+func TestExpiry(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, agent)
+		isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"exit"}`), 502, "agent_process_exited")
+		begin := time.Now()
+		e := follow(t, w.do("GET", "/v1/acp/a", ""))
+		e.next(t)
+		time.Sleep(10*time.Minute - time.Second)
+		if list := text(t, w.do("GET", "/v1/acp", "")); !strings.Contains(list, `"status":"exited","exitCode":3}`) {
+			t.Error(list)
+		}
+		isProblem(t, w.do("POST", "/v1/acp/a", `{"method":"m"}`), 502, "agent_process_exited")
+		for e.next(t) == ": heartbeat" {
+		}
+		if took := time.Since(begin); took != 10*time.Minute {
+			t.Errorf("the stream ended after %v", took)
+		}
+		if list := strings.TrimSpace(text(t, w.do("GET", "/v1/acp", ""))); list != `{"servers":[]}` {
+			t.Error(list)
+		}
+		isProblem(t, w.do("POST", "/v1/acp/a", `{"method":"m"}`), 400, "invalid_request")
+	})
+}
+
+// counted counts the processes that run.
+type counted struct {
+	proxy.Process
+	running *atomic.Int32
+}
+
+func (c counted) Wait() proxy.Exit {
+	defer c.running.Add(-1)
+	return c.Process.Wait()
+}
+
+// All calls at random on one server_id: each gets an answer that the contract has for it, and its own; a stream's numbers rise by one;
+// there is one process at a time, and none at the end.
+func TestStorm(t *testing.T) {
+	var running, most atomic.Int32
+	w := newWorldOf(t, Config{}, func(c proxy.Command) (proxy.Process, error) {
+		most.Store(max(most.Load(), running.Add(1)))
+		p, err := proxytest.Spawn(agent)(c)
+		return counted{p, &running}, err
+	})
+	end := time.Now().Add(1500 * time.Millisecond)
+	var answered atomic.Int32
+	var work sync.WaitGroup
+	for n := range 16 {
+		work.Go(func() {
+			dice := rand.New(rand.NewPCG(uint64(n), 11))
+			for round := 0; time.Now().Before(end); round++ {
+				storm(t, w, dice, fmt.Sprintf(`"%d/%d"`, n, round), &answered)
+			}
+		})
+	}
+	work.Wait()
+	if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 || running.Load() != 0 {
+		t.Errorf("%d; %d run", res.code, running.Load())
+	}
+	if most.Load() > 1 || answered.Load() < 100 {
+		t.Errorf("%d processes at once, %d answers", most.Load(), answered.Load())
+	}
+}
+
+// storm makes one call.
+func storm(t *testing.T, w *world, dice *rand.Rand, id string, answered *atomic.Int32) {
+	t.Helper()
+	path := "/v1/acp/a?agent=fake"
+	switch dice.IntN(20) {
+	case 0:
+		if res := w.do("DELETE", "/v1/acp/a", ""); res.code != 204 {
+			t.Errorf("DELETE: %d", res.code)
+		}
+		return
+	case 1:
+		w.do("POST", path, `{"method":"exit"}`)
+		return
+	case 2, 3, 4:
+		stormStream(t, w, dice)
+		return
+	case 5:
+		if list := text(t, w.do("GET", "/v1/acp", "")); strings.Count(list, "serverId") > 1 {
+			t.Error(list)
+		}
+		return
+	case 6:
+		path = "/v1/acp/a"
+	}
+	res := w.do("POST", path, `{"id":`+id+`,"method":"m"}`)
+	body := text(t, res)
+	switch {
+	case res.code == 200 && body == `{"jsonrpc":"2.0","id":`+id+`,"result":{"id":`+id+`,"method":"m"}}`:
+		answered.Add(1)
+	case res.code == 502: // exited, or removed
+	case res.code == 400 && path == "/v1/acp/a" && strings.Contains(body, "server_id is unknown"):
+	default:
+		t.Errorf("POST %s: %d %s", path, res.code, body)
+	}
+}
+
+// stormStream reads a stream for a moment.
+func stormStream(t *testing.T, w *world, dice *rand.Rand) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(dice.IntN(20))*time.Millisecond)
+	defer cancel()
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:2468/v1/acp/a", nil)
+	if err != nil {
+		t.Error(err)
+		return
+	}
+	r.Header.Set("Authorization", "Bearer "+w.token)
+	res, err := w.client.Do(r)
+	if err != nil {
+		return // the moment was over
+	}
+	defer res.Body.Close()
+	next := 0
+	for lines := bufio.NewScanner(res.Body); lines.Scan(); {
+		var id int
+		if n, _ := fmt.Sscanf(lines.Text(), "id: %d", &id); n == 1 {
+			if next != 0 && id != next {
+				t.Errorf("id %d in the place of %d", id, next)
+			}
+			next = id + 1
+		}
+	}
+}

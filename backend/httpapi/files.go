@@ -1,0 +1,323 @@
+package httpapi
+
+import (
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/files"
+)
+
+// defaultUpload is the longest body of an upload, unless the configuration says otherwise.
+const defaultUpload = 2 << 30
+
+// fsEntry is one row of a directory.
+type fsEntry struct {
+	Name      string     `json:"name"`
+	Path      string     `json:"path" doc:"Absolute"`
+	EntryType files.Kind `json:"entryType" enum:"file,directory,symlink"`
+	Size      int64      `json:"size" doc:"In bytes"`
+	Modified  time.Time  `json:"modified"`
+}
+
+// fsStat is what is known of one path.
+type fsStat struct {
+	Path      string     `json:"path" doc:"Absolute"`
+	EntryType files.Kind `json:"entryType" enum:"file,directory,symlink"`
+	Size      int64      `json:"size" doc:"In bytes"`
+	Modified  time.Time  `json:"modified"`
+}
+
+// fsAction names what was made or removed.
+type fsAction struct {
+	Path string `json:"path" doc:"Absolute"`
+}
+
+// fsWritten is a file that was written.
+type fsWritten struct {
+	Path         string `json:"path" doc:"Absolute"`
+	BytesWritten int64  `json:"bytesWritten"`
+}
+
+// fsMove asks for a move.
+type fsMove struct {
+	From      string `json:"from"`
+	To        string `json:"to"`
+	Overwrite *bool  `json:"overwrite,omitempty" doc:"Replaces what stands at the target; otherwise that is a conflict"`
+}
+
+// fsMoved tells of one.
+type fsMoved struct {
+	From string `json:"from" doc:"Absolute"`
+	To   string `json:"to" doc:"Absolute"`
+}
+
+// fsUnpacked is what an archive held.
+type fsUnpacked struct {
+	Paths     []string `json:"paths" doc:"Absolute; the first 1024"`
+	Truncated bool     `json:"truncated" doc:"There were more"`
+}
+
+const (
+	mediaTar     = "application/x-tar"
+	mediaTarGzip = "application/x-tar+gzip"
+	mediaBytes   = "application/octet-stream"
+)
+
+// fileEndpoints are the calls under /v1/fs. A relative path starts at the first root, an absolute one is inside of a root.
+func (a *API) fileEndpoints(s *spec) []endpoint {
+	path := inQuery("path", "Relative to the first root, or absolute and inside of a root", true)
+	change := []string{"invalid_request", "not_found", "stream_error"}
+	return []endpoint{
+		{
+			pattern: "GET /v1/fs/entries", serve: a.listEntries, id: "listEntries", summary: "List a directory",
+			text:    "Directories first, then by name. What cannot be read is left out.",
+			params:  []*huma.Param{inQuery("path", "The directory; the first root when it is left out", false)},
+			answers: map[int]*huma.Response{200: record[[]fsEntry](s, "The entries")}, refuses: []string{"invalid_request", "not_found"},
+		},
+		{
+			pattern: "GET /v1/fs/file", serve: a.readFile, id: "readFile", summary: "Read a file",
+			text:   "Streamed. Range, If-Range, If-None-Match and If-Modified-Since are honoured (RFC 9110).",
+			params: []*huma.Param{path, inHeader("Range", "bytes=FROM-TO"), inHeader("If-None-Match", "An ETag that the caller has")},
+			answers: map[int]*huma.Response{
+				200: {Description: "The bytes", Headers: etagHeader(), Content: bytesOf("The bytes of the file", mediaBytes)},
+				206: {Description: "A part of them", Headers: etagHeader(), Content: bytesOf("The bytes asked for", mediaBytes, "multipart/byteranges")},
+				304: noContent("The caller's copy is current"),
+			}, refuses: []string{"invalid_request", "not_found", "range_not_satisfiable"},
+		},
+		{
+			pattern: "PUT /v1/fs/file", serve: a.writeFile, id: "writeFile", summary: "Write a file",
+			text:   "The body is the content, of any media type. Parents are made. An upload that breaks off leaves the old file.",
+			params: []*huma.Param{path}, body: &huma.RequestBody{Required: true, Content: bytesOf("The content", mediaBytes)},
+			answers: map[int]*huma.Response{200: record[fsWritten](s, "What was written")}, refuses: append(change, "payload_too_large"),
+		},
+		{
+			pattern: "DELETE /v1/fs/entry", serve: a.removeEntry, id: "removeEntry", summary: "Remove a file or directory",
+			params:  []*huma.Param{path, flagInQuery("recursive", "Remove a directory with what is in it")},
+			answers: map[int]*huma.Response{200: record[fsAction](s, "What was removed")}, refuses: append(change, "conflict"),
+		},
+		{
+			pattern: "POST /v1/fs/mkdir", serve: a.makeDir, id: "makeDirectory", summary: "Make a directory",
+			text:   "With its parents. One that is there already is as good.",
+			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsAction](s, "The directory")},
+			refuses: append(change, "conflict", "unsupported_media_type"),
+		},
+		{
+			pattern: "POST /v1/fs/move", serve: a.moveEntry, id: "moveEntry", summary: "Move or rename a file or directory",
+			body: recordBody[fsMove](s, "From where to where"), answers: map[int]*huma.Response{200: record[fsMoved](s, "What was moved")},
+			refuses: append(change, "conflict", "unsupported_media_type", "payload_too_large"),
+		},
+		{
+			pattern: "GET /v1/fs/stat", serve: a.statEntry, id: "statEntry", summary: "Tell what a path is", text: "Of a symbolic link it tells of the link.",
+			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsStat](s, "What it is")}, refuses: []string{"invalid_request", "not_found"},
+		},
+		{
+			pattern: "POST /v1/fs/upload-batch", serve: a.unpack, id: "uploadBatch", summary: "Unpack an archive into a directory",
+			text:    "Links, devices, absolute names and names with .. are refused, and nothing of such an archive is left behind.",
+			params:  []*huma.Param{inQuery("path", "The directory, made when it is missing; the first root when it is left out", false)},
+			body:    &huma.RequestBody{Required: true, Content: bytesOf("The archive", mediaTar, mediaTarGzip)},
+			answers: map[int]*huma.Response{200: record[fsUnpacked](s, "What was unpacked")}, refuses: append(change, "conflict", "payload_too_large"),
+		},
+	}
+}
+
+func etagHeader() map[string]*huma.Param {
+	return map[string]*huma.Param{"ETag": {Description: "Changes with the file", Schema: &huma.Schema{Type: huma.TypeString}}}
+}
+
+func (a *API) listEntries(w http.ResponseWriter, r *http.Request) {
+	q, err := queryOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	found, err := a.files.List(q.get("path", "."))
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	list := make([]fsEntry, 0, len(found))
+	for _, e := range found {
+		list = append(list, fsEntry{e.Name, e.Path, e.Kind, e.Size, e.Modified.UTC()})
+	}
+	a.answer(w, list)
+}
+
+func (a *API) statEntry(w http.ResponseWriter, r *http.Request) {
+	path, err := pathOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	e, err := a.files.Stat(path)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	a.answer(w, fsStat{e.Path, e.Kind, e.Size, e.Modified.UTC()})
+}
+
+func (a *API) readFile(w http.ResponseWriter, r *http.Request) {
+	path, err := pathOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	f, info, err := a.files.Open(path)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	defer f.Close()
+	h := w.Header()
+	h.Set("Content-Type", mediaBytes)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Disposition", "attachment")
+	h.Set("Cache-Control", "private, no-cache") // a copy may be kept, and is asked for each time
+	h.Set("ETag", strconv.Quote(files.Version(info)))
+	http.ServeContent(&rangeProblem{ResponseWriter: w}, r, "", info.ModTime(), f)
+}
+
+// rangeProblem makes a problem document of ServeContent's only refusal that can come here, 416, which it writes as text.
+type rangeProblem struct {
+	http.ResponseWriter
+	refused bool
+}
+
+func (p *rangeProblem) WriteHeader(status int) {
+	if status != http.StatusRequestedRangeNotSatisfiable {
+		p.ResponseWriter.WriteHeader(status)
+		return
+	}
+	p.refused = true
+	h := p.Header()
+	size := strings.TrimPrefix(h.Get("Content-Range"), "bytes */")
+	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag"} {
+		h.Del(name)
+	}
+	WriteProblem(p.ResponseWriter, Problem{Type: "range_not_satisfiable", Detail: "the file has " + size + " bytes"})
+}
+
+func (p *rangeProblem) Write(b []byte) (int, error) {
+	if p.refused {
+		return len(b), nil
+	}
+	return p.ResponseWriter.Write(b)
+}
+
+// ReadFrom keeps sendfile.
+func (p *rangeProblem) ReadFrom(r io.Reader) (int64, error) {
+	if p.refused {
+		return io.Copy(io.Discard, r)
+	}
+	return io.Copy(p.ResponseWriter, r)
+}
+
+func (a *API) writeFile(w http.ResponseWriter, r *http.Request) {
+	path, err := pathOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	body, err := bodyOf(w, r, a.cfg.MaxUpload)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	e, n, err := a.files.Write(path, body)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	a.answer(w, fsWritten{e.Path, n})
+}
+
+func (a *API) removeEntry(w http.ResponseWriter, r *http.Request) {
+	q, err := queryOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	recursive, err := q.flag("recursive")
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	path, err := q.require("path")
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	removed, err := a.files.Remove(path, recursive)
+	a.answerPath(w, removed, err)
+}
+
+func (a *API) answerPath(w http.ResponseWriter, path string, err error) {
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	a.answer(w, fsAction{path})
+}
+
+// makeDir takes no body. A form's is refused all the same: a page of elsewhere can send one unasked.
+func (a *API) makeDir(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Content-Type") != "" && mediaType(r) != "application/json" {
+		a.refuse(w, &refusal{"unsupported_media_type", "there is no body; of a type, if any, application/json"})
+		return
+	}
+	path, err := pathOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	made, err := a.files.MakeDir(path)
+	a.answerPath(w, made, err)
+}
+
+func (a *API) moveEntry(w http.ResponseWriter, r *http.Request) {
+	var m fsMove
+	if err := readRecord(w, r, &m); err != nil {
+		a.refuse(w, err)
+		return
+	}
+	if m.From == "" || m.To == "" {
+		a.refuse(w, &refusal{"invalid_request", "from and to are required"})
+		return
+	}
+	from, to, err := a.files.Move(r.Context(), m.From, m.To, m.Overwrite != nil && *m.Overwrite)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	a.answer(w, fsMoved{from, to})
+}
+
+// unpack takes an archive. The contract says 400 of other media types here, and not 415.
+func (a *API) unpack(w http.ResponseWriter, r *http.Request) {
+	q, err := queryOf(r)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	media := mediaType(r)
+	if media != mediaTar && media != mediaTarGzip {
+		a.refuse(w, &refusal{"invalid_request", "the archive must be " + mediaTar + " or " + mediaTarGzip})
+		return
+	}
+	body, err := bodyOf(w, r, a.cfg.MaxUpload)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	paths, truncated, err := a.files.Unpack(r.Context(), q.get("path", "."), body, media == mediaTarGzip)
+	if err != nil {
+		a.refuse(w, err)
+		return
+	}
+	a.answer(w, fsUnpacked{append([]string{}, paths...), truncated})
+}

@@ -1,0 +1,221 @@
+package httpapi
+
+import (
+	"encoding/json"
+	"net/http"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// endpoint is one call of /v1: how it is served, and how it stands in the document. Both are said in one place, so that neither can
+// be without the other.
+type endpoint struct {
+	pattern string // "METHOD /path/{name}"
+	serve   http.HandlerFunc
+	id      string // operationId
+	summary string
+	text    string
+	params  []*huma.Param // besides those of the path
+	body    *huma.RequestBody
+	answers map[int]*huma.Response
+	refuses []string // suffixes of its problems, besides those of every guarded call
+}
+
+// runtimeVersion is the version of the contract, not of the program.
+const runtimeVersion = "1"
+
+// spec makes the OpenAPI document of /v1 out of endpoints. The client API has a document of its own; see client.go.
+type spec struct{ registry huma.Registry }
+
+func newSpec() *spec {
+	setUpHuma()
+	return &spec{huma.NewMapRegistry("#/components/schemas/", schemaName)}
+}
+
+// schemaName is the type's own name, with a capital.
+func schemaName(t reflect.Type, hint string) string {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch name := t.Name(); name {
+	case "":
+		return hint
+	case "document":
+		return "Problem"
+	case "Info":
+		return "AgentInfo"
+	default:
+		return strings.ToUpper(name[:1]) + name[1:]
+	}
+}
+
+// record is a body of JSON shaped like a T.
+func record[T any](s *spec, description string) *huma.Response {
+	return &huma.Response{Description: description, Content: s.content(reflect.TypeFor[T]())}
+}
+
+// recordBody is a request's body of JSON shaped like a T.
+func recordBody[T any](s *spec, description string) *huma.RequestBody {
+	return &huma.RequestBody{Description: description, Required: true, Content: s.content(reflect.TypeFor[T]())}
+}
+
+func (s *spec) content(t reflect.Type) map[string]*huma.MediaType {
+	return map[string]*huma.MediaType{"application/json": {Schema: s.registry.Schema(t, true, t.Name())}}
+}
+
+// bytesOf is a body that is not JSON.
+func bytesOf(description string, media ...string) map[string]*huma.MediaType {
+	content := map[string]*huma.MediaType{}
+	for _, m := range media {
+		content[m] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString, Description: description}}
+	}
+	return content
+}
+
+func noContent(description string) *huma.Response { return &huma.Response{Description: description} }
+
+func inQuery(name, description string, required bool) *huma.Param {
+	return &huma.Param{Name: name, In: "query", Description: description, Required: required, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+func flagInQuery(name, description string) *huma.Param {
+	return &huma.Param{Name: name, In: "query", Description: description, Schema: &huma.Schema{Type: huma.TypeBoolean}}
+}
+
+func inHeader(name, description string) *huma.Param {
+	return &huma.Param{Name: name, In: "header", Description: description, Schema: &huma.Schema{Type: huma.TypeString}}
+}
+
+// everywhere are the problems that each guarded call may answer with.
+func everywhere() []string {
+	return []string{"token_invalid", "permission_denied", "misdirected_request", "too_many_requests"}
+}
+
+// document is the whole of it.
+func (s *spec) document(endpoints []endpoint) ([]byte, error) {
+	api := &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{
+			Title: "Deskhand runtime", Version: runtimeVersion,
+			Description: "A proxy between HTTP and agents that speak ACP (Agent Client Protocol) on stdio, with the agents, files and " +
+				"configuration that go with it. Errors are problem documents (RFC 9457) everywhere.",
+			License: &huma.License{Name: "MIT", Identifier: "MIT"},
+		},
+		Servers:  []*huma.Server{{URL: "http://127.0.0.1:2468", Description: "Where deskhand server listens when nothing else is said"}},
+		Security: []map[string][]string{{"token": {}}},
+		Tags: []*huma.Tag{
+			{Name: "server", Description: "What answers here"},
+			{Name: "acp", Description: "Messages to and from agents"},
+			{Name: "agents", Description: "Which agents there are"},
+			{Name: "fs", Description: "Files inside of the roots"},
+			{Name: "config", Description: "MCP servers and skills of a directory: stored and returned, never acted on"},
+		},
+		Components: &huma.Components{
+			Schemas:   s.registry,
+			Responses: map[string]*huma.Response{},
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"token": {Type: "http", Scheme: "bearer", Description: "The token of the data directory, or the one that the server was started with"},
+			},
+		},
+		Paths: map[string]*huma.PathItem{},
+	}
+	for _, e := range endpoints {
+		api.AddOperation(s.operation(api.Components.Responses, e))
+	}
+	return json.MarshalIndent(api, "", "  ")
+}
+
+// operation is one endpoint in the document.
+func (s *spec) operation(shared map[string]*huma.Response, e endpoint) *huma.Operation {
+	method, path, _ := strings.Cut(e.pattern, " ")
+	op := &huma.Operation{
+		Method: method, Path: path, OperationID: e.id, Summary: e.summary, Description: e.text, Parameters: pathParams(path),
+		RequestBody: e.body, Responses: map[string]*huma.Response{}, Tags: []string{tagOf(path)},
+	}
+	op.Parameters = append(op.Parameters, e.params...)
+	for status, answer := range e.answers {
+		op.Responses[strconv.Itoa(status)] = answer
+	}
+	refuses := slices.Clone(e.refuses)
+	if under(path, "/v1") {
+		refuses = append(refuses, everywhere()...)
+	} else {
+		op.Security = []map[string][]string{{}}
+	}
+	for _, suffix := range refuses {
+		s.refuse(op, shared, suffix)
+	}
+	return op
+}
+
+// refuse adds a problem to an operation. Two with one status share a response, which is named after both.
+func (s *spec) refuse(op *huma.Operation, shared map[string]*huma.Response, suffix string) {
+	status := strconv.Itoa(statusOf(suffix))
+	name := suffix
+	if had := op.Responses[status]; had != nil {
+		name = strings.TrimPrefix(had.Ref, "#/components/responses/")
+		if slices.Contains(strings.Split(name, "."), suffix) {
+			return
+		}
+		name += "." + suffix
+	}
+	if shared[name] == nil {
+		types := strings.Split(name, ".")
+		for i, t := range types {
+			types[i] = "urn:sandbox-agent:error:" + t
+		}
+		shared[name] = &huma.Response{
+			Description: "Problem of type " + strings.Join(types, " or "),
+			Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: s.registry.Schema(reflect.TypeFor[document](), true, "Problem")}},
+		}
+	}
+	op.Responses[status] = &huma.Response{Ref: "#/components/responses/" + name}
+}
+
+// pathParams are the parameters that stand in a path.
+func pathParams(path string) []*huma.Param {
+	var params []*huma.Param
+	for segment := range strings.SplitSeq(path, "/") {
+		name, isName := strings.CutPrefix(segment, "{")
+		name = strings.TrimSuffix(name, "}")
+		if !isName {
+			continue
+		}
+		p := &huma.Param{Name: name, In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}}
+		switch name {
+		case "server_id":
+			p.Description = "The client's own name for one agent process"
+			p.Schema.Pattern = serverIDForm.String()
+		case "agent":
+			p.Description = "The id of an agent, as GET /v1/agents has it"
+		}
+		params = append(params, p)
+	}
+	return params
+}
+
+func tagOf(path string) string {
+	rest, ok := strings.CutPrefix(path, "/v1/")
+	if !ok || rest == "health" {
+		return "server"
+	}
+	tag, _, _ := strings.Cut(rest, "/")
+	return tag
+}
+
+// openAPI answers with the document.
+func (a *API) openAPI(w http.ResponseWriter, _ *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-cache")
+	body, err := a.document()
+	if err != nil {
+		a.log.Error("the OpenAPI document cannot be made", "error", err)
+		WriteProblem(w, Problem{Type: "stream_error", Detail: internalDetail})
+		return
+	}
+	_, _ = w.Write(body) // the caller is gone if this fails
+}

@@ -1,0 +1,96 @@
+package httpapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"strings"
+	"testing"
+)
+
+// The document is committed, so that a change of the API is seen in review; it is served at /openapi.json.
+func TestRuntimeDocumentIsCurrent(t *testing.T) {
+	const file = "openapi.json"
+	w := knock(direct(t, Config{}).Loopback(memoryAddr{}), "GET", "/openapi.json", "Authorization", "")
+	if w.Code != 200 || w.Header().Get("Content-Type") != "application/json" {
+		t.Fatalf("%d %v", w.Code, w.Header())
+	}
+	have := append(w.Body.Bytes(), '\n')
+	if flag.Lookup("update").Value.String() == "true" { // see client_test.go
+		if err := os.WriteFile(file, have, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(have, want) {
+		t.Errorf("%s is old: go test ./backend/httpapi -run Document -update", file)
+	}
+}
+
+// What the document says of an operation is what people read: each says what it does, what it takes, and every way in which it can fail.
+func TestDocumentIsComplete(t *testing.T) {
+	a := direct(t, Config{})
+	data, err := a.document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var doc struct {
+		OpenAPI string
+		Paths   map[string]map[string]struct {
+			OperationID, Summary string
+			Parameters           []struct{ Name, In, Description string }
+			Responses            map[string]struct {
+				Description string
+				Ref         string `json:"$ref"`
+			}
+		}
+		Components struct {
+			Schemas   map[string]json.RawMessage
+			Responses map[string]struct{ Description string }
+		}
+	}
+	if err := json.Unmarshal(data, &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.1.0" {
+		t.Error(doc.OpenAPI)
+	}
+	ids := map[string]bool{}
+	for _, e := range a.endpoints(newSpec()) {
+		method, path, _ := strings.Cut(e.pattern, " ")
+		op, ok := doc.Paths[path][strings.ToLower(method)]
+		if !ok || op.Summary == "" || op.OperationID == "" || ids[op.OperationID] {
+			t.Errorf("%s: %+v", e.pattern, op)
+		}
+		ids[op.OperationID] = true
+		for _, p := range op.Parameters {
+			if p.Description == "" {
+				t.Errorf("%s: nothing is said of %s", e.pattern, p.Name)
+			}
+		}
+		needs := []string{"421", "403"}
+		if under(path, "/v1") {
+			needs = append(needs, "401", "429")
+		}
+		for _, status := range needs {
+			if op.Responses[status].Ref == "" {
+				t.Errorf("%s: %s is missing", e.pattern, status)
+			}
+		}
+		for status, r := range op.Responses {
+			name := strings.TrimPrefix(r.Ref, "#/components/responses/")
+			if r.Description == "" && doc.Components.Responses[name].Description == "" {
+				t.Errorf("%s: nothing is said of %s", e.pattern, status)
+			}
+		}
+	}
+	for _, m := range []string{`"Info"`, `"document"`, `"": `, ` null`} {
+		if bytes.Contains(data, []byte(m)) {
+			t.Errorf("the document holds %s", m)
+		}
+	}
+}
