@@ -1,6 +1,6 @@
 # make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-window test-agents \
+.PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-window test-agents \
 	bench fuzz measure-memory pictures generate format clean
 
 help: ## Show this list
@@ -28,13 +28,15 @@ test-frontend: ## Types, style and unit tests of the frontend
 	@build/test.sh frontend
 test-browser: ## The app in Chromium
 	@build/test.sh browser
+test-sdk: ## The sandbox-agent SDK from npm against the server
+	@build/test.sh sdk
 test-window: ## The real window, on a display of its own
 	@build/test.sh window
 test-agents: ## Real agents from npm against a scripted model (downloads the agents once)
 	@build/test.sh agents
 
-bench: ## Run the Go benchmarks
-	@build/test.sh bench
+bench: ## Measure the runtime beside bare floors, into build/bin/bench.json (ARGS="-rounds 20"; -help tells more)
+	@BENCH_FLAGS="$(ARGS)" build/test.sh bench
 fuzz: ## Fuzz every parser (FUZZTIME=30s each)
 	@build/test.sh fuzz
 measure-memory: ## Measure the idle app's memory, its whole process tree
@@ -57,4 +59,4 @@ format: ## Format the Go code and the frontend
 	@cd frontend && npm run --silent format
 
 clean: ## Remove what was built; the next run sets up again
-	rm -rf build/bin build/tools frontend/dist frontend/node_modules e2e/node_modules e2e/*/artefacts
+	rm -rf build/bin build/tools frontend/dist frontend/node_modules e2e/node_modules e2e/sdk/node_modules build/bench/peer/node_modules e2e/*/artefacts

@@ -2,7 +2,7 @@
 # Makes a machine ready: checks Go and Node, and installs what is missing of the rest. Says what it installs; says nothing and
 # takes a moment when there is nothing to do.
 #
-#   build/setup.sh PART...     parts: go node window tests frontend e2e lint
+#   build/setup.sh PART...     parts: go node compiler curl window tests frontend e2e sdk peer lint
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -124,9 +124,10 @@ for part in "$@"; do
 	go) go_ready ;;
 	node) node_ready ;;
 	compiler) compiler_needs ;;
+	curl) need curl has curl ;;
 	window) window_needs ;;
 	tests) test_needs ;;
-	frontend | e2e | lint) ;;
+	frontend | e2e | sdk | peer | lint) ;;
 	*) fail "there is no part $part" ;;
 	esac
 done
@@ -134,6 +135,8 @@ install_missing
 for part in "$@"; do
 	case $part in
 	frontend | e2e) packages_of "$part" ;;
+	sdk) packages_of e2e/sdk ;;
+	peer) packages_of build/bench/peer ;;
 	lint) lint_ready ;;
 	esac
 done

@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-every=(frontend lint go cross generated browser window)
+every=(frontend lint go cross generated browser sdk window)
 tags=desktop,production,webkit2_41
 
 # needs PART prints what build/setup.sh has to make ready for it.
@@ -14,10 +14,12 @@ needs() {
 	case $1 in
 	frontend) echo node frontend ;;
 	lint) echo go window lint node frontend ;;
-	go) echo go compiler ;;
-	cross | headless | fuzz | bench) echo go ;;
+	go) echo go compiler curl ;;
+	cross | headless | fuzz) echo go ;;
+	bench) echo go node peer ;;
 	generated) echo go node frontend ;;
 	browser) echo go node tests frontend e2e ;;
+	sdk) echo go node sdk ;;
 	window) echo go node tests frontend e2e ;;
 	agents) echo go node tests frontend e2e ;;
 	*) return 1 ;;
@@ -44,8 +46,9 @@ part_cross() { # builds everywhere, without a C compiler
 		GOOS=darwin GOARCH=arm64 go build ./...
 }
 
-part_generated() { # what is generated and committed is as its source says
+part_generated() { # what is generated and committed is as its source says, and the API's document is a good one
 	local dir
+	node build/lint-openapi.mjs backend/httpapi/openapi.json || return
 	dir=$(mktemp -d) || return
 	build/generate.sh "$dir" && diff -r "$dir/frontend/wailsjs" frontend/wailsjs &&
 		diff "$dir/frontend/src/api/schema.d.ts" frontend/src/api/schema.d.ts
@@ -60,6 +63,10 @@ part_browser() { # the app in Chromium, from deskhand server
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent browser)
 }
 
+part_sdk() { # the existing SDK from npm, unchanged, against our server
+	build/programs.sh headless && (cd e2e/sdk && DESKHAND_BIN=$PWD/../../build/bin/deskhand npm run --silent test)
+}
+
 part_window() { # the real window under Xvfb
 	build/programs.sh frontend headless window && node --test --test-timeout=90000 e2e/window/window.test.mjs
 }
@@ -70,7 +77,13 @@ part_agents() { # real agents from npm, a scripted model, no network
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent agents)
 }
 
-part_bench() { go test -run '^$' -bench . -benchmem ./...; }
+part_bench() { # the runtime beside bare floors, and beside the existing server where npm has it for this machine; then single parts
+	local flags
+	read -ra flags <<<"${BENCH_FLAGS:-}"
+	build/programs.sh headless && go build -o build/bin/bench ./build/bench && build/bin/bench "${flags[@]}" &&
+		grep -rlE --include='*_test.go' '^func Benchmark' backend app | xargs dirname | sort -u | sed 's|^|./|' |
+		xargs go test -run '^$' -bench . -benchtime 200ms -benchmem
+}
 
 part_fuzz() { # every fuzz test, FUZZTIME each
 	local file name
