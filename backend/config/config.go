@@ -9,10 +9,10 @@
 //
 // A change reads, changes and replaces the file whole, under a lock that holds across goroutines and processes: on the file .lock
 // beside it, which stays, because removing it while somebody writes takes the protection away. Whoever waits for the lock does so
-// until its context ends. A writer that is killed leaves the old file or the new one, and the lock free. Reading takes no lock. A
-// change touches one entry: the bytes of the others stay as they are in the file, spaces included, whoever wrote them. A change that
-// changes nothing writes nothing. A file that is a link to elsewhere in the directory is read there, and a change puts a file in the
-// link's place.
+// until its context ends, for 30 seconds at most: then it is ErrBusy. A writer that is killed leaves the old file or the new one, and
+// the lock free. Reading takes no lock. A change touches one entry: the bytes of the others stay as they are in the file, spaces
+// included, whoever wrote them. A change that changes nothing writes nothing. A file that is a link to elsewhere in the directory is
+// read there, and a change puts a file in the link's place.
 //
 // # What is broken
 //
@@ -78,6 +78,7 @@ var (
 	ErrBroken     = errors.New("unusable configuration")
 	ErrTooLarge   = errors.New("too much configuration")
 	ErrPermission = errors.New("configuration out of reach")
+	ErrBusy       = errors.New("configuration in use")
 )
 
 // failure is one of the errors above, told in words.

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"deskhand/backend/files"
@@ -674,6 +675,35 @@ func TestFailedWrite(t *testing.T) {
 		t.Errorf("get: %s", got)
 	}
 	put(t, s, MCP, "a", `{"type":"local","command":"new"}`)
+}
+
+// Somebody who keeps the lock for ever costs a caller some seconds, and no more.
+func TestLockThatIsNeverReleased(t *testing.T) {
+	dir := t.TempDir()
+	s := in(t, dir)
+	put(t, s, MCP, "a", `{"type":"local","command":"old"}`)
+	held, err := tryLock(s.dir)
+	if held == nil || err != nil {
+		t.Fatalf("%v, %v", held, err)
+	}
+	defer held.Close()
+	synctest.Test(t, func(t *testing.T) {
+		for name, change := range map[string]func() error{
+			"put":    func() error { return s.Put(t.Context(), MCP, "a", []byte(`{"type":"local","command":"new"}`)) },
+			"delete": func() error { return s.Delete(t.Context(), MCP, "a") },
+		} {
+			start := time.Now()
+			if err := change(); !errors.Is(err, ErrBusy) || errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v", name, err)
+			}
+			if took := time.Since(start); took != patience {
+				t.Errorf("%s took %v", name, took)
+			}
+		}
+		if got := get(t, s, MCP, "a"); !strings.Contains(got, "old") {
+			t.Errorf("get: %s", got)
+		}
+	})
 }
 
 func TestWaitForTheLockEndsWithTheContext(t *testing.T) {

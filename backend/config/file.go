@@ -16,6 +16,9 @@ import (
 
 const folder = ".sandbox-agent/config"
 
+// Place is where the entries of a kind are, below their directory: a folder, and a file in it.
+func Place(k Kind) (dir, name string) { return folder, string(k) + ".json" }
+
 func (k Kind) path() string { return folder + "/" + string(k) + ".json" }
 
 // file is what is in one of the two files.

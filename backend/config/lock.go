@@ -12,20 +12,26 @@ const (
 	lockName   = folder + "/.lock"
 	firstRetry = time.Millisecond
 	lastRetry  = 25 * time.Millisecond
+	patience   = 30 * time.Second // a change takes milliseconds; whoever has the lock longer does not give it back
 )
 
 // lock is the lock of a folder, held. It belongs to the open file and not to the process, so that two goroutines exclude each other
 // like two processes do, and it ends with the process.
 type lock struct{ f *os.File }
 
-// takeLock waits for the lock until ctx ends. It asks again and again, because a wait inside of the system cannot be called off.
+// takeLock waits for the lock until ctx or our patience ends. It asks again and again, because a wait inside of the system cannot be
+// called off.
 func takeLock(ctx context.Context, dir *os.Root) (*lock, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	enough := time.NewTimer(patience)
+	defer enough.Stop()
 	for wait := firstRetry; ; wait = min(2*wait, lastRetry) {
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("waiting for %s: %w", lockName, ctx.Err())
+		case <-enough.C:
+			return nil, fail(ErrBusy, "%s has been locked by another program for %s; nothing was changed", lockName, patience)
 		case <-timer.C:
 		}
 		l, err := tryLock(dir)

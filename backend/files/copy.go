@@ -3,6 +3,7 @@ package files
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -19,7 +20,22 @@ type copier struct {
 	*call
 	ctx  context.Context
 	dirs []copiedDir
+	seen sightings // all but directories, as it was before it was copied
 	syncer
+}
+
+// sightings are files as they were seen at a time.
+type sightings map[string][]fs.FileInfo
+
+func sighting(info fs.FileInfo) string {
+	return fmt.Sprintf("%s-%x-%x", identity(info), info.Size(), info.ModTime().UnixNano()) // ten thousand may be alike but for the first
+}
+
+func (s sightings) add(info fs.FileInfo) { s[sighting(info)] = append(s[sighting(info)], info) }
+
+// unchanged reports whether a file has been seen, and has been left as it was.
+func (s sightings) unchanged(info fs.FileInfo) bool {
+	return slices.ContainsFunc(s[sighting(info)], func(i fs.FileInfo) bool { return os.SameFile(i, info) })
 }
 
 // copy copies what is at from to a name that nothing has.
@@ -40,6 +56,7 @@ func (c *copier) copy(from, to spot, depth int) error {
 		if err != nil {
 			return err
 		}
+		c.seen.add(from.info)
 		return to.dir.Symlink(target, to.name)
 	default:
 		return refuse(ErrInvalid, c.given, "is or holds a device, a pipe or a socket, which cannot be copied")
@@ -52,6 +69,7 @@ func (c *copier) copyFile(from, to spot) error {
 		return err
 	}
 	defer in.Close()
+	c.seen.add(info)
 	out, err := to.dir.OpenFile(to.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return err

@@ -17,7 +17,7 @@ import (
 // fuzzWorld is a world that is quick to make again.
 func fuzzWorld(f *testing.F) world {
 	f.Helper()
-	w := quickWorld(f)
+	w := newWorld(f)
 	w.Tree = open(f, files.Config{Roots: []string{w.root}, Private: []string{w.private}, MaxUnpacked: 1 << 20, MaxEntries: 50})
 	return w
 }

@@ -3,10 +3,13 @@ package files
 import (
 	"archive/tar"
 	"bytes"
+	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -120,6 +123,58 @@ func TestMergeIsUndone(t *testing.T) {
 	}
 }
 
+// What somebody else has put in the place of what was unpacked is newer than both, and is not undone.
+func TestUndoKeepsWhatIsNewer(t *testing.T) {
+	tr, dir := tree(t, map[string]string{"a": "old", "b": "old"})
+	u, m, from := begun(t, tr, "a", "b", "new")
+	if err := m.put(from, m.to, u.names); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "new"} {
+		if _, _, err := tr.Write(name, strings.NewReader("newer")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !m.undo() {
+		t.Error("something could not be undone")
+	}
+	after := held(t, dir)
+	for name, want := range map[string]string{"a": "newer", "b": "old", "new": "newer"} {
+		if after[name] != want {
+			t.Errorf("%s holds %q", name, after[name])
+		}
+	}
+}
+
+// What was replaced and cannot be put back, because its directory has another name by now, is not removed with the rest.
+func TestWhatCannotBePutBackIsKept(t *testing.T) {
+	tr, dir := tree(t, map[string]string{"d/a": "old"})
+	c, err := tr.call("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	u := &unpacker{call: c, ctx: t.Context(), names: &node{dir: true}}
+	m, from, done, err := u.begin()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err = errors.Join(u.read(tarOf(t, "d/a"), false), m.put(from, m.to, u.names)); err != nil {
+		t.Fatal(err)
+	}
+	if err = os.Rename(filepath.Join(dir, "d"), filepath.Join(dir, "e")); err != nil {
+		t.Fatal(err)
+	}
+	err = m.fail(from, errSwapped)
+	done()
+	if !errors.Is(err, errSwapped) || !strings.Contains(err.Error(), from.way[0]) {
+		t.Errorf("%v", err)
+	}
+	kept := held(t, dir)
+	if kept[from.way[0]+"/d/a"] != "old" || kept["e/a"] != "d/a" {
+		t.Errorf("%q", kept)
+	}
+}
+
 // A directory that comes where a file is to be replaced is not taken away, not even for an instant too long.
 func TestMergeReplacesNoDirectory(t *testing.T) {
 	tr, dir := tree(t, map[string]string{"a": "old", "precious/x": "x"})
@@ -146,6 +201,10 @@ func TestStep(t *testing.T) {
 	tr, dir := tree(t, map[string]string{"a": "old"})
 	_, m, from := begun(t, tr, "a")
 	l := landing{from: from.inside(from.dir, "a"), at: m.to.inside(m.to.dir, "a"), aside: hidden()}
+	var err error
+	if l.from.info, err = from.dir.Lstat("a"); err != nil {
+		t.Fatal(err)
+	}
 	if err := step(l.from, l.at, l.aside); err != nil {
 		t.Fatal(err)
 	}
@@ -272,5 +331,59 @@ func TestTimesThatAreKept(t *testing.T) {
 		if err != nil || info.ModTime().Equal(c.at) != c.kept {
 			t.Errorf("%v became %v, %v", c.at, info.ModTime(), err)
 		}
+	}
+}
+
+// meanwhile is a context that does something each time it is asked whether it has ended, which copying does all the time.
+type meanwhile struct {
+	context.Context
+	f func()
+}
+
+func (m meanwhile) Err() error {
+	m.f()
+	return m.Context.Err()
+}
+
+// What is saved at the old place while a tree is copied to another file system is in no copy, and is not removed with the rest.
+func TestCopyingMoveLeavesWhatIsNewer(t *testing.T) {
+	tr, dir := tree(t, map[string]string{"d/a": "old", "d/b": "b", "d/sub/c": "c"})
+	src, _ := tr.call("d")
+	dst, _ := tr.call("moved")
+	from, err := src.walk(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer from.dir.Close()
+	to, err := dst.walk(0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer to.dir.Close()
+	saved := false
+	save := func() {
+		copied, _ := filepath.Glob(filepath.Join(dir, ".deskhand-*", "a"))
+		if saved || len(copied) == 0 {
+			return
+		}
+		if data, _ := os.ReadFile(copied[0]); string(data) != "old" {
+			return
+		}
+		saved = true
+		err = errors.Join(os.WriteFile(filepath.Join(dir, "d", "a"), []byte("newer"), 0o644),
+			os.WriteFile(filepath.Join(dir, "d", "new"), []byte("new"), 0o644))
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	m := &move{ctx: meanwhile{t.Context(), save}, src: src, dst: dst}
+	if err := m.copy(from, to); !errors.Is(err, ErrChanged) {
+		t.Errorf("%v", err)
+	}
+	want := map[string]string{"d/a": "newer", "d/new": "new", "moved/b": "b", "moved/sub/c": "c"}
+	got := held(t, dir)
+	delete(got, "moved/a") // of some time
+	if !saved || !maps.Equal(got, want) {
+		t.Errorf("%q", got)
 	}
 }

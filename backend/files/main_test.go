@@ -54,7 +54,16 @@ type world struct {
 
 const secret = "the secret"
 
+// newWorld lies in memory where there is such a place, for much is synced here; diskWorld does not.
 func newWorld(t testing.TB) world {
+	t.Helper()
+	if dir := inMemory(t); dir != "" {
+		t.Setenv("TMPDIR", dir)
+	}
+	return diskWorld(t)
+}
+
+func diskWorld(t testing.TB) world {
 	t.Helper()
 	dir, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
@@ -82,15 +91,6 @@ func inMemory(t testing.TB) string {
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	return dir
-}
-
-// quickWorld is for tests that do much.
-func quickWorld(t testing.TB) world {
-	t.Helper()
-	if dir := inMemory(t); dir != "" {
-		t.Setenv("TMPDIR", dir)
-	}
-	return newWorld(t)
 }
 
 func open(t testing.TB, cfg files.Config) *files.Tree {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"syscall"
 )
@@ -17,9 +18,10 @@ type merge struct {
 	to    spot // the target, as "." of itself
 	done  []landing
 	extra []spot // what is left over on other file systems, to be removed
+	kept  bool   // nothing is to be removed: what was replaced could not be put back
 }
 
-// landing is one entry that was put in its place. The directories of its spots are not open.
+// landing is one entry that was put in its place, and is what from.info says. The directories of its spots are not open.
 type landing struct {
 	from, at spot
 	swapped  bool   // what stood at its place is now where it was
@@ -38,12 +40,22 @@ func (m *merge) run(from spot, names *node) error {
 	}
 	err := m.put(from, m.to, names)
 	if err != nil {
-		m.undo()
+		err = m.fail(from, err)
 	}
 	for _, s := range m.extra {
 		m.discard(s)
 	}
 	return err
+}
+
+// fail undoes what was done. What was replaced and cannot be put back is not removed with the rest: it is the last there is of it.
+func (m *merge) fail(from spot, err error) error {
+	if m.kept = !m.undo(); !m.kept {
+		return err
+	}
+	at := filepath.Join(m.name, from.way[len(from.way)-1])
+	text := "the archive could be put in its place in part only, and what it replaced could not be put back, but is kept in " + shown(at)
+	return &refusal{ErrChanged, text, err} // who has moved the directories is to look at it
 }
 
 // check asks, before anything is changed, whether everything can go where it belongs.
@@ -165,8 +177,11 @@ func (m *merge) putInto(src, dst spot, names *node) error {
 
 // land puts one entry in its place, for a file that stands there or for nothing.
 func (m *merge) land(src, dst spot) error {
-	l := landing{from: src, at: dst}
 	var err error
+	if src.info, err = src.dir.Lstat(src.name); err != nil {
+		return err
+	}
+	l := landing{from: src, at: dst}
 	if dst.info == nil {
 		err = rename(src, dst, false)
 	} else if err = exchange(src, dst); err == nil {
@@ -217,13 +232,10 @@ func (m *merge) confirm(src spot, l landing) error {
 func (m *merge) landFar(src, dst spot) error {
 	near := dst
 	near.name = hidden()
-	var err error
-	if src.info, err = src.dir.Lstat(src.name); err != nil {
-		return err
-	}
 	m.extra = append(m.extra, near)
-	c := &copier{ctx: context.Background(), call: m.call}
-	if err = c.copy(src, near, 0); err == nil {
+	c := &copier{ctx: context.Background(), call: m.call, seen: sightings{}}
+	err := c.copy(src, near, 0)
+	if err == nil {
 		err = c.flush(dst.dir)
 	}
 	if err != nil {
@@ -233,23 +245,35 @@ func (m *merge) landFar(src, dst spot) error {
 	return m.land(near, dst)
 }
 
-// undo puts everything back, from the end to the beginning.
-func (m *merge) undo() {
+// undo puts everything back, from the end to the beginning, and reports whether everything that was replaced is back.
+func (m *merge) undo() bool {
+	all := true
 	for _, l := range slices.Backward(m.done) {
-		from, ok := m.back(l.from)
-		if !ok {
-			continue
+		if !m.undoOne(l) && (l.swapped || l.aside != "") {
+			all = false
 		}
-		if at, ok := m.back(l.at); ok {
-			_ = l.undo(from, at) // there is nothing left to be tried
-			at.dir.Close()
-		}
-		from.dir.Close()
 	}
+	return all
+}
+
+func (m *merge) undoOne(l landing) bool {
+	from, ok := m.back(l.from)
+	if !ok {
+		return false
+	}
+	defer from.dir.Close()
+	at, ok := m.back(l.at)
+	if !ok {
+		return false
+	}
+	defer at.dir.Close()
+	return l.undo(from, at) == nil
 }
 
 func (l landing) undo(from, at spot) error {
 	switch {
+	case at.info == nil || !os.SameFile(at.info, l.from.info):
+		return nil // somebody has put something else there, or removed it: that is newer than both
 	case l.swapped:
 		return exchange(from, at)
 	case l.aside != "":
@@ -282,7 +306,7 @@ func (m *merge) discard(old spot) {
 	if !ok {
 		return
 	}
-	if s.info != nil {
+	if s.info != nil && !m.kept {
 		_ = m.removeAll(s)
 	}
 	s.dir.Close()

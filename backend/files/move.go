@@ -15,7 +15,8 @@ import (
 //
 // What the system cannot rename because it lies on another file system is copied beside the target, synced, renamed and then
 // removed at its old place: modes, times and links stay, owners and extended attributes do not, and a device, a pipe or a socket
-// is ErrInvalid. Where that removal fails, the error says that both are there. ctx ends a copy, and nothing of it stays.
+// is ErrInvalid. Where that removal fails, the error says that both are there. So it does, as ErrChanged, where something was written
+// at the old place meanwhile: that is not removed. ctx ends a copy, and nothing of it stays.
 func (t *Tree) Move(ctx context.Context, from, to string, overwrite bool) (string, string, error) {
 	src, err := t.call(from)
 	if err != nil {
@@ -138,7 +139,7 @@ func (m *move) copy(from, to spot) error {
 	}
 	draft := to
 	draft.name = hidden()
-	c := &copier{ctx: m.ctx, call: m.src}
+	c := &copier{ctx: m.ctx, call: m.src, seen: sightings{}}
 	err := c.copy(from, draft, 0)
 	if err == nil {
 		err = c.flush(to.dir)
@@ -155,7 +156,13 @@ func (m *move) copy(from, to spot) error {
 		return m.about(err)
 	}
 	c.complete(to, draft.name)
-	if err = m.src.removeAll(from); err != nil {
+	if err = syncDir(to.dir); err != nil { // before there is no other
+		return err
+	}
+	switch err = m.src.removeSeen(from, c.seen); {
+	case errors.Is(err, errNewer):
+		return &refusal{ErrChanged, shown(m.src.given) + " was copied to its new place, and what changed at the old one meanwhile was left there", err}
+	case err != nil:
 		return &refusal{ErrPermission, shown(m.src.given) + " was copied to its new place, but could not be removed from the old one", err}
 	}
 	return nil

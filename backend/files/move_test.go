@@ -62,7 +62,7 @@ func TestMove(t *testing.T) {
 		{"file", "made/" + strings.Repeat("x", 256), false, files.ErrInvalid, "file", "old"},
 	} {
 		t.Run(fmt.Sprintf("%.20s to %.20s, %v", c.from, c.to, c.overwrite), func(t *testing.T) {
-			w := newWorld(t)
+			w := diskWorld(t)
 			w.link(t, "dir/z", "link")
 			w.link(t, "dir", "dirlink")
 			w.put(t, "root/empty/", "")
@@ -90,7 +90,7 @@ func TestMove(t *testing.T) {
 // Of many that move to one name, one gets it, and what the others wanted to move stays.
 func TestMoveIsFirstComeFirstServed(t *testing.T) {
 	t.Run("on one file system", func(t *testing.T) {
-		w := quickWorld(t)
+		w := newWorld(t)
 		firstCome(t, w, w.root, 300)
 	})
 	t.Run("across two", func(t *testing.T) {
@@ -130,7 +130,7 @@ func firstCome(t *testing.T, w world, to string, rounds int) {
 // far is a world with a second root on another file system.
 func far(t *testing.T) (w world, second string) {
 	t.Helper()
-	w = newWorld(t)
+	w = diskWorld(t)
 	second = inMemory(t)
 	if second == "" {
 		t.Skip("there is no /dev/shm, and so no second file system")

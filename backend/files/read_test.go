@@ -50,6 +50,7 @@ func TestEveryCallRefuses(t *testing.T) {
 	w.link(t, "../outside", "dots")
 	w.link(t, "dir/../../outside", "round")
 	w.link(t, "/", "slash")
+	w.link(t, "../outside/../root", "detour") // it comes back, by a place where nobody may look
 	w.link(t, "loop", "loop")
 	w.link(t, w.private, "priv")
 	w.link(t, "home/deskhand", "priv2")
@@ -82,6 +83,7 @@ func TestEveryCallRefuses(t *testing.T) {
 		{"dots/canary", files.ErrOutside},
 		{"round/canary", files.ErrOutside},
 		{"slash/etc/passwd", files.ErrOutside},
+		{"detour/file", files.ErrOutside},
 		{"loop/x", files.ErrInvalid},
 		{"home/deskhand", files.ErrOutside},
 		{"home//./deskhand/token", files.ErrOutside},
@@ -298,6 +300,22 @@ func TestNestedRoots(t *testing.T) {
 	w.must(t, os.Symlink(w.outside, inner))
 	_, _, err := w.Open("canary")
 	wants(t, "", err, files.ErrOutside)
+	// And so is one whose parent is, under whatever name the root was given.
+	alias := filepath.Join(w.dir, "alias")
+	w.must(t, os.Remove(inner))
+	w.must(t, os.Rename(inner+"2", inner))
+	w.must(t, os.Symlink(inner, alias))
+	tree := open(t, files.Config{Roots: []string{alias, w.root}})
+	if _, err = tree.Stat("deep"); err != nil {
+		t.Error(err)
+	}
+	w.put(t, "outside/in/canary", secret)
+	w.must(t, os.Rename(filepath.Dir(inner), filepath.Join(w.root, "away")))
+	w.must(t, os.Symlink(w.outside, filepath.Dir(inner)))
+	for _, tree := range []*files.Tree{w.Tree, tree} {
+		_, _, err = tree.Open("canary")
+		wants(t, "", err, files.ErrOutside)
+	}
 }
 
 func TestList(t *testing.T) {
@@ -347,7 +365,7 @@ func TestListManyEntries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("100,000 files take a while")
 	}
-	w := quickWorld(t)
+	w := newWorld(t)
 	w.put(t, "root/many/0", "")
 	for i := 1; i < 100_000; i++ {
 		f, err := os.OpenFile(filepath.Join(w.root, "many", fmt.Sprint(i)), os.O_CREATE|os.O_WRONLY, 0o644)

@@ -51,6 +51,9 @@ func (c *call) loose(info fs.FileInfo) error {
 	return nil
 }
 
+// errNewer is that a file has been changed, or made, since it was to be removed.
+var errNewer = errors.New("changed since it was copied")
+
 // maxHeld is how many directories a removal holds open, one in the other.
 const maxHeld = 64
 
@@ -59,11 +62,15 @@ const maxHeld = 64
 type removal struct {
 	*call
 	base spot
-	deep []string // the names of what was brought up
+	only sightings // nothing else is removed, apart from directories; nil: everything is
+	deep []string  // the names of what was brought up
 }
 
-func (c *call) removeAll(s spot) error {
-	r := &removal{call: c, base: s}
+func (c *call) removeAll(s spot) error { return c.removeSeen(s, nil) }
+
+// removeSeen removes what is as it was seen, and the directories that are empty then.
+func (c *call) removeSeen(s spot, only sightings) error {
+	r := &removal{call: c, base: s, only: only}
 	err := r.remove(s, 0)
 	for len(r.deep) > 0 {
 		s.name = r.deep[0]
@@ -78,6 +85,9 @@ func (c *call) removeAll(s spot) error {
 }
 
 func (r *removal) remove(s spot, depth int) error {
+	if r.only != nil && !s.info.IsDir() && !r.only.unchanged(s.info) {
+		return errNewer
+	}
 	err := s.dir.Remove(s.name)
 	if !s.info.IsDir() || !errors.Is(err, fs.ErrExist) { // which "not empty" is too
 		if errors.Is(err, fs.ErrNotExist) {

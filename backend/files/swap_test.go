@@ -54,9 +54,9 @@ func swapping(t *testing.T, dir, x string, others ...string) (count *atomic.Int6
 // hammer runs f as often as it should, and then until there have been enough swaps.
 func hammer(t *testing.T, swaps *atomic.Int64, f func(i int)) {
 	t.Helper()
-	rounds, enough := 1000, int64(5000)
+	rounds, enough := 400, int64(5000)
 	if testing.Short() {
-		rounds, enough = 300, 500
+		rounds, enough = 100, 500
 	}
 	i := 0
 	for ; i < rounds || swaps.Load() < enough; i++ {
@@ -79,7 +79,7 @@ func allowed(t *testing.T, call string, err error) {
 func TestSwappedDirectory(t *testing.T) {
 	for name, target := range map[string]string{"outside": "../outside", "absolute": "/etc", "private": "home/deskhand"} {
 		t.Run(name, func(t *testing.T) {
-			w := quickWorld(t)
+			w := newWorld(t)
 			w.put(t, "root/real/canary", "inside")
 			w.put(t, "root/real/token", "inside")
 			w.put(t, "root/real/sub/canary", "inside")
@@ -151,7 +151,7 @@ func TestSwappedDirectory(t *testing.T) {
 
 // What is to be used itself is swapped for a link, or for a pipe.
 func TestSwappedFile(t *testing.T) {
-	w := quickWorld(t)
+	w := newWorld(t)
 	w.put(t, "root/real", "inside")
 	w.put(t, "root/realdir/x", "inside")
 	w.link(t, "../outside/canary", "link")
@@ -190,9 +190,37 @@ func TestSwappedFile(t *testing.T) {
 	unchanged(t, w.private, private)
 }
 
+// The root itself is swapped, which only somebody can do who may change what it lies in.
+func TestSwappedRoot(t *testing.T) {
+	w := newWorld(t)
+	outside := snapshot(t, w.outside)
+	w.put(t, "root/canary", "inside")
+	w.must(t, os.Symlink("outside", filepath.Join(w.dir, "link")))
+	w.must(t, os.Rename(w.root, filepath.Join(w.dir, "real")))
+	swaps, stop := swapping(t, w.dir, "root", "real", "link")
+	defer stop()
+	hammer(t, swaps, func(int) {
+		for range 10 {
+			f, _, err := w.Open("canary")
+			if err == nil {
+				data, _ := io.ReadAll(f)
+				f.Close()
+				if string(data) == secret {
+					t.Error("the secret was read")
+				}
+			}
+			allowed(t, "open", err)
+		}
+		_, _, err := w.Write("new", strings.NewReader("inside"))
+		allowed(t, "write", err)
+	})
+	stop()
+	unchanged(t, w.outside, outside)
+}
+
 // A directory that is removed or copied with all that is in it is swapped, inside, for a link to outside.
 func TestSwappedDuringRemoval(t *testing.T) {
-	w := quickWorld(t)
+	w := newWorld(t)
 	outside := snapshot(t, w.outside)
 	w.put(t, "root/keep/canary", "inside")
 	var swaps atomic.Int64
@@ -212,7 +240,7 @@ func TestSwappedDuringRemoval(t *testing.T) {
 
 // The way to a private directory changes its names while calls look for it.
 func TestSwappedParentOfPrivate(t *testing.T) {
-	w := quickWorld(t)
+	w := newWorld(t)
 	private := snapshot(t, w.private)
 	w.put(t, "root/decoy/deskhand/token", "inside")
 	w.must(t, os.Rename(filepath.Join(w.root, "home"), filepath.Join(w.root, "house")))

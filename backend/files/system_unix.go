@@ -4,7 +4,9 @@ package files
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"syscall"
 
@@ -16,17 +18,47 @@ const nonBlocking = syscall.O_NONBLOCK
 
 func systemKind(error) (text string, kind error) { return "", nil }
 
-// keepOwner gives a file the owner of another one. Only root can give files away, so that it may fail.
-func keepOwner(f *os.File, like fs.FileInfo) {
-	mine, err := f.Stat()
+// keepOwner gives a file the owner and the group of another one, and tells which mode it may have then. Only root can give files
+// away, and only members can give them to a group: where the group is another one in the end, it gets the rights of everybody.
+func keepOwner(f *os.File, like fs.FileInfo) fs.FileMode {
+	mode := like.Mode().Perm()
+	old, ok := like.Sys().(*syscall.Stat_t)
+	if !ok {
+		return mode
+	}
+	uid, gid := owner(f)
+	if uid == old.Uid && gid == old.Gid {
+		return mode
+	}
+	if f.Chown(int(old.Uid), int(old.Gid)) != nil {
+		_ = f.Chown(-1, int(old.Gid))
+	}
+	if _, gid = owner(f); gid != old.Gid {
+		mode = mode&^0o070 | mode&0o007<<3
+	}
+	return mode
+}
+
+// identity is the same for two names of one file, and differs for two files.
+func identity(info fs.FileInfo) string {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%x-%x", s.Dev, s.Ino)
+}
+
+// owner is whom a file belongs to.
+func owner(f *os.File) (uid, gid uint32) {
+	info, err := f.Stat()
 	if err != nil {
-		return
+		return math.MaxUint32, math.MaxUint32 // nobody's
 	}
-	a, ok := mine.Sys().(*syscall.Stat_t)
-	b, same := like.Sys().(*syscall.Stat_t)
-	if ok && same && (a.Uid != b.Uid || a.Gid != b.Gid) {
-		_ = f.Chown(int(b.Uid), int(b.Gid))
+	s, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return math.MaxUint32, math.MaxUint32
 	}
+	return s.Uid, s.Gid
 }
 
 // syncDir brings the names of a directory to the disk. Some file systems cannot, and say so.

@@ -32,7 +32,8 @@ const (
 // (and links: no link is followed), directories that are there stay and keep their modes. A file where a directory is wanted, or
 // the reverse, is ErrExists. Up to the renames nothing can be seen but the hidden directory; while they are done, a reader sees
 // some files old and some new, each whole and none missing (on Linux and macOS; elsewhere a file that is replaced is missing for
-// an instant). When one of them fails, those before are undone. ctx ends it until they begin.
+// an instant). When one of them fails, those before are undone, but for what somebody else has replaced since; what cannot be put
+// back stays in the hidden directory, which the error names then. ctx ends it until they begin.
 func (t *Tree) Unpack(ctx context.Context, path string, r io.Reader, compressed bool) (paths []string, truncated bool, err error) {
 	c, err := t.call(path)
 	if err != nil {
@@ -90,7 +91,7 @@ func (u *unpacker) begin() (m *merge, from spot, done func(), err error) {
 		if u.temp != nil {
 			u.temp.Close()
 		}
-		if temp.info != nil {
+		if temp.info != nil && (m == nil || !m.kept) {
 			_ = u.removeAll(temp)
 		}
 		to.dir.Close()

@@ -99,7 +99,7 @@ func TestUnpack(t *testing.T) {
 		"padded": {slices.Concat(data, make([]byte, 10240)), false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWorld(t)
+			w := diskWorld(t)
 			w.link(t, "dir/z", "twice") // a link is replaced, and not followed
 			w.must(t, os.Chmod(filepath.Join(w.root, "dir"), 0o711))
 			paths, truncated, err := w.Unpack(t.Context(), ".", iotest.HalfReader(bytes.NewReader(c.data)), c.compressed)
@@ -535,26 +535,15 @@ func bomb(z io.Writer, header tar.Header, size int64, sent *int64) error {
 	return w.Close()
 }
 
-// The 10 GiB are there once for real, and go through the whole of the decompression with the limit set above what they are
-// packed into, and below what they are.
+// The 10 GiB are there once for real, in 10 MB on the disk: gzip takes the same member again and again.
 func TestRealBomb(t *testing.T) {
-	if testing.Short() {
-		t.Skip("packing 10 GiB takes a while")
-	}
+	member := archiveBytes(false, file("zeros", string(make([]byte, 1<<20))))
+	members := (10<<30)/len(member) + 1
 	path := filepath.Join(t.TempDir(), "bomb.tar.gz")
-	f, err := os.Create(path)
-	if err != nil {
+	if err := os.WriteFile(path, bytes.Repeat(gzipped(member), members), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	z, _ := gzip.NewWriterLevel(f, gzip.BestSpeed)
-	var sent int64
-	if err := bomb(z, tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: 1 << 20, Mode: 0o644}, 10<<30, &sent); err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(z.Close(), f.Close()); err != nil {
-		t.Fatal(err)
-	}
-	w := bounded(t, 256<<20, 0)
+	w := bounded(t, 64<<20, 0)
 	before := names(t, w.root)
 	in, err := os.Open(path)
 	w.must(t, err)
@@ -579,7 +568,7 @@ func TestRealBomb(t *testing.T) {
 func TestAMillionEntries(t *testing.T) {
 	limit := 5_000
 	if !testing.Short() {
-		limit = 50_000
+		limit = 20_000
 	}
 	w := bounded(t, 0, limit)
 	before := names(t, w.root)

@@ -361,7 +361,6 @@ func (c *call) mkdir(s *spot) error {
 	}
 	if made {
 		c.made = append(c.made, spot{self: s.self, top: s.top, way: s.way, name: s.name, info: s.info})
-		c.guards = c.t.guards() // it may be a part of the way to a private directory
 		return syncDir(s.dir)
 	}
 	return nil

@@ -3,7 +3,6 @@ package files
 import (
 	"crypto/rand"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -17,8 +16,9 @@ func hidden() string { return ".deskhand-" + rand.Text() }
 // file or the new one; when r fails, the old one stays.
 //
 // A link at the end of the path is followed, and the file that it leads to is replaced; one that leads to nothing makes that file.
-// The mode of a file is kept, and its owner where the system permits it; a new one has 0644 without the umask's bits. A file that
-// may not be written to is not replaced either. What is there and is no regular file is ErrInvalid. Hard links are parted.
+// The mode of a file is kept, and its owner and group where the system permits it; a group that is not kept leaves ours the rights of
+// everybody. A new file has 0644 without the umask's bits. A file that may not be written to is not replaced either. What is there and
+// is no regular file is ErrInvalid. Hard links are parted.
 func (t *Tree) Write(path string, r io.Reader) (Entry, int64, error) {
 	c, err := t.call(path)
 	if err != nil {
@@ -123,8 +123,7 @@ func newDraft(dir *os.Root, name string, mode fs.FileMode) (*draft, error) {
 func (d *draft) finish(old fs.FileInfo) (fs.FileInfo, error) {
 	var err error
 	if old != nil {
-		keepOwner(d.file, old)
-		err = d.file.Chmod(old.Mode().Perm())
+		err = d.file.Chmod(keepOwner(d.file, old))
 	}
 	if err == nil {
 		err = d.file.Sync()
@@ -154,13 +153,10 @@ func (d *draft) drop() {
 func Replace(root *os.Root, name string, data []byte, mode fs.FileMode) error {
 	dir, err := root.OpenRoot(filepath.Dir(name) + "/.")
 	if err != nil {
-		return fmt.Errorf("files: replacing %s: %w", filepath.Base(name), err)
+		return explain(name, err)
 	}
 	defer dir.Close()
-	if err = replace(dir, filepath.Base(name), data, mode); err != nil {
-		return fmt.Errorf("files: replacing %s: %w", filepath.Base(name), err)
-	}
-	return nil
+	return explain(name, replace(dir, filepath.Base(name), data, mode))
 }
 
 func replace(dir *os.Root, name string, data []byte, mode fs.FileMode) error {

@@ -28,7 +28,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 }
 
 func TestWrite(t *testing.T) {
-	w := newWorld(t)
+	w := diskWorld(t)
 	w.link(t, "dir/z", "link")
 	w.link(t, filepath.Join(w.root, "made", "by", "link"), "dangling")
 	w.must(t, os.Chmod(filepath.Join(w.root, "dir", "z"), 0o751))
@@ -206,11 +206,11 @@ func TestWritersAndReaders(t *testing.T) {
 
 // Failing writes that make the same parents do not get in the way of one that does not fail.
 func TestParentsThatComeAndGo(t *testing.T) {
-	w := quickWorld(t)
+	w := newWorld(t)
 	var all sync.WaitGroup
 	for i := range 4 {
 		all.Go(func() {
-			for range 500 {
+			for range 2000 {
 				if i < 3 {
 					_, _, err := w.Write("p/q/r/fails", iotest.ErrReader(io.ErrUnexpectedEOF))
 					wants(t, "failing", err, files.ErrBroken)
