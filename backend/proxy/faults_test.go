@@ -12,7 +12,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"deskhand/backend/acp"
@@ -319,4 +321,34 @@ func stormRead(ctx context.Context, t *testing.T, s *Set, dice *rand.Rand) {
 			next = m.Seq + 1
 		}
 	}
+}
+
+// brokenPipe is the stdin of an agent that has closed it and lives.
+type brokenPipe struct{}
+
+func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
+func (brokenPipe) Close() error              { return nil }
+
+// What waits behind a line that could not be written fails with it, and not one line after another.
+func TestQueueBehindABrokenPipeFailsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStdin(brokenPipe{}, maxBacklog, make(chan struct{}))
+		began := time.Now()
+		var failed []time.Duration
+		for range 20 {
+			err := s.put(outgoing{line: make([]byte, writeBatch), written: func(err error) {
+				if !errors.Is(err, ErrInput) {
+					t.Error(err)
+				}
+				failed = append(failed, time.Since(began))
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		s.run()
+		if len(failed) != 20 || failed[19] != exitGrace {
+			t.Errorf("%d lines have failed after %v", len(failed), failed)
+		}
+	})
 }

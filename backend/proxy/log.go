@@ -199,7 +199,8 @@ func (l *messageLog) dropLocked(r *Reader) {
 	l.caught.fire()
 }
 
-// deliver waits until all readers have dealt with what is in the log now, or the limit is over, or ctx is.
+// deliver waits until all readers have dealt with what is in the log now, or the limit is over, or ctx is. Readers that have let a
+// limit pass are not waited for again before they come back: each answer would be late for the sake of a page that sleeps.
 func (l *messageLog) deliver(ctx context.Context) {
 	last := l.last()
 	more := l.behind(last)
@@ -213,6 +214,7 @@ func (l *messageLog) deliver(ctx context.Context) {
 		case <-more:
 			more = l.behind(last)
 		case <-late.C:
+			l.giveUp(last)
 			return
 		case <-ctx.Done():
 			return
@@ -220,12 +222,22 @@ func (l *messageLog) deliver(ctx context.Context) {
 	}
 }
 
-// behind is nil when every reader has dealt with the message seq, else a channel that is closed once it is worth asking again.
+// giveUp marks the readers that have not dealt with the message seq.
+func (l *messageLog) giveUp(seq uint64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for r := range l.readers {
+		r.lagging = r.lagging || r.dealt < seq
+	}
+}
+
+// behind is nil when every reader that does not lag has dealt with the message seq, else a channel that is closed once it is worth
+// asking again.
 func (l *messageLog) behind(seq uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for r := range l.readers {
-		if r.dealt < seq {
+		if r.dealt < seq && !r.lagging {
 			return l.caught.wait()
 		}
 	}
@@ -288,6 +300,7 @@ type Reader struct {
 	// protected by log.mu
 	next    uint64
 	dealt   uint64 // the newest message that it had taken when it came back for more
+	lagging bool   // deliver has waited for it in vain since then
 	gap     bool
 	tookAt  time.Time
 	dropped bool
@@ -353,6 +366,7 @@ func (r *Reader) Poll() (batch []Message, more <-chan struct{}, err error) {
 	l := r.log
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	r.lagging = false
 	if r.dealt != r.next-1 {
 		r.dealt = r.next - 1
 		l.caught.fire()

@@ -266,6 +266,52 @@ func TestDeliverWaitsForWhoReads(t *testing.T) {
 	})
 }
 
+// A reader that lags costs one caller the limit, and not each: until it comes back nobody waits for it again.
+func TestDeliverGivesALaggardUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		l := newLog(0)
+		fill(l, 1, kib)
+		stalled, reads := l.after(0), l.after(0)
+		defer stalled.Close()
+		defer reads.Close()
+		poll := func(r *Reader) {
+			if _, _, err := r.Poll(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		poll(stalled)
+		poll(reads)
+		poll(reads) // it has come back
+		took := func() time.Duration {
+			begin := time.Now()
+			l.deliver(t.Context())
+			return time.Since(begin)
+		}
+		if got := took(); got != deliverLimit {
+			t.Errorf("the first waits %v", got)
+		}
+		fill(l, 1, kib)
+		poll(reads)
+		poll(reads)
+		if got := took(); got != 0 {
+			t.Errorf("the second waits %v", got)
+		}
+		fill(l, 1, kib)
+		done := make(chan time.Duration)
+		go func() { done <- took() }()
+		time.Sleep(deliverLimit / 2)
+		poll(reads)
+		poll(reads)
+		if got := <-done; got != deliverLimit/2 {
+			t.Errorf("beside it the one who reads is waited for %v", got)
+		}
+		poll(stalled)
+		if got := took(); got != deliverLimit {
+			t.Errorf("it has come back, and is waited for %v", got)
+		}
+	})
+}
+
 func TestPressure(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {

@@ -23,13 +23,13 @@ type Set struct {
 	config Config
 	logger *slog.Logger
 	guard  *guard
-	work   sync.WaitGroup // bootstraps
+	work   sync.WaitGroup // bootstraps, and who waits for them in another's place
 
 	mu      sync.Mutex // protects the fields below
 	slots   map[string]*slot
-	leaving map[string]<-chan struct{} // closed when what a removed server_id ran is gone: nobody starts under it before
-	running map[*Instance]struct{}     // those whose processes are not gone yet, in a slot or not any more
-	changed wakeup                     // fired when a slot appears or goes, or its bootstrap ends
+	leaving map[string]*departure  // removed server_ids of which something still runs: nobody starts under one before that is gone
+	running map[*Instance]struct{} // those whose processes are not gone yet, in a slot or not any more
+	changed wakeup                 // fired when a slot appears or goes, or its bootstrap ends
 	closed  bool
 }
 
@@ -43,7 +43,17 @@ type slot struct {
 	boot    *bootstrap // under way; else nil
 	expiry  *time.Timer
 	created time.Time
+	removed wakeup // fired when it is
 }
+
+// departure is the end of what a removed server_id ran. Set.mu protects it.
+type departure struct {
+	gone  chan struct{} // closed at the end
+	again wakeup        // fired when the server_id is removed once more meanwhile
+}
+
+// ending is an end to wait for before a start, and how that start may be refused meanwhile. Both channels are closed.
+type ending struct{ gone, refused <-chan struct{} }
 
 // bootstrap is a start under way. All that ask for the server_id meanwhile wait for the one.
 type bootstrap struct {
@@ -59,7 +69,7 @@ func Open(c Config) (*Set, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Set{
-		config: c, logger: c.Logger, slots: map[string]*slot{}, leaving: map[string]<-chan struct{}{}, running: map[*Instance]struct{}{},
+		config: c, logger: c.Logger, slots: map[string]*slot{}, leaving: map[string]*departure{}, running: map[*Instance]struct{}{},
 	}
 	if c.Beside != nil {
 		s.guard = c.Beside.guard.share()
@@ -75,7 +85,8 @@ func Open(c Config) (*Set, error) {
 
 // Start starts an agent under a server_id that is unknown or exited; else ErrConflict. The end of ctx ends the wait alone.
 func (s *Set) Start(ctx context.Context, serverID, agent string, cmd Command) (*Instance, error) {
-	return s.ensure(ctx, request{serverID, agent, func(context.Context) (Command, error) { return cmd, nil }, true})
+	prepare := func(context.Context) (Command, error) { return cmd, nil }
+	return s.ensure(ctx, request{serverID: serverID, agent: agent, prepare: prepare, fresh: true})
 }
 
 // Ensure returns the running instance of a server_id. One that is unknown or exited is started when agent is given: prepare, which
@@ -83,19 +94,28 @@ func (s *Set) Start(ctx context.Context, serverID, agent string, cmd Command) (*
 // process and get one result. Another agent than the one of the server_id is ErrConflict, an unknown server_id without an agent
 // ErrUnknown, an exited one without an agent an *ExitError. The end of ctx ends the wait alone.
 func (s *Set) Ensure(ctx context.Context, serverID, agent string, prepare func(context.Context) (Command, error)) (*Instance, error) {
-	return s.ensure(ctx, request{serverID, agent, prepare, false})
+	return s.ensure(ctx, request{serverID: serverID, agent: agent, prepare: prepare})
+}
+
+// EnsureFor is Ensure for who has something to do with the instance that is to be done even when ctx ends while it is being started:
+// then late is called with it once it is there, and not at all when that start ends in nothing.
+func (s *Set) EnsureFor(
+	ctx context.Context, serverID, agent string, prepare func(context.Context) (Command, error), late func(context.Context, *Instance),
+) (*Instance, error) {
+	return s.ensure(ctx, request{serverID: serverID, agent: agent, prepare: prepare, late: late})
 }
 
 // request is what Ensure was asked for; fresh when an instance that is there already will not do.
 type request struct {
 	serverID, agent string
 	prepare         func(context.Context) (Command, error)
+	late            func(context.Context, *Instance)
 	fresh           bool
 }
 
 func (s *Set) ensure(ctx context.Context, q request) (*Instance, error) {
 	for {
-		inst, boot, ending, err := s.lookUp(ctx, q)
+		inst, boot, before, err := s.lookUp(ctx, q)
 		switch {
 		case err != nil:
 			return nil, err
@@ -103,14 +123,44 @@ func (s *Set) ensure(ctx context.Context, q request) (*Instance, error) {
 			return inst, nil
 		case boot != nil:
 			if err := wait(ctx, boot.done); err != nil {
+				s.goOn(ctx, boot, q.late)
 				return nil, err
 			}
 			return boot.inst, boot.err
 		}
-		if err := wait(ctx, ending); err != nil {
+		if err := before.wait(ctx); err != nil {
 			return nil, err
 		}
 	}
+}
+
+func (e *ending) wait(ctx context.Context) error {
+	select {
+	case <-e.gone:
+	case <-e.refused:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if isClosed(e.refused) { // as well, perhaps
+		return ErrRemoved
+	}
+	return nil
+}
+
+// goOn waits for a bootstrap in place of a caller who has gone. Close waits for it as it waits for the bootstrap.
+func (s *Set) goOn(ctx context.Context, boot *bootstrap, late func(context.Context, *Instance)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if late == nil || s.closed {
+		return
+	}
+	ctx = context.WithoutCancel(ctx)
+	s.work.Go(func() {
+		<-boot.done
+		if boot.err == nil {
+			late(ctx, boot.inst)
+		}
+	})
 }
 
 func wait(ctx context.Context, c <-chan struct{}) error {
@@ -123,17 +173,17 @@ func wait(ctx context.Context, c <-chan struct{}) error {
 }
 
 // lookUp returns the instance, the bootstrap to wait for, or the end of what had the server_id before, after which to look again.
-func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, <-chan struct{}, error) {
+func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, *ending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sl, ending := s.slots[q.serverID], s.leaving[q.serverID]
+	sl, before := s.slots[q.serverID], s.leaving[q.serverID]
 	switch {
 	case s.closed:
 		return nil, nil, nil, ErrClosed
 	case sl == nil && q.agent == "":
 		return nil, nil, nil, ErrUnknown
-	case sl == nil && ending != nil:
-		return nil, nil, ending, nil
+	case sl == nil && before != nil:
+		return nil, nil, &ending{before.gone, before.again.wait()}, nil
 	case sl == nil:
 		sl = &slot{id: q.serverID, agent: q.agent, set: s, log: newLog(s.config.LogBytes), created: time.Now()}
 		s.slots[q.serverID] = sl
@@ -146,7 +196,7 @@ func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, <-c
 	case sl.inst.live():
 		return sl.inst, nil, nil, nil
 	case !sl.inst.gone():
-		return nil, nil, sl.inst.exited, nil
+		return nil, nil, &ending{sl.inst.exited, sl.removed.wait()}, nil
 	case q.agent == "":
 		return nil, nil, nil, &ExitError{Status: sl.inst.Status()}
 	}
@@ -287,16 +337,19 @@ func (s *Set) forgetLocked(sl *slot) {
 }
 
 // Remove ends the instance of a server_id, or its start, as Instance.Close does, and forgets it. Unknown ones are fine; one that
-// somebody else is removing is waited for.
+// somebody else is removing is waited for. Who waits to start it anew is refused.
 func (s *Set) Remove(serverID string) error {
 	s.mu.Lock()
 	if sl := s.slots[serverID]; sl != nil {
 		return s.removeUnlock(sl)
 	}
-	ending := s.leaving[serverID]
+	before := s.leaving[serverID]
+	if before != nil {
+		before.again.fire()
+	}
 	s.mu.Unlock()
-	if ending != nil {
-		<-ending
+	if before != nil {
+		<-before.gone
 	}
 	return nil
 }
@@ -315,14 +368,15 @@ func (s *Set) removeInstance(i *Instance) error {
 func (s *Set) removeUnlock(sl *slot) error {
 	boot, inst := sl.boot, sl.inst
 	s.forgetLocked(sl)
-	gone := make(chan struct{})
-	s.leaving[sl.id] = gone // there is no other: whoever made the slot has waited for it
+	sl.removed.fire()
+	end := &departure{gone: make(chan struct{})}
+	s.leaving[sl.id] = end // there is no other: whoever made the slot has waited for it
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
 		delete(s.leaving, sl.id)
 		s.mu.Unlock()
-		close(gone)
+		close(end.gone)
 	}()
 	defer sl.log.close()
 	var err error

@@ -120,17 +120,26 @@ func (s *stdin) write(lines []outgoing) (n, size int, err error) {
 // reason says why a write failed. The pipe of a process that dies breaks a moment before its end is known, and the end is what the
 // caller wants to hear of.
 func (s *stdin) reason(err error) error {
+	if failed := s.failure(); failed != nil {
+		return failed // of a line before: one wait is enough for all
+	}
 	ended := await(s.ended, exitGrace)
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	failed := s.failure()
 	switch {
-	case s.failed != nil:
-		return s.failed
+	case failed != nil:
+		return failed
 	case ended:
 		return ErrExited
 	default:
 		return fmt.Errorf("%w: %w", ErrInput, err)
 	}
+}
+
+// failure is why nothing is taken any more; nil when it is.
+func (s *stdin) failure() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.failed
 }
 
 func (s *stdin) done(size int, err error) {

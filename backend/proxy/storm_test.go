@@ -88,6 +88,54 @@ func TestRemovalIsWaitedFor(t *testing.T) {
 	})
 }
 
+// Whoever waits for an end, to start anew after it, is a caller that waits: a removal meanwhile refuses it at once, and what it answers
+// for is still gone afterwards.
+func TestRemovalRefusesWhoWaitsForTheOneBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hold := make(chan struct{})
+		spawned := 0
+		s := open(t, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+			spawned++
+			if spawned == 1 {
+				p, err := proxytest.Spawn(deaf(t))(c)
+				return watched{Process: p, ended: func() {}}, err
+			}
+			p, err := proxytest.Spawn(echo)(c)
+			return watched{Process: p, ended: func() {}, hold: hold}, err
+		}})
+		var callers sync.WaitGroup
+		refused := func() {
+			callers.Go(func() {
+				begin := time.Now()
+				if _, err := s.Ensure(t.Context(), "a", "fake", nothing); !errors.Is(err, proxy.ErrRemoved) || time.Since(begin) != time.Second/4 {
+					t.Errorf("%v after %v", err, time.Since(begin))
+				}
+			})
+			synctest.Wait()
+			time.Sleep(time.Second / 4)
+		}
+		start(t, s, "a")
+		callers.Go(func() { _ = s.Remove("a") })
+		synctest.Wait()
+		refused() // waits for what is being removed
+		if err := s.Remove("a"); err != nil || len(s.List()) > 0 {
+			t.Errorf("%v, %d are there", err, len(s.List()))
+		}
+		callers.Wait()
+
+		say(t, start(t, s, "a"), `"exit 0"`)
+		synctest.Wait()
+		refused() // waits for what ends by itself
+		callers.Go(func() { _ = s.Remove("a") })
+		synctest.Wait()
+		close(hold)
+		callers.Wait()
+		if spawned != 2 || len(s.List()) > 0 {
+			t.Errorf("%d were started, %d are there", spawned, len(s.List()))
+		}
+	})
+}
+
 // The oldest of the exited ones is forgotten, not the one that is ending.
 func TestEndingInstanceIsNotTheOldest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -439,6 +439,9 @@ func TestMarksNest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil { // a program that has just begun has no environment yet
+		t.Fatal(err)
+	}
 	pid := i.Status().PID
 	if !hasMark(pid, "outer.1;") || !hasMark(pid, s.guard.run+"1;") {
 		t.Error("a mark is missing")
