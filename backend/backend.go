@@ -45,6 +45,9 @@ type Config struct {
 	RequestTimeout time.Duration // how long a POST waits when it does not say; 0 = as long as the agent lives
 	MaxUpload      int64         // bytes of one upload; 0 = 2 GiB
 	Preinstalled   bool          // /v1 installs no agent by itself
+
+	LoginShell bool // agents get what the person's login shell sets up, and are looked for in the usual places
+	Desktop    bool // we were started from a desktop, with an environment that nobody has set up
 }
 
 // Backend is an open one.
@@ -70,8 +73,9 @@ type Backend struct {
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	b := &Backend{cfg: cfg}
 	if err := b.open(ctx); err != nil {
-		return nil, errors.Join(err, b.Close()) //nolint:contextcheck // what was opened is closed whole
+		return nil, errors.Join(err, b.Close())
 	}
+	b.agents.Look() // when all else is done: a start need not share the processor with a shell
 	return b, nil
 }
 
@@ -102,7 +106,7 @@ func (b *Backend) open(ctx context.Context) error {
 	}
 	b.agents = agents.Open(agents.Config{
 		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile,
-		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger,
+		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
 	})
 	var client http.Handler
 	if b.lock != nil {
@@ -144,16 +148,16 @@ func (b *Backend) openProcesses() error {
 	return err
 }
 
-// shortestSecret is the length from which a token of the user's choice is kept out of what is written: a word would take words out of
-// conversations.
-const shortestSecret = 16
+// ShortestSecret is the length from which a token of the user's choice is kept out of what is written: a word would take words out of
+// conversations. A shorter one can be guessed as well.
+const ShortestSecret = 16
 
 func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handler, error) {
 	var err error
 	if b.db, err = store.Open(ctx, b.cfg.Places.Data); err != nil {
 		return nil, err
 	}
-	if len(b.cfg.Token) >= shortestSecret {
+	if len(b.cfg.Token) >= ShortestSecret {
 		secrets = append(secrets, b.cfg.Token)
 	}
 	b.client, err = session.Open(ctx, session.Config{
@@ -219,7 +223,8 @@ type Listener struct {
 	URL    string
 	server *http.Server
 	done   chan error
-	remove string // a directory of our own to be removed after
+	close  func() error // end, once
+	remove string       // a directory of our own to be removed after
 
 	mu      sync.Mutex // protects the fields below
 	closing bool
@@ -253,6 +258,7 @@ func (l *Listener) dropFresh() {
 
 func serve(ln net.Listener, h http.Handler) *Listener {
 	l := &Listener{Addr: ln.Addr(), done: make(chan error, 1), server: httpapi.NewServer(h), fresh: map[net.Conn]struct{}{}}
+	l.close = sync.OnceValue(l.end)
 	l.server.ConnState = l.note
 	ctx, cancel := context.WithCancel(context.Background())
 	l.server.BaseContext = func(net.Listener) context.Context { return ctx }
@@ -263,8 +269,10 @@ func serve(ln net.Listener, h http.Handler) *Listener {
 
 const farewell = 2 * time.Second
 
-// Close ends the held requests, waits for the others a moment, and returns when nothing is served any more.
-func (l *Listener) Close() error {
+// Close ends the held requests, waits for the others a moment, and returns when nothing is served any more. Any number may call it.
+func (l *Listener) Close() error { return l.close() }
+
+func (l *Listener) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
 	l.dropFresh()
@@ -303,7 +311,7 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	b.mu.Unlock()
 	if b.lock != nil {
 		if err := b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: l.URL}); err != nil {
-			return nil, errors.Join(err, l.Close()) //nolint:contextcheck // what was opened is closed whole
+			return nil, errors.Join(err, l.Close())
 		}
 	}
 	return l, nil

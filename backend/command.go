@@ -41,6 +41,10 @@ type (
 	Batch = session.Batch
 	// Agent is one agent as people see it.
 	Agent = agents.Agent
+	// Report is what a start of an agent showed.
+	Report = agents.Report
+	// Advice is something to do about an agent.
+	Advice = agents.Advice
 	// FeedQuery is what a reader asks of the feed.
 	FeedQuery = session.Query
 )

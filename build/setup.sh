@@ -2,7 +2,7 @@
 # Makes a machine ready: checks Go and Node, and installs what is missing of the rest. Says what it installs; says nothing and
 # takes a moment when there is nothing to do.
 #
-#   build/setup.sh PART...     parts: go node compiler curl window tests frontend e2e sdk peer lint
+#   build/setup.sh PART...     parts: go node compiler curl shells window tests frontend e2e sdk peer lint
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -62,6 +62,10 @@ has_font() { [ -n "$(fc-list "$1")" ]; }
 
 compiler_needs() {
 	need build-essential has cc
+}
+shell_needs() { # what people have for a login shell, beside bash
+	need zsh has zsh
+	need fish has fish
 }
 window_needs() {
 	compiler_needs
@@ -125,6 +129,7 @@ for part in "$@"; do
 	node) node_ready ;;
 	compiler) compiler_needs ;;
 	curl) need curl has curl ;;
+	shells) shell_needs ;;
 	window) window_needs ;;
 	tests) test_needs ;;
 	frontend | e2e | sdk | peer | lint) ;;

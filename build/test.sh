@@ -14,7 +14,7 @@ needs() {
 	case $1 in
 	frontend) echo node frontend ;;
 	lint) echo go window lint node frontend ;;
-	go) echo go compiler curl ;;
+	go) echo go compiler curl shells ;;
 	cross | headless | fuzz) echo go ;;
 	bench) echo go node peer ;;
 	generated) echo go node frontend ;;

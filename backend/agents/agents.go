@@ -10,6 +10,11 @@
 // the other order would make an installed version that nobody can reach. What was found, where and why is in [Agent.Path] and
 // [Agent.Reason].
 //
+// With [Config.LoginShell] PATH, and the rest of the environment that agents are found with and started in, is that of Deskhand, joined
+// with what the person's login shell sets up, which is read once in the background (see [Catalogue.Look]), and after both the places
+// where the usual installers put things. Started from a terminal Deskhand's own goes first, from a desktop the shell's. A shell that
+// hangs, fails or is of an unknown kind costs its time-out once, and leaves Deskhand's own; the agents that are not found say why.
+//
 // Installing. npm brings the exact version, with its dependencies, into a directory beside the others; npm's lifecycle scripts are
 // off, but for those of a package whose catalogue entry says that it cannot do without. The new version is used only after it has
 // answered to initialize, by the rename of one small file; until then, and after any failure, what was there before is used as it
@@ -17,8 +22,11 @@
 // processes on one directory: who asks for the same in one process joins it, everybody else waits. The end of the context of the
 // last who waits ends npm with all that it started, and when Install returns nothing of it is left.
 //
+// What is installed can be gone back from, to the version before, and removed again, unless a process uses it. Nothing is ever removed
+// that Deskhand has not installed.
+//
 // Asking. Infos starts agents to hear what they offer, at most two at a time, each in an empty directory that is removed again, and
-// keeps the answer until the agent is another version.
+// keeps the answer until the agent is another version. Test starts one as a session would, and tells of each step how it went.
 package agents
 
 import (
@@ -33,6 +41,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+	"sync/atomic"
+	"time"
 
 	"deskhand/backend/proxy"
 )
@@ -58,25 +68,54 @@ const (
 
 // States of an agent.
 const (
-	Ready    = "ready"
-	NotFound = "not_found"
-	Broken   = "broken"
+	Ready      = "ready"
+	NeedsLogin = "needs_login" // it said so when it was last asked for a session
+	NotFound   = "not_found"
+	Broken     = "broken"
 )
 
 // Agent is one agent as people see it.
 type Agent struct {
 	ID       string   `json:"id"`
 	Name     string   `json:"name"`
-	State    string   `json:"state" enum:"ready,not_found,broken"`
+	State    string   `json:"state" enum:"ready,needs_login,not_found,broken"`
 	Source   string   `json:"source" enum:"builtin,custom,path,installed"`
 	Path     string   `json:"path,omitempty" doc:"The program that is started"`
 	Reason   string   `json:"reason,omitempty" doc:"Why it is this program"`
 	Detail   string   `json:"detail,omitempty" doc:"Why it is not ready"`
-	Searched []string `json:"searched,omitempty" doc:"The directories that were searched for it"`
+	Searched []string `json:"searched,omitempty" doc:"The directories that were searched for it, each with where it is from"`
+
+	Version     string      `json:"version,omitempty" doc:"Of the program that is started, where its package says so"`
+	Installable bool        `json:"installable" doc:"Deskhand can install it"`
+	Package     string      `json:"package,omitempty" doc:"The npm package that is installed"`
+	Pinned      string      `json:"pinned,omitempty" doc:"The version of the catalogue, which is installed when none is asked for"`
+	Previous    string      `json:"previous,omitempty" doc:"The version before, which can be gone back to"`
+	Installing  *Installing `json:"installing,omitempty" doc:"How far an installation is that runs"`
+	Failure     *Failure    `json:"failure,omitempty" doc:"Why the installation failed that has just ended; in the event of its end alone"`
+}
+
+// Installing is how far an installation is.
+type Installing struct {
+	Step  string `json:"step" enum:"resolve,download,verify,switch"`
+	Bytes int64  `json:"bytes,omitempty" doc:"How much is unpacked on the disk"`
+	Total int64  `json:"total,omitempty" doc:"How much it will be; absent where the registry does not tell"`
+}
+
+// Failure is why an installation failed.
+type Failure struct {
+	Code   string `json:"code" doc:"Stable, such as agent.install_failed"`
+	Detail string `json:"detail"`
+	Stderr string `json:"stderr,omitempty" doc:"The end of what npm, or the agent that did not answer, wrote there"`
 }
 
 // IsReady tells whether the agent can be started.
 func (a Agent) IsReady() bool { return a.State == Ready }
+
+// IsFound tells whether it is on this machine, in whatever state.
+func (a Agent) IsFound() bool { return a.State != NotFound }
+
+// WantsLogin tells whether it would start, but for a login.
+func (a Agent) WantsLogin() bool { return a.State == NeedsLogin }
 
 // IsBuiltin tells the demo agent from a person's own.
 func (a Agent) IsBuiltin() bool { return a.Source == Builtin }
@@ -89,6 +128,12 @@ type Config struct {
 	File string
 	// Environ is the environment that agents are started with; nil means that of this process.
 	Environ []string
+	// LoginShell adds what the person's login shell sets up, and the known install places. Without it Environ is all there is.
+	LoginShell bool
+	// Desktop says that we were started from a desktop, whose environment no person has set up: what the login shell says goes first.
+	Desktop bool
+	// ShellPatience is how long the login shell may take; 0 means 10 s.
+	ShellPatience time.Duration
 	// Dir is where agents are installed to, one directory each; "" means that none can be.
 	Dir string
 	// WriteFile replaces a file atomically (store.WriteFile). Without it nothing can be installed.
@@ -100,6 +145,9 @@ type Config struct {
 	// Beside is the set of processes whose watchdog and ledger those of this package share: npm, and agents that are asked something.
 	// Nil means none of both. Close the catalogue before it.
 	Beside *proxy.Set
+	// Patience is how long an agent may take to answer to initialize; 0 means a minute for one that is tested, and two for one that has
+	// just been installed.
+	Patience time.Duration
 	// Logger is told of installations; nil means nobody.
 	Logger *slog.Logger
 }
@@ -114,17 +162,21 @@ type Catalogue struct {
 	work      sync.WaitGroup
 	life      context.Context //nolint:containedctx // ends with Close, and with it what runs in the background
 	end       context.CancelFunc
+	around    atomic.Pointer[Surroundings]
 
 	mu      sync.Mutex // protects the fields below
 	closed  bool
 	jobs    map[string]*job    // installations under way, by agent
 	answers map[string]*answer // of agents that were asked, by what asked is
+	logins  map[string]string  // why agents want a login, by what was asked
+	watch   func(News)
+	reading *reading // of the login shell, the last one
 }
 
 // atOnce is how many agents are asked at the same time: they are whole runtimes, of some hundred megabytes each.
 const atOnce = 2
 
-// Open makes a catalogue. It starts nothing and reads nothing from disk yet.
+// Open makes a catalogue. It starts nothing yet; see Look.
 func Open(cfg Config) *Catalogue {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()
@@ -132,12 +184,13 @@ func Open(cfg Config) *Catalogue {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}}
+	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}, logins: map[string]string{}}
 	var unread, unopened, unplaced error
 	if cfg.Dir != "" {
 		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in it, and calls things by it
 	}
 	c.life, c.end = context.WithCancel(context.Background())
+	c.around.Store(c.own())
 	c.bundled, unread = parseCatalogue(bundled)
 	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger})
 	c.fault = errors.Join(unread, unopened, unplaced)
@@ -177,12 +230,24 @@ type entry struct {
 }
 
 // List gives the agents that a person can choose from, ready ones first, and what is wrong with agents.json, if anything. Of those
-// that are not here it holds the main ones alone: the catalogue has many more than anybody wants to read.
+// that are not here it holds the main ones alone, and those that are being installed: the catalogue has many more than anybody wants
+// to read.
 func (c *Catalogue) List() ([]Agent, error) {
+	return c.list(func(e entry, a Agent) bool {
+		return a.State != NotFound || e.source == Custom || e.known.Main || a.Installing != nil
+	})
+}
+
+// All is List of the whole catalogue.
+func (c *Catalogue) All() ([]Agent, error) {
+	return c.list(func(entry, Agent) bool { return true })
+}
+
+func (c *Catalogue) list(wanted func(entry, Agent) bool) ([]Agent, error) {
 	rows, err := c.rows()
 	list := make([]Agent, 0, len(rows))
 	for _, e := range rows {
-		if a := c.describe(e); a.State != NotFound || e.source == Custom || e.known.Main {
+		if a := c.describe(e); wanted(e, a) {
 			list = append(list, a)
 		}
 	}
@@ -190,9 +255,35 @@ func (c *Catalogue) List() ([]Agent, error) {
 	return list, err
 }
 
-func rank(state string) int { return slices.Index([]string{Ready, Broken, NotFound}, state) }
+// Agent is one of the list: ErrUnknown for an id that is not in the table.
+func (c *Catalogue) Agent(id string) (Agent, error) {
+	e, err := c.row(id)
+	if err != nil {
+		return Agent{}, err
+	}
+	return c.describe(e), nil
+}
 
+func rank(state string) int {
+	return slices.Index([]string{Ready, NeedsLogin, Broken, NotFound}, state)
+}
+
+// describe is what was found, and what can be done about it.
 func (c *Catalogue) describe(e entry) Agent {
+	a := c.found(e)
+	a.Installable = c.installable(e) == nil
+	if e.source == OnPath {
+		a.Package, a.Pinned = e.known.npm, e.known.version
+	}
+	if now, err := c.readCurrent(e.id); err == nil && a.Installable && now.Previous != nil {
+		a.Previous = now.Previous.Version
+	}
+	a.Installing = c.installing(e.id)
+	return a
+}
+
+// found is what was found, without what can be done about it.
+func (c *Catalogue) found(e entry) Agent {
 	a := Agent{ID: e.id, Name: e.name, Source: e.source, State: Broken, Detail: e.broken}
 	if e.broken != "" {
 		return a
@@ -205,13 +296,18 @@ func (c *Catalogue) describe(e entry) Agent {
 	case err != nil:
 		a.State, a.Detail = NotFound, err.Error()
 		if !filepath.IsAbs(e.command) {
-			a.Searched = c.path()
+			a.Searched = c.searched()
 		}
 		return a
 	}
-	a.State, a.Path, a.Reason = Ready, at.program, at.reason
+	a.State, a.Path, a.Reason, a.Version = Ready, at.program, at.reason, at.version
 	if at.version != "" {
 		a.Source = Own
+	} else if e.source == OnPath {
+		a.Version = versionBeside(at.program, e.known.npm)
+	}
+	if why, wants := c.wantsLogin(e, at); wants {
+		a.State, a.Detail = NeedsLogin, why
 	}
 	if err := c.lacks(e); err != nil {
 		a.State, a.Detail = Broken, err.Error()
@@ -235,7 +331,8 @@ func (c *Catalogue) Name(id string) string {
 
 // Command is how the agent is started in cwd: ErrUnknown for an id that is not in the table, ErrNotInstalled when its program
 // is not on this machine. It installs nothing; Ensure does.
-func (c *Catalogue) Command(_ context.Context, id, cwd string) (proxy.Command, error) {
+func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command, error) {
+	c.Settle(ctx, false)
 	e, err := c.row(id)
 	if err != nil {
 		return proxy.Command{}, err

@@ -53,7 +53,7 @@ func TestWhatIsFoundAndWhere(t *testing.T) {
 	if a := get(t, c, "mock"); a.State != agents.Ready || a.Source != agents.Builtin {
 		t.Errorf("mock: %+v", a)
 	}
-	if a := get(t, c, "claude"); a.State != agents.NotFound || !slices.Equal(a.Searched, []string{dir}) || a.Detail == "" {
+	if a := get(t, c, "claude"); a.State != agents.NotFound || !slices.Equal(a.Searched, []string{dir + " (PATH of Deskhand)"}) || a.Detail == "" {
 		t.Errorf("claude: %+v", a)
 	}
 	cmd, err := c.Command(t.Context(), "opencode", "/work")

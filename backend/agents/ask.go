@@ -74,19 +74,14 @@ func (c *Catalogue) start(ctx context.Context, name string, cmd proxy.Command) (
 
 // question is one agent that is being asked.
 type question struct {
-	inst *proxy.Instance
-	last int
+	inst  *proxy.Instance
+	last  int
+	noise string // the first line on stdout that was no message; refuse has it when it has returned
 }
 
 // put asks what there is to ask.
 func (q *question) put(ctx context.Context, dir string, session bool) (offer, error) {
-	result, err := q.call(ctx, "initialize", map[string]any{
-		"protocolVersion": 1,
-		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": "1"},
-		"clientCapabilities": map[string]any{
-			"fs": map[string]any{"readTextFile": false, "writeTextFile": false},
-		},
-	})
+	result, err := q.call(ctx, "initialize", initializeParams())
 	if err != nil {
 		return offer{}, err
 	}
@@ -111,6 +106,16 @@ func (q *question) put(ctx context.Context, dir string, session bool) (offer, er
 		q.forget(ctx, result)
 	}
 	return o, nil
+}
+
+func initializeParams() map[string]any {
+	return map[string]any{
+		"protocolVersion": 1,
+		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": "1"},
+		"clientCapabilities": map[string]any{
+			"fs": map[string]any{"readTextFile": false, "writeTextFile": false},
+		},
+	}
 }
 
 // deletes tells whether an agent takes session/delete.
@@ -191,13 +196,29 @@ func (q *question) refuse(ctx context.Context) {
 			return
 		}
 		for _, m := range batch {
-			if e, err := acp.Peek(m.Data); err == nil && e.Kind == acp.Request {
+			e, err := acp.Peek(m.Data)
+			switch {
+			case err != nil:
+			case e.Kind == acp.Request:
 				if no, err := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeMethodNotFound, Message: "Method not found"}); err == nil {
 					_ = q.inst.Send(ctx, no) // one that has ended needs no answer
 				}
+			case e.Method() == "_adapter/invalid_stdout" && q.noise == "":
+				q.noise = rawIn(m.Data)
 			}
 		}
 	}
+}
+
+// rawIn is the line in place of which the proxy has put a message.
+func rawIn(msg []byte) string {
+	var n struct {
+		Params struct {
+			Raw string `json:"raw"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(msg, &n) // the proxy made it
+	return n.Params.Raw
 }
 
 // versionIn is what an agent calls its version.

@@ -37,6 +37,7 @@ type registryEntry struct {
 // distribution is how an agent can be had. Of the three ways npm is the one that is installed from.
 type distribution struct {
 	NPX    *npmPackage             `json:"npx"`
+	UVX    *npmPackage             `json:"uvx"` // of Python: name==version, or with an @
 	Binary map[string]binaryTarget `json:"binary"`
 }
 
@@ -117,6 +118,8 @@ func (r registryEntry) entry() entry {
 		e.args, e.env = n.Args, n.Env
 	} else if b, ok := r.Distribution.target(); ok {
 		e.args, e.env = b.Args, b.Env
+	} else if u := r.Distribution.UVX; u != nil {
+		e.args, e.env = u.Args, u.Env
 	}
 	e.complete(r.Distribution)
 	if asRoot() && len(e.known.RootEnv) > 0 {
@@ -136,12 +139,25 @@ func (e *entry) complete(d distribution) {
 		e.command = d.NPX.Cmd
 	case d.NPX != nil:
 		e.command = unscoped(e.known.npm)
+	case d.UVX != nil && len(d.Binary) == 0:
+		e.command = d.UVX.Cmd
+		if e.command == "" {
+			e.command, _, _ = strings.Cut(strings.Map(pythonSpec, d.UVX.Package), "@")
+		}
 	default:
 		e.command = strings.TrimSuffix(path.Base(strings.ReplaceAll(b.Cmd, `\`, "/")), ".exe")
 	}
 	if e.known.Capabilities == (Capabilities{}) {
 		e.known.Capabilities = plainCapabilities()
 	}
+}
+
+// pythonSpec makes one sign of those that end the name in name[extra]==version and name@version.
+func pythonSpec(r rune) rune {
+	if strings.ContainsRune("[=<>~! ", r) {
+		return '@'
+	}
+	return r
 }
 
 // target is the binary for this machine, or any: their arguments are the same, and it is these that we want.

@@ -47,10 +47,7 @@ func variablesOf(provider string) []string {
 // lookout looks for credentials as an agent with that environment would.
 type lookout struct{ environ []string }
 
-func (l lookout) variable(name string) string {
-	c := Catalogue{cfg: Config{Environ: l.environ}}
-	return c.variable(name)
-}
+func (l lookout) variable(name string) string { return lookup(l.environ, name) }
 
 // filesOf looks into the files of a provider.
 func (l lookout) filesOf(provider string) bool {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strings"
 )
 
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
@@ -27,6 +28,7 @@ func (c *Catalogue) custom() ([]entry, error) {
 	var file struct {
 		Agents []customAgent `json:"agents"`
 	}
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors on Windows begin a file with it
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, lineOf(data, err), err)
 	}
@@ -68,15 +70,32 @@ func (a customAgent) entry() entry {
 	if e.name == "" {
 		e.name = a.ID
 	}
+	e.broken = a.fault()
+	return e
+}
+
+// fault is why no system would start it; "" when there is no reason.
+func (a customAgent) fault() string {
+	holds0 := func(text string) bool { return strings.Contains(text, "\x00") }
+	for name, value := range a.Env {
+		if name == "" || strings.Contains(name, "=") || holds0(name) {
+			return fmt.Sprintf("%q cannot be the name of a variable", name)
+		}
+		if holds0(value) {
+			return "its variable " + name + " holds a character 0"
+		}
+	}
 	switch {
 	case a.Command == "":
-		e.broken = "it has no command"
-	case !filepath.IsAbs(a.Command) && filepath.Base(a.Command) != a.Command:
-		e.broken = "its command is neither an absolute path nor a name to be found on PATH"
+		return "it has no command"
+	case holds0(a.Command), holds0(a.Cwd), slices.ContainsFunc(a.Args, holds0):
+		return "its command line or cwd holds a character 0"
+	case !filepath.IsAbs(a.Command) && (filepath.Base(a.Command) != a.Command || a.Command == "." || a.Command == ".."):
+		return "its command is neither an absolute path nor a name to be found on PATH"
 	case a.Cwd != "" && !filepath.IsAbs(a.Cwd):
-		e.broken = "its cwd is not absolute"
+		return "its cwd is not absolute"
 	}
-	return e
+	return ""
 }
 
 // lineOf finds the line that a JSON error means.

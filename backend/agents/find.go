@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -72,15 +71,15 @@ func (c *Catalogue) findProgram(e entry) (place, error) {
 	case filepath.IsAbs(e.command):
 		return place{program: e.command, reason: "agents.json gives its path"}, executable(e.command)
 	}
-	for file := range c.onPath(e.command) {
+	for file, source := range c.onPath(e.command) {
 		if !e.known.Ambiguous || isOfPackage(file, e.known.npm) {
-			return place{program: file, reason: "the first of that name on PATH"}, nil
+			return place{program: file, reason: "the first of that name: " + source}, nil
 		}
 	}
 	if e.known.Ambiguous {
-		return place{}, fmt.Errorf("%s of the npm package %s is not on PATH", e.command, e.known.npm)
+		return place{}, c.notFound(e.command + " of the npm package " + e.known.npm)
 	}
-	return place{}, fmt.Errorf("%s is not on PATH", e.command)
+	return place{}, c.notFound(e.command)
 }
 
 // isOfPackage tells whether a program was put on PATH by npm for that package: by a link into it, or, on Windows, beside it.
@@ -104,13 +103,13 @@ func (c *Catalogue) lacks(e entry) error {
 	return fmt.Errorf("%s is here, but it starts %s, which is not on PATH: %s", e.command, n.Program, n.Hint)
 }
 
-// onPath gives the programs of that name on PATH, first ones first.
-func (c *Catalogue) onPath(command string) iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for _, dir := range c.path() {
+// onPath gives the programs of that name on PATH, first ones first, and where we have their directories from.
+func (c *Catalogue) onPath(command string) iter.Seq2[string, string] {
+	return func(yield func(file, source string) bool) {
+		for _, dir := range c.around.Load().Directories {
 			for _, name := range programNames(command) {
-				file := filepath.Join(dir, name)
-				if executable(file) == nil && !yield(file) {
+				file := filepath.Join(dir.Path, name)
+				if executable(file) == nil && !yield(file, dir.Source) {
 					return
 				}
 			}
@@ -141,43 +140,20 @@ func executable(file string) error {
 	return nil
 }
 
-// path is PATH as absolute directories; a relative one would depend on where we were started.
-func (c *Catalogue) path() []string {
-	return slices.DeleteFunc(filepath.SplitList(c.variable("PATH")), func(dir string) bool { return !filepath.IsAbs(dir) })
-}
-
-// variable is the value of an environment variable of the agents; the last one counts, as for a process.
-func (c *Catalogue) variable(name string) string {
-	value := ""
-	for _, kv := range c.cfg.Environ {
-		if n, v, ok := strings.Cut(kv, "="); ok && sameVariable(n, name) {
-			value = v
-		}
+// withExtensions gives the names under which Windows starts a command: that itself, where it has one of the extensions, and with each.
+func withExtensions(command, pathext string) []string {
+	if pathext == "" {
+		pathext = ".com;.exe;.bat;.cmd" // what Windows itself takes then
 	}
-	return value
-}
-
-// environ is ours without what is only for us, plus the entry's own.
-func (c *Catalogue) environ(own map[string]string) []string {
-	env := make([]string, 0, len(c.cfg.Environ)+len(own))
-	for _, kv := range c.cfg.Environ {
-		name, _, _ := strings.Cut(kv, "=")
-		if _, replaced := own[name]; replaced || ours(name) {
+	var itself, names []string
+	for ext := range strings.SplitSeq(pathext, ";") {
+		if !strings.HasPrefix(ext, ".") {
 			continue
 		}
-		env = append(env, kv)
+		if strings.EqualFold(filepath.Ext(command), ext) {
+			itself = []string{command}
+		}
+		names = append(names, command+ext)
 	}
-	for _, name := range slices.Sorted(maps.Keys(own)) {
-		env = append(env, name+"="+own[name])
-	}
-	return env
-}
-
-// ours are the variables that hold our token or belong to the service that started us.
-func ours(name string) bool {
-	switch name {
-	case homeVariable, "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES", "INVOCATION_ID":
-		return true
-	}
-	return false
+	return append(itself, names...)
 }

@@ -74,12 +74,14 @@ func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, err
 	if err != nil {
 		return Info{}, err
 	}
+	c.Settle(ctx, q.Fresh)
 	return c.info(ctx, e, q)
 }
 
 // Infos tells of every agent: the catalogue in its order, short ids first, then those of agents.json in theirs, the demo agent last. A
 // mistake in agents.json hides what follows it there, and is no error: List tells of it.
 func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
+	c.Settle(ctx, q.Fresh)
 	rows, _ := c.rows()
 	rows = append(rows[1:], rows[0])
 	list, errs := make([]Info, len(rows)), make([]error, len(rows))
@@ -150,12 +152,12 @@ func (a *answer) old(fresh bool) bool {
 // offerOf asks an agent, or gives what it said before. Who asks for the same at the same time gets the same answer.
 func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (offer, error) {
 	cmd := c.command(e, at, "")
-	key := e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program)
+	key := e.key(at)
 	c.mu.Lock()
 	a := c.answers[key]
 	if a == nil || a.old(fresh) {
 		a = &answer{done: make(chan struct{})}
-		if !c.backgroundLocked(func() { c.answer(a, e.id, cmd) }) { //nolint:contextcheck // others may wait for the answer too
+		if !c.backgroundLocked(func() { c.answer(a, e, at, cmd) }) { //nolint:contextcheck // others may wait for the answer too
 			c.mu.Unlock()
 			return offer{}, ErrClosed
 		}
@@ -171,7 +173,7 @@ func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) 
 }
 
 // answer asks, when it is its turn.
-func (c *Catalogue) answer(a *answer, id string, cmd proxy.Command) {
+func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	defer close(a.done)
 	select {
 	case c.asking <- struct{}{}:
@@ -182,8 +184,14 @@ func (c *Catalogue) answer(a *answer, id string, cmd proxy.Command) {
 	}
 	ctx, cancel := context.WithTimeout(c.life, askLimit)
 	defer cancel()
-	a.offer, a.err = c.ask(ctx, id, cmd, true)
+	a.offer, a.err = c.ask(ctx, e.id, cmd, true)
+	c.noteLogin(e, at, a.err)
 	a.at = time.Now()
+}
+
+// key changes when the agent is another program.
+func (e entry) key(at place) string {
+	return e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program)
 }
 
 // stamp changes when a program is replaced.

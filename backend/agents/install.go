@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -18,6 +19,8 @@ var (
 	ErrInstall        = errors.New("the agent could not be installed") // an *InstallError has the details
 	ErrNotInstallable = errors.New("it cannot be installed by Deskhand")
 	ErrVersion        = errors.New("no version to install")
+	ErrInstalling     = errors.New("an installation of the agent is under way")
+	ErrCancelled      = errors.New("the installation was cancelled")
 )
 
 // InstallRequest says what to install.
@@ -125,6 +128,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 	if err != nil {
 		return Installed{}, fmt.Errorf("%s: %w", id, err)
 	}
+	c.Settle(ctx, false)
 	if done, ok := c.already(e, p); ok {
 		return done, nil
 	}
@@ -197,7 +201,8 @@ type job struct {
 
 	mu      sync.Mutex // protects the fields below
 	waiting map[*waiter]struct{}
-	given   bool // up: the last who waited has gone
+	given   bool // up: the last who waited has gone, or somebody has ended it
+	ended   bool // by somebody
 	last    Progress
 }
 
@@ -221,15 +226,27 @@ func (c *Catalogue) job(e entry, p plan) (j *job, w *waiter, err error) {
 		}
 		return j, j.join(), nil
 	}
+	return c.beginLocked(e, p)
+}
+
+// beginLocked begins an installation of an agent that has none under way.
+func (c *Catalogue) beginLocked(e entry, p plan) (j *job, w *waiter, err error) {
 	ctx, cancel := context.WithCancel(c.life)
 	j = &job{plan: p, cancel: cancel, done: make(chan struct{}), waiting: map[*waiter]struct{}{}}
 	w = j.join()
 	began := c.backgroundLocked(func() {
 		defer cancel()
-		j.result, j.err = c.install(ctx, e, p, j.tell)
+		tell := func(p Progress) {
+			j.tell(p)
+			c.announce(News{Agent: e.id, Progress: p})
+		}
+		tell(Progress{Step: StepResolve})
+		j.result, j.err = c.install(ctx, e, p, tell)
+		j.err = j.reason(e.id)
 		c.mu.Lock()
 		delete(c.jobs, e.id)
 		c.mu.Unlock()
+		c.announce(News{Agent: e.id, Ended: true, Err: j.err})
 		close(j.done)
 	})
 	if !began {
@@ -331,6 +348,7 @@ const lockEvery = 100 * time.Millisecond
 
 // install does the work of a job, alone among all processes.
 func (c *Catalogue) install(ctx context.Context, e entry, p plan, tell func(Progress)) (Installed, error) {
+	c.Settle(ctx, false)
 	i := &installation{c: c, e: e, plan: p, tell: tell, home: c.home(e.id), step: StepResolve}
 	done, err := i.alone(ctx)
 	if err == nil || ctx.Err() != nil && c.life.Err() == nil {
@@ -424,7 +442,7 @@ func (i *installation) verify(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, verifyLimit)
+	ctx, cancel := context.WithTimeout(ctx, cmp.Or(i.c.cfg.Patience, verifyLimit))
 	defer cancel()
 	_, err = i.c.ask(ctx, i.e.id, i.c.command(i.e, at, ""), false)
 	if silent, ok := errors.AsType[*askError](err); ok {

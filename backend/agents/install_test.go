@@ -59,7 +59,7 @@ func openShop(t *testing.T, change ...func(*agents.Config)) *shop {
 		if err := s.Close(); err != nil {
 			t.Error(err)
 		}
-		s.mustBeTidy("claude")
+		s.mustBeTidy()
 	})
 	return s
 }
@@ -95,10 +95,10 @@ func (s *shop) current() current {
 	return now
 }
 
-// versions are the directories of an agent.
-func (s *shop) versions(id string) []string {
+// versions are the directories of Claude's adapter.
+func (s *shop) versions() []string {
 	var names []string
-	items, _ := os.ReadDir(filepath.Join(s.cfg.Dir, id))
+	items, _ := os.ReadDir(filepath.Join(s.cfg.Dir, "claude"))
 	for _, item := range items {
 		if item.IsDir() {
 			names = append(names, item.Name())
@@ -108,9 +108,9 @@ func (s *shop) versions(id string) []string {
 }
 
 // mustBeTidy says that no installation has left anything, on the disk or running.
-func (s *shop) mustBeTidy(id string) {
+func (s *shop) mustBeTidy() {
 	s.t.Helper()
-	for _, name := range s.versions(id) {
+	for _, name := range s.versions() {
 		if strings.HasPrefix(name, ".") {
 			s.t.Errorf("%s is left", name)
 		}
@@ -202,12 +202,12 @@ func TestVersionsComeAndGo(t *testing.T) {
 	}
 	s.install("claude", agents.InstallRequest{})
 	s.install("claude", agents.InstallRequest{Reinstall: true})
-	if now := s.current(); now.Directory != "0.100.0-2" || now.Previous != nil || !slices.Equal(s.versions("claude"), []string{"0.100.0-2"}) {
-		t.Errorf("after the same once more: %+v, %v", now, s.versions("claude"))
+	if now := s.current(); now.Directory != "0.100.0-2" || now.Previous != nil || !slices.Equal(s.versions(), []string{"0.100.0-2"}) {
+		t.Errorf("after the same once more: %+v, %v", now, s.versions())
 	}
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"})
-	if now := s.current(); now.Version != "0.101.0" || now.Previous.Version != "0.100.0" || len(s.versions("claude")) != 2 {
-		t.Errorf("after an update: %+v, %v", now, s.versions("claude"))
+	if now := s.current(); now.Version != "0.101.0" || now.Previous.Version != "0.100.0" || len(s.versions()) != 2 {
+		t.Errorf("after an update: %+v, %v", now, s.versions())
 	}
 
 	cmd, err := s.Command(t.Context(), "claude", s.home) // of 0.101.0, which goes on while two others come
@@ -225,7 +225,7 @@ func TestVersionsComeAndGo(t *testing.T) {
 	}
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.102.0-rc.1"})
 	s.install("claude", agents.InstallRequest{AgentProcessVersion: "0.103.0"})
-	if got := s.versions("claude"); !slices.Equal(got, []string{"0.101.0", "0.102.0-rc.1", "0.103.0"}) {
+	if got := s.versions(); !slices.Equal(got, []string{"0.101.0", "0.102.0-rc.1", "0.103.0"}) {
 		t.Errorf("while 0.101.0 runs there are %v", got)
 	}
 	if err := running.Close(); err != nil {
@@ -235,7 +235,7 @@ func TestVersionsComeAndGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.install("claude", agents.InstallRequest{Reinstall: true, AgentProcessVersion: "0.103.0"})
-	if got := s.versions("claude"); !slices.Equal(got, []string{"0.102.0-rc.1", "0.103.0-2"}) {
+	if got := s.versions(); !slices.Equal(got, []string{"0.102.0-rc.1", "0.103.0-2"}) {
 		t.Errorf("when it has ended there are %v", got)
 	}
 }
@@ -314,6 +314,22 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one sh
 			"another tarball", func(v string) { s.reg.publishClaude(v, "").tarball = s.reg.packages[claudePackage]["0.100.0"].tarball },
 			store.WriteFile, "download", "integrity checksum failed", "EINTEGRITY",
 		},
+		{
+			"the download breaks off", func(v string) { s.reg.publishClaude(v, "").cut = true },
+			store.WriteFile, "download", "npm failed", "npm error",
+		},
+		{
+			"it never answers", func(v string) {
+				s.reg.publishClaude(v, "console.error('thinking'); process.stdin.resume(); setInterval(() => {}, 1000); return;")
+			},
+			store.WriteFile, "verify", "not answered in time", "thinking",
+		},
+		{
+			"its program is missing", func(v string) {
+				s.reg.publish(claudePackage, v, map[string]any{"bin": map[string]any{"claude-agent-acp": "dist/index.js"}}, nil)
+			},
+			store.WriteFile, "verify", "is not there", "",
+		},
 		{"no such version", func(string) {}, store.WriteFile, "resolve", "No matching version found", "ETARGET"},
 		{
 			"a dependency is missing",
@@ -333,6 +349,9 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one sh
 			tc.make(version)
 			cfg := s.cfg
 			cfg.WriteFile = tc.write
+			if tc.name == "it never answers" {
+				cfg.Patience = time.Second
+			}
 			c := agents.Open(cfg)
 			defer c.Close()
 			_, err := c.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: version}, nil)
@@ -343,8 +362,8 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one sh
 			if failed.Step != tc.step || !strings.Contains(err.Error(), tc.err) || !strings.Contains(failed.Stderr, tc.stderr) {
 				t.Errorf("%v\nstderr %q", err, failed.Stderr)
 			}
-			if now := s.current(); now != before || !slices.Equal(s.versions("claude"), []string{"0.100.0"}) {
-				t.Errorf("now %+v, %v", now, s.versions("claude"))
+			if now := s.current(); now != before || !slices.Equal(s.versions(), []string{"0.100.0"}) {
+				t.Errorf("now %+v, %v", now, s.versions())
 			}
 			if _, err := c.Command(t.Context(), "claude", "/"); err != nil {
 				t.Error(err)
@@ -366,7 +385,7 @@ func TestRegistryIsDown(t *testing.T) {
 func TestCancelledDownloadLeavesNothing(t *testing.T) {
 	s := openShop(t)
 	s.reg.publishClaude("0.100.0", "")
-	held := s.reg.holdBack(claudePackage, "0.100.0")
+	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())
 	var start time.Time
 	go func() {
@@ -382,7 +401,7 @@ func TestCancelledDownloadLeavesNothing(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	took := time.Since(start)
-	s.mustBeTidy("claude")
+	s.mustBeTidy()
 	if took > 2*time.Second { // of what DELETE may take
 		t.Errorf("it took %v", took)
 	}
@@ -397,7 +416,7 @@ func TestCancelledDownloadLeavesNothing(t *testing.T) {
 func TestCloseEndsInstallations(t *testing.T) {
 	s := openShop(t)
 	s.reg.publishClaude("0.100.0", "")
-	held := s.reg.holdBack(claudePackage, "0.100.0")
+	held := s.reg.holdBack()
 	go func() {
 		<-held
 		if err := s.Close(); err != nil {
@@ -408,7 +427,7 @@ func TestCloseEndsInstallations(t *testing.T) {
 	if !errors.Is(err, agents.ErrClosed) {
 		t.Errorf("%v", err)
 	}
-	s.mustBeTidy("claude")
+	s.mustBeTidy()
 	if _, err := s.Install(t.Context(), "claude", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrClosed) {
 		t.Errorf("after Close: %v", err)
 	}
@@ -420,7 +439,7 @@ func TestCloseEndsInstallations(t *testing.T) {
 func TestWhoWantsTheSameJoins(t *testing.T) {
 	s := openShop(t)
 	s.reg.publishClaude("0.100.0", "")
-	held := s.reg.holdBack(claudePackage, "0.100.0")
+	held := s.reg.holdBack()
 	ctx, cancel := context.WithCancel(t.Context())
 	type outcome struct {
 		done agents.Installed
@@ -514,8 +533,8 @@ func TestTwoProcessesInstallOnce(t *testing.T) {
 	if one.err != nil || two.err != nil || one.done.AlreadyInstalled == two.done.AlreadyInstalled {
 		t.Errorf("%+v, %+v", one, two)
 	}
-	if !slices.Equal(s.versions("claude"), []string{"0.100.0"}) {
-		t.Errorf("%v", s.versions("claude"))
+	if !slices.Equal(s.versions(), []string{"0.100.0"}) {
+		t.Errorf("%v", s.versions())
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +31,8 @@ func TestMain(m *testing.M) {
 		err = demoagent.Run(context.Background(), os.Stdin, os.Stdout)
 	case role == "agent":
 		err = fakeAgent(arg)
+	case role == "sleeper":
+		time.Sleep(time.Hour)
 	case role == "installer":
 		err = installer(arg)
 	default:
@@ -74,6 +77,18 @@ func fakeAgent(arg string) error {
 		return err
 	}
 	defer os.Remove(mine.Name())
+	switch kind {
+	case "banner":
+		fmt.Println("Welcome to the fake agent!")
+	case "stillborn":
+		return errors.New("no licence found")
+	case "parent":
+		child := exec.Command(os.Args[0])
+		child.Env = append(os.Environ(), roleVariable+"=sleeper")
+		if err := child.Start(); err != nil {
+			return err
+		}
+	}
 	in := bufio.NewScanner(os.Stdin)
 	for in.Scan() {
 		var q struct {
@@ -100,6 +115,10 @@ func fakeAnswer(kind, dir, method string) string {
 		return ""
 	case "initialize crash":
 		return "crash"
+	case "initialize refusing":
+		return `"error":{"code":-32603,"message":"Not today"}`
+	case "initialize login":
+		return `"result":{"protocolVersion":1,"agentInfo":{"name":"fake","version":"4.5.6"},"authMethods":[{"id":"a","name":"By browser","description":"Opens one"}]}`
 	case "initialize v2":
 		return `"result":{"protocolVersion":2}`
 	case "session/new login":

@@ -39,6 +39,7 @@ type pack struct {
 	tarball  []byte
 	size     int64
 	told     int64 // the size that the registry tells; 0 = none
+	cut      bool  // the download breaks off half-way
 }
 
 func openRegistry(t *testing.T) *registry {
@@ -74,6 +75,11 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			r.mu.Lock()
 			r.tarballs++
 			r.mu.Unlock()
+			if p.cut {
+				_, _ = w.Write(p.tarball[:len(p.tarball)/2])
+				_ = http.NewResponseController(w).Flush()
+				panic(http.ErrAbortHandler)
+			}
 			_, _ = w.Write(p.tarball)
 			return
 		}
@@ -159,12 +165,12 @@ func (r *registry) publish(name, version string, more map[string]any, files map[
 	return p
 }
 
-// holdBack makes a download hang half-way; the channel tells when it does.
-func (r *registry) holdBack(name, version string) <-chan string {
+// holdBack makes a download of Claude's adapter hang half-way; the channel tells when it does.
+func (r *registry) holdBack() <-chan string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	held := make(chan string, 8)
-	r.hold[tarballName(name, version)] = held
+	r.hold[tarballName(claudePackage, "0.100.0")] = held
 	return held
 }
 

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/alecthomas/kong"
+	"golang.org/x/term"
 
 	"deskhand/backend"
 )
@@ -55,6 +56,7 @@ type commands struct {
 	Open      openCommand     `cmd:"" default:"withargs" help:"Open the app (default)."`
 	Server    serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
 	Prompt    promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
+	Doctor    doctorCommand   `cmd:"" help:"Start agents for a test, and tell what was found and what to do."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
 	Version   versionCommand  `cmd:"" help:"Print the version."`
 	DemoAgent demoCommand     `cmd:"" hidden:""`
@@ -143,7 +145,24 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 	if err != nil {
 		return backend.Config{}, nil, errors.Join(err, log.Close())
 	}
-	return backend.Config{Places: places, Version: p.Version, Kind: kind, Self: self, Assets: p.Assets, Logger: logger}, log, nil
+	return backend.Config{
+		Places: places, Version: p.Version, Kind: kind, Self: self, Assets: p.Assets, Logger: logger,
+		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(),
+	}, log, nil
+}
+
+// shellVariable with the value off has agents found and started with our own environment and nothing else.
+const shellVariable = "DESKHAND_LOGIN_SHELL"
+
+// onTerminal tells whether a terminal is on one of our three streams. A desktop puts none there; who starts a server, a command or a
+// script without a terminal is a program or a service that gives it an environment, and is not taken for a desktop for it.
+func (p *Program) onTerminal() bool {
+	for _, stream := range []any{p.Stdin, p.Stdout, p.Stderr} {
+		if f, ok := stream.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+			return true
+		}
+	}
+	return false
 }
 
 type versionCommand struct{}
@@ -190,6 +209,9 @@ func (s *serverCommand) Run(p *Program) error {
 		return &failure{exitUsage, errors.New("--max-upload must be greater than 0")}
 	}
 	cfg.MaxUpload, cfg.Preinstalled = s.MaxUpload, s.Preinstalled
+	if s.Token != "" && len(s.Token) < backend.ShortestSecret {
+		p.say("The token of --token is short enough to be guessed. Use %d characters or more, or leave --token out.\n", backend.ShortestSecret)
+	}
 	return p.serve(cfg, s.Host, s.Port)
 }
 

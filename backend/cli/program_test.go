@@ -69,7 +69,8 @@ func start(t *testing.T, dir string, args ...string) *program {
 		t.Fatal(err)
 	}
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
-	p.Env = append(os.Environ(), "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=", "PATH=/none")
+	p.Env = append([]string{"DESKHAND_LOGIN_SHELL=off"}, os.Environ()...) // unless the test says otherwise
+	p.Env = append(p.Env, "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=", "PATH=/none")
 	p.Stderr = p.stderr
 	out, err := p.StdoutPipe()
 	if err != nil {
@@ -556,6 +557,18 @@ func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
 	stdout, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "echo "+token)
 	if code != 0 || strings.Contains(stdout, token) || !strings.Contains(stdout, "[redacted]") {
 		t.Errorf("exit %d\n%s\n%s", code, stdout, stderr)
+	}
+}
+
+func TestAShortTokenIsWarnedOf(t *testing.T) {
+	for token, warned := range map[string]bool{"abc": true, "fifteen-letters": true, "sixteen--letters": false} {
+		p := start(t, t.TempDir(), "server", "--port", "0", "--token", token)
+		if _, err := p.stdout.ReadString('\n'); err != nil {
+			t.Fatalf("%v\n%s", err, p.stderr)
+		}
+		if said := p.stderr.String(); strings.Contains(said, "--token") != warned || strings.Contains(said, token) {
+			t.Errorf("%s: %s", token, said)
+		}
 	}
 }
 

@@ -155,7 +155,7 @@ func (a *API) postMessage(w http.ResponseWriter, r *http.Request) {
 		pad = startPadding(w)
 		defer pad.end()
 	}
-	inst, err := a.cfg.Runtime.Ensure(ctx, id, agent, a.prepare(agent, q.get("cwd", "")))
+	inst, err := a.cfg.Runtime.EnsureFor(ctx, id, agent, a.prepare(agent, q.get("cwd", "")), a.late(e))
 	switch {
 	case err != nil:
 		a.refuseCall(w, pad, e, err)
@@ -255,6 +255,22 @@ func (a *API) prepare(agent, cwd string) func(context.Context) (proxy.Command, e
 			return proxy.Command{}, err
 		}
 		return a.cfg.Agents.Ensure(ctx, agent, dir)
+	}
+}
+
+// late passes on a message whose caller has gone, or has had its time, before the agent was there: that changes nothing for the agent
+// later either. What comes back is on the stream.
+func (a *API) late(e acp.Envelope) func(context.Context, *proxy.Instance) {
+	return func(ctx context.Context, inst *proxy.Instance) {
+		var err error
+		if e.Kind == acp.Request {
+			_, err = inst.Call(e)
+		} else {
+			err = inst.Deliver(ctx, e)
+		}
+		if err != nil {
+			a.log.Warn("a message was lost whose caller did not wait for the agent", "server_id", inst.ServerID(), "error", err)
+		}
 	}
 }
 

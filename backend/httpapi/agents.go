@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"time"
 
@@ -168,12 +169,12 @@ func (a *API) streamInstall(w http.ResponseWriter, r *http.Request, id string, q
 	out := http.NewResponseController(w)
 	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the connection may serve another request
 	send := func(data []byte) {
-		_ = out.SetWriteDeadline(time.Now().Add(patience)) // the window's responses have none, and need none
+		_ = out.SetWriteDeadline(time.Now().Add(patience)) // the window's responses have none, and are sent whole
 		_, err := w.Write(data)
 		if err == nil {
 			err = out.Flush()
 		}
-		if err != nil {
+		if err != nil && !errors.Is(err, http.ErrNotSupported) {
 			cancel()
 		}
 	}

@@ -76,6 +76,7 @@ func (c *Client) addEventRecords() {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
 		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](),
+		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](),
 	} {
 		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))
 	}
@@ -171,6 +172,7 @@ func op(id, method, path, summary string, status int) huma.Operation {
 
 func (c *Client) routes() {
 	c.generalRoutes()
+	c.agentRoutes()
 	c.sessionRoutes()
 	c.turnRoutes()
 	c.requestRoutes()
@@ -191,11 +193,6 @@ type link struct {
 
 type granted struct {
 	Token string `json:"token"`
-}
-
-type agentList struct {
-	Items   []agents.Agent `json:"items"`
-	Problem string         `json:"problem,omitempty" doc:"What is wrong with agents.json"`
 }
 
 func (c *Client) generalRoutes() {
@@ -225,15 +222,6 @@ func (c *Client) generalRoutes() {
 				return nil, newClientError(http.StatusConflict, "link.none", nil, err.Error())
 			}
 			return answer(link{url}, nil)
-		})
-	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "The agents of this machine", http.StatusOK),
-		func(context.Context, *struct{}) (*body[agentList], error) {
-			list, err := c.cfg.Agents.List()
-			out := agentList{Items: list}
-			if err != nil {
-				out.Problem = err.Error()
-			}
-			return answer(out, nil)
 		})
 	huma.Register(c.api, op("listDirectories", http.MethodGet, "directories", "What a directory picker shows", http.StatusOK),
 		func(_ context.Context, in *struct {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -70,7 +72,28 @@ func (c entryCalls) open(r *http.Request) (store *config.Store, name string, don
 	if err != nil {
 		return nil, "", nil, err
 	}
+	if err = c.allowed(directory); err != nil {
+		_ = root.Close() // nothing was done
+		return nil, "", nil, err
+	}
 	return config.Open(root, files.Replace), name, func() { _ = root.Close() }, nil // it was only read from
+}
+
+// allowed refuses a folder or a file of entries that is a link to what is private: package config follows links inside of the
+// directory, and does not know what is private there.
+func (c entryCalls) allowed(directory string) error {
+	folder, file := config.Place(c.kind)
+	_, err := c.api.files.Directory(filepath.Join(directory, folder))
+	if err == nil {
+		var f *os.File
+		if f, _, err = c.api.files.Open(filepath.Join(directory, folder, file)); err == nil {
+			_ = f.Close() // it was not even read from
+		}
+	}
+	if errors.Is(err, files.ErrOutside) {
+		return err
+	}
+	return nil // whatever else is wrong, config finds out
 }
 
 func (c entryCalls) get(w http.ResponseWriter, r *http.Request) {

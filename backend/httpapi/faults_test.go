@@ -70,6 +70,79 @@ func TestPaddingThatCannotBeSent(t *testing.T) {
 	})
 }
 
+// In the window, where nothing is sent before the end, a streamed installation goes on and tells all at its end.
+func TestInstallWhoseEventsCannotBeFlushed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, agent)
+		for range 20 {
+			got := httptest.NewRecorder()
+			r := httptest.NewRequest("POST", "/v1/agents/mock/install", strings.NewReader(`{}`))
+			r.Header.Set("Content-Type", "application/json")
+			r.Header.Set("Accept", "text/event-stream")
+			w.api.Window().ServeHTTP(struct{ http.ResponseWriter }{got}, r)
+			if body := got.Body.String(); !strings.HasPrefix(body, "event: result\ndata: {\"already_installed\":true") {
+				t.Fatalf("%d %q", got.Code, body)
+			}
+		}
+	})
+}
+
+// Whose caller goes, or has no more time, while the agent is being started, is a message all the same.
+func TestMessageOutlivesItsCallerDuringTheStart(t *testing.T) {
+	for name, headers := range map[string][]string{
+		"wait is over": {"Prefer", "wait=1"},
+		"gone":         nil,
+		"gone, async":  {"Prefer", "respond-async"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorldOf(t, Config{}, slowStart(100*time.Second, nil))
+				begin := time.Now()
+				for _, message := range []string{`{"id":1,"method":"sleep:5s"}`, `{"method":"print:{}"}`} {
+					ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+					defer cancel()
+					r, _ := http.NewRequestWithContext(ctx, "POST", "http://127.0.0.1:2468/v1/acp/a?agent=fake", strings.NewReader(message))
+					r.Header.Set("Authorization", "Bearer "+rightToken)
+					r.Header.Set("Content-Type", "application/json")
+					if headers != nil {
+						r.Header.Set(headers[0], headers[1])
+					}
+					res, err := w.client.Do(r)
+					if err == nil {
+						isProblem(t, reply{res.StatusCode, res.Header, res.Body}, 504, "timeout")
+						_ = res.Body.Close()
+					}
+				}
+				e := follow(t, w.do("GET", "/v1/acp/a", ""))
+				got := []string{e.next(t), e.next(t)}
+				all := strings.Join(got, "\n")
+				if !strings.Contains(all, `"id":1,"result"`) || !strings.Contains(all, "data: {}") || time.Since(begin) > 105*time.Second {
+					t.Errorf("after %v: %q", time.Since(begin), got)
+				}
+			})
+		})
+	}
+}
+
+// A start that ends in nothing takes along what was to be said.
+func TestMessageOfACallerThatHasGoneStartsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var starts atomic.Int32
+		w := newWorldOf(t, Config{}, func(proxy.Command) (proxy.Process, error) {
+			starts.Add(1)
+			time.Sleep(time.Minute)
+			return nil, errors.New("no network")
+		})
+		isProblem(t, w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"m"}`, "Prefer", "wait=1"), 504, "timeout")
+		isProblem(t, w.do("POST", "/v1/acp/b?agent=fake", `{"id":1,"method":"m"}`, "Prefer", "wait=1"), 504, "timeout")
+		w.do("DELETE", "/v1/acp/b", "")
+		time.Sleep(time.Hour)
+		if list := strings.TrimSpace(text(t, w.do("GET", "/v1/acp", ""))); starts.Load() != 2 || list != `{"servers":[]}` {
+			t.Errorf("%d starts, %s", starts.Load(), list)
+		}
+	})
+}
+
 // What has no answer has nothing to pad: it waits as long as the start takes.
 func TestNotificationWaitsForTheStart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -316,7 +389,8 @@ func TestStorm(t *testing.T) {
 	for n := range 16 {
 		work.Go(func() {
 			dice := rand.New(rand.NewPCG(uint64(n), 11))
-			for round := 0; time.Now().Before(end); round++ {
+			more := func() bool { return answered.Load() < 100 && time.Now().Before(end.Add(time.Minute)) } // a busy machine takes longer
+			for round := 0; time.Now().Before(end) || more(); round++ {
 				storm(t, w, dice, fmt.Sprintf(`"%d/%d"`, n, round), &answered)
 			}
 		})

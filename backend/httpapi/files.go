@@ -1,7 +1,9 @@
 package httpapi
 
 import (
+	"errors"
 	"io"
+	"math"
 	"net/http"
 	"strconv"
 	"strings"
@@ -81,13 +83,13 @@ func (a *API) fileEndpoints(s *spec) []endpoint {
 		},
 		{
 			pattern: "GET /v1/fs/file", serve: a.readFile, id: "readFile", summary: "Read a file",
-			text:   "Streamed. Range, If-Range, If-None-Match and If-Modified-Since are honoured (RFC 9110).",
+			text:   "Streamed. Range and the conditional headers are honoured (RFC 9110).",
 			params: []*huma.Param{path, inHeader("Range", "bytes=FROM-TO"), inHeader("If-None-Match", "An ETag that the caller has")},
 			answers: map[int]*huma.Response{
 				200: {Description: "The bytes", Headers: etagHeader(), Content: bytesOf("The bytes of the file", mediaBytes)},
 				206: {Description: "A part of them", Headers: etagHeader(), Content: bytesOf("The bytes asked for", mediaBytes, "multipart/byteranges")},
 				304: noContent("The caller's copy is current"),
-			}, refuses: []string{"invalid_request", "not_found", "range_not_satisfiable"},
+			}, refuses: []string{"invalid_request", "not_found", "precondition_failed", "range_not_satisfiable"},
 		},
 		{
 			pattern: "PUT /v1/fs/file", serve: a.writeFile, id: "writeFile", summary: "Write a file",
@@ -142,7 +144,7 @@ func (a *API) listEntries(w http.ResponseWriter, r *http.Request) {
 	}
 	list := make([]fsEntry, 0, len(found))
 	for _, e := range found {
-		list = append(list, fsEntry{e.Name, e.Path, e.Kind, e.Size, e.Modified.UTC()})
+		list = append(list, fsEntry{e.Name, e.Path, e.Kind, e.Size, modified(e.Modified)})
 	}
 	a.answer(w, list)
 }
@@ -158,7 +160,7 @@ func (a *API) statEntry(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	a.answer(w, fsStat{e.Path, e.Kind, e.Size, e.Modified.UTC()})
+	a.answer(w, fsStat{e.Path, e.Kind, e.Size, modified(e.Modified)})
 }
 
 func (a *API) readFile(w http.ResponseWriter, r *http.Request) {
@@ -179,48 +181,100 @@ func (a *API) readFile(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Disposition", "attachment")
 	h.Set("Cache-Control", "private, no-cache") // a copy may be kept, and is asked for each time
 	h.Set("ETag", strconv.Quote(files.Version(info)))
-	http.ServeContent(&rangeProblem{ResponseWriter: w}, r, "", info.ModTime(), f)
+	out := &download{ResponseWriter: w}
+	http.ServeContent(out, r, "", modified(info.ModTime()), f)
+	out.end()
 }
 
-// rangeProblem makes a problem document of ServeContent's only refusal that can come here, 416, which it writes as text.
-type rangeProblem struct {
+// modified is a time as RFC 3339 has it. A file may claim any year; one that has no four digits is as good as none.
+func modified(at time.Time) time.Time {
+	if at = at.UTC(); at.Year() < 0 || at.Year() > 9999 {
+		return time.Time{}
+	}
+	return at
+}
+
+// A caller has downloadPause for each downloadStep of a file. It is long because a system tells of room for more in steps of a
+// megabyte or so.
+const (
+	downloadPause = 2 * time.Minute
+	downloadStep  = 64 << 10
+)
+
+// download is what ServeContent writes to. It makes problem documents of its refusals, which are text or nothing at all, and it does
+// not wait for ever for a caller who takes nothing: http.Server.WriteTimeout would be for the whole of a file.
+type download struct {
 	http.ResponseWriter
-	refused bool
+	refused, begun bool
 }
 
-func (p *rangeProblem) WriteHeader(status int) {
-	if status != http.StatusRequestedRangeNotSatisfiable {
-		p.ResponseWriter.WriteHeader(status)
+func (d *download) WriteHeader(status int) {
+	if status < http.StatusBadRequest {
+		d.ResponseWriter.WriteHeader(status)
 		return
 	}
-	p.refused = true
-	h := p.Header()
-	size := strings.TrimPrefix(h.Get("Content-Range"), "bytes */")
+	d.refused = true
+	h := d.Header()
+	p := Problem{Type: "stream_error", Detail: "the file could not be read"}
+	switch status {
+	case http.StatusRequestedRangeNotSatisfiable:
+		p = Problem{Type: "range_not_satisfiable", Detail: "the file has " + strings.TrimPrefix(h.Get("Content-Range"), "bytes */") + " bytes"}
+	case http.StatusPreconditionFailed:
+		p = Problem{Type: "precondition_failed", Detail: "the file is not the one that the request is for"}
+	}
 	for _, name := range []string{"Content-Length", "Content-Disposition", "ETag"} {
 		h.Del(name)
 	}
-	WriteProblem(p.ResponseWriter, Problem{Type: "range_not_satisfiable", Detail: "the file has " + size + " bytes"})
+	WriteProblem(d.ResponseWriter, p)
 }
 
-func (p *rangeProblem) Write(b []byte) (int, error) {
-	if p.refused {
+func (d *download) Write(b []byte) (int, error) {
+	if d.refused {
 		return len(b), nil
 	}
-	return p.ResponseWriter.Write(b)
+	return d.ResponseWriter.Write(b)
 }
 
-// ReadFrom keeps sendfile.
-func (p *rangeProblem) ReadFrom(r io.Reader) (int64, error) {
-	if p.refused {
+// ReadFrom sends what ServeContent gives it, which is a bounded file. The bound is taken off and put on again for each step, because
+// net/http finds a file for sendfile behind one bound only.
+func (d *download) ReadFrom(r io.Reader) (sent int64, err error) {
+	if d.refused {
 		return io.Copy(io.Discard, r)
 	}
-	return io.Copy(p.ResponseWriter, r)
+	d.begun = true
+	bounded, ok := r.(*io.LimitedReader)
+	if !ok {
+		bounded = &io.LimitedReader{R: r, N: math.MaxInt64}
+	}
+	for bounded.N > 0 && err == nil {
+		_ = http.NewResponseController(d.ResponseWriter).SetWriteDeadline(time.Now().Add(downloadPause)) // the window has none
+		var n int64
+		n, err = io.CopyN(d.ResponseWriter, bounded.R, min(bounded.N, downloadStep))
+		bounded.N -= n
+		sent += n
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return sent, err
+}
+
+// end sends the rest while the deadline is there, and lifts it for the next request.
+func (d *download) end() {
+	out := http.NewResponseController(d.ResponseWriter)
+	if d.begun && out.Flush() == nil {
+		_ = out.SetWriteDeadline(time.Time{})
+	}
 }
 
 func (a *API) writeFile(w http.ResponseWriter, r *http.Request) {
 	path, err := pathOf(r)
 	if err != nil {
 		a.refuse(w, err)
+		return
+	}
+	if r.Header.Get("Content-Range") != "" { // the rest of the file would be lost (RFC 9110, 14.5)
+		a.refuse(w, &refusal{"invalid_request", "a part of a file cannot be written"})
 		return
 	}
 	body, err := bodyOf(w, r, a.cfg.MaxUpload)

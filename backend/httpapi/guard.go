@@ -89,7 +89,7 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
-		preflight(w)
+		preflight(w, r)
 		return
 	}
 	if !g.tokenFits(w, r) {
@@ -109,7 +109,8 @@ func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 		origin := strings.ToLower(origins[0])
 		if g.origins[origin] {
 			w.Header().Set("Access-Control-Allow-Origin", origins[0])
-			w.Header().Set("Access-Control-Expose-Headers", "Preference-Applied, Retry-After")
+			w.Header().Set("Access-Control-Expose-Headers",
+				"Accept-Ranges, Allow, Content-Range, ETag, Preference-Applied, Retry-After, WWW-Authenticate")
 			return true
 		}
 		// Compared as it stands, and not taken apart: what an origin may not have, such as a path, makes it another one.
@@ -121,10 +122,14 @@ func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 	return !slices.Contains(r.Header.Values("Sec-Fetch-Site"), "cross-site")
 }
 
-func preflight(w http.ResponseWriter) {
+func preflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Prefer, Idempotency-Key")
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Prefer, Idempotency-Key, "+
+		"Range, If-Range, If-None-Match, If-Modified-Since")
+	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // by now the page is one that is allowed
+		h.Set("Access-Control-Allow-Private-Network", "true")
+	}
 	h.Set("Access-Control-Max-Age", "600")
 	w.WriteHeader(http.StatusNoContent)
 }

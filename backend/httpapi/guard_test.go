@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -116,11 +117,39 @@ func TestPreflight(t *testing.T) {
 		!strings.Contains(w.Header().Get("Access-Control-Allow-Headers"), "Last-Event-ID") || !strings.Contains(w.Header().Get("Access-Control-Allow-Methods"), "DELETE") {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
+	for _, name := range []string{"Authorization", "Content-Type", "Prefer", "Range", "If-Range", "If-None-Match", "If-Modified-Since"} {
+		if !slices.Contains(strings.Split(w.Header().Get("Access-Control-Allow-Headers"), ", "), name) {
+			t.Errorf("a page may not send %s", name)
+		}
+	}
+	if _, given := w.Header()["Access-Control-Allow-Private-Network"]; given {
+		t.Error("the private network is allowed to who has not asked")
+	}
+	w = knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://app.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Private-Network", "true")
+	if w.Code != 204 || w.Header().Get("Access-Control-Allow-Private-Network") != "true" {
+		t.Errorf("from the public network: %d %v", w.Code, w.Header())
+	}
+	w = knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST", "Access-Control-Request-Private-Network", "true")
+	if w.Code != 403 || w.Header().Get("Access-Control-Allow-Private-Network") != "" {
+		t.Errorf("a foreign page from the public network: %d %v", w.Code, w.Header())
+	}
 	if w := knock(h, "OPTIONS", "/v1/acp/a", "Origin", "https://evil.example", "Access-Control-Request-Method", "POST"); w.Code != 403 {
 		t.Errorf("a foreign page: %d", w.Code)
 	}
 	if w := knock(h, "OPTIONS", "/v1/acp/a", "Authorization", ""); w.Code != 401 {
 		t.Errorf("no preflight: %d", w.Code)
+	}
+}
+
+// What an answer says in its headers, a page that may call can read.
+func TestHeadersThatPagesRead(t *testing.T) {
+	h := gated(t, Config{AllowOrigins: []string{"https://app.example"}}, "127.0.0.1:2468")
+	w := knock(h, "PATCH", "/v1/health", "Origin", "https://app.example")
+	shown := strings.Split(w.Header().Get("Access-Control-Expose-Headers"), ", ")
+	for _, name := range []string{"Allow", "ETag", "Content-Range", "Accept-Ranges", "Retry-After", "Preference-Applied", "WWW-Authenticate"} {
+		if !slices.Contains(shown, name) {
+			t.Errorf("%s is hidden", name)
+		}
 	}
 }
 

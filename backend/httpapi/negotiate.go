@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // mediaType is the type of a body, without parameters. A body of two types has none.
@@ -92,6 +93,9 @@ func readRecord(w http.ResponseWriter, r *http.Request, v any) error {
 	body, err := readJSON(w, r)
 	if err != nil {
 		return err
+	}
+	if !utf8.Valid(body) { // encoding/json would make other names of it
+		return &refusal{"invalid_request", "the body is not UTF-8"}
 	}
 	if err := json.Unmarshal(body, v); err != nil {
 		return &refusal{"invalid_request", "the body is not as the call wants it: " + err.Error()}

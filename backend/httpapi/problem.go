@@ -44,6 +44,8 @@ func statusOf(suffix string) int {
 		return http.StatusNotAcceptable
 	case "conflict":
 		return http.StatusConflict
+	case "precondition_failed":
+		return http.StatusPreconditionFailed
 	case "payload_too_large":
 		return http.StatusRequestEntityTooLarge
 	case "unsupported_media_type":
@@ -159,7 +161,7 @@ func entryProblem(err error) (Problem, bool) {
 		return Problem{Type: "invalid_request", Detail: err.Error()}, true
 	case errors.Is(err, config.ErrNotFound):
 		return Problem{Type: "not_found", Detail: err.Error()}, true
-	case errors.Is(err, config.ErrBroken):
+	case errors.Is(err, config.ErrBroken), errors.Is(err, config.ErrBusy):
 		return Problem{Type: "conflict", Detail: err.Error()}, true
 	case errors.Is(err, config.ErrTooLarge):
 		return Problem{Type: "payload_too_large", Detail: err.Error()}, true

@@ -78,6 +78,8 @@ type Client struct {
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
 
+	announcing sync.Mutex // an agent is looked up and told in one go
+
 	mu     sync.Mutex // protects what is below
 	live   map[string]*conversation
 	closed bool
@@ -99,6 +101,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if err := c.recover(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("recovering: %w", err), c.Close())
 	}
+	cfg.Agents.Watch(c.announce)
 	return c, nil
 }
 

@@ -174,6 +174,8 @@ const (
 	eventTurn    = "turn.upsert"
 	eventRequest = "request.upsert"
 	eventNotice  = "notice"
+	eventAgent   = "agent.upsert"
+	eventInstall = "install.progress"
 )
 
 // mustJSON encodes our own records, which always can be.

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { App, errorText } from './app.svelte';
 import { Client } from './api/client';
 import { ApiError } from './api/errors';
-import type { EventBatch, Request, Session } from './api/records';
-import { entry, event, request, session } from './test/records';
+import type { Agent, EventBatch, Request, Session } from './api/records';
+import { agent, entry, event, request, session } from './test/records';
 
 // The whole store over a server that is played here: what it asks for, and what it makes of the answers.
 
@@ -12,7 +12,7 @@ type Handler = (path: string, init: RequestInit | undefined) => unknown;
 
 let app: App;
 let batches: ((batch: EventBatch) => void)[];
-let server: { sessions: Session[]; inbox: Request[]; entries: unknown[] };
+let server: { agents: Agent[]; sessions: Session[]; inbox: Request[]; entries: unknown[] };
 let calls: { path: string; method: string; body: unknown }[];
 let refuse: Handler | undefined;
 
@@ -20,7 +20,10 @@ const answer = (path: string): unknown => {
   const url = new URL(path, 'http://x');
   if (url.pathname === '/client/hello')
     return { api: 1, version: '1', gen: 'g', places: [], features: [], home: '/home/ada' };
-  if (url.pathname === '/client/agents') return { items: [] };
+  if (url.pathname === '/client/agents')
+    return {
+      items: url.searchParams.get('all') ? [...server.agents, agent({ id: 'cline' })] : server.agents,
+    };
   if (url.pathname === '/client/inbox') return { items: server.inbox };
   if (url.pathname === '/client/sessions') return { items: server.sessions };
   if (url.pathname.endsWith('/entries')) return { items: server.entries, turns: [], requests: [] };
@@ -33,7 +36,7 @@ beforeEach(async () => {
   batches = [];
   calls = [];
   refuse = undefined;
-  server = { sessions: [session()], inbox: [], entries: [entry(1, { text: 'Hi' })] };
+  server = { agents: [agent()], sessions: [session()], inbox: [], entries: [entry(1, { text: 'Hi' })] };
   const fetched = ((path: string, init?: RequestInit) => {
     calls.push({
       path,
@@ -151,6 +154,48 @@ describe('answers', () => {
     refuse = (path) => path.endsWith('/answer') && { code: 'answer.invalid', params: { detail: 'x' } };
     await expect(app.answer(request(), { optionId: 'yes' })).rejects.toBeInstanceOf(ApiError);
     expect(app.toasts).toHaveLength(1);
+  });
+});
+
+describe('agents', () => {
+  test('are installed by what events tell, and the end is announced', async () => {
+    await app.act(agent({ pinned: '0.100.0' }), 'install');
+    expect(calls.at(-1)).toMatchObject({
+      path: '/client/agents/claude/install',
+      body: { version: '0.100.0' },
+    });
+    await tell('install.progress', { agent: 'claude', step: 'download', bytes: 5, log: 'npm' }, 2);
+    expect(app.agents[0]?.installing).toEqual({ step: 'download', bytes: 5 });
+    await tell('agent.upsert', agent({ state: 'ready', version: '0.100.0' }), 3);
+    expect(app.agents[0]).not.toHaveProperty('installing');
+    expect(app.announcement).toBe('Claude Code is installed');
+  });
+
+  test('that are being installed are so after the page was loaded again', async () => {
+    server.agents = [agent({ installing: { step: 'download', bytes: 5 } })];
+    await feed({ gen: 'g', seq: 90, reset: true, events: [] });
+    expect(app.agents[0]?.installing?.step).toBe('download');
+  });
+
+  test('of the rest of the catalogue come when they are asked for, and are kept up to date', async () => {
+    expect(app.book.more).toBeUndefined();
+    await app.moreAgents();
+    expect(app.book.more?.map((one) => one.id)).toEqual(['cline']);
+    await feed({ gen: 'g', seq: 90, reset: true, events: [] });
+    expect(calls.map((call) => call.path)).toContain('/client/agents?all=true');
+    expect(app.book.more?.map((one) => one.id)).toEqual(['cline']);
+  });
+
+  test('are removed and cancelled by the calls for it; what is refused is thrown to the card', async () => {
+    await app.act(agent(), 'cancel');
+    await app.act(agent(), 'remove');
+    expect(calls.slice(-2).map(({ method, path }) => [method, path])).toEqual([
+      ['DELETE', '/client/agents/claude/install'],
+      ['DELETE', '/client/agents/claude'],
+    ]);
+    refuse = () => ({ code: 'agent.in_use', params: { agent: 'claude' } });
+    await expect(app.act(agent(), 'remove')).rejects.toMatchObject({ code: 'agent.in_use' });
+    expect(app.toasts).toEqual([]);
   });
 });
 

@@ -9,17 +9,31 @@ import type {
   Answer,
   Event,
   Hello,
+  InstallProgress,
   Page,
   Request,
   Session,
   SessionPatch,
 } from './api/records';
 import { SessionView } from './session/session.svelte';
+import {
+  agentIn,
+  answered,
+  emptyBook,
+  ended,
+  progressed,
+  upsert,
+  type AgentAction,
+  withoutFailures,
+} from './settings/agents';
 import { lookup, t } from './strings/t';
 import { statusOf } from './ui/glyph';
 
 export type View =
-  { name: 'session'; id: string } | { name: 'inbox'; request?: string } | { name: 'new'; cwd?: string };
+  | { name: 'session'; id: string }
+  | { name: 'inbox'; request?: string }
+  | { name: 'new'; cwd?: string }
+  | { name: 'agents'; agent?: string };
 
 export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
 
@@ -41,7 +55,8 @@ export class App {
   readonly sessions = new SvelteMap<string, Session>();
   /** Requests that wait, and those of the conversations that are open. */
   readonly requests = new SvelteMap<string, Request>();
-  agents = $state.raw<readonly Agent[]>([]);
+  /** The agents, and how far installations have come. */
+  book = $state.raw(emptyBook);
   hello = $state.raw<Hello | undefined>();
   link = $state<Link>('connecting');
   /** Why the link is down. */
@@ -102,6 +117,8 @@ export class App {
   readonly running = $derived(this.ordered.filter((session) => statusOf(session) === 'running').length);
   readonly current = $derived(this.view.name === 'session' ? this.sessions.get(this.view.id) : undefined);
 
+  readonly agents = $derived(this.book.listed);
+
   waitingIn(session: string): Request[] {
     return this.inbox.filter((request) => request.session === session);
   }
@@ -134,9 +151,9 @@ export class App {
   async #load(signal: AbortSignal): Promise<void> {
     // What still waits belongs to before the gap; the snapshots have it.
     this.#frames.clear();
-    const [hello, agents, page, archived, waiting] = await Promise.all([
+    const [hello, , page, archived, waiting] = await Promise.all([
       this.client.hello(signal),
-      this.client.agents(signal),
+      this.#loadAgents(this.book.more !== undefined, signal),
       this.client.sessions({ limit: pageSize }, signal),
       this.showArchived
         ? this.client.sessions({ limit: pageSize, archived: true }, signal)
@@ -145,7 +162,6 @@ export class App {
       ...[...this.#views.values()].map((view) => this.#reload(view, signal)),
     ]);
     this.hello = hello;
-    this.#putAgents(agents);
     this.#replaceSessions([...page.items, ...archived.items]);
     this.older = page.next;
     this.olderArchived = archived.next;
@@ -202,6 +218,9 @@ export class App {
         case 'agent.upsert':
           this.#putAgent(event.data as Agent);
           break;
+        case 'install.progress':
+          this.book = progressed(this.book, event.data as InstallProgress);
+          break;
         default: {
           if (!event.session || !this.#views.has(event.session)) break;
           const list = bySession.get(event.session);
@@ -238,14 +257,20 @@ export class App {
     for (const request of requests) this.requests.set(request.id, request);
   }
 
-  #putAgents(list: AgentList): void {
-    this.agents = list.items;
+  async #loadAgents(all: boolean, signal?: AbortSignal, fresh?: boolean): Promise<void> {
+    const asked = this.book;
+    const [list, whole] = await Promise.all([
+      this.client.agents(signal, undefined, fresh),
+      all ? this.client.agents(signal, true, fresh) : Promise.resolve<AgentList | undefined>(undefined),
+    ]);
+    this.book = answered(this.book, asked, list.items, whole?.items);
     this.agentsProblem = list.problem ?? '';
   }
 
   #putAgent(agent: Agent): void {
-    const index = this.agents.findIndex((one) => one.id === agent.id);
-    this.agents = index < 0 ? [...this.agents, agent] : this.agents.with(index, agent);
+    const end = ended(agentIn(this.book, agent.id), agent);
+    this.book = upsert(this.book, agent);
+    if (end) this.announce(t(`announce.agent.${end}`, { agent: agent.name }));
   }
 
   // What is shown.
@@ -334,10 +359,16 @@ export class App {
 
   async lookAgain(): Promise<void> {
     try {
-      this.#putAgents(await this.client.agents());
+      this.book = withoutFailures(this.book);
+      await this.#loadAgents(this.book.more !== undefined, undefined, true);
     } catch (thrown) {
       this.fail(thrown);
     }
+  }
+
+  /** Gets the rest of the catalogue too. It throws, because a list that is asked for has a place for its failure. */
+  moreAgents(): Promise<void> {
+    return this.#loadAgents(true);
   }
 
   // What a person does. Failures are shown, and thrown where the caller has something to keep.
@@ -407,6 +438,24 @@ export class App {
       const error = asApiError(thrown);
       this.fail(error);
       if (error.code !== 'request.resolved') throw error;
+    }
+  }
+
+  /** Does something to an agent; failures are thrown to its card. What comes of it is told by events. */
+  async act(agent: Agent, action: Exclude<AgentAction, 'test'> | 'cancel'): Promise<void> {
+    switch (action) {
+      case 'install':
+      case 'update':
+        await this.client.install(agent.id, agent.pinned);
+        return;
+      case 'cancel':
+        await this.client.cancelInstall(agent.id);
+        return;
+      case 'rollback':
+        await this.client.rollback(agent.id);
+        return;
+      case 'remove':
+        await this.client.removeAgent(agent.id);
     }
   }
 

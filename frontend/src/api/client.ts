@@ -2,6 +2,7 @@ import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
 import { limited } from './limit';
 import type {
+  Agent,
   AgentList,
   Answer,
   Directory,
@@ -14,6 +15,7 @@ import type {
   Request,
   Session,
   SessionPatch,
+  TestReport,
   Turn,
 } from './records';
 
@@ -30,7 +32,7 @@ export interface Surroundings {
 }
 
 interface Call {
-  method?: 'GET' | 'POST' | 'PATCH';
+  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   body?: unknown;
   signal?: AbortSignal;
   /** Lets the request outlive the page: for what is saved at the last moment. */
@@ -64,7 +66,9 @@ export class Client {
   }
 
   hello = (signal?: AbortSignal) => this.#json<Hello>('/client/hello', { ...when({ signal }) });
-  agents = (signal?: AbortSignal) => this.#json<AgentList>('/client/agents', { ...when({ signal }) });
+  /** The agents; fresh has the server read the login shell anew, which takes seconds. */
+  agents = (signal?: AbortSignal, all?: boolean, fresh?: boolean) =>
+    this.#json<AgentList>(`/client/agents${search({ all, fresh })}`, { ...when({ signal }) });
   inbox = (signal?: AbortSignal) => this.#list<Request>('/client/inbox', signal);
 
   events(after: { gen: string; seq: number } | undefined, wait: number, signal: AbortSignal) {
@@ -119,6 +123,17 @@ export class Client {
       body: { id: option, value },
     });
 
+  // Agents. How far an installation has come is told by events; these answer as soon as it has begun, or is over.
+
+  install = (id: string, version?: string) =>
+    this.#json<Agent>(`/client/agents/${part(id)}/install`, { method: 'POST', body: when({ version }) });
+  cancelInstall = (id: string) => this.#done(`/client/agents/${part(id)}/install`, undefined, 'DELETE');
+  rollback = (id: string) => this.#json<Agent>(`/client/agents/${part(id)}/rollback`, { method: 'POST' });
+  removeAgent = (id: string) => this.#done(`/client/agents/${part(id)}`, undefined, 'DELETE');
+  /** Starts the agent for once. It takes as long as the agent does; the end of the signal ends it. */
+  testAgent = (id: string, signal: AbortSignal) =>
+    this.#json<TestReport>(`/client/agents/${part(id)}/test`, { method: 'POST', signal });
+
   directories = (path?: string, signal?: AbortSignal) =>
     this.#json<Directory>(`/client/directories${search({ path })}`, { ...when({ signal }) }).then((at) => ({
       ...at,
@@ -154,8 +169,8 @@ export class Client {
     return items ?? [];
   }
 
-  #done(path: string, body?: unknown): Promise<void> {
-    return this.#send(path, { method: 'POST', ...when({ body }) }, async (answer) => {
+  #done(path: string, body?: unknown, method: 'POST' | 'DELETE' = 'POST'): Promise<void> {
+    return this.#send(path, { method, ...when({ body }) }, async (answer) => {
       await answer.arrayBuffer(); // nothing, but until it has ended the connection is taken
     });
   }

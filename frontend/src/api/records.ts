@@ -32,6 +32,11 @@ export type Append = Schemas['Append'];
 export type Event = Schemas['Event'];
 export type Hello = Schemas['Hello'];
 export type Agent = Schemas['Agent'];
+export type Installing = Schemas['Installing'];
+/** What an event tells of an installation that runs. */
+export type InstallProgress = Schemas['InstallProgress'];
+export type Failure = Schemas['Failure'];
+export type TestReport = Schemas['Report'];
 export type AgentList = Schemas['AgentList'];
 export type EntryPage = Schemas['Transcript'];
 export type Directory = Schemas['DirectoryList'];

@@ -38,6 +38,75 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/agents/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Remove what Deskhand installed of an agent */
+        delete: operations["uninstallAgent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/agents/{id}/install": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin to install an agent; events tell how it goes on */
+        post: operations["installAgent"];
+        /** End the installation that runs, and answer when nothing of it is left */
+        delete: operations["cancelInstall"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/agents/{id}/rollback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Go back to the version before */
+        post: operations["rollbackAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/agents/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start an agent, ask it for a session, end it, and tell how that went. Who goes away ends it */
+        post: operations["testAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/directories": {
         parameters: {
             query?: never;
@@ -299,21 +368,47 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Advice: {
+            /** @enum {string} */
+            code: "install" | "get" | "node" | "reinstall" | "file" | "needs" | "login" | "protocol" | "silent" | "crash" | "spawn" | "banner" | "refused";
+            params: {
+                [key: string]: string;
+            };
+        };
         Agent: {
             /** @description Why it is not ready */
             detail?: string;
+            /** @description Why the installation failed that has just ended; in the event of its end alone */
+            failure?: components["schemas"]["Failure"];
             id: string;
+            /** @description Deskhand can install it */
+            installable: boolean;
+            /** @description How far an installation is that runs */
+            installing?: components["schemas"]["Installing"];
             name: string;
+            /** @description The npm package that is installed */
+            package?: string;
             /** @description The program that is started */
             path?: string;
+            /** @description The version of the catalogue, which is installed when none is asked for */
+            pinned?: string;
+            /** @description The version before, which can be gone back to */
+            previous?: string;
             /** @description Why it is this program */
             reason?: string;
-            /** @description The directories that were searched for it */
+            /** @description The directories that were searched for it, each with where it is from */
             searched?: string[];
             /** @enum {string} */
             source: "builtin" | "custom" | "path" | "installed";
             /** @enum {string} */
-            state: "ready" | "not_found" | "broken";
+            state: "ready" | "needs_login" | "not_found" | "broken";
+            /** @description Of the program that is started, where its package says so */
+            version?: string;
+        };
+        AgentInfo: {
+            name: string;
+            title?: string;
+            version: string;
         };
         AgentList: {
             items: components["schemas"]["Agent"][];
@@ -340,6 +435,11 @@ export interface components {
              */
             offset: number;
             text: string;
+        };
+        AuthMethod: {
+            description?: string;
+            id: string;
+            name: string;
         };
         Batch: {
             /** @description Absent with reset */
@@ -441,10 +541,15 @@ export interface components {
             tool?: components["schemas"]["ToolCall"];
             turn?: string;
         };
+        Env: {
+            node?: string;
+            npm?: string;
+            path: string[];
+        };
         Event: {
             /** Format: date-time */
             at: string;
-            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | unknown;
+            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | unknown;
             /** Format: int64 */
             seq: number;
             session?: string;
@@ -464,6 +569,13 @@ export interface components {
             /** @description The last lines, at most 8 KiB */
             stderrTail?: string;
         };
+        Failure: {
+            /** @description Stable, such as agent.install_failed */
+            code: string;
+            detail: string;
+            /** @description The end of what npm, or the agent that did not answer, wrote there */
+            stderr?: string;
+        };
         Granted: {
             token: string;
         };
@@ -476,6 +588,41 @@ export interface components {
             home: string;
             places: string[];
             version: string;
+        };
+        InstallProgress: {
+            agent: string;
+            /**
+             * Format: int64
+             * @description How much is unpacked on the disk
+             */
+            bytes?: number;
+            /** @description A line of npm's stderr */
+            log?: string;
+            /** @enum {string} */
+            step: "resolve" | "download" | "verify" | "switch";
+            /**
+             * Format: int64
+             * @description How much it will be; absent where the registry does not tell
+             */
+            total?: number;
+        };
+        InstallWish: {
+            /** @description Exact; without one, that of the catalogue */
+            version?: string;
+        };
+        Installing: {
+            /**
+             * Format: int64
+             * @description How much is unpacked on the disk
+             */
+            bytes?: number;
+            /** @enum {string} */
+            step: "resolve" | "download" | "verify" | "switch";
+            /**
+             * Format: int64
+             * @description How much it will be; absent where the registry does not tell
+             */
+            total?: number;
         };
         Link: {
             url: string;
@@ -538,6 +685,28 @@ export interface components {
             description?: string;
             id: string;
             label: string;
+        };
+        Report: {
+            /** @description What can be done, the most useful first */
+            advice: components["schemas"]["Advice"][];
+            agent: components["schemas"]["Agent"];
+            agentInfo?: components["schemas"]["AgentInfo"];
+            authMethods?: components["schemas"]["AuthMethod"][];
+            /** @description agentCapabilities, as it sent them */
+            capabilities?: unknown;
+            env: components["schemas"]["Env"];
+            /**
+             * Format: int64
+             * @description Of a process that ended by itself
+             */
+            exitCode?: number;
+            /** Format: int64 */
+            protocolVersion?: number;
+            signal?: string;
+            /** @description The end of what it wrote there, at most 8 KiB */
+            stderr?: string;
+            /** @description Up to the one that failed */
+            steps: components["schemas"]["Step"][];
         };
         Request: {
             /** @description The agent's name, to be shown */
@@ -637,6 +806,14 @@ export interface components {
             id: string;
             /** @description A text, or true or false */
             value: unknown;
+        };
+        Step: {
+            detail?: string;
+            /** Format: int64 */
+            ms: number;
+            ok: boolean;
+            /** @enum {string} */
+            step: "resolve" | "spawn" | "initialize" | "session";
         };
         ToolCall: {
             /** @description ACP tool call content: content, diff, terminal */
@@ -738,7 +915,12 @@ export interface operations {
     };
     listAgents: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The whole catalogue too, those that are not here */
+                all?: boolean;
+                /** @description Have the login shell read anew first, which takes up to 10 s */
+                fresh?: boolean;
+            };
             header?: never;
             path?: never;
             cookie?: never;
@@ -752,6 +934,161 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    uninstallAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    installAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["InstallWish"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    cancelInstall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    rollbackAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    testAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
                 };
             };
             /** @description Error */

@@ -1,4 +1,4 @@
-import type { Append, Entry, Event, Request, Session, ToolCall, Turn } from '../api/records';
+import type { Agent, Append, Entry, Event, Request, Session, ToolCall, Turn } from '../api/records';
 
 // Records for tests: whole ones, of which a test names only what it is about.
 
@@ -51,6 +51,17 @@ export function request(part: Partial<Request> = {}): Request {
     options: [],
     status: 'requested',
     createdAt: at,
+    ...part,
+  };
+}
+
+export function agent(part: Partial<Agent> = {}): Agent {
+  return {
+    id: 'claude',
+    name: 'Claude Code',
+    state: 'not_found',
+    source: 'path',
+    installable: true,
     ...part,
   };
 }

@@ -24,6 +24,11 @@ export function duration(ms: number): string {
   return t('duration.hours', { n: Math.floor(minutes / 60), m: minutes % 60 });
 }
 
+/** A length of time where milliseconds count. */
+export function millis(ms: number): string {
+  return ms < 1000 ? t('duration.milliseconds', { n: Math.round(Math.max(0, ms)) }) : duration(ms);
+}
+
 /** A time that runs: 03:12, 1:03:12. */
 export function stopwatch(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));

@@ -8,6 +8,8 @@ test('keys lead to commands, with the modifiers exactly', () => {
   expect(press('KeyN', { ctrlKey: true })).toBe('new');
   expect(press('KeyN', { altKey: true })).toBe('new');
   expect(press('KeyN')).toBeUndefined();
+  expect(press('KeyA', { altKey: true })).toBe('agents');
+  expect(press('KeyD', { ctrlKey: true, shiftKey: true })).toBe('agents');
   expect(press('KeyN', { ctrlKey: true, shiftKey: true })).toBeUndefined();
   expect(press('KeyK', { metaKey: true })).toBeUndefined();
   expect(press('F6')).toBe('nextRegion');

@@ -7,6 +7,7 @@ export type CommandId =
   | 'palette'
   | 'new'
   | 'inbox'
+  | 'agents'
   | 'sidebar'
   | 'band'
   | 'stop'
@@ -32,6 +33,8 @@ const bindings: readonly Binding[] = [
   { id: 'new', code: 'KeyN', key: 'N', alt: true },
   { id: 'inbox', code: 'KeyI', key: 'I', mod: true },
   { id: 'inbox', code: 'KeyI', key: 'I', alt: true },
+  { id: 'agents', code: 'KeyD', key: 'D', mod: true, shift: true },
+  { id: 'agents', code: 'KeyA', key: 'A', alt: true },
   { id: 'sidebar', code: 'KeyB', key: 'B', mod: true },
   { id: 'band', code: 'Period', key: '.', mod: true },
   { id: 'stop', code: 'Backspace', key: 'Backspace', mod: true, shift: true },

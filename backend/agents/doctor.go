@@ -1,0 +1,342 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/proxy"
+)
+
+// Report is what a start of an agent showed.
+type Report struct {
+	Agent           Agent           `json:"agent"`
+	Steps           []Step          `json:"steps" doc:"Up to the one that failed"`
+	ProtocolVersion *int            `json:"protocolVersion,omitempty"`
+	AgentInfo       *AgentInfo      `json:"agentInfo,omitempty"`
+	Capabilities    json.RawMessage `json:"capabilities,omitempty" doc:"agentCapabilities, as it sent them"`
+	AuthMethods     []AuthMethod    `json:"authMethods,omitempty"`
+	ExitCode        *int            `json:"exitCode,omitempty" doc:"Of a process that ended by itself"`
+	Signal          string          `json:"signal,omitempty"`
+	Stderr          string          `json:"stderr,omitempty" doc:"The end of what it wrote there, at most 8 KiB"`
+	Env             Env             `json:"env"`
+	Advice          []Advice        `json:"advice" doc:"What can be done, the most useful first"`
+}
+
+// Healthy tells whether the agent has come to a session.
+func (r Report) Healthy() bool {
+	n := len(r.Steps)
+	return n > 0 && r.Steps[n-1].Step == stepSession && r.Steps[n-1].OK
+}
+
+// Step is one step of a start.
+type Step struct {
+	Step   string `json:"step" enum:"resolve,spawn,initialize,session"`
+	OK     bool   `json:"ok"`
+	Ms     int64  `json:"ms"`
+	Detail string `json:"detail,omitempty"`
+}
+
+// AgentInfo is what an agent says it is.
+type AgentInfo struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+	Title   string `json:"title,omitempty"`
+}
+
+// AuthMethod is a way to sign in that an agent offers.
+type AuthMethod struct {
+	ID          string `json:"id"`
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// Env is where programs are looked for.
+type Env struct {
+	Path []string `json:"path"`
+	Node string   `json:"node,omitempty"`
+	NPM  string   `json:"npm,omitempty"`
+}
+
+// Advice is something to do, or to know.
+type Advice struct {
+	Code   string            `json:"code" enum:"install,get,node,reinstall,file,needs,login,protocol,silent,crash,spawn,banner,refused"`
+	Params map[string]string `json:"params"`
+}
+
+// The steps of a start; the first is StepResolve.
+const (
+	stepSpawn      = "spawn"
+	stepInitialize = "initialize"
+	stepSession    = "session"
+)
+
+// usualPatience is how long an agent that is tested may take to answer to initialize.
+const usualPatience = time.Minute
+
+// Test starts an agent as a session would, in an empty directory, and tells how it went. When it returns, nothing that the agent has
+// started is left. That the agent fails is no error: Test fails with ErrUnknown, ErrClosed and the context's error alone.
+func (c *Catalogue) Test(ctx context.Context, id string) (Report, error) {
+	e, err := c.row(id)
+	if err != nil {
+		return Report{}, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	select {
+	case c.asking <- struct{}{}:
+		defer func() { <-c.asking }()
+	case <-ctx.Done():
+	}
+	t := &trial{c: c, e: e, report: Report{Advice: []Advice{}, Steps: []Step{}}}
+	t.run(ctx)
+	switch {
+	case c.life.Err() != nil:
+		return Report{}, ErrClosed
+	case ctx.Err() != nil:
+		return Report{}, ctx.Err()
+	}
+	t.report.Agent = c.describe(e)
+	return t.report, nil
+}
+
+// trial is one start of an agent that is tested.
+type trial struct {
+	c      *Catalogue
+	e      entry
+	at     place
+	inst   *proxy.Instance
+	report Report
+}
+
+// step runs one step and takes the time.
+func (t *trial) step(name string, f func() (string, error)) bool {
+	began := time.Now()
+	detail, err := f()
+	s := Step{Step: name, OK: err == nil, Ms: time.Since(began).Milliseconds(), Detail: detail}
+	if err != nil {
+		s.Detail = err.Error()
+	}
+	t.report.Steps = append(t.report.Steps, s)
+	return s.OK
+}
+
+func (t *trial) advise(code string, params ...string) {
+	a := Advice{Code: code, Params: map[string]string{"agent": t.e.name}}
+	for n := 0; n+1 < len(params); n += 2 {
+		a.Params[params[n]] = params[n+1]
+	}
+	t.report.Advice = append(t.report.Advice, a)
+}
+
+func (t *trial) run(ctx context.Context) {
+	if !t.step(StepResolve, func() (string, error) { return t.resolve(ctx) }) {
+		return
+	}
+	dir, err := os.MkdirTemp("", "deskhand-ask-*")
+	if err == nil {
+		defer func() { _ = os.RemoveAll(dir) }()
+	}
+	if !t.step(stepSpawn, func() (string, error) {
+		if err != nil {
+			return "", err
+		}
+		return t.spawn(ctx, dir)
+	}) {
+		return
+	}
+	t.talk(ctx, dir)
+}
+
+func (t *trial) resolve(ctx context.Context) (string, error) {
+	t.c.Settle(ctx, false)
+	t.report.Env = Env{Path: append([]string{}, t.c.path()...), Node: t.c.program("node"), NPM: t.c.program("npm")}
+	if t.e.broken != "" {
+		t.advise("file", "detail", t.e.broken)
+		return "", errors.New(t.e.broken)
+	}
+	at, err := t.c.find(t.e)
+	if err != nil {
+		t.missing(err)
+		return "", err
+	}
+	t.at = at
+	if err := t.c.lacks(t.e); err != nil {
+		t.advise("needs", "detail", err.Error())
+		return "", err
+	}
+	return at.program + ": " + at.reason, nil
+}
+
+// missing says what to do about an agent that cannot be found.
+func (t *trial) missing(err error) {
+	install := t.c.installable(t.e)
+	switch {
+	case install == nil && (t.report.Env.Node == "" || t.report.Env.NPM == ""):
+		t.advise("node", "detail", getNode)
+	case install == nil && errors.Is(err, errUnusable):
+		t.advise("reinstall", "detail", err.Error())
+	case install == nil:
+		t.advise("install", "version", t.e.known.version)
+	case t.e.source == OnPath:
+		t.advise("get", "detail", t.e.how())
+	default:
+		t.advise("file", "detail", err.Error())
+	}
+}
+
+func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
+	cmd := t.c.command(t.e, t.at, dir)
+	if t.e.id == Demo { // which keeps what it is told, for the next time
+		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
+	}
+	inst, err := t.c.start(ctx, t.e.id, cmd)
+	if err != nil {
+		t.advise("spawn", "detail", err.Error())
+		return "", err
+	}
+	t.inst = inst
+	return "pid " + strconv.Itoa(inst.Status().PID), nil
+}
+
+// talk asks the agent what a session would, and ends it.
+func (t *trial) talk(ctx context.Context, dir string) {
+	q := &question{inst: t.inst}
+	refusing := make(chan struct{})
+	go func() {
+		defer close(refusing)
+		q.refuse(context.WithoutCancel(ctx)) // it ends when the agent has, so that all is seen that it wrote
+	}()
+	var began json.RawMessage
+	ok := t.step(stepInitialize, func() (string, error) {
+		var detail string
+		var err error
+		began, detail, err = t.initialize(ctx, q)
+		return detail, err
+	})
+	if ok {
+		t.step(stepSession, func() (string, error) { return t.session(ctx, q, dir, deletes(began)) })
+	}
+	t.died()
+	t.report.Stderr = t.inst.Status().StderrTail
+	if err := t.inst.Close(); err != nil {
+		t.c.cfg.Logger.Warn("an agent that was tested cannot be ended", "agent", t.e.id, "error", err)
+	}
+	<-refusing
+	if q.noise != "" {
+		t.advise("banner", "text", q.noise)
+	}
+}
+
+// died tells how a process has ended that nobody has ended.
+func (t *trial) died() {
+	if status := t.inst.Status(); status.Phase == proxy.Exited {
+		t.report.ExitCode, t.report.Signal = status.ExitCode, status.Signal
+	}
+}
+
+func (t *trial) initialize(ctx context.Context, q *question) (json.RawMessage, string, error) {
+	patience := cmp.Or(t.c.cfg.Patience, usualPatience)
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	result, err := q.call(ctx, "initialize", initializeParams())
+	if err != nil {
+		return nil, "", t.unanswered(ctx, err, patience)
+	}
+	var r struct {
+		ProtocolVersion *int            `json:"protocolVersion"`
+		AgentInfo       *AgentInfo      `json:"agentInfo"`
+		Capabilities    json.RawMessage `json:"agentCapabilities"`
+		AuthMethods     []AuthMethod    `json:"authMethods"`
+	}
+	_ = json.Unmarshal(result, &r) // what does not fit stays empty; the version is looked at below
+	t.report.ProtocolVersion, t.report.AgentInfo, t.report.AuthMethods = r.ProtocolVersion, r.AgentInfo, r.AuthMethods
+	if len(r.Capabilities) > 0 && !bytes.Equal(r.Capabilities, []byte("null")) {
+		t.report.Capabilities = r.Capabilities
+	}
+	can, err := acp.ParseInitialized(result)
+	if err != nil {
+		return nil, "", err
+	}
+	if can.ProtocolVersion != 1 {
+		t.advise("protocol", "theirs", strconv.Itoa(can.ProtocolVersion), "ours", "1")
+		return nil, "", fmt.Errorf("it speaks version %d of the protocol, and we 1", can.ProtocolVersion)
+	}
+	detail := ""
+	if r.AgentInfo != nil {
+		detail = strings.TrimSpace(r.AgentInfo.Name + " " + r.AgentInfo.Version)
+	}
+	return result, detail, nil
+}
+
+func (t *trial) session(ctx context.Context, q *question, dir string, tidy bool) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, askLimit)
+	defer cancel()
+	result, err := q.call(ctx, "session/new", map[string]any{"cwd": dir, "mcpServers": []any{}})
+	t.c.noteLogin(t.e, t.at, err)
+	if err != nil {
+		return "", t.unanswered(ctx, err, askLimit)
+	}
+	if tidy {
+		q.forget(ctx, result)
+	}
+	return "", nil
+}
+
+// unanswered says what to do about a call that failed, and gives the reason without the name of the step.
+func (t *trial) unanswered(ctx context.Context, err error, patience time.Duration) error {
+	refused, answered := errors.AsType[*acp.Error](err)
+	switch {
+	case answered && refused.Code == acp.CodeAuthRequired:
+		names := make([]string, 0, len(t.report.AuthMethods))
+		for _, m := range t.report.AuthMethods {
+			names = append(names, m.Name)
+		}
+		t.advise("login", "detail", refused.Message, "methods", strings.Join(names, ", "))
+	case answered:
+		t.advise("refused", "detail", refused.Message)
+	case errors.Is(err, proxy.ErrExited):
+		t.advise("crash", "detail", err.Error())
+	case errors.Is(ctx.Err(), context.DeadlineExceeded):
+		t.advise("silent", "seconds", strconv.FormatFloat(patience.Seconds(), 'f', -1, 64))
+	}
+	if failed, ok := errors.AsType[*askError](err); ok {
+		return failed.err
+	}
+	return err
+}
+
+// noteLogin remembers whether an agent wants a login, by how its start ended.
+func (c *Catalogue) noteLogin(e entry, at place, err error) {
+	refused, answered := errors.AsType[*acp.Error](err)
+	wants := answered && refused.Code == acp.CodeAuthRequired
+	if err != nil && !wants {
+		return // it is as it was
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.logins, e.key(at))
+	if wants {
+		c.logins[e.key(at)] = refused.Message
+	}
+}
+
+func (c *Catalogue) wantsLogin(e entry, at place) (why string, wants bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.logins) == 0 {
+		return "", false
+	}
+	why, wants = c.logins[e.key(at)]
+	return why, wants
+}

@@ -1,0 +1,483 @@
+//go:build !windows
+
+package agents_test
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/agents"
+)
+
+// person is somebody with a home and a login shell, who has opencode in one more directory than Deskhand's PATH names.
+type person struct {
+	t     *testing.T
+	home  string
+	tools string // where the person's opencode is
+	cfg   agents.Config
+}
+
+const shellMark = "AGENTS_TEST_PERSON"
+
+func newPerson(t *testing.T, shell string) *person {
+	t.Helper()
+	file, err := exec.LookPath(shell)
+	if err != nil {
+		t.Fatalf("%v (build/setup.sh go installs it)", err)
+	}
+	p := &person{t: t, home: t.TempDir()}
+	p.tools = filepath.Join(p.home, "tools")
+	p.program("tools/opencode")
+	p.cfg = agents.Config{
+		Self: os.Args[0], LoginShell: true, ShellPatience: time.Minute, Logger: slog.New(slog.DiscardHandler),
+		Environ: []string{
+			"HOME=" + p.home, "SHELL=" + file, "PATH=/usr/bin:/bin", "OWN=own", "BOTH=own", "DESKHAND_TOKEN=secret", "TOOLS=" + p.tools,
+			shellMark + "=" + p.home,
+		},
+	}
+	return p
+}
+
+// write makes files of the home.
+func (p *person) write(files map[string]string) {
+	p.t.Helper()
+	for name, text := range files {
+		file := filepath.Join(p.home, name)
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			p.t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o755); err != nil {
+			p.t.Fatal(err)
+		}
+	}
+}
+
+func (p *person) program(name string) { p.write(map[string]string{name: "#!/bin/sh\n"}) }
+
+// open makes the catalogue; the test fails when it leaves a process.
+func (p *person) open() *agents.Catalogue {
+	p.t.Helper()
+	c := agents.Open(p.cfg)
+	p.t.Cleanup(func() {
+		if err := c.Close(); err != nil {
+			p.t.Error(err)
+		}
+		for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) { // what was killed takes a moment to go
+			left := p.processes()
+			if len(left) == 0 {
+				return
+			}
+			if time.Now().After(deadline) {
+				p.t.Errorf("left: %q", left)
+				return
+			}
+		}
+	})
+	return c
+}
+
+// processes are those that the shell has started, but for those that say they are independent.
+func (p *person) processes() []string {
+	files, _ := filepath.Glob("/proc/[0-9]*/environ")
+	var found []string
+	for _, file := range files {
+		env, err := os.ReadFile(file)
+		if err != nil || !strings.Contains(string(env), shellMark+"="+p.home+"\x00") {
+			continue
+		}
+		command, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "cmdline"))
+		if len(command) > 0 && !strings.Contains(string(command), "independent") { // a zombie has none
+			found = append(found, strings.ReplaceAll(string(command), "\x00", " "))
+		}
+	}
+	return found
+}
+
+// environ is what opencode is started with.
+func environ(t *testing.T, c *agents.Catalogue) []string {
+	t.Helper()
+	cmd, err := c.Command(t.Context(), agents.Demo, "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cmd.Env
+}
+
+func value(env []string, name string) string {
+	for _, kv := range slices.Backward(env) {
+		if n, v, _ := strings.Cut(kv, "="); n == name {
+			return v
+		}
+	}
+	return ""
+}
+
+func TestLoginShell(t *testing.T) {
+	t.Parallel()
+	for name, sh := range map[string]struct{ rc, set, path string }{ // the rc file, and how a variable and PATH are set in it
+		"bash": {".bashrc", "export %s=%s\n", "export PATH=%s:$PATH\n"},
+		"zsh":  {".zshrc", "export %s=%s\n", "export PATH=%s:$PATH\n"},
+		"fish": {".config/fish/config.fish", "set -gx %s %s\n", "set -gx PATH %s $PATH\n"},
+		"dash": {".profile", "export %s=%s\n", "export PATH=%s:$PATH\n"},
+		"sh":   {".profile", "export %s=%s\n", "export PATH=%s:$PATH\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t, name)
+			p.write(map[string]string{".profile": "[ -n \"$BASH_VERSION\" ] && . ~/.bashrc\n"}) // as Debian makes a home
+			text := "echo a banner\n" + fmt.Sprintf(sh.path, p.tools)
+			for _, set := range [][]any{{"NEW", "shell"}, {"BOTH", "shell"}, {"LINES_OF", "'a\nb=c'"}, {"DESKHAND_TOKEN", "theirs"}, {"CLAUDECODE", "1"}} {
+				text += fmt.Sprintf(sh.set, set...)
+			}
+			p.write(map[string]string{sh.rc: text})
+			p.mustGet(t)
+		})
+	}
+}
+
+// mustGet says what is to become of what the shell of TestLoginShell sets.
+func (p *person) mustGet(t *testing.T) {
+	t.Helper()
+	for _, desktop := range []bool{false, true} {
+		p.cfg.Desktop = desktop
+		c := p.open()
+		env := environ(t, c)
+		want := map[string]string{"OWN": "own", "NEW": "shell", "BOTH": "own", "LINES_OF": "a\nb=c"}
+		if desktop {
+			want["BOTH"] = "shell"
+		}
+		for _, name := range []string{"DESKHAND_TOKEN", "CLAUDECODE", "SHLVL", "PWD", "OLDPWD", "_", "DESKHAND_READS_ENVIRONMENT"} {
+			want[name] = ""
+		}
+		for name, want := range want {
+			if got := value(env, name); got != want {
+				t.Errorf("desktop %v: %s=%q, want %q", desktop, name, got, want)
+			}
+		}
+		a, dirs := get(t, c, "opencode"), filepath.SplitList(value(env, "PATH"))
+		if a.State != agents.Ready || a.Path != filepath.Join(p.tools, "opencode") || !strings.Contains(a.Reason, "PATH of the login shell /") {
+			t.Errorf("desktop %v: %+v", desktop, a)
+		}
+		if first := dirs[0] == p.tools; first != desktop || !slices.Contains(dirs, p.tools) {
+			t.Errorf("desktop %v: %q", desktop, dirs)
+		}
+		if n := len(slices.Compact(slices.Sorted(slices.Values(dirs)))); n != len(dirs) {
+			t.Errorf("a directory stands in PATH twice: %q", dirs)
+		}
+	}
+}
+
+// TestHostileShells: what rc files do that make no environment come, or come late. Found tells that the person's opencode is.
+func TestHostileShells(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		shell    string
+		files    map[string]string
+		patience time.Duration
+		found    bool
+		problem  string
+	}{
+		"a banner":        {"bash", map[string]string{".profile": "seq 100000; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"a prompt":        {"bash", map[string]string{".profile": "read -p 'Password: ' x; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"a prompt, zsh":   {"zsh", map[string]string{".zshrc": "read x; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"a prompt, fish":  {"fish", map[string]string{".config/fish/config.fish": "read x; set -gx PATH $TOOLS $PATH\n"}, 0, true, ""},
+		"of the terminal": {"bash", map[string]string{".profile": "read x </dev/tty; stty sane; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"hangs":           {"bash", map[string]string{".profile": "sleep 3600\n"}, 300 * time.Millisecond, false, "was not ready after 300ms"},
+		"hangs, zsh":      {"zsh", map[string]string{".zshrc": "sleep 3600\n"}, 300 * time.Millisecond, false, "was not ready after 300ms"},
+		"hangs, fish":     {"fish", map[string]string{".config/fish/config.fish": "sleep 3600\n"}, 300 * time.Millisecond, false, "was not ready after 300ms"},
+		"hangs, ignoring": {"bash", map[string]string{".profile": "trap '' TERM HUP INT; while :; do sleep 3600; done\n"}, 300 * time.Millisecond, false, "was not ready after"},
+		"writes for ever": {"bash", map[string]string{".profile": "yes\n"}, 300 * time.Millisecond, false, "was not ready after 300ms"},
+		"exits":           {"bash", map[string]string{".profile": "export PATH=$TOOLS:$PATH; exit 3\n"}, 0, false, "ended before it could be asked"},
+		"exits when interactive": {
+			"bash", map[string]string{".profile": "export PATH=$TOOLS:$PATH; case $- in *i*) exit 3;; esac\n"}, 0, true, "",
+		},
+		"execs fish":         {"bash", map[string]string{".profile": "export PATH=$TOOLS:$PATH; . ~/.bashrc\n", ".bashrc": "case $- in *i*) exec fish;; esac\n"}, 0, true, ""},
+		"exits, pipe held":   {"bash", map[string]string{".profile": "sleep 3600 & exit 3\n"}, 0, false, "ended before it could be asked"},
+		"a daemon holds on":  {"bash", map[string]string{".profile": "sleep 3600 & export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"the same, fish":     {"fish", map[string]string{".config/fish/config.fish": "sleep 3600 & ; set -gx PATH $TOOLS $PATH\n"}, 0, true, ""},
+		"closes its stdout":  {"bash", map[string]string{".profile": "exec >/dev/null 2>&1\n"}, 0, false, "ended before it could be asked"},
+		"prints its command": {"bash", map[string]string{".profile": "echo \"$BASH_EXECUTION_STRING\"; set -xv; exec 2>&1; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"aliases":            {"bash", map[string]string{".profile": "shopt -s expand_aliases; alias printf=false env=false; printf() { :; }; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"no PATH":            {"bash", map[string]string{".profile": "unset PATH\n"}, 0, false, ""},
+		"strict":             {"bash", map[string]string{".profile": "set -eu; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
+		"a broken rc":        {"bash", map[string]string{".profile": "export PATH=$TOOLS:$PATH\nif then fi (\n"}, 0, true, ""},
+		"too much": {
+			"bash", map[string]string{".profile": "for i in $(seq 12); do export V$i=$(head -c 100000 /dev/zero | tr '\\0' x); done\n"}, 0, false, "longer than",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t, tc.shell)
+			p.write(tc.files)
+			if tc.patience > 0 {
+				p.cfg.ShellPatience = tc.patience
+			}
+			c := p.open()
+			began := time.Now()
+			env := environ(t, c)
+			if took := time.Since(began); took > 20*time.Second { // of a minute, where it is not told to be shorter
+				t.Errorf("it took %v", took)
+			}
+			a, s := get(t, c, "opencode"), c.Surroundings()
+			if found := a.State == agents.Ready; found != tc.found {
+				t.Errorf("%+v; %+v", a, s)
+			}
+			if (s.Problem == "") != (tc.problem == "") || !strings.Contains(s.Problem, tc.problem) {
+				t.Errorf("%q, want %q", s.Problem, tc.problem)
+			}
+			if !tc.found && !strings.Contains(a.Detail, s.Problem) {
+				t.Errorf("the agent does not say why: %+v", a)
+			}
+			if value(env, "OWN") != "own" || !strings.Contains(value(env, "PATH"), "/usr/bin") {
+				t.Errorf("its own environment is lost: %q", env)
+			}
+		})
+	}
+}
+
+func TestIndependentProcessesOfTheShellStay(t *testing.T) {
+	p := newPerson(t, "bash")
+	p.write(map[string]string{".profile": "setsid sh -c 'sleep 3600; : independent' & echo $! >~/pid; export PATH=$TOOLS:$PATH\n"})
+	c := p.open()
+	if environ(t, c); get(t, c, "opencode").State != agents.Ready {
+		t.Errorf("%+v", c.Surroundings())
+	}
+	// It is what an agent for keys does. Ending is left to the test: by its own id.
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	ended := 0
+	for _, file := range files {
+		env, _ := os.ReadFile(filepath.Join(filepath.Dir(file), "environ"))
+		command, _ := os.ReadFile(file)
+		var pid int
+		fmt.Sscanf(filepath.Base(filepath.Dir(file)), "%d", &pid)
+		if strings.Contains(string(env), shellMark+"="+p.home+"\x00") && strings.Contains(string(command), "independent") {
+			ended++
+			// the group, with its sleep
+			if err := exec.Command("/bin/kill", "-KILL", "--", fmt.Sprintf("-%d", pid)).Run(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	if ended == 0 {
+		t.Error("it was ended")
+	}
+}
+
+func TestDebiansBashrcReturnsUnlessInteractive(t *testing.T) {
+	p := newPerson(t, "bash")
+	p.write(map[string]string{
+		".profile": "if [ -n \"$BASH_VERSION\" ]; then . \"$HOME/.bashrc\"; fi\n",
+		".bashrc":  "case $- in\n    *i*) ;;\n      *) return;;\nesac\nexport PATH=$TOOLS:$PATH\n",
+	})
+	if a := get(t, settled(t, p), "opencode"); a.State != agents.Ready {
+		t.Errorf("%+v", a)
+	}
+}
+
+func settled(t *testing.T, p *person) *agents.Catalogue {
+	t.Helper()
+	c := p.open()
+	c.Settle(t.Context(), false)
+	return c
+}
+
+// TestVersionTools: the shell sets them up as their manuals say, or not at all; either way the agent is found, and the answer says by what.
+func TestVersionTools(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		files   map[string]string
+		rc      string
+		program string // where opencode is
+		tool    string
+	}{
+		"nvm": {map[string]string{
+			".nvm/nvm.sh":        "PATH=\"$NVM_DIR/versions/node/v20.11.0/bin:$PATH\"; nvm() { :; }\n",
+			".nvm/alias/default": "lts/iron\n", ".nvm/alias/lts/iron": "v20.11.0\n", ".nvm/versions/node/v22.9.0/bin/node": "",
+		}, "export NVM_DIR=\"$HOME/.nvm\"\n[ -s \"$NVM_DIR/nvm.sh\" ] && . \"$NVM_DIR/nvm.sh\"\n", ".nvm/versions/node/v20.11.0/bin/opencode", ""},
+		"nvm, not set up":   {nil, "", ".nvm/versions/node/v20.11.0/bin/opencode", "nvm"},
+		"asdf, not set up":  {nil, "", ".asdf/shims/opencode", "asdf"},
+		"volta, not set up": {nil, "", ".volta/bin/opencode", "volta"},
+		"nvm, a major":      {map[string]string{".nvm/alias/default": "20", ".nvm/versions/node/v22.9.0/bin/node": ""}, "", ".nvm/versions/node/v20.1.0/bin/opencode", "nvm"},
+		"nvm, newest":       {map[string]string{".nvm/versions/node/v9.9.0/bin/node": ""}, "", ".nvm/versions/node/v20.1.0/bin/opencode", "nvm"},
+		"nvm, node":         {map[string]string{".nvm/alias/default": "node", ".nvm/versions/node/v9.9.0/bin/node": ""}, "", ".nvm/versions/node/v10.1.0/bin/opencode", "nvm"},
+		"nvm, a circle":     {map[string]string{".nvm/alias/default": "a", ".nvm/alias/a": "default"}, "", ".nvm/versions/node/v10.1.0/bin/opencode", "nvm"},
+		"nvm, outside":      {map[string]string{".nvm/alias/default": "../../x", "x": "v8.0.0"}, "", ".nvm/versions/node/v10.1.0/bin/opencode", "nvm"},
+		"fnm": {map[string]string{
+			".local/share/fnm/fnm": "#!/bin/sh\necho \"export PATH=\\\"$HOME/multishell/bin\\\":\\\"\\$PATH\\\"\"\n",
+		}, "export PATH=\"$HOME/.local/share/fnm:$PATH\"\neval \"$(fnm env)\"\n", "multishell/bin/opencode", ""},
+		"fnm, default": {nil, "", ".local/share/fnm/aliases/default/bin/opencode", "fnm"},
+		"fnm, newest":  {map[string]string{".local/share/fnm/node-versions/v9.0.0/installation/bin/node": ""}, "", ".local/share/fnm/node-versions/v20.0.0/installation/bin/opencode", "fnm"},
+		"volta":        {nil, "export VOLTA_HOME=\"$HOME/.volta\"\nexport PATH=\"$VOLTA_HOME/bin:$PATH\"\n", ".volta/bin/opencode", ""},
+		"volta, moved": {nil, "export VOLTA_HOME=\"$HOME/v\"\n", "v/bin/opencode", "volta"},
+		"asdf":         {map[string]string{".asdf/asdf.sh": "PATH=\"$HOME/.asdf/bin:$HOME/.asdf/shims:$PATH\"\n"}, ". \"$HOME/.asdf/asdf.sh\"\n", ".asdf/shims/opencode", ""},
+		"mise": {map[string]string{
+			".local/bin/mise": "#!/bin/sh\necho 'export PATH=\"$HOME/.local/share/mise/installs/node/22/bin:$PATH\"'\n",
+		}, "eval \"$(~/.local/bin/mise activate bash)\"\n", ".local/share/mise/installs/node/22/bin/opencode", ""},
+		"mise, shims":  {nil, "", ".local/share/mise/shims/opencode", "mise"},
+		"mise, moved":  {nil, "export XDG_DATA_HOME=$HOME/d\n", "d/mise/shims/opencode", "mise"},
+		"~/.local/bin": {nil, "", ".local/bin/opencode", "~/.local"},
+		"npm":          {nil, "", ".npm-global/bin/opencode", "npm"},
+		"bun":          {nil, "", ".bun/bin/opencode", "bun"},
+		"opencode":     {nil, "", ".opencode/bin/opencode", "OpenCode"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newPerson(t, "bash")
+			p.write(tc.files)
+			p.write(map[string]string{".bashrc": tc.rc, ".profile": ". ~/.bashrc\n"})
+			p.program(tc.program)
+			p.cfg.Desktop = true
+			c := settled(t, p)
+			a := get(t, c, "opencode")
+			want := "known place of " + tc.tool
+			if tc.tool == "" {
+				want = "PATH of the login shell"
+			}
+			if a.Path != filepath.Join(p.home, tc.program) || !strings.Contains(a.Reason, want) {
+				t.Errorf("%+v, want it by %s", a, want)
+			}
+			if dirs := value(environ(t, c), "PATH"); !strings.Contains(dirs, filepath.Dir(a.Path)) {
+				t.Errorf("it would not find itself: %s", dirs)
+			}
+		})
+	}
+}
+
+func TestShellsThatCannotBeAsked(t *testing.T) {
+	for name, tc := range map[string]struct{ shell, want string }{
+		"another kind": {"HOME/nu", "it is no shell that Deskhand knows"},
+		"nologin":      {"/usr/sbin/nologin", "/usr/sbin/nologin"},
+		"gone":         {"/nowhere/bash", "does not exist"},
+		"relative":     {"bash", "no absolute path"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := newPerson(t, "bash")
+			p.program("nu")
+			p.cfg.Environ = append(p.cfg.Environ, "SHELL="+strings.ReplaceAll(tc.shell, "HOME", p.home))
+			c := settled(t, p)
+			a := get(t, c, "claude")
+			if a.State != agents.NotFound || !strings.Contains(a.Detail, "is not on PATH") || !strings.Contains(a.Detail, tc.want) {
+				t.Errorf("%+v", a)
+			}
+			if len(a.Searched) < 2 || a.Searched[0] != "/usr/bin (PATH of Deskhand)" {
+				t.Errorf("%q", a.Searched)
+			}
+		})
+	}
+}
+
+func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
+	p := newPerson(t, "bash")
+	p.write(map[string]string{".profile": "echo x >>~/reads\n"})
+	reads := func() int {
+		data, _ := os.ReadFile(filepath.Join(p.home, "reads"))
+		return strings.Count(string(data), "x")
+	}
+	c := p.open()
+	if _, err := c.List(); err != nil || reads() != 0 {
+		t.Errorf("a list waits for the shell, or %v", err)
+	}
+	c.Look()
+	environ(t, c)
+	environ(t, c)
+	if _, err := c.Info(t.Context(), "claude", agents.InfoQuery{}); err != nil || reads() != 1 {
+		t.Errorf("%d reads, %v", reads(), err)
+	}
+	p.write(map[string]string{".profile": "echo x >>~/reads; export PATH=$TOOLS:$PATH\n"})
+	if a := get(t, c, "opencode"); a.State != agents.NotFound {
+		t.Errorf("%+v", a)
+	}
+	if info, err := c.Info(t.Context(), "opencode", agents.InfoQuery{Fresh: true}); err != nil || !info.Installed || reads() != 2 {
+		t.Errorf("%+v, %v, %d reads", info, err, reads())
+	}
+	// A shell that is broken meanwhile takes away nothing.
+	p.write(map[string]string{".profile": "exit\n"})
+	c.Settle(t.Context(), true)
+	if a := get(t, c, "opencode"); a.State != agents.Ready {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
+	p := newPerson(t, "bash")
+	p.write(map[string]string{".profile": "export PATH=$TOOLS:$PATH\n"})
+	c := p.open()
+	told := make(chan agents.News, 10)
+	c.Watch(func(n agents.News) { told <- n })
+	if a := get(t, c, "opencode"); a.State != agents.NotFound {
+		t.Fatalf("%+v", a)
+	}
+	c.Look()
+	for {
+		select {
+		case n := <-told:
+			if !n.Ended || n.Err != nil {
+				t.Errorf("%+v", n)
+			}
+			if n.Agent == agents.Demo {
+				t.Error("the demo agent has not changed")
+			}
+			if n.Agent != "opencode" {
+				continue
+			}
+			if a := get(t, c, "opencode"); a.State != agents.Ready {
+				t.Errorf("%+v", a)
+			}
+			return
+		case <-time.After(20 * time.Second):
+			t.Fatal("nobody tells")
+		}
+	}
+}
+
+func TestCloseEndsTheShell(t *testing.T) {
+	p := newPerson(t, "bash")
+	p.write(map[string]string{".profile": "echo >~/here; sleep 3600\n"})
+	c := p.open()
+	c.Look()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if _, err := os.Stat(filepath.Join(p.home, "here")); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the shell does not start")
+		}
+	}
+	began := time.Now()
+	if err := c.Close(); err != nil || time.Since(began) > 20*time.Second {
+		t.Errorf("%v after %v", err, time.Since(began))
+	}
+}
+
+// TestWithoutLoginShell: what e2e tests rely on, the environment as it is and nothing else.
+func TestWithoutLoginShell(t *testing.T) {
+	p := newPerson(t, "bash")
+	p.program(".local/bin/opencode")
+	p.write(map[string]string{".profile": "echo x >~/reads\n"})
+	p.cfg.LoginShell = false
+	c := p.open()
+	c.Look()
+	c.Settle(t.Context(), true)
+	if _, err := os.Stat(filepath.Join(p.home, "reads")); err == nil {
+		t.Error("the shell was started")
+	}
+	if a := get(t, c, "opencode"); a.State != agents.NotFound || value(environ(t, c), "PATH") != "/usr/bin:/bin" {
+		t.Errorf("%+v", a)
+	}
+}
+
+func TestRelativeDirectoriesStayForTheAgent(t *testing.T) {
+	p := newPerson(t, "bash")
+	p.cfg.Environ = append(p.cfg.Environ, "PATH=/usr/bin:node_modules/.bin:/bin::/usr/bin")
+	env := environ(t, settled(t, p))
+	if path := value(env, "PATH"); !strings.HasPrefix(path+":", "/usr/bin:node_modules/.bin:/bin:") || strings.Contains(path, "::") {
+		t.Error(path)
+	}
+}

@@ -1,0 +1,222 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"slices"
+	"strings"
+
+	"deskhand/backend"
+)
+
+type doctorCommand struct {
+	common
+	JSON  bool   `name:"json" help:"Print the reports as JSON."`
+	Agent string `arg:"" optional:"" help:"The agent to test, by its id. Default: all that are found, one after the other."`
+}
+
+// agentReports is what --json prints.
+type agentReports struct {
+	Items   []backend.Report `json:"items"`
+	Problem string           `json:"problem,omitempty"` // what is wrong with agents.json
+}
+
+// Run tests agents: by the running app if there is one, else on the data directory itself.
+func (c *doctorCommand) Run(p *Program) (err error) {
+	cfg, log, err := p.config(c.common, "command")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	ctx, stop := interruptible()
+	defer stop()
+	b, err := backend.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	api, err := dial(ctx, cfg.Places)
+	if err != nil {
+		return fmt.Errorf("the running Deskhand does not answer: %w", err)
+	}
+	reports, err := c.test(ctx, p, api)
+	api.close() // which ends what is still being tested there
+	switch {
+	case ctx.Err() != nil:
+		return errors.New("interrupted")
+	case err != nil:
+		return err
+	}
+	if err := c.show(p.Stdout, reports); err != nil {
+		return err
+	}
+	p.outlast(b)
+	if sick := slices.ContainsFunc(reports.Items, func(r backend.Report) bool { return !r.Healthy() }); sick || reports.Problem != "" {
+		return &failure{exitError, errors.New("")} // the page has said it
+	}
+	return nil
+}
+
+// test has the agents tested, and tells on stderr which one it is at.
+func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentReports, error) {
+	reports := agentReports{Items: []backend.Report{}}
+	ids := []string{c.Agent}
+	if c.Agent == "" {
+		var err error
+		if ids, reports.Problem, err = found(ctx, api); err != nil {
+			return reports, unanswered(ctx, err)
+		}
+	}
+	for n, id := range ids {
+		if len(ids) > 1 {
+			p.say("%d of %d: testing %s…\n", n+1, len(ids), id)
+		}
+		var r backend.Report
+		err := api.call(ctx, "POST", "agents/"+url.PathEscape(id)+"/test", nil, &r)
+		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "agent.unknown" {
+			return reports, fmt.Errorf("there is no agent %q", id)
+		}
+		if err != nil {
+			return reports, unanswered(ctx, err)
+		}
+		reports.Items = append(reports.Items, r)
+	}
+	return reports, nil
+}
+
+// found are the ids of the agents that are here, and what is wrong with agents.json.
+func found(ctx context.Context, api *api) (ids []string, fault string, err error) {
+	var list struct {
+		Items   []backend.Agent `json:"items"`
+		Problem string          `json:"problem"`
+	}
+	err = api.call(ctx, "GET", "agents", nil, &list)
+	for _, a := range list.Items {
+		if a.IsFound() {
+			ids = append(ids, a.ID)
+		}
+	}
+	return ids, list.Problem, err
+}
+
+// show prints the reports.
+func (c *doctorCommand) show(out io.Writer, reports agentReports) error {
+	if c.JSON {
+		enc := json.NewEncoder(out)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(reports)
+	}
+	pages := make([]string, 0, len(reports.Items)+1)
+	if reports.Problem != "" {
+		pages = append(pages, reports.Problem+"\n")
+	}
+	for _, r := range reports.Items {
+		pages = append(pages, page(r))
+	}
+	_, err := io.WriteString(out, strings.Join(pages, "\n"))
+	return err
+}
+
+// page is one report for people.
+func page(r backend.Report) string {
+	var b strings.Builder
+	a := r.Agent
+	row := func(name, value string) {
+		if value = strings.TrimSpace(value); value != "" {
+			fmt.Fprintf(&b, "  %-10s %s\n", name, strings.ReplaceAll(value, "\n", "\n             "))
+		}
+	}
+	fmt.Fprintf(&b, "%s (%s): %s\n", a.Name, a.ID, verdict(r))
+	row("program", a.Path)
+	row("why", a.Reason)
+	row("version", version(r))
+	for _, s := range r.Steps {
+		mark := "ok"
+		if !s.OK {
+			mark = "failed"
+		}
+		row(s.Step, fmt.Sprintf("%-6s %6d ms  %s", mark, s.Ms, s.Detail))
+	}
+	row("ended", ending(r))
+	row("stderr", r.Stderr)
+	for _, advice := range r.Advice {
+		row("to do", say(advice))
+	}
+	return b.String()
+}
+
+func verdict(r backend.Report) string {
+	switch {
+	case r.Healthy():
+		return "ready"
+	case r.Agent.WantsLogin():
+		return "needs a login"
+	case r.Agent.IsFound():
+		return "broken"
+	}
+	return "not found"
+}
+
+func version(r backend.Report) string {
+	text := r.Agent.Version
+	if r.AgentInfo != nil {
+		text = r.AgentInfo.Version
+	}
+	if text != "" && r.Agent.Pinned != "" && r.Agent.Pinned != text {
+		text += " (the catalogue has " + r.Agent.Pinned + ")"
+	}
+	return text
+}
+
+func ending(r backend.Report) string {
+	switch {
+	case r.Signal != "":
+		return "by " + r.Signal
+	case r.ExitCode != nil:
+		return fmt.Sprintf("with code %d", *r.ExitCode)
+	}
+	return ""
+}
+
+// say puts advice into words; those of other surfaces are their own.
+func say(a backend.Advice) string {
+	detail := a.Params["detail"]
+	switch a.Code {
+	case "install":
+		return "install it in the Agents screen of Deskhand (version " + a.Params["version"] + ")"
+	case "get":
+		return detail
+	case "node":
+		return "Node.js is missing: " + detail
+	case "reinstall":
+		return "install it again: " + detail
+	case "file":
+		return "correct its entry in agents.json: " + detail
+	case "needs":
+		return detail
+	case "login":
+		text := "sign in with the agent's own program, then test it again: " + detail
+		if methods := a.Params["methods"]; methods != "" {
+			text += " (ways to sign in: " + methods + ")"
+		}
+		return text
+	case "protocol":
+		return fmt.Sprintf("install another version: it speaks version %s of the protocol, and Deskhand %s", a.Params["theirs"], a.Params["ours"])
+	case "silent":
+		return "it did not answer within " + a.Params["seconds"] + " seconds; test it again when the machine has less to do"
+	case "crash":
+		return "its process ended; its stderr says why"
+	case "spawn":
+		return "the system refused to run its program: " + detail
+	case "banner":
+		return "it writes text between its messages, which some clients cannot read: " + a.Params["text"]
+	case "refused":
+		return "it refuses a session: " + detail
+	}
+	return strings.TrimSpace(a.Code + " " + detail)
+}

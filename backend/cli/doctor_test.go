@@ -1,0 +1,138 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// doctored is what deskhand doctor --json prints, as far as scripts rely on it.
+type doctored struct {
+	Items []struct {
+		Agent struct{ ID, State string }
+		Steps []struct {
+			Step string
+			OK   bool
+			Ms   *int64
+		}
+		Stderr   string
+		ExitCode *int
+		Advice   []struct{ Code string }
+	}
+}
+
+// ownAgents writes the agents.json of a data directory: agents that are lines for the shell.
+func ownAgents(t *testing.T, dir string, scripts map[string]string) {
+	t.Helper()
+	var list []map[string]any
+	for id, script := range scripts {
+		list = append(list, map[string]any{"id": id, "name": "Agent " + id, "command": "/bin/sh", "args": []string{"-c", script}})
+	}
+	data, err := json.Marshal(map[string]any{"agents": list})
+	if err == nil {
+		err = os.MkdirAll(filepath.Join(dir, "config"), 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "config", "agents.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDoctor(t *testing.T) {
+	t.Run("the demo agent, by itself", func(t *testing.T) {
+		out, stderr, code := run(t, t.TempDir(), "doctor", "mock")
+		for _, want := range []string{"Demo agent (mock): ready", "program", "initialize ok ", "session    ok "} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is not in\n%s", want, out)
+			}
+		}
+		if code != 0 || stderr != "" {
+			t.Errorf("exit %d, stderr %q", code, stderr)
+		}
+	})
+	t.Run("through the running server, as JSON", func(t *testing.T) {
+		dir := t.TempDir()
+		server(t, dir)
+		out, stderr, code := run(t, dir, "doctor", "mock", "--json")
+		var d doctored
+		if err := json.Unmarshal([]byte(out), &d); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if code != 0 || stderr != "" || len(d.Items) != 1 || d.Items[0].Agent.ID != "mock" || len(d.Items[0].Steps) != 4 || d.Items[0].Steps[3].Ms == nil {
+			t.Errorf("exit %d, stderr %q, %s", code, stderr, out)
+		}
+	})
+	t.Run("all that are found", func(t *testing.T) {
+		dir := t.TempDir()
+		ownAgents(t, dir, map[string]string{"dies": "echo no licence >&2; exit 7"})
+		out, stderr, code := run(t, dir, "doctor")
+		for _, want := range []string{"Demo agent (mock): ready", "Agent dies (dies): broken", "with code 7", "no licence", "to do      its process ended"} {
+			if !strings.Contains(out, want) {
+				t.Errorf("%q is not in\n%s", want, out)
+			}
+		}
+		if strings.Contains(out, "Claude") || code != 1 || !strings.Contains(stderr, "1 of 2: testing mock") || !strings.Contains(stderr, "2 of 2: testing dies") || strings.Contains(stderr, "deskhand:") {
+			t.Errorf("exit %d, stderr %q", code, stderr)
+		}
+	})
+	t.Run("one that needs a login", func(t *testing.T) {
+		dir := t.TempDir()
+		ownAgents(t, dir, map[string]string{
+			"shy": `read a; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'; read a; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"log in first"}}'; read a`,
+		})
+		out, _, code := run(t, dir, "doctor", "shy", "--json")
+		var d doctored
+		if err := json.Unmarshal([]byte(out), &d); err != nil || code != 1 || d.Items[0].Agent.State != "needs_login" || d.Items[0].Advice[0].Code != "login" {
+			t.Errorf("exit %d, %v: %s", code, err, out)
+		}
+	})
+	t.Run("one that is not there", func(t *testing.T) {
+		out, _, code := run(t, t.TempDir(), "doctor", "claude")
+		if code != 1 || !strings.Contains(out, "(claude): not found") || !strings.Contains(out, "to do") {
+			t.Errorf("exit %d, %s", code, out)
+		}
+		_, stderr, code := run(t, t.TempDir(), "doctor", "nobody")
+		if code != 1 || stderr != "deskhand: there is no agent \"nobody\"\n" {
+			t.Errorf("exit %d, stderr %q", code, stderr)
+		}
+	})
+}
+
+func TestCtrlCEndsTheDoctor(t *testing.T) {
+	for _, where := range []string{"by itself", "through the server"} {
+		t.Run(where, func(t *testing.T) {
+			dir := t.TempDir()
+			file := filepath.Join(dir, "pid")
+			ownAgents(t, dir, map[string]string{"mute": fmt.Sprintf("echo $$ > %s; while read a; do :; done", file)})
+			if where == "through the server" {
+				server(t, dir)
+			}
+			p := start(t, dir, "doctor", "mute")
+			var data []byte
+			for deadline := time.Now().Add(20 * time.Second); len(data) == 0; time.Sleep(10 * time.Millisecond) {
+				if data, _ = os.ReadFile(file); len(data) == 0 && time.Now().After(deadline) {
+					t.Fatal("the agent does not start: ", p.stderr)
+				}
+			}
+			if err := p.Process.Signal(syscall.SIGINT); err != nil {
+				t.Fatal(err)
+			}
+			out, code := p.end()
+			if code != 1 || out != "" || p.stderr.String() != "deskhand: interrupted\n" {
+				t.Errorf("exit %d, %q, %q", code, out, p.stderr)
+			}
+			var pid int
+			if _, err := fmt.Sscan(string(data), &pid); err != nil {
+				t.Fatal(err)
+			}
+			gone(t, pid)
+		})
+	}
+}

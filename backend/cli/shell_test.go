@@ -1,0 +1,72 @@
+//go:build !windows
+
+package cli_test
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// hangingShell gives the test a home whose shell says that it was started and never answers.
+func hangingShell(t *testing.T) (started func() bool) {
+	t.Helper()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Fatal(err)
+	}
+	home := t.TempDir()
+	if err := os.WriteFile(filepath.Join(home, ".profile"), []byte("echo $$ >~/started; sleep 3600\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HOME", home)
+	t.Setenv("SHELL", bash)
+	return func() bool {
+		data, err := os.ReadFile(filepath.Join(home, "started"))
+		return err == nil && strings.HasSuffix(string(data), "\n")
+	}
+}
+
+// TestServerDoesNotWaitForTheLoginShell: it serves while the shell hangs, and ends without it.
+func TestServerDoesNotWaitForTheLoginShell(t *testing.T) {
+	started := hangingShell(t)
+	t.Setenv("DESKHAND_LOGIN_SHELL", "")
+	p, url := server(t, t.TempDir())
+	for deadline := time.Now().Add(20 * time.Second); !started(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("the shell is not asked\n%s", p.stderr)
+		}
+	}
+	base, _, _ := strings.Cut(url, "/#")
+	began := time.Now()
+	response, err := http.Get(base + "/v1/health")
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusUnauthorized || time.Since(began) > 5*time.Second { // which is an answer
+		t.Errorf("%s after %v", response.Status, time.Since(began))
+	}
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 0 || time.Since(began) > 9*time.Second { // the shell has 10
+		t.Errorf("it ended with %d after %v\n%s", code, time.Since(began), p.stderr)
+	}
+}
+
+func TestServerLeavesTheLoginShellAlone(t *testing.T) {
+	started := hangingShell(t)
+	p, _ := server(t, t.TempDir())
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 0 || started() {
+		t.Errorf("it ended with %d; the shell was started: %v", code, started())
+	}
+}

@@ -1,0 +1,76 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/agents"
+)
+
+type agentList struct {
+	Items   []agents.Agent `json:"items"`
+	Problem string         `json:"problem,omitempty" doc:"What is wrong with agents.json"`
+}
+
+type agentPath struct {
+	ID string `path:"id" maxLength:"64"`
+}
+
+type installWish struct {
+	Version string `json:"version,omitempty" maxLength:"200" doc:"Exact; without one, that of the catalogue"`
+}
+
+// agentRoutes are what the Agents screen and deskhand doctor need.
+func (c *Client) agentRoutes() {
+	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "The agents of this machine", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			All   bool `query:"all" doc:"The whole catalogue too, those that are not here"`
+			Fresh bool `query:"fresh" doc:"Have the login shell read anew first, which takes up to 10 s"`
+		},
+		) (*body[agentList], error) {
+			if in.Fresh {
+				c.cfg.Agents.Settle(ctx, true)
+			}
+			look := c.cfg.Agents.List
+			if in.All {
+				look = c.cfg.Agents.All
+			}
+			list, err := look()
+			out := agentList{Items: list}
+			if err != nil {
+				out.Problem = err.Error()
+			}
+			return answer(out, nil)
+		})
+	install := op("installAgent", http.MethodPost, "agents/{id}/install", "Begin to install an agent; events tell how it goes on", http.StatusAccepted)
+	huma.Register(c.api, install,
+		func(_ context.Context, in *struct {
+			ID   string       `path:"id" maxLength:"64"`
+			Body *installWish `required:"false"`
+		},
+		) (*body[agents.Agent], error) {
+			version := ""
+			if in.Body != nil {
+				version = in.Body.Version
+			}
+			return answer(c.cfg.Sessions.Install(in.ID, version)) //nolint:contextcheck // it outlives the call; DELETE ends it
+		})
+	huma.Register(c.api, op("cancelInstall", http.MethodDelete, "agents/{id}/install", "End the installation that runs, and answer when nothing of it is left", http.StatusNoContent),
+		func(ctx context.Context, in *agentPath) (*none, error) {
+			return done(c.cfg.Sessions.CancelInstall(ctx, in.ID))
+		})
+	huma.Register(c.api, op("rollbackAgent", http.MethodPost, "agents/{id}/rollback", "Go back to the version before", http.StatusOK),
+		func(_ context.Context, in *agentPath) (*body[agents.Agent], error) {
+			return answer(c.cfg.Sessions.Rollback(in.ID))
+		})
+	huma.Register(c.api, op("uninstallAgent", http.MethodDelete, "agents/{id}", "Remove what Deskhand installed of an agent", http.StatusNoContent),
+		func(_ context.Context, in *agentPath) (*none, error) {
+			return done(c.cfg.Sessions.Uninstall(in.ID))
+		})
+	huma.Register(c.api, op("testAgent", http.MethodPost, "agents/{id}/test", "Start an agent, ask it for a session, end it, and tell how that went. Who goes away ends it", http.StatusOK),
+		func(ctx context.Context, in *agentPath) (*body[agents.Report], error) {
+			return answer(c.cfg.Sessions.TestAgent(ctx, in.ID))
+		})
+}

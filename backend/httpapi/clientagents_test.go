@@ -1,0 +1,284 @@
+package httpapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/httpapi"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// clinic is the client API on a machine with node and npm, whose registry is the test's.
+type clinic struct {
+	t      *testing.T
+	url    string
+	store  string // of installed agents
+	gen    string
+	after  int64
+	client *http.Client
+}
+
+func openClinic(t *testing.T, registry string) *clinic {
+	t.Helper()
+	bin, dir := t.TempDir(), t.TempDir()
+	for _, name := range []string{"node", "npm"} {
+		file, err := exec.LookPath(name)
+		if err == nil {
+			file, err = filepath.EvalSymlinks(file)
+		}
+		if err == nil {
+			err = os.Symlink(file, filepath.Join(bin, name))
+		}
+		if err != nil {
+			t.Skip("node and npm are needed: ", err)
+		}
+	}
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := proxy.Open(proxy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &clinic{t: t, store: filepath.Join(dir, "agents"), client: &http.Client{Transport: &http.Transport{}}}
+	catalogue := agents.Open(agents.Config{
+		Dir: c.store, WriteFile: store.WriteFile, Registry: registry,
+		Environ: []string{
+			"HOME=" + dir, "PATH=" + bin, "npm_config_cache=" + filepath.Join(dir, "cache"), "npm_config_userconfig=" + filepath.Join(dir, "npmrc"),
+			"npm_config_globalconfig=" + filepath.Join(dir, "npmrc.global"), "npm_config_fetch_retries=0",
+		},
+	})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue}))
+	c.url, c.gen = server.URL, sessions.Feed().Gen()
+	t.Cleanup(func() {
+		c.client.CloseIdleConnections()
+		server.Close()
+		for _, closing := range []func() error{sessions.Close, catalogue.Close, set.Close, db.Close} {
+			if err := closing(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return c
+}
+
+// call makes one call and wants a status; out may be nil.
+func (c *clinic) call(method, path, body string, status int, out any) {
+	c.t.Helper()
+	r, err := http.NewRequestWithContext(c.t.Context(), method, c.url+"/client/"+path, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	resp, err := c.client.Do(r)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	if err != nil || resp.StatusCode != status {
+		c.t.Fatalf("%s %s: %d %s, want %d (%v)", method, path, resp.StatusCode, data, status, err)
+	}
+	if out != nil {
+		if err := json.Unmarshal(data, out); err != nil {
+			c.t.Fatalf("%s %s: %v in %s", method, path, err, data)
+		}
+	}
+}
+
+func (c *clinic) refused(method, path, body string, status int, code string) {
+	c.t.Helper()
+	var problem struct{ Code string }
+	c.call(method, path, body, status, &problem)
+	if problem.Code != code {
+		c.t.Errorf("%s %s: %s, want %s", method, path, problem.Code, code)
+	}
+}
+
+// until reads events up to the one that is wanted, and tells of the others' types.
+func (c *clinic) until(wanted func(kind string, data []byte) bool) (before []string) {
+	c.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); {
+		var batch session.Batch
+		c.call("GET", fmt.Sprintf("events?gen=%s&after=%d&wait=5", c.gen, c.after), "", http.StatusOK, &batch)
+		c.after = batch.Seq
+		for _, e := range batch.Events {
+			if wanted(e.Type, e.Data) {
+				return before
+			}
+			before = append(before, e.Type)
+		}
+	}
+	c.t.Fatal("the event does not come; there were ", before)
+	return nil
+}
+
+// upsert waits for an agent's record.
+func (c *clinic) upsert() (a agents.Agent, before []string) {
+	c.t.Helper()
+	before = c.until(func(kind string, data []byte) bool {
+		return kind == "agent.upsert" && json.Unmarshal(data, &a) == nil && a.ID == "claude"
+	})
+	return a, before
+}
+
+// put makes versions of Claude's adapter that are installed; the last one is used.
+func (c *clinic) put(versions ...string) {
+	c.t.Helper()
+	var record map[string]any
+	for _, v := range versions {
+		dir := filepath.Join(c.store, "claude", v)
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			c.t.Fatal(err)
+		}
+		script := `require('readline').createInterface({input: process.stdin}).on('line', (line) => {
+			const q = JSON.parse(line);
+			const result = q.method === 'initialize' ? {protocolVersion: 1, agentInfo: {name: 'c', version: '` + v + `'}} : {sessionId: 's'};
+			console.error('key sk-0123456789abcdef0123');
+			console.log(JSON.stringify({jsonrpc: '2.0', id: q.id, result}));
+		});`
+		if err := os.WriteFile(filepath.Join(dir, "agent.js"), []byte(script), 0o600); err != nil {
+			c.t.Fatal(err)
+		}
+		next := map[string]any{"version": v, "package": "p", "directory": v, "bin": "agent.js", "integrity": "", "installed": "2026-01-01T00:00:00Z"}
+		if record != nil {
+			next["previous"] = record
+		}
+		record = next
+	}
+	data, err := json.Marshal(record)
+	if err == nil {
+		err = os.WriteFile(filepath.Join(c.store, "claude", "current.json"), data, 0o600)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func TestAgentRoutes(t *testing.T) {
+	c := openClinic(t, "http://127.0.0.1:1")
+	var short, all struct{ Items []agents.Agent }
+	c.call("GET", "agents", "", http.StatusOK, &short)
+	c.call("GET", "agents?all=true", "", http.StatusOK, &all)
+	if len(short.Items) < 2 || len(all.Items) <= len(short.Items)+5 {
+		t.Errorf("%d agents, and %d in all", len(short.Items), len(all.Items))
+	}
+	c.refused("POST", "agents/claude/rollback", "", http.StatusConflict, "agent.no_previous")
+	c.refused("DELETE", "agents/claude", "", http.StatusBadRequest, "agent.not_ours")
+	c.refused("DELETE", "agents/mock", "", http.StatusBadRequest, "agent.not_ours")
+	c.refused("POST", "agents/mock/install", "", http.StatusBadRequest, "agent.not_installable")
+	c.refused("POST", "agents/cursor/install", "{}", http.StatusBadRequest, "agent.not_installable")
+	c.refused("POST", "agents/claude/install", `{"version":"latest"}`, http.StatusBadRequest, "agent.version")
+	c.refused("POST", "agents/nobody/test", "", http.StatusBadRequest, "agent.unknown")
+	c.refused("DELETE", "agents/nobody/install", "", http.StatusBadRequest, "agent.unknown")
+	c.call("DELETE", "agents/claude/install", "", http.StatusNoContent, nil)
+
+	c.put("0.99.0", "0.100.0")
+	var back agents.Agent
+	c.call("POST", "agents/claude/rollback", "", http.StatusOK, &back)
+	if back.Version != "0.99.0" || back.Previous != "0.100.0" || back.Pinned != "0.100.0" {
+		t.Errorf("%+v", back)
+	}
+	if a, _ := c.upsert(); a.Version != "0.99.0" {
+		t.Errorf("%+v", a)
+	}
+	var report agents.Report
+	c.call("POST", "agents/claude/test", "", http.StatusOK, &report)
+	if !report.Healthy() || report.AgentInfo.Version != "0.99.0" || strings.Contains(report.Stderr, "0123") || !strings.Contains(report.Stderr, "[redacted]") {
+		t.Errorf("%+v", report)
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := exec.CommandContext(t.Context(), node, "-e", "process.stdin.resume()")
+	running.Env = []string{"DESKHAND_AGENT_HOME=" + filepath.Join(c.store, "claude", "0.100.0")}
+	in, err := running.StdinPipe()
+	if err == nil {
+		err = running.Start()
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.refused("DELETE", "agents/claude", "", http.StatusConflict, "agent.in_use")
+	in.Close()
+	_ = running.Wait()
+	c.call("DELETE", "agents/claude", "", http.StatusNoContent, nil)
+	if items, _ := os.ReadDir(filepath.Join(c.store, "claude")); len(items) != 1 { // the lock
+		t.Errorf("left: %v", items)
+	}
+}
+
+func TestInstallationIsToldByEvents(t *testing.T) {
+	c := openClinic(t, "http://127.0.0.1:1") // where nobody answers
+	var began agents.Agent
+	c.call("POST", "agents/claude/install", "", http.StatusAccepted, &began)
+	if began.Installing == nil || began.Installing.Step != "resolve" || began.Failure != nil {
+		t.Errorf("%+v", began)
+	}
+	a, before := c.upsert()
+	if a.Installing != nil || a.Failure == nil || a.Failure.Code != "agent.install_failed" || a.Failure.Detail == "" || !strings.Contains(a.Failure.Stderr, "npm error") {
+		t.Errorf("%+v, %+v", a, a.Failure)
+	}
+	if len(before) == 0 || before[0] != "install.progress" {
+		t.Errorf("before its end came %v", before)
+	}
+}
+
+func TestCancelOfAnInstallation(t *testing.T) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0") // a registry that takes questions and answers none
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	c := openClinic(t, "http://"+ln.Addr().String())
+	c.call("POST", "agents/claude/install", `{"version":"1.2.3"}`, http.StatusAccepted, nil)
+	conn, err := ln.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	c.refused("POST", "agents/claude/install", "", http.StatusConflict, "agent.installing")
+	c.refused("DELETE", "agents/claude", "", http.StatusConflict, "agent.installing")
+	began := time.Now()
+	c.call("DELETE", "agents/claude/install", "", http.StatusNoContent, nil)
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	items, _ := os.ReadDir(filepath.Join(c.store, "claude"))
+	for _, item := range items {
+		if item.Name() != "lock" {
+			t.Errorf("%s is left", item.Name())
+		}
+	}
+	environs, _ := filepath.Glob("/proc/[0-9]*/environ")
+	for _, file := range environs {
+		if env, err := os.ReadFile(file); err == nil && bytes.Contains(env, []byte(filepath.Dir(c.store)+"/npmrc")) {
+			t.Errorf("%s is left", file)
+		}
+	}
+	if a, _ := c.upsert(); a.Installing != nil || a.Failure != nil {
+		t.Errorf("%+v", a)
+	}
+}

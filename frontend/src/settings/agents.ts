@@ -1,0 +1,174 @@
+import type { Agent, Installing, InstallProgress } from '../api/records';
+
+// What the window knows of agents, and how events change it. Records are never changed in place: whoever holds an older one can tell
+// by comparing that it is older.
+
+export interface AgentBook {
+  /** Those that are offered: found here, or well known. */
+  readonly listed: readonly Agent[];
+  /** The rest of the catalogue; undefined until somebody asks for it. */
+  readonly more: readonly Agent[] | undefined;
+  /** The last line that each running installation has told, by agent. Records do not have it. */
+  readonly logs: Readonly<Record<string, string>>;
+}
+
+export const emptyBook: AgentBook = { listed: [], more: undefined, logs: {} };
+
+/** The record of an agent, wherever it stands. */
+export function agentIn(book: AgentBook, id: string): Agent | undefined {
+  return book.listed.find((one) => one.id === id) ?? book.more?.find((one) => one.id === id);
+}
+
+/**
+ * Takes the answer to a question that was asked when the book was `asked`. What an event has changed since then is newer than the
+ * answer and stays: else an installation that ended meanwhile would seem to run for ever.
+ */
+export function answered(
+  book: AgentBook,
+  asked: AgentBook,
+  listed: readonly Agent[],
+  all: readonly Agent[] | undefined,
+): AgentBook {
+  const newest = (agent: Agent): Agent => {
+    const now = agentIn(book, agent.id);
+    if (!now) return agent;
+    return now !== agentIn(asked, agent.id) ? now : keepFailure(now, agent);
+  };
+  const ids = new Set(listed.map((one) => one.id));
+  // One that came by an event while the question was on its way is in no answer.
+  const since = book.listed.filter((one) => !ids.has(one.id) && agentIn(asked, one.id) === undefined);
+  for (const one of since) ids.add(one.id);
+  const more = all ?? book.more;
+  return {
+    listed: [...listed.map(newest), ...since],
+    more: more?.filter((one) => !ids.has(one.id)).map(newest),
+    logs: book.logs,
+  };
+}
+
+/** Why an installation failed is told once, by the event of its end; it is shown until something else was tried. */
+function keepFailure(before: Agent, agent: Agent): Agent {
+  if (!before.failure || agent.failure || agent.installing || agent.version !== before.version) return agent;
+  return { ...agent, failure: before.failure };
+}
+
+/** Forgets why installations failed: a person looks anew. */
+export function withoutFailures(book: AgentBook): AgentBook {
+  const clear = (agent: Agent): Agent => {
+    if (!agent.failure) return agent;
+    const { failure: _, ...rest } = agent;
+    return rest;
+  };
+  return { ...book, listed: book.listed.map(clear), more: book.more?.map(clear) };
+}
+
+/** Takes a whole record. */
+export function upsert(book: AgentBook, agent: Agent): AgentBook {
+  return put(agent.installing ? book : { ...book, logs: without(book.logs, agent.id) }, agent);
+}
+
+function put(book: AgentBook, agent: Agent): AgentBook {
+  const at = book.listed.findIndex((one) => one.id === agent.id);
+  if (at >= 0) return { ...book, listed: book.listed.with(at, agent) };
+  const among = book.more?.findIndex((one) => one.id === agent.id) ?? -1;
+  if (book.more && among >= 0) return { ...book, more: book.more.with(among, agent) };
+  return { ...book, listed: [...book.listed, agent] };
+}
+
+/** Takes a step of an installation. */
+export function progressed(book: AgentBook, news: InstallProgress): AgentBook {
+  const { agent: id, log, ...installing } = news;
+  const agent = agentIn(book, id);
+  if (!agent) return book; // its record will come, and tells how far it is
+  const { failure: _, ...rest } = agent;
+  const next = put(book, { ...rest, installing });
+  return log ? { ...next, logs: { ...next.logs, [id]: log } } : next;
+}
+
+function without(logs: AgentBook['logs'], id: string): AgentBook['logs'] {
+  return id in logs ? Object.fromEntries(Object.entries(logs).filter(([key]) => key !== id)) : logs;
+}
+
+/** How an installation ended, from the records around its end; undefined when none did. */
+export function ended(
+  before: Agent | undefined,
+  now: Agent,
+): 'installed' | 'failed' | 'cancelled' | undefined {
+  if (!before?.installing || now.installing) return undefined;
+  if (now.failure) return 'failed';
+  const changed = now.state === 'ready' && (before.state !== 'ready' || before.version !== now.version);
+  return changed || before.installing.step === 'switch' ? 'installed' : 'cancelled';
+}
+
+/** What works first, then what needs a hand, what is missing last; within that as the server has it. */
+export function inOrder(agents: readonly Agent[]): Agent[] {
+  return [...agents].sort((a, b) => rank(a) - rank(b));
+}
+
+function rank(agent: Agent): number {
+  switch (agent.state) {
+    case 'ready':
+      return agent.source === 'builtin' ? 3 : 0;
+    case 'needs_login':
+      return 1;
+    case 'broken':
+      return 2;
+    case 'not_found':
+      return 4;
+  }
+}
+
+/** Cards keep their places while a person works with them; what is new goes behind. */
+export function inPlace(agents: readonly Agent[], places: readonly string[]): Agent[] {
+  const place = new Map(places.map((id, index) => [id, index]));
+  const known = agents.filter((one) => place.has(one.id));
+  known.sort((a, b) => (place.get(a.id) ?? 0) - (place.get(b.id) ?? 0));
+  return [...known, ...inOrder(agents.filter((one) => !place.has(one.id)))];
+}
+
+export type AgentAction = 'install' | 'update' | 'rollback' | 'remove' | 'test';
+
+/** What can be done with an agent as it is. */
+export function actionsOf(agent: Agent): AgentAction[] {
+  if (agent.installing) return [];
+  const actions: AgentAction[] = [];
+  const ours = agent.source === 'installed';
+  if (agent.installable && (agent.state === 'not_found' || (ours && agent.state === 'broken')))
+    actions.push('install');
+  else if (agent.installable && hasUpdate(agent)) actions.push('update');
+  if (agent.state !== 'not_found') actions.push('test');
+  if (agent.previous) actions.push('rollback');
+  if (ours) actions.push('remove');
+  return actions;
+}
+
+/** Whether the catalogue has a later version than the one that would be started. */
+export function hasUpdate(agent: Agent): boolean {
+  return agent.version !== undefined && agent.pinned !== undefined && later(agent.pinned, agent.version);
+}
+
+/** Whether version a comes after b, by the rules of semver. */
+export function later(a: string, b: string): boolean {
+  const [x, y] = [parts(a), parts(b)];
+  if (!x || !y) return false;
+  for (let i = 0; i < 3; i++) {
+    const [p, q] = [x.core[i] ?? 0, y.core[i] ?? 0];
+    if (p !== q) return p > q;
+  }
+  if (!x.pre || !y.pre) return !x.pre && y.pre !== '';
+  return x.pre.localeCompare(y.pre, 'en', { numeric: true }) > 0;
+}
+
+function parts(version: string): { core: number[]; pre: string } | undefined {
+  const found = /^v?(\d+)\.(\d+)\.(\d+)(?:-([0-9A-Za-z.-]+))?(?:\+.*)?$/.exec(version);
+  return found ? { core: found.slice(1, 4).map(Number), pre: found[4] ?? '' } : undefined;
+}
+
+export const installSteps = ['resolve', 'download', 'verify', 'switch'] as const;
+
+/** How much of a download there is, from 0 to 1; undefined where nobody knows. The registry's total is an estimate. */
+export function shareOf(installing: Installing): number | undefined {
+  const { step, bytes = 0, total = 0 } = installing;
+  if (step !== 'download' || total <= 0) return undefined;
+  return Math.min(bytes / total, 1);
+}
