@@ -39,7 +39,7 @@ func (c entryCalls) endpoints(s *spec, id, what string) []endpoint {
 			pattern: "GET" + path, serve: c.get, id: "get" + id, summary: "Get one " + what, params: params,
 			text:    "In canonical form: aliases by their proper names, absent options left out, unknown fields as they were.",
 			answers: map[int]*huma.Response{200: {Description: "The entry", Content: content}},
-			refuses: []string{"invalid_request", "not_found", "conflict"},
+			refuses: []string{"invalid_request", "not_found", "conflict", "stream_error"},
 		},
 		{
 			pattern: "PUT" + path, serve: c.put, id: "put" + id, summary: "Store one " + what, params: params,

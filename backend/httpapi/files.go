@@ -73,13 +73,13 @@ const (
 // fileEndpoints are the calls under /v1/fs. A relative path starts at the first root, an absolute one is inside of a root.
 func (a *API) fileEndpoints(s *spec) []endpoint {
 	path := inQuery("path", "Relative to the first root, or absolute and inside of a root", true)
-	change := []string{"invalid_request", "not_found", "stream_error"}
+	fails := []string{"invalid_request", "not_found", "conflict", "stream_error"} // conflict also where somebody swaps what is on the way
 	return []endpoint{
 		{
 			pattern: "GET /v1/fs/entries", serve: a.listEntries, id: "listEntries", summary: "List a directory",
-			text:    "Directories first, then by name. What cannot be read is left out.",
+			text:    "Directories first, then by name. What cannot be looked at has size 0 and the zero time.",
 			params:  []*huma.Param{inQuery("path", "The directory; the first root when it is left out", false)},
-			answers: map[int]*huma.Response{200: record[[]fsEntry](s, "The entries")}, refuses: []string{"invalid_request", "not_found"},
+			answers: map[int]*huma.Response{200: record[[]fsEntry](s, "The entries")}, refuses: fails,
 		},
 		{
 			pattern: "GET /v1/fs/file", serve: a.readFile, id: "readFile", summary: "Read a file",
@@ -89,40 +89,40 @@ func (a *API) fileEndpoints(s *spec) []endpoint {
 				200: {Description: "The bytes", Headers: etagHeader(), Content: bytesOf("The bytes of the file", mediaBytes)},
 				206: {Description: "A part of them", Headers: etagHeader(), Content: bytesOf("The bytes asked for", mediaBytes, "multipart/byteranges")},
 				304: noContent("The caller's copy is current"),
-			}, refuses: []string{"invalid_request", "not_found", "precondition_failed", "range_not_satisfiable"},
+			}, refuses: append(fails, "precondition_failed", "range_not_satisfiable"),
 		},
 		{
 			pattern: "PUT /v1/fs/file", serve: a.writeFile, id: "writeFile", summary: "Write a file",
 			text:   "The body is the content, of any media type. Parents are made. An upload that breaks off leaves the old file.",
 			params: []*huma.Param{path}, body: &huma.RequestBody{Required: true, Content: bytesOf("The content", mediaBytes)},
-			answers: map[int]*huma.Response{200: record[fsWritten](s, "What was written")}, refuses: append(change, "payload_too_large"),
+			answers: map[int]*huma.Response{200: record[fsWritten](s, "What was written")}, refuses: append(fails, "payload_too_large"),
 		},
 		{
 			pattern: "DELETE /v1/fs/entry", serve: a.removeEntry, id: "removeEntry", summary: "Remove a file or directory",
 			params:  []*huma.Param{path, flagInQuery("recursive", "Remove a directory with what is in it")},
-			answers: map[int]*huma.Response{200: record[fsAction](s, "What was removed")}, refuses: append(change, "conflict"),
+			answers: map[int]*huma.Response{200: record[fsAction](s, "What was removed")}, refuses: fails,
 		},
 		{
 			pattern: "POST /v1/fs/mkdir", serve: a.makeDir, id: "makeDirectory", summary: "Make a directory",
 			text:   "With its parents. One that is there already is as good.",
 			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsAction](s, "The directory")},
-			refuses: append(change, "conflict", "unsupported_media_type"),
+			refuses: append(fails, "unsupported_media_type"),
 		},
 		{
 			pattern: "POST /v1/fs/move", serve: a.moveEntry, id: "moveEntry", summary: "Move or rename a file or directory",
 			body: recordBody[fsMove](s, "From where to where"), answers: map[int]*huma.Response{200: record[fsMoved](s, "What was moved")},
-			refuses: append(change, "conflict", "unsupported_media_type", "payload_too_large"),
+			refuses: append(fails, "unsupported_media_type", "payload_too_large"),
 		},
 		{
 			pattern: "GET /v1/fs/stat", serve: a.statEntry, id: "statEntry", summary: "Tell what a path is", text: "Of a symbolic link it tells of the link.",
-			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsStat](s, "What it is")}, refuses: []string{"invalid_request", "not_found"},
+			params: []*huma.Param{path}, answers: map[int]*huma.Response{200: record[fsStat](s, "What it is")}, refuses: fails,
 		},
 		{
 			pattern: "POST /v1/fs/upload-batch", serve: a.unpack, id: "uploadBatch", summary: "Unpack an archive into a directory",
 			text:    "Links, devices, absolute names and names with .. are refused, and nothing of such an archive is left behind.",
 			params:  []*huma.Param{inQuery("path", "The directory, made when it is missing; the first root when it is left out", false)},
 			body:    &huma.RequestBody{Required: true, Content: bytesOf("The archive", mediaTar, mediaTarGzip)},
-			answers: map[int]*huma.Response{200: record[fsUnpacked](s, "What was unpacked")}, refuses: append(change, "conflict", "payload_too_large"),
+			answers: map[int]*huma.Response{200: record[fsUnpacked](s, "What was unpacked")}, refuses: append(fails, "payload_too_large"),
 		},
 	}
 }
