@@ -21,7 +21,7 @@ test("from the first start to a written file", async (t) => {
   const searched = button("Where it was searched");
   assert.equal(await searched.count(), 4); // Claude Code, Codex, OpenCode, Gemini CLI
   await searched.first().click();
-  await page.getByText("/usr/bin", { exact: true }).waitFor();
+  await page.getByText(/^\/usr\/bin \(/).first().waitFor();
 
   // The directory, picked by clicks.
   await button("Choose…").click();
