@@ -141,7 +141,12 @@ for part in "$@"; do
 	case $part in
 	frontend | e2e) packages_of "$part" ;;
 	sdk) packages_of e2e/sdk ;;
-	peer) packages_of build/bench/peer ;;
+	peer)
+		packages_of build/bench/peer
+		for program in build/bench/peer/node_modules/@sandbox-agent/*/bin/sandbox-agent; do # what its install script would do
+			[ ! -f "$program" ] || chmod +x "$program"
+		done
+		;;
 	lint) lint_ready ;;
 	esac
 done
