@@ -1,6 +1,6 @@
 # make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-window test-agents \
+.PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-clock test-window test-agents \
 	bench fuzz measure-memory pictures generate format clean
 
 help: ## Show this list
@@ -30,6 +30,8 @@ test-browser: ## The app in Chromium
 	@build/test.sh browser
 test-sdk: ## The sandbox-agent SDK from npm against the server
 	@build/test.sh sdk
+test-clock: ## The same with a wall clock that jumps back and forth
+	@build/test.sh clock
 test-window: ## The real window, on a display of its own
 	@build/test.sh window
 test-agents: ## Real agents from npm against a scripted model (downloads the agents once)

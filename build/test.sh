@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-every=(frontend lint go cross generated browser sdk window)
+every=(frontend lint go cross generated browser sdk clock window)
 tags=desktop,production,webkit2_41
 
 # needs PART prints what build/setup.sh has to make ready for it.
@@ -19,7 +19,7 @@ needs() {
 	bench) echo go node peer ;;
 	generated) echo go node frontend ;;
 	browser) echo go node tests frontend e2e ;;
-	sdk) echo go node sdk ;;
+	sdk | clock) echo go node sdk ;;
 	window) echo go node tests frontend e2e ;;
 	agents) echo go node tests frontend e2e ;;
 	*) return 1 ;;
@@ -65,6 +65,21 @@ part_browser() { # the app in Chromium, from deskhand server
 
 part_sdk() { # the existing SDK from npm, unchanged, against our server
 	build/programs.sh headless && (cd e2e/sdk && DESKHAND_BIN=$PWD/../../build/bin/deskhand npm run --silent test)
+}
+
+# The program with a wall clock that jumps by a year every two seconds, forwards and back, while the monotonic one goes on: what
+# waits, expires or is told in order must not notice. Nobody may set the machine's clock for that, so the clock is built in.
+part_clock() {
+	local dir now
+	dir=$(mktemp -d) || return
+	now=$(go env GOROOT)/src/time/time.go
+	sed 's|^\tmono -= startNano$|&\n\tsec += (mono/2e9%3 - 1) * 31536000|' "$now" >"$dir/time.go" &&
+		! cmp -s "$now" "$dir/time.go" && printf '{"Replace":{"%s":"%s"}}' "$now" "$dir/time.go" >"$dir/overlay.json" &&
+		CGO_ENABLED=0 go build -overlay "$dir/overlay.json" -o "$dir/deskhand" . &&
+		(cd e2e/sdk && CLOCK_JUMPS=1 DESKHAND_BIN=$dir/deskhand npm run --silent test)
+	local result=$?
+	rm -rf "$dir"
+	return $result
 }
 
 part_window() { # the real window under Xvfb

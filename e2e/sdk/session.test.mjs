@@ -33,7 +33,8 @@ test("createSession starts one agent and knows its modes and options", async (t)
   assert.match(serverId, /^sdk-mock-[0-9a-f-]{36}$/);
   assert.deepEqual(rest, { agent: "mock", status: "running" });
   assert.deepEqual(runtime.agentProcesses().map((process) => process.pid), [pid]);
-  assert.ok(before <= createdAtMs && createdAtMs <= Date.now(), `${createdAtMs}`);
+  const jumps = process.env.CLOCK_JUMPS ? 366 * 24 * 3600e3 : 0; // see part clock of build/test.sh
+  assert.ok(before - jumps <= createdAtMs && createdAtMs <= Date.now() + jumps, `${createdAtMs}`);
 
   // The stream is asked for before the first message that makes the instance; only that one names the agent.
   const at = `/v1/acp/${serverId}`;
