@@ -48,6 +48,8 @@ type Config struct {
 
 	LoginShell bool // agents get what the person's login shell sets up, and are looked for in the usual places
 	Desktop    bool // we were started from a desktop, with an environment that nobody has set up
+
+	CatalogueURL string // of the agents' registry, which is asked once a day; none when empty or off
 }
 
 // Backend is an open one.
@@ -75,7 +77,8 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
-	b.agents.Look() // when all else is done: a start need not share the processor with a shell
+	b.agents.Look()   // when all else is done: a start need not share the processor with a shell
+	b.agents.Follow() //nolint:contextcheck // it lives until Close, not as long as ctx
 	return b, nil
 }
 
@@ -107,6 +110,7 @@ func (b *Backend) open(ctx context.Context) error {
 	b.agents = agents.Open(agents.Config{
 		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile,
 		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
+		CatalogueURL: b.cfg.CatalogueURL,
 	})
 	var client http.Handler
 	if b.lock != nil {
@@ -138,7 +142,7 @@ func (b *Backend) open(ctx context.Context) error {
 func (b *Backend) openProcesses() error {
 	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger}
 	if b.lock != nil {
-		cfg.Ledger = filepath.Join(b.cfg.Places.Data, "agents.ledger")
+		cfg.Ledger = filepath.Join(b.cfg.Places.Data, ledgerFile)
 	}
 	var err error
 	if b.runtime, err = proxy.Open(cfg); err != nil {
@@ -171,7 +175,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Home: home, Activate: b.cfg.Activate, Link: b.Link,
+		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Runtime: b.runtime, Home: home, Activate: b.cfg.Activate, Link: b.Link,
 		Login: func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
 	}), nil
 }

@@ -74,7 +74,8 @@ export class Place {
     fs.mkdirSync(d.work);
     d.env = {
       HOME: d.home, XDG_DATA_HOME: d.data, XDG_CONFIG_HOME: d.config, XDG_CACHE_HOME: d.cache, XDG_STATE_HOME: d.state, XDG_RUNTIME_DIR: d.run,
-      TMPDIR: d.tmp, PATH: "/usr/bin:/bin", SHELL: "/bin/sh", DESKHAND_LOGIN_SHELL: "off", LANG: "C.UTF-8", [MARK]: d.mark, ...env,
+      TMPDIR: d.tmp, PATH: "/usr/bin:/bin", SHELL: "/bin/sh", DESKHAND_LOGIN_SHELL: "off", DESKHAND_CATALOGUE_URL: "off",
+      LANG: "C.UTF-8", [MARK]: d.mark, ...env,
     };
     if (agents.length) d.agents(agents);
     t.after(() => d.close(t));

@@ -25,6 +25,10 @@
 // What is installed can be gone back from, to the version before, and removed again, unless a process uses it. Nothing is ever removed
 // that Deskhand has not installed.
 //
+// The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Catalogue.Follow]). It gives newer
+// versions to install, and agents that the catalogue does not know; what is installed stays what it is. Its last good document is in
+// <Dir>/registry.json; one that cannot be had or is bad changes nothing.
+//
 // Asking. Infos starts agents to hear what they offer, at most two at a time, each in an empty directory that is removed again, and
 // keeps the answer until the agent is another version. Test starts one as a session would, and tells of each step how it went.
 package agents
@@ -69,7 +73,7 @@ const (
 // States of an agent.
 const (
 	Ready      = "ready"
-	NeedsLogin = "needs_login" // it said so when it was last asked for a session
+	NeedsLogin = "needs_login" // it said so when it was last asked for a session or a turn
 	NotFound   = "not_found"
 	Broken     = "broken"
 )
@@ -91,7 +95,7 @@ type Agent struct {
 	Pinned      string      `json:"pinned,omitempty" doc:"The version of the catalogue, which is installed when none is asked for"`
 	Previous    string      `json:"previous,omitempty" doc:"The version before, which can be gone back to"`
 	Installing  *Installing `json:"installing,omitempty" doc:"How far an installation is that runs"`
-	Failure     *Failure    `json:"failure,omitempty" doc:"Why the installation failed that has just ended; in the event of its end alone"`
+	Failure     *Failure    `json:"failure,omitempty" doc:"Why the last installation failed; until the next attempt, or the next fresh look"`
 }
 
 // Installing is how far an installation is.
@@ -138,6 +142,8 @@ type Config struct {
 	Dir string
 	// WriteFile replaces a file atomically (store.WriteFile). Without it nothing can be installed.
 	WriteFile func(name string, data []byte, mode fs.FileMode) error
+	// CatalogueURL is the URL of the agents' registry that Follow asks; "" and "off" mean none, and then a copy of it is not used either.
+	CatalogueURL string
 	// Registry is the URL of the npm registry; "" means what npm itself is set to.
 	Registry string
 	// Preinstalled keeps Ensure from installing what is missing.
@@ -156,8 +162,9 @@ type Config struct {
 type Catalogue struct {
 	cfg       Config
 	bundled   []entry
-	fault     error      // of the bundled catalogue; a test sees that there is none
-	processes *proxy.Set // npm, and agents that are asked something
+	table     atomic.Pointer[[]entry] // bundled, with what the registry says
+	fault     error                   // of the bundled catalogue; a test sees that there is none
+	processes *proxy.Set              // npm, and agents that are asked something
 	asking    chan struct{}
 	work      sync.WaitGroup
 	life      context.Context //nolint:containedctx // ends with Close, and with it what runs in the background
@@ -192,6 +199,11 @@ func Open(cfg Config) *Catalogue {
 	c.life, c.end = context.WithCancel(context.Background())
 	c.around.Store(c.own())
 	c.bundled, unread = parseCatalogue(bundled)
+	c.table.Store(&c.bundled)
+	if u := c.registryURL(); u != nil {
+		rows := withRegistry(c.bundled, c.readCopy(u).Document)
+		c.table.Store(&rows)
+	}
 	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger})
 	c.fault = errors.Join(unread, unopened, unplaced)
 	return c
@@ -295,7 +307,7 @@ func (c *Catalogue) found(e entry) Agent {
 		return a
 	case err != nil:
 		a.State, a.Detail = NotFound, err.Error()
-		if !filepath.IsAbs(e.command) {
+		if !filepath.IsAbs(e.command) && !e.known.remote {
 			a.Searched = c.searched()
 		}
 		return a
@@ -351,6 +363,9 @@ func (c *Catalogue) command(e entry, at place, cwd string) proxy.Command {
 	if e.cwd != "" {
 		cwd = e.cwd
 	}
+	if at.start != nil {
+		e.args, e.env = at.start.Args, at.start.Env
+	}
 	path, args := at.argv(e.args)
 	env := c.environ(e.env)
 	if at.home != "" {
@@ -393,7 +408,7 @@ func (c *Catalogue) row(id string) (entry, error) {
 // rows is the whole table: the demo agent, the catalogue in its order, then what agents.json adds. With an error it holds what is
 // not from agents.json.
 func (c *Catalogue) rows() ([]entry, error) {
-	rows := append([]entry{c.demo()}, c.bundled...)
+	rows := append([]entry{c.demo()}, *c.table.Load()...)
 	own, err := c.custom()
 	for _, e := range own {
 		i := slices.IndexFunc(rows, func(r entry) bool { return r.id == e.id })

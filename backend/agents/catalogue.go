@@ -69,9 +69,11 @@ type known struct {
 	Capabilities  Capabilities      `json:"capabilities"`
 	ConfigOptions []json.RawMessage `json:"configOptions"` // for as long as the agent cannot be asked
 
-	npm     string // the package, without a version; empty when it is not on npm
-	version string // the one that is installed when none is asked for
-	home    string // where people read about it
+	registryID string // its id in the registry
+	remote     bool   // the registry alone tells of it
+	npm        string // the package, without a version; empty when it is not on npm
+	version    string // the one that is installed when none is asked for
+	home       string // where people read about it
 }
 
 // need is a program that an adapter starts.
@@ -107,6 +109,7 @@ func parseCatalogue(data []byte) ([]entry, error) {
 
 func (r registryEntry) entry() entry {
 	e := entry{id: r.ID, name: r.Name, source: OnPath, command: r.Deskhand.Bin, known: r.Deskhand}
+	e.known.registryID = r.ID
 	if e.known.Alias != "" {
 		e.id = e.known.Alias
 	}
@@ -188,6 +191,9 @@ func (e entry) how() string {
 	text := "there is no npm package of it"
 	if e.known.home != "" {
 		text += ": see " + e.known.home
+	}
+	if e.known.remote {
+		return text + ", and write it into agents.json"
 	}
 	return text + ", and have " + e.command + " on PATH"
 }

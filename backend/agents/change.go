@@ -26,6 +26,7 @@ type News struct {
 	Progress
 	Ended bool  // nothing is left of it, unless it has succeeded
 	Err   error // why it failed; ErrCancelled is among the reasons
+	Aside bool  // there was no installation: something else about the agent is different; Ended is set too
 }
 
 // Watch has f called with the news of all installations, in the order of each. It must not block.

@@ -331,6 +331,34 @@ func (c *Catalogue) noteLogin(e entry, at place, err error) {
 	}
 }
 
+// NoteLogin remembers whether an agent wants a login, by how a session or a turn of it went: nil is one that went well. Watch is called
+// when that is news.
+func (c *Catalogue) NoteLogin(id string, refused *acp.Error) {
+	c.mu.Lock()
+	nothing := refused == nil && len(c.logins) == 0
+	c.mu.Unlock()
+	if nothing {
+		return // which is so at almost every turn, and agents are not looked for then
+	}
+	e, err := c.row(id)
+	if err != nil {
+		return
+	}
+	at, err := c.find(e)
+	if err != nil {
+		return
+	}
+	why, wanted := c.wantsLogin(e, at)
+	var failed error
+	if refused != nil {
+		failed = refused
+	}
+	c.noteLogin(e, at, failed)
+	if now, wants := c.wantsLogin(e, at); wants != wanted || now != why {
+		c.announce(News{Agent: id, Ended: true, Aside: true})
+	}
+}
+
 func (c *Catalogue) wantsLogin(e entry, at place) (why string, wants bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

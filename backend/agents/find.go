@@ -17,6 +17,7 @@ type place struct {
 	node    []string // node and its arguments, when the program is a script for it
 	version string   // of one that we installed, and the directory of it
 	home    string
+	start   *start // how it is started, where that is not the catalogue's affair
 	reason  string
 }
 
@@ -68,6 +69,10 @@ func (c *Catalogue) findProgram(e entry) (place, error) {
 	switch {
 	case e.source == Builtin:
 		return place{program: e.command, reason: "it is part of Deskhand"}, executable(e.command)
+	case e.known.remote && e.known.npm == "":
+		return place{}, errors.New(e.how())
+	case e.known.remote:
+		return place{}, errors.New("it is not installed; as the registry alone knows it, none on PATH is taken for it")
 	case filepath.IsAbs(e.command):
 		return place{program: e.command, reason: "agents.json gives its path"}, executable(e.command)
 	}

@@ -468,6 +468,9 @@ func (i *installation) change(ctx context.Context) error {
 		}
 	}
 	i.at.Directory = freeName(i.home, i.at.Version)
+	if i.e.known.remote {
+		i.at.Start = &start{i.e.args, i.e.env}
+	}
 	i.at.Installed = time.Now().UTC().Truncate(time.Second)
 	final := filepath.Join(i.home, i.at.Directory)
 	if err := os.Rename(i.dir, final); err != nil {

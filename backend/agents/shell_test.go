@@ -418,7 +418,7 @@ func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
 	for {
 		select {
 		case n := <-told:
-			if !n.Ended || n.Err != nil {
+			if !n.Ended || !n.Aside || n.Err != nil {
 				t.Errorf("%+v", n)
 			}
 			if n.Agent == agents.Demo {

@@ -14,6 +14,7 @@ import (
 
 // The store of installed agents:
 //
+//	<Dir>/registry.json        the last good document of the agents' registry
 //	<Dir>/<id>/lock            held by who installs
 //	<Dir>/<id>/current.json    which version is used, and which one was before
 //	<Dir>/<id>/<version>/      what npm made; a second one of the same version is <version>-2
@@ -33,6 +34,13 @@ type release struct {
 	Bin       string    `json:"bin"`       // inside the directory, with slashes
 	Integrity string    `json:"integrity"` // of the package, as the registry gave it and npm checked it
 	Installed time.Time `json:"installed"`
+	Start     *start    `json:"start,omitempty"` // of an agent that the registry alone knows
+}
+
+// start is how an agent was to be started when it was installed. The registry may say something else by now, of other versions.
+type start struct {
+	Args []string          `json:"args"`
+	Env  map[string]string `json:"env,omitempty"`
 }
 
 // current is the content of current.json.
@@ -89,7 +97,7 @@ func (c *Catalogue) stored(e entry) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	at.version, at.reason = now.Version, "Deskhand installed it, version "+now.Version
+	at.version, at.reason, at.start = now.Version, "Deskhand installed it, version "+now.Version, now.Start
 	return at, nil
 }
 

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -145,15 +144,10 @@ func (c *Catalogue) read(r *reading) {
 		close(r.done)
 		return
 	}
-	before, _ := c.List() // what is wrong with agents.json is told to who asks
-	c.keep(file, environ, err, time.Since(begun))
-	close(r.done)
-	after, _ := c.List()
-	for _, a := range after {
-		if !slices.ContainsFunc(before, func(b Agent) bool { return reflect.DeepEqual(a, b) }) {
-			c.announce(News{Agent: a.ID, Ended: true})
-		}
-	}
+	c.changing(func() {
+		c.keep(file, environ, err, time.Since(begun))
+		close(r.done)
+	})
 }
 
 func (c *Catalogue) keep(file string, environ []string, err error, took time.Duration) {
@@ -257,11 +251,11 @@ func filtered(environ []string, own map[string]string) []string {
 	return env
 }
 
-// ours are the variables that hold our token, or belong to what started us: a service, or an agent, which refuses to start in itself.
+// ours are the variables that hold our token or may hold a password, or belong to what started us: a service, or an agent, which refuses to start in itself.
 func ours(name string) bool {
 	switch name {
-	case homeVariable, "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID", "LISTEN_FDNAMES",
-		"INVOCATION_ID", "JOURNAL_STREAM", "WATCHDOG_USEC", "WATCHDOG_PID", "SYSTEMD_EXEC_PID", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT":
+	case homeVariable, "DESKHAND_TOKEN", "DESKHAND_DATA_DIR", "DESKHAND_CATALOGUE_URL", "SANDBOX_AGENT_TOKEN", "NOTIFY_SOCKET", "LISTEN_FDS", "LISTEN_PID",
+		"LISTEN_FDNAMES", "INVOCATION_ID", "JOURNAL_STREAM", "WATCHDOG_USEC", "WATCHDOG_PID", "SYSTEMD_EXEC_PID", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT":
 		return true
 	}
 	return false

@@ -57,6 +57,7 @@ type commands struct {
 	Server    serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
 	Prompt    promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
 	Doctor    doctorCommand   `cmd:"" help:"Start agents for a test, and tell what was found and what to do."`
+	Ps        psCommand       `cmd:"" help:"Show the agents that run, for whom, and what they take of the machine."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
 	Version   versionCommand  `cmd:"" help:"Print the version."`
 	DemoAgent demoCommand     `cmd:"" hidden:""`
@@ -147,12 +148,20 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 	}
 	return backend.Config{
 		Places: places, Version: p.Version, Kind: kind, Self: self, Assets: p.Assets, Logger: logger,
-		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(),
+		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(), CatalogueURL: catalogueURL(),
 	}, log, nil
 }
 
 // shellVariable with the value off has agents found and started with our own environment and nothing else.
 const shellVariable = "DESKHAND_LOGIN_SHELL"
+
+// catalogueURL is where the agents' registry is: the public one, unless the environment names another, or none.
+func catalogueURL() string {
+	if u, ok := os.LookupEnv("DESKHAND_CATALOGUE_URL"); ok {
+		return u
+	}
+	return "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
+}
 
 // onTerminal tells whether a terminal is on one of our three streams. A desktop puts none there; who starts a server, a command or a
 // script without a terminal is a program or a service that gives it an environment, and is not taken for a desktop for it.

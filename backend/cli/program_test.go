@@ -70,6 +70,7 @@ func start(t *testing.T, dir string, args ...string) *program {
 	}
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
 	p.Env = append([]string{"DESKHAND_LOGIN_SHELL=off"}, os.Environ()...) // unless the test says otherwise
+	p.Env = append(p.Env, "DESKHAND_CATALOGUE_URL=off")
 	p.Env = append(p.Env, "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=", "PATH=/none")
 	p.Stderr = p.stderr
 	out, err := p.StdoutPipe()

@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
 
@@ -25,6 +26,7 @@ type ClientConfig struct {
 	Version  string
 	Sessions *session.Client
 	Agents   *agents.Catalogue
+	Runtime  *proxy.Set                       // the agents of /v1, which people see beside their own
 	Home     string                           // where a directory picker begins
 	Login    func(code string) (string, bool) // takes a one-time code for a token
 	Activate func()                           // brings the window forward; nil where there is none
@@ -176,6 +178,7 @@ func (c *Client) routes() {
 	c.sessionRoutes()
 	c.turnRoutes()
 	c.requestRoutes()
+	c.processRoutes()
 }
 
 type hello struct {

@@ -27,17 +27,10 @@ func (c *Client) agentRoutes() {
 	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "The agents of this machine", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			All   bool `query:"all" doc:"The whole catalogue too, those that are not here"`
-			Fresh bool `query:"fresh" doc:"Have the login shell read anew first, which takes up to 10 s"`
+			Fresh bool `query:"fresh" doc:"Have the login shell read anew first, which takes up to 10 s, and forget why installations have failed"`
 		},
 		) (*body[agentList], error) {
-			if in.Fresh {
-				c.cfg.Agents.Settle(ctx, true)
-			}
-			look := c.cfg.Agents.List
-			if in.All {
-				look = c.cfg.Agents.All
-			}
-			list, err := look()
+			list, err := c.cfg.Sessions.ListAgents(ctx, in.All, in.Fresh)
 			out := agentList{Items: list}
 			if err != nil {
 				out.Problem = err.Error()

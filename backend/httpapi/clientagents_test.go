@@ -244,6 +244,40 @@ func TestInstallationIsToldByEvents(t *testing.T) {
 	if len(before) == 0 || before[0] != "install.progress" {
 		t.Errorf("before its end came %v", before)
 	}
+
+	listed := func(query string) *agents.Failure {
+		t.Helper()
+		var list struct{ Items []agents.Agent }
+		c.call("GET", "agents"+query, "", http.StatusOK, &list)
+		for _, a := range list.Items {
+			if a.ID == "claude" {
+				return a.Failure
+			}
+		}
+		t.Fatal("it is not in the list")
+		return nil
+	}
+	for _, query := range []string{"", "?all=true"} { // as a page that is loaded anew asks
+		if f := listed(query); f == nil || *f != *a.Failure {
+			t.Errorf("%q: %+v", query, f)
+		}
+	}
+	c.call("POST", "agents/claude/install", "", http.StatusAccepted, &began)
+	if began.Failure != nil {
+		t.Errorf("%+v", began)
+	}
+	if a, _ := c.upsert(); a.Failure == nil {
+		t.Errorf("%+v", a)
+	}
+	if f := listed("?fresh=true"); f != nil {
+		t.Errorf("%+v", f)
+	}
+	if a, _ := c.upsert(); a.Failure != nil {
+		t.Errorf("the others are not told: %+v", a)
+	}
+	if f := listed(""); f != nil {
+		t.Errorf("%+v", f)
+	}
 }
 
 func TestCancelOfAnInstallation(t *testing.T) {

@@ -5,13 +5,14 @@ package proxy
 import (
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // escape makes a descendant hard to find.
 func escape(cmd *exec.Cmd, how string) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{}
 	switch how {
-	case "group":
+	case "group", "busy":
 		cmd.SysProcAttr.Setpgid = true
 	case "session", "daemon":
 		cmd.SysProcAttr.Setsid = true
@@ -19,4 +20,13 @@ func escape(cmd *exec.Cmd, how string) {
 		cmd.SysProcAttr.Setpgid = true
 		cmd.Env = []string{roleVariable + "=sleeper:"}
 	}
+}
+
+// ownCPU is what this process has used up so far, by its own account.
+func ownCPU() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

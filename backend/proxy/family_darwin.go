@@ -1,7 +1,6 @@
 package proxy
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 
@@ -56,9 +55,12 @@ func infoOf(k *unix.KinfoProc) procInfo {
 	}
 }
 
-// hasMark looks into the arguments and environment that a process was started with. The system shows them of processes of the same
-// user, but for its own protected programs.
-func hasMark(pid int, mark string) bool {
+// environOf is the arguments and environment that a process was started with. The system shows them of processes of the same user,
+// but for its own protected programs.
+func environOf(pid int) []byte {
 	args, err := unix.SysctlRaw("kern.procargs2", pid)
-	return err == nil && bytes.Contains(args, []byte(mark))
+	if err != nil {
+		return nil
+	}
+	return args
 }

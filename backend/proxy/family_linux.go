@@ -64,31 +64,56 @@ func inspect(pid int) (procInfo, error) {
 	return inspectInto(buf[:], pid)
 }
 
-// inspectInto reads /proc/PID/stat; see proc_pid_stat(5). The name in the second field may hold anything, so fields count from its
-// last parenthesis: state, ppid, pgrp, session, ..., and starttime as the 20th.
+// inspectInto reads /proc/PID/stat.
 func inspectInto(buf []byte, pid int) (procInfo, error) {
-	stat, err := readProc(buf, "/proc/"+strconv.Itoa(pid)+"/stat")
+	text, err := readProc(buf, "/proc/"+strconv.Itoa(pid)+"/stat")
 	if err != nil {
 		return procInfo{}, err
 	}
-	var fields [20][]byte
+	s, err := parseStat(text)
+	if err != nil {
+		return procInfo{}, fmt.Errorf("stat of process %d: %w", pid, err)
+	}
+	return s.info(pid)
+}
+
+// stat is the text of /proc/PID/stat in parts; see proc_pid_stat(5).
+type stat struct {
+	name   []byte
+	fields [22][]byte // from the third on: state, ppid, pgrp, session, ..., utime as the 12th, starttime as the 20th, rss as the last
+}
+
+var errStat = errors.New("too few fields")
+
+// parseStat takes the text apart. The name may hold anything, parentheses too, so fields count from the last one.
+func parseStat(text []byte) (s stat, err error) {
+	first, last := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
+	if first < 0 || last < first {
+		return s, errStat
+	}
+	s.name = text[first+1 : last]
 	n := 0
-	for field := range bytes.FieldsSeq(stat[bytes.LastIndexByte(stat, ')')+1:]) {
-		if n < len(fields) {
-			fields[n] = field
+	for field := range bytes.FieldsSeq(text[last+1:]) {
+		if n == len(s.fields) {
+			break
 		}
+		s.fields[n] = field
 		n++
 	}
-	if n < len(fields) {
-		return procInfo{}, fmt.Errorf("stat of process %d: %d fields", pid, n)
+	if n < len(s.fields) {
+		return s, errStat
 	}
-	parent, err1 := strconv.Atoi(string(fields[1]))
-	group, err2 := strconv.Atoi(string(fields[2]))
-	session, err3 := strconv.Atoi(string(fields[3]))
-	start, err4 := strconv.ParseUint(string(fields[19]), 10, 64)
+	return s, nil
+}
+
+func (s *stat) info(pid int) (procInfo, error) {
+	parent, err1 := strconv.Atoi(string(s.fields[1]))
+	group, err2 := strconv.Atoi(string(s.fields[2]))
+	session, err3 := strconv.Atoi(string(s.fields[3]))
+	start, err4 := strconv.ParseUint(string(s.fields[19]), 10, 64)
 	p := procInfo{
 		ident: ident{PID: pid, Start: start}, parent: parent, group: group, session: session,
-		zombie: fields[0][0] == 'Z' || fields[0][0] == 'X',
+		zombie: s.fields[0][0] == 'Z' || s.fields[0][0] == 'X',
 	}
 	return p, errors.Join(err1, err2, err3, err4)
 }
@@ -118,9 +143,11 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// hasMark looks into the environment that a process was started with. That of another user's process cannot be read, and is none
-// of ours.
-func hasMark(pid int, mark string) bool {
+// environOf is the environment that a process was started with. That of another user's process cannot be read, and is none of ours.
+func environOf(pid int) []byte {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	return err == nil && bytes.Contains(env, []byte(mark))
+	if err != nil {
+		return nil
+	}
+	return env
 }

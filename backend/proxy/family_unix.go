@@ -3,6 +3,7 @@
 package proxy
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -49,47 +50,79 @@ func (f *family) note() { _, _ = f.members() }
 
 // members are the living members.
 func (f *family) members() ([]ident, error) {
+	p, err := look()
+	if err != nil {
+		return nil, err
+	}
+	return f.among(p), nil
+}
+
+// picture is all processes of the machine at one moment, to find the members of any number of families in.
+type picture struct {
+	all      map[int]procInfo
+	children map[int][]ident
+	environs map[int][]byte // as far as somebody asked
+}
+
+func look() (*picture, error) {
 	all, err := processes()
 	if err != nil {
 		return nil, err
 	}
+	p := &picture{all: all, children: map[int][]ident{}, environs: map[int][]byte{}}
+	self := os.Getpid()
+	for _, i := range all {
+		if i.PID != self && i.PID != 1 {
+			p.children[i.parent] = append(p.children[i.parent], i.ident)
+		}
+	}
+	return p, nil
+}
+
+// marked reports whether a process has a mark. Its environment is read once, however many families ask.
+func (p *picture) marked(pid int, mark string) bool {
+	env, ok := p.environs[pid]
+	if !ok {
+		env = environOf(pid)
+		p.environs[pid] = env
+	}
+	return bytes.Contains(env, []byte(mark))
+}
+
+// among are the members in a picture.
+func (f *family) among(p *picture) []ident {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var found []ident
-	children := map[int][]ident{}
 	seen := map[ident]bool{}
 	self := os.Getpid()
-	for _, p := range all {
-		if p.PID == self || p.PID == 1 {
-			continue
-		}
-		children[p.parent] = append(children[p.parent], p.ident)
-		if f.isMemberLocked(p, all) {
-			found = append(found, p.ident)
-			seen[p.ident] = true
+	for _, i := range p.all {
+		if i.PID != self && i.PID != 1 && f.isMemberLocked(i, p) {
+			found = append(found, i.ident)
+			seen[i.ident] = true
 		}
 	}
 	for n := 0; n < len(found); n++ { // found grows by the children of those in it
 		f.known[found[n]] = struct{}{}
-		for _, child := range children[found[n].PID] {
+		for _, child := range p.children[found[n].PID] {
 			if !seen[child] {
 				found = append(found, child)
 				seen[child] = true
 			}
 		}
 	}
-	return found, nil
+	return found
 }
 
 // isMemberLocked looks at everything but ancestry.
-func (f *family) isMemberLocked(p procInfo, all map[int]procInfo) bool {
-	if _, ok := f.known[p.ident]; ok {
+func (f *family) isMemberLocked(i procInfo, p *picture) bool {
+	if _, ok := f.known[i.ident]; ok {
 		return true
 	}
-	if f.byGroup && (f.leadsLocked(p.group, p, all) || f.leadsLocked(p.session, p, all)) {
+	if f.byGroup && (f.leadsLocked(i.group, i, p.all) || f.leadsLocked(i.session, i, p.all)) {
 		return true
 	}
-	return p.Start >= f.since && hasMark(p.PID, f.mark) // most processes of a machine are older than an agent: theirs is not read
+	return i.Start >= f.since && p.marked(i.PID, f.mark) // most processes of a machine are older than an agent: theirs is not read
 }
 
 // leadsLocked reports whether the group or session with this number is that of a head: the number may be in use again.
@@ -178,6 +211,9 @@ func alive(id ident) bool {
 	p, err := inspect(id.PID)
 	return err == nil && p.ident == id && !p.zombie
 }
+
+// remains is the family of all that a run of ours has left. The groups of its agents may be others' by now.
+func remains(old record) *family { return newFamily(old.Run, false, old.Agents...) }
 
 // endLeftovers ends the agents of another run and all that carries its mark; kindly when there is time.
 func endLeftovers(run string, agents []ident, kindly bool) error {

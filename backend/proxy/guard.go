@@ -58,25 +58,41 @@ func openGuard(argv []string, ledger string, logger *slog.Logger) (*guard, error
 	return g, nil
 }
 
-// reapLedger ends what the ledger names and removes it. A broken ledger names nothing.
+// reapLedger ends what the ledger names and removes it.
 func reapLedger(path string, logger *slog.Logger) error {
-	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	old, err := readLedger(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
-	}
-	if err != nil {
+	case errors.Is(err, errLedger):
+		logger.Warn("the ledger is broken", "path", path, "error", err)
+	case err != nil:
 		return err
 	}
-	var old record
-	if err := json.Unmarshal(data, &old); err != nil {
-		logger.Warn("the ledger is broken", "path", path, "error", err)
-	} else if old.Boot == bootID() && len(old.Run) > 1 {
+	if old.isOfThisBoot() {
 		if err := endLeftovers(old.Run, old.Agents, false); err != nil {
 			logger.Error("agents of an earlier run are left", "error", err)
 		}
 	}
 	return os.Remove(path)
 }
+
+var errLedger = errors.New("not a ledger")
+
+func readLedger(path string) (record, error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return record{}, err
+	}
+	var old record
+	if err := json.Unmarshal(data, &old); err != nil {
+		return record{}, fmt.Errorf("%w: %w", errLedger, err)
+	}
+	return old, nil
+}
+
+// isOfThisBoot reports whether the record names anything: process numbers and times of an earlier start of the machine are others' now.
+func (r record) isOfThisBoot() bool { return r.Boot == bootID() && len(r.Run) > 1 }
 
 func (g *guard) share() *guard {
 	g.mu.Lock()

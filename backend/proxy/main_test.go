@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -106,6 +107,8 @@ func act(out *bufio.Writer, word, arg string) bool {
 		time.Sleep(time.Hour)
 	case "spawn": // a descendant; arg says what it escapes
 		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"spawned","params":{"pid":%d}}`+"\n", spawnSleeper(arg))
+	case "run": // a descendant that ends, waited for
+		fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"ran","params":{"cpu":%v}}`+"\n", runSleeper(arg).Seconds())
 	case "wait": // as long as a descendant that was spawned, if it is not orphaned
 		time.Sleep(time.Hour)
 	default:
@@ -116,11 +119,7 @@ func act(out *bufio.Writer, word, arg string) bool {
 
 // spawnSleeper starts a process that is deaf to signals and holds the agent's stdout open.
 func spawnSleeper(how string) int {
-	self, _ := os.Executable()
-	cmd := exec.Command(self)
-	cmd.Env = append(os.Environ(), roleVariable+"=sleeper:"+how)
-	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
-	escape(cmd, how)
+	cmd := sleeperCommand(how)
 	if err := cmd.Start(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(8)
@@ -128,14 +127,63 @@ func spawnSleeper(how string) int {
 	return cmd.Process.Pid
 }
 
+// runSleeper runs a descendant to its end and tells how much CPU the system says it took.
+func runSleeper(how string) time.Duration {
+	cmd := sleeperCommand(how)
+	if err := cmd.Run(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(8)
+	}
+	return cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()
+}
+
+func sleeperCommand(how string) *exec.Cmd {
+	self, _ := os.Executable()
+	cmd := exec.Command(self)
+	cmd.Env = append(os.Environ(), roleVariable+"=sleeper:"+how)
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	escape(cmd, how)
+	return cmd
+}
+
 func fakeSleeper(how string) {
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP)
-	if how == "daemon" { // one generation more, whose parent is gone
+	switch how {
+	case "daemon": // one generation more, whose parent is gone
 		os.Setenv(roleVariable, "sleeper:")
 		spawnSleeper("session")
 		return
+	case "burn":
+		burn()
+		return
+	case "busy": // CPU and memory, and a word of it on the agent's stdout
+		held := occupy(64 << 20)
+		fmt.Printf(`{"jsonrpc":"2.0","method":"busy","params":{"pid":%d,"cpu":%v}}`+"\n", os.Getpid(), burn().Seconds())
+		time.Sleep(time.Hour)
+		runtime.KeepAlive(held)
 	}
 	time.Sleep(time.Hour)
+}
+
+// burn works until it has taken some CPU, and tells how much.
+func burn() time.Duration {
+	for {
+		for n := range 1 << 16 {
+			_ = strconv.Itoa(n)
+		}
+		if used := ownCPU(); used > 300*time.Millisecond {
+			return used
+		}
+	}
+}
+
+// occupy takes so much memory and writes on every page of it.
+func occupy(size int) []byte {
+	held := make([]byte, size)
+	for n := 0; n < size; n += 4 << 10 {
+		held[n] = 1
+	}
+	return held
 }
 
 // fakeServer owns a Set with a watchdog and a ledger, starts one agent, and lives until it is killed. What comes on stdin goes to the

@@ -15,6 +15,8 @@
 // An instance is addressed by its server_id within a [Set]. A server_id has one process at a time: while the last one is being
 // removed, who starts or removes it waits for that. Numbers go on over restarts of a server_id, and start at 1 again once it was
 // removed. Sets never share instances.
+//
+// [Survey] tells what the instances take of the machine, on Linux; elsewhere it knows the agents' own processes and no numbers.
 package proxy
 
 import (

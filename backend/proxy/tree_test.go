@@ -28,6 +28,8 @@ func spawned(t *testing.T, i *Instance, r *trace, how string) int {
 	return p.PID
 }
 
+func hasMark(pid int, mark string) bool { return bytes.Contains(environOf(pid), []byte(mark)) }
+
 // left are the processes whose environment holds the text.
 func left(t *testing.T, text string) []procInfo {
 	t.Helper()

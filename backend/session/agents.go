@@ -3,7 +3,11 @@ package session
 import (
 	"context"
 	"errors"
+	"maps"
+	"slices"
+	"sync"
 
+	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 )
 
@@ -28,23 +32,98 @@ const (
 // announce tells the feed of an installation, whoever asked for it. Progress comes in the order of things; at the end comes the
 // agent, with the reason when it failed.
 func (c *Client) announce(n agents.News) {
-	if !n.Ended {
+	switch {
+	case n.Aside:
+	case n.Ended:
+		c.failures.set(n.Agent, c.failure(n.Err))
+	default:
+		c.failures.set(n.Agent, nil)
 		n.Log = c.secret.text(n.Log)
 		c.feed.publish(Event{Type: eventInstall, Data: mustJSON(InstallProgress{n.Agent, n.Progress})})
 		return
 	}
-	c.announceAgent(n.Agent, c.failure(n.Err))
+	c.announceAgent(n.Agent)
+}
+
+// failures are why the last installations failed, by agent. The catalogue does not keep them: it does not know what must not be told.
+type failures struct {
+	mu  sync.Mutex
+	why map[string]*agents.Failure
+}
+
+func (f *failures) set(id string, why *agents.Failure) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.why == nil {
+		f.why = map[string]*agents.Failure{}
+	}
+	delete(f.why, id)
+	if why != nil {
+		f.why[id] = why
+	}
+}
+
+// of puts the failure of an agent into its record.
+func (f *failures) of(a agents.Agent) agents.Agent {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if a.Installing == nil {
+		a.Failure = f.why[a.ID]
+	}
+	return a
+}
+
+// forget drops all of them, and tells whose they were.
+func (f *failures) forget() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	ids := slices.Sorted(maps.Keys(f.why))
+	clear(f.why)
+	return ids
+}
+
+// ListAgents gives the agents that a person can choose from, or the whole catalogue, and what is wrong with agents.json, if anything. A
+// fresh look has the login shell read anew, and forgets why installations have failed.
+func (c *Client) ListAgents(ctx context.Context, all, fresh bool) ([]agents.Agent, error) {
+	if fresh {
+		for _, id := range c.failures.forget() {
+			c.announceAgent(id)
+		}
+		c.cfg.Agents.Settle(ctx, true)
+	}
+	look := c.cfg.Agents.List
+	if all {
+		look = c.cfg.Agents.All
+	}
+	list, err := look()
+	for n := range list {
+		list[n] = c.failures.of(list[n])
+	}
+	return list, err
+}
+
+// agent is one agent as people see it.
+func (c *Client) agent(id string) (agents.Agent, error) {
+	a, err := c.cfg.Agents.Agent(id)
+	return c.failures.of(a), refusedAgent(id, err)
+}
+
+// noteLogin tells the catalogue that an agent has refused for want of a login, or, with nil, that it has not.
+func (c *Client) noteLogin(id string, refused *acp.Error) {
+	if refused != nil {
+		refused = &acp.Error{Code: refused.Code, Message: c.secret.text(refused.Message)}
+	}
+	c.cfg.Agents.NoteLogin(id, refused)
 }
 
 // announceAgent tells the feed how an agent is now. What it tells is looked up and told in one go, so that what is told last holds.
-func (c *Client) announceAgent(id string, failure *agents.Failure) {
+func (c *Client) announceAgent(id string) {
 	c.announcing.Lock()
 	defer c.announcing.Unlock()
-	a, err := c.cfg.Agents.Agent(id)
+	a, err := c.agent(id)
 	if err != nil {
 		return // it has just been taken out of agents.json
 	}
-	a.Failure = failure
 	c.feed.publish(Event{Type: eventAgent, Data: mustJSON(a)})
 }
 
@@ -65,8 +144,7 @@ func (c *Client) Install(id, version string) (agents.Agent, error) {
 	if err := c.cfg.Agents.Begin(id, version); err != nil {
 		return agents.Agent{}, refusedAgent(id, err)
 	}
-	a, err := c.cfg.Agents.Agent(id)
-	return a, refusedAgent(id, err)
+	return c.agent(id)
 }
 
 // CancelInstall ends an installation, and returns when nothing of it is left.
@@ -79,16 +157,17 @@ func (c *Client) Rollback(id string) (agents.Agent, error) {
 	if err := c.cfg.Agents.Rollback(id); err != nil {
 		return agents.Agent{}, refusedAgent(id, err)
 	}
-	c.announceAgent(id, nil)
-	a, err := c.cfg.Agents.Agent(id)
-	return a, refusedAgent(id, err)
+	c.failures.set(id, nil)
+	c.announceAgent(id)
+	return c.agent(id)
 }
 
 // Uninstall removes what Deskhand installed of an agent.
 func (c *Client) Uninstall(id string) error {
 	err := c.cfg.Agents.Uninstall(id)
 	if err == nil {
-		c.announceAgent(id, nil)
+		c.failures.set(id, nil)
+		c.announceAgent(id)
 	}
 	return refusedAgent(id, err)
 }
@@ -108,7 +187,8 @@ func (c *Client) TestAgent(ctx context.Context, id string) (agents.Report, error
 			a.Params[name] = c.secret.text(value)
 		}
 	}
-	c.announceAgent(id, nil)
+	r.Agent = c.failures.of(r.Agent)
+	c.announceAgent(id)
 	return r, nil
 }
 

@@ -79,6 +79,7 @@ type Client struct {
 	wg     sync.WaitGroup
 
 	announcing sync.Mutex // an agent is looked up and told in one go
+	failures   failures   // of installations
 
 	mu     sync.Mutex // protects what is below
 	live   map[string]*conversation

@@ -155,7 +155,7 @@ func (d *desk) prompt(id, text string) session.Turn {
 // until waits, by the feed, until the condition holds.
 func (d *desk) until(what string, holds func() bool) {
 	d.t.Helper()
-	ctx, cancel := context.WithTimeout(d.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(d.t.Context(), 60*time.Second)
 	defer cancel()
 	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
 	for !holds() {

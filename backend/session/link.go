@@ -380,6 +380,7 @@ func (a *link) failed(failure *acp.Error) {
 	code := problemHandshake
 	if failure.Code == acp.CodeAuthRequired {
 		code = problemAuth
+		a.v.c.noteLogin(a.v.row.Agent, failure)
 	}
 	a.fail(code, "detail", failure.Message)
 }
@@ -449,6 +450,7 @@ func (a *link) create(how string) {
 func (a *link) ready(how string) {
 	a.limit.Stop()
 	a.limit = nil
+	a.v.c.noteLogin(a.v.row.Agent, nil)
 	a.v.restored = how
 	a.v.do(doReady{})
 }
@@ -470,10 +472,16 @@ func (v *conversation) sendPrompt(turn string) {
 			reason = stopCancelled
 		case failure != nil:
 			v.failure = &TurnError{Code: int64(failure.Code), Message: v.c.secret.text(failure.Message)}
+			if failure.Code == acp.CodeAuthRequired {
+				v.c.noteLogin(v.row.Agent, failure)
+			}
 		case json.Unmarshal(result, &r) != nil || r.StopReason == "":
 			v.failure = &TurnError{Code: acp.CodeInternalError, Message: "the agent ended the turn without a stop reason"}
 		default:
 			reason, v.turn.Usage = r.StopReason, r.Usage
+			if reason != stopCancelled {
+				v.c.noteLogin(v.row.Agent, nil)
+			}
 		}
 		v.do(doStopped{turn, reason})
 	})

@@ -41,7 +41,7 @@ const token = "a-token-for-the-benchmark" // both servers check one, as in life
 // launch starts a program; stop ends it.
 func launch(s *server, path string, env []string, args ...string) (*bufio.Reader, error) {
 	s.cmd = exec.Command(path, args...) //nolint:noctx // ended by stop
-	s.cmd.Env = append(append(os.Environ(), "DESKHAND_LOGIN_SHELL=off"), env...)
+	s.cmd.Env = append(append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off"), env...)
 	in, err := s.cmd.StdinPipe()
 	if err != nil {
 		return nil, err

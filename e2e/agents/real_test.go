@@ -105,7 +105,8 @@ func newPlace(t *testing.T, model *llm.Model) place {
 	p.env = []string{
 		"HOME=" + p.home, "XDG_DATA_HOME=" + inHome("data"), "XDG_CONFIG_HOME=" + inHome("config"), "XDG_CACHE_HOME=" + inHome("cache"),
 		"XDG_STATE_HOME=" + inHome("state"), "XDG_RUNTIME_DIR=" + inHome("run"), "TMPDIR=" + inHome("tmp"),
-		"PATH=" + filepath.Dir(node) + ":/usr/bin:/bin", "SHELL=/bin/sh", "DESKHAND_LOGIN_SHELL=off", "LANG=C.UTF-8", markName + "=" + p.mark,
+		"PATH=" + filepath.Dir(node) + ":/usr/bin:/bin", "SHELL=/bin/sh", "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off",
+		"LANG=C.UTF-8", markName + "=" + p.mark,
 	}
 	p.set(model.Offline())
 	return p

@@ -66,7 +66,7 @@ func (p *program) start(t *testing.T) {
 	t.Helper()
 	self, _ := os.Executable()
 	p.cmd = exec.CommandContext(context.Background(), self, "server", "--port", "0", "--data-dir", p.dir, "--token", "secret")
-	p.cmd.Env = append(os.Environ(), p.mark, "DESKHAND_LOGIN_SHELL=off", "DISPLAY=", "WAYLAND_DISPLAY=")
+	p.cmd.Env = append(os.Environ(), p.mark, "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DISPLAY=", "WAYLAND_DISPLAY=")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.cmd.StdoutPipe()
 	if err != nil {

@@ -209,6 +209,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/processes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The agents that run, and what they take of the machine */
+        get: operations["listProcesses"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/requests/{id}/answer": {
         parameters: {
             query?: never;
@@ -378,7 +395,7 @@ export interface components {
         Agent: {
             /** @description Why it is not ready */
             detail?: string;
-            /** @description Why the installation failed that has just ended; in the event of its end alone */
+            /** @description Why the last installation failed; until the next attempt, or the next fresh look */
             failure?: components["schemas"]["Failure"];
             id: string;
             /** @description Deskhand can install it */
@@ -414,6 +431,40 @@ export interface components {
             items: components["schemas"]["Agent"][];
             /** @description What is wrong with agents.json */
             problem?: string;
+        };
+        AgentProcesses: {
+            agent: string;
+            /**
+             * Format: double
+             * @description Used up so far by all of them, those included that have ended and were waited for
+             */
+            cpuSeconds?: number;
+            /**
+             * @description Whether a session has it, or a caller of /v1
+             * @enum {string}
+             */
+            owner: "session" | "api";
+            /** Format: int64 */
+            pid: number;
+            /** @description The agent itself first, then by age; empty where the system does not tell */
+            processes: components["schemas"]["Process"][];
+            /**
+             * Format: int64
+             * @description Memory of all of them, with what they share counted once; only when asked for
+             */
+            pssBytes?: number;
+            /**
+             * Format: int64
+             * @description Memory of all of them; what they share counts once for each
+             */
+            rssBytes?: number;
+            serverId: string;
+            /** @description The session's id */
+            session?: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description The session's title */
+            title?: string;
         };
         Answer: {
             /** @enum {string} */
@@ -669,6 +720,25 @@ export interface components {
             priority?: string;
             status?: string;
         };
+        Process: {
+            /**
+             * Format: double
+             * @description Of its own
+             */
+            cpuSeconds: number;
+            /** @description What the process calls itself: short, and any text */
+            name: string;
+            /** Format: int64 */
+            pid: number;
+            /** Format: int64 */
+            pssBytes?: number;
+            /** Format: int64 */
+            rssBytes: number;
+        };
+        ProcessList: {
+            items: components["schemas"]["AgentProcesses"][];
+            self: components["schemas"]["SelfProcess"];
+        };
         PromptRequest: {
             message: string;
         };
@@ -748,6 +818,16 @@ export interface components {
             /** @description allow_once, allow_always, reject_once, reject_always, or what the agent sent */
             kind: string;
             name: string;
+        };
+        SelfProcess: {
+            /** Format: double */
+            cpuSeconds?: number;
+            /** Format: int64 */
+            pid: number;
+            /** Format: int64 */
+            pssBytes?: number;
+            /** Format: int64 */
+            rssBytes?: number;
         };
         Session: {
             acpSessionId?: string;
@@ -918,7 +998,7 @@ export interface operations {
             query?: {
                 /** @description The whole catalogue too, those that are not here */
                 all?: boolean;
-                /** @description Have the login shell read anew first, which takes up to 10 s */
+                /** @description Have the login shell read anew first, which takes up to 10 s, and forget why installations have failed */
                 fresh?: boolean;
             };
             header?: never;
@@ -1278,6 +1358,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Granted"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listProcesses: {
+        parameters: {
+            query?: {
+                /** @description Tell the memory with what is shared counted once, too, which takes longer */
+                pss?: boolean;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProcessList"];
                 };
             };
             /** @description Error */

@@ -1,0 +1,340 @@
+package agents
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The registry is asked for newer versions, and for agents that we have never heard of. What it says changes the table and nothing
+// else: nothing is installed for it, and nothing is started in another way than before. So of an agent that we know it gives the
+// version alone, and that only of the package we know, started as we start it; and one that the registry alone knows is never looked
+// for on PATH, where a name that somebody else has chosen could be that of any program. It can be installed, and is then started as
+// the registry said on that day.
+
+const (
+	followOff     = "off"
+	registryName  = "registry.json" // in Config.Dir, beside the agents' directories; no id has a dot
+	registryMax   = 8 << 20
+	registryLimit = 30 * time.Second // of one asking
+	notBefore     = time.Minute      // after the start, which has other things to do
+	followEvery   = 24 * time.Hour
+	againAfter    = time.Hour // when there was no answer
+	mostRedirects = 5
+	etagMax       = 1 << 10
+	longestName   = 100
+)
+
+var (
+	errDocument  = errors.New("it is no catalogue of agents")
+	errNoAnswer  = errors.New("the registry gave no answer")
+	errUnchanged = errors.New("the catalogue is the same")
+)
+
+// registryCopy is the last good document, and when the registry was last asked. It counts for the URL that it is from alone.
+type registryCopy struct {
+	URL      string           `json:"url"` // without a password
+	ETag     string           `json:"etag,omitempty"`
+	Asked    time.Time        `json:"asked"` // and has answered
+	Document registryDocument `json:"document"`
+}
+
+// registryDocument is what we keep of the registry's document.
+type registryDocument struct {
+	Version string            `json:"version"`
+	Agents  []json.RawMessage `json:"agents"`
+}
+
+// parseRegistry refuses what is no such document. Of entries it passes over those that do not fit: one new kind must not hide all.
+func parseRegistry(data []byte) (registryDocument, error) {
+	var d registryDocument
+	if err := json.Unmarshal(data, &d); err != nil {
+		return registryDocument{}, fmt.Errorf("%w: %w", errDocument, err)
+	}
+	switch {
+	case !strings.HasPrefix(d.Version, "1."):
+		return registryDocument{}, fmt.Errorf("%w of a version that we know: %.20q", errDocument, d.Version)
+	case len(d.entries()) == 0:
+		return registryDocument{}, fmt.Errorf("%w: there is none in it", errDocument)
+	}
+	return d, nil
+}
+
+// entries are those of the document that fit, without what only our own catalogue may say.
+func (d registryDocument) entries() []registryEntry {
+	list := make([]registryEntry, 0, len(d.Agents))
+	seen := map[string]bool{}
+	for _, raw := range d.Agents {
+		var r registryEntry
+		if json.Unmarshal(raw, &r) != nil || !validID.MatchString(r.ID) || r.Name == "" || seen[r.ID] {
+			continue
+		}
+		seen[r.ID] = true
+		r.Deskhand = known{}
+		list = append(list, r)
+	}
+	return list
+}
+
+// withRegistry is our own table with what the registry says.
+func withRegistry(own []entry, d registryDocument) []entry {
+	rows := slices.Clone(own)
+	for _, r := range d.entries() {
+		i := slices.IndexFunc(own, func(e entry) bool { return e.known.registryID == r.ID })
+		switch {
+		case i >= 0:
+			rows[i].known.version = own[i].pinOf(r)
+		case r.ID == Demo || slices.ContainsFunc(own, func(e entry) bool { return e.id == r.ID }):
+			// an id of ours for something else
+		default:
+			if e, ok := r.foreign(); ok {
+				rows = append(rows, e)
+			}
+		}
+	}
+	return rows
+}
+
+// pinOf is the version that the registry gives an agent of ours, or our own.
+func (e entry) pinOf(r registryEntry) string {
+	n := r.Distribution.NPX
+	if n == nil {
+		return e.known.version
+	}
+	env := maps.Clone(e.env)
+	for name := range e.known.RootEnv {
+		delete(env, name)
+	}
+	name, version := splitSpec(n.Package)
+	if name != e.known.npm || !exactVersion.MatchString(version) || !slices.Equal(n.Args, e.args) || !maps.Equal(n.Env, env) {
+		return e.known.version
+	}
+	return version
+}
+
+// validPackage is the name of a package of npm's own registry, and neither a path, a URL nor a flag.
+var validPackage = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]{0,100}/)?[a-z0-9][a-z0-9._-]{0,100}$`)
+
+// foreign is an agent that the registry alone knows; false when there is no way to get it.
+func (r registryEntry) foreign() (entry, bool) {
+	if n := r.Distribution.NPX; n != nil {
+		name, version := splitSpec(n.Package)
+		r.Distribution.NPX = nil
+		if validPackage.MatchString(name) && exactVersion.MatchString(version) {
+			r.Distribution.NPX = &npmPackage{Package: n.Package, Args: n.Args, Env: n.Env}
+		}
+	}
+	if d := r.Distribution; d.NPX == nil && d.UVX == nil && len(d.Binary) == 0 {
+		return entry{}, false
+	}
+	e := r.entry()
+	e.known.remote = true
+	if !strings.HasPrefix(e.known.home, "https://") {
+		e.known.home = ""
+	}
+	if name := []rune(e.name); len(name) > longestName {
+		e.name = string(name[:longestName])
+	}
+	sound := customAgent{Command: e.command, Args: e.args, Env: e.env}
+	return e, sound.fault() == ""
+}
+
+// Follow has the registry of Config.CatalogueURL asked in the background, not before a minute from now, and then once a day. Watch is
+// called for each agent that its answer changes.
+func (c *Catalogue) Follow() {
+	if u := c.registryURL(); u != nil {
+		c.background(func() { c.follow(u) })
+	}
+}
+
+// registryURL is nil when none is to be asked.
+func (c *Catalogue) registryURL() *url.URL {
+	if c.cfg.CatalogueURL == "" || c.cfg.CatalogueURL == followOff || c.cfg.Dir == "" || c.cfg.WriteFile == nil {
+		return nil
+	}
+	u, err := url.Parse(c.cfg.CatalogueURL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		c.cfg.Logger.Warn("the registry of agents is not asked: its URL is none of http or https")
+		return nil
+	}
+	return u
+}
+
+func (c *Catalogue) follow(u *url.URL) {
+	for wait := notBefore; ; {
+		timer := time.NewTimer(wait)
+		select {
+		case <-timer.C:
+			wait = c.refresh(u)
+		case <-c.life.Done():
+			timer.Stop()
+			return
+		}
+	}
+}
+
+// refresh asks the registry, unless we or another Deskhand have done so within the day, and tells when to do it again.
+func (c *Catalogue) refresh(u *url.URL) time.Duration {
+	last := c.readCopy(u)
+	if left := followEvery - time.Since(last.Asked); left > 0 && left <= followEvery {
+		c.adopt(last.Document)
+		return left
+	}
+	ctx, cancel := context.WithTimeout(c.life, registryLimit)
+	defer cancel()
+	next, err := fetch(ctx, u, last)
+	switch {
+	case c.life.Err() != nil:
+		return followEvery
+	case errors.Is(err, errNoAnswer):
+		c.cfg.Logger.Info("the registry of agents cannot be reached", "error", err)
+		return againAfter
+	case err == nil:
+		next.Document = c.keepInstalled(last.Document, next.Document)
+	case errors.Is(err, errUnchanged):
+		next = last
+	default:
+		c.cfg.Logger.Warn("the registry's catalogue of agents is refused; the one before stays", "error", err)
+		next = last
+	}
+	next.URL, next.Asked = u.Redacted(), time.Now().UTC()
+	if err := c.writeCopy(next); err != nil {
+		c.cfg.Logger.Warn("the registry's catalogue of agents cannot be kept", "error", err)
+	}
+	c.adopt(next.Document)
+	return followEvery
+}
+
+// fetch gets the document if it is another than the last.
+func fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
+	client := &http.Client{
+		// No kept connections: the next question comes in a day.
+		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+		CheckRedirect: func(to *http.Request, via []*http.Request) error {
+			if len(via) > mostRedirects || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
+				return errors.New("it leads elsewhere than we go")
+			}
+			return nil
+		},
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), http.NoBody)
+	if err != nil {
+		return registryCopy{}, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	req.Header.Set("Accept", "application/json")
+	req.Header.Set("User-Agent", "deskhand")
+	conditional := last.ETag != "" && len(last.Document.Agents) > 0
+	if conditional {
+		req.Header.Set("If-None-Match", last.ETag)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return registryCopy{}, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	defer resp.Body.Close()
+	switch {
+	case resp.StatusCode == http.StatusNotModified && conditional:
+		return registryCopy{}, errUnchanged
+	case resp.StatusCode != http.StatusOK:
+		return registryCopy{}, fmt.Errorf("%w: status %d", errDocument, resp.StatusCode)
+	}
+	data, err := io.ReadAll(io.LimitReader(resp.Body, registryMax+1))
+	if err != nil {
+		return registryCopy{}, fmt.Errorf("%w: %w", errNoAnswer, err)
+	}
+	if len(data) > registryMax {
+		return registryCopy{}, fmt.Errorf("%w: it is longer than %d bytes", errDocument, registryMax)
+	}
+	next := registryCopy{ETag: resp.Header.Get("ETag")}
+	if len(next.ETag) > etagMax {
+		next.ETag = ""
+	}
+	next.Document, err = parseRegistry(data)
+	return next, err
+}
+
+// keepInstalled adds to a new document the entries of the one before that are in use here and that it has no more.
+func (c *Catalogue) keepInstalled(before, now registryDocument) registryDocument {
+	there := map[string]bool{}
+	for _, r := range now.entries() {
+		there[r.ID] = true
+	}
+	for _, raw := range before.Agents {
+		var r struct {
+			ID string `json:"id"`
+		}
+		if json.Unmarshal(raw, &r) != nil || !validID.MatchString(r.ID) || there[r.ID] {
+			continue
+		}
+		if _, err := c.readCurrent(r.ID); err == nil {
+			now.Agents = append(now.Agents, raw)
+		}
+	}
+	return now
+}
+
+// adopt makes a document part of the table.
+func (c *Catalogue) adopt(d registryDocument) {
+	c.changing(func() {
+		rows := withRegistry(c.bundled, d)
+		c.table.Store(&rows)
+	})
+}
+
+// changing has those told who watch of the agents that f changes.
+func (c *Catalogue) changing(f func()) {
+	before, _ := c.List() // what is wrong with agents.json is told to who asks
+	f()
+	after, _ := c.List()
+	for _, a := range after {
+		if !slices.ContainsFunc(before, func(b Agent) bool { return reflect.DeepEqual(a, b) }) {
+			c.announce(News{Agent: a.ID, Ended: true, Aside: true})
+		}
+	}
+}
+
+func (c *Catalogue) copyFile() string { return filepath.Join(c.cfg.Dir, registryName) }
+
+// readCopy is empty when there is none, or none that is good.
+func (c *Catalogue) readCopy(u *url.URL) registryCopy {
+	data, err := os.ReadFile(c.copyFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		return registryCopy{}
+	}
+	var last registryCopy
+	if err == nil {
+		err = json.Unmarshal(data, &last)
+	}
+	if err != nil {
+		c.cfg.Logger.Warn("the kept catalogue of the registry cannot be read", "path", c.copyFile(), "error", err)
+		return registryCopy{}
+	}
+	if last.URL != u.Redacted() {
+		return registryCopy{}
+	}
+	return last
+}
+
+func (c *Catalogue) writeCopy(next registryCopy) error {
+	data, err := json.Marshal(next)
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.cfg.Dir, 0o700); err != nil {
+		return err
+	}
+	return c.cfg.WriteFile(c.copyFile(), append(data, '\n'), 0o600)
+}

@@ -1,0 +1,164 @@
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"deskhand/backend"
+)
+
+type psCommand struct {
+	common
+	JSON bool `name:"json" help:"Print everything as JSON, each process of an agent too."`
+	PSS  bool `name:"pss" help:"Count memory that processes share once, not once for each. It takes longer."`
+}
+
+// Run shows what runs in the running app.
+func (c *psCommand) Run(p *Program) error {
+	places, err := backend.FindPlaces(c.DataDir)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	if !everOwned(places) {
+		return nobodyRuns(places)
+	}
+	api, err := dial(ctx, places)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err != nil {
+		return nobodyRuns(places)
+	}
+	defer api.close()
+	var list json.RawMessage
+	if err := api.call(ctx, "GET", "processes?pss="+strconv.FormatBool(c.PSS), nil, &list); err != nil {
+		return unanswered(ctx, err)
+	}
+	if c.JSON {
+		enc := json.NewEncoder(p.Stdout)
+		enc.SetEscapeHTML(false)
+		enc.SetIndent("", "  ")
+		return enc.Encode(list)
+	}
+	var processes backend.ProcessList
+	if err := json.Unmarshal(list, &processes); err != nil {
+		return err
+	}
+	return c.table(p.Stdout, processes)
+}
+
+// everOwned is false when no process says that it has the data directory: then there is none to wait for.
+func everOwned(places backend.Places) bool {
+	_, err := os.Stat(ownerFile(places))
+	return !errors.Is(err, fs.ErrNotExist)
+}
+
+// nobodyRuns says so, and what the last one has left if it did not end well.
+func nobodyRuns(places backend.Places) error {
+	text := "no Deskhand runs on " + places.Data
+	left, err := backend.Leftovers(places)
+	if err != nil || len(left) == 0 {
+		return errors.New(text)
+	}
+	var b strings.Builder
+	b.WriteString(text + ". The last one has left these processes, which the next one ends:")
+	for _, m := range left {
+		fmt.Fprintf(&b, "\n  %d %s, for %s", m.PID, plain(m.Name), span(time.Since(m.StartedAt)))
+	}
+	return errors.New(b.String())
+}
+
+// table is a row for each agent, and one for the program itself.
+func (c *psCommand) table(out io.Writer, list backend.ProcessList) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells of failures
+	row("AGENT", "WHOSE", "PID", "AGE", "CPU", "MEMORY", "PROCESSES")
+	for _, a := range list.Items {
+		row(plain(a.Agent), whose(a), strconv.Itoa(a.PID), span(time.Since(a.StartedAt.Time)), cpu(a.CPUSeconds), c.memory(a.RSSBytes, a.PSSBytes), count(a))
+	}
+	row("-", "Deskhand itself", strconv.Itoa(list.Self.PID), "-", cpu(list.Self.CPUSeconds), c.memory(list.Self.RSSBytes, list.Self.PSSBytes), "-")
+	return w.Flush()
+}
+
+// whose tells for whom an agent works: a conversation's title, or a caller of the API.
+func whose(a backend.AgentProcesses) string {
+	switch {
+	case a.Owner != "session":
+		return plain(a.ServerID) + " (API)"
+	case a.Title == "":
+		return "conversation without a title"
+	}
+	return plain(a.Title)
+}
+
+// plain is a text of somebody else's in one cell: short, and without what a terminal would act on.
+func plain(text string) string {
+	const most = 40
+	runes := []rune(strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text))
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
+	}
+	return string(runes)
+}
+
+// unknown stands for what the system does not tell.
+const unknown = "-"
+
+func count(a backend.AgentProcesses) string {
+	if len(a.Processes) == 0 {
+		return unknown
+	}
+	return strconv.Itoa(len(a.Processes))
+}
+
+func cpu(seconds *float64) string {
+	if seconds == nil {
+		return unknown
+	}
+	return span(time.Duration(*seconds * float64(time.Second)))
+}
+
+func (c *psCommand) memory(rss, pss *int64) string {
+	size := rss
+	if c.PSS {
+		size = pss
+	}
+	if size == nil {
+		return unknown
+	}
+	if mib := float64(*size) / (1 << 20); mib < 1<<10 {
+		return fmt.Sprintf("%.0f MiB", mib)
+	}
+	return fmt.Sprintf("%.1f GiB", float64(*size)/(1<<30))
+}
+
+// span is a time in two units at most.
+func span(d time.Duration) string {
+	d = max(d, 0)
+	const day = 24 * time.Hour
+	switch {
+	case d < time.Minute:
+		return fmt.Sprintf("%.1f s", d.Seconds())
+	case d < time.Hour:
+		return fmt.Sprintf("%d min %d s", d/time.Minute, d%time.Minute/time.Second)
+	case d < day:
+		return fmt.Sprintf("%d h %d min", d/time.Hour, d%time.Hour/time.Minute)
+	}
+	return fmt.Sprintf("%d d %d h", d/day, d%day/time.Hour)
+}

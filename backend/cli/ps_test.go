@@ -1,0 +1,159 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// running is what deskhand ps --json prints, as far as scripts rely on it.
+type running struct {
+	Items []struct {
+		Owner, Session, Title, ServerID, Agent string
+		PID                                    int
+		StartedAt                              time.Time
+		CPUSeconds                             *float64
+		RSSBytes, PSSBytes                     *int64
+		Processes                              []struct {
+			PID        int
+			Name       string
+			CPUSeconds *float64
+			RSSBytes   *int64
+		}
+	}
+	Self struct {
+		PID        int
+		CPUSeconds *float64
+		RSSBytes   *int64
+	}
+}
+
+func listRunning(t *testing.T, dir string, args ...string) running {
+	t.Helper()
+	out, stderr, code := run(t, dir, append([]string{"ps", "--json"}, args...)...)
+	var r running
+	if err := json.Unmarshal([]byte(out), &r); err != nil || code != 0 || stderr != "" {
+		t.Fatalf("exit %d, %v, stderr %q: %s", code, err, stderr, out)
+	}
+	return r
+}
+
+func TestPs(t *testing.T) {
+	if _, err := os.Stat("/proc/self/stat"); err != nil {
+		t.Skip("no /proc here")
+	}
+	dir := t.TempDir()
+	srv, _ := server(t, dir)
+	if r := listRunning(t, dir); len(r.Items) != 0 || r.Items == nil || r.Self.PID != srv.Process.Pid || *r.Self.RSSBytes < 1<<20 || *r.Self.CPUSeconds <= 0 {
+		t.Errorf("%+v", r)
+	}
+	c := onSocket(t, dir)
+	before := time.Now()
+	var s session.Session
+	c.post("/client/sessions", session.New{Agent: "mock", Cwd: dir, Title: "Light\x1b[2J\thouse (one)"}, &s)
+	c.watch("ready session", func(e session.Event) bool {
+		return e.Type == "session.upsert" && decode[session.Session](e).Phase == session.Ready
+	})
+	c.post("/v1/acp/nightly?agent=mock", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`), nil)
+
+	r := listRunning(t, dir, "--pss")
+	if len(r.Items) != 2 {
+		t.Fatalf("%+v", r)
+	}
+	own, api := r.Items[0], r.Items[1]
+	if own.Owner != "session" || own.Session != s.ID || own.Title != s.Title || own.ServerID != s.ID+".1" {
+		t.Errorf("%+v", own)
+	}
+	if api.Owner != "api" || api.Session != "" || api.Title != "" || api.ServerID != "nightly" {
+		t.Errorf("%+v", api)
+	}
+	children := processes(t, srv.Process.Pid, "demo-agent")
+	for _, i := range r.Items {
+		if i.Agent != "mock" || !slices.Contains(children, i.PID) || i.StartedAt.Before(before.Add(-time.Second)) || i.StartedAt.After(time.Now()) {
+			t.Errorf("%+v, of %v", i, children)
+		}
+		if *i.RSSBytes < 1<<20 || i.CPUSeconds == nil || *i.PSSBytes <= 0 || *i.PSSBytes > *i.RSSBytes+1<<20 {
+			t.Errorf("RSS %d, PSS %d, CPU %v", *i.RSSBytes, *i.PSSBytes, *i.CPUSeconds)
+		}
+		if len(i.Processes) != 1 || i.Processes[0].PID != i.PID || i.Processes[0].Name == "" || i.Processes[0].CPUSeconds == nil || *i.Processes[0].RSSBytes != *i.RSSBytes {
+			t.Errorf("%+v", i.Processes)
+		}
+	}
+
+	out, stderr, code := run(t, dir, "ps")
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if code != 0 || stderr != "" || len(lines) != 4 {
+		t.Fatalf("exit %d, stderr %q\n%s", code, stderr, out)
+	}
+	for n, want := range []string{
+		`^AGENT +WHOSE +PID +AGE +CPU +MEMORY +PROCESSES$`,
+		`^mock +Light \[2J house \(one\) +` + strconv.Itoa(own.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
+		`^mock +nightly \(API\) +` + strconv.Itoa(api.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
+		`^- +Deskhand itself +` + strconv.Itoa(srv.Process.Pid) + ` +- +\d+\.\d s +\d+ MiB +-$`,
+	} {
+		if !regexp.MustCompile(want).MatchString(lines[n]) {
+			t.Errorf("%q does not match %s", lines[n], want)
+		}
+	}
+}
+
+func TestPsWithoutDeskhand(t *testing.T) {
+	dir := t.TempDir()
+	for _, args := range [][]string{{"ps"}, {"ps", "--json"}} {
+		out, stderr, code := run(t, dir, args...)
+		if code != 1 || out != "" || stderr != "deskhand: no Deskhand runs on "+dir+"\n" {
+			t.Errorf("exit %d, %q, %q", code, out, stderr)
+		}
+	}
+	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
+		t.Errorf("it has made something: %v, %v", list, err)
+	}
+}
+
+// Deskhand and its watchdog are killed, and an agent does not mind: ps names it, and the next start ends it.
+func TestPsNamesWhatACrashLeft(t *testing.T) {
+	dir := t.TempDir()
+	ownAgents(t, dir, map[string]string{"stays": "trap '' HUP TERM; while :; do /bin/sleep 1; done"})
+	srv, _ := server(t, dir)
+	onSocket(t, dir).post("/client/sessions", session.New{Agent: "stays", Cwd: dir}, nil)
+	var r running
+	for end := time.Now().Add(20 * time.Second); len(r.Items) == 0; {
+		if r = listRunning(t, dir); time.Now().After(end) {
+			t.Fatal("the agent does not start")
+		}
+	}
+	pid := r.Items[0].PID
+	t.Cleanup(func() { // should the test fail, nobody else ends it
+		if t.Failed() {
+			_ = syscall.Kill(-pid, syscall.SIGKILL)
+		}
+	})
+	for _, dog := range processes(t, srv.Process.Pid, "watchdog") {
+		if err := syscall.Kill(dog, syscall.SIGKILL); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := srv.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_, _ = srv.end()
+	out, stderr, code := run(t, dir, "ps")
+	if code != 1 || out != "" || !strings.HasPrefix(stderr, "deskhand: no Deskhand runs on "+dir+". The last one has left these processes") ||
+		!strings.Contains(stderr, "\n  "+strconv.Itoa(pid)+" sh, for ") {
+		t.Errorf("exit %d, %q, %q", code, out, stderr)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "agents.ledger")); err != nil {
+		t.Error("the ledger is needed for the next start: ", err)
+	}
+	server(t, dir)
+	gone(t, pid)
+}

@@ -1,0 +1,21 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// processRoutes are what the status bar and deskhand ps need.
+func (c *Client) processRoutes() {
+	huma.Register(c.api, op("listProcesses", http.MethodGet, "processes", "The agents that run, and what they take of the machine", http.StatusOK),
+		func(_ context.Context, in *struct {
+			PSS bool `query:"pss" doc:"Tell the memory with what is shared counted once, too, which takes longer"`
+		},
+		) (*body[session.ProcessList], error) {
+			return answer(c.cfg.Sessions.Processes(c.cfg.Runtime, in.PSS))
+		})
+}

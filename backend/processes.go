@@ -1,0 +1,25 @@
+package backend
+
+import (
+	"path/filepath"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+// Records of what runs; package session tells what they hold.
+type (
+	// ProcessList is the agents that run, and what they take of the machine.
+	ProcessList = session.ProcessList
+	// AgentProcesses is one of them, with all that it has started.
+	AgentProcesses = session.AgentProcesses
+	// Leftover is a process that a run which died has left.
+	Leftover = proxy.Member
+)
+
+const ledgerFile = "agents.ledger"
+
+// Leftovers are the processes that a Deskhand which died has left; the next start ends them. It is for who knows that none runs.
+func Leftovers(places Places) ([]Leftover, error) {
+	return proxy.Leftovers(filepath.Join(places.Data, ledgerFile))
+}

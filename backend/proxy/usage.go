@@ -1,0 +1,144 @@
+package proxy
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"time"
+)
+
+// Usage is what one instance takes of the machine.
+type Usage struct {
+	ServerID  string
+	Agent     string
+	PID       int // of the agent itself
+	StartedAt time.Time
+	// Tree is the agent and all that descends from it, the agent first and then by age. It is nil where the system is not asked: that
+	// is everywhere but on Linux.
+	Tree []Member
+
+	family *family // nil for a process that is none of the operating system's
+}
+
+// Member is one process of a tree.
+type Member struct {
+	PID       int
+	Name      string // as the system has it: short, and whatever the process calls itself; valid UTF-8
+	StartedAt time.Time
+	CPU       time.Duration // of its own
+	Past      time.Duration // of its descendants that have ended, as far as they were waited for
+	RSS       int64         // bytes of memory, those that it shares with others included
+	PSS       int64         // bytes of memory, with its part of what it shares; 0 when not asked for, or not told of this process
+}
+
+// Survey tells what each running instance of each set takes, and what this process does. All are found by one look at the machine's
+// processes, and measured a moment later: a process that ends in between is left out. Adding up PSS is for who asks: the system walks
+// through all pages of a process for it.
+func Survey(pss bool, sets ...*Set) (self Member, usage [][]Usage, err error) {
+	var families []*family
+	usage = make([][]Usage, len(sets))
+	for n, s := range sets {
+		if s == nil {
+			continue
+		}
+		for _, i := range s.instances() {
+			u := i.usage()
+			usage[n] = append(usage[n], u)
+			families = append(families, u.family)
+		}
+	}
+	self, trees, err := measure(families, pss)
+	if err != nil || trees == nil {
+		return self, usage, err
+	}
+	for n := range usage {
+		for k := range usage[n] {
+			usage[n][k].Tree, trees = trees[0], trees[1:]
+			usage[n][k].sort()
+		}
+		usage[n] = slices.DeleteFunc(usage[n], func(u Usage) bool { return u.family != nil && len(u.Tree) == 0 }) // it has just ended
+	}
+	return self, usage, nil
+}
+
+func (u Usage) sort() {
+	isRoot := func(m Member) int {
+		if m.PID == u.PID {
+			return 0
+		}
+		return 1
+	}
+	slices.SortFunc(u.Tree, func(a, b Member) int {
+		return cmp.Or(cmp.Compare(isRoot(a), isRoot(b)), a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.PID, b.PID))
+	})
+}
+
+// CPU is what the tree has used up so far, with those of it that have ended and were waited for.
+func (u Usage) CPU() time.Duration {
+	var sum time.Duration
+	for _, m := range u.Tree {
+		sum += m.CPU + m.Past
+	}
+	return sum
+}
+
+// RSS adds up the memory of the tree. What its processes share counts once for each.
+func (u Usage) RSS() int64 {
+	var sum int64
+	for _, m := range u.Tree {
+		sum += m.RSS
+	}
+	return sum
+}
+
+// PSS adds up the memory of the tree, with what is shared counted once. A process that the system does not tell of adds nothing.
+func (u Usage) PSS() int64 {
+	var sum int64
+	for _, m := range u.Tree {
+		sum += m.PSS
+	}
+	return sum
+}
+
+// instances are those whose processes are not gone, the oldest first; also those that are being removed.
+func (s *Set) instances() []*Instance {
+	s.mu.Lock()
+	list := slices.Collect(maps.Keys(s.running))
+	s.mu.Unlock()
+	slices.SortFunc(list, func(a, b *Instance) int {
+		return cmp.Or(a.Status().CreatedAt.Compare(b.Status().CreatedAt), cmp.Compare(a.serverID, b.serverID))
+	})
+	return list
+}
+
+func (i *Instance) usage() Usage {
+	status := i.Status()
+	u := Usage{ServerID: i.serverID, Agent: i.agent, PID: status.PID, StartedAt: status.CreatedAt}
+	if own, ok := i.process.(*osProcess); ok {
+		u.family = own.family
+	}
+	return u
+}
+
+// Leftovers are the processes of a run that has died, as far as its ledger leads to them; the next Open with this ledger ends them.
+// While that run is alive they are its agents. No ledger, or a broken one, names nothing.
+func Leftovers(ledger string) ([]Member, error) {
+	old, err := readLedger(ledger)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLedger) {
+		return nil, nil
+	}
+	if err != nil || !old.isOfThisBoot() {
+		return nil, err
+	}
+	_, trees, err := measure([]*family{remains(old)}, false)
+	if err != nil || len(trees) == 0 {
+		return nil, err
+	}
+	Usage{Tree: trees[0]}.sort()
+	return trees[0], nil
+}
+
+func justUs() Member { return Member{PID: os.Getpid()} }

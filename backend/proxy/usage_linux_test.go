@@ -1,0 +1,383 @@
+package proxy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// surveyed is the usage of the one instance of a set.
+func surveyed(t *testing.T, pss bool, s *Set) Usage {
+	t.Helper()
+	_, usage, err := Survey(pss, s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(usage) != 1 || len(usage[0]) != 1 {
+		t.Fatalf("%+v", usage)
+	}
+	return usage[0][0]
+}
+
+func (u Usage) find(pid int) (Member, bool) {
+	n := slices.IndexFunc(u.Tree, func(m Member) bool { return m.PID == pid })
+	if n < 0 {
+		return Member{}, false
+	}
+	return u.Tree[n], true
+}
+
+// sizes is what the system says of a process's memory when it has looked at every page.
+func sizes(t *testing.T, pid int) map[string]int64 {
+	t.Helper()
+	data, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", pid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := map[string]int64{}
+	for line := range strings.Lines(string(data)) {
+		if fields := strings.Fields(line); len(fields) == 3 && fields[2] == "kB" {
+			n, _ := strconv.ParseInt(fields[1], 10, 64)
+			found[strings.TrimSuffix(fields[0], ":")] = n << 10
+		}
+	}
+	return found
+}
+
+func near(t *testing.T, what string, got, want, off int64) {
+	t.Helper()
+	if got < want-off || got > want+off {
+		t.Errorf("%s: %d, want %d ± %d", what, got, want, off)
+	}
+}
+
+func TestSurveyMeasuresTheWholeTree(t *testing.T) {
+	before := time.Now()
+	s := openSet(t, Config{})
+	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := traceOf(t, i)
+	want := []int{i.Status().PID}
+	for _, how := range escapes {
+		if how == "daemon" { // the daemon is another process than the one that was spawned
+			continue
+		}
+		want = append(want, spawned(t, i, r, how))
+	}
+	busy := spawned(t, i, r, "busy")
+	var said struct {
+		PID int
+		CPU float64
+	}
+	if err := json.Unmarshal(follow(t, r, "busy"), &said); err != nil || said.PID != busy {
+		t.Fatalf("%v, %+v of %d", err, said, busy)
+	}
+	u := surveyed(t, true, s)
+	if u.ServerID != "a" || u.Agent != "fake" || u.PID != want[0] || u.Tree[0].PID != want[0] {
+		t.Errorf("%+v", u)
+	}
+	for _, pid := range append(want, busy) {
+		m, ok := u.find(pid)
+		if !ok {
+			t.Errorf("process %d is missing in %+v", pid, u.Tree)
+			continue
+		}
+		if m.RSS <= 0 || m.PSS <= 0 || m.PSS >= m.RSS || m.StartedAt.Before(before.Add(-time.Second)) || m.StartedAt.After(time.Now().Add(time.Second)) {
+			t.Errorf("%+v", m)
+		}
+	}
+	if len(u.Tree) != len(want)+1 {
+		t.Errorf("%d processes: %+v", len(u.Tree), u.Tree)
+	}
+	m, _ := u.find(busy)
+	exact := sizes(t, busy)
+	if exact["Rss"] < 64<<20 {
+		t.Fatalf("the system knows of %d bytes only", exact["Rss"])
+	}
+	near(t, "RSS", m.RSS, exact["Rss"], 8<<20)
+	near(t, "PSS", m.PSS, exact["Pss"], 8<<20)
+	near(t, "CPU in ms", m.CPU.Milliseconds(), int64(said.CPU*1000), 2*tick.Milliseconds()+50)
+	near(t, "tree's CPU", u.CPU().Milliseconds(), int64(said.CPU*1000), 50*int64(1+len(u.Tree))*slack)
+	if u.RSS() < m.RSS+u.Tree[0].RSS || u.PSS() < m.PSS {
+		t.Errorf("the tree's memory: %d, %d", u.RSS(), u.PSS())
+	}
+	if again := surveyed(t, false, s); again.PSS() != 0 {
+		t.Error("PSS was read unasked")
+	}
+}
+
+// What a command has used is not forgotten when it ends.
+func TestSurveyKeepsTheCPUOfTheEnded(t *testing.T) {
+	s := openSet(t, Config{})
+	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := traceOf(t, i)
+	send(t, i, "run:burn")
+	var ran struct{ CPU float64 }
+	if err := json.Unmarshal(follow(t, r, "ran"), &ran); err != nil {
+		t.Fatal(err)
+	}
+	u := surveyed(t, false, s)
+	if len(u.Tree) != 1 || ran.CPU < 0.3 {
+		t.Fatalf("%v s, %+v", ran.CPU, u)
+	}
+	near(t, "past CPU in ms", u.Tree[0].Past.Milliseconds(), int64(ran.CPU*1000), 2*tick.Milliseconds())
+	if u.CPU() != u.Tree[0].CPU+u.Tree[0].Past || u.Tree[0].CPU > u.Tree[0].Past {
+		t.Errorf("%+v", u)
+	}
+}
+
+func TestSurveyOfSelf(t *testing.T) {
+	before := ownCPU()
+	self, usage, err := Survey(true)
+	after := ownCPU()
+	if err != nil || len(usage) != 0 || self.PID != os.Getpid() {
+		t.Fatalf("%+v, %+v, %v", self, usage, err)
+	}
+	if self.CPU < before-2*tick || self.CPU > after+2*tick {
+		t.Errorf("CPU %v, by our own account %v to %v", self.CPU, before, after)
+	}
+	near(t, "RSS", self.RSS, sizes(t, self.PID)["Rss"], 16<<20)
+	if self.PSS == 0 {
+		t.Error("no PSS")
+	}
+}
+
+// A name may look like the fields after it.
+func TestSurveyOfStrangeNames(t *testing.T) {
+	for _, name := range []string{"a b", "x) R 1 1 1 (y", "((", ") Z 0", "new\nline", "\xff\xfe(", "\x1b[31m"} {
+		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
+			cmd := agentCommand()
+			link := filepath.Join(t.TempDir(), name)
+			if err := os.Symlink(cmd.Path, link); err != nil {
+				t.Fatal(err)
+			}
+			cmd.Path = link
+			s := openSet(t, Config{})
+			i, err := s.Start(t.Context(), "a", "fake", cmd)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil {
+				t.Fatal(err)
+			}
+			u := surveyed(t, false, s)
+			want := strings.ToValidUTF8(name, "?")
+			if len(u.Tree) != 1 || u.Tree[0].Name != want || u.Tree[0].PID != i.Status().PID || u.Tree[0].RSS < 1<<20 || u.Tree[0].CPU > time.Minute {
+				t.Errorf("%+v", u)
+			}
+		})
+	}
+}
+
+func TestSurveyTellsSetsApart(t *testing.T) {
+	a := openSet(t, Config{})
+	b := openSet(t, Config{Beside: a})
+	pids := map[string]int{}
+	for n, s := range []*Set{a, b, b} {
+		id := fmt.Sprint(n)
+		i, err := s.Start(t.Context(), id, "fake", agentCommand())
+		if err != nil {
+			t.Fatal(err)
+		}
+		spawned(t, i, traceOf(t, i), "session")
+		pids[id] = i.Status().PID
+	}
+	_, usage, err := Survey(false, b, nil, a)
+	if err != nil || len(usage) != 3 || len(usage[0]) != 2 || len(usage[1]) != 0 || len(usage[2]) != 1 {
+		t.Fatalf("%v: %+v", err, usage)
+	}
+	seen := map[int]bool{}
+	for _, u := range slices.Concat(usage...) {
+		if u.PID != pids[u.ServerID] || len(u.Tree) != 2 {
+			t.Errorf("%+v", u)
+		}
+		for _, m := range u.Tree {
+			if seen[m.PID] {
+				t.Errorf("process %d is in two trees", m.PID)
+			}
+			seen[m.PID] = true
+		}
+	}
+	if usage[0][0].ServerID != "1" || usage[0][1].ServerID != "2" {
+		t.Error("not in the order of their starts")
+	}
+}
+
+// Between the look at all processes and the measurement of one, it may have ended, and its number may be another's.
+func TestMemberThatIsGoneByNow(t *testing.T) {
+	s := openSet(t, Config{})
+	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ends := spawned(t, i, traceOf(t, i), "group")
+	p, err := look()
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := i.usage().family.among(p)
+	if err := killHard(ends); err != nil {
+		t.Fatal(err)
+	}
+	if !gone(ends) {
+		t.Fatal("it does not end")
+	}
+	boot, err := bootTime()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := gauge{boot: boot, page: 1}
+	for _, id := range members {
+		if m, ok := g.member(id); ok == (id.PID == ends) {
+			t.Errorf("%+v, %v", m, ok)
+		}
+	}
+	if m, ok := g.member(ident{PID: os.Getpid(), Start: 1}); ok || m.Name != "" {
+		t.Errorf("another process was taken for one with its number: %+v", m)
+	}
+}
+
+func TestSurveyOfATreeThatChanges(t *testing.T) {
+	cmd, _ := marked(t)
+	cmd.Path, cmd.Args = "/bin/sh", []string{"-c", `(while :; do /bin/sh -c "/bin/true & /bin/true"; done) & cat`}
+	s := openSet(t, Config{})
+	i, err := s.Start(t.Context(), "a", "fake", cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, changes := i.Status().PID, map[int]bool{}
+	for end := time.Now().Add(20 * time.Second); len(changes) < 200; {
+		u := surveyed(t, false, s)
+		if u.Tree[0].PID != pid {
+			t.Fatalf("the agent is not the first of %+v", u.Tree)
+		}
+		seen := map[int]bool{}
+		for _, m := range u.Tree {
+			if seen[m.PID] || !slices.Contains([]string{"sh", "true", "cat"}, m.Name) {
+				t.Fatalf("%+v in %+v", m, u.Tree)
+			}
+			seen[m.PID], changes[m.PID] = true, true
+		}
+		if time.Now().After(end) {
+			t.Fatalf("only %d processes came", len(changes))
+		}
+	}
+	f := i.usage().family
+	f.mu.Lock()
+	known := len(f.known)
+	f.mu.Unlock()
+	if known > 50 {
+		t.Errorf("%d processes are remembered after %d", known, len(changes))
+	}
+}
+
+// An instance that is being removed is shown until nothing of it is left, and then no more.
+func TestSurveyAndTheEnd(t *testing.T) {
+	s := openSet(t, Config{})
+	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := traceOf(t, i)
+	send(t, i, "stubborn")
+	follow(t, r, "ready")
+	removed := make(chan error, 1)
+	go func() { removed <- s.Remove("a") }()
+	for len(s.List()) > 0 {
+		await(nil, time.Millisecond)
+	}
+	if u := surveyed(t, false, s); len(u.Tree) != 1 {
+		t.Errorf("%+v", u)
+	}
+	if err := <-removed; err != nil {
+		t.Error(err)
+	}
+	if _, usage, err := Survey(false, s); err != nil || len(usage[0]) != 0 {
+		t.Errorf("%+v, %v", usage, err)
+	}
+}
+
+func TestLeftoversAreNamedAndLetBe(t *testing.T) {
+	mark := "PROXY_TEST_OF=" + t.TempDir()
+	ledger := filepath.Join(t.TempDir(), "ledger")
+	if left, err := Leftovers(ledger); err != nil || len(left) > 0 {
+		t.Errorf("without a ledger: %+v, %v", left, err)
+	}
+	srv := startServer(t, ledger, mark, "PROXY_TEST_NO_WATCHDOG=1")
+	srv.send(t, "spawn:session")
+	want := []int{srv.agent, srv.pid(t, "spawned")}
+	srv.send(t, "stubborn")
+	srv.pid(t, "ready")
+	t.Cleanup(func() { // should the test fail, nobody else ends them
+		if t.Failed() {
+			for _, pid := range want {
+				_ = killHard(pid)
+			}
+		}
+	})
+	if err := srv.cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = srv.cmd.Wait()
+	found, err := Leftovers(ledger)
+	if err != nil || len(found) != 2 || found[0].PID != want[0] || found[1].PID != want[1] || found[0].Name == "" {
+		t.Errorf("%+v, %v; want %v", found, err, want)
+	}
+	openSet(t, Config{Ledger: ledger})
+	if err := os.WriteFile(ledger, []byte("broken"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if left, err := Leftovers(ledger); err != nil || len(left) > 0 {
+		t.Errorf("of a broken ledger: %+v, %v", left, err)
+	}
+}
+
+// A status bar asks every few seconds. Ten agents with five descendants each, and 300 other processes younger than they are.
+func BenchmarkSurvey(b *testing.B) {
+	s, err := Open(Config{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	for n := range 10 {
+		i, err := s.Start(b.Context(), fmt.Sprint(n), "fake", Command{
+			Path: "/bin/sh", Args: []string{"-c", "for n in 1 2 3 4 5; do sleep 600 & done; echo '{}'; exec cat"}, Env: os.Environ(),
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := i.After(0).Next(b.Context()); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for range 300 {
+		other := exec.Command("sleep", "600")
+		if err := other.Start(); err != nil {
+			b.Fatal(err)
+		}
+		defer other.Wait()
+		defer other.Process.Kill()
+	}
+	for _, pss := range []bool{false, true} {
+		b.Run(fmt.Sprintf("pss=%v", pss), func(b *testing.B) {
+			for b.Loop() {
+				_, usage, err := Survey(pss, s)
+				if err != nil || len(usage[0]) != 10 || len(usage[0][9].Tree) != 6 {
+					b.Fatal(err, usage)
+				}
+			}
+		})
+	}
+}
