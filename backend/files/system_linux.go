@@ -1,36 +1,22 @@
 package files
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
 	"os"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 )
 
-// rename gives an entry the name of another spot; without replace only if nothing has that.
-func rename(from, to spot, replace bool) error {
-	return between(from, to, func(a, b int) error {
-		if replace {
-			return unix.Renameat(a, from.name, b, to.name)
-		}
-		err := unix.Renameat2(a, from.name, b, to.name, unix.RENAME_NOREPLACE)
-		if !isAny(err, unix.EINVAL, unix.ENOSYS, unix.ENOTSUP) {
-			return err
-		}
-		if _, there := to.dir.Lstat(to.name); !errors.Is(there, fs.ErrNotExist) { // some file systems know no such rename
-			return unix.EEXIST
-		}
-		return unix.Renameat(a, from.name, b, to.name)
-	})
+const (
+	noReplace = unix.RENAME_NOREPLACE
+	swap      = unix.RENAME_EXCHANGE
+)
+
+func renameat(from int, name string, to int, newName string, how uint) error {
+	return unix.Renameat2(from, name, to, newName, how)
 }
 
-// exchange swaps two entries at one stroke.
-func exchange(a, b spot) error {
-	return between(a, b, func(x, y int) error { return unix.Renameat2(x, a.name, y, b.name, unix.RENAME_EXCHANGE) })
-}
+func changedAt(s *syscall.Stat_t) int64 { return s.Ctim.Nano() }
 
 const canSyncAll = true
 
@@ -41,12 +27,4 @@ func syncAll(dir *os.Root) error {
 	}
 	defer f.Close()
 	return unix.Syncfs(int(f.Fd()))
-}
-
-// Version is a short text that changes with a file's content, fit for an ETag: the time alone can be set by whoever writes.
-func Version(info fs.FileInfo) string {
-	if s, ok := info.Sys().(*syscall.Stat_t); ok {
-		return fmt.Sprintf("%x-%x-%x-%x", s.Dev, s.Ino, s.Size, s.Ctim.Nano())
-	}
-	return fmt.Sprintf("%x-%x", info.Size(), info.ModTime().UnixNano())
 }
