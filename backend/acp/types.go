@@ -427,6 +427,7 @@ type Initialized struct {
 	LoadSession     bool
 	Resume          bool
 	Close           bool
+	MCPHTTP, MCPSSE bool // the transports of MCP servers that it takes beside stdio
 	AuthMethods     []string
 }
 
@@ -436,6 +437,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 		ProtocolVersion int `json:"protocolVersion"`
 		Capabilities    struct {
 			LoadSession bool                       `json:"loadSession"`
+			MCP         struct{ HTTP, SSE bool }   `json:"mcpCapabilities"`
 			Session     map[string]json.RawMessage `json:"sessionCapabilities"`
 		} `json:"agentCapabilities"`
 		AuthMethods []json.RawMessage `json:"authMethods"`
@@ -447,7 +449,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	type method struct{ ID, Name string }
 	i := Initialized{
 		ProtocolVersion: r.ProtocolVersion, LoadSession: r.Capabilities.LoadSession,
-		Resume: marker("resume"), Close: marker("close"),
+		Resume: marker("resume"), Close: marker("close"), MCPHTTP: r.Capabilities.MCP.HTTP, MCPSSE: r.Capabilities.MCP.SSE,
 	}
 	for _, m := range items(r.AuthMethods, func(m *method) bool { return m.ID != "" }) {
 		if m.Name == "" {

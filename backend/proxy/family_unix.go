@@ -4,6 +4,7 @@ package proxy
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -43,6 +44,15 @@ func newFamily(mark string, byGroup bool, heads ...ident) *family {
 		f.known[h] = struct{}{}
 	}
 	return f
+}
+
+// familyAt is the family of a process that was started elsewhere, without a mark; nil when it is gone.
+func familyAt(pid int) *family {
+	info, err := inspect(pid)
+	if err != nil {
+		return nil
+	}
+	return newFamily(rand.Text(), true, info.ident)
 }
 
 // note finds the members there are.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"time"
 )
 
 // treeVariable is in the environment of every agent and so of all that it starts: a list of marks, one for each Deskhand around it.
@@ -23,6 +24,8 @@ type guard struct {
 	ledger string
 	logger *slog.Logger
 	run    string // start of every mark of ours; random, so that it is found in no other process
+	began  time.Time
+	census census
 
 	mu     sync.Mutex // protects the fields below
 	users  int        // Sets that share it
@@ -45,7 +48,7 @@ type record struct {
 }
 
 func openGuard(argv []string, ledger string, logger *slog.Logger) (*guard, error) {
-	g := &guard{argv: argv, ledger: ledger, logger: logger, run: rand.Text() + ".", users: 1, live: map[ident]struct{}{}}
+	g := &guard{argv: argv, ledger: ledger, logger: logger, run: rand.Text() + ".", began: time.Now(), users: 1, live: map[ident]struct{}{}}
 	if diesWithUs {
 		g.argv, g.ledger = nil, ""
 	}

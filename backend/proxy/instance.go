@@ -60,6 +60,7 @@ type Exit struct {
 type Instance struct {
 	serverID string
 	agent    string
+	purpose  string
 	set      *Set
 	slot     *slot
 	since    uint64

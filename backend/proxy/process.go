@@ -29,7 +29,11 @@ func startProcess(cmd Command, mark string) (*osProcess, error) {
 	p := &osProcess{cmd: &exec.Cmd{
 		Path: cmd.Path, Args: append([]string{cmd.Path}, cmd.Args...), Env: cmd.Env, Dir: cmd.Dir, SysProcAttr: agentAttributes(),
 	}}
-	theirs, err := p.openPipes()
+	open := p.openPipes
+	if cmd.Terminal != nil {
+		open = func() ([]*os.File, error) { return nil, p.attach(cmd.Terminal) }
+	}
+	theirs, err := open()
 	if err == nil {
 		Seal()
 		err = p.cmd.Start()

@@ -16,13 +16,16 @@
 // removed, who starts or removes it waits for that. Numbers go on over restarts of a server_id, and start at 1 again once it was
 // removed. Sets never share instances.
 //
-// [Survey] tells what the instances take of the machine, on Linux; elsewhere it knows the agents' own processes and no numbers.
+// [Survey] tells what the instances of some Sets take of the machine, on Linux; elsewhere it knows the agents' own processes and no
+// numbers. [Set.Overview] tells of everything that was started under one watchdog, so that nothing that we cause is missing from it, and
+// [Set.Running] when that changes.
 package proxy
 
 import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 )
 
@@ -40,6 +43,7 @@ var (
 	ErrMessage     = errors.New("not a JSON message")                          //
 	ErrStuck       = errors.New("processes are left that could not be killed") //
 	ErrClosed      = errors.New("the set is closed")                           //
+	ErrTerminal    = errors.New("terminals are not available on this system")  // Windows has none that we can open
 )
 
 // Command is what to run. Nothing is looked up or added: Path is the program's file, Env the whole environment (to which one
@@ -49,6 +53,13 @@ type Command struct {
 	Args []string // without the program's name
 	Env  []string
 	Dir  string
+
+	// Terminal, when there is one, is the program's side of a pseudo-terminal, which stays the caller's to close. The program leads a
+	// session with it as its controlling terminal, on all three streams: its instance has nothing on its log but its end, and takes no
+	// messages. There are none on Windows: the start fails with ErrTerminal.
+	Terminal *os.File
+
+	Purpose string // what it is started for, for who lists what runs; that of the Set when empty
 }
 
 // Config is the setting of a Set. Its zero value works, without protection against our own SIGKILL.
@@ -58,6 +69,7 @@ type Config struct {
 	Ledger   string   // file that names live agents for the next Open; "" means none. One file per Set, unless Beside is set
 	Beside   *Set     // share the watchdog and ledger of this Set, instead of the two fields above
 	Logger   *slog.Logger
+	Purpose  string // what the Set is for, for who lists what runs: any word
 
 	// Spawn starts a process; nil means one of the operating system. Tests put one in memory in its place, to run on a fake clock.
 	Spawn func(Command) (Process, error)

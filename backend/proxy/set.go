@@ -29,6 +29,7 @@ type Set struct {
 	slots   map[string]*slot
 	leaving map[string]*departure  // removed server_ids of which something still runs: nobody starts under one before that is gone
 	running map[*Instance]struct{} // those whose processes are not gone yet, in a slot or not any more
+	others  map[*Usage]struct{}    // the programs of Run, and those of Show
 	changed wakeup                 // fired when a slot appears or goes, or its bootstrap ends
 	closed  bool
 }
@@ -69,17 +70,18 @@ func Open(c Config) (*Set, error) {
 		c.Logger = slog.New(slog.DiscardHandler)
 	}
 	s := &Set{
-		config: c, logger: c.Logger, slots: map[string]*slot{}, leaving: map[string]*departure{}, running: map[*Instance]struct{}{},
+		config: c, logger: c.Logger, slots: map[string]*slot{}, leaving: map[string]*departure{}, running: map[*Instance]struct{}{}, others: map[*Usage]struct{}{},
 	}
 	if c.Beside != nil {
 		s.guard = c.Beside.guard.share()
-		return s, nil
+	} else {
+		g, err := openGuard(c.Watchdog, c.Ledger, c.Logger)
+		if err != nil {
+			return nil, err
+		}
+		s.guard = g
 	}
-	g, err := openGuard(c.Watchdog, c.Ledger, c.Logger)
-	if err != nil {
-		return nil, err
-	}
-	s.guard = g
+	s.guard.census.join(s)
 	return s, nil
 }
 
@@ -236,6 +238,7 @@ func (s *Set) spawn(ctx context.Context, sl *slot, prepare func(context.Context)
 	}
 	sl.log.resume()
 	inst := newInstance(sl, p, s.logger)
+	inst.purpose = cmp.Or(cmd.Purpose, s.config.Purpose)
 	inst.logger.Info("agent started", "pid", p.PID())
 	return inst, nil
 }
@@ -254,6 +257,7 @@ func (s *Set) booted(sl *slot, b *bootstrap, inst *Instance, err error) {
 	sl.boot = nil
 	if inst != nil {
 		s.running[inst] = struct{}{}
+		s.guard.census.count(1)
 	}
 	switch {
 	case removed:
@@ -286,6 +290,7 @@ func (s *Set) instanceExited(i *Instance) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.running, i)
+	s.guard.census.count(-1)
 	if sl := i.slot; sl.inst == i && s.slots[sl.id] == sl && !s.closed {
 		s.keepLocked(sl)
 	}
@@ -447,6 +452,7 @@ func (s *Set) Close() error {
 		sl.log.close()
 	}
 	if first {
+		s.guard.census.leave(s)
 		errs = append(errs, s.guard.release())
 	}
 	return errors.Join(errs...)

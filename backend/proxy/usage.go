@@ -6,15 +6,17 @@ import (
 	"io/fs"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
 )
 
-// Usage is what one instance takes of the machine.
+// Usage is what one instance takes of the machine, or one program of Run.
 type Usage struct {
-	ServerID  string
-	Agent     string
-	PID       int // of the agent itself
+	ServerID  string // "" of a program
+	Agent     string // of a program its file's name
+	Purpose   string // what it was started for: that of its Command, else that of its Set
+	PID       int    // of the agent itself
 	StartedAt time.Time
 	// Tree is the agent and all that descends from it, the agent first and then by age. It is nil where the system is not asked: that
 	// is everywhere but on Linux.
@@ -34,7 +36,7 @@ type Member struct {
 	PSS       int64         // bytes of memory, with its part of what it shares; 0 when not asked for, or not told of this process
 }
 
-// Survey tells what each running instance of each set takes, and what this process does. All are found by one look at the machine's
+// Survey tells what each running instance and program of each set takes, and what this process does. All are found by one look at the machine's
 // processes, and measured a moment later: a process that ends in between is left out. Adding up PSS is for who asks: the system walks
 // through all pages of a process for it.
 func Survey(pss bool, sets ...*Set) (self Member, usage [][]Usage, err error) {
@@ -44,9 +46,8 @@ func Survey(pss bool, sets ...*Set) (self Member, usage [][]Usage, err error) {
 		if s == nil {
 			continue
 		}
-		for _, i := range s.instances() {
-			u := i.usage()
-			usage[n] = append(usage[n], u)
+		usage[n] = s.usage()
+		for _, u := range usage[n] {
 			families = append(families, u.family)
 		}
 	}
@@ -116,11 +117,57 @@ func (s *Set) instances() []*Instance {
 
 func (i *Instance) usage() Usage {
 	status := i.Status()
-	u := Usage{ServerID: i.serverID, Agent: i.agent, PID: status.PID, StartedAt: status.CreatedAt}
-	if own, ok := i.process.(*osProcess); ok {
-		u.family = own.family
+	return Usage{
+		ServerID: i.serverID, Agent: i.agent, Purpose: i.purpose, PID: status.PID, StartedAt: status.CreatedAt, family: familyOf(i.process),
 	}
-	return u
+}
+
+func familyOf(p Process) *family {
+	if own, ok := p.(*osProcess); ok {
+		return own.family
+	}
+	return nil
+}
+
+// usage is what runs, not measured yet: the instances, then the others.
+func (s *Set) usage() []Usage {
+	var list []Usage
+	for _, i := range s.instances() {
+		list = append(list, i.usage())
+	}
+	s.mu.Lock()
+	others := slices.Collect(maps.Keys(s.others))
+	s.mu.Unlock()
+	slices.SortFunc(others, func(a, b *Usage) int { return cmp.Or(a.StartedAt.Compare(b.StartedAt), cmp.Compare(a.PID, b.PID)) })
+	for _, u := range others {
+		list = append(list, *u)
+	}
+	return list
+}
+
+// Show lists a process until hide is called, which its starter does when it has seen the process off. It is for what this package does
+// not start, since it may leave others behind on purpose: a person's shell.
+func (s *Set) Show(purpose, name string, pid int) (hide func()) {
+	return s.list(&Usage{Agent: name, Purpose: purpose, PID: pid, StartedAt: time.Now(), family: familyAt(pid)})
+}
+
+// show is Show of a program of Run.
+func (s *Set) show(p Process, cmd Command) (hide func()) {
+	purpose := cmp.Or(cmd.Purpose, s.config.Purpose)
+	return s.list(&Usage{Agent: filepath.Base(cmd.Path), Purpose: purpose, PID: p.PID(), StartedAt: time.Now(), family: familyOf(p)})
+}
+
+func (s *Set) list(u *Usage) (hide func()) {
+	s.mu.Lock()
+	s.others[u] = struct{}{}
+	s.mu.Unlock()
+	s.guard.census.count(1)
+	return func() {
+		s.mu.Lock()
+		delete(s.others, u)
+		s.mu.Unlock()
+		s.guard.census.count(-1)
+	}
 }
 
 // Leftovers are the processes of a run that has died, as far as its ledger leads to them; the next Open with this ledger ends them.

@@ -18,6 +18,7 @@ const byeGrace = 2 * time.Second
 // watchdog is our end of the process that outlives us.
 type watchdog struct {
 	process *os.Process
+	began   time.Time
 	pipe    io.WriteCloser
 	done    chan struct{} // closed when the process has ended
 	err     error         // valid then
@@ -33,7 +34,7 @@ func startWatchdog(argv []string) (*watchdog, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	w := &watchdog{process: cmd.Process, pipe: pipe, done: make(chan struct{})}
+	w := &watchdog{process: cmd.Process, began: time.Now(), pipe: pipe, done: make(chan struct{})}
 	go func() { // ends with the process; release waits for it
 		w.err = cmd.Wait()
 		close(w.done)

@@ -168,3 +168,41 @@ func TestWriteFileLeavesNoRemains(t *testing.T) {
 		t.Fatalf("%q, %v", data, files)
 	}
 }
+
+// A data directory of the first schema keeps what it has, and gets what is new.
+func TestAnOlderDatabaseIsBroughtUp(t *testing.T) {
+	dir := t.TempDir()
+	first, err := os.ReadFile(filepath.Join("migrations", "001_spine.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	old, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		string(first), "PRAGMA user_version=1",
+		`INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES ('w', 'local', '/w', 0, 0, 0, 1)`,
+	} {
+		if _, err := old.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 { // and is as it should be at the next start
+		db, err := store.Open(t.Context(), dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var path string
+		var approvals int
+		if err := db.Read().QueryRowContext(t.Context(), `SELECT path, (SELECT count(*) FROM trust) FROM workspace`).Scan(&path, &approvals); err != nil || path != "/w" || approvals != 0 {
+			t.Errorf("%q %d %v", path, approvals, err)
+		}
+		if err := db.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

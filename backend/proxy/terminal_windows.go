@@ -1,0 +1,6 @@
+package proxy
+
+import "os"
+
+// attach fails: a pseudo-console is not a file, and os/exec cannot start a program in one.
+func (p *osProcess) attach(*os.File) error { return ErrTerminal }
