@@ -146,12 +146,9 @@ func (s *Store) Put(ctx context.Context, kind Kind, name string, entry []byte) e
 	if err := checkName(name); err != nil {
 		return err
 	}
-	if len(entry) > MaxEntry {
-		return fail(ErrTooLarge, "an entry may have %d bytes", MaxEntry)
-	}
-	form, err := canonical(kind, entry)
+	form, err := Canonical(kind, entry)
 	if err != nil {
-		return fail(ErrInvalid, "%s", err)
+		return err
 	}
 	return s.change(ctx, kind, func(f *file) {
 		m := member{name: name, key: quote(name), value: indent(form)}

@@ -51,6 +51,18 @@ type option struct {
 	preset  string // its value when it is not
 }
 
+// Canonical is the one form of an entry, in which List and Get give it, or ErrInvalid.
+func Canonical(kind Kind, entry []byte) (json.RawMessage, error) {
+	if len(entry) > MaxEntry {
+		return nil, fail(ErrTooLarge, "an entry may have %d bytes", MaxEntry)
+	}
+	form, err := canonical(kind, entry)
+	if err != nil {
+		return nil, fail(ErrInvalid, "%s", err)
+	}
+	return form, nil
+}
+
 // canonical is the one form of an entry, in one line.
 func canonical(kind Kind, data []byte) (json.RawMessage, error) {
 	if err := syntax(data); err != nil {

@@ -142,3 +142,8 @@ func closing(c io.Closer, err *error) {
 		*err = failed
 	}
 }
+
+// OpenRegular opens a regular file of an open directory to be read, and never waits: what else stands in its place is ErrBroken.
+func OpenRegular(dir *os.Root, name string) (*os.File, error) {
+	return openRegular(dir, name, os.O_RDONLY)
+}

@@ -47,7 +47,12 @@ func syntax(data []byte) error {
 		return errors.New("is not UTF-8")
 	}
 	var value json.RawMessage
-	if err := json.Unmarshal(data, &value); err != nil {
+	err := json.Unmarshal(data, &value)
+	if fault, ok := errors.AsType[*json.SyntaxError](err); ok {
+		before := data[:min(max(fault.Offset-1, 0), int64(len(data)))]
+		return fmt.Errorf("is not JSON: line %d: %w", bytes.Count(before, []byte("\n"))+1, err)
+	}
+	if err != nil {
 		return fmt.Errorf("is not JSON: %w", err)
 	}
 	return nil

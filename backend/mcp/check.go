@@ -1,0 +1,216 @@
+package mcp
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"deskhand/backend/proxy"
+)
+
+const (
+	usual   = time.Minute // npx brings a server from the registry first
+	longest = 5 * time.Minute
+
+	mostBytes   = 16 << 20 // of what a server says in one check
+	mostTools   = 1000
+	longestName = 200
+	longestText = 4 << 10
+)
+
+// protocol is the last version that begins with initialize.
+const protocol = "2025-11-25"
+
+// Why a check failed beside what the system and the SDK say.
+var (
+	ErrSilent = errors.New("it has not answered in time")
+	ErrFlood  = errors.New("it says more than can be an answer")
+	ErrNot    = errors.New("it cannot be started")
+	errEnded  = errors.New("it has ended")
+	errMoved  = errors.New("it sends elsewhere, where its headers are not for")
+)
+
+// Place is where a server is tried.
+type Place struct {
+	Processes *proxy.Set // that starts it
+	Directory string     // of the session that it would be for
+	Environ   []string   // of the agents
+}
+
+// Report is what a check has shown. With an error it is what was seen before.
+type Report struct {
+	Server *Identity
+	Tools  []Tool
+	Stderr string // the end of it
+}
+
+// Identity is what a server calls itself.
+type Identity struct {
+	Name    string `json:"name"`
+	Version string `json:"version"`
+}
+
+// Tool is one of a server's tools. Its texts are cut where they are long.
+type Tool struct {
+	Name        string `json:"name"`
+	Description string `json:"description,omitempty"`
+}
+
+// Lookup finds a variable in an environment; the last one counts, as for a process.
+func Lookup(environ []string) func(string) (string, bool) {
+	return func(name string) (value string, ok bool) {
+		for _, kv := range environ {
+			if n, v, is := strings.Cut(kv, "="); is && sameVariable(n, name) {
+				value, ok = v, true
+			}
+		}
+		return value, ok
+	}
+}
+
+// Check starts or asks the server, and lists its tools. The end of ctx ends it, with all that it started.
+func Check(ctx context.Context, s Server, at Place) (Report, error) {
+	limit := s.timeout
+	if limit <= 0 {
+		limit = usual
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w (%s)", ErrSilent, limit))
+	defer cancel()
+	var r Report
+	var err error
+	if s.Local() {
+		err = s.checkLocal(ctx, at, &r)
+	} else {
+		err = s.checkRemote(ctx, at, &r)
+	}
+	if r.Tools == nil {
+		r.Tools = []Tool{}
+	}
+	if err != nil && ctx.Err() != nil {
+		err = context.Cause(ctx)
+	}
+	return r, err
+}
+
+func (s Server) checkLocal(ctx context.Context, at Place, r *Report) (err error) {
+	lookup := Lookup(at.Environ)
+	dir := s.directory(at.Directory)
+	program, err := find(s.program, dir, lookup)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrNot, err)
+	}
+	env := append([]string{}, at.Environ...)
+	for name, value := range s.env {
+		env = append(env, name+"="+value)
+	}
+	id := "mcp." + rand.Text()
+	inst, err := at.Processes.Start(ctx, id, "mcp", proxy.Command{Path: program, Args: s.args, Env: env, Dir: dir})
+	if err != nil {
+		return errors.Join(fmt.Errorf("%w: %w", ErrNot, err), at.Processes.Remove(id))
+	}
+	w := &wire{inst: inst, log: inst.After(0)}
+	w.life, w.end = context.WithCancel(ctx)
+	err = ask(ctx, w, r)
+	_ = w.Close() // the SDK has done so, unless it never came to it
+	closed := inst.Close()
+	r.Stderr = inst.Status().StderrTail
+	if cause := w.cause(); err != nil && cause != nil {
+		err = cause
+	}
+	return errors.Join(err, closed)
+}
+
+func (s Server) checkRemote(ctx context.Context, at Place, r *Report) error {
+	address, headers, err := s.request(Lookup(at.Environ))
+	if err != nil {
+		return err
+	}
+	base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	defer base.CloseIdleConnections()
+	life, end := context.WithCancel(ctx)
+	defer end()
+	to, err := url.Parse(address)
+	if err != nil {
+		return err
+	}
+	trip := &trip{scheme: to.Scheme, host: to.Host, headers: headers, next: base, life: life, left: mostBytes}
+	client := &http.Client{Transport: trip, CheckRedirect: stay}
+	var transport sdk.Transport = &sdk.StreamableClientTransport{Endpoint: address, HTTPClient: client, DisableStandaloneSSE: true, MaxRetries: -1}
+	if s.Transport == SSE {
+		transport = &sdk.SSEClientTransport{Endpoint: address, HTTPClient: client}
+	}
+	err = ask(ctx, transport, r)
+	if err != nil && trip.flooded() {
+		return ErrFlood
+	}
+	return err
+}
+
+// stay refuses to follow to another host, where the headers would go too.
+func stay(r *http.Request, via []*http.Request) error {
+	const most = 5
+	if first := via[0].URL; r.URL.Scheme != first.Scheme || r.URL.Host != first.Host {
+		return fmt.Errorf("%w: %s", errMoved, r.URL.Host)
+	}
+	if len(via) > most {
+		return errMoved
+	}
+	return nil
+}
+
+// ask has the server say who it is and what its tools are. It offers nothing in return: no roots, no sampling, no questions to people.
+func ask(ctx context.Context, transport sdk.Transport, r *Report) error {
+	us := &sdk.Implementation{Name: "deskhand", Title: "Deskhand", Version: "1"}
+	client := sdk.NewClient(us, &sdk.ClientOptions{Capabilities: &sdk.ClientCapabilities{}})
+	peer, err := client.Connect(ctx, transport, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
+	if err != nil {
+		return err
+	}
+	defer func() { _ = peer.Close() }() // we have what we wanted; how it takes its end is seen by its owner
+	if info := peer.InitializeResult().ServerInfo; info != nil {
+		r.Server = &Identity{Name: clip(info.Name, longestName), Version: clip(info.Version, longestName)}
+	}
+	if caps := peer.InitializeResult().Capabilities; caps == nil || caps.Tools == nil {
+		return nil // it has none, and need not know the question
+	}
+	for tool, err := range peer.Tools(ctx, nil) {
+		if err != nil {
+			return err
+		}
+		if len(r.Tools) == mostTools {
+			return ErrFlood
+		}
+		r.Tools = append(r.Tools, Tool{Name: clip(tool.Name, longestName), Description: clip(tool.Description, longestText)})
+	}
+	return nil
+}
+
+func clip(s string, most int) string {
+	if len(s) <= most {
+		return s
+	}
+	for !utf8.RuneStart(s[most]) {
+		most--
+	}
+	return s[:most] + "…"
+}
+
+// noise is a line of stdout that is no message.
+func noise(msg []byte) string {
+	var n struct {
+		Params struct {
+			Raw string `json:"raw"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(msg, &n) // the proxy made it
+	return clip(n.Params.Raw, longestName)
+}

@@ -1,0 +1,183 @@
+package mcp
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+)
+
+// Target is what a server is meant for.
+type Target struct {
+	Transports []string                         // those that the agent takes
+	Directory  string                           // of the session
+	Lookup     func(name string) (string, bool) // a variable of the agents' environment
+}
+
+// Skip is a server that an agent is not given, or not all of it, and why, in words.
+type Skip struct {
+	Server string
+	Reason string
+	Partly bool // the agent gets it all the same
+}
+
+func (s *Skip) String() string { return fmt.Sprintf("%s: %s", s.Server, s.Reason) }
+
+type pair struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// For is the server in the shape of ACP v1; nil when the agent cannot have it.
+func (s Server) For(t Target) (json.RawMessage, *Skip) {
+	skip := func(format string, args ...any) (json.RawMessage, *Skip) {
+		return nil, &Skip{Server: s.Name, Reason: fmt.Sprintf(format, args...)}
+	}
+	if !slices.Contains(t.Transports, s.Transport) {
+		return skip("the agent takes no MCP servers over %s", s.Transport)
+	}
+	if s.Local() {
+		program, args, err := s.argv(t)
+		if err != nil {
+			return skip("%s", err)
+		}
+		env := []pair{}
+		for _, name := range slices.Sorted(maps.Keys(s.env)) {
+			env = append(env, pair{name, s.env[name]})
+		}
+		return encode(struct {
+			Name    string   `json:"name"`
+			Command string   `json:"command"`
+			Args    []string `json:"args"`
+			Env     []pair   `json:"env"`
+		}{s.Name, program, args, env}), nil
+	}
+	address, headers, err := s.request(t.Lookup)
+	if err != nil {
+		return skip("%s", err)
+	}
+	raw := encode(struct {
+		Type    string `json:"type"`
+		Name    string `json:"name"`
+		URL     string `json:"url"`
+		Headers []pair `json:"headers"`
+	}{s.Transport, s.Name, address, headers})
+	if s.oauth {
+		return raw, &Skip{Server: s.Name, Reason: "its oauth settings cannot be handed over: the agent signs in by means of its own", Partly: true}
+	}
+	return raw, nil
+}
+
+// encode writes without the escapes for HTML: agents show what they got.
+func encode(v any) json.RawMessage {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic("mcp: a record that is no JSON: " + err.Error())
+	}
+	return raw
+}
+
+// argv is the program's file and its arguments.
+func (s Server) argv(t Target) (program string, args []string, err error) {
+	dir := s.directory(t.Directory)
+	if program, err = find(s.program, dir, t.Lookup); err != nil {
+		return "", nil, err
+	}
+	args = append([]string{}, s.args...)
+	if dir == filepath.Clean(t.Directory) {
+		return program, args, nil
+	}
+	const shell = "/bin/sh"
+	if runtime.GOOS == "windows" {
+		return "", nil, fmt.Errorf("it is to start in %s, which agents cannot be told", s.cwd)
+	}
+	return shell, append([]string{"-c", `cd -- "$1" && shift && exec "$@"`, "sh", dir, program}, args...), nil
+}
+
+// directory is where the server is to start.
+func (s Server) directory(session string) string {
+	if filepath.IsAbs(s.cwd) {
+		return filepath.Clean(s.cwd)
+	}
+	return filepath.Join(session, s.cwd)
+}
+
+// find looks for a program. Relative directories of PATH are left out: they would mean the workspace, where anybody may put a "git".
+func find(program, dir string, lookup func(string) (string, bool)) (string, error) {
+	candidates := []string{program}
+	switch {
+	case filepath.IsAbs(program):
+	case strings.ContainsAny(program, `/`+string(filepath.Separator)):
+		candidates[0] = filepath.Join(dir, program)
+	default:
+		candidates = nil
+		path, _ := lookup("PATH")
+		for _, d := range filepath.SplitList(path) {
+			if filepath.IsAbs(d) {
+				candidates = append(candidates, filepath.Join(d, program))
+			}
+		}
+	}
+	for _, c := range candidates {
+		if file, err := exec.LookPath(c); err == nil {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("its program %s was not found", printable(program))
+}
+
+// request is the address and the headers of a remote server. Of two headers with one name the more particular wins: of a variable over
+// a written one, the bearer's variable over both.
+func (s Server) request(lookup func(string) (string, bool)) (address string, headers []pair, err error) {
+	u, err := url.Parse(s.url)
+	if err != nil {
+		return "", nil, fmt.Errorf("its URL cannot be read")
+	}
+	headers = []pair{}
+	set := func(name, value string) {
+		headers = slices.DeleteFunc(headers, func(p pair) bool { return strings.EqualFold(p.Name, name) })
+		headers = append(headers, pair{name, value})
+	}
+	if u.User != nil {
+		password, _ := u.User.Password()
+		set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
+		u.User = nil
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.headers)) {
+		set(name, s.headers[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.envHeaders)) {
+		value, err := variable(lookup, s.envHeaders[name])
+		if err != nil {
+			return "", nil, err
+		}
+		set(name, value)
+	}
+	if s.bearer != "" {
+		value, err := variable(lookup, s.bearer)
+		if err != nil {
+			return "", nil, err
+		}
+		set("Authorization", "Bearer "+value)
+	}
+	return u.String(), headers, nil
+}
+
+// variable is a variable's value as part of a header.
+func variable(lookup func(string) (string, bool), name string) (string, error) {
+	value, ok := lookup(name)
+	value = strings.TrimSpace(value)
+	switch {
+	case !ok || value == "":
+		return "", fmt.Errorf("the environment variable %s is not set", printable(name))
+	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		return "", fmt.Errorf("the environment variable %s cannot be part of a header", printable(name))
+	}
+	return value, nil
+}

@@ -1,0 +1,384 @@
+package mcp
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"deskhand/backend/config"
+)
+
+// Review is what a person approves.
+type Review struct {
+	Hash   string // sha256, hex
+	Detail string // what it starts or reaches, secrets left out; several lines
+}
+
+// file is one inside of the directory that the server runs.
+type file struct {
+	Path string `json:"path"`
+	Sum  string `json:"sha256"`
+}
+
+// Review reads what the server would run in the directory. dir may be nil: then no file counts.
+func (s Server) Review(dir *os.Root, directory string) Review {
+	var files []file
+	if s.Local() && dir != nil {
+		files = s.files(dir, directory)
+	}
+	covered := encode(struct {
+		Name  string          `json:"name"`
+		Entry json.RawMessage `json:"entry"`
+		Files []file          `json:"files"`
+	}{s.Name, s.lasting(), files})
+	sum := sha256.Sum256(covered)
+	return Review{Hash: hex.EncodeToString(sum[:]), Detail: s.detail(files)}
+}
+
+// lasting is the entry without what may be switched at will.
+func (s Server) lasting() json.RawMessage {
+	list, err := members(s.entry)
+	if err != nil {
+		return s.entry // Parse has read it
+	}
+	return object(slices.DeleteFunc(list, func(m member) bool { return m.name == "enabled" }))
+}
+
+// scripts are the endings of arguments that a program is likely to run. A data base that is named beside them changes all the time, and
+// would have people asked until they no longer read.
+//
+//nolint:gochecknoglobals // a constant in all but name
+var scripts = []string{
+	".js", ".mjs", ".cjs", ".ts", ".mts", ".cts", ".jsx", ".tsx", ".py", ".pyz", ".rb", ".pl", ".php", ".lua", ".sh", ".bash", ".zsh", ".fish",
+	".ps1", ".bat", ".cmd", ".exe", ".jar", ".wasm", ".r", ".jl", ".go", ".rs", ".swift", ".kts", ".groovy", ".scm", ".el", ".csx", ".dll", ".so",
+}
+
+// files are those of the directory that are run: the program, what an interpreter is given first, and whatever else looks like a script.
+func (s Server) files(dir *os.Root, directory string) []file {
+	var list []file
+	left := int64(most)
+	add := func(word string, always bool) bool {
+		path, info := inside(dir, filepath.Clean(directory), s.directory(directory), word)
+		if info == nil || !always && !scripted(path, info) {
+			return false
+		}
+		if !slices.ContainsFunc(list, func(f file) bool { return f.Path == path }) {
+			list = append(list, file{path, digest(dir, path, info, &left)})
+		}
+		return true
+	}
+	if strings.ContainsAny(s.program, `/`+string(filepath.Separator)) { // else it is looked for on PATH
+		add(s.program, true)
+	}
+	s.addArgs(add)
+	return list
+}
+
+func (s Server) addArgs(add func(word string, always bool) bool) {
+	launcher := launches(s.program)
+	first := interprets(s.program) // what comes next is a script, whatever its name
+	for _, word := range s.args {
+		_, value, given := strings.Cut(word, "=")
+		switch {
+		case given && word[0] == '-':
+			add(value, false)
+		case first && !strings.HasPrefix(word, "-"):
+			first = !add(word, true) && !addModule(add, word)
+		default:
+			add(word, false)
+		}
+		first = first || launcher && interprets(word) // env A=1 node server
+	}
+}
+
+// scripted tells of a file that is likely to be run.
+func scripted(path string, info fs.FileInfo) bool {
+	return info.Mode()&0o111 != 0 && os.PathSeparator == '/' || slices.Contains(scripts, strings.ToLower(filepath.Ext(path)))
+}
+
+// addModule adds the files that an interpreter may find by the name of a folder or module, and tells whether there is one.
+func addModule(add func(string, bool) bool, word string) (found bool) {
+	for _, more := range []string{".js", ".mjs", ".cjs", ".ts", ".py", "/package.json", "/index.js", "/__main__.py", "/__init__.py"} {
+		found = add(word+more, true) || found
+	}
+	return found
+}
+
+// inside finds the file that a word names from base, if it is one and in the directory.
+func inside(dir *os.Root, directory, base, word string) (string, fs.FileInfo) {
+	if !filepath.IsAbs(word) {
+		word = filepath.Join(base, word)
+	}
+	path, err := filepath.Rel(directory, word)
+	if err != nil || !filepath.IsLocal(path) {
+		return "", nil
+	}
+	info, err := dir.Stat(path)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", nil
+	}
+	return path, info
+}
+
+// most is how much of a server's files is read: more than any script, and a second's worth. Of what is beyond that size and time count.
+const most = 256 << 20
+
+// digest is the hash of a file's content. One that cannot be read has a hash of its own, so that it counts as changed when it can be.
+func digest(dir *os.Root, path string, info fs.FileInfo, left *int64) string {
+	f, err := config.OpenRegular(dir, path)
+	if err != nil {
+		return "unreadable"
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, io.LimitReader(f, *left))
+	if err != nil {
+		return "unreadable"
+	}
+	if *left -= n; *left <= 0 {
+		fmt.Fprintf(h, "%d %d", info.Size(), info.ModTime().UnixNano())
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// Hidden stands for a secret.
+const Hidden = "••••"
+
+var telling = regexp.MustCompile(`(?i)^-{1,2}[\w.-]*(?:token|secret|passw|api-?key|apikey|auth|credential|bearer)[\w.-]*$`)
+
+// MaskArgs hides the values of options whose names say that they are secrets, and of addresses.
+func MaskArgs(args []string) []string {
+	list := slices.Clone(args)
+	for i, word := range list {
+		name, _, given := strings.Cut(word, "=")
+		switch {
+		case telling.MatchString(name) && given:
+			list[i] = name + "=" + Hidden
+		case i > 0 && telling.MatchString(args[i-1]) && !strings.HasPrefix(word, "-"):
+			list[i] = Hidden
+		case strings.Contains(word, "://"):
+			list[i] = MaskURL(word)
+		}
+	}
+	return list
+}
+
+// MaskURL hides the secrets of an address: its user and password, and the values of its query.
+func MaskURL(address string) string {
+	return maskURL(address, Hidden, func(string) bool { return true })
+}
+
+// maskURL puts mark in the place of those secrets that may be hidden.
+func maskURL(address, mark string, may func(secret string) bool) string {
+	u, err := url.Parse(address)
+	if err != nil || u.Scheme == "" || u.Host == "" {
+		return address
+	}
+	before, rest, _ := strings.Cut(address, "://")
+	if u.User != nil {
+		end := strings.IndexAny(rest, "/?#")
+		if end < 0 {
+			end = len(rest)
+		}
+		if at := strings.LastIndexByte(rest[:end], '@'); at >= 0 && may(rest[:at]) {
+			rest = mark + rest[at:]
+		}
+	}
+	if path, query, found := strings.Cut(rest, "?"); found {
+		query, fragment, tail := strings.Cut(query, "#")
+		rest = path + "?" + maskQuery(query, mark, may)
+		if tail {
+			rest += "#" + fragment
+		}
+	}
+	return before + "://" + rest
+}
+
+func maskQuery(query, mark string, may func(secret string) bool) string {
+	parts := strings.Split(query, "&")
+	for i, p := range parts {
+		if name, value, given := strings.Cut(p, "="); given && may(value) {
+			parts[i] = name + "=" + mark
+		}
+	}
+	return strings.Join(parts, "&")
+}
+
+// Mask is an entry with its secrets hidden: the values of env and headers, the client's secret, and the password of the URL.
+func Mask(entry json.RawMessage) json.RawMessage {
+	list, err := members(entry)
+	if err != nil {
+		return entry
+	}
+	for i, m := range list {
+		switch m.name {
+		case "env", "headers":
+			list[i].value = maskValues(m.value, nil)
+		case "oauth":
+			list[i].value = maskValues(m.value, []string{"clientSecret"})
+		case "url":
+			list[i].value = quote(maskPassword(text(m.value)))
+		}
+	}
+	return object(list)
+}
+
+func text(raw json.RawMessage) string {
+	var s string
+	_ = json.Unmarshal(raw, &s) // what is no text has none
+	return s
+}
+
+// maskValues hides the values of an object, or of some of its members; what is empty hides nothing.
+func maskValues(raw json.RawMessage, only []string) json.RawMessage {
+	list, err := members(raw)
+	if err != nil {
+		return raw
+	}
+	for i, m := range list {
+		if text(m.value) != "" && (only == nil || slices.Contains(only, m.name)) {
+			list[i].value = quote(Hidden)
+		}
+	}
+	return object(list)
+}
+
+// hiddenPassword is Hidden in the letters that a URL may have.
+const hiddenPassword = "%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2"
+
+func maskPassword(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || u.User == nil {
+		return address
+	}
+	scheme, rest, _ := strings.Cut(address, "://")
+	end := strings.IndexAny(rest, "/?#")
+	if end < 0 {
+		end = len(rest)
+	}
+	at := strings.LastIndexByte(rest[:end], '@')
+	if at < 0 {
+		return address
+	}
+	user, _, has := strings.Cut(rest[:at], ":")
+	if !has {
+		return scheme + "://" + hiddenPassword + rest[at:] // a user alone is a token more often than a name
+	}
+	return scheme + "://" + user + ":" + hiddenPassword + rest[at:]
+}
+
+// ErrHidden is a hidden value with no stored one to stand for.
+var ErrHidden = errors.New("a hidden value has no stored one that it stands for")
+
+// Unmask puts the stored values back where an entry has hidden ones. stored is nil when there is none.
+func Unmask(entry, stored json.RawMessage) (json.RawMessage, error) {
+	list, err := members(entry)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEntry, err)
+	}
+	before := map[string]json.RawMessage{}
+	if old, err := members(stored); err == nil {
+		for _, m := range old {
+			before[m.name] = m.value
+		}
+	}
+	for i, m := range list {
+		switch m.name {
+		case "env", "headers", "oauth":
+			list[i].value, err = unmaskValues(m.name, m.value, before[m.name])
+		case "url":
+			list[i].value, err = unmaskURL(text(m.value), text(before["url"]))
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return object(list), nil
+}
+
+func unmaskValues(field string, raw, stored json.RawMessage) (json.RawMessage, error) {
+	if len(raw) == 0 || raw[0] != '{' {
+		return raw, nil // oauth: true
+	}
+	list, err := members(raw)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrEntry, err)
+	}
+	old, _ := members(stored) // nothing is stored: then nothing is found
+	for i, m := range list {
+		if text(m.value) != Hidden {
+			continue
+		}
+		at := slices.IndexFunc(old, func(o member) bool { return o.name == m.name })
+		if at < 0 {
+			return nil, fmt.Errorf("%w: %s.%s", ErrHidden, field, m.name)
+		}
+		list[i].value = old[at].value
+	}
+	return object(list), nil
+}
+
+// unmaskURL takes the stored address back as a whole: a password that follows an edited address could go to another's server.
+func unmaskURL(address, stored string) (json.RawMessage, error) {
+	if !strings.Contains(address, hiddenPassword) {
+		return quote(address), nil
+	}
+	if stored == "" || address != maskPassword(stored) {
+		return nil, fmt.Errorf("%w: url", ErrHidden)
+	}
+	return quote(stored), nil
+}
+
+// addressSecrets are the values that MaskURL hides, as errors that quote the address have them.
+func addressSecrets(address string) []string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil
+	}
+	var list []string
+	if u.User != nil {
+		password, _ := u.User.Password()
+		list = append(list, password, u.User.Username())
+	}
+	for part := range strings.SplitSeq(u.RawQuery, "&") {
+		if _, value, given := strings.Cut(part, "="); given {
+			list = append(list, value)
+		}
+	}
+	return list
+}
+
+// Secrets are the values of the entry, and of the variables that it names, that must not be shown, as far as they are long enough to be
+// told from a word.
+func (s Server) Secrets(lookup func(string) (string, bool)) []string {
+	const shortest = 6
+	var list []string
+	for _, name := range slices.AppendSeq([]string{s.bearer}, maps.Values(s.envHeaders)) {
+		v, _ := lookup(name)
+		list = append(list, v)
+	}
+	list = append(list, addressSecrets(s.url)...)
+	for name, v := range s.env {
+		if loads(name) {
+			list = append(list, addressSecrets(v)...)
+			continue
+		}
+		list = append(list, v)
+	}
+	list = slices.DeleteFunc(slices.AppendSeq(list, maps.Values(s.headers)), func(v string) bool { return len(v) < shortest })
+	// The longest first: one may be the beginning of another.
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	return list
+}
