@@ -1,0 +1,485 @@
+package skills
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// manual is the file that makes a folder a skill.
+const manual = "SKILL.md"
+
+// kind of what stands in a source.
+type kind int
+
+const (
+	regular kind = iota
+	symlink
+	submodule
+	special
+)
+
+// node is one thing of a source that is no folder; its path is slashed, and below the source's subpath.
+type node struct {
+	path       string
+	kind       kind
+	executable bool
+	size       int64
+	id         string // of the object in git
+}
+
+// origin is where the files of a source are read from: a commit, or a folder.
+type origin interface {
+	// list gives all that is below the subpath, by path.
+	list(ctx context.Context) ([]node, error)
+	// read gives the content of files and the targets of links, each once, in the order of nodes.
+	read(ctx context.Context, nodes []node, each func(node, io.Reader) error) error
+}
+
+// draft is a skill that is being read.
+type draft struct {
+	Skill
+	dir    string // in the source
+	nodes  []node // paths below dir
+	copied int64  // bytes that links add, since they become copies
+}
+
+// collect finds the skills of an origin and reads them. Where keep is not nil, each skill is kept by it.
+func collect(ctx context.Context, o origin, s Source, fallback string, keep *cache) ([]Skill, error) {
+	nodes, err := o.list(ctx)
+	if err != nil {
+		return nil, err
+	}
+	drafts := group(nodes)
+	if len(drafts) == 0 {
+		return nil, fmt.Errorf("%w: there is no %s", ErrNotFound, manual)
+	}
+	if len(drafts) > maxCollection {
+		return nil, fmt.Errorf("%w: there are %d skills, and %d are the most that are looked through", ErrLimit, len(drafts), maxCollection)
+	}
+	if err := describe(ctx, o, drafts, fallback); err != nil {
+		return nil, err
+	}
+	if drafts, err = choose(drafts, s.Skills); err != nil {
+		return nil, err
+	}
+	if len(drafts) > maxSkills {
+		return nil, fmt.Errorf("%w: there are %d skills, and %d are the most that are taken from one source; name those that are wanted", ErrLimit, len(drafts), maxSkills)
+	}
+	skills := make([]Skill, 0, len(drafts))
+	total := weight(drafts)
+	for _, d := range drafts {
+		if total > maxSource {
+			return nil, fmt.Errorf("%w: the skills of the source have more than %d MB", ErrLimit, maxSource>>20)
+		}
+		if err := d.load(ctx, o, keep); err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Name, err)
+		}
+		total += d.copied
+		skills = append(skills, d.Skill)
+	}
+	return skills, nil
+}
+
+// weight is how many bytes the drafts have, links not counted.
+func weight(drafts []*draft) (total int64) {
+	for _, d := range drafts {
+		if limits(d.nodes) != "" {
+			continue // nothing of it is kept
+		}
+		for _, n := range d.nodes {
+			total += n.size
+		}
+	}
+	return total
+}
+
+// group makes a draft of each folder with a SKILL.md, with all that is below it; a SKILL.md below another belongs to that one.
+func group(nodes []node) []*draft {
+	slices.SortFunc(nodes, func(a, b node) int { return strings.Compare(a.path, b.path) })
+	var dirs []string
+	for _, n := range nodes {
+		if path.Base(n.path) == manual && n.kind == regular {
+			dirs = append(dirs, path.Dir(n.path))
+		}
+	}
+	slices.SortFunc(dirs, func(a, b string) int { return cmp.Or(cmp.Compare(len(a), len(b)), strings.Compare(a, b)) })
+	found := map[string]*draft{}
+	for _, dir := range dirs {
+		if around(found, dir) == nil {
+			found[dir] = &draft{dir: dir}
+		}
+	}
+	for _, n := range nodes {
+		if d := around(found, path.Dir(n.path)); d != nil {
+			if d.dir != "." {
+				n.path = n.path[len(d.dir)+1:]
+			}
+			d.nodes = append(d.nodes, n)
+		}
+	}
+	drafts := make([]*draft, 0, len(found))
+	for _, d := range found {
+		drafts = append(drafts, d)
+	}
+	slices.SortFunc(drafts, func(a, b *draft) int { return strings.Compare(a.dir, b.dir) })
+	return drafts
+}
+
+// around is the draft that a folder belongs to; nil for none.
+func around(found map[string]*draft, dir string) *draft {
+	for ; ; dir = path.Dir(dir) {
+		if d := found[dir]; d != nil || dir == "." {
+			return d
+		}
+	}
+}
+
+// describe reads the name and the description of each draft.
+func describe(ctx context.Context, o origin, drafts []*draft, fallback string) error {
+	var manuals []node
+	for _, d := range drafts {
+		at := slices.IndexFunc(d.nodes, func(n node) bool { return n.path == manual })
+		n := d.nodes[at]
+		n.path = path.Join(d.dir, manual)
+		manuals = append(manuals, n)
+	}
+	next := 0
+	return o.read(ctx, manuals, func(n node, r io.Reader) error {
+		d := drafts[next]
+		next++
+		data, err := io.ReadAll(io.LimitReader(r, maxFrontal+1))
+		if err != nil {
+			return err
+		}
+		d.introduce(data, fallback)
+		if len(data) > maxFrontal {
+			d.Problem = fmt.Sprintf("its %s has more than %d bytes", manual, maxFrontal)
+		}
+		return nil
+	})
+}
+
+var usable = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
+
+// introduce takes the name and description from a SKILL.md. The name becomes that of a folder, so it has to be one on every system.
+func (d *draft) introduce(data []byte, fallback string) {
+	if d.dir != "." {
+		fallback = path.Base(d.dir)
+	}
+	front, err := frontMatter(data)
+	d.Name, d.Description = clip(cmp.Or(front.Name, fallback), longestName), clip(strings.TrimSpace(front.Description), longestDescription)
+	if err != nil {
+		d.Note = fmt.Sprintf("the front matter of its %s cannot be read: %s", manual, err)
+	}
+	if !usable.MatchString(d.Name) || reserved(d.Name) {
+		d.Problem = fmt.Sprintf("%q is no name for a folder", d.Name)
+	}
+}
+
+// How much is kept of what a SKILL.md says; its format has 64 characters for a name and 1,024 for a description.
+const (
+	longestName        = 256
+	longestDescription = 8 << 10
+)
+
+// clip is the beginning of a text.
+func clip(text string, most int) string {
+	if len(text) <= most {
+		return text
+	}
+	return strings.ToValidUTF8(text[:most], "") + "…"
+}
+
+type front struct {
+	Name        string `yaml:"name"`
+	Description string `yaml:"description"`
+}
+
+// frontMatter reads what stands between two lines of --- at the top.
+func frontMatter(data []byte) (front, error) {
+	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	first, rest, _ := bytes.Cut(data, []byte("\n"))
+	if string(bytes.TrimRight(first, "\r ")) != "---" {
+		return front{}, errors.New("it does not begin with ---")
+	}
+	var text []byte
+	for line := range bytes.Lines(rest) {
+		if string(bytes.TrimRight(line, "\r\n ")) == "---" {
+			var f front
+			err := yaml.Unmarshal(text, &f)
+			return f, err
+		}
+		text = append(text, line...)
+	}
+	return front{}, errors.New("it does not end with ---")
+}
+
+// reserved are the names that Windows has taken for devices.
+func reserved(name string) bool {
+	name, _, _ = strings.Cut(strings.ToUpper(name), ".")
+	if slices.Contains([]string{"CON", "PRN", "AUX", "NUL"}, name) {
+		return true
+	}
+	return len(name) == 4 && (strings.HasPrefix(name, "COM") || strings.HasPrefix(name, "LPT")) && name[3] >= '1' && name[3] <= '9'
+}
+
+// choose takes the drafts that are wanted: by their name, or that of their folder.
+func choose(drafts []*draft, wanted []string) ([]*draft, error) {
+	if len(wanted) == 0 {
+		return drafts, nil
+	}
+	var chosen []*draft
+	for _, want := range wanted {
+		at := slices.IndexFunc(drafts, func(d *draft) bool { return d.Name == want || path.Base(d.dir) == want })
+		if at < 0 {
+			var names []string
+			for _, d := range drafts {
+				names = append(names, d.Name)
+			}
+			return nil, fmt.Errorf("%w: there is no skill %s (there are %s)", ErrNotFound, want, strings.Join(names, ", "))
+		}
+		if !slices.Contains(chosen, drafts[at]) {
+			chosen = append(chosen, drafts[at])
+		}
+	}
+	return chosen, nil
+}
+
+// load reads the files of a draft, and keeps them. What the skill may not have makes it one with a problem, which is not kept.
+func (d *draft) load(ctx context.Context, o origin, keep *cache) error {
+	d.Files = []File{}
+	if d.Problem == "" {
+		d.Problem = limits(d.nodes)
+	}
+	links, problem, err := d.follow(ctx, o)
+	if err != nil {
+		return err
+	}
+	d.Problem = cmp.Or(d.Problem, problem)
+	if d.Problem != "" {
+		return nil
+	}
+	nodes := slices.Clone(d.nodes)
+	for n := range nodes {
+		if to, ok := links[nodes[n].path]; ok {
+			d.copied += to.size
+			nodes[n].id, nodes[n].size, nodes[n].executable, nodes[n].kind = to.id, to.size, to.executable, regular
+		}
+	}
+	if d.Problem = limits(nodes); d.Problem != "" { // a link becomes a copy, however large
+		return nil
+	}
+	var sink *sink
+	if keep != nil {
+		if sink, err = keep.begin(d.Name); err != nil {
+			return err
+		}
+		defer sink.drop()
+	}
+	next := 0
+	err = o.read(ctx, d.sources(nodes, links), func(_ node, r io.Reader) error {
+		n := nodes[next]
+		next++
+		f, err := take(n, r, sink)
+		d.Files = append(d.Files, f)
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	d.Digest = digest(d.Name, d.Files)
+	if sink != nil {
+		return sink.finish(ctx, d.Skill)
+	}
+	return nil
+}
+
+// sources are the nodes as the origin knows them, with what a link leads to in its place.
+func (d *draft) sources(nodes []node, links map[string]node) []node {
+	list := slices.Clone(nodes)
+	for n := range list {
+		if to, ok := links[list[n].path]; ok {
+			list[n] = to
+		}
+		list[n].path = path.Join(d.dir, list[n].path)
+	}
+	return list
+}
+
+// limits is why the nodes cannot be a skill.
+func limits(nodes []node) string {
+	if len(nodes) > maxFiles {
+		return fmt.Sprintf("it has %d files, and %d are the most", len(nodes), maxFiles)
+	}
+	var total int64
+	folded := map[string]string{}
+	for _, n := range nodes {
+		total += n.size
+		switch {
+		case n.kind == submodule:
+			return fmt.Sprintf("%s is another repository, which is not fetched", n.path)
+		case n.kind == special:
+			return fmt.Sprintf("%s is no regular file", n.path)
+		case n.size > maxFile:
+			return fmt.Sprintf("%s has %d bytes, and %d are the most", n.path, n.size, maxFile)
+		case total > maxSkill:
+			return fmt.Sprintf("it has more than %d bytes", maxSkill)
+		}
+		for part := range strings.SplitSeq(n.path, "/") {
+			if !portable(part) {
+				return fmt.Sprintf("%q is no name on every system", n.path)
+			}
+		}
+		if other, clash := collision(folded, n.path); clash {
+			return fmt.Sprintf("%s and %s are one name on some systems", other, n.path)
+		}
+	}
+	return ""
+}
+
+// portable says whether a name can be that of a file everywhere, and is nothing of git's.
+func portable(name string) bool {
+	switch {
+	case name == "", name == ".", name == "..", len(name) > 200, !utf8.ValidString(name), reserved(name), strings.EqualFold(name, ".git"):
+		return false
+	case strings.HasSuffix(name, "."), strings.HasSuffix(name, " "):
+		return false
+	}
+	return !strings.ContainsFunc(name, func(r rune) bool { return unicode.IsControl(r) || strings.ContainsRune(`<>:"\|?*`, r) })
+}
+
+// collision finds a path, or a folder of it, that differs from another one by the case of its letters alone.
+func collision(folded map[string]string, name string) (string, bool) {
+	for p := name; p != "."; p = path.Dir(p) {
+		low := strings.ToLower(p)
+		other, ok := folded[low]
+		if ok && other != p {
+			return other, true
+		}
+		folded[low] = p
+	}
+	return "", false
+}
+
+// follow finds the files that the links of a draft lead to. One that leads anywhere else is the problem that it returns.
+func (d *draft) follow(ctx context.Context, o origin) (map[string]node, string, error) {
+	var links []node
+	files := map[string]node{}
+	for _, n := range d.nodes {
+		switch n.kind {
+		case symlink:
+			n.path = path.Join(d.dir, n.path)
+			links = append(links, n)
+		case regular:
+			files[n.path] = n
+		case submodule, special:
+		}
+	}
+	if len(links) == 0 || d.Problem != "" {
+		return nil, "", nil
+	}
+	found := map[string]node{}
+	problem := ""
+	err := o.read(ctx, links, func(n node, r io.Reader) error {
+		const longest = 4096
+		target, err := io.ReadAll(io.LimitReader(r, longest))
+		if err != nil {
+			return err
+		}
+		from := n.path
+		if d.dir != "." {
+			from = from[len(d.dir)+1:]
+		}
+		to, ok := files[path.Join(path.Dir(from), string(target))]
+		if !ok || path.IsAbs(string(target)) {
+			problem = fmt.Sprintf("%s is a link to %q, which is no file of the skill", from, target)
+		}
+		found[from] = to
+		return nil
+	})
+	return found, problem, err
+}
+
+// take reads one file.
+func take(n node, r io.Reader, sink *sink) (File, error) {
+	sum := sha256.New()
+	head := &head{}
+	out := io.MultiWriter(sum, head)
+	if sink != nil {
+		w, err := sink.create(n)
+		if err != nil {
+			return File{}, err
+		}
+		defer w.Close()
+		out = io.MultiWriter(sum, head, w)
+	}
+	size, err := io.Copy(out, io.LimitReader(r, maxFile+1))
+	switch {
+	case err != nil:
+		return File{}, err
+	case size > maxFile:
+		return File{}, fmt.Errorf("%w: %s has grown over %d bytes", ErrLimit, n.path, maxFile)
+	}
+	return File{
+		Path: n.path, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil)), Mode: n.executable,
+		Executable: n.executable || head.program() || program(n.path),
+	}, nil
+}
+
+// head keeps the first bytes.
+type head struct{ first []byte }
+
+func (h *head) Write(p []byte) (int, error) {
+	const wanted = 4
+	h.first = append(h.first, p[:min(len(p), wanted-len(h.first))]...)
+	return len(p), nil
+}
+
+// program says whether the first bytes are those of a script, or of a program of Linux, Windows or macOS.
+func (h *head) program() bool {
+	for _, magic := range []string{"#!", "\x7fELF", "MZ", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
+		if bytes.HasPrefix(h.first, []byte(magic)) {
+			return true
+		}
+	}
+	return false
+}
+
+// program says whether a file is named like something that is run.
+func program(name string) bool {
+	return slices.Contains([]string{
+		".sh", ".bash", ".zsh", ".fish", ".ps1", ".psm1", ".bat", ".cmd", ".exe", ".com", ".dll", ".so", ".dylib", ".py", ".pyz", ".js", ".mjs", ".cjs", ".ts",
+		".mts", ".rb", ".pl", ".pm", ".php", ".lua", ".r", ".jl", ".go", ".rs", ".java", ".jar", ".class", ".wasm", ".vbs", ".scpt", ".applescript", ".awk",
+	}, strings.ToLower(path.Ext(name)))
+}
+
+// digest names a skill by its name and all of its files.
+func digest(name string, files []File) string {
+	type item struct {
+		Path, SHA256 string
+		Mode         bool
+	}
+	list := make([]item, 0, len(files))
+	for _, f := range files {
+		list = append(list, item{f.Path, f.SHA256, f.Mode})
+	}
+	slices.SortFunc(list, func(a, b item) int { return strings.Compare(a.Path, b.Path) })
+	return digestOf(struct {
+		Name  string
+		Files []item
+	}{name, list})
+}

@@ -1,0 +1,477 @@
+package skills
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"deskhand/backend/proxy"
+)
+
+// git is one repository of ours that a commit is fetched into, and the program that does it. It lives as long as the fetch.
+type git struct {
+	l       *Library
+	program string
+	environ []string
+	dir     string
+	at      place
+	commit  string
+	subpath string
+}
+
+// fetch fetches a source and pins it: at the given commit, or where its ref leads. again is for a pin that is to move; else one that
+// somebody has made meanwhile is what is wanted.
+func (l *Library) fetch(ctx context.Context, key string, at place, s Source, commit string, again bool) (pin, error) {
+	back, err := l.fetching.take(ctx, key)
+	if err != nil {
+		return pin{}, err
+	}
+	defer back()
+	if p, ok := l.pin(key); ok && !again {
+		return p, nil
+	}
+	limited, cancel := l.within(ctx, l.patience)
+	defer cancel()
+	p, err := l.fetchNow(limited, at, s, commit)
+	switch {
+	case err == nil:
+		return p, l.setPin(key, p)
+	case l.life.Err() != nil:
+		return pin{}, ErrClosed
+	case ctx.Err() != nil:
+		return pin{}, ctx.Err() // nobody is told of it, and it is no failure
+	case limited.Err() != nil:
+		err = fmt.Errorf("%w: it took more than %s", ErrGit, l.patience)
+	}
+	if commit == "" {
+		l.fail(key, err)
+	}
+	return pin{}, err
+}
+
+func (l *Library) fetchNow(ctx context.Context, at place, s Source, commit string) (pin, error) {
+	g, err := l.openGit(ctx, at, s)
+	if err != nil {
+		return pin{}, err
+	}
+	defer func() { _ = os.RemoveAll(g.dir) }()
+	if err := g.get(ctx, s.Ref, commit); err != nil {
+		return pin{}, err
+	}
+	skills, err := collect(ctx, g, s, at.fallback, l.cache())
+	return pin{Commit: g.commit, Skills: skills}, err
+}
+
+// openGit finds git and makes an empty repository.
+func (l *Library) openGit(ctx context.Context, at place, s Source) (*git, error) {
+	g, err := l.findGit(ctx)
+	if err != nil {
+		return nil, err
+	}
+	g.at, g.subpath = at, s.Subpath
+	if g.dir, err = os.MkdirTemp(l.path("tmp"), "git-"); err != nil {
+		return nil, err
+	}
+	if _, err := g.say(ctx, g.alone(), "init", "--quiet", "--bare", "--template=", "."); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(g.dir))
+	}
+	return g, nil
+}
+
+// findGit finds the system's git, in the directories that agents find it in.
+func (l *Library) findGit(ctx context.Context) (*git, error) {
+	environ := l.cfg.Environ(ctx)
+	name := "git"
+	if runtime.GOOS == "windows" {
+		name = "git.exe"
+	}
+	var searched []string
+	for _, dir := range filepath.SplitList(variable(environ, "PATH")) {
+		if !filepath.IsAbs(dir) {
+			continue
+		}
+		searched = append(searched, dir)
+		file := filepath.Join(dir, name)
+		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
+			return &git{l: l, program: file, environ: environ}, nil
+		}
+	}
+	return nil, fmt.Errorf("%w: install it (git-scm.com); it was looked for in %s", ErrNoGit, strings.Join(searched, ", "))
+}
+
+// variable is the value of a variable in an environment; the last one counts.
+func variable(environ []string, name string) string {
+	for _, kv := range slices.Backward(environ) {
+		n, v, _ := strings.Cut(kv, "=")
+		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
+			return v
+		}
+	}
+	return ""
+}
+
+// ours are git's settings in the environment of every run. Whatever else of git's is in the person's environment is for other
+// repositories (GIT_DIR, GIT_INDEX_FILE), but for what a connection needs.
+func (g *git) ours(extra ...string) []string {
+	connection := []string{
+		"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY",
+		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_PROXY_SSL_CAINFO",
+	}
+	env := slices.DeleteFunc(slices.Clone(g.environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		return strings.HasPrefix(name, "GIT_") && !slices.Contains(connection, name) || name == "LC_ALL" || name == "LANGUAGE"
+	})
+	env = append(
+		env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_LFS_SKIP_SMUDGE=1",
+	)
+	return append(env, extra...)
+}
+
+// connected is the environment of a run that speaks to the source: with the person's configuration, since that has the credentials.
+func (g *git) connected() []string {
+	return g.ours("GIT_ALLOW_PROTOCOL="+g.at.protocols, "GIT_DIR="+g.dir)
+}
+
+// alone is the environment of a run that works on what is here: without anybody's configuration, and without any protocol.
+func (g *git) alone() []string {
+	return g.ours("GIT_ALLOW_PROTOCOL=none", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "HOME="+g.dir, "XDG_CONFIG_HOME="+g.dir,
+		"GIT_DIR="+g.dir)
+}
+
+// settings come before the command: hooks (a fetch has some) and all that git would do besides are off, whatever the person's
+// configuration says.
+func settings() []string {
+	var args []string
+	for _, s := range []string{
+		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.attributesFile=" + os.DevNull, "fetch.recurseSubmodules=false", "submodule.recurse=false",
+		"gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false", "transfer.bundleURI=false", "fetch.fsckObjects=false",
+		"http.followRedirects=initial", "http.lowSpeedLimit=100", "http.lowSpeedTime=60",
+	} {
+		args = append(args, "-c", s)
+	}
+	return args
+}
+
+// say runs git and gives what it says.
+func (g *git) say(ctx context.Context, environ []string, args ...string) (string, error) {
+	const most = 1 << 20
+	var out []byte
+	err := g.run(ctx, environ, nil, func(r io.Reader) (err error) {
+		out, err = io.ReadAll(io.LimitReader(r, most))
+		return err
+	}, args...)
+	return strings.TrimSpace(string(out)), err
+}
+
+func (g *git) run(ctx context.Context, environ []string, in []byte, read func(io.Reader) error, args ...string) error {
+	cmd := proxy.Command{Path: g.program, Args: append(settings(), args...), Env: environ, Dir: g.dir}
+	ran, err := g.l.processes.Run(ctx, cmd, in, read)
+	switch {
+	case err != nil:
+		return err
+	case ran.Signal != "":
+		return fmt.Errorf("%w: it was ended by %s", ErrGit, ran.Signal)
+	case ran.Code != 0:
+		return fmt.Errorf("%w: %s", ErrGit, complaint(ran.StderrTail))
+	}
+	return nil
+}
+
+// complaint is what git says went wrong: its own lines about that, else the last ones.
+func complaint(stderr string) string {
+	var said, last []string
+	for line := range strings.Lines(stderr) {
+		line = strings.TrimSpace(line)
+		for _, begin := range []string{"fatal: ", "error: ", "remote: ", "ssh: "} {
+			if rest, ok := strings.CutPrefix(line, begin); ok && rest != "" {
+				said = append(said, rest)
+			}
+		}
+		if line != "" {
+			last = append(last, line)
+		}
+	}
+	if len(said) == 0 {
+		said = last
+	}
+	const most = 4
+	return strings.Join(said[max(0, len(said)-most):], "; ")
+}
+
+var (
+	whole   = regexp.MustCompile(`^(?:[0-9a-f]{40}|[0-9a-f]{64})$`)
+	partial = regexp.MustCompile(`^[0-9a-f]{4,39}$`)
+)
+
+// get fetches the commit: the given one, or that of a ref.
+func (g *git) get(ctx context.Context, ref, commit string) error {
+	want := commit
+	switch {
+	case commit != "":
+	case whole.MatchString(ref):
+		want = ref
+	default:
+		var err error
+		if want, err = g.find(ctx, ref); err != nil {
+			return err
+		}
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	watching := make(chan struct{})
+	go func() {
+		defer close(watching)
+		g.watch(ctx, cancel)
+	}()
+	err := g.download(ctx, want)
+	if errors.Is(context.Cause(ctx), ErrLimit) {
+		err = context.Cause(ctx)
+	}
+	cancel(nil)
+	<-watching
+	if err != nil {
+		return err
+	}
+	return g.tooLarge() // it may have been quicker than we look
+}
+
+const fetched = "refs/deskhand/fetched"
+
+// download fetches a ref or a commit without its history, or, where the other side cannot do that (plain files over HTTP) or gives the
+// tips of branches alone (git before 2.26, and who has set it so), with it.
+func (g *git) download(ctx context.Context, want string) error {
+	args := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", g.at.address, "+" + want + ":" + fetched}
+	_, err := g.say(ctx, g.connected(), args...)
+	if err != nil && errors.Is(err, ErrGit) && (strings.Contains(err.Error(), "shallow") || strings.Contains(err.Error(), "unadvertised")) {
+		args = slices.DeleteFunc(args, func(a string) bool { return a == "--depth=1" })
+		if whole.MatchString(want) {
+			args = append(args[:len(args)-1], "+refs/heads/*:refs/deskhand/heads/*", "+refs/tags/*:refs/deskhand/tags/*")
+		}
+		_, err = g.say(ctx, g.connected(), args...)
+	}
+	if err != nil {
+		return err
+	}
+	name := fetched
+	if whole.MatchString(want) {
+		name = want
+	}
+	g.commit, err = g.say(ctx, g.alone(), "rev-parse", "--verify", "--quiet", name+"^{commit}")
+	if err != nil {
+		return fmt.Errorf("%w: there is no commit %s", ErrNotFound, want)
+	}
+	return nil
+}
+
+// find gives the whole name of a ref: a branch goes before a tag.
+func (g *git) find(ctx context.Context, ref string) (string, error) {
+	candidates := []string{"HEAD"}
+	if ref != "" {
+		if !plain(ref) {
+			return "", fmt.Errorf("%w: %q is no name of a branch, tag or commit", ErrEntry, ref)
+		}
+		candidates = []string{"refs/heads/" + ref, "refs/tags/" + ref}
+		if strings.HasPrefix(ref, "refs/") {
+			candidates = []string{ref}
+		}
+	}
+	out, err := g.say(ctx, g.connected(), append([]string{"ls-remote", "--quiet", "--", g.at.address}, candidates...)...)
+	if err != nil {
+		return "", err
+	}
+	for _, c := range candidates {
+		for line := range strings.Lines(out) {
+			if _, name, _ := strings.Cut(strings.TrimSpace(line), "\t"); name == c {
+				return c, nil
+			}
+		}
+	}
+	switch {
+	case ref == "":
+		return "", fmt.Errorf("%w: the repository is empty", ErrNotFound)
+	case partial.MatchString(ref):
+		return "", fmt.Errorf("%w: there is no branch or tag %s; a commit is named by all of its 40 characters", ErrNotFound, ref)
+	}
+	return "", fmt.Errorf("%w: there is no branch or tag %s", ErrNotFound, ref)
+}
+
+// plain says whether a ref is just a name: no pattern, no expression, no option (git-check-ref-format has the rules).
+func plain(ref string) bool {
+	if strings.HasPrefix(ref, "-") || strings.HasPrefix(ref, "/") || strings.HasSuffix(ref, "/") || strings.HasSuffix(ref, ".") || strings.HasSuffix(ref, ".lock") {
+		return false
+	}
+	for _, bad := range []string{"..", "@{", "//", "/."} {
+		if strings.Contains(ref, bad) {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(ref, func(r rune) bool { return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r) })
+}
+
+// watch ends a fetch that takes more of the disk than it may.
+func (g *git) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	tick := time.NewTicker(lookEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if err := g.tooLarge(); err != nil {
+			cancel(err)
+			return
+		}
+	}
+}
+
+func (g *git) tooLarge() error {
+	if sizeOf(g.dir) > g.l.most {
+		return fmt.Errorf("%w: the repository has more than %d MB", ErrLimit, g.l.most>>20)
+	}
+	return nil
+}
+
+const lookEvery = 250 * time.Millisecond
+
+func sizeOf(dir string) int64 {
+	var total int64
+	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			if info, err := d.Info(); err == nil {
+				total += info.Size()
+			}
+		}
+		return nil // what vanishes meanwhile does not count
+	})
+	return total
+}
+
+// list reads the trees of the commit. A subpath that a link stands in is none: trees do not follow links.
+func (g *git) list(ctx context.Context) ([]node, error) {
+	tree := g.commit
+	if g.subpath != "" && g.subpath != "." {
+		tree += ":" + g.subpath
+	}
+	if kind, err := g.say(ctx, g.alone(), "cat-file", "-t", tree); err != nil || kind != "tree" && kind != "commit" {
+		return nil, fmt.Errorf("%w: there is no folder %s in it", ErrNotFound, g.subpath)
+	}
+	var nodes []node
+	err := g.run(ctx, g.alone(), nil, func(r io.Reader) error {
+		lines := bufio.NewReader(r)
+		for {
+			line, err := lines.ReadBytes(0)
+			switch {
+			case errors.Is(err, io.EOF) && len(line) == 0:
+				return nil
+			case err != nil:
+				return fmt.Errorf("%w: its list breaks off", ErrGit)
+			case len(nodes) == maxListed:
+				return fmt.Errorf("%w: there are more than %d files", ErrLimit, maxListed)
+			}
+			n, err := parseNode(bytes.TrimSuffix(line, []byte{0}))
+			if err != nil {
+				return err
+			}
+			nodes = append(nodes, n)
+		}
+	}, "ls-tree", "-r", "-z", "--long", "--full-tree", tree)
+	return nodes, err
+}
+
+// parseNode reads a line of ls-tree --long: mode, type, object, size, a tab, the path.
+func parseNode(line []byte) (node, error) {
+	about, name, ok := bytes.Cut(line, []byte("\t"))
+	f := strings.Fields(string(about))
+	if !ok || len(f) != 4 {
+		return node{}, fmt.Errorf("%w: its list cannot be understood", ErrGit)
+	}
+	if !clean(string(name)) {
+		return node{}, fmt.Errorf("%w: %.200q in it is no name of a file", ErrGit, name)
+	}
+	n := node{path: string(name), kind: special, id: f[2]}
+	switch f[0] {
+	case "100644", "100664":
+		n.kind = regular
+	case "100755":
+		n.kind, n.executable = regular, true
+	case "120000":
+		n.kind = symlink
+	case "160000":
+		n.kind = submodule
+		return n, nil
+	}
+	size, err := strconv.ParseInt(f[3], 10, 64)
+	if err != nil {
+		return node{}, fmt.Errorf("%w: its list cannot be understood", ErrGit)
+	}
+	n.size = size
+	return n, nil
+}
+
+// clean says whether a path leads from folder to folder down to something. Git writes no other one and checks none out, but it lists what
+// somebody else has written.
+func clean(name string) bool {
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// read reads objects as they are: nothing that git does at a checkout happens to them.
+func (g *git) read(ctx context.Context, nodes []node, each func(node, io.Reader) error) error {
+	if len(nodes) == 0 {
+		return nil
+	}
+	var in strings.Builder
+	for _, n := range nodes {
+		in.WriteString(n.id + "\n")
+	}
+	return g.run(ctx, g.alone(), []byte(in.String()), func(r io.Reader) error {
+		out := bufio.NewReaderSize(r, 64<<10)
+		for _, n := range nodes {
+			if err := readObject(out, n, each); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, "cat-file", "--batch")
+}
+
+func readObject(out *bufio.Reader, n node, each func(node, io.Reader) error) error {
+	header, err := out.ReadString('\n')
+	if err != nil {
+		return fmt.Errorf("%w: its objects break off", ErrGit)
+	}
+	f := strings.Fields(header)
+	if len(f) != 3 || f[1] != "blob" {
+		return fmt.Errorf("%w: it does not hold %s", ErrGit, n.path)
+	}
+	size, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil {
+		return fmt.Errorf("%w: its objects cannot be understood", ErrGit)
+	}
+	content := io.LimitReader(out, size)
+	if err := each(n, content); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil { // what was not wanted of it
+		return err
+	}
+	_, err = out.Discard(1) // the line end
+	return err
+}
