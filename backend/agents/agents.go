@@ -3,7 +3,9 @@
 //
 // Ids come from three places: the built-in demo agent (mock), the catalogue that is part of the program (catalogue.json, in the
 // format of the public ACP registry, under the short ids of the API), and the user's agents.json, which is read again at every look
-// so that an edit counts at once. Only ids of this table can be started; no part of a command ever comes from a request.
+// so that an edit counts at once. Only ids of this table can be started; no part of a command ever comes from a request, but for a
+// definition that a person writes ([Catalogue.Define], [Catalogue.TestDefinition]). What an agent does otherwise than it says stands in
+// the catalogue as data ([Quirks]).
 //
 // Finding. What Deskhand installed itself comes first, then PATH. Both are looked at anew each time. Our own comes first because a
 // person asked for that very version and it has answered to initialize once, while what is on PATH is whatever the machine has;
@@ -15,22 +17,33 @@
 // where the usual installers put things. Started from a terminal Deskhand's own goes first, from a desktop the shell's. A shell that
 // hangs, fails or is of an unknown kind costs its time-out once, and leaves Deskhand's own; the agents that are not found say why.
 //
-// Installing. npm brings the exact version, with its dependencies, into a directory beside the others; npm's lifecycle scripts are
-// off, but for those of a package whose catalogue entry says that it cannot do without. The new version is used only after it has
+// Installing. What is got is an exact version, in a directory beside those of the other versions: by npm, by uv, or an archive that we
+// download and unpack ourselves, as the agent's entry says. Nothing that comes along is run for that: npm's lifecycle scripts are off, and
+// uv builds nothing, but for a package whose catalogue entry says that it cannot do without. npm and uv check what they get against the
+// checksums of their registries; an archive is checked against the one that its entry gives, and where there is none, that is said. It
+// comes over https alone (a mirror on loopback may do without), and out of it come files and directories: a link, a path that leads out,
+// a name that comes twice, or more than there may be in it ends the installation. How much is needed is found out first, as far as
+// anybody tells (see [Catalogue.Plan]), and with too little room nothing is begun. The new version is used only after it has
 // answered to initialize, by the rename of one small file; until then, and after any failure, what was there before is used as it
-// was. The version before is kept, older ones go unless a process uses them. One installation of an agent runs at a time, over all
-// processes on one directory: who asks for the same in one process joins it, everybody else waits. The end of the context of the
-// last who waits ends npm with all that it started, and when Install returns nothing of it is left.
+// was. The version before is kept, older ones go unless a process uses them: who runs is never disturbed. One installation of an agent
+// runs at a time, over all processes on one directory: who asks for the same in one process joins it, everybody else waits. The end of
+// the context of the last who waits ends npm or uv with all that it started, and when Install returns nothing of it is left.
 //
 // What is installed can be gone back from, to the version before, and removed again, unless a process uses it. Nothing is ever removed
 // that Deskhand has not installed.
 //
 // The registry. With [Config.CatalogueURL] the public registry, or a mirror, is asked once a day (see [Catalogue.Follow]). It gives newer
 // versions to install, and agents that the catalogue does not know; what is installed stays what it is. Its last good document is in
-// <Dir>/registry.json; one that cannot be had or is bad changes nothing.
+// <Dir>/registry.json; one that cannot be had or is bad changes nothing. The icons that it names are not fetched: they are files of anybody,
+// and who fetches them tells a server what is installed here.
 //
 // Asking. Infos starts agents to hear what they offer, at most two at a time, each in an empty directory that is removed again, and
 // keeps the answer until the agent is another version. Test starts one as a session would, and tells of each step how it went.
+//
+// Signing in. Login tells the ways that an agent offers; the agent does it itself (Authenticate), or its program runs on a terminal
+// (LoginCommand), or a person gives values (Keep), which are then in its environment at every start, and in that of no other. They are in
+// the keyring of the system, else in a file that only its owner may read, and what tells of them says which. A login ends with its
+// context, with all that it has started but a browser. Nobody learns a value from this package but the process that is started.
 package agents
 
 import (
@@ -89,27 +102,31 @@ type Agent struct {
 	Detail   string   `json:"detail,omitempty" doc:"Why it is not ready"`
 	Searched []string `json:"searched,omitempty" doc:"The directories that were searched for it, each with where it is from"`
 
-	Version     string      `json:"version,omitempty" doc:"Of the program that is started, where its package says so"`
-	Installable bool        `json:"installable" doc:"Deskhand can install it"`
-	Package     string      `json:"package,omitempty" doc:"The npm package that is installed"`
-	Pinned      string      `json:"pinned,omitempty" doc:"The version of the catalogue, which is installed when none is asked for"`
-	Previous    string      `json:"previous,omitempty" doc:"The version before, which can be gone back to"`
-	Installing  *Installing `json:"installing,omitempty" doc:"How far an installation is that runs"`
-	Failure     *Failure    `json:"failure,omitempty" doc:"Why the last installation failed; until the next attempt, or the next fresh look"`
+	Version      string      `json:"version,omitempty" doc:"Of the program that is started, where its package says so"`
+	Installable  bool        `json:"installable" doc:"Deskhand can install it"`
+	Distribution string      `json:"distribution,omitempty" enum:"npm,uvx,binary" doc:"How it is installed; absent where nobody has said how"`
+	Package      string      `json:"package,omitempty" doc:"What is installed: a package of npm or of Python, or the URL of an archive"`
+	Pinned       string      `json:"pinned,omitempty" doc:"The version of the catalogue, which is installed when none is asked for"`
+	Size         *Footprint  `json:"size,omitempty" doc:"Of the pinned version, where it is known before it is installed; a plan asks for it"`
+	Previous     string      `json:"previous,omitempty" doc:"The version before, which can be gone back to"`
+	Editable     bool        `json:"editable" doc:"It stands in agents.json: there is a definition of it"`
+	Quirks       *Quirks     `json:"quirks,omitempty" doc:"What it does otherwise than it says, as it was measured"`
+	Installing   *Installing `json:"installing,omitempty" doc:"How far an installation is that runs"`
+	Failure      *Failure    `json:"failure,omitempty" doc:"Why the last installation failed; until the next attempt, or the next fresh look"`
 }
 
 // Installing is how far an installation is.
 type Installing struct {
 	Step  string `json:"step" enum:"resolve,download,verify,switch"`
-	Bytes int64  `json:"bytes,omitempty" doc:"How much is unpacked on the disk"`
-	Total int64  `json:"total,omitempty" doc:"How much it will be; absent where the registry does not tell"`
+	Bytes int64  `json:"bytes,omitempty" doc:"How much is on the disk: unpacked, of an archive as it is"`
+	Total int64  `json:"total,omitempty" doc:"How much it will be; absent where nobody tells"`
 }
 
 // Failure is why an installation failed.
 type Failure struct {
 	Code   string `json:"code" doc:"Stable, such as agent.install_failed"`
 	Detail string `json:"detail"`
-	Stderr string `json:"stderr,omitempty" doc:"The end of what npm, or the agent that did not answer, wrote there"`
+	Stderr string `json:"stderr,omitempty" doc:"The end of what npm, uv, or the agent that did not answer, wrote there"`
 }
 
 // IsReady tells whether the agent can be started.
@@ -146,13 +163,18 @@ type Config struct {
 	CatalogueURL string
 	// Registry is the URL of the npm registry; "" means what npm itself is set to.
 	Registry string
+	// Vault is the file that tells which values are kept for logins, and holds those that no keyring holds; "" keeps none. It is written by
+	// WriteFile.
+	Vault string
+	// Keyring lets values be kept in the keyring of the system.
+	Keyring bool
 	// Preinstalled keeps Ensure from installing what is missing.
 	Preinstalled bool
-	// Beside is the set of processes whose watchdog and ledger those of this package share: npm, and agents that are asked something.
+	// Beside is the set of processes whose watchdog and ledger those of this package share: npm, uv, and agents that are asked something.
 	// Nil means none of both. Close the catalogue before it.
 	Beside *proxy.Set
 	// Patience is how long an agent may take to answer to initialize; 0 means a minute for one that is tested, and two for one that has
-	// just been installed.
+	// just been installed. It is also how long a server may take to say what archive it has; there 0 means half a minute.
 	Patience time.Duration
 	// Logger is told of installations; nil means nobody.
 	Logger *slog.Logger
@@ -164,18 +186,23 @@ type Catalogue struct {
 	bundled   []entry
 	table     atomic.Pointer[[]entry] // bundled, with what the registry says
 	fault     error                   // of the bundled catalogue; a test sees that there is none
-	processes *proxy.Set              // npm, and agents that are asked something
+	processes *proxy.Set              // npm, uv, and agents that are asked something
 	asking    chan struct{}
 	work      sync.WaitGroup
 	life      context.Context //nolint:containedctx // ends with Close, and with it what runs in the background
 	end       context.CancelFunc
 	around    atomic.Pointer[Surroundings]
+	vault     *vault
+
+	editing sync.Mutex // held by who changes agents.json
 
 	mu      sync.Mutex // protects the fields below
 	closed  bool
-	jobs    map[string]*job    // installations under way, by agent
-	answers map[string]*answer // of agents that were asked, by what asked is
-	logins  map[string]string  // why agents want a login, by what was asked
+	jobs    map[string]*job      // installations under way, by agent
+	answers map[string]*answer   // of agents that were asked, by what asked is
+	logins  map[string]string    // why agents want a login, by what was asked
+	signIns map[string]signIn    // what agents say of logins, likewise
+	sizes   map[string]Footprint // that a plan has found out, by agent and version
 	watch   func(News)
 	reading *reading // of the login shell, the last one
 }
@@ -191,7 +218,8 @@ func Open(cfg Config) *Catalogue {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}, logins: map[string]string{}}
+	c := &Catalogue{cfg: cfg, asking: make(chan struct{}, atOnce), jobs: map[string]*job{}, answers: map[string]*answer{}, logins: map[string]string{}, sizes: map[string]Footprint{}}
+	c.signIns, c.vault = map[string]signIn{}, &vault{file: cfg.Vault, write: cfg.WriteFile, system: cfg.Keyring, logger: cfg.Logger}
 	var unread, unopened, unplaced error
 	if cfg.Dir != "" {
 		c.cfg.Dir, unplaced = filepath.Abs(cfg.Dir) // npm works in it, and calls things by it
@@ -204,7 +232,7 @@ func Open(cfg Config) *Catalogue {
 		rows := withRegistry(c.bundled, c.readCopy(u).Document)
 		c.table.Store(&rows)
 	}
-	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger})
+	c.processes, unopened = proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: ForTest})
 	c.fault = errors.Join(unread, unopened, unplaced)
 	return c
 }
@@ -238,6 +266,8 @@ type entry struct {
 	env              map[string]string
 	cwd              string
 	broken           string
+	inFile           bool // agents.json says it
+	bare             bool // it is started without the values that are kept for it
 	known            known
 }
 
@@ -246,7 +276,7 @@ type entry struct {
 // to read.
 func (c *Catalogue) List() ([]Agent, error) {
 	return c.list(func(e entry, a Agent) bool {
-		return a.State != NotFound || e.source == Custom || e.known.Main || a.Installing != nil
+		return a.State != NotFound || e.inFile || e.known.Main || a.Installing != nil
 	})
 }
 
@@ -284,13 +314,15 @@ func rank(state string) int {
 func (c *Catalogue) describe(e entry) Agent {
 	a := c.found(e)
 	a.Installable = c.installable(e) == nil
+	a.Editable = e.inFile
 	if e.source == OnPath {
-		a.Package, a.Pinned = e.known.npm, e.known.version
+		a.Package, a.Pinned, a.Distribution = e.known.artefact(), e.known.version, e.known.via
+		a.Size = c.size(e)
 	}
-	if now, err := c.readCurrent(e.id); err == nil && a.Installable && now.Previous != nil {
+	if now, err := c.readCurrent(e.id); err == nil && a.Installable && now.Previous != nil && e.owns(now.release) {
 		a.Previous = now.Previous.Version
 	}
-	a.Installing = c.installing(e.id)
+	a.Installing, a.Quirks = c.installing(e.id), e.quirks()
 	return a
 }
 
@@ -356,18 +388,21 @@ func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command,
 	if err != nil {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrNotInstalled, id, err)
 	}
-	return c.command(e, at, cwd), nil
+	return c.command(ctx, e, at, cwd), nil
 }
 
-func (c *Catalogue) command(e entry, at place, cwd string) proxy.Command {
+func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) proxy.Command {
 	if e.cwd != "" {
 		cwd = e.cwd
 	}
-	if at.start != nil {
+	if at.start != nil && !e.inFile {
 		e.args, e.env = at.start.Args, at.start.Env
 	}
 	path, args := at.argv(e.args)
 	env := c.environ(e.env)
+	if !e.bare {
+		env = append(env, c.vault.environ(ctx, e.id)...)
+	}
 	if at.home != "" {
 		env = append(env, homeVariable+"="+at.home)
 	}
@@ -405,15 +440,15 @@ func (c *Catalogue) row(id string) (entry, error) {
 	return entry{}, fmt.Errorf("%w: %s", ErrUnknown, id)
 }
 
-// rows is the whole table: the demo agent, the catalogue in its order, then what agents.json adds. With an error it holds what is
-// not from agents.json.
+// rows is the whole table: the demo agent, the catalogue in its order, then what agents.json adds, as far as it can be read. The error is
+// what is wrong with that file.
 func (c *Catalogue) rows() ([]entry, error) {
 	rows := append([]entry{c.demo()}, *c.table.Load()...)
 	own, err := c.custom()
 	for _, e := range own {
 		i := slices.IndexFunc(rows, func(r entry) bool { return r.id == e.id })
 		if i >= 0 {
-			e.known = rows[i].known.ofAnother()
+			e.known = rows[i].known.ofAnother(e.known)
 			rows[i] = e
 		} else {
 			rows = append(rows, e)

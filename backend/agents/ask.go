@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"sync/atomic"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/proxy"
@@ -45,17 +46,9 @@ func (c *Catalogue) ask(ctx context.Context, id string, cmd proxy.Command, sessi
 	if err != nil {
 		return offer{}, err
 	}
-	q := &question{inst: inst}
-	ctx, cancel := context.WithCancel(ctx)
-	refusing := make(chan struct{})
-	go func() {
-		defer close(refusing)
-		q.refuse(ctx)
-	}()
+	q, end := begin(ctx, inst)
 	defer func() {
-		cancel()
-		<-refusing
-		if closed := inst.Close(); closed != nil {
+		if closed := end(); closed != nil {
 			err = errors.Join(err, closed)
 		}
 	}()
@@ -76,7 +69,24 @@ func (c *Catalogue) start(ctx context.Context, name string, cmd proxy.Command) (
 type question struct {
 	inst  *proxy.Instance
 	last  int
-	noise string // the first line on stdout that was no message; refuse has it when it has returned
+	page  atomic.Pointer[func(url string)] // what shows a person a page, if anything does
+	noise string                           // the first line on stdout that was no message; refuse has it when it has returned
+}
+
+// begin refuses what an agent asks us from now on. end, which has to be called, ends that and the agent.
+func begin(ctx context.Context, inst *proxy.Instance) (q *question, end func() error) {
+	q = &question{inst: inst}
+	ctx, cancel := context.WithCancel(ctx)
+	refusing := make(chan struct{})
+	go func() {
+		defer close(refusing)
+		q.refuse(ctx)
+	}()
+	return q, func() error {
+		cancel()
+		<-refusing
+		return inst.Close()
+	}
 }
 
 // put asks what there is to ask.
@@ -113,7 +123,9 @@ func initializeParams() map[string]any {
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": "1"},
 		"clientCapabilities": map[string]any{
-			"fs": map[string]any{"readTextFile": false, "writeTextFile": false},
+			"fs":    map[string]any{"readTextFile": false, "writeTextFile": false},
+			"auth":  map[string]any{"terminal": true},
+			"_meta": map[string]any{"terminal-auth": true}, // how agents were told before the protocol had it
 		},
 	}
 }
@@ -199,6 +211,7 @@ func (q *question) refuse(ctx context.Context) {
 			e, err := acp.Peek(m.Data)
 			switch {
 			case err != nil:
+			case e.Kind == acp.Request && q.elicited(ctx, e, m.Data):
 			case e.Kind == acp.Request:
 				if no, err := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeMethodNotFound, Message: "Method not found"}); err == nil {
 					_ = q.inst.Send(ctx, no) // one that has ended needs no answer

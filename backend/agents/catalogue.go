@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	_ "embed" // the catalogue
 	"encoding/json"
 	"fmt"
@@ -34,7 +35,8 @@ type registryEntry struct {
 	Deskhand     known        `json:"deskhand"`
 }
 
-// distribution is how an agent can be had. Of the three ways npm is the one that is installed from.
+// distribution is how an agent can be had. Of several ways npm goes first, because its packages say what they need and come with
+// checksums; then the binary for this machine, which needs nothing else here; then uv.
 type distribution struct {
 	NPX    *npmPackage             `json:"npx"`
 	UVX    *npmPackage             `json:"uvx"` // of Python: name==version, or with an @
@@ -48,11 +50,21 @@ type npmPackage struct {
 	Env     map[string]string `json:"env"`
 }
 
+// binaryTarget is a program for one kind of machine.
 type binaryTarget struct {
-	Cmd  string            `json:"cmd"`
-	Args []string          `json:"args"`
-	Env  map[string]string `json:"env"`
+	Archive string            `json:"archive"` // its URL; or that of the program itself
+	Cmd     string            `json:"cmd"`     // the program in the archive
+	Args    []string          `json:"args"`
+	Env     map[string]string `json:"env"`
+	SHA256  string            `json:"sha256"` // of the archive, in hexadecimal; newer entries have it
 }
+
+// The ways an agent is installed.
+const (
+	viaNPM    = "npm"
+	viaUVX    = "uvx"
+	viaBinary = "binary"
+)
 
 // known is what we know of an agent beyond the registry: the additions of the catalogue, and the package.
 type known struct {
@@ -65,15 +77,26 @@ type known struct {
 	RootEnv       map[string]string `json:"rootEnv"`    // what it wants in its environment when it runs as root
 	Needs         *need             `json:"needs"`      // what must be here beside it
 	Unverified    bool              `json:"unverified"` // the version is the registry's word: the package could not be had when this was written
+	Quirks        Quirks            `json:"quirks"`
+	Size          *measured         `json:"size"` // of that version, on linux-x64
 	Credentials   credentials       `json:"credentials"`
 	Capabilities  Capabilities      `json:"capabilities"`
 	ConfigOptions []json.RawMessage `json:"configOptions"` // for as long as the agent cannot be asked
 
-	registryID string // its id in the registry
-	remote     bool   // the registry alone tells of it
-	npm        string // the package, without a version; empty when it is not on npm
-	version    string // the one that is installed when none is asked for
-	home       string // where people read about it
+	registryID string       // its id in the registry
+	remote     bool         // the registry alone tells of it, or agents.json as a registry would
+	via        string       // how it is installed; "" when it cannot be
+	npm        string       // the npm package, without a version
+	python     string       // the Python package, without a version
+	binary     binaryTarget // the program for this machine
+	version    string       // the one that is installed when none is asked for
+	home       string       // where people read about it
+}
+
+// measured is how large an agent was when it was installed.
+type measured struct {
+	Download int64 `json:"download"`
+	Unpacked int64 `json:"unpacked"`
 }
 
 // need is a program that an adapter starts.
@@ -90,8 +113,9 @@ type credentials struct {
 }
 
 // ofAnother is what still holds when agents.json puts another program under the id: who pays, and what it does most likely.
-func (k known) ofAnother() known {
-	return known{Credentials: k.Credentials, Capabilities: k.Capabilities}
+func (k known) ofAnother(other known) known {
+	other.Credentials, other.Capabilities, other.Quirks = k.Credentials, k.Capabilities, k.Quirks
+	return other
 }
 
 // parseCatalogue makes the table's rows of a catalogue, in its order.
@@ -116,14 +140,7 @@ func (r registryEntry) entry() entry {
 	if e.known.home = r.Website; e.known.home == "" {
 		e.known.home = r.Repository
 	}
-	if n := r.Distribution.NPX; n != nil {
-		e.known.npm, e.known.version = splitSpec(n.Package)
-		e.args, e.env = n.Args, n.Env
-	} else if b, ok := r.Distribution.target(); ok {
-		e.args, e.env = b.Args, b.Env
-	} else if u := r.Distribution.UVX; u != nil {
-		e.args, e.env = u.Args, u.Env
-	}
+	e.distribute(r)
 	e.complete(r.Distribution)
 	if asRoot() && len(e.known.RootEnv) > 0 {
 		env := maps.Clone(e.known.RootEnv)
@@ -133,46 +150,81 @@ func (r registryEntry) entry() entry {
 	return e
 }
 
+// distribute chooses the way it is installed.
+func (e *entry) distribute(r registryEntry) {
+	d := r.Distribution
+	b, here := d.here()
+	switch {
+	case d.NPX != nil:
+		e.known.via = viaNPM
+		e.known.npm, e.known.version = splitSpec(d.NPX.Package)
+		e.args, e.env = d.NPX.Args, d.NPX.Env
+	case here:
+		e.known.via, e.known.binary, e.known.version = viaBinary, b, r.Version
+		e.args, e.env = b.Args, b.Env
+	case d.UVX != nil:
+		e.known.via = viaUVX
+		e.known.python, e.known.version = splitPython(d.UVX.Package)
+		e.known.version = cmp.Or(e.known.version, r.Version)
+		e.args, e.env = d.UVX.Args, d.UVX.Env
+	default: // of one that is found on PATH the arguments are those of other machines
+		b = d.elsewhere()
+		e.args, e.env = b.Args, b.Env
+	}
+}
+
+// artefact is what people are told that is installed.
+func (k known) artefact() string { return cmp.Or(k.npm, k.python, k.binary.Archive) }
+
 // complete fills in what the registry's own entries leave open.
 func (e *entry) complete(d distribution) {
-	b, _ := d.target()
+	b := cmp.Or(e.known.binary.Cmd, d.elsewhere().Cmd)
 	switch {
 	case e.command != "":
 	case d.NPX != nil && d.NPX.Cmd != "":
 		e.command = d.NPX.Cmd
 	case d.NPX != nil:
 		e.command = unscoped(e.known.npm)
-	case d.UVX != nil && len(d.Binary) == 0:
-		e.command = d.UVX.Cmd
-		if e.command == "" {
-			e.command, _, _ = strings.Cut(strings.Map(pythonSpec, d.UVX.Package), "@")
-		}
+	case e.known.via == viaUVX:
+		name, _, _ := strings.Cut(e.known.python, "[")
+		e.command = cmp.Or(d.UVX.Cmd, name)
 	default:
-		e.command = strings.TrimSuffix(path.Base(strings.ReplaceAll(b.Cmd, `\`, "/")), ".exe")
+		e.command = strings.TrimSuffix(path.Base(slashed(b)), ".exe")
 	}
 	if e.known.Capabilities == (Capabilities{}) {
 		e.known.Capabilities = plainCapabilities()
 	}
 }
 
-// pythonSpec makes one sign of those that end the name in name[extra]==version and name@version.
-func pythonSpec(r rune) rune {
-	if strings.ContainsRune("[=<>~! ", r) {
-		return '@'
-	}
-	return r
+// slashed is a path in an archive as we write it: entries for Windows may have backslashes.
+func slashed(cmd string) string { return path.Clean(strings.ReplaceAll(cmd, `\`, "/")) }
+
+// here is the binary for this machine.
+func (d distribution) here() (binaryTarget, bool) {
+	b, ok := d.Binary[machineName()]
+	return b, ok
 }
 
-// target is the binary for this machine, or any: their arguments are the same, and it is these that we want.
-func (d distribution) target() (binaryTarget, bool) {
-	arch := map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
-	if b, ok := d.Binary[runtime.GOOS+"-"+arch]; ok {
-		return b, true
-	}
+// machineName is what the registry calls this kind of machine.
+func machineName() string {
+	return runtime.GOOS + "-" + map[string]string{"amd64": "x86_64", "arm64": "aarch64"}[runtime.GOARCH]
+}
+
+// elsewhere is a binary for any machine.
+func (d distribution) elsewhere() binaryTarget {
 	for _, name := range slices.Sorted(maps.Keys(d.Binary)) {
-		return d.Binary[name], true
+		return d.Binary[name]
 	}
-	return binaryTarget{}, false
+	return binaryTarget{}
+}
+
+// splitPython takes name==version and name@version apart; an extra, as in name[extra], is part of the name.
+func splitPython(spec string) (name, version string) {
+	if name, version, ok := strings.Cut(spec, "=="); ok {
+		return strings.TrimSpace(name), strings.TrimSpace(version)
+	}
+	name, version, _ = strings.Cut(spec, "@")
+	return strings.TrimSpace(name), strings.TrimSpace(version)
 }
 
 // splitSpec takes name@version apart; a scope's @ is part of the name.
@@ -188,7 +240,7 @@ func unscoped(npm string) string { return path.Base(npm) }
 
 // how says how to get an agent that we do not install.
 func (e entry) how() string {
-	text := "there is no npm package of it"
+	text := "there is nothing of it to install on this machine"
 	if e.known.home != "" {
 		text += ": see " + e.known.home
 	}

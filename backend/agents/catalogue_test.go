@@ -76,6 +76,10 @@ func TestCatalogueFitsTheFormat(t *testing.T) {
 			t.Errorf("%s: one distribution is wanted", a.ID)
 		}
 		for name, b := range d.Binary {
+			ours := b.binaryTarget
+			if ours.Archive, ours.SHA256 = b.Archive, b.SHA256; ours.sound() != nil {
+				t.Errorf("%s: %s: %v", a.ID, name, ours.sound())
+			}
 			if !regexp.MustCompile(`^(darwin|linux|windows)-(aarch64|x86_64)$`).MatchString(name) || !strings.HasPrefix(b.Archive, "https://") || b.Cmd == "" {
 				t.Errorf("%s: %s: %+v", a.ID, name, b)
 			}

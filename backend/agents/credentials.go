@@ -17,11 +17,14 @@ const (
 	amp       = "amp"
 )
 
-// hasCredentials tells whether an agent will find credentials: in its environment, then in the files where its providers keep them.
-// They are looked at and forgotten: no value leaves this file. A key in the system's keychain is not seen.
+// hasCredentials tells whether an agent will find credentials: among the values that are kept for it, in its environment, then in the
+// files where its providers keep them. They are looked at and forgotten: no value leaves this file. A key in the system's keychain is not seen.
 func (c *Catalogue) hasCredentials(e entry) bool {
 	if e.source == Builtin {
 		return true // it needs none
+	}
+	if len(c.vault.peek(e.id)) > 0 {
+		return true
 	}
 	look := lookout{c.environ(e.env)}
 	names := slices.Clone(e.known.Credentials.Environment)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -16,7 +17,7 @@ import (
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
 
 // custom reads agents.json. A file that is not JSON is one error with its line; an entry that is wrong is a broken agent, so that
-// it is seen where it is looked for.
+// it is seen where it is looked for; one whose id cannot be had is an error, and the others count.
 func (c *Catalogue) custom() ([]entry, error) {
 	data, err := os.ReadFile(c.cfg.File)
 	if errors.Is(err, fs.ErrNotExist) || c.cfg.File == "" {
@@ -28,27 +29,42 @@ func (c *Catalogue) custom() ([]entry, error) {
 	var file struct {
 		Agents []customAgent `json:"agents"`
 	}
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors on Windows begin a file with it
+	data = bytes.TrimPrefix(data, []byte(mark))
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, lineOf(data, err), err)
 	}
 	var list []entry
+	var wrong []error
 	for _, a := range file.Agents {
 		e := a.entry()
-		shadows := slices.ContainsFunc(c.bundled, func(k entry) bool { return k.id == a.ID })
-		switch {
-		case !validID.MatchString(a.ID):
-			return list, fmt.Errorf("%w: %q is no agent id (lower-case letters, digits and -, a letter first)", ErrFile, a.ID)
-		case a.ID == Demo:
-			return list, fmt.Errorf("%w: the id %s belongs to the demo agent", ErrFile, Demo)
-		case shadows && !a.Override:
-			return list, fmt.Errorf(`%w: %s is known already; say "override": true to replace it`, ErrFile, a.ID)
+		switch why := wrongID(a.ID); {
+		case why != "":
+			wrong = append(wrong, fmt.Errorf("%w: %s", ErrFile, why))
+		case c.shadows(a):
+			wrong = append(wrong, fmt.Errorf(`%w: %s is known already; say "override": true to replace it`, ErrFile, a.ID))
 		case slices.ContainsFunc(list, func(other entry) bool { return other.id == a.ID }):
-			return list, fmt.Errorf("%w: %s stands in it twice", ErrFile, a.ID)
+			wrong = append(wrong, fmt.Errorf("%w: %s stands in it twice", ErrFile, a.ID))
+		default:
+			list = append(list, e)
 		}
-		list = append(list, e)
 	}
-	return list, nil
+	return list, errors.Join(wrong...)
+}
+
+// wrongID is why no agent of agents.json can have an id; "" when one can.
+func wrongID(id string) string {
+	switch {
+	case !validID.MatchString(id):
+		return fmt.Sprintf("%q is no agent id (lower-case letters, digits and -, a letter first)", id)
+	case id == Demo:
+		return "the id " + Demo + " belongs to the demo agent"
+	}
+	return ""
+}
+
+// shadows tells whether an entry stands in the place of a known agent, and does not say that it is to.
+func (c *Catalogue) shadows(a customAgent) bool {
+	return !a.Override && slices.ContainsFunc(c.bundled, func(k entry) bool { return k.id == a.ID })
 }
 
 // customAgent is one entry of agents.json.
@@ -60,6 +76,11 @@ type customAgent struct {
 	Env      map[string]string `json:"env"`
 	Cwd      string            `json:"cwd"`
 	Override bool              `json:"override"`
+
+	// Of an entry as the registry has it, in place of the command.
+	Version      string        `json:"version"`
+	Website      string        `json:"website"`
+	Distribution *distribution `json:"distribution"`
 }
 
 func (a customAgent) entry() entry {
@@ -67,10 +88,33 @@ func (a customAgent) entry() entry {
 		id: a.ID, name: a.Name, source: Custom, command: a.Command, args: a.Args, env: a.Env, cwd: a.Cwd,
 		known: known{Capabilities: plainCapabilities()},
 	}
+	if a.Command == "" && a.Distribution != nil {
+		e = a.brought()
+	} else {
+		e.broken = a.fault()
+	}
 	if e.name == "" {
 		e.name = a.ID
 	}
-	e.broken = a.fault()
+	e.inFile = true
+	return e
+}
+
+// brought is an entry of a registry that somebody has written into agents.json: it says how the agent is installed.
+func (a customAgent) brought() entry {
+	r := registryEntry{ID: a.ID, Name: a.Name, Version: a.Version, Website: a.Website, Distribution: *a.Distribution}
+	e, ok := r.foreign()
+	if !ok {
+		return entry{id: a.ID, name: a.Name, source: Custom, broken: "its distribution gives no exact version of anything that can be installed"}
+	}
+	e.cwd = a.Cwd
+	env := maps.Clone(e.env)
+	if env == nil {
+		env = map[string]string{}
+	}
+	maps.Copy(env, a.Env)
+	e.env = env
+	e.broken = customAgent{Command: e.command, Args: e.args, Env: e.env, Cwd: a.Cwd}.fault()
 	return e
 }
 

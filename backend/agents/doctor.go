@@ -69,7 +69,7 @@ type Env struct {
 
 // Advice is something to do, or to know.
 type Advice struct {
-	Code   string            `json:"code" enum:"install,get,node,reinstall,file,needs,login,protocol,silent,crash,spawn,banner,refused"`
+	Code   string            `json:"code" enum:"install,get,node,uv,reinstall,file,needs,login,protocol,silent,crash,spawn,banner,refused"`
 	Params map[string]string `json:"params"`
 }
 
@@ -90,6 +90,11 @@ func (c *Catalogue) Test(ctx context.Context, id string) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
+	return c.try(ctx, e)
+}
+
+// try is Test of an entry, which need not be in the table.
+func (c *Catalogue) try(ctx context.Context, e entry) (Report, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
@@ -182,8 +187,10 @@ func (t *trial) resolve(ctx context.Context) (string, error) {
 func (t *trial) missing(err error) {
 	install := t.c.installable(t.e)
 	switch {
-	case install == nil && (t.report.Env.Node == "" || t.report.Env.NPM == ""):
+	case install == nil && t.e.known.via == viaNPM && (t.report.Env.Node == "" || t.report.Env.NPM == ""):
 		t.advise("node", "detail", getNode)
+	case install == nil && t.e.known.via == viaUVX && t.c.program("uv") == "":
+		t.advise("uv", "detail", getUV)
 	case install == nil && errors.Is(err, errUnusable):
 		t.advise("reinstall", "detail", err.Error())
 	case install == nil:
@@ -196,7 +203,7 @@ func (t *trial) missing(err error) {
 }
 
 func (t *trial) spawn(ctx context.Context, dir string) (string, error) {
-	cmd := t.c.command(t.e, t.at, dir)
+	cmd := t.c.command(ctx, t.e, t.at, dir)
 	if t.e.id == Demo { // which keeps what it is told, for the next time
 		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
 	}
@@ -302,7 +309,7 @@ func (t *trial) unanswered(ctx context.Context, err error, patience time.Duratio
 		for _, m := range t.report.AuthMethods {
 			names = append(names, m.Name)
 		}
-		t.advise("login", "detail", refused.Message, "methods", strings.Join(names, ", "))
+		t.advise("login", "detail", refused.Message, "methods", strings.Join(names, ", "), "id", t.e.id)
 	case answered:
 		t.advise("refused", "detail", refused.Message)
 	case errors.Is(err, proxy.ErrExited):

@@ -218,19 +218,31 @@ func TestOfWhatIsNotThere(t *testing.T) {
 		id, state, advice, detail string
 	}{
 		"not here, no node":      {"claude", agents.NotFound, "node", "nodejs.org"},
-		"not here, not on npm":   {"cursor", agents.NotFound, "get", "cursor"},
+		"not here, no uv":        {"eel", agents.NotFound, "uv", "astral.sh"},
+		"not here, not for us":   {"tool", agents.NotFound, "get", "write it into agents.json"},
+		"not here, nor anywhere": {"elsewhere", agents.Broken, "file", "its distribution"},
 		"a command that is none": {"wrong", agents.Broken, "file", "neither an absolute path"},
 		"a file that is gone":    {"gone", agents.NotFound, "file", "does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			file := filepath.Join(dir, "agents.json")
-			content := fmt.Sprintf(`{"agents":[{"id":"wrong","command":"a/b"},{"id":"gone","command":%q}]}`, filepath.Join(dir, "gone"))
+			content := fmt.Sprintf(`{"agents":[{"id":"wrong","command":"a/b"},{"id":"gone","command":%q},
+				{"id":"eel","distribution":{"uvx":{"package":"eel==1.0"}}},{"id":"elsewhere","distribution":{}}]}`, filepath.Join(dir, "gone"))
 			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 				t.Fatal(err)
 			}
+			kept := `{"url":"https://r.example","document":` + document(`{"id":"tool","name":"Tool","version":"1.0.0","distribution":{"binary":{"plan9-x86_64":{"cmd":"t"}}}}`) + `}`
+			err := os.Mkdir(filepath.Join(dir, "store"), 0o700)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, "store", "registry.json"), []byte(kept), 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
 			c := agents.Open(agents.Config{
-				File: file, Dir: filepath.Join(dir, "store"), WriteFile: func(string, []byte, os.FileMode) error { return nil }, Environ: []string{"PATH=" + dir},
+				CatalogueURL: "https://r.example",
+				File:         file, Dir: filepath.Join(dir, "store"), WriteFile: func(string, []byte, os.FileMode) error { return nil }, Environ: []string{"PATH=" + dir},
 			})
 			defer c.Close()
 			r, err := c.Test(t.Context(), tc.id)

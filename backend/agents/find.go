@@ -69,8 +69,10 @@ func (c *Catalogue) findProgram(e entry) (place, error) {
 	switch {
 	case e.source == Builtin:
 		return place{program: e.command, reason: "it is part of Deskhand"}, executable(e.command)
-	case e.known.remote && e.known.npm == "":
+	case e.known.remote && e.known.via == "":
 		return place{}, errors.New(e.how())
+	case e.known.remote && e.inFile:
+		return place{}, errors.New("it is not installed; agents.json says how it is")
 	case e.known.remote:
 		return place{}, errors.New("it is not installed; as the registry alone knows it, none on PATH is taken for it")
 	case filepath.IsAbs(e.command):

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"reflect"
 	"regexp"
@@ -96,7 +98,7 @@ func withRegistry(own []entry, d registryDocument) []entry {
 		i := slices.IndexFunc(own, func(e entry) bool { return e.known.registryID == r.ID })
 		switch {
 		case i >= 0:
-			rows[i].known.version = own[i].pinOf(r)
+			rows[i] = own[i].pinned(r)
 		case r.ID == Demo || slices.ContainsFunc(own, func(e entry) bool { return e.id == r.ID }):
 			// an id of ours for something else
 		default:
@@ -108,36 +110,110 @@ func withRegistry(own []entry, d registryDocument) []entry {
 	return rows
 }
 
-// pinOf is the version that the registry gives an agent of ours, or our own.
-func (e entry) pinOf(r registryEntry) string {
-	n := r.Distribution.NPX
-	if n == nil {
-		return e.known.version
+// pinned is an agent of ours in the version that the registry gives it, if it is the same thing from the same place, started as we start
+// it, and not older than our own: the kept document may be older than we are.
+func (e entry) pinned(r registryEntry) entry {
+	d := r.Distribution
+	switch {
+	case e.known.via == viaNPM && d.NPX != nil:
+		name, version := splitSpec(d.NPX.Package)
+		if name == e.known.npm && exactVersion.MatchString(version) && !older(version, e.known.version) && e.startsAs(d.NPX.Args, d.NPX.Env) {
+			e.known.version, e.known.Size = version, e.measuredOf(version)
+		}
+	case e.known.via == viaBinary:
+		b, here := d.here()
+		if here && b.sound() == nil && archiveVersion.MatchString(r.Version) && !older(r.Version, e.known.version) && samePublisher(b.Archive, e.known.binary.Archive) && e.startsAs(b.Args, b.Env) {
+			e.known.version, e.known.binary, e.known.Size = r.Version, b, e.measuredOf(r.Version)
+		}
 	}
-	env := maps.Clone(e.env)
+	return e
+}
+
+// older tells whether a comes before b, where both are versions of semver.
+func older(a, b string) bool {
+	x, y := exactVersion.FindStringSubmatch(a), exactVersion.FindStringSubmatch(b)
+	if x == nil || y == nil {
+		return false
+	}
+	for n := 1; n <= 3; n++ {
+		if x[n] != y[n] {
+			return cmp.Or(cmp.Compare(len(x[n]), len(y[n])), cmp.Compare(x[n], y[n])) < 0 // without zeros in front
+		}
+	}
+	return x[4] != "" && y[4] == "" // of two that come before a release, either will do
+}
+
+// startsAs tells whether these are the arguments and variables that we start the agent with.
+func (e entry) startsAs(args []string, env map[string]string) bool {
+	own := maps.Clone(e.env)
 	for name := range e.known.RootEnv {
-		delete(env, name)
+		delete(own, name)
 	}
-	name, version := splitSpec(n.Package)
-	if name != e.known.npm || !exactVersion.MatchString(version) || !slices.Equal(n.Args, e.args) || !maps.Equal(n.Env, env) {
-		return e.known.version
+	return slices.Equal(args, e.args) && maps.Equal(env, own)
+}
+
+// measuredOf is what was measured, which holds of that version alone.
+func (e entry) measuredOf(version string) *measured {
+	if version != e.known.version {
+		return nil
 	}
-	return version
+	return e.known.Size
+}
+
+// sameOrigin is samePublisher of archives whose addresses a person has written down: any of a host that is not one of many accounts.
+func sameOrigin(a, b string) bool {
+	x, errX := url.Parse(a)
+	y, errY := url.Parse(b)
+	if errX != nil || errY != nil || x.Host == "" || x.Host != y.Host {
+		return false
+	}
+	return !manyAccounts(x.Host) || samePublisher(a, b)
+}
+
+func manyAccounts(host string) bool { return host == "github.com" || host == "gitlab.com" }
+
+// samePublisher tells whether two archives come from the same place: the host, and the account and project on one of many accounts.
+func samePublisher(a, b string) bool { return publisher(a) != "" && publisher(a) == publisher(b) }
+
+func publisher(archive string) string {
+	u, err := url.Parse(archive)
+	if err != nil || u.Host == "" {
+		return ""
+	}
+	parts := strings.Split(strings.TrimPrefix(path.Clean(u.Path), "/"), "/")
+	many := 1
+	if manyAccounts(u.Host) {
+		many = 2
+	}
+	if len(parts) <= many {
+		return ""
+	}
+	return u.Scheme + "://" + u.Host + "/" + strings.Join(parts[:many], "/")
 }
 
 // validPackage is the name of a package of npm's own registry, and neither a path, a URL nor a flag.
 var validPackage = regexp.MustCompile(`^(@[a-z0-9][a-z0-9._-]{0,100}/)?[a-z0-9][a-z0-9._-]{0,100}$`)
 
-// foreign is an agent that the registry alone knows; false when there is no way to get it.
+// foreign is an agent that the registry alone knows, or agents.json as a registry would; false when there is no way to get it.
 func (r registryEntry) foreign() (entry, bool) {
-	if n := r.Distribution.NPX; n != nil {
-		name, version := splitSpec(n.Package)
-		r.Distribution.NPX = nil
-		if validPackage.MatchString(name) && exactVersion.MatchString(version) {
-			r.Distribution.NPX = &npmPackage{Package: n.Package, Args: n.Args, Env: n.Env}
+	d := &r.Distribution
+	if n := d.NPX; n != nil {
+		d.NPX = nil
+		if name, version := splitSpec(n.Package); validPackage.MatchString(name) && exactVersion.MatchString(version) {
+			d.NPX = &npmPackage{Package: n.Package, Args: n.Args, Env: n.Env}
 		}
 	}
-	if d := r.Distribution; d.NPX == nil && d.UVX == nil && len(d.Binary) == 0 {
+	if u := d.UVX; u != nil {
+		d.UVX = nil
+		name, version := splitPython(u.Package)
+		if validPython.MatchString(name) && pythonVersion.MatchString(cmp.Or(version, r.Version)) {
+			d.UVX = &npmPackage{Package: u.Package, Args: u.Args, Env: u.Env}
+		}
+	}
+	if b, here := d.here(); here && (b.sound() != nil || !archiveVersion.MatchString(r.Version)) {
+		d.Binary = nil
+	}
+	if d.NPX == nil && d.UVX == nil && len(d.Binary) == 0 {
 		return entry{}, false
 	}
 	e := r.entry()
@@ -195,7 +271,7 @@ func (c *Catalogue) refresh(u *url.URL) time.Duration {
 	}
 	ctx, cancel := context.WithTimeout(c.life, registryLimit)
 	defer cancel()
-	next, err := fetch(ctx, u, last)
+	next, err := c.fetch(ctx, u, last)
 	switch {
 	case c.life.Err() != nil:
 		return followEvery
@@ -208,6 +284,9 @@ func (c *Catalogue) refresh(u *url.URL) time.Duration {
 		next = last
 	default:
 		c.cfg.Logger.Warn("the registry's catalogue of agents is refused; the one before stays", "error", err)
+		if len(last.Document.Agents) == 0 {
+			return followEvery // the kept one may be that of another address, to which a person goes back
+		}
 		next = last
 	}
 	next.URL, next.Asked = u.Redacted(), time.Now().UTC()
@@ -219,10 +298,10 @@ func (c *Catalogue) refresh(u *url.URL) time.Duration {
 }
 
 // fetch gets the document if it is another than the last.
-func fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
+func (c *Catalogue) fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, error) {
 	client := &http.Client{
 		// No kept connections: the next question comes in a day.
-		Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, DisableKeepAlives: true},
+		Transport: &http.Transport{Proxy: c.proxied(), DisableKeepAlives: true},
 		CheckRedirect: func(to *http.Request, via []*http.Request) error {
 			if len(via) > mostRedirects || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
 				return errors.New("it leads elsewhere than we go")
@@ -248,6 +327,8 @@ func fetch(ctx context.Context, u *url.URL, last registryCopy) (registryCopy, er
 	switch {
 	case resp.StatusCode == http.StatusNotModified && conditional:
 		return registryCopy{}, errUnchanged
+	case resp.StatusCode >= http.StatusInternalServerError || resp.StatusCode == http.StatusTooManyRequests:
+		return registryCopy{}, fmt.Errorf("%w: status %d", errNoAnswer, resp.StatusCode)
 	case resp.StatusCode != http.StatusOK:
 		return registryCopy{}, fmt.Errorf("%w: status %d", errDocument, resp.StatusCode)
 	}

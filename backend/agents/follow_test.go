@@ -78,6 +78,16 @@ func npx(id, spec, more string) string {
 		id, "The "+id, spec, more)
 }
 
+// uvx is an entry that uv installs.
+func uvx(id, spec string) string {
+	return fmt.Sprintf(`{"id":%q,"name":%q,"version":"1.0.0","distribution":{"uvx":{"package":%q}}}`, id, id, spec)
+}
+
+// binary is an entry that comes as an archive for this machine.
+func binary(id, version, archive, cmd string) string {
+	return fmt.Sprintf(`{"id":%q,"name":%q,"version":%q,"distribution":{"binary":{%q:{"archive":%q,"cmd":%q}}}}`, id, id, version, here(), archive, cmd)
+}
+
 // all is the whole catalogue by id.
 func all(t *testing.T, c *agents.Catalogue) map[string]agents.Agent {
 	t.Helper()
@@ -270,6 +280,45 @@ func TestRegistryThatCannotBeReached(t *testing.T) {
 	})
 }
 
+// TestMistypedAddressOfTheRegistry: what came from the right one is there again when it is put right.
+func TestMistypedAddressOfTheRegistry(t *testing.T) {
+	x, wrong, dir := openIndex(t), openIndex(t), t.TempDir()
+	x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.101.0", "")))
+	wrong.says(http.StatusNotFound, "", "")
+	synctest.Test(t, func(t *testing.T) {
+		for _, url := range []string{x.URL, wrong.URL} {
+			c := follower(t, dir, url)
+			c.Follow()
+			pass(2 * time.Minute)
+			closing(t, c)
+		}
+		c := follower(t, dir, x.URL)
+		if a := all(t, c)["claude"]; a.Pinned != "0.101.0" {
+			t.Errorf("%+v", a)
+		}
+		closing(t, c)
+	})
+}
+
+// TestRegistryThatIsOverloaded: it has not said no, and is asked again within the hour.
+func TestRegistryThatIsOverloaded(t *testing.T) {
+	for _, status := range []int{http.StatusTooManyRequests, http.StatusInternalServerError, http.StatusServiceUnavailable} {
+		x, dir := openIndex(t), t.TempDir()
+		x.says(status, "", "")
+		synctest.Test(t, func(t *testing.T) {
+			c := follower(t, dir, x.URL)
+			c.Follow()
+			pass(2 * time.Minute)
+			x.says(http.StatusOK, "", document(npx("claude-acp", claudePackage+"@0.101.0", "")))
+			pass(time.Hour)
+			if a := all(t, c)["claude"]; a.Pinned != "0.101.0" {
+				t.Errorf("after %d: %+v", status, a)
+			}
+			closing(t, c)
+		})
+	}
+}
+
 // TestRegistryIsNotTrusted: what it says is offered, and starts nothing by itself.
 func TestRegistryIsNotTrusted(t *testing.T) {
 	dir := t.TempDir()
@@ -299,8 +348,11 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 		npx("flag", "--registry=http://x@1.0.0", ""), npx("path", "../../x@1.0.0", ""), npx("range", "range@^1.0.0", ""), npx("git", "git+ssh://x@1.0.0", ""),
 		npx("nul", "nul@1.0.0", `,"args":["a\u0000b"]`), npx("variable", "variable@1.0.0", `,"env":{"A=B":"c"}`),
 		`{"id":"tool","name":"Tool","version":"1.0.0","description":"d","website":"https://tool.example","deskhand":{"alias":"claude","main":true,"scripts":true},
-		  "distribution":{"binary":{"linux-x86_64":{"archive":"https://x/y.tar.gz","cmd":"./tool","args":["-c","x"]}}}}`,
+		  "distribution":{"binary":{"plan9-x86_64":{"archive":"https://x/y.tar.gz","cmd":"./tool","args":["-c","x"]}}}}`,
 		`{"id":"snake","name":"Snake","version":"1.0.0","description":"d","website":"javascript:alert(1)","distribution":{"uvx":{"package":"sh==1"}}}`,
+		uvx("eel", "eel"), uvx("worm", "worm==1.*"), uvx("asp", "--index-url=http://x==1"), uvx("boa", "../boa==1"), uvx("adder", "adder @ https://x/y.whl"),
+		binary("chest", "1.0.0", "http://x.example/y.tar.gz", "./chest"), binary("trunk", "../1", "https://x.example/y.tar.gz", "./trunk"),
+		binary("case", "1.0.0", "https://x.example/y.tar.gz", "../../bin/sh"),
 		`{"id":"none","name":"None","version":"1.0.0","description":"d","distribution":{}}`,
 	)
 	c := follower(t, dir, url)
@@ -311,7 +363,7 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 			t.Errorf("%s: %+v", id, now[id])
 		}
 	}
-	for _, id := range []string{"../up", "Big", "flag", "path", "range", "git", "nul", "variable", "none", "claude-acp", "codex-acp"} {
+	for _, id := range []string{"worm", "asp", "boa", "adder", "chest", "trunk", "case", "../up", "Big", "flag", "path", "range", "git", "nul", "variable", "none", "claude-acp", "codex-acp"} {
 		if a, there := now[id]; there {
 			t.Errorf("%+v", a)
 		}
@@ -322,14 +374,17 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 	if a := now["shell"]; a.State != agents.NotFound || !a.Installable || a.Path != "" {
 		t.Errorf("%+v", a)
 	}
-	for id, want := range map[string]string{"tool": "see https://tool.example, and write it into agents.json", "snake": "there is no npm package of it, and"} {
-		a := now[id]
-		if a.State != agents.NotFound || a.Installable || a.Path != "" || a.Pinned != "" || !strings.Contains(a.Detail, want) {
+	for id, version := range map[string]string{"snake": "1", "eel": "1.0.0"} {
+		if a := now[id]; a.State != agents.NotFound || !a.Installable || a.Path != "" || a.Distribution != "uvx" || a.Pinned != version {
 			t.Errorf("%+v", a)
 		}
-		if err := c.Begin(id, ""); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", id, err)
-		}
+	}
+	const want = "see https://tool.example, and write it into agents.json"
+	if a := now["tool"]; a.State != agents.NotFound || a.Installable || a.Path != "" || a.Pinned != "" || !strings.Contains(a.Detail, want) {
+		t.Errorf("%+v", a)
+	}
+	if err := c.Begin("tool", ""); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v", err)
 	}
 	list, _ := c.List()
 	if slices.ContainsFunc(list, func(a agents.Agent) bool { return a.ID == "tool" || a.ID == "shell" }) {
@@ -402,4 +457,23 @@ func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 	}
 	next(npx("another", "another@1.0.0", ""))
 	next(npx("another", "another@1.0.1", ""))
+}
+
+// A document of the registry that is older than our own catalogue takes nobody back: the kept copy, after Deskhand itself is newer.
+func TestRegistryTakesNobodyBack(t *testing.T) {
+	for version, want := range map[string]string{
+		"0.99.9": "0.100.0", "0.100.0-rc.1": "0.100.0", "0.9.0": "0.100.0", "0.100.1": "0.100.1", "0.101.0-rc.1": "0.101.0-rc.1", "1.0.0": "1.0.0",
+	} {
+		dir := t.TempDir()
+		const url = "https://r.example/registry.json"
+		kept := fmt.Sprintf(`{"url":%q,"asked":"2026-01-01T00:00:00Z","document":%s}`, url, document(npx("claude-acp", claudePackage+"@"+version, "")))
+		if err := os.WriteFile(filepath.Join(dir, "registry.json"), []byte(kept), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c := agents.Open(agents.Config{Dir: dir, WriteFile: store.WriteFile, CatalogueURL: url, Environ: []string{"PATH=/nowhere"}})
+		if a := all(t, c)["claude"]; a.Pinned != want {
+			t.Errorf("%s: %s", version, a.Pinned)
+		}
+		closing(t, c)
+	}
 }

@@ -79,7 +79,7 @@ func (c *Catalogue) Info(ctx context.Context, id string, q InfoQuery) (Info, err
 }
 
 // Infos tells of every agent: the catalogue in its order, short ids first, then those of agents.json in theirs, the demo agent last. A
-// mistake in agents.json hides what follows it there, and is no error: List tells of it.
+// mistake in agents.json hides what it is about, and is no error: List tells of it.
 func (c *Catalogue) Infos(ctx context.Context, q InfoQuery) ([]Info, error) {
 	c.Settle(ctx, q.Fresh)
 	rows, _ := c.rows()
@@ -151,7 +151,10 @@ func (a *answer) old(fresh bool) bool {
 
 // offerOf asks an agent, or gives what it said before. Who asks for the same at the same time gets the same answer.
 func (c *Catalogue) offerOf(ctx context.Context, e entry, at place, fresh bool) (offer, error) {
-	cmd := c.command(e, at, "")
+	cmd := c.command(ctx, e, at, "")
+	if ctx.Err() != nil {
+		return offer{}, ctx.Err() // there may be values missing in it
+	}
 	key := e.key(at)
 	c.mu.Lock()
 	a := c.answers[key]
@@ -189,9 +192,9 @@ func (c *Catalogue) answer(a *answer, e entry, at place, cmd proxy.Command) {
 	a.at = time.Now()
 }
 
-// key changes when the agent is another program.
+// key changes when the agent is another program, or is started otherwise.
 func (e entry) key(at place) string {
-	return e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program)
+	return e.id + "\x00" + at.version + "\x00" + at.program + "\x00" + stamp(at.program) + "\x00" + fmt.Sprintf("%q %q %q", e.args, e.env, e.cwd)
 }
 
 // stamp changes when a program is replaced.

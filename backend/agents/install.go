@@ -56,16 +56,16 @@ const (
 // Progress is told while an installation runs.
 type Progress struct {
 	Step  string `json:"step" enum:"resolve,download,verify,switch"`
-	Bytes int64  `json:"bytes,omitempty" doc:"How much is unpacked on the disk"`
-	Total int64  `json:"total,omitempty" doc:"How much it will be; absent where the registry does not tell"`
-	Log   string `json:"log,omitempty" doc:"A line of npm's stderr"`
+	Bytes int64  `json:"bytes,omitempty" doc:"How much is on the disk: unpacked, of an archive as it is"`
+	Total int64  `json:"total,omitempty" doc:"How much it will be; absent where nobody tells"`
+	Log   string `json:"log,omitempty" doc:"A line of npm's or uv's stderr, or of ours"`
 }
 
 // InstallError is a failed installation. It is an ErrInstall.
 type InstallError struct {
 	Agent  string
 	Step   string
-	Stderr string // the end of what npm, or the agent that did not answer, wrote there; at most 8 KiB
+	Stderr string // the end of what npm, uv, or the agent that did not answer, wrote there; at most 8 KiB
 	Err    error
 }
 
@@ -87,23 +87,50 @@ type plan struct {
 // exactVersion is a version of semver 2 and nothing else that npm takes in its place: no tag, range, URL, alias, path or flag.
 var exactVersion = regexp.MustCompile(`^(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})\.(0|[1-9]\d{0,8})(-[0-9A-Za-z.-]{1,64})?(\+[0-9A-Za-z.-]{1,64})?$`)
 
+// pythonVersion is one of PEP 440 that is exact, without an epoch or a local part.
+var pythonVersion = regexp.MustCompile(`^\d{1,9}(\.\d{1,9}){0,5}((a|b|rc)\d{1,9})?(\.post\d{1,9})?(\.dev\d{1,9})?$`)
+
+// archiveVersion is what the publisher of an archive calls it; it becomes the name of a directory.
+var archiveVersion = regexp.MustCompile(`^\d[0-9A-Za-z.+_-]{0,63}$`)
+
+// exact tells whether v is a version of the agent, as it is installed, and nothing else.
+func (e entry) exact(v string) error {
+	fits := exactVersion
+	switch e.known.via {
+	case viaUVX:
+		fits = pythonVersion
+	case viaBinary:
+		if v != e.known.version {
+			return fmt.Errorf("%w: %q is not %s, the only one whose archive is known", ErrVersion, v, e.known.version)
+		}
+		fits = archiveVersion
+	}
+	if !fits.MatchString(v) {
+		return fmt.Errorf("%w: %q is not an exact version like 1.2.3", ErrVersion, v)
+	}
+	return nil
+}
+
 // planOf checks what is asked for an agent.
 func (e entry) planOf(r InstallRequest) (plan, error) {
 	for _, v := range []string{r.AgentVersion, r.AgentProcessVersion} {
-		if v != "" && !exactVersion.MatchString(v) {
-			return plan{}, fmt.Errorf("%w: %q is not an exact version like 1.2.3", ErrVersion, v)
+		if v == "" {
+			continue
+		}
+		if err := e.exact(v); err != nil {
+			return plan{}, err
 		}
 	}
 	asked := r.AgentProcessVersion
 	switch {
 	case r.AgentVersion == "":
-	case e.source != OnPath || e.known.npm == "":
+	case e.source != OnPath || e.known.via == "":
 	case !e.known.Native && e.known.Needs != nil:
-		return plan{}, fmt.Errorf("%w: %s starts the %s on PATH, whatever its version", ErrVersion, e.known.npm, e.known.Needs.Program)
+		return plan{}, fmt.Errorf("%w: %s starts the %s on PATH, whatever its version", ErrVersion, e.known.artefact(), e.known.Needs.Program)
 	case !e.known.Native:
-		return plan{}, fmt.Errorf("%w: the agent itself comes with its adapter, %s: choose agentProcessVersion", ErrVersion, e.known.npm)
+		return plan{}, fmt.Errorf("%w: the agent itself comes with its adapter, %s: choose agentProcessVersion", ErrVersion, e.known.artefact())
 	case asked != "" && asked != r.AgentVersion:
-		return plan{}, fmt.Errorf("%w: %s is the agent itself, so it cannot be %s and %s", ErrVersion, e.known.npm, r.AgentVersion, asked)
+		return plan{}, fmt.Errorf("%w: %s is the agent itself, so it cannot be %s and %s", ErrVersion, e.known.artefact(), r.AgentVersion, asked)
 	default:
 		asked = r.AgentVersion
 	}
@@ -114,7 +141,7 @@ func (e entry) planOf(r InstallRequest) (plan, error) {
 	return p, nil
 }
 
-// Install gets an agent from npm, unless it is here: then it does nothing, but for Reinstall or when another version is asked for.
+// Install gets an agent from where its catalogue says, unless it is here: then it does nothing, but for Reinstall or when another version is asked for.
 // progress, which may be nil, is called by this goroutine; while it blocks, numbers that are overtaken are left out. The end of ctx
 // ends the installation, and nothing of it is left when Install returns, unless others wait for the same one.
 //
@@ -144,7 +171,10 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 			return j.wait(ctx, w, progress)
 		}
 		select {
-		case <-j.done: // another plan, or one that is being given up: then it is our turn
+		case <-j.done: // another plan, or one that is being given up: then it is our turn, unless that one has brought what is wanted
+			if done, ok := c.already(e, p); ok {
+				return done, nil
+			}
 		case <-ctx.Done():
 			return Installed{}, ctx.Err()
 		}
@@ -154,7 +184,7 @@ func (c *Catalogue) Install(ctx context.Context, id string, r InstallRequest, pr
 // already tells whether what a plan wants is here. A version that is asked for is known of our own installations alone.
 func (c *Catalogue) already(e entry, p plan) (Installed, bool) {
 	at, err := c.find(e)
-	ours := e.source == OnPath && e.known.npm != ""
+	ours := e.source == OnPath && e.known.via != ""
 	if err != nil || ours && (p.reinstall || p.asked && at.version != p.version) {
 		return Installed{}, false
 	}
@@ -183,7 +213,7 @@ func (c *Catalogue) installable(e entry) error {
 		return fmt.Errorf("%w: agents.json says where it is, and it is not there", ErrNotInstallable)
 	case e.source == Builtin:
 		return fmt.Errorf("%w: it is part of Deskhand", ErrNotInstallable)
-	case e.known.npm == "":
+	case e.known.via == "":
 		return fmt.Errorf("%w: %s", ErrNotInstallable, e.how())
 	case c.cfg.Dir == "" || c.cfg.WriteFile == nil:
 		return fmt.Errorf("%w: there is no directory to install to", ErrNotInstallable)
@@ -370,19 +400,46 @@ type installation struct {
 	tell func(Progress)
 	home string
 
-	step   string // under way
-	stderr string // of what failed
-	total  int64  // bytes unpacked; 0 = unknown
-	npm    npm
-	dir    string // where it is made
-	at     release
+	step    string // under way
+	stderr  string // of what failed
+	supply  supply
+	dir     string // where it is made
+	final   bool   // dir is where it stays, rather than beside that
+	kept    bool   // it is in use now
+	planned bool   // nothing is installed: somebody wants to know
+	at      release
 
-	unpacked bool // what is downloaded is on the disk
+	// What resolve has found out; 0 = unknown.
+	packages int
+	download int64 // bytes that are downloaded
+	total    int64 // bytes unpacked
+	measured bool  // these are those of the catalogue
+}
+
+// supply is one way to get an agent into the directory of an installation.
+type supply interface {
+	// resolve finds out what is to be got and how large it is, and writes nothing that counts.
+	resolve(ctx context.Context) error
+	// fetch gets it.
+	fetch(ctx context.Context) error
+	// program is what there is to start now, inside of the directory, with slashes.
+	program() (string, error)
+}
+
+// source is how the agent is got. What is needed for it on this machine is looked for here.
+func (i *installation) source() (supply, error) {
+	switch i.e.known.via {
+	case viaUVX:
+		return i.fromPython()
+	case viaBinary:
+		return &archiveSupply{i}, nil
+	}
+	return i.fromNPM()
 }
 
 // alone takes the agent's lock and installs, unless another process has done it meanwhile.
 func (i *installation) alone(ctx context.Context) (done Installed, err error) {
-	if i.npm, err = i.c.findNPM(); err != nil {
+	if i.supply, err = i.source(); err != nil {
 		return done, err
 	}
 	if err := os.MkdirAll(i.home, 0o700); err != nil {
@@ -404,18 +461,47 @@ func (i *installation) alone(ctx context.Context) (done Installed, err error) {
 		}
 	}
 	i.c.sweep(i.e.id)
-	if i.dir, err = os.MkdirTemp(i.home, newPattern); err != nil {
+	if err := i.place(); err != nil {
 		return done, err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(i.dir)) }()
+	defer func() {
+		if !i.kept {
+			err = errors.Join(err, os.RemoveAll(i.dir))
+		}
+	}()
 	return i.run(ctx)
+}
+
+// place makes the directory to install in. A Python environment knows its own path in every script, and cannot be renamed: it is made
+// where it stays, and is none of ours until current.json names it; who is killed before leaves what the next sweep removes.
+func (i *installation) place() (err error) {
+	if i.e.known.via == viaUVX {
+		i.final, i.dir = true, filepath.Join(i.home, freeName(i.home, i.plan.version))
+		return os.Mkdir(i.dir, 0o700)
+	}
+	i.dir, err = realTemp(i.home, newPattern)
+	return err
+}
+
+// realTemp makes a temporary directory and gives its path without links: npm, given one below a link, writes paths into its lock file
+// that lead there.
+func realTemp(in, pattern string) (string, error) {
+	dir, err := os.MkdirTemp(in, pattern)
+	if err != nil {
+		return "", err
+	}
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	return real, nil
 }
 
 func (i *installation) run(ctx context.Context) (Installed, error) {
 	for _, step := range []struct {
 		name string
 		run  func(context.Context) error
-	}{{StepResolve, i.resolve}, {StepDownload, i.download}, {StepVerify, i.verify}, {StepSwitch, i.change}} {
+	}{{StepResolve, i.resolve}, {StepDownload, i.supply.fetch}, {StepVerify, i.verify}, {StepSwitch, i.change}} {
 		i.step = step.name
 		i.tell(Progress{Step: step.name})
 		if err := step.run(ctx); err != nil {
@@ -431,9 +517,18 @@ func (i *installation) run(ctx context.Context) (Installed, error) {
 	return Installed{Artifacts: i.e.artifacts(at)}, nil
 }
 
+// resolve finds out what is to be got, and whether there is room for it.
+func (i *installation) resolve(ctx context.Context) error {
+	if err := i.supply.resolve(ctx); err != nil {
+		return err
+	}
+	i.estimate()
+	return i.room()
+}
+
 // verify starts what was installed, and has it answer to initialize.
 func (i *installation) verify(ctx context.Context) error {
-	bin, err := i.program()
+	bin, err := i.supply.program()
 	if err != nil {
 		return err
 	}
@@ -444,7 +539,9 @@ func (i *installation) verify(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, cmp.Or(i.c.cfg.Patience, verifyLimit))
 	defer cancel()
-	_, err = i.c.ask(ctx, i.e.id, i.c.command(i.e, at, ""), false)
+	cmd := i.c.command(ctx, i.e, at, "")
+	cmd.Purpose = ForInstall
+	_, err = i.c.ask(ctx, i.e.id, cmd, false)
 	if silent, ok := errors.AsType[*askError](err); ok {
 		i.stderr = silent.stderr
 	}
@@ -461,23 +558,29 @@ func (i *installation) change(ctx context.Context) error {
 	}
 	before, err := i.c.readCurrent(i.e.id)
 	var previous *release
-	if err == nil {
+	if err == nil && i.e.owns(before.release) {
 		previous = &before.release
 		if before.Version == i.at.Version {
 			previous = before.Previous // the same once more is nothing to go back to
 		}
 	}
-	i.at.Directory = freeName(i.home, i.at.Version)
+	if i.at.Directory = filepath.Base(i.dir); !i.final {
+		i.at.Directory = freeName(i.home, i.at.Version)
+	}
 	if i.e.known.remote {
 		i.at.Start = &start{i.e.args, i.e.env}
 	}
 	i.at.Installed = time.Now().UTC().Truncate(time.Second)
 	final := filepath.Join(i.home, i.at.Directory)
-	if err := os.Rename(i.dir, final); err != nil {
-		return err
+	if !i.final {
+		if err := os.Rename(i.dir, final); err != nil {
+			return err
+		}
+		i.dir = final
 	}
 	if err := i.c.writeCurrent(i.e.id, i.at, previous); err != nil {
-		return errors.Join(err, os.RemoveAll(final))
+		return err
 	}
+	i.kept = true
 	return nil
 }

@@ -569,7 +569,12 @@ func TestVersionsThatAreNone(t *testing.T) {
 }
 
 func TestEnsure(t *testing.T) {
-	s := openShop(t)
+	s := openShop(t, func(c *agents.Config) {
+		c.File = filepath.Join(t.TempDir(), "agents.json")
+		if err := os.WriteFile(c.File, []byte(`{"agents":[{"id":"gone","command":"gone-agent"}]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
 	s.reg.publishClaude("0.100.0", "")
 	cmd, err := s.Ensure(t.Context(), "claude", "/work")
 	if err != nil || len(cmd.Args) != 1 || !strings.HasPrefix(cmd.Args[0], s.cfg.Dir) || cmd.Dir != "/work" {
@@ -582,8 +587,8 @@ func TestEnsure(t *testing.T) {
 	if _, err := s.Ensure(t.Context(), "nope", "/"); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.Ensure(t.Context(), "cursor", "/"); !errors.Is(err, agents.ErrNotInstalled) || !strings.Contains(err.Error(), "https://cursor.com") {
-		t.Errorf("cursor, which is not on npm: %v", err)
+	if _, err := s.Ensure(t.Context(), "gone", "/"); !errors.Is(err, agents.ErrNotInstalled) || !errors.Is(err, agents.ErrNotInstallable) {
+		t.Errorf("what nobody can install: %v", err)
 	}
 	script := agentScript("1.0.0", "")
 	s.reg.publish("pi-acp", "0.0.34", map[string]any{"bin": "i.js", "dependencies": map[string]any{"fake-dep": "1.0.0"}}, map[string]string{"i.js": script})
@@ -672,7 +677,7 @@ func TestOursGoesBeforePath(t *testing.T) {
 func TestNotInstallable(t *testing.T) {
 	c, dir := machine(t, `{"agents":[{"id":"gone","command":"gone-agent"},{"id":"mine","command":"DIR/mine"}]}`, "deskhand", "mine")
 	for id, want := range map[string]string{
-		"gone": "agents.json", "amp": "https://github.com/tao12345666333/amp-acp", "cursor": "have cursor-agent on PATH", "claude": "no directory",
+		"gone": "agents.json", "cursor": "no directory", "claude": "no directory",
 	} {
 		_, err := c.Install(t.Context(), id, agents.InstallRequest{}, nil)
 		if !errors.Is(err, agents.ErrNotInstallable) || !strings.Contains(err.Error(), want) {
@@ -690,5 +695,18 @@ func TestNotInstallable(t *testing.T) {
 	}
 	if _, err := c.Install(t.Context(), "nope", agents.InstallRequest{}, nil); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("%v", err)
+	}
+}
+
+// A person has begun to install an agent; a session that wants it waits for that one.
+func TestWhatAnotherHasInstalledMeanwhile(t *testing.T) {
+	s := openShop(t)
+	s.reg.publishClaude("0.100.0", "")
+	if err := s.Begin("claude", ""); err != nil {
+		t.Fatal(err)
+	}
+	done := s.install("claude", agents.InstallRequest{})
+	if !done.AlreadyInstalled || !slices.Equal(s.versions(), []string{"0.100.0"}) {
+		t.Errorf("%+v, %v: it was installed twice", done, s.versions())
 	}
 }

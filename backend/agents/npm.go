@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
 	"path"
@@ -14,7 +13,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"time"
 
 	"deskhand/backend/proxy"
 )
@@ -25,6 +23,18 @@ const getNode = "install Node.js 20 or newer, which brings npm: https://nodejs.o
 type npm struct {
 	path string
 	args []string
+}
+
+// npmSupply gets an agent from npm.
+type npmSupply struct {
+	*installation
+	npm    npm
+	linked bool // what is downloaded is on the disk, and scripts link it, which would count twice
+}
+
+func (i *installation) fromNPM() (supply, error) {
+	found, err := i.c.findNPM()
+	return &npmSupply{installation: i, npm: found}, err
 }
 
 func (c *Catalogue) findNPM() (npm, error) {
@@ -50,11 +60,12 @@ func (c *Catalogue) findNPM() (npm, error) {
 
 // argv is npm's command line. Each flag is said, whatever the user's settings are for their own projects; those of the network
 // (registry, proxy, certificates, tokens) stay theirs.
-func (i *installation) argv(command string, more ...string) []string {
+func (i *npmSupply) argv(command string, more ...string) []string {
 	args := append(slices.Clip(i.npm.args), command, "--prefix", i.dir, "--global=false", "--location=project", "--save-exact",
 		"--no-audit", "--no-fund", "--no-update-notifier", "--progress=false", "--color=false", "--loglevel=http",
 		"--package-lock=true", "--include=prod", "--include=optional", "--omit=dev", "--install-links=false",
-		"--engine-strict=false") // claude-agent-acp asks for Node 22 and runs on 20, as do others; initialize tells
+		"--omit-lockfile-registry-resolved=false", // without these URLs nobody can be asked for sizes
+		"--engine-strict=false")                   // claude-agent-acp asks for Node 22 and runs on 20, as do others; initialize tells
 	if i.c.cfg.Registry != "" {
 		args = append(args, "--registry", i.c.cfg.Registry)
 	}
@@ -62,7 +73,7 @@ func (i *installation) argv(command string, more ...string) []string {
 }
 
 // resolve asks the registry what the package depends on, and writes it down with the integrity of each.
-func (i *installation) resolve(ctx context.Context) error {
+func (i *npmSupply) resolve(ctx context.Context) error {
 	if i.c.cfg.Registry != "" {
 		if u, err := url.Parse(i.c.cfg.Registry); err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
 			return fmt.Errorf("%q is no URL of a registry", i.c.cfg.Registry)
@@ -83,13 +94,17 @@ func (i *installation) resolve(ctx context.Context) error {
 		return fmt.Errorf("npm resolved %s to %q", i.spec(), main.Version)
 	}
 	i.at = release{Version: main.Version, Package: i.e.known.npm, Integrity: main.Integrity}
-	i.total = lock.size(ctx, main)
-	return i.room()
+	lock.through = i.c.proxied()
+	i.packages, i.total = lock.count(), lock.size(ctx, main)
+	if i.planned {
+		i.download = lock.packed(ctx, main)
+	}
+	return nil
 }
 
 // writeProject makes the directory a project of npm's. Newer versions of npm run the install scripts of those packages alone that
 // the project names.
-func (i *installation) writeProject() error {
+func (i *npmSupply) writeProject() error {
 	project := map[string]any{"private": true}
 	if i.e.known.Scripts {
 		project["allowScripts"] = map[string]bool{i.e.known.npm: true}
@@ -101,31 +116,11 @@ func (i *installation) writeProject() error {
 	return os.WriteFile(filepath.Join(i.dir, "package.json"), data, 0o600)
 }
 
-func (i *installation) spec() string { return i.e.known.npm + "@" + i.plan.version }
+func (i *npmSupply) spec() string { return i.e.known.npm + "@" + i.plan.version }
 
-// Room for what npm keeps of a package in its cache, packed; and what has to be free when nothing is known.
-const (
-	cacheShare = 2 // half of it
-	leastFree  = 256 << 20
-)
-
-// room tells whether there is space for it.
-func (i *installation) room() error {
-	need := max(i.total+i.total/cacheShare, leastFree)
-	free, err := freeSpace(i.dir)
-	if err != nil {
-		i.c.cfg.Logger.Warn("the free space is not known", "path", i.dir, "error", err)
-		return nil
-	}
-	if free < need {
-		return fmt.Errorf("there is not enough space in %s: %d MB are free, %d MB are needed", i.home, free/1e6, need/1e6+1)
-	}
-	return nil
-}
-
-// download gets what was resolved, and runs the package's own install scripts where it does not work without. Never those of
+// fetch gets what was resolved, and runs the package's own install scripts where it does not work without. Never those of
 // others: some write to the user's home (grok), or change the PATH (qoder).
-func (i *installation) download(ctx context.Context) error {
+func (i *npmSupply) fetch(ctx context.Context) error {
 	// Not "npm ci": it refuses a lock file that lacks packages for other systems, which some mirrors do not have.
 	if err := i.runNPM(ctx, i.argv("install", "--ignore-scripts=true")); err != nil {
 		return err
@@ -133,12 +128,12 @@ func (i *installation) download(ctx context.Context) error {
 	if !i.e.known.Scripts {
 		return nil
 	}
-	i.unpacked = true
+	i.linked = true
 	return i.runNPM(ctx, i.argv("rebuild", "--ignore-scripts=false", "--", i.e.known.npm))
 }
 
 // program finds the package's program, as npx would: by its name, or the only one there is.
-func (i *installation) program() (string, error) {
+func (i *npmSupply) program() (string, error) {
 	dir := path.Join("node_modules", i.e.known.npm)
 	data, err := os.ReadFile(filepath.Join(i.dir, filepath.FromSlash(dir), "package.json"))
 	if err != nil {
@@ -173,128 +168,33 @@ func (i *installation) program() (string, error) {
 	return path.Join(dir, path.Clean("/"+file)), nil // inside of the package, whatever it says
 }
 
-// How often the progress of npm is looked at, and told.
-const lookEvery = 250 * time.Millisecond
-
-// runNPM runs npm once, tells its stderr line by line and how the directory grows, and fails with what npm said.
-func (i *installation) runNPM(ctx context.Context, args []string) error {
+// runNPM runs npm once.
+func (i *npmSupply) runNPM(ctx context.Context, args []string) error {
 	cmd := proxy.Command{Path: i.npm.path, Args: args, Env: i.c.environ(nil), Dir: i.dir}
 	if cmd.Path == "" {
 		return errors.New("npm was not found")
 	}
-	inst, err := i.c.start(ctx, "npm", cmd)
-	if err != nil {
-		return fmt.Errorf("npm could not be started: %w", err)
-	}
-	tick := time.NewTicker(lookEvery)
-	defer tick.Stop()
-	var said lines
-	for ended := false; !ended; {
-		select {
-		case <-inst.Exited():
-			ended = true
-		case <-tick.C:
-		case <-ctx.Done():
-			_ = inst.Interrupt() // npm ends at once on SIGINT, and not on the end of its stdin
-			return errors.Join(ctx.Err(), inst.Close())
-		}
-		i.report(&said, inst.Status().StderrTail, ended)
-	}
-	status := inst.Status()
-	if err := inst.Close(); err != nil {
-		return err
-	}
-	if status.ExitCode != nil && *status.ExitCode == 0 {
-		return nil
-	}
-	i.stderr = status.StderrTail
-	return npmError(&proxy.ExitError{Status: status})
+	t := tool{installation: i.installation, name: "npm", why: npmError, measured: i.step == StepDownload && !i.linked}
+	return t.run(ctx, cmd)
 }
 
 // npmError is why npm failed, in its own words if it had any: the first line about the error that is not a field of it.
-func npmError(exit *proxy.ExitError) error {
+func npmError(tail string) string {
 	fields := []string{"code", "syscall", "path", "dest", "errno", "command", "signal"}
-	for line := range strings.Lines(exit.Status.StderrTail) {
+	for line := range strings.Lines(tail) {
 		text, ok := strings.CutPrefix(strings.TrimSpace(line), "npm error ")
 		if first, _, _ := strings.Cut(text, " "); ok && !slices.Contains(fields, first) {
-			return fmt.Errorf("npm failed: %s", text)
+			return text
 		}
 	}
-	return fmt.Errorf("npm failed: %w", exit)
-}
-
-// report tells what is new.
-func (i *installation) report(said *lines, tail string, ended bool) {
-	for _, line := range said.next(tail, ended) {
-		i.tell(Progress{Step: i.step, Bytes: said.bytes, Total: i.shownTotal(), Log: line})
-	}
-	if i.step != StepDownload || i.unpacked { // scripts link files, which would count twice
-		return
-	}
-	if bytes := sizeOf(i.dir); bytes != said.bytes {
-		said.bytes = bytes
-		i.tell(Progress{Step: i.step, Bytes: bytes, Total: i.shownTotal()})
-	}
-}
-
-func (i *installation) shownTotal() int64 {
-	if i.step != StepDownload {
-		return 0
-	}
-	return i.total
-}
-
-// lines makes lines of a text of which only ever the end is seen.
-type lines struct {
-	seen  string
-	bytes int64 // of the directory, at the last look
-}
-
-// next gives the lines that are new since the last call; the last line counts when it is complete, or when all is over. Where so
-// much came at once that the rest is out of sight, lines are missing.
-func (l *lines) next(tail string, all bool) []string {
-	if !all {
-		tail = tail[:strings.LastIndexByte(tail, '\n')+1]
-	}
-	fresh := tail
-	for from := 0; from < len(l.seen); {
-		if strings.HasPrefix(tail, l.seen[from:]) {
-			fresh = tail[len(l.seen)-from:]
-			break
-		}
-		n := strings.IndexByte(l.seen[from:], '\n')
-		if n < 0 {
-			break
-		}
-		from += n + 1
-	}
-	l.seen = tail
-	var list []string
-	for line := range strings.Lines(fresh) {
-		if line = strings.TrimSpace(line); line != "" {
-			list = append(list, line)
-		}
-	}
-	return list
-}
-
-// sizeOf is how many bytes the files below dir have. What vanishes meanwhile does not count.
-func sizeOf(dir string) int64 {
-	var total int64
-	_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-		if err == nil && d.Type().IsRegular() {
-			if info, err := d.Info(); err == nil {
-				total += info.Size()
-			}
-		}
-		return nil
-	})
-	return total
+	return ""
 }
 
 // lockFile is what we read of npm's package-lock.json.
 type lockFile struct {
 	Packages map[string]lockedPackage `json:"packages"`
+
+	through proxying // the way to who is asked for sizes
 }
 
 type lockedPackage struct {
@@ -303,6 +203,8 @@ type lockedPackage struct {
 	Integrity string   `json:"integrity"`
 	OS        []string `json:"os"`
 	CPU       []string `json:"cpu"`
+	LibC      []string `json:"libc"`
+	InBundle  bool     `json:"inBundle"` // it is in the tarball of another
 }
 
 func readLock(file string) (lockFile, error) {
@@ -315,4 +217,15 @@ func readLock(file string) (lockFile, error) {
 		return lockFile{}, fmt.Errorf("npm's package-lock.json is broken: %w", err)
 	}
 	return lock, nil
+}
+
+// count is how many packages are installed on this machine.
+func (l lockFile) count() int {
+	n := 0
+	for name, p := range l.Packages {
+		if name != "" && p.isForUs() {
+			n++
+		}
+	}
+	return n
 }

@@ -11,6 +11,8 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"path"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -70,6 +72,10 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 				_ = http.NewResponseController(w).Flush()
 				held <- file
 				<-q.Context().Done()
+				return
+			}
+			if q.Method == http.MethodHead {
+				w.Header().Set("Content-Length", strconv.Itoa(len(p.tarball)))
 				return
 			}
 			r.mu.Lock()
@@ -211,7 +217,7 @@ func (r *registry) publishClaude(version, before string) *pack {
 		"bin":                  map[string]any{"claude-agent-acp": "dist/index.js"},
 		"engines":              map[string]any{"node": ">=999"},
 		"dependencies":         map[string]any{"fake-dep": "1.0.0"},
-		"optionalDependencies": map[string]any{"fake-elsewhere": "1.0.0"},
+		"optionalDependencies": map[string]any{"fake-elsewhere": "1.0.0", "fake-libc": "1.0.0"},
 		"scripts":              map[string]any{"postinstall": marking("claude")},
 	}, map[string]string{"dist/index.js": agentScript(version, before)})
 }
@@ -220,6 +226,7 @@ func (r *registry) publishDependencies() {
 	r.publish("fake-dep", "1.0.0", map[string]any{"main": "i.js", "scripts": map[string]any{"postinstall": marking("dependency")}},
 		map[string]string{"i.js": "module.exports = 'fake';"})
 	r.publish("fake-elsewhere", "1.0.0", map[string]any{"os": []string{"plan9"}}, nil).told = 1 << 50
+	r.publish("fake-libc", "1.0.0", map[string]any{"os": []string{runtime.GOOS}, "libc": []string{"none"}}, nil).told = 1 << 50
 }
 
 // marking is an install script that leaves a file in the home directory.

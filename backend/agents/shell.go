@@ -36,6 +36,7 @@ type shell struct {
 	patience time.Duration
 	life     <-chan struct{}   // closed when nothing may be left of it any more
 	work     func(func()) bool // runs what outlives the answer
+	show     func(file string, pid int) (hide func())
 }
 
 var (
@@ -103,9 +104,11 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	hide := s.show(s.file, cmd.Process.Pid)
 	exited := make(chan struct{})
 	go func() {
 		defer close(exited)
+		defer hide()
 		_ = cmd.Wait() // its exit code says nothing: rc files do not keep it
 		_ = r.SetReadDeadline(time.Now().Add(pipeGrace))
 	}()

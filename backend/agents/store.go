@@ -17,8 +17,8 @@ import (
 //	<Dir>/registry.json        the last good document of the agents' registry
 //	<Dir>/<id>/lock            held by who installs
 //	<Dir>/<id>/current.json    which version is used, and which one was before
-//	<Dir>/<id>/<version>/      what npm made; a second one of the same version is <version>-2
-//	<Dir>/<id>/.new-*          an installation under way, or what one left that was killed
+//	<Dir>/<id>/<version>/      what npm or uv made, or an archive had in it; a second one of the same version is <version>-2
+//	<Dir>/<id>/.new-*          an installation under way, or what one left that was killed; uv's are made where they stay
 const (
 	currentName = "current.json"
 	lockName    = "lock"
@@ -30,9 +30,10 @@ const (
 type release struct {
 	Version   string    `json:"version"`
 	Package   string    `json:"package"`
-	Directory string    `json:"directory"` // beside the file
-	Bin       string    `json:"bin"`       // inside the directory, with slashes
-	Integrity string    `json:"integrity"` // of the package, as the registry gave it and npm checked it
+	Directory string    `json:"directory"`           // beside the file
+	Bin       string    `json:"bin"`                 // inside the directory, with slashes
+	Integrity string    `json:"integrity"`           // of what was got: as the registry gave it and npm checked it; of an archive; of a Python package's record
+	Unchecked bool      `json:"unchecked,omitempty"` // of an archive that came without a checksum
 	Installed time.Time `json:"installed"`
 	Start     *start    `json:"start,omitempty"` // of an agent that the registry alone knows
 }
@@ -93,12 +94,27 @@ func (c *Catalogue) stored(e entry) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
+	if !e.owns(now.release) {
+		return place{}, errNoneStored
+	}
 	at, err := c.launch(filepath.Join(c.home(e.id), now.Directory), now.Bin)
 	if err != nil {
 		return place{}, err
 	}
 	at.version, at.reason, at.start = now.Version, "Deskhand installed it, version "+now.Version, now.Start
+	if now.Unchecked {
+		at.reason += ", from an archive that came without a checksum"
+	}
 	return at, nil
+}
+
+// owns tells whether what was installed under the id is this agent: agents.json may put another one in its place, and take it away again.
+// Of an agent that is not in that file it is, whatever the registry says by now, unless only the file can have brought it.
+func (e entry) owns(r release) bool {
+	if !e.inFile && (e.known.remote || r.Start == nil) {
+		return true
+	}
+	return r.Package == e.known.artefact() || e.known.via == viaBinary && sameOrigin(r.Package, e.known.binary.Archive)
 }
 
 // launch is how the program of an installed package is started: itself, or by node, whose path is written out, when it is a script.

@@ -5,10 +5,14 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"net/http"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
 	"time"
+
+	"golang.org/x/net/http/httpproxy"
 )
 
 // Directory is one that programs are looked for in, and where we have it from.
@@ -172,7 +176,7 @@ func (c *Catalogue) askShell() (file string, environ []string, err error) {
 		return file, nil, err
 	}
 	s := shell{
-		file: file, environ: filtered(c.cfg.Environ, nil), patience: cmp.Or(c.cfg.ShellPatience, shellPatience), life: c.life.Done(), work: c.background,
+		file: file, environ: filtered(c.cfg.Environ, nil), patience: cmp.Or(c.cfg.ShellPatience, shellPatience), life: c.life.Done(), work: c.background, show: c.show,
 	}
 	environ, err = s.ask(c.life)
 	return file, environ, err
@@ -221,6 +225,19 @@ func (c *Catalogue) notFound(what string) error {
 // variable is the value of an environment variable of the agents.
 func (c *Catalogue) variable(name string) string { return lookup(c.around.Load().environ, name) }
 
+// proxying tells which proxy a request goes through.
+type proxying func(*http.Request) (*url.URL, error)
+
+// proxied is the proxying of the environment of agents, which npm and uv have too. Our own environment would not do: started from a
+// desktop, it lacks what the person's shell sets up.
+func (c *Catalogue) proxied() proxying {
+	env := c.environ(nil)
+	either := func(name string) string { return cmp.Or(lookup(env, name), lookup(env, strings.ToLower(name))) }
+	p := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+	choose := p.ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
+}
+
 // lookup is the value of a variable; the last one counts, as for a process.
 func lookup(environ []string, name string) string {
 	for _, kv := range slices.Backward(environ) {
@@ -229,6 +246,12 @@ func lookup(environ []string, name string) string {
 		}
 	}
 	return ""
+}
+
+// Environ is the environment that agents are started in, before an entry's own. It waits for the login shell, like Command.
+func (c *Catalogue) Environ(ctx context.Context) []string {
+	c.Settle(ctx, false)
+	return c.environ(nil)
 }
 
 // environ is that of the agents: without what is only for us, plus the entry's own.

@@ -11,6 +11,9 @@ type initializeRequest struct {
 
 // capabilities are those of the client that change what the agent does.
 type capabilities struct {
+	Auth struct {
+		Terminal bool `json:"terminal"`
+	} `json:"auth"`
 	Elicitation struct {
 		Form json.RawMessage `json:"form"`
 	} `json:"elicitation"`
@@ -29,7 +32,27 @@ type initializeResponse struct {
 	ProtocolVersion   int               `json:"protocolVersion"`
 	AgentCapabilities agentCapabilities `json:"agentCapabilities"`
 	AgentInfo         implementation    `json:"agentInfo"`
-	AuthMethods       []struct{}        `json:"authMethods"`
+	AuthMethods       []authMethod      `json:"authMethods"`
+}
+
+// authMethod is of type agent without a type. env_var stands in drafts of the protocol alone.
+type authMethod struct {
+	Type        string            `json:"type,omitempty"`
+	ID          string            `json:"id"`
+	Name        string            `json:"name"`
+	Description string            `json:"description,omitempty"`
+	Args        []string          `json:"args,omitempty"`
+	Env         map[string]string `json:"env,omitempty"`
+	Vars        []authVar         `json:"vars,omitempty"`
+}
+
+type authVar struct {
+	Name  string `json:"name"`
+	Label string `json:"label"`
+}
+
+type authCapabilities struct {
+	Logout struct{} `json:"logout"`
 }
 
 type agentCapabilities struct {
@@ -37,6 +60,7 @@ type agentCapabilities struct {
 	PromptCapabilities  promptCapabilities  `json:"promptCapabilities"`
 	McpCapabilities     mcpCapabilities     `json:"mcpCapabilities"`
 	SessionCapabilities sessionCapabilities `json:"sessionCapabilities"`
+	Auth                *authCapabilities   `json:"auth,omitempty"`
 }
 
 type promptCapabilities struct {

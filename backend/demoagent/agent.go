@@ -43,6 +43,9 @@ func Run(ctx context.Context, in io.Reader, out io.Writer) error {
 		outlive()
 		return nil
 	}
+	if os.Getenv(signingVariable) != "" {
+		return signInHere(in, out)
+	}
 	a := &agent{
 		out:      newWriter(out, ctx.Done()),
 		store:    openStore(),
@@ -131,9 +134,20 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 	var result any
 	var after func() // what is sent when the answer is on its way
 	var err *rpcError
+	if wantsLogin(method) {
+		a.answer(id, nil, errorf(acp.CodeAuthRequired, "authentication required: sign in to the demo agent first"))
+		return
+	}
 	switch method {
 	case "initialize":
 		result, err = a.initialize(params)
+	case "authenticate":
+		if a.authenticate(id, params) {
+			return
+		}
+		err = errorf(acp.CodeMethodNotFound, "method not found: %s", method)
+	case "logout":
+		result, err = signOut()
 	case "session/new":
 		result, after, err = a.newSession(params)
 	case "session/load":
@@ -180,9 +194,10 @@ func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
 			LoadSession:        true,
 			PromptCapabilities: promptCapabilities{Image: true, Audio: true, EmbeddedContext: true},
 			McpCapabilities:    mcpCapabilities{HTTP: true, SSE: true},
+			Auth:               canSignOut(),
 		},
 		AgentInfo:   implementation{Name: "deskhand-demo", Title: "Deskhand demo agent", Version: version},
-		AuthMethods: []struct{}{},
+		AuthMethods: authMethods(caps),
 	}, nil
 }
 

@@ -46,6 +46,11 @@
 // A cancel ends a turn within a chunk, also where it waits for an answer; what was asked is withdrawn with $/cancel_request,
 // and nothing follows but the answer. The updates of a turn come before its answer; a second prompt meanwhile is an error.
 //
+// With agent, terminal or env in $DESKHAND_DEMO_LOGIN, or several of them with commas between, it wants a login before it takes a
+// session or a prompt, and offers these ways: "demo" by authenticate (and "demo-never", which never answers), "demo-terminal" by a
+// question at a terminal, and "demo-key" by any value of $DESKHAND_DEMO_KEY. That somebody has signed in is a file, whose path is in
+// $DESKHAND_DEMO_SIGNED_IN, else signed-in beside the histories; logout removes it.
+//
 // Histories are JSON-lines files in $DESKHAND_DEMO_STATE, else in deskhand/demo-agent in the XDG state directory. They are
 // replaced as a whole when a prompt comes, when a turn ends and when a setting changes; so a process that is killed loses what it said
 // in the running turn and nothing else. A history keeps its newest 4 MiB, and 256 KiB of one text. Where the directory cannot

@@ -1,0 +1,236 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// Limits of an archive. The largest agent of npm has 457 MB unpacked.
+const (
+	archiveMax   = 2 << 30 // bytes that are downloaded
+	unpackedMax  = 4 << 30
+	archiveMost  = 200_000          // entries
+	headerMost   = 2 << 10          // bytes that an entry takes besides its content, on the average
+	answerLimit  = 30 * time.Second // until a server says what there is
+	stallLimit   = time.Minute      // in which nothing comes
+	archiveFile  = ".archive"       // what was downloaded, until it is unpacked
+	archiveFiles = "files"          // what was in it
+)
+
+var (
+	errStalled = errors.New("nothing has come for a minute")
+	errLate    = errors.New("there is no answer")
+)
+
+// sound tells whether an entry can be what it says: a program in an archive that comes over a connection which nobody can change.
+func (b binaryTarget) sound() error {
+	u, err := url.Parse(b.Archive)
+	switch cmd := slashed(b.Cmd); {
+	case err != nil:
+		return err
+	case u.Host == "" || !encrypted(u) || u.User != nil:
+		return fmt.Errorf("%s is not of https", u.Redacted())
+	case b.SHA256 != "" && !isSHA256(b.SHA256):
+		return fmt.Errorf("%.80q is no SHA-256", b.SHA256)
+	case b.Cmd == "" || cmd == "." || !filepath.IsLocal(filepath.FromSlash(cmd)) || strings.Contains(cmd, ":"):
+		return fmt.Errorf("%q is no path in an archive", b.Cmd)
+	}
+	_, err = kindOf(u)
+	return err
+}
+
+// encrypted tells whether what is got from u is what its host sent. On this machine itself there is nobody in between: mirrors for
+// tests have no certificates.
+func encrypted(u *url.URL) bool {
+	if u.Scheme == "https" {
+		return true
+	}
+	ip := net.ParseIP(u.Hostname())
+	return u.Scheme == "http" && ip != nil && ip.IsLoopback()
+}
+
+func isSHA256(text string) bool {
+	sum, err := hex.DecodeString(text)
+	return err == nil && len(sum) == sha256.Size
+}
+
+// archiveSupply downloads an archive and unpacks it, or a program that comes as it is.
+type archiveSupply struct{ *installation }
+
+func (a *archiveSupply) target() binaryTarget { return a.e.known.binary }
+
+// resolve asks the server how much there is.
+func (a *archiveSupply) resolve(ctx context.Context) error {
+	resp, end, err := a.get(ctx)
+	if err != nil {
+		return err
+	}
+	defer end()
+	defer resp.Body.Close()
+	if resp.ContentLength > archiveMax {
+		return fmt.Errorf("the archive has %d MB, and more than %d are not taken", resp.ContentLength/1e6, archiveMax/1_000_000)
+	}
+	a.download = max(resp.ContentLength, 0)
+	a.packages = 1
+	return nil
+}
+
+// get asks for the archive. end ends what it has begun.
+func (a *archiveSupply) get(ctx context.Context) (_ *http.Response, end func(), err error) {
+	if err := a.target().sound(); err != nil {
+		return nil, nil, err
+	}
+	transport := &http.Transport{Proxy: a.c.proxied(), DisableKeepAlives: true}
+	client := &http.Client{Transport: transport, CheckRedirect: func(to *http.Request, via []*http.Request) error {
+		if len(via) > mostRedirects || !encrypted(to.URL) || via[0].URL.Scheme == "https" && to.URL.Scheme != "https" {
+			return errors.New("it leads elsewhere than we go")
+		}
+		return nil
+	}}
+	ctx, cancel := context.WithCancelCause(ctx)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.target().Archive, http.NoBody)
+	if err != nil {
+		cancel(nil)
+		return nil, nil, err
+	}
+	req.Header.Set("User-Agent", "deskhand")
+	req.Header.Set("Accept-Encoding", "identity") // a checksum is that of the file as it is
+	// Not the transport's own limits: none of them is over all of a handshake, redirects and the wait for headers.
+	late := time.AfterFunc(cmp.Or(a.c.cfg.Patience, answerLimit), func() { cancel(errLate) })
+	resp, err := client.Do(req)
+	late.Stop()
+	switch {
+	case err != nil && errors.Is(context.Cause(ctx), errLate):
+		err = fmt.Errorf("the archive cannot be had: %w from %s", errLate, req.URL.Host)
+	case err != nil:
+		err = fmt.Errorf("the archive cannot be had: %w", err)
+	case resp.StatusCode != http.StatusOK:
+		err = errors.Join(fmt.Errorf("the archive cannot be had: %s answers with status %d", req.URL.Host, resp.StatusCode), resp.Body.Close())
+	}
+	end = func() {
+		cancel(nil)
+		transport.CloseIdleConnections()
+	}
+	if err != nil {
+		end()
+		return nil, nil, err
+	}
+	return resp, end, nil
+}
+
+// fetch downloads the archive, checks it, and unpacks it.
+func (a *archiveSupply) fetch(ctx context.Context) error {
+	file := filepath.Join(a.dir, archiveFile)
+	sum, err := a.save(ctx, file)
+	if err != nil {
+		return err
+	}
+	want := strings.ToLower(a.target().SHA256)
+	switch have := hex.EncodeToString(sum); {
+	case want == "":
+		a.tell(Progress{Step: a.step, Bytes: a.download, Total: a.download, Log: "the registry gives no checksum of this archive: that it is the right one is the word of its server alone"})
+	case have != want:
+		return fmt.Errorf("the checksum of the archive is wrong: it is %s, and the registry says %s", have, want)
+	}
+	a.at = release{
+		Version: a.plan.version, Package: a.target().Archive, Integrity: "sha256-" + base64.StdEncoding.EncodeToString(sum), Unchecked: want == "",
+	}
+	a.tell(Progress{Step: a.step, Bytes: a.download, Total: a.download, Log: "unpacking"})
+	if err := a.unpack(ctx, file); err != nil {
+		return fmt.Errorf("the archive cannot be unpacked: %w", err)
+	}
+	return os.Remove(file)
+}
+
+// save downloads to a file and tells how much has come. What it gives is the checksum.
+func (a *archiveSupply) save(ctx context.Context, file string) (sum []byte, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	resp, end, err := a.get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer end()
+	defer resp.Body.Close()
+	f, err := os.OpenFile(file, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	stalled := time.AfterFunc(stallLimit, func() { cancel(errStalled) })
+	defer stalled.Stop()
+	hash := sha256.New()
+	in := &counted{from: resp.Body, most: archiveMax, each: a.progress(max(resp.ContentLength, 0), func() { stalled.Reset(stallLimit) })}
+	n, err := io.Copy(io.MultiWriter(f, hash), in)
+	switch {
+	case err != nil && context.Cause(ctx) != nil:
+		return nil, context.Cause(ctx)
+	case err != nil:
+		return nil, fmt.Errorf("the download broke off after %d bytes: %w", n, err)
+	case resp.ContentLength >= 0 && n != resp.ContentLength:
+		return nil, fmt.Errorf("the download broke off after %d of %d bytes", n, resp.ContentLength)
+	}
+	a.download = n
+	return hash.Sum(nil), nil
+}
+
+// progress gives what is called with each piece that comes; it tells of them now and then.
+func (a *archiveSupply) progress(total int64, alive func()) func(int64) error {
+	var told time.Time
+	return func(n int64) error {
+		alive()
+		if now := time.Now(); now.Sub(told) >= lookEvery || n == total {
+			told = now
+			a.tell(Progress{Step: a.step, Bytes: n, Total: total})
+		}
+		return nil
+	}
+}
+
+// program is the one that the entry names.
+func (a *archiveSupply) program() (string, error) {
+	cmd := slashed(a.target().Cmd)
+	bin := path.Join(archiveFiles, cmd)
+	file := filepath.Join(a.dir, filepath.FromSlash(bin))
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return "", fmt.Errorf("there is no %s in the archive", cmd)
+	}
+	return bin, os.Chmod(file, 0o700) // archives made on Windows do not say what is a program; this one is
+}
+
+// counted reads no more than it may, and has each piece told of, which can end it.
+type counted struct {
+	from io.Reader
+	most int64
+	each func(total int64) error
+	n    int64
+}
+
+var errTooLarge = errors.New("there is more in it than is taken")
+
+func (c *counted) Read(p []byte) (int, error) {
+	n, err := c.from.Read(p)
+	c.n += int64(n)
+	if c.n > c.most {
+		return n, fmt.Errorf("%w: %d MB", errTooLarge, c.most/1_000_000)
+	}
+	if stop := c.each(c.n); stop != nil {
+		return n, stop
+	}
+	return n, err
+}

@@ -1,0 +1,434 @@
+package agents
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/gofrs/flock"
+)
+
+// Errors of definitions. A file that cannot be read is an ErrFile, and is left as it is.
+var (
+	ErrDefinition   = errors.New("the definition of the agent cannot be used")
+	ErrNoDefinition = errors.New("agents.json does not say anything of it")
+	ErrWrite        = errors.New("agents.json cannot be written")
+)
+
+// Masked stands for a value that is stored and not told. Who gives it back keeps the value.
+const Masked = "••••"
+
+// Definition is an agent of agents.json. Without a command it is one that the file says how to install, which other fields of it do.
+type Definition struct {
+	ID       string            `json:"id,omitempty" maxLength:"64"`
+	Name     string            `json:"name,omitempty" maxLength:"200" doc:"What people see; without it, the id"`
+	Command  string            `json:"command,omitempty" maxLength:"4096" doc:"The program: an absolute path, or a name to be found on PATH"`
+	Args     []string          `json:"args,omitempty" maxItems:"200"`
+	Env      map[string]string `json:"env,omitempty" doc:"Added to its environment. Values are masked when they are told; a masked one that comes back keeps what is stored"`
+	Cwd      string            `json:"cwd,omitempty" maxLength:"4096" doc:"Where it starts, if not in the directory of the session"`
+	Override bool              `json:"override,omitempty" doc:"It stands in the place of a known agent of that id"`
+}
+
+// fields are the keys of a Definition in the file, in the order that we write them.
+func (d Definition) fields() []field {
+	list := []field{{"id", d.ID, true}, {"name", d.Name, d.Name != ""}, {"command", d.Command, d.Command != ""}}
+	return append(list, field{"args", d.Args, len(d.Args) > 0}, field{"env", d.Env, len(d.Env) > 0},
+		field{"cwd", d.Cwd, d.Cwd != ""}, field{"override", d.Override, d.Override})
+}
+
+type field struct {
+	key   string
+	value any
+	there bool
+}
+
+// Definition is what agents.json says of an agent: ErrNoDefinition when it says nothing.
+func (c *Catalogue) Definition(id string) (Definition, error) {
+	file, err := c.readDefinitions()
+	if err != nil {
+		return Definition{}, err
+	}
+	d, _, err := file.find(id)
+	if err != nil {
+		return Definition{}, err
+	}
+	for name, value := range d.Env {
+		if value != "" {
+			d.Env[name] = Masked
+		}
+	}
+	return d, nil
+}
+
+// Define writes a definition into agents.json, in place of the one with its id or after the last. Everything else in the file stays as
+// it is, to the byte, and so do fields of the entry that a Definition does not have. It fails with ErrDefinition, and with ErrFile.
+func (c *Catalogue) Define(d Definition) error {
+	return c.edit(d.ID, func(file *definitions) ([]byte, error) {
+		before, at, err := file.find(d.ID)
+		if err != nil && !errors.Is(err, ErrNoDefinition) {
+			return nil, err
+		}
+		if d, err = d.unmasked(before); err != nil {
+			return nil, err
+		}
+		entry, err := d.over(file.raw(at))
+		if err != nil {
+			return nil, err
+		}
+		if err := c.takes(entry); err != nil {
+			return nil, err
+		}
+		return file.with(at, entry), nil
+	})
+}
+
+// Undefine takes a definition out of agents.json, and nothing else: ErrNoDefinition when there is none. What runs goes on.
+func (c *Catalogue) Undefine(id string) error {
+	return c.edit(id, func(file *definitions) ([]byte, error) {
+		_, at, err := file.find(id)
+		if err != nil {
+			return nil, err
+		}
+		return file.without(at), nil
+	})
+}
+
+// TestDefinition is Test of an agent that is not written down yet.
+func (c *Catalogue) TestDefinition(ctx context.Context, d Definition) (Report, error) {
+	var before Definition
+	if file, err := c.readDefinitions(); err == nil {
+		before, _, _ = file.find(d.ID) // there need not be one
+	}
+	d, err := d.unmasked(before)
+	if err != nil {
+		return Report{}, err
+	}
+	d.ID = cmp.Or(d.ID, "new")
+	if wrongID(d.ID) != "" {
+		return Report{}, fmt.Errorf("%w: %q is no id for it", ErrDefinition, d.ID)
+	}
+	return c.try(ctx, customAgent{ID: d.ID, Name: d.Name, Command: d.Command, Args: d.Args, Env: d.Env, Cwd: d.Cwd}.entry())
+}
+
+// unmasked puts the stored values in the place of masked ones.
+func (d Definition) unmasked(before Definition) (Definition, error) {
+	d.Env = maps.Clone(d.Env)
+	for name, value := range d.Env {
+		if value != Masked {
+			continue
+		}
+		stored, ok := before.Env[name]
+		if !ok {
+			return d, fmt.Errorf("%w: there is no stored value of its variable %s", ErrDefinition, name)
+		}
+		d.Env[name] = stored
+	}
+	return d, nil
+}
+
+// over is the text of the entry: the fields of d, and of the entry before those that d knows nothing of.
+func (d Definition) over(before json.RawMessage) (json.RawMessage, error) {
+	rest := map[string]json.RawMessage{}
+	if before != nil {
+		if err := json.Unmarshal(before, &rest); err != nil {
+			return nil, fmt.Errorf("%w: %w", ErrFile, err)
+		}
+	}
+	var text bytes.Buffer
+	add := func(key string, value any) error {
+		sign := byte(',')
+		if text.Len() == 0 {
+			sign = '{'
+		}
+		e := json.NewEncoder(&text)
+		e.SetEscapeHTML(false)
+		text.WriteByte(sign)
+		err := e.Encode(key)
+		text.WriteByte(':')
+		return errors.Join(err, e.Encode(value))
+	}
+	for _, f := range d.fields() {
+		maps.DeleteFunc(rest, func(key string, _ json.RawMessage) bool { return strings.EqualFold(key, f.key) })
+		if !f.there {
+			continue
+		}
+		if err := add(f.key, f.value); err != nil {
+			return nil, err
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(rest)) {
+		if err := add(key, rest[key]); err != nil {
+			return nil, err
+		}
+	}
+	text.WriteByte('}')
+	return text.Bytes(), nil
+}
+
+// takes tells whether an entry can be written: whether it would be an agent.
+func (c *Catalogue) takes(text json.RawMessage) error {
+	var a customAgent
+	if err := json.Unmarshal(text, &a); err != nil {
+		return fmt.Errorf("%w: %w", ErrDefinition, err)
+	}
+	why := wrongID(a.ID)
+	if why == "" && c.shadows(a) {
+		why = a.ID + " is known already, and it is not to replace it"
+	}
+	if why = cmp.Or(why, a.entry().broken); why != "" {
+		return fmt.Errorf("%w: %s", ErrDefinition, why)
+	}
+	return nil
+}
+
+// How long we wait for another Deskhand that changes agents.json, and how often we look. It takes no time.
+const (
+	editPatience = 5 * time.Second
+	editEvery    = 10 * time.Millisecond
+)
+
+// edit changes agents.json, unless somebody else has done so meanwhile, and tells those who watch of what is different.
+func (c *Catalogue) edit(id string, f func(*definitions) ([]byte, error)) (err error) {
+	if c.cfg.File == "" || c.cfg.WriteFile == nil {
+		return fmt.Errorf("%w: there is no file to write it to", ErrDefinition)
+	}
+	c.editing.Lock()
+	defer c.editing.Unlock()
+	unlock, err := c.lockFile()
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrWrite, err)
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	file, err := c.readDefinitions()
+	if err != nil {
+		return err
+	}
+	next, err := f(file)
+	if err != nil {
+		return err
+	}
+	again, err := c.readDefinitions()
+	if err != nil || !bytes.Equal(again.data, file.data) {
+		return errors.Join(fmt.Errorf("%w: somebody else is changing it", ErrFile), err)
+	}
+	c.changing(func() { err = c.cfg.WriteFile(file.name, next, file.mode) })
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrWrite, err)
+	}
+	c.announce(News{Agent: id, Ended: true, Aside: true})
+	return nil
+}
+
+// lockFile keeps other Deskhands from writing agents.json. Of who else writes into it we see what is done by the time we write.
+func (c *Catalogue) lockFile() (unlock func() error, err error) {
+	if err := os.MkdirAll(filepath.Dir(c.cfg.File), 0o700); err != nil {
+		return nil, err
+	}
+	lock := flock.New(c.cfg.File+".lock", flock.SetPermissions(0o600))
+	ctx, cancel := context.WithTimeout(c.life, editPatience)
+	defer cancel()
+	if _, err := lock.TryLockContext(ctx, editEvery); err != nil {
+		return nil, fmt.Errorf("it cannot be locked: %w", err)
+	}
+	return lock.Unlock, nil
+}
+
+// definitions is agents.json as it stands, with the places of its entries.
+type definitions struct {
+	name    string // of the file itself, where agents.json is a link to it
+	mode    fs.FileMode
+	data    []byte
+	entries []span
+	list    span // the value of "agents"; empty where there is none
+	open    int  // behind the brace that begins the file's object; 0 = there is nothing in the file
+	bare    bool // the object has no fields
+}
+
+// span is a part of the file.
+type span struct{ from, to int }
+
+func (c *Catalogue) readDefinitions() (*definitions, error) {
+	f := &definitions{name: c.cfg.File, mode: 0o600}
+	if real, err := filepath.EvalSymlinks(f.name); err == nil {
+		f.name = real
+	}
+	data, err := os.ReadFile(f.name)
+	if errors.Is(err, fs.ErrNotExist) || c.cfg.File == "" {
+		return f, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+	}
+	if info, err := os.Stat(f.name); err == nil {
+		f.mode = info.Mode().Perm()
+	}
+	f.data = data
+	if err := f.parse(); err != nil {
+		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, lineOf(data, err), err)
+	}
+	return f, nil
+}
+
+// mark is what editors on Windows begin a file with.
+const mark = "\xef\xbb\xbf"
+
+// parse finds the places of the entries.
+func (f *definitions) parse() error {
+	text := bytes.TrimPrefix(f.data, []byte(mark))
+	shift := len(f.data) - len(text)
+	var whole map[string]json.RawMessage
+	if err := json.Unmarshal(text, &whole); err != nil {
+		return err
+	}
+	if whole == nil {
+		return errors.New("it is no object")
+	}
+	f.bare = len(whole) == 0
+	d := json.NewDecoder(bytes.NewReader(text))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	f.open = shift + int(d.InputOffset())
+	for d.More() {
+		key, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		if name, _ := key.(string); !strings.EqualFold(name, "agents") {
+			continue
+		}
+		if f.list != (span{}) {
+			return errors.New("agents stands in it twice")
+		}
+		end := shift + int(d.InputOffset())
+		f.list = span{end - len(value), end}
+		if err := f.parseList(value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (f *definitions) parseList(list json.RawMessage) error {
+	if bytes.Equal(list, []byte("null")) {
+		return nil
+	}
+	d := json.NewDecoder(bytes.NewReader(list))
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return errors.Join(errors.New("agents is no list"), err)
+	}
+	for d.More() {
+		var value json.RawMessage
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		end := f.list.from + int(d.InputOffset())
+		f.entries = append(f.entries, span{end - len(value), end})
+	}
+	return nil
+}
+
+// raw is the text of an entry; nil for one that is not there.
+func (f *definitions) raw(at int) json.RawMessage {
+	if at < 0 {
+		return nil
+	}
+	return f.data[f.entries[at].from:f.entries[at].to]
+}
+
+// find gives an entry and its number, -1 when there is none.
+func (f *definitions) find(id string) (d Definition, at int, err error) {
+	at = -1
+	for n := range f.entries {
+		var a customAgent
+		if err := json.Unmarshal(f.raw(n), &a); err != nil {
+			return d, -1, fmt.Errorf("%w: %w", ErrFile, err)
+		}
+		if a.ID != id {
+			continue
+		}
+		if at >= 0 {
+			return d, -1, fmt.Errorf("%w: %s stands in it twice", ErrFile, id)
+		}
+		at = n
+		d = Definition{ID: a.ID, Name: a.Name, Command: a.Command, Args: a.Args, Env: a.Env, Cwd: a.Cwd, Override: a.Override}
+	}
+	if at < 0 {
+		return d, -1, fmt.Errorf("%w: %s", ErrNoDefinition, id)
+	}
+	return d, at, nil
+}
+
+// How entries are indented where there is none to do it like.
+const (
+	step   = "  "
+	indent = step + step
+)
+
+// with is the file with the entry in the place of another, or, at -1, after the last.
+func (f *definitions) with(at int, entry json.RawMessage) []byte {
+	pretty := func(prefix string) string {
+		var text bytes.Buffer
+		_ = json.Indent(&text, entry, prefix, step) // it has been read already
+		return text.String()
+	}
+	switch n := len(f.entries); {
+	case at >= 0:
+		return f.replace(f.entries[at], pretty(f.indentOf(f.entries[at])))
+	case n > 0:
+		last := f.entries[n-1]
+		prefix := f.indentOf(last)
+		return f.replace(span{last.to, last.to}, ",\n"+prefix+pretty(prefix))
+	}
+	list := "[\n" + indent + pretty(indent) + "\n" + step + "]"
+	switch {
+	case f.list != (span{}):
+		return f.replace(f.list, list)
+	case f.open == 0:
+		return []byte("{\n" + step + `"agents": ` + list + "\n}\n")
+	case f.bare:
+		return f.replace(span{f.open, f.open}, "\n"+step+`"agents": `+list+"\n")
+	}
+	return f.replace(span{f.open, f.open}, "\n"+step+`"agents": `+list+",")
+}
+
+// without is the file without an entry, and without the comma that belongs to it.
+func (f *definitions) without(at int) []byte {
+	gone := f.entries[at]
+	switch {
+	case at > 0:
+		gone.from = f.entries[at-1].to
+	case len(f.entries) > 1:
+		gone.to = f.entries[1].from
+	default:
+		return f.replace(f.list, "[]")
+	}
+	return f.replace(gone, "")
+}
+
+func (f *definitions) replace(s span, text string) []byte {
+	return slices.Concat(f.data[:s.from], []byte(text), f.data[s.to:])
+}
+
+// indentOf is the white space that a line begins with, if nothing else is before the entry.
+func (f *definitions) indentOf(s span) string {
+	line := string(f.data[bytes.LastIndexByte(f.data[:s.from], '\n')+1 : s.from])
+	if strings.TrimLeft(line, " \t") != "" {
+		return indent
+	}
+	return line
+}

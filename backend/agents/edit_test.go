@@ -1,0 +1,305 @@
+package agents_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/store"
+)
+
+// openFile is a catalogue whose agents.json can be changed.
+func openFile(t *testing.T, text string) (c *agents.Catalogue, file string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "config", "agents.json")
+	if text != "" {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(text), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c = agents.Open(agents.Config{Self: self, File: file, WriteFile: store.WriteFile, Environ: []string{"PATH=/nowhere"}})
+	t.Cleanup(func() { closing(t, c) })
+	return c, file
+}
+
+func read(t *testing.T, file string) string {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestDefinitionsAreWritten(t *testing.T) {
+	mine := agents.Definition{ID: "mine", Command: "/bin/sh", Args: []string{"-c", "a && b <x>"}, Env: map[string]string{"KEY": "secret"}}
+	const written = `{
+      "id": "mine",
+      "command": "/bin/sh",
+      "args": [
+        "-c",
+        "a && b <x>"
+      ],
+      "env": {
+        "KEY": "secret"
+      }
+    }`
+	for name, tc := range map[string]struct{ before, after string }{
+		"no file":       {"", "{\n  \"agents\": [\n    " + written + "\n  ]\n}\n"},
+		"no agents":     {"{\"more\": [1,  2]}\n", "{\n  \"agents\": [\n    " + written + "\n  ],\"more\": [1,  2]}\n"},
+		"an empty file": {"{}", "{\n  \"agents\": [\n    " + written + "\n  ]\n}"},
+		"an empty list": {"{\"agents\":[ ]}", "{\"agents\":[\n    " + written + "\n  ]}"},
+		"null":          {"{\"agents\": null, \"x\":1}", "{\"agents\": [\n    " + written + "\n  ], \"x\":1}"},
+		"behind another": {
+			"\xef\xbb\xbf{\"agents\": [\n    {\"id\":  \"other\", \"command\":\"x\", \"own\": {\"b\":1,\"a\":2}}\n], \"last\": 1.0}",
+			"\xef\xbb\xbf{\"agents\": [\n    {\"id\":  \"other\", \"command\":\"x\", \"own\": {\"b\":1,\"a\":2}},\n    " + written + "\n], \"last\": 1.0}",
+		},
+		"in place of itself": {
+			"{\"agents\": [\n    {\"ID\": \"mine\", \"name\": \"Old\", \"cwd\": \"/old\", \"env\": {\"KEY\": \"secret\", \"GONE\": \"1\"}, \"own\": [1.50]},\n {\"id\":\"z\",  \"command\":\"z\"}]}",
+			"{\"agents\": [\n    " + strings.Replace(written, "\n    }", ",\n      \"own\": [\n        1.50\n      ]\n    }", 1) + ",\n {\"id\":\"z\",  \"command\":\"z\"}]}",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, file := openFile(t, tc.before)
+			heard := news(c)
+			d := mine
+			if strings.Contains(tc.before, "secret") {
+				d.Env = map[string]string{"KEY": agents.Masked}
+			}
+			if err := c.Define(d); err != nil {
+				t.Fatal(err)
+			}
+			want := tc.after
+			if got := read(t, file); got != want {
+				t.Errorf("%s\nwant\n%s", got, want)
+			}
+			if a := get(t, c, "mine"); a.State != agents.Ready || !a.Editable || a.Source != agents.Custom {
+				t.Errorf("%+v", a)
+			}
+			if n := <-heard; n.Agent != "mine" || !n.Aside {
+				t.Errorf("%+v", n)
+			}
+			if info, err := os.Stat(file); err != nil || tc.before != "" && info.Mode().Perm() != 0o640 || tc.before == "" && info.Mode().Perm() != 0o600 {
+				t.Errorf("%v, %v", info.Mode(), err)
+			}
+			got, err := c.Definition("mine")
+			if err != nil || got.Env["KEY"] != agents.Masked || got.Command != "/bin/sh" || len(got.Args) != 2 {
+				t.Errorf("%+v, %v", got, err)
+			}
+			if cmd, err := c.Command(t.Context(), "mine", "/"); err != nil || cmd.Env[len(cmd.Env)-1] != "KEY=secret" {
+				t.Errorf("%+v, %v", cmd, err)
+			}
+		})
+	}
+}
+
+func TestDefinitionsAreTakenOut(t *testing.T) {
+	const a, b, c3 = `{"id":"a","command":"x"}`, `{"id":"b","command":"x"}`, `{"id":"c","command":"x"}`
+	for id, want := range map[string]string{
+		"a": "{\"agents\": [" + b + " ,\n  " + c3 + " ], \"x\": 1}",
+		"b": "{\"agents\": [ " + a + ",\n  " + c3 + " ], \"x\": 1}",
+		"c": "{\"agents\": [ " + a + ", " + b + " ], \"x\": 1}",
+	} {
+		c, file := openFile(t, "{\"agents\": [ "+a+", "+b+" ,\n  "+c3+" ], \"x\": 1}")
+		if err := c.Undefine(id); err != nil {
+			t.Fatal(err)
+		}
+		if got := read(t, file); got != want && !equalJSON(t, got, want) {
+			t.Errorf("%s: %s\nwant %s", id, got, want)
+		}
+		if c.Known(id) {
+			t.Errorf("%s is still known", id)
+		}
+		if err := c.Undefine(id); !errors.Is(err, agents.ErrNoDefinition) {
+			t.Errorf("once more: %v", err)
+		}
+	}
+	c, file := openFile(t, "{\"agents\": [ "+a+" ]}")
+	if err := c.Undefine("a"); err != nil || read(t, file) != "{\"agents\": []}" {
+		t.Errorf("%v, %s", err, read(t, file))
+	}
+}
+
+func TestDefinitionsThatAreRefused(t *testing.T) {
+	const before = `{"agents": [{"id":"mine","command":"/bin/sh","env":{"KEY":"secret"}}]}`
+	c, file := openFile(t, before)
+	for name, d := range map[string]agents.Definition{
+		"no command":   {ID: "x"},
+		"relative":     {ID: "x", Command: "./x"},
+		"bad id":       {ID: "../x", Command: "x"},
+		"no id":        {Command: "x"},
+		"the demo":     {ID: "mock", Command: "x", Override: true},
+		"known":        {ID: "claude", Command: "x"},
+		"bad variable": {ID: "x", Command: "x", Env: map[string]string{"A=B": "1"}},
+		"masked":       {ID: "mine", Command: "x", Env: map[string]string{"OTHER": agents.Masked}},
+		"masked anew":  {ID: "x", Command: "x", Env: map[string]string{"KEY": agents.Masked}},
+		"cwd":          {ID: "x", Command: "x", Cwd: "here"},
+	} {
+		if err := c.Define(d); !errors.Is(err, agents.ErrDefinition) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if got := read(t, file); got != before {
+		t.Errorf("the file is another: %s", got)
+	}
+	if err := c.Define(agents.Definition{ID: "claude", Command: "/bin/sh", Override: true}); err != nil {
+		t.Error(err)
+	}
+	if a := get(t, c, "claude"); a.Source != agents.Custom || !a.Editable {
+		t.Errorf("%+v", a)
+	}
+	if err := c.Undefine("claude"); err != nil || get(t, c, "claude").Source != agents.OnPath {
+		t.Errorf("%v, %+v", err, get(t, c, "claude"))
+	}
+}
+
+func TestBrokenFilesStayAsTheyAre(t *testing.T) {
+	for _, text := range []string{"", "{", "[]", "null", `{"agents": {}}`, `{"agents": 1}`, "{\"agents\":[\n{\"id\": }]}", `{"agents":[{"id":"a"},{"id":"a"}]}`, `{"agents":[],"agents":[]}`, `{"agents":[1]}`} {
+		c, file := openFile(t, text+" ")
+		for what, err := range map[string]error{
+			"define": c.Define(agents.Definition{ID: "a", Command: "x"}), "undefine": c.Undefine("a"),
+		} {
+			if !errors.Is(err, agents.ErrFile) {
+				t.Errorf("%s of %q: %v", what, text, err)
+			}
+		}
+		if got := read(t, file); got != text+" " {
+			t.Errorf("%q has become %q", text, got)
+		}
+	}
+	c, _ := openFile(t, "{\"agents\":[\n{\"id\": }]}")
+	if _, err := c.Definition("a"); !errors.Is(err, agents.ErrFile) || !strings.Contains(err.Error(), "line 2") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestLinkedFileIsWrittenWhereItIs: people keep their settings elsewhere and link them.
+func TestLinkedFileIsWrittenWhereItIs(t *testing.T) {
+	c, file := openFile(t, `{"agents": []}`)
+	real := filepath.Join(t.TempDir(), "real.json")
+	if err := os.Rename(file, real); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(real, file); err != nil {
+		t.Skip("links are needed: ", err)
+	}
+	if err := c.Define(agents.Definition{ID: "mine", Command: "/bin/sh"}); err != nil {
+		t.Fatal(err)
+	}
+	if info, err := os.Lstat(file); err != nil || info.Mode()&os.ModeSymlink == 0 || !strings.Contains(read(t, real), "mine") {
+		t.Errorf("%v, %v, %s", info.Mode(), err, read(t, real))
+	}
+}
+
+func TestOfADefinition(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("TMPDIR", t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, file := openFile(t, `{"agents": [{"id":"mine","command":"/nowhere","env":{"`+roleVariable+`":"agent:plain:`+dir+`"}}]}`)
+	before := read(t, file)
+	r, err := c.TestDefinition(t.Context(), agents.Definition{ID: "mine", Command: self, Env: map[string]string{roleVariable: agents.Masked}})
+	if err != nil || !r.Healthy() || r.Agent.Path != self {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = c.TestDefinition(t.Context(), agents.Definition{Command: self, Env: map[string]string{roleVariable: "agent:stillborn:" + dir}})
+	if err != nil || r.Healthy() || !strings.Contains(r.Stderr, "no licence found") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = c.TestDefinition(t.Context(), agents.Definition{Command: "no-such-program"})
+	if err != nil || len(r.Steps) != 1 || r.Agent.State != agents.NotFound {
+		t.Errorf("%+v, %v", r, err)
+	}
+	if _, err := c.TestDefinition(t.Context(), agents.Definition{ID: "new", Command: self, Env: map[string]string{"A": agents.Masked}}); !errors.Is(err, agents.ErrDefinition) {
+		t.Errorf("%v", err)
+	}
+	if read(t, file) != before || c.Known("new") {
+		t.Error("a test has written something")
+	}
+}
+
+// equalJSON compares without white space; numbers stay as they are written.
+func equalJSON(t *testing.T, a, b string) bool {
+	t.Helper()
+	var one, two bytes.Buffer
+	for text, buf := range map[string]*bytes.Buffer{a: &one, b: &two} {
+		if err := json.Compact(buf, []byte(text)); err != nil {
+			t.Error(err)
+			return false
+		}
+	}
+	return one.String() == two.String()
+}
+
+// Two Deskhands write into one agents.json.
+func TestTwoWriteDefinitions(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a file that is being read cannot be replaced there")
+	}
+	file := filepath.Join(t.TempDir(), "agents.json")
+	var mu sync.Mutex
+	var want []string
+	var writing sync.WaitGroup
+	for n := range 4 {
+		c := agents.Open(agents.Config{Self: os.Args[0], File: file, WriteFile: store.WriteFile, Environ: []string{"PATH=/nowhere"}})
+		defer closing(t, c)
+		writing.Go(func() {
+			for m := range 30 {
+				id := fmt.Sprintf("a%d-%d", n, m)
+				err := c.Define(agents.Definition{ID: id, Command: "x"})
+				mu.Lock()
+				switch {
+				case err == nil:
+					want = append(want, id)
+				case !errors.Is(err, agents.ErrFile):
+					t.Error(err)
+				}
+				mu.Unlock()
+			}
+		})
+	}
+	writing.Wait()
+	text := read(t, file)
+	for _, id := range want {
+		if !strings.Contains(text, `"`+id+`"`) {
+			t.Errorf("%s was written, and is gone", id)
+		}
+	}
+	t.Logf("%d of 120 were written", len(want))
+}
+
+// One mistake hides one agent: those that stand after it in the file are there.
+func TestMistakeInTheFileHidesNothingElse(t *testing.T) {
+	c, _ := openFile(t, `{"agents":[{"id":"Bad Id","command":"x"},{"id":"claude","command":"x"},{"id":"one","command":"x"},{"id":"one","command":"y"},{"id":"two","command":"x"}]}`)
+	_, err := c.List()
+	for _, want := range []string{"Bad Id", "claude is known", "one stands in it twice"} {
+		if !errors.Is(err, agents.ErrFile) || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v: want %s", err, want)
+		}
+	}
+	for _, id := range []string{"one", "two"} {
+		if a := get(t, c, id); !a.Editable {
+			t.Errorf("%+v", a)
+		}
+	}
+	if a := get(t, c, "claude"); a.Editable {
+		t.Errorf("%+v", a)
+	}
+}

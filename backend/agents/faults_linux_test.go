@@ -1,0 +1,123 @@
+package agents_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"deskhand/backend/agents"
+)
+
+// smallDisk is a file system of its own, of so many bytes.
+func smallDisk(t *testing.T, size string) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size="+size); err != nil {
+		t.Skip("only the administrator can make a small disk: ", err)
+	}
+	t.Cleanup(func() {
+		if err := syscall.Unmount(dir, syscall.MNT_DETACH); err != nil {
+			t.Error(err)
+		}
+	})
+	return filepath.Join(dir, "agents")
+}
+
+func TestNoRoomIsToldBeforeAnythingIsDownloaded(t *testing.T) {
+	y := openYard(t)
+	y.cfg.Dir = smallDisk(t, "16m")
+	y.put("a.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))
+	y.lists("1.0.0", "a.tar.gz", "agent", "")
+	y.reg.publishClaude("0.100.0", "")
+	c := agents.Open(y.cfg)
+	defer closing(t, c)
+	for _, id := range []string{"packed", "claude"} {
+		_, err := c.Install(t.Context(), id, agents.InstallRequest{}, nil)
+		var failed *agents.InstallError
+		if !errors.As(err, &failed) || failed.Step != agents.StepResolve || !strings.Contains(err.Error(), "not enough space") || !strings.Contains(err.Error(), "MB are needed") {
+			t.Errorf("%s: %v", id, err)
+		}
+		p, err := c.Plan(t.Context(), id, "")
+		if err != nil || p.Enough || p.FreeBytes == 0 || p.FreeBytes > 16<<20 {
+			t.Errorf("%s: %+v, %v", id, p, err)
+		}
+		if items, _ := filepath.Glob(filepath.Join(y.cfg.Dir, id, "*")); !slices.Equal(items, []string{filepath.Join(y.cfg.Dir, id, "lock")}) {
+			t.Errorf("%s: %v is left", id, items)
+		}
+	}
+	if tarballs, _ := y.reg.served(); tarballs != 0 {
+		t.Errorf("%d tarballs were downloaded", tarballs)
+	}
+}
+
+// TestDiskThatFillsUp: what nobody could know before.
+func TestDiskThatFillsUp(t *testing.T) {
+	y := openYard(t)
+	y.cfg.Dir = smallDisk(t, "280m") // a little more than has to be free
+	y.put("small.tar.gz", tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")}))
+	y.put("large.tar.gz", tarball(t, item{name: "agent", text: packedAgent("2.0.0", "")}, item{name: "zeros", text: strings.Repeat("\x00", 300<<20)}))
+	c := agents.Open(y.cfg)
+	defer closing(t, c)
+	y.lists("1.0.0", "small.tar.gz", "agent", "")
+	if _, err := c.Install(t.Context(), "packed", agents.InstallRequest{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	y.lists("2.0.0", "large.tar.gz", "agent", "")
+	_, err := c.Install(t.Context(), "packed", agents.InstallRequest{Reinstall: true}, nil)
+	var failed *agents.InstallError
+	if !errors.As(err, &failed) || failed.Step != agents.StepDownload || !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("%v", err)
+	}
+	y.mustBeOnly("packed", "1.0.0")
+	if a := get(t, c, "packed"); a.State != agents.Ready || a.Version != "1.0.0" {
+		t.Errorf("%+v", a)
+	}
+	if r, err := c.Test(t.Context(), "packed"); err != nil || !r.Healthy() {
+		t.Errorf("%+v, %v", r.Steps, err)
+	}
+}
+
+// TestNPMThatCannotWrite fails half-way: files may not become larger than some kilobytes.
+func TestNPMThatCannotWrite(t *testing.T) {
+	s := openShop(t)
+	s.reg.publishClaude("0.100.0", "")
+	s.install("claude", agents.InstallRequest{})
+	noise := make([]byte, 1<<20)
+	f, err := os.Open("/dev/urandom")
+	if err == nil {
+		_, err = io.ReadFull(f, noise)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+	s.reg.publish(claudePackage, "0.101.0", map[string]any{"bin": map[string]any{"claude-agent-acp": "i.js"}}, map[string]string{"i.js": agentScript("0.101.0", ""), "noise": string(noise)})
+	npm := filepath.Join(s.bin, "npm")
+	real, err := filepath.EvalSymlinks(npm)
+	if err == nil {
+		err = os.Remove(npm)
+	}
+	if err == nil {
+		err = os.WriteFile(npm, []byte("#!/bin/sh\nulimit -f 200\nexec '"+filepath.Join(s.bin, "node")+"' '"+real+"' \"$@\"\n"), 0o700)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.Install(t.Context(), "claude", agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
+	var failed *agents.InstallError
+	if !errors.As(err, &failed) || failed.Step != agents.StepDownload {
+		t.Errorf("%v", err)
+	}
+	t.Log(err)
+	if now := s.current(); now.Version != "0.100.0" || !slices.Equal(s.versions(), []string{"0.100.0"}) {
+		t.Errorf("%+v, %v", now, s.versions())
+	}
+	if r, err := s.Test(t.Context(), "claude"); err != nil || !r.Healthy() {
+		t.Errorf("%+v, %v", r.Steps, err)
+	}
+}

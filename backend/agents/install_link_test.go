@@ -1,0 +1,29 @@
+package agents_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"deskhand/backend/agents"
+)
+
+// People put their data on another disk and leave a link. npm, given a directory below a link, writes other paths into its lock file
+// than node_modules/…
+func TestInstallBelowALink(t *testing.T) {
+	s := openShop(t, func(cfg *agents.Config) {
+		link := filepath.Join(filepath.Dir(cfg.Dir), "link")
+		if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(cfg.Dir, link); err != nil {
+			t.Fatal(err)
+		}
+		cfg.Dir = link
+	})
+	s.reg.publishClaude("0.100.0", "")
+	done := s.install("claude", agents.InstallRequest{})
+	if len(done.Artifacts) != 1 || done.Artifacts[0].Version != "0.100.0" {
+		t.Errorf("%+v", done)
+	}
+}

@@ -1,0 +1,424 @@
+package agents_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+	"deskhand/backend/store"
+)
+
+// guests is a catalogue with agents that want a login: demo agents, by the ways that they offer, and scripts.
+type guests struct {
+	*agents.Catalogue
+	t    *testing.T
+	dir  string
+	logs *bytes.Buffer
+}
+
+func openGuests(t *testing.T, entries ...map[string]any) *guests {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := &guests{t: t, dir: t.TempDir(), logs: &bytes.Buffer{}}
+	for _, ways := range []string{"agent", "terminal", "env"} {
+		entries = append(entries, map[string]any{"id": "demo-" + ways, "command": self, "args": []string{"demo-agent"}, "env": map[string]string{
+			"DESKHAND_DEMO_LOGIN": ways, "DESKHAND_DEMO_SIGNED_IN": filepath.Join(g.dir, "signed-in"), "DESKHAND_DEMO_STATE": filepath.Join(g.dir, "state"),
+		}})
+	}
+	data, err := json.Marshal(map[string]any{"agents": entries})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(g.dir, "agents.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.Catalogue = agents.Open(agents.Config{
+		Self: self, File: filepath.Join(g.dir, "agents.json"), Dir: filepath.Join(g.dir, "agents"), Vault: filepath.Join(g.dir, "logins.json"),
+		WriteFile: store.WriteFile, Logger: slog.New(slog.NewTextHandler(g.logs, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Environ: []string{"PATH=/usr/bin:/bin", "HOME=" + g.dir, shopVariable + "=" + g.dir, "BROWSER=their-browser", "TERM=dumb", "COLUMNS=7"},
+	})
+	t.Cleanup(func() {
+		if err := g.Close(); err != nil {
+			t.Error(err)
+		}
+		mustBeAlone(t, g.dir)
+	})
+	return g
+}
+
+// script is an agent that answers each method as the shell commands of its name say; $id is the request's.
+func script(id string, cases ...string) map[string]any {
+	var body strings.Builder
+	for n := 0; n+1 < len(cases); n += 2 {
+		fmt.Fprintf(&body, "*'\"%s\"'*) %s ;;\n", cases[n], cases[n+1])
+	}
+	text := `say() { printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$1"; }
+while read -r line; do
+  id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case $line in
+  ` + body.String() + `  esac
+done`
+	return map[string]any{"id": id, "command": "/bin/sh", "args": []string{"-c", text}}
+}
+
+func (g *guests) state(id string) string {
+	g.t.Helper()
+	r, err := g.Test(g.t.Context(), id)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return r.Agent.State
+}
+
+func (g *guests) method(id, method string) agents.LoginMethod {
+	g.t.Helper()
+	m, err := g.LoginMethod(g.t.Context(), id, method)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return m
+}
+
+func needShell(t *testing.T) {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("a shell is needed")
+	}
+}
+
+func TestLoginByTheAgent(t *testing.T) {
+	g := openGuests(t)
+	if state := g.state("demo-agent"); state != agents.NeedsLogin {
+		t.Fatal(state)
+	}
+	l, err := g.Login(t.Context(), "demo-agent")
+	if err != nil || !l.Logout || l.Keyring != "" || len(l.Methods) != 2 || l.Methods[0].ID != "demo" || l.Methods[0].Type != agents.LoginByAgent {
+		t.Fatalf("%+v, %v", l, err)
+	}
+	if err := g.Authenticate(t.Context(), "demo-agent", l.Methods[0], nil, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	g.SignedIn("demo-agent")
+	if a, err := g.Agent("demo-agent"); err != nil || a.State != agents.Ready {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if state := g.state("demo-agent"); state != agents.Ready {
+		t.Error(state)
+	}
+	if err := g.Logout(t.Context(), "demo-agent"); err != nil {
+		t.Fatal(err)
+	}
+	if state := g.state("demo-agent"); state != agents.NeedsLogin {
+		t.Error(state)
+	}
+	if _, err := g.LoginMethod(t.Context(), "demo-agent", "none"); !errors.Is(err, agents.ErrNoMethod) {
+		t.Error(err)
+	}
+	if _, err := g.Login(t.Context(), "nobody"); !errors.Is(err, agents.ErrUnknown) {
+		t.Error(err)
+	}
+}
+
+func TestLoginThatNobodyFinishesIsCancelled(t *testing.T) {
+	g := openGuests(t)
+	m := g.method("demo-agent", "demo-never")
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() { ended <- g.Authenticate(ctx, "demo-agent", m, nil, func(string) {}) }()
+	if runtime.GOOS == "linux" {
+		for deadline := time.Now().Add(10 * time.Second); len(processesOf(t, g.dir)) == 0; time.Sleep(5 * time.Millisecond) {
+			if time.Now().After(deadline) {
+				t.Fatal("the agent does not start")
+			}
+		}
+	}
+	cancel()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatal("it goes on")
+	}
+	mustBeAlone(t, g.dir)
+}
+
+func TestLoginByTheAgentFails(t *testing.T) {
+	needShell(t)
+	g := openGuests(t,
+		script("sulky", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`,
+			"authenticate", `echo 'the network is gone' >&2; say '"error":{"code":-32603,"message":"No reply"}'`),
+		script("dying", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`,
+			"authenticate", `echo 'out of paper' >&2; exit 7`),
+		script("stillborn", "initialize", `echo 'no licence' >&2; exit 3`))
+	for id, want := range map[string][2]string{"sulky": {"No reply", "the network is gone"}, "dying": {"with code 7", "out of paper"}} {
+		err := g.Authenticate(t.Context(), id, g.method(id, "a"), nil, func(string) {})
+		failed, ok := errors.AsType[*agents.LoginError](err)
+		if !ok || !strings.Contains(failed.Error(), want[0]) || !strings.Contains(failed.Stderr, want[1]) {
+			t.Errorf("%s: %v, %+v", id, err, failed)
+		}
+	}
+	_, err := g.Login(t.Context(), "stillborn")
+	if failed, ok := errors.AsType[*agents.LoginError](err); !ok || !strings.Contains(failed.Stderr, "no licence") {
+		t.Error(err)
+	}
+	if err := g.Logout(t.Context(), "sulky"); !errors.Is(err, agents.ErrNoLogout) {
+		t.Error(err)
+	}
+}
+
+func TestAgentShowsAPage(t *testing.T) {
+	needShell(t)
+	g := openGuests(t, script("page",
+		"initialize", `case $line in *'"elicitation":{"url":{}}'*) say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}' ;; esac`,
+		"authenticate", `asked=$id
+			printf '{"jsonrpc":"2.0","id":98,"method":"elicitation/create","params":{"mode":"url","url":"file:///etc/passwd","message":"m","elicitationId":"e"}}\n'
+			read -r answer; case $answer in *-32601*) ;; *) exit 1 ;; esac
+			printf '{"jsonrpc":"2.0","id":99,"method":"elicitation/create","params":{"mode":"url","url":"https://example.test/device","message":"m","elicitationId":"e"}}\n'
+			read -r answer; case $answer in *accept*) ;; *) exit 2 ;; esac
+			id=$asked; say '"result":{}'`))
+	var shown atomic.Value
+	if err := g.Authenticate(t.Context(), "page", g.method("page", "a"), nil, func(url string) { shown.Store(url) }); err != nil {
+		t.Fatal(err)
+	}
+	if shown.Load() != "https://example.test/device" {
+		t.Errorf("%v", shown.Load())
+	}
+}
+
+// Some agents take a key with authenticate and keep it themselves.
+func TestKeyIsHandedToTheAgent(t *testing.T) {
+	needShell(t)
+	file := filepath.Join(t.TempDir(), "line")
+	g := openGuests(t, script("keyed",
+		"initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"api-key","name":"K","_meta":{"api-key":{"provider":"x"}}}]}'`,
+		"authenticate", `printf %s "$line" >`+file+`; say '"result":{}'`))
+	m := g.method("keyed", "api-key")
+	if m.Type != agents.LoginByAgent || !slices.Equal(m.Vars, []agents.LoginVar{{Name: "api-key", Secret: true, Optional: true}}) {
+		t.Errorf("%+v", m)
+	}
+	if err := g.Authenticate(t.Context(), "keyed", m, map[string]string{"api-key": "very-secret-key"}, func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	line, err := os.ReadFile(file)
+	if err != nil || !strings.Contains(string(line), `"params":{"_meta":{"api-key":{"apiKey":"very-secret-key"}},"methodId":"api-key"}`) {
+		t.Errorf("%s, %v", line, err)
+	}
+	if !slices.Contains(g.Secrets(), "very-secret-key") {
+		t.Error("it would be written into conversations")
+	}
+}
+
+func TestWaysToSignInAreReadLeniently(t *testing.T) {
+	needShell(t)
+	g := openGuests(t, script("odd", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[
+		7, {"name":"no id"}, {"id":"plain","name":"Plain","description":null}, {"id":"typed","type":"agent"},
+		{"id":"later","name":"L","type":"hologram"},
+		{"id":"tty","name":"T","type":"terminal","args":["--login"],"env":{"A":"b"}},
+		{"id":"old","name":"O","_meta":{"terminal-auth":{"command":"sh","args":["-c","true"]}}},
+		{"id":"keys","name":"E","type":"env_var","link":"javascript:alert(1)","vars":[{"name":"KEY","label":"Key"},{"name":"REGION","secret":false,"optional":true},{"name":"PATH"},{"name":"A=B"},{"name":"LD_PRELOAD"}]},
+		{"id":"none","name":"N","type":"env_var","vars":[]}]}' | tr -d '\n\t'; echo`))
+	l, err := g.Login(t.Context(), "odd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, m := range l.Methods {
+		got = append(got, m.ID+" "+m.Type)
+	}
+	if want := []string{"plain agent", "typed agent", "tty terminal", "old terminal", "keys env"}; !slices.Equal(got, want) {
+		t.Errorf("%q", got)
+	}
+	keys := l.Methods[len(l.Methods)-1]
+	if keys.Link != "" || !slices.Equal(keys.Vars, []agents.LoginVar{{Name: "KEY", Label: "Key", Secret: true}, {Name: "REGION", Optional: true}}) {
+		t.Errorf("%+v", keys)
+	}
+	if l.Keyring != "file" || !strings.Contains(l.Warning, filepath.Join(g.dir, "logins.json")) {
+		t.Errorf("%+v", l)
+	}
+	cmd, err := g.LoginCommand(t.Context(), "odd", l.Methods[3])
+	if err != nil || filepath.Base(cmd.Path) != "sh" || !slices.Equal(cmd.Args, []string{"-c", "true"}) {
+		t.Errorf("%+v, %v", cmd, err)
+	}
+}
+
+func TestProgramForATerminal(t *testing.T) {
+	g := openGuests(t)
+	m := g.method("demo-terminal", "demo-terminal")
+	cmd, err := g.LoginCommand(t.Context(), "demo-terminal", m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	self, _ := os.Executable()
+	if cmd.Path != self || !slices.Equal(cmd.Args, []string{"demo-agent", "--login"}) {
+		t.Errorf("its own command line, with the arguments appended: %s %q", cmd.Path, cmd.Args)
+	}
+	for _, want := range []string{"DESKHAND_DEMO_LOGIN=terminal", "DESKHAND_DEMO_SIGNING_IN=1", "TERM=xterm-256color", "HOME=" + g.dir} {
+		if !slices.Contains(cmd.Env, want) {
+			t.Errorf("%s is missing in %q", want, cmd.Env)
+		}
+	}
+	if slices.Contains(cmd.Env, "COLUMNS=7") || slices.Contains(cmd.Env, "TERM=dumb") {
+		t.Error("it believes to be on the terminal that we were started from")
+	}
+	if runtime.GOOS == "linux" {
+		dir := filepath.Join(g.dir, "agents", ".browser")
+		browser := filepath.Join(dir, "open-url")
+		if !slices.Contains(cmd.Env, "BROWSER="+browser) || !slices.Contains(cmd.Env, "DESKHAND_BROWSER=their-browser") ||
+			!slices.Contains(cmd.Env, "PATH="+dir+":/usr/bin:/bin") {
+			t.Errorf("%q", cmd.Env)
+		}
+		for _, name := range []string{"open-url", "xdg-open"} {
+			if info, err := os.Stat(filepath.Join(dir, name)); err != nil || info.Mode().Perm() != 0o700 {
+				t.Errorf("%v, %v", info, err)
+			}
+		}
+	}
+}
+
+// environOf starts an agent as a session would and gives the environment that its command has.
+func (g *guests) environOf(id string) []string {
+	g.t.Helper()
+	cmd, err := g.Command(g.t.Context(), id, g.dir)
+	if err != nil {
+		g.t.Fatal(err)
+	}
+	return cmd.Env
+}
+
+func TestLoginByValuesInAFile(t *testing.T) {
+	g := openGuests(t)
+	const key = `top"secret\key`
+	if state := g.state("demo-env"); state != agents.NeedsLogin {
+		t.Fatal(state)
+	}
+	m := g.method("demo-env", "demo-key")
+	for _, bad := range []map[string]string{nil, {"DESKHAND_DEMO_KEY": ""}, {"OTHER": "x"}, {"DESKHAND_DEMO_KEY": "a\nb"}} {
+		if _, _, err := g.Keep(t.Context(), "demo-env", m, bad); !errors.Is(err, agents.ErrValues) {
+			t.Errorf("%q: %v", bad, err)
+		}
+	}
+	place, warning, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": key, "LD_PRELOAD": "/evil"})
+	if err != nil || place != "file" || !strings.Contains(warning, "plain text") {
+		t.Fatal(place, warning, err)
+	}
+	file := filepath.Join(g.dir, "logins.json")
+	if info, err := os.Stat(file); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if env := g.environOf("demo-env"); !slices.Contains(env, "DESKHAND_DEMO_KEY="+key) || strings.Contains(strings.Join(env, " "), "evil") {
+		t.Errorf("%q", env)
+	}
+	for _, other := range []string{"demo-agent", "mock"} {
+		if env := strings.Join(g.environOf(other), "\n"); strings.Contains(env, "DESKHAND_DEMO_KEY") {
+			t.Errorf("%s has it too", other)
+		}
+	}
+	g.SignedIn("demo-env")
+	if state := g.state("demo-env"); state != agents.Ready {
+		t.Error(state)
+	}
+	if _, err := g.Infos(t.Context(), agents.InfoQuery{Config: true}); err != nil {
+		t.Error(err)
+	}
+	if got := g.Secrets(); !slices.Contains(got, key) || !slices.Contains(got, `top\"secret\\key`) {
+		t.Errorf("what must not be written: %q", got)
+	}
+	l, err := g.Login(t.Context(), "demo-env")
+	if err != nil || !l.Methods[0].Vars[0].Set || !l.Logout {
+		t.Errorf("%+v, %v", l, err)
+	}
+	// An empty value keeps what there is.
+	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": ""}); err != nil {
+		t.Error(err)
+	}
+	if state := g.state("demo-env"); state != agents.Ready {
+		t.Error(state)
+	}
+	if err := g.Logout(t.Context(), "demo-env"); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := os.ReadFile(file); err != nil || strings.Contains(string(data), "secret") {
+		t.Errorf("%s, %v", data, err)
+	}
+	if state := g.state("demo-env"); state != agents.NeedsLogin {
+		t.Error(state)
+	}
+	if strings.Contains(g.logs.String(), "secret") {
+		t.Errorf("it is in the log: %s", g.logs)
+	}
+}
+
+func TestBrokenFileOfValuesIsLeftAlone(t *testing.T) {
+	g := openGuests(t)
+	file := filepath.Join(g.dir, "logins.json")
+	m := g.method("demo-env", "demo-key")
+	if err := os.WriteFile(file, []byte("{half"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": "long enough"}); !errors.Is(err, agents.ErrVault) {
+		t.Error(err)
+	}
+	if err := g.Logout(t.Context(), "demo-env"); !errors.Is(err, agents.ErrVault) {
+		t.Error(err)
+	}
+	if state := g.state("demo-env"); state != agents.NeedsLogin { // it starts all the same
+		t.Error(state)
+	}
+	if data, err := os.ReadFile(file); err != nil || string(data) != "{half" {
+		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// Agents that read a key from their environment and do not say so are known by the catalogue.
+func TestKnownVariablesAreAWayToSignIn(t *testing.T) {
+	needShell(t)
+	silent := script("gemini", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`)
+	silent["override"] = true
+	g := openGuests(t, silent)
+	l, err := g.Login(t.Context(), "gemini")
+	if err != nil || len(l.Methods) != 2 || l.Methods[1].Type != agents.LoginByValues || l.Methods[1].Vars[0].Name != "GEMINI_API_KEY" {
+		t.Skipf("the catalogue has no variables for an agent of agents.json: %+v, %v", l, err)
+	}
+	m := l.Methods[1]
+	if _, _, err := g.Keep(t.Context(), "gemini", m, map[string]string{}); !errors.Is(err, agents.ErrValues) {
+		t.Error("nothing at all was entered: ", err)
+	}
+	if _, _, err := g.Keep(t.Context(), "gemini", m, map[string]string{"GEMINI_API_KEY": "the-key-of-gemini"}); err != nil {
+		t.Error(err)
+	}
+	if env := g.environOf("gemini"); !slices.Contains(env, "GEMINI_API_KEY=the-key-of-gemini") {
+		t.Errorf("%q", env)
+	}
+	if i, err := g.Info(t.Context(), "gemini", agents.InfoQuery{}); err != nil || !i.CredentialsAvailable {
+		t.Errorf("%+v, %v", i, err)
+	}
+}
+
+func TestLoginsAreListedAsWhatTheyAre(t *testing.T) {
+	g := openGuests(t)
+	cmd, err := g.LoginCommand(t.Context(), "demo-terminal", g.method("demo-terminal", "demo-terminal"))
+	if err != nil || cmd.Purpose != agents.ForLogin {
+		t.Errorf("%q, %v", cmd.Purpose, err)
+	}
+	if _, err := g.StartLogin(t.Context(), "demo-terminal", proxy.Command{Path: "/none/such"}, nil); !errors.Is(err, proxy.ErrSpawn) {
+		t.Error(err)
+	}
+}

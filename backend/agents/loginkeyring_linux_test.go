@@ -1,0 +1,397 @@
+package agents_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/godbus/dbus/v5"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/store"
+)
+
+// keyringScenario is what a process of its own does with a keyring: the library keeps its connection to the bus for as long as it lives.
+func keyringScenario(arg string) error {
+	what, dir, _ := strings.Cut(arg, ":")
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	c := agents.Open(agents.Config{
+		Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), Keyring: true, WriteFile: store.WriteFile,
+		Environ: []string{"HOME=" + dir},
+	})
+	ctx := context.Background()
+	m, err := c.LoginMethod(ctx, "keyed", "demo-key")
+	if err != nil {
+		return err
+	}
+	var said struct{ Place, Warning, Error, Keyring string }
+	switch what {
+	case "keep":
+		said.Place, said.Warning, err = c.Keep(ctx, "keyed", m, map[string]string{"DESKHAND_DEMO_KEY": "of the keyring"})
+	case "change":
+		said.Place, said.Warning, err = c.Keep(ctx, "keyed", m, map[string]string{"DESKHAND_DEMO_KEY": "another one now"})
+	case "forget":
+		if err = c.Logout(ctx, "keyed"); errors.Is(err, agents.ErrLeft) {
+			said.Error, err = err.Error(), nil
+		}
+	case "give up":
+		soon, stop := context.WithTimeout(ctx, 300*time.Millisecond)
+		defer stop()
+		_, err = c.Command(soon, "keyed", dir)
+		_, _, failed := c.Keep(soon, "keyed", m, map[string]string{"DESKHAND_DEMO_KEY": "of the keyring"})
+		said.Error = fmt.Sprint(failed)
+	case "start":
+		cmd, failed := c.Command(ctx, "keyed", dir)
+		err = failed
+		for _, kv := range cmd.Env {
+			if strings.HasPrefix(kv, "DESKHAND_DEMO_KEY=") {
+				said.Place = kv
+			}
+		}
+	}
+	if err != nil {
+		return err
+	}
+	l, err := c.Login(ctx, "keyed")
+	if err != nil {
+		return err
+	}
+	said.Keyring = l.Keyring
+	return errors.Join(json.NewEncoder(os.Stdout).Encode(said), c.Close())
+}
+
+// bus is a private D-Bus session. With a secret service, it has one.
+type bus struct {
+	t       *testing.T
+	dir     string
+	address string
+}
+
+func openBus(t *testing.T) *bus {
+	t.Helper()
+	daemon, err := exec.LookPath("dbus-daemon")
+	if err != nil {
+		t.Skip("dbus-daemon is needed: ", err)
+	}
+	b := &bus{t: t, dir: t.TempDir()}
+	config := filepath.Join(b.dir, "bus.conf")
+	err = os.WriteFile(config, fmt.Appendf(nil, `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN" "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig><type>session</type><listen>unix:path=%s/bus</listen><policy context="default"><allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/></policy></busconfig>`, b.dir), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(daemon, "--config-file="+config, "--nofork", "--print-address=1")
+	out, err := cmd.StdoutPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		t.Skip("dbus-daemon does not start: ", err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Skip("dbus-daemon does not start: ", err)
+	}
+	b.address, _, _ = strings.Cut(strings.TrimSpace(line), ",")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := json.Marshal(map[string]any{"agents": []any{map[string]any{
+		"id": "keyed", "command": self, "args": []string{"demo-agent"},
+		"env": map[string]string{"DESKHAND_DEMO_LOGIN": "env", "DESKHAND_DEMO_STATE": b.dir, "DESKHAND_DEMO_SIGNED_IN": filepath.Join(b.dir, "signed-in")},
+	}}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(b.dir, "agents.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// run runs a scenario on the bus.
+func (b *bus) run(what string) (said struct{ Place, Warning, Error, Keyring string }) {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), os.Args[0])
+	cmd.Env = []string{roleVariable + "=keyring:" + what + ":" + b.dir, "DBUS_SESSION_BUS_ADDRESS=" + b.address, "HOME=" + b.dir, "TMPDIR=" + b.dir, "PATH="}
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err == nil {
+		err = json.Unmarshal(out, &said)
+	}
+	if err != nil {
+		b.t.Fatalf("%s: %s %v", what, out, err)
+	}
+	return said
+}
+
+func (b *bus) file() string {
+	b.t.Helper()
+	data, err := os.ReadFile(filepath.Join(b.dir, "logins.json"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestKeyringOfTheSystem(t *testing.T) {
+	b := openBus(t)
+	s := b.serveSecrets(false)
+	if said := b.run("keep"); said.Place != "system" || said.Warning != "" || said.Keyring != "system" {
+		t.Fatalf("%+v", said)
+	}
+	if got := s.values(); !slices.Equal(got, []string{"of the keyring"}) {
+		t.Errorf("%q", got)
+	}
+	if file := b.file(); strings.Contains(file, "of the keyring") || !strings.Contains(file, `"system"`) {
+		t.Error(file)
+	}
+	if said := b.run("start"); said.Place != "DESKHAND_DEMO_KEY=of the keyring" {
+		t.Errorf("%+v", said)
+	}
+	b.run("change")
+	if said := b.run("start"); said.Place != "DESKHAND_DEMO_KEY=another one now" {
+		t.Errorf("%+v", said)
+	}
+	if got := s.values(); !slices.Equal(got, []string{"another one now"}) {
+		t.Errorf("%q: one is left, or too few", got)
+	}
+	b.run("forget")
+	if got := s.values(); len(got) != 0 {
+		t.Errorf("%q", got)
+	}
+	if said := b.run("start"); said.Place != "" {
+		t.Errorf("%+v", said)
+	}
+}
+
+// TestKeyringThatGivesNothingUp: the agent does not get the value any more, and the person is told where it still is.
+func TestKeyringThatGivesNothingUp(t *testing.T) {
+	b := openBus(t)
+	s := b.serveSecrets(false)
+	b.run("keep")
+	s.mu.Lock()
+	s.keeps = true
+	s.mu.Unlock()
+	if said := b.run("forget"); !strings.Contains(said.Error, "does not give up") {
+		t.Errorf("%+v", said)
+	}
+	if said := b.run("start"); said.Place != "" {
+		t.Errorf("%+v", said)
+	}
+}
+
+// A keyring that is there and refuses is no reason to refuse the person.
+func TestKeyringThatRefuses(t *testing.T) {
+	b := openBus(t)
+	b.serveSecrets(true)
+	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "plain text") {
+		t.Fatalf("%+v", said)
+	}
+	if !strings.Contains(b.file(), "of the keyring") {
+		t.Error(b.file())
+	}
+}
+
+// The library has a panic for answers that it does not expect, and for a bus that goes while a password is asked for. That must end
+// nothing of ours.
+func TestKeyringThatTalksNonsense(t *testing.T) {
+	b := openBus(t)
+	s := b.serveSecrets(true)
+	const prompt = secretsPath + "/prompt/1"
+	s.mu.Lock()
+	s.prompt = prompt
+	s.mu.Unlock()
+	err := s.conn.ExportMethodTable(map[string]any{"Prompt": func(string) *dbus.Error {
+		_ = s.conn.Emit(prompt, "org.freedesktop.Secret.Prompt.Completed")
+		return nil
+	}}, prompt, "org.freedesktop.Secret.Prompt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "plain text") {
+		t.Fatalf("%+v", said)
+	}
+}
+
+// Who stops a start, or a login, while the keyring asks for its password does not wait for that.
+func TestKeyringThatHangs(t *testing.T) {
+	b := openBus(t)
+	s := b.serveSecrets(false)
+	hang := make(chan struct{})
+	s.mu.Lock()
+	s.hang = hang
+	s.mu.Unlock()
+	t.Cleanup(func() { close(hang) })
+	kept := `{"agents":{"keyed":{"DESKHAND_DEMO_KEY":{"secret":true,"place":"system","key":"k"}}}}`
+	if err := os.WriteFile(filepath.Join(b.dir, "logins.json"), []byte(kept), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	if said := b.run("give up"); !strings.Contains(said.Error, "deadline") {
+		t.Errorf("%+v", said)
+	}
+	if took := time.Since(began); took > time.Minute {
+		t.Errorf("it took %v", took)
+	}
+	if file := b.file(); strings.Contains(file, "of the keyring") {
+		t.Errorf("it is kept in the file: %s", file)
+	}
+}
+
+func TestBusWithoutAKeyring(t *testing.T) {
+	b := openBus(t)
+	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "no secret service") || said.Keyring != "file" {
+		t.Fatalf("%+v", said)
+	}
+	if said := b.run("start"); said.Place != "DESKHAND_DEMO_KEY=of the keyring" {
+		t.Errorf("%+v", said)
+	}
+	// And no bus at all; none is started for it either.
+	b.address = "unix:path=" + b.dir + "/none"
+	if said := b.run("change"); said.Place != "file" || !strings.Contains(said.Warning, "D-Bus") {
+		t.Errorf("%+v", said)
+	}
+}
+
+// secrets is a small secret service: just what go-keyring asks of GNOME Keyring and KWallet, with one collection that is open.
+type secrets struct {
+	mu     sync.Mutex
+	locked bool
+	prompt dbus.ObjectPath // that unlocking asks for, if any
+	keeps  bool            // it gives nothing up
+	hang   chan struct{}   // unlocking waits for it, if there is one
+	conn   *dbus.Conn
+	next   int
+	items  map[dbus.ObjectPath]secret
+}
+
+type secret struct {
+	attributes map[string]string
+	value      []byte
+}
+
+// wireSecret is (oayays) of the Secret Service API.
+type wireSecret struct {
+	Session     dbus.ObjectPath
+	Parameters  []byte
+	Value       []byte
+	ContentType string
+}
+
+const secretsPath = "/org/freedesktop/secrets"
+
+func (b *bus) serveSecrets(locked bool) *secrets {
+	b.t.Helper()
+	conn, err := dbus.Connect(b.address)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	b.t.Cleanup(func() { _ = conn.Close() })
+	s := &secrets{conn: conn, locked: locked, items: map[dbus.ObjectPath]secret{}}
+	collection := dbus.ObjectPath(secretsPath + "/aliases/default")
+	err = errors.Join(
+		conn.ExportMethodTable(map[string]any{"OpenSession": s.openSession, "Unlock": s.unlock}, secretsPath, "org.freedesktop.Secret.Service"),
+		conn.ExportMethodTable(map[string]any{"CreateItem": s.createItem, "SearchItems": s.searchItems}, collection, "org.freedesktop.Secret.Collection"),
+		conn.ExportMethodTable(map[string]any{"Close": func() *dbus.Error { return nil }}, secretsPath+"/session/1", "org.freedesktop.Secret.Session"),
+	)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if reply, err := conn.RequestName("org.freedesktop.secrets", dbus.NameFlagDoNotQueue); err != nil || reply != dbus.RequestNameReplyPrimaryOwner {
+		b.t.Fatal(reply, err)
+	}
+	return s
+}
+
+func (s *secrets) values() (list []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, item := range s.items {
+		list = append(list, string(item.value))
+	}
+	return list
+}
+
+func (s *secrets) openSession(string, dbus.Variant) (dbus.Variant, dbus.ObjectPath, *dbus.Error) {
+	return dbus.MakeVariant(""), secretsPath + "/session/1", nil
+}
+
+func (s *secrets) unlock(paths []dbus.ObjectPath) ([]dbus.ObjectPath, dbus.ObjectPath, *dbus.Error) {
+	s.mu.Lock()
+	hang := s.hang
+	s.mu.Unlock()
+	if hang != nil {
+		<-hang
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.prompt != "":
+		return nil, s.prompt, nil
+	case s.locked:
+		return nil, "/", nil
+	}
+	return paths, "/", nil
+}
+
+func (s *secrets) createItem(properties map[string]dbus.Variant, value wireSecret, _ bool) (dbus.ObjectPath, dbus.ObjectPath, *dbus.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	attributes, _ := properties["org.freedesktop.Secret.Item.Attributes"].Value().(map[string]string)
+	s.next++
+	path := dbus.ObjectPath(fmt.Sprintf("%s/collection/login/%d", secretsPath, s.next))
+	s.items[path] = secret{attributes, value.Value}
+	table := map[string]any{
+		"GetSecret": func(session dbus.ObjectPath) (wireSecret, *dbus.Error) {
+			return wireSecret{Session: session, Parameters: []byte{}, Value: value.Value, ContentType: value.ContentType}, nil
+		},
+		"Delete": func() (dbus.ObjectPath, *dbus.Error) {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			if s.keeps {
+				return "/", dbus.MakeFailedError(errors.New("it stays"))
+			}
+			delete(s.items, path)
+			return "/", nil
+		},
+	}
+	if err := s.conn.ExportMethodTable(table, path, "org.freedesktop.Secret.Item"); err != nil {
+		return "/", "/", dbus.MakeFailedError(err)
+	}
+	return path, "/", nil
+}
+
+func (s *secrets) searchItems(wanted map[string]string) ([]dbus.ObjectPath, *dbus.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := []dbus.ObjectPath{}
+	for path, item := range s.items {
+		match := true
+		for name, value := range wanted {
+			match = match && item.attributes[name] == value
+		}
+		if match {
+			found = append(found, path)
+		}
+	}
+	return found, nil
+}

@@ -1,0 +1,364 @@
+package agents
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zalando/go-keyring"
+)
+
+// vault keeps the values that people enter for agents. Which there are, and for whom, is in one file; the values themselves are in the
+// system's keyring, or in that file, which only its owner may read, where there is no keyring. They are read when an agent is started
+// and not before: a keyring may ask its owner for a password.
+type vault struct {
+	file   string // "" keeps nothing
+	write  func(name string, data []byte, mode fs.FileMode) error
+	system bool // the keyring may be used
+	logger *slog.Logger
+
+	writing sync.Mutex // held while the file is changed
+
+	mu     sync.Mutex        // protects the fields below
+	values map[string]string // what was read from the keyring, by the name it has there
+	given  []string          // secrets that were given to an agent
+}
+
+// The places of a value.
+const (
+	keptInKeyring = "system"
+	keptInFile    = "file"
+)
+
+// keyringService is the name under which we are known in the keyring.
+const keyringService = "deskhand"
+
+// keyringLimit is how long the keyring may take: its owner may have to enter a password. What it does after that is lost.
+const keyringLimit = 2 * time.Minute
+
+var errSilent = errors.New("the keyring has not answered")
+
+// kept is one value.
+type kept struct {
+	Secret bool   `json:"secret"`
+	Place  string `json:"place"`           // system or file
+	Key    string `json:"key,omitempty"`   // its name in the keyring, another one each time that it is set
+	Value  string `json:"value,omitempty"` // in the file
+}
+
+// vaultFile is the content of the file: values by agent and variable.
+type vaultFile struct {
+	Agents map[string]map[string]kept `json:"agents"`
+}
+
+// read reads the file. One that is not ours to understand is an error, and never written over.
+func (v *vault) read() (vaultFile, error) {
+	f := vaultFile{Agents: map[string]map[string]kept{}}
+	if v.file == "" {
+		return f, nil
+	}
+	data, err := os.ReadFile(v.file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return f, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, &f)
+	}
+	if err != nil {
+		return f, fmt.Errorf("%w: %s: %w", ErrVault, v.file, err)
+	}
+	if f.Agents == nil {
+		f.Agents = map[string]map[string]kept{}
+	}
+	return f, nil
+}
+
+func (v *vault) save(f vaultFile) error {
+	if v.file == "" || v.write == nil {
+		return fmt.Errorf("%w: there is no place for it", ErrVault)
+	}
+	data, err := json.MarshalIndent(f, "", "  ")
+	if err == nil {
+		err = v.write(v.file, append(data, '\n'), 0o600)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrVault, err)
+	}
+	return nil
+}
+
+// names are the variables that are kept for an agent.
+func (v *vault) names(agent string) ([]string, error) {
+	f, err := v.read()
+	return slices.Sorted(maps.Keys(f.Agents[agent])), err
+}
+
+// peek is names where nothing can be done about an error.
+func (v *vault) peek(agent string) []string {
+	names, _ := v.names(agent)
+	return names
+}
+
+// place tells where a value would be kept, and why not in the keyring.
+func (v *vault) place(ctx context.Context) (keyring, warning string) {
+	if !v.system {
+		return keptInFile, v.warning("the keyring of the system is switched off")
+	}
+	if err := keyringThere(ctx); err != nil {
+		return keptInFile, v.warning(err.Error())
+	}
+	return keptInKeyring, ""
+}
+
+func (v *vault) warning(why string) string {
+	return "kept as plain text in " + v.file + ", which only you may read: " + why
+}
+
+// keep keeps the values that are not empty, and tells where. When ctx ends while the keyring is asked, nothing is kept.
+func (v *vault) keep(ctx context.Context, agent string, vars []LoginVar, values map[string]string) (place, warning string, err error) {
+	v.writing.Lock()
+	defer v.writing.Unlock()
+	f, err := v.read()
+	if err != nil {
+		return "", "", err
+	}
+	place, warning = v.place(ctx)
+	own := maps.Clone(f.Agents[agent])
+	if own == nil {
+		own = map[string]kept{}
+	}
+	var stale, fresh []string
+	for _, variable := range vars {
+		value := values[variable.Name]
+		if value == "" {
+			continue
+		}
+		if old := own[variable.Name]; old.Key != "" {
+			stale = append(stale, old.Key)
+		}
+		k, err := v.put(ctx, place, agent+"/"+variable.Name, value)
+		if err != nil { // the keyring is there, and refuses
+			place, warning = keptInFile, v.warning(err.Error())
+		}
+		if k.Key != "" {
+			fresh = append(fresh, k.Key)
+		}
+		if k.Secret = variable.Secret; k.Secret {
+			v.hide(value)
+		}
+		own[variable.Name] = k
+	}
+	f.Agents[agent] = own
+	if err = ctx.Err(); err == nil {
+		err = v.save(f)
+	}
+	if err != nil {
+		_ = v.drop(context.WithoutCancel(ctx), fresh) // nothing would name them; the log tells of what stays
+		return "", "", err
+	}
+	_ = v.drop(ctx, stale) // a value of before; the log tells of what stays
+	return place, warning, nil
+}
+
+// put keeps one value: in the file when the keyring fails, with why.
+func (v *vault) put(ctx context.Context, place, name, value string) (kept, error) {
+	var err error
+	if place == keptInKeyring {
+		key := name + "/" + rand.Text()
+		if err = v.set(ctx, key, value); err == nil {
+			return kept{Place: keptInKeyring, Key: key}, nil
+		}
+	}
+	return kept{Place: keptInFile, Value: value}, err
+}
+
+// forget removes what is kept for an agent.
+func (v *vault) forget(ctx context.Context, agent string) error {
+	v.writing.Lock()
+	defer v.writing.Unlock()
+	f, err := v.read()
+	if err != nil || f.Agents[agent] == nil {
+		return err
+	}
+	var stale []string
+	for _, k := range f.Agents[agent] {
+		if k.Key != "" {
+			stale = append(stale, k.Key)
+		}
+	}
+	delete(f.Agents, agent)
+	if err := v.save(f); err != nil {
+		return err
+	}
+	if err := v.drop(ctx, stale); err != nil {
+		return fmt.Errorf("%w: %w", ErrLeft, err)
+	}
+	return nil
+}
+
+// environ are the values of an agent as its environment has them. One that cannot be read is left out: the agent will say that it misses
+// it, which people know what to do about. A keyring that does not answer is asked once.
+func (v *vault) environ(ctx context.Context, agent string) []string {
+	f, err := v.read()
+	if err != nil {
+		v.logger.Error("the values of logins cannot be read", "agent", agent, "error", err)
+		return nil
+	}
+	var env []string
+	var silent error
+	for _, name := range slices.Sorted(maps.Keys(f.Agents[agent])) {
+		k := f.Agents[agent][name]
+		value, err := v.valueOf(ctx, k, silent)
+		if err != nil {
+			if errors.Is(err, errSilent) || ctx.Err() != nil {
+				silent = err
+			}
+			v.logger.Error("a value cannot be read from the keyring", "agent", agent, "variable", name, "error", err)
+			continue
+		}
+		if k.Secret {
+			v.hide(value)
+		}
+		env = append(env, name+"="+value)
+	}
+	return env
+}
+
+// valueOf is a value wherever it is kept; silent is why the keyring is not to be asked, if there is a reason.
+func (v *vault) valueOf(ctx context.Context, k kept, silent error) (string, error) {
+	switch {
+	case k.Place != keptInKeyring:
+		return k.Value, nil
+	case silent != nil:
+		return "", silent
+	}
+	return v.get(ctx, k.Key)
+}
+
+// shortestSecret is the length from which a value is kept out of what is written: a word would take words out of conversations.
+const shortestSecret = 8
+
+// hide has a value kept out of everything that is written.
+func (v *vault) hide(value string) {
+	if len(value) < shortestSecret {
+		return
+	}
+	once := quoted(value, false)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, form := range []string{value, once, quoted(value, true), quoted(once, false)} { // a message may hold a message
+		if !slices.Contains(v.given, form) {
+			v.given = append(slices.Clip(v.given), form) // who was given the list before keeps it as it was
+		}
+	}
+}
+
+// quoted is a text as it stands in JSON; html as Go writes it, which makes escapes of < > & that no other does.
+func quoted(text string, html bool) string {
+	var b strings.Builder
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(html)
+	_ = enc.Encode(text) // texts always can be
+	whole := strings.TrimSpace(b.String())
+	return whole[1 : len(whole)-1]
+}
+
+func (v *vault) secrets() []string {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.given
+}
+
+func (v *vault) set(ctx context.Context, key, value string) error {
+	if _, err := patiently(ctx, func() (string, error) { return "", keyring.Set(keyringService, key, value) }); err != nil {
+		return err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.remember(key, value)
+	return nil
+}
+
+// get reads from the keyring, once: every start of an agent would ask it again.
+func (v *vault) get(ctx context.Context, key string) (string, error) {
+	v.mu.Lock()
+	value, known := v.values[key]
+	v.mu.Unlock()
+	if known {
+		return value, nil
+	}
+	if err := keyringThere(ctx); err != nil {
+		return "", err
+	}
+	value, err := patiently(ctx, func() (string, error) { return keyring.Get(keyringService, key) })
+	if err != nil {
+		return "", err
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.remember(key, value)
+	return value, nil
+}
+
+func (v *vault) remember(key, value string) {
+	if v.values == nil {
+		v.values = map[string]string{}
+	}
+	v.values[key] = value
+}
+
+// drop removes values from the keyring. One that stays there is named by nothing any more.
+func (v *vault) drop(ctx context.Context, keys []string) error {
+	var left error
+	for _, key := range keys {
+		_, err := patiently(ctx, func() (string, error) { return "", keyring.Delete(keyringService, key) })
+		if err != nil && !errors.Is(err, keyring.ErrNotFound) {
+			v.logger.Warn("a value is left in the keyring", "key", key, "error", err)
+			left = errors.Join(left, err)
+		}
+		v.mu.Lock()
+		delete(v.values, key)
+		v.mu.Unlock()
+	}
+	return left
+}
+
+// patiently asks the keyring and does not wait for ever: nothing ends a call of it while it asks its owner for a password. The goroutine
+// ends when that has been answered. The library takes what the keyring says on trust, and panics when the bus goes while its owner is asked.
+func patiently(ctx context.Context, ask func() (string, error)) (string, error) {
+	type answer struct {
+		value string
+		err   error
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		var a answer
+		defer func() {
+			if wrong := recover(); wrong != nil {
+				a.err = fmt.Errorf("the keyring has failed: %v", wrong)
+			}
+			answered <- a
+		}()
+		a.value, a.err = ask()
+	}()
+	limit := time.NewTimer(keyringLimit)
+	defer limit.Stop()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	case <-limit.C:
+		return "", fmt.Errorf("%w within %v", errSilent, keyringLimit)
+	}
+}

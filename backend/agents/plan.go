@@ -1,0 +1,169 @@
+package agents
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Where the size of an agent is from.
+const (
+	SizeMeasured = "measured"
+	SizeRegistry = "registry"
+)
+
+// Footprint is how large an agent is that is not installed yet.
+type Footprint struct {
+	Download int64  `json:"download,omitempty" doc:"Bytes that are downloaded"`
+	Unpacked int64  `json:"unpacked,omitempty" doc:"Bytes on the disk afterwards"`
+	Source   string `json:"source" enum:"registry,measured" doc:"Who says so: the registry of the version in question, or our catalogue, of an installation on Linux"`
+}
+
+// Plan is what an installation would do.
+type Plan struct {
+	Version   string `json:"version"`
+	Packages  int    `json:"packages,omitempty" doc:"How many are installed; absent where only the installation itself finds out"`
+	Download  int64  `json:"download,omitempty" doc:"Bytes that are downloaded; absent where nobody tells"`
+	Unpacked  int64  `json:"unpacked,omitempty" doc:"Bytes on the disk afterwards; absent where nobody tells"`
+	FreeBytes int64  `json:"freeBytes" doc:"Of the disk that agents are installed to; 0 = not known"`
+	Enough    bool   `json:"enough" doc:"There is room for it, as far as it is known"`
+}
+
+// planLimit is how long the registry may take to say what an agent needs.
+const planLimit = 2 * time.Minute
+
+// Plan finds out what an installation would get and how large it is, and installs nothing. version may be ""; then it is the one of the
+// catalogue. It fails like Install, and takes as long as npm takes to ask its registry.
+func (c *Catalogue) Plan(ctx context.Context, id, version string) (Plan, error) {
+	e, err := c.row(id)
+	if err != nil {
+		return Plan{}, err
+	}
+	if err := c.installable(e); err != nil {
+		return Plan{}, fmt.Errorf("%s: %w", id, err)
+	}
+	p, err := e.planOf(InstallRequest{AgentProcessVersion: version})
+	if err != nil {
+		return Plan{}, fmt.Errorf("%s: %w", id, err)
+	}
+	c.Settle(ctx, false)
+	ctx, cancel := context.WithTimeout(ctx, planLimit)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	i := &installation{c: c, e: e, plan: p, tell: func(Progress) {}, home: c.home(id), step: StepResolve, planned: true}
+	err = i.look(ctx)
+	switch {
+	case c.life.Err() != nil:
+		return Plan{}, ErrClosed
+	case err != nil:
+		return Plan{}, errors.Join(ctx.Err(), &InstallError{Agent: id, Step: i.step, Stderr: i.stderr, Err: err})
+	}
+	return c.planned(i), nil
+}
+
+// look resolves in a directory that is nobody's, so that it needs no lock and disturbs no installation.
+func (i *installation) look(ctx context.Context) (err error) {
+	if i.supply, err = i.source(); err != nil {
+		return err
+	}
+	if i.dir, err = realTemp("", "deskhand-plan-*"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(i.dir)) }()
+	if err := i.supply.resolve(ctx); err != nil {
+		return err
+	}
+	i.estimate()
+	return nil
+}
+
+// estimate takes what we have measured of the version for what nobody tells: many mirrors have no sizes.
+func (i *installation) estimate() {
+	m := i.e.known.Size
+	if i.total > 0 || m == nil || i.plan.version != i.e.known.version || machineName() != measuredOn {
+		return
+	}
+	i.total, i.download, i.measured = m.Unpacked, cmp.Or(i.download, m.Download), true
+}
+
+// measuredOn is the machine that the sizes of the catalogue are from.
+const measuredOn = "linux-x86_64"
+
+// planned keeps the size that was found out, and tells of it.
+func (c *Catalogue) planned(i *installation) Plan {
+	if i.download > 0 || i.total > 0 {
+		source := SizeRegistry
+		if i.measured {
+			source = SizeMeasured
+		}
+		c.mu.Lock()
+		c.sizes[i.e.id+"@"+i.plan.version] = Footprint{Download: i.download, Unpacked: i.total, Source: source}
+		c.mu.Unlock()
+		c.announce(News{Agent: i.e.id, Ended: true, Aside: true})
+	}
+	free, err := freeSpace(existing(i.home))
+	if err != nil {
+		c.cfg.Logger.Warn("the free space is not known", "path", i.home, "error", err)
+		free = 0
+	}
+	return Plan{
+		Version: i.plan.version, Packages: i.packages, Download: i.download, Unpacked: i.total,
+		FreeBytes: free, Enough: err != nil || free >= i.need(),
+	}
+}
+
+// size is what is known of the pinned version before it is installed; nil when nothing is.
+func (c *Catalogue) size(e entry) *Footprint {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if s, ok := c.sizes[e.id+"@"+e.known.version]; ok {
+		return &s
+	}
+	if m := e.known.Size; m != nil {
+		return &Footprint{Download: m.Download, Unpacked: m.Unpacked, Source: SizeMeasured}
+	}
+	return nil
+}
+
+// existing is a directory, or the nearest one above that is there.
+func existing(dir string) string {
+	for {
+		_, err := os.Stat(dir)
+		up := filepath.Dir(dir)
+		if !errors.Is(err, fs.ErrNotExist) || up == dir {
+			return dir
+		}
+		dir = up
+	}
+}
+
+// Room for what npm and uv keep of a package in their caches, packed, and for an archive beside what is in it; and what has to be free
+// when nothing is known.
+const (
+	cacheShare   = 2 // half of it
+	archiveShare = 4 // times what is downloaded: programs pack to a third or less
+	leastFree    = 256 << 20
+)
+
+// need is how much has to be free.
+func (i *installation) need() int64 {
+	return max(i.total+i.total/cacheShare, archiveShare*i.download, leastFree)
+}
+
+// room tells whether there is space for it.
+func (i *installation) room() error {
+	free, err := freeSpace(i.dir)
+	if err != nil {
+		i.c.cfg.Logger.Warn("the free space is not known", "path", i.dir, "error", err)
+		return nil
+	}
+	if need := i.need(); free < need {
+		return fmt.Errorf("there is not enough space in %s: %d MB are free, %d MB are needed", i.home, free/1e6, need/1e6+1)
+	}
+	return nil
+}

@@ -1,0 +1,108 @@
+package agents_test
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/agents"
+)
+
+func TestPlanTellsTheSizeBefore(t *testing.T) {
+	s := openShop(t)
+	p := s.reg.publishClaude("0.100.0", "")
+	dep := s.reg.packages["fake-dep"]["1.0.0"]
+	if err := os.WriteFile(filepath.Join(s.home, "npmrc"), []byte("omit-lockfile-registry-resolved=true\n"), 0o600); err != nil { // which some people have
+		t.Fatal(err)
+	}
+	before := get(t, s.Catalogue, "claude").Size
+	heard := news(s.Catalogue)
+	plan, err := s.Plan(t.Context(), "claude", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if plan.Version != "0.100.0" || plan.Packages != 2 || plan.Unpacked != p.size+dep.size || plan.Download != int64(len(p.tarball)+len(dep.tarball)) || plan.FreeBytes == 0 || !plan.Enough {
+		t.Errorf("%+v", plan)
+	}
+	if n := <-heard; n.Agent != "claude" || !n.Aside {
+		t.Errorf("%+v", n)
+	}
+	a := get(t, s.Catalogue, "claude")
+	if before == nil || before.Source != agents.SizeMeasured || before.Unpacked < 300<<20 || a.Size == nil || *a.Size != (agents.Footprint{Download: plan.Download, Unpacked: plan.Unpacked, Source: agents.SizeRegistry}) {
+		t.Errorf("%+v, then %+v", before, a.Size)
+	}
+	if tarballs, _ := s.reg.served(); tarballs != 0 {
+		t.Errorf("%d tarballs were downloaded", tarballs)
+	}
+	if items, _ := os.ReadDir(s.cfg.Dir); len(items) > 0 || a.State != agents.NotFound {
+		t.Errorf("%v, %+v", items, a)
+	}
+	s.reg.publishClaude("0.101.0", "").told = 1 << 50
+	if plan, err = s.Plan(t.Context(), "claude", "0.101.0"); err != nil || plan.Enough || plan.Unpacked < 1<<50 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	if a := get(t, s.Catalogue, "claude"); a.Size.Unpacked > 1<<30 {
+		t.Errorf("the size of another version: %+v", a.Size)
+	}
+	s.reg.publishClaude("0.102.0", "").told = 0 // of a mirror that tells no sizes
+	if plan, err = s.Plan(t.Context(), "claude", "0.102.0"); err != nil || !plan.Enough || plan.Unpacked != 0 || plan.Download == 0 || plan.Packages != 2 {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	for version, want := range map[string]error{"9.9.9": agents.ErrInstall, "latest": agents.ErrVersion} {
+		if _, err := s.Plan(t.Context(), "claude", version); !errors.Is(err, want) {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+	if _, err := s.Plan(t.Context(), "mock", ""); !errors.Is(err, agents.ErrNotInstallable) {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestPlanOfAnArchive(t *testing.T) {
+	y := openYard(t)
+	data := tarball(t, item{name: "agent", text: packedAgent("1.0.0", "")})
+	y.put("a.tar.gz", data)
+	y.lists("1.0.0", "a.tar.gz", "agent", "")
+	plan, err := y.Plan(t.Context(), "packed", "")
+	if err != nil || plan.Version != "1.0.0" || plan.Download != int64(len(data)) || plan.Packages != 1 || !plan.Enough {
+		t.Errorf("%+v, %v", plan, err)
+	}
+	if a := y.packed(); a.Size == nil || a.Size.Download != int64(len(data)) || a.Size.Source != agents.SizeRegistry {
+		t.Errorf("%+v", a)
+	}
+	y.lists("1.0.0", "gone.tar.gz", "agent", "")
+	if _, err := y.Plan(t.Context(), "packed", ""); !errors.Is(err, agents.ErrInstall) || !strings.Contains(err.Error(), "status 404") {
+		t.Errorf("%v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	y.says(func(_ http.ResponseWriter, r *http.Request) bool {
+		cancel()
+		<-r.Context().Done()
+		return true
+	})
+	if _, err := y.Plan(ctx, "packed", ""); !errors.Is(err, context.Canceled) {
+		t.Errorf("who has gone: %v", err)
+	}
+}
+
+// Of a mirror without sizes a plan has what was measured, and says so.
+func TestPlanSaysWhoseSizeItIs(t *testing.T) {
+	if here() != "linux-x86_64" {
+		t.Skip("nothing was measured here")
+	}
+	s := openShop(t)
+	s.reg.publishClaude("0.100.0", "").told = 0
+	s.reg.packages["fake-dep"]["1.0.0"].told = 0
+	before := get(t, s.Catalogue, "claude").Size
+	plan, err := s.Plan(t.Context(), "claude", "")
+	if err != nil || before == nil || plan.Unpacked != before.Unpacked {
+		t.Fatalf("%+v, %+v, %v", plan, before, err)
+	}
+	if a := get(t, s.Catalogue, "claude"); a.Size == nil || a.Size.Source != agents.SizeMeasured {
+		t.Errorf("%+v", a.Size)
+	}
+}

@@ -1,0 +1,45 @@
+package agents
+
+import (
+	"slices"
+	"strings"
+)
+
+// Quirks is what an agent does otherwise than it says, or than the protocol wants, as it was measured. It is data of the catalogue; an
+// agent that nobody has measured has none.
+type Quirks struct {
+	NoFS           bool     `json:"noFs,omitempty" doc:"It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile"`
+	MCP            []string `json:"mcp,omitzero" enum:"stdio,http,sse" doc:"The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself"`
+	Refuse         []string `json:"refuse,omitempty" doc:"How the methods of requests begin that it makes of its own, and that are refused at once"`
+	SkillDirs      []string `json:"skillDirs,omitempty" doc:"The folders of a workspace that it reads skills from"`
+	LoadNextMinute bool     `json:"loadNextMinute,omitempty" doc:"It loses a session that it loads in the minute of the clock in which it last began with it"`
+	SessionSeconds int      `json:"sessionSeconds,omitempty" doc:"How long it may take to make a session, where that is long"`
+}
+
+// Refuses tells whether a request of the agent is one of its own that nobody but its vendor's client can answer.
+func (q Quirks) Refuses(method string) bool {
+	return slices.ContainsFunc(q.Refuse, func(prefix string) bool { return strings.HasPrefix(method, prefix) })
+}
+
+// Quirks are those of an agent; of one that is not in the table there are none. An agent of agents.json that stands in the place of one
+// of the catalogue has its quirks: it is another build of the same more often than not.
+func (c *Catalogue) Quirks(id string) Quirks {
+	e, err := c.row(id)
+	if err != nil {
+		return Quirks{}
+	}
+	return e.known.Quirks.clone()
+}
+
+func (q Quirks) clone() Quirks {
+	q.MCP, q.Refuse, q.SkillDirs = slices.Clone(q.MCP), slices.Clone(q.Refuse), slices.Clone(q.SkillDirs)
+	return q
+}
+
+// quirks are those of the entry for its record; nil when it has none.
+func (e entry) quirks() *Quirks {
+	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 {
+		return &q
+	}
+	return nil
+}

@@ -1,0 +1,43 @@
+package agents_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"deskhand/backend/agents"
+)
+
+// TestQuirksAreAsMeasured: each of these is one that was seen (no fs for Gemini, HTTP alone for Copilot, no MCP for Pi, Qwen's own requests,
+// a slow session of Claude's).
+func TestQuirksAreAsMeasured(t *testing.T) {
+	c, _ := machine(t, `{"agents":[{"id":"mine","command":"x"},{"id":"pi","command":"x","override":true}]}`, "deskhand")
+	defer closing(t, c)
+	for id, want := range map[string]string{
+		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true}`,
+		"github-copilot-cli": `{"mcp":["http","sse"],"skillDirs":[".claude/skills"]}`,
+		"pi":                 `{"mcp":[],"skillDirs":[".pi/skills"]}`,
+		"qwen-code":          `{"refuse":["craft/","qwen/"],"skillDirs":[".qwen/skills"]}`,
+		"claude":             `{"skillDirs":[".claude/skills"],"sessionSeconds":120}`,
+		"codex":              `{"skillDirs":[".agents/skills"]}`,
+		"opencode":           `{"skillDirs":[".opencode/skills"]}`,
+		"mine":               `{}`,
+		"nobody":             `{}`,
+	} {
+		got, err := json.Marshal(c.Quirks(id))
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s, %v", id, got, err)
+		}
+	}
+	if q := c.Quirks("qwen-code"); !q.Refuses("craft/drainMidTurnQueue") || !q.Refuses("qwen/notify/x") || q.Refuses("session/request_permission") {
+		t.Errorf("%+v", q)
+	}
+	if c.Quirks("claude").Refuses("craft/drainMidTurnQueue") {
+		t.Error("what is Qwen's is refused to Claude")
+	}
+	if a := get(t, c, "pi"); a.Quirks == nil || a.Quirks.MCP == nil || len(a.Quirks.MCP) > 0 {
+		t.Errorf("%+v", a.Quirks)
+	}
+	if a := get(t, c, agents.Demo); a.Quirks != nil {
+		t.Errorf("%+v", a.Quirks)
+	}
+}

@@ -1,0 +1,213 @@
+package agents
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/bzip2"
+	"compress/gzip"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+)
+
+// The kinds of archives, by the end of their names; what has none of these is a program as it is.
+const (
+	kindBare = ""
+	kindGzip = ".tar.gz"
+	kindBzip = ".tar.bz2"
+	kindZip  = ".zip"
+)
+
+// kindOf tells by the name how an archive is to be unpacked. A kind that is no program and that we cannot read is told before anything is
+// downloaded.
+func kindOf(u *url.URL) (string, error) {
+	name := strings.ToLower(path.Base(u.Path))
+	switch {
+	case strings.HasSuffix(name, ".tar.gz"), strings.HasSuffix(name, ".tgz"):
+		return kindGzip, nil
+	case strings.HasSuffix(name, ".tar.bz2"), strings.HasSuffix(name, ".tbz2"):
+		return kindBzip, nil
+	case strings.HasSuffix(name, ".zip"):
+		return kindZip, nil
+	}
+	switch ext := path.Ext(name); ext {
+	case ".xz", ".zst", ".7z", ".rar", ".lz", ".gz", ".bz2", ".tar", ".deb", ".rpm", ".dmg", ".pkg", ".msi", ".msix", ".appimage", ".apk", ".whl", ".jar":
+		return "", fmt.Errorf("an archive of the kind %s cannot be unpacked", ext)
+	}
+	return kindBare, nil
+}
+
+// Errors of archives.
+var (
+	errEntry = errors.New("an entry is not taken")
+	errCrowd = fmt.Errorf("there are more than %d entries in it", archiveMost)
+)
+
+// unpacking takes files out of an archive into a directory that nothing in it can leave: names are looked at, links are refused, and the
+// directory is an os.Root, so that even a link which somebody else puts there leads nowhere.
+type unpacking struct {
+	ctx     context.Context
+	into    *os.Root
+	left    int64 // bytes that may still come
+	entries int
+}
+
+// unpack takes everything out of the archive.
+func (a *archiveSupply) unpack(ctx context.Context, file string) (err error) {
+	dir := filepath.Join(a.dir, archiveFiles)
+	if err := os.Mkdir(dir, 0o700); err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, root.Close()) }()
+	target, err := url.Parse(a.target().Archive)
+	if err != nil {
+		return err
+	}
+	kind, err := kindOf(target)
+	if err != nil {
+		return err
+	}
+	u := &unpacking{ctx: ctx, into: root, left: unpackedMax}
+	if kind == kindZip {
+		return u.zip(file)
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	switch kind {
+	case kindGzip:
+		unzipped, err := gzip.NewReader(f)
+		if err != nil {
+			return err
+		}
+		return u.tar(unzipped)
+	case kindBzip:
+		return u.tar(bzip2.NewReader(f))
+	}
+	return u.file(slashed(a.target().Cmd), 0o700, f)
+}
+
+func (u *unpacking) tar(in io.Reader) error {
+	// Headers count, too: an archive of nothing else packs to nothing, and is read without end.
+	in = &counted{from: in, most: u.left + archiveMost*headerMost, each: func(int64) error { return u.ctx.Err() }}
+	for archive := tar.NewReader(in); ; {
+		h, err := archive.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		switch h.Typeflag {
+		case tar.TypeXGlobalHeader: // a remark, of git archive for one
+			continue
+		case tar.TypeDir:
+			err = u.directory(h.Name)
+		case tar.TypeReg:
+			err = u.file(h.Name, h.FileInfo().Mode(), archive)
+		case tar.TypeLink, tar.TypeSymlink:
+			err = fmt.Errorf("%w: %.200q is a link", errEntry, h.Name)
+		default:
+			err = fmt.Errorf("%w: %.200q is neither a file nor a directory", errEntry, h.Name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (u *unpacking) zip(file string) error {
+	archive, err := zip.OpenReader(file)
+	if err != nil {
+		return err
+	}
+	defer archive.Close()
+	for _, entry := range archive.File {
+		if err := u.zipped(entry); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (u *unpacking) zipped(entry *zip.File) error {
+	mode := entry.Mode()
+	switch {
+	case mode.IsDir():
+		return u.directory(entry.Name)
+	case mode&fs.ModeSymlink != 0:
+		return fmt.Errorf("%w: %.200q is a link", errEntry, entry.Name)
+	case !mode.IsRegular():
+		return fmt.Errorf("%w: %.200q is neither a file nor a directory", errEntry, entry.Name)
+	}
+	in, err := entry.Open()
+	if err != nil {
+		return err
+	}
+	defer in.Close()
+	return u.file(entry.Name, mode, in)
+}
+
+// place is where an entry goes; "." is the directory itself.
+func (u *unpacking) place(name string) (string, error) {
+	if u.entries++; u.entries > archiveMost {
+		return "", errCrowd
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == ".." {
+			return "", fmt.Errorf("%w: %.200q leads out of the archive", errEntry, name)
+		}
+	}
+	clean := path.Clean(name)
+	// A backslash and a colon are parts of a name here and something else on Windows: nobody names a file so.
+	if strings.HasPrefix(name, "/") || strings.ContainsAny(name, "\\:\x00") || !filepath.IsLocal(filepath.FromSlash(clean)) {
+		return "", fmt.Errorf("%w: %.200q is no path in an archive", errEntry, name)
+	}
+	return filepath.FromSlash(clean), u.ctx.Err()
+}
+
+func (u *unpacking) directory(name string) error {
+	at, err := u.place(name)
+	if err != nil || at == "." {
+		return err
+	}
+	return u.into.MkdirAll(at, 0o700)
+}
+
+// file writes one that is not there yet: an entry that comes twice, or once more in other letters where that is the same, is refused.
+func (u *unpacking) file(name string, mode fs.FileMode, in io.Reader) error {
+	at, err := u.place(name)
+	if err != nil {
+		return err
+	}
+	if err := u.into.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+		return err
+	}
+	private := fs.FileMode(0o600)
+	if mode&0o111 != 0 {
+		private = 0o700
+	}
+	f, err := u.into.OpenFile(at, os.O_CREATE|os.O_EXCL|os.O_WRONLY, private)
+	if errors.Is(err, fs.ErrExist) {
+		return fmt.Errorf("%w: %.200q comes twice", errEntry, name)
+	}
+	if err != nil {
+		return err
+	}
+	n, err := io.Copy(f, &counted{from: in, most: u.left, each: func(int64) error { return u.ctx.Err() }})
+	u.left -= n
+	return errors.Join(err, f.Close(), u.ctx.Err())
+}

@@ -1,0 +1,107 @@
+package demoagent
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/acp"
+)
+
+// guarded starts an agent that wants a login by these ways.
+func guarded(t *testing.T, ways string) (p *peer, account string) {
+	t.Helper()
+	account = filepath.Join(t.TempDir(), "somewhere", "signed-in")
+	t.Setenv(loginVariable, ways)
+	t.Setenv(signedInVariable, account)
+	return start(t), account
+}
+
+// methods are the ways to sign in that a client is offered.
+func (p *peer) methods(capabilities string) string {
+	p.t.Helper()
+	e := p.mustCall("initialize", map[string]any{"protocolVersion": 1, "clientCapabilities": json.RawMessage(capabilities)})
+	var r struct {
+		AgentCapabilities struct{ Auth *struct{ Logout *struct{} } }
+		AuthMethods       []struct{ ID, Type string }
+	}
+	p.decode(e.result, &r)
+	if (r.AgentCapabilities.Auth == nil || r.AgentCapabilities.Auth.Logout == nil) != (os.Getenv(loginVariable) == "") {
+		p.t.Errorf("logout: %s", e.result)
+	}
+	var ids []string
+	for _, m := range r.AuthMethods {
+		ids = append(ids, m.ID+":"+m.Type)
+	}
+	return strings.Join(ids, " ")
+}
+
+func (p *peer) newSession() *rpcError {
+	p.t.Helper()
+	return p.until(p.request("session/new", map[string]any{"cwd": p.t.TempDir(), "mcpServers": []any{}})).err
+}
+
+func TestLoginIsAskedFor(t *testing.T) {
+	p, account := guarded(t, "agent,terminal,env")
+	if got := p.methods(`{}`); got != "demo: demo-never: demo-key:env_var" {
+		t.Errorf("a client without terminals: %s", got)
+	}
+	if got := p.methods(`{"auth":{"terminal":true}}`); got != "demo: demo-never: demo-terminal:terminal demo-key:env_var" {
+		t.Error(got)
+	}
+	if err := p.newSession(); err == nil || err.Code != acp.CodeAuthRequired {
+		t.Fatalf("%+v", err)
+	}
+	if e := p.until(p.request("authenticate", map[string]any{"methodId": "other"})); e.err == nil || e.err.Code != acp.CodeInvalidParams {
+		t.Errorf("%+v", e.err)
+	}
+	p.mustCall("authenticate", map[string]any{"methodId": "demo"})
+	if _, err := os.Stat(account); err != nil {
+		t.Error(err)
+	}
+	if err := p.newSession(); err != nil {
+		t.Errorf("%+v", err)
+	}
+	p.mustCall("logout", map[string]any{})
+	p.mustCall("logout", map[string]any{}) // there is nobody to sign out
+	if err := p.newSession(); err == nil || err.Code != acp.CodeAuthRequired {
+		t.Errorf("%+v", err)
+	}
+	t.Setenv(keyVariable, "any")
+	if err := p.newSession(); err != nil {
+		t.Errorf("%+v", err)
+	}
+}
+
+func TestNoLoginUnlessItIsAskedFor(t *testing.T) {
+	p, _ := guarded(t, "")
+	if got := p.methods(`{"auth":{"terminal":true}}`); got != "" {
+		t.Error(got)
+	}
+	if err := p.newSession(); err != nil {
+		t.Errorf("%+v", err)
+	}
+	for _, method := range []string{"authenticate", "logout"} {
+		if e := p.until(p.request(method, map[string]any{"methodId": "demo"})); e.err == nil || e.err.Code != acp.CodeMethodNotFound {
+			t.Errorf("%s: %+v", method, e.err)
+		}
+	}
+}
+
+func TestLoginAtATerminal(t *testing.T) {
+	account := filepath.Join(t.TempDir(), "signed-in")
+	t.Setenv(signedInVariable, account)
+	t.Setenv(signingVariable, "1")
+	for _, answer := range []string{"no\n", "", "yes"} {
+		var out bytes.Buffer
+		err := Run(context.Background(), strings.NewReader(answer), &out)
+		_, there := os.Stat(account)
+		if yes := answer == "yes"; (err == nil) != yes || (there == nil) != yes || !strings.Contains(out.String(), "Type yes to sign in: ") {
+			t.Errorf("%q: %v, %v, %q", answer, err, there, out.String())
+		}
+	}
+}
