@@ -27,6 +27,10 @@ const (
 	refusedInUse        = "agent.in_use"
 	refusedNotOurs      = "agent.not_ours"
 	refusedInstallation = "agent.install_failed"
+	refusedPlan         = "agent.plan_failed"
+	refusedDefinition   = "agent.definition"
+	refusedUndefined    = "agent.no_definition"
+	refusedFile         = "agents.file_broken"
 )
 
 // announce tells the feed of an installation, whoever asked for it. Progress comes in the order of things; at the end comes the
@@ -97,7 +101,7 @@ func (c *Client) ListAgents(ctx context.Context, all, fresh bool) ([]agents.Agen
 	}
 	list, err := look()
 	for n := range list {
-		list[n] = c.failures.of(list[n])
+		list[n] = c.told(list[n])
 	}
 	return list, err
 }
@@ -105,7 +109,13 @@ func (c *Client) ListAgents(ctx context.Context, all, fresh bool) ([]agents.Agen
 // agent is one agent as people see it.
 func (c *Client) agent(id string) (agents.Agent, error) {
 	a, err := c.cfg.Agents.Agent(id)
-	return c.failures.of(a), refusedAgent(id, err)
+	return c.told(a), refusedAgent(id, err)
+}
+
+// told is an agent as it may be told of: why it wants a login is in its own words, which may hold the key that it has refused.
+func (c *Client) told(a agents.Agent) agents.Agent {
+	a.Detail = c.secret.text(a.Detail)
+	return c.failures.of(a)
 }
 
 // noteLogin tells the catalogue that an agent has refused for want of a login, or, with nil, that it has not.
@@ -172,13 +182,66 @@ func (c *Client) Uninstall(id string) error {
 	return refusedAgent(id, err)
 }
 
-// TestAgent starts an agent and tells how that went. Secrets are taken out of what the agent wrote: reports are sent to others.
+// Plan tells what an installation would get, and whether there is room for it.
+func (c *Client) Plan(ctx context.Context, id, version string) (agents.Plan, error) {
+	p, err := c.cfg.Agents.Plan(ctx, id, version)
+	if failed, ok := errors.AsType[*agents.InstallError](err); ok && ctx.Err() == nil {
+		return p, &RefusedError{Code: refusedPlan, Params: map[string]string{"agent": id, "detail": c.secret.text(failed.Err.Error())}}
+	}
+	return p, refusedAgent(id, err)
+}
+
+// Definition is what agents.json says of an agent; values of its environment are masked.
+func (c *Client) Definition(id string) (agents.Definition, error) {
+	d, err := c.cfg.Agents.Definition(id)
+	return d, refusedAgent(id, err)
+}
+
+// Define writes an agent into agents.json.
+func (c *Client) Define(d agents.Definition) (agents.Agent, error) {
+	if err := c.cfg.Agents.Define(d); err != nil {
+		return agents.Agent{}, refusedAgent(d.ID, err)
+	}
+	return c.agent(d.ID)
+}
+
+// Undefine takes an agent out of agents.json.
+func (c *Client) Undefine(id string) error {
+	return refusedAgent(id, c.cfg.Agents.Undefine(id))
+}
+
+// TestDefinition is TestAgent for an agent that is not written down yet.
+func (c *Client) TestDefinition(ctx context.Context, d agents.Definition) (agents.Report, error) {
+	r, err := c.cfg.Agents.TestDefinition(ctx, d)
+	if err != nil {
+		return r, refusedAgent(d.ID, err)
+	}
+	c.clean(&r)
+	return r, nil
+}
+
+// TestAgent starts an agent and tells how that went.
 func (c *Client) TestAgent(ctx context.Context, id string) (agents.Report, error) {
 	r, err := c.cfg.Agents.Test(ctx, id)
 	if err != nil {
 		return r, refusedAgent(id, err)
 	}
-	r.Stderr = c.secret.text(r.Stderr)
+	c.clean(&r)
+	r.Agent = c.told(r.Agent)
+	c.announceAgent(id)
+	return r, nil
+}
+
+// clean takes secrets out of what the agent wrote: reports are sent to others.
+func (c *Client) clean(r *agents.Report) {
+	r.Stderr, r.Capabilities = c.secret.text(r.Stderr), c.secret.redact(r.Capabilities)
+	r.Agent.Detail = c.secret.text(r.Agent.Detail)
+	if i := r.AgentInfo; i != nil {
+		i.Name, i.Version, i.Title = c.secret.text(i.Name), c.secret.text(i.Version), c.secret.text(i.Title)
+	}
+	for n, m := range r.AuthMethods {
+		r.AuthMethods[n].Name, r.AuthMethods[n].Description = c.secret.text(m.Name), c.secret.text(m.Description)
+	}
 	for n := range r.Steps {
 		r.Steps[n].Detail = c.secret.text(r.Steps[n].Detail)
 	}
@@ -187,9 +250,6 @@ func (c *Client) TestAgent(ctx context.Context, id string) (agents.Report, error
 			a.Params[name] = c.secret.text(value)
 		}
 	}
-	r.Agent = c.failures.of(r.Agent)
-	c.announceAgent(id)
-	return r, nil
 }
 
 // refusedAgent gives the errors of package agents their codes.
@@ -206,6 +266,10 @@ func refusedAgent(id string, err error) error {
 		{agents.ErrNoPrevious, refusedNoPrevious, false},
 		{agents.ErrInUse, refusedInUse, false},
 		{agents.ErrNotOurs, refusedNotOurs, true},
+		{agents.ErrNoDefinition, refusedUndefined, true},
+		{agents.ErrDefinition, refusedDefinition, true},
+		{agents.ErrFile, refusedFile, false},
+		{agents.ErrWrite, "config.unwritable", false},
 		{agents.ErrClosed, "", false},
 	} {
 		if !errors.Is(err, row.err) {

@@ -25,6 +25,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
+	"deskhand/backend/skills"
 	"deskhand/backend/store"
 )
 
@@ -67,6 +68,15 @@ type Config struct {
 	Version  string        // told to agents
 	Secrets  []string      // texts that must never be written, such as our own tokens
 	Patience time.Duration // how long a cancel waits before its next means; 0 = 4 s
+
+	Skills *skills.Library // whose owner closes it after the client; nil = agents get no skills
+
+	// Replace replaces a file of an open directory atomically (files.Replace); without it no configuration can be changed.
+	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
+
+	SettingsFile string        // settings.json; it need not exist. "" = the defaults, for ever
+	SamplePace   time.Duration // how often the processes are looked at while any run; 0 = 10 s
+	LeastIdle    time.Duration // how long an agent has been idle before it is put to sleep; 0 = a minute
 }
 
 // Client is all conversations of one data directory.
@@ -80,13 +90,21 @@ type Client struct {
 
 	announcing sync.Mutex // an agent is looked up and told in one go
 	failures   failures   // of installations
+	trials     *proxy.Set // MCP servers that are tried
+	logins     logins
+	settings   *settings
+	sampler    *sampler
+	unsearched chan struct{} // there may be something for the index
 
 	mu     sync.Mutex // protects what is below
 	live   map[string]*conversation
 	closed bool
 }
 
-const patience = 4 * time.Second
+const (
+	patience = 4 * time.Second
+	trialLog = 4 << 20 // of what a server that is tried says, at a time
+)
 
 // Open takes over a data directory: a turn that was running when the program died is ended as interrupted, a request that waited
 // is expired, and both are told in the transcript.
@@ -97,18 +115,26 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Patience == 0 {
 		cfg.Patience = patience
 	}
-	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets}, live: map[string]*conversation{}}
+	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.Agents.Secrets}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), unsearched: make(chan struct{}, 1)}
+	var err error
+	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
+		return nil, err
+	}
+	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
 	if err := c.recover(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("recovering: %w", err), c.Close())
 	}
 	cfg.Agents.Watch(c.announce)
+	c.wg.Go(func() { c.sampler.run(c.ctx) })
+	c.wg.Go(c.index)
 	return c, nil
 }
 
 func (c *Client) recover(ctx context.Context) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
-		`SELECT session FROM turn WHERE state <> 'done' UNION SELECT session FROM request WHERE status = 'requested'`)
+		`SELECT session FROM turn WHERE state <> 'done' UNION SELECT session FROM request WHERE status = 'requested'
+		UNION SELECT session FROM queue_item WHERE held = ''`)
 	if err != nil {
 		return err
 	}
@@ -131,7 +157,7 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.stop()
 	c.wg.Wait()
-	return nil
+	return c.trials.Close()
 }
 
 // Feed is the order of everything that is shown.
@@ -151,6 +177,10 @@ func (c *Client) conversation(ctx context.Context, id string) (*conversation, er
 	}
 	if len(rows) == 0 {
 		return nil, fmt.Errorf("session %s: %w", id, ErrNotFound)
+	}
+	rows[0].queue, err = query(ctx, c.cfg.Store.Read(), scanQueueItem, `SELECT `+queueColumns+` FROM queue_item WHERE session = ? ORDER BY position`, id)
+	if err != nil {
+		return nil, err
 	}
 	var last sql.NullInt64
 	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT max(n) FROM frame WHERE session = ?`, id).Scan(&last); err != nil {
@@ -334,39 +364,105 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 type Transcript struct {
 	Items    []Entry   `json:"items" doc:"Ascending by seq"`
 	Next     int64     `json:"next,omitempty" doc:"What to pass as before for what is older"`
+	Newer    int64     `json:"newer,omitempty" doc:"What to pass as after for what is newer"`
 	Turns    []Turn    `json:"turns"`
 	Requests []Request `json:"requests"`
 }
 
+const lastSeq = 1 << 62
+
 // Entries gives the newest entries before seq before (0 = the tail).
 func (c *Client) Entries(ctx context.Context, id string, before int64, limit int) (Transcript, error) {
-	if _, err := c.conversation(ctx, id); err != nil {
-		return Transcript{}, err
-	}
 	if before <= 0 {
-		before = 1 << 62
+		before = lastSeq
 	}
-	db := c.cfg.Store.Read()
-	items, err := query(ctx, db, scanJSON[Entry], `SELECT data FROM
-		(SELECT seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
+	items, more, err := c.older(ctx, id, before, limit)
 	if err != nil {
 		return Transcript{}, err
 	}
 	t := Transcript{Items: items}
-	if len(items) > limit {
-		t.Items = items[1:]
-		t.Next = t.Items[0].Seq
+	if more {
+		t.Next = items[0].Seq
 	}
-	since := int64(0)
-	if len(t.Items) > 0 && t.Next != 0 {
-		const margin = 1000 // a request is a moment older than its entry
-		since = millis(t.Items[0].At.Time) - margin
-	}
-	t.Turns, err = query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND (ended_at = 0 OR ended_at >= ?) ORDER BY started_at, id`, id, since)
+	return c.complete(ctx, id, t)
+}
+
+// After gives the entries that follow seq after.
+func (c *Client) After(ctx context.Context, id string, after int64, limit int) (Transcript, error) {
+	items, more, err := c.newer(ctx, id, after, limit)
 	if err != nil {
 		return Transcript{}, err
 	}
-	t.Requests, err = query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ? AND (created_at >= ? OR status = 'requested') ORDER BY created_at, id`, id, since)
+	t := Transcript{Items: items}
+	if more {
+		t.Newer = items[len(items)-1].Seq
+	}
+	return c.complete(ctx, id, t)
+}
+
+// Around gives the entries around seq around, as many on both sides, where there are as many.
+func (c *Client) Around(ctx context.Context, id string, around int64, limit int) (Transcript, error) {
+	older, moreOlder, err := c.older(ctx, id, around, limit/2)
+	if err != nil {
+		return Transcript{}, err
+	}
+	newer, moreNewer, err := c.newer(ctx, id, around-1, limit-limit/2)
+	if err != nil {
+		return Transcript{}, err
+	}
+	t := Transcript{Items: append(older, newer...)}
+	if moreOlder && len(t.Items) > 0 {
+		t.Next = t.Items[0].Seq
+	}
+	if moreNewer {
+		t.Newer = newer[len(newer)-1].Seq
+	}
+	return c.complete(ctx, id, t)
+}
+
+// older are at most limit entries before seq, ascending, and whether there are more.
+func (c *Client) older(ctx context.Context, id string, before int64, limit int) (items []Entry, more bool, err error) {
+	if _, err := c.conversation(ctx, id); err != nil {
+		return nil, false, err
+	}
+	items, err = query(ctx, c.cfg.Store.Read(), scanJSON[Entry], `SELECT data FROM
+		(SELECT seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
+	if len(items) > limit {
+		return items[1:], true, err
+	}
+	return items, false, err
+}
+
+// newer are at most limit entries after seq, and whether there are more.
+func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (items []Entry, more bool, err error) {
+	if _, err := c.conversation(ctx, id); err != nil {
+		return nil, false, err
+	}
+	items, err = query(ctx, c.cfg.Store.Read(), scanJSON[Entry], `SELECT data FROM entry WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, limit+1)
+	if len(items) > limit {
+		return items[:limit], true, err
+	}
+	return items, false, err
+}
+
+// complete adds the turns and requests that the entries name. Those before the first of them are left out, where there are any.
+func (c *Client) complete(ctx context.Context, id string, t Transcript) (_ Transcript, err error) {
+	since, until := int64(0), int64(lastSeq)
+	const margin = 1000 // a request is a moment older than its entry
+	if n := len(t.Items); n > 0 && t.Next != 0 {
+		since = millis(t.Items[0].At.Time) - margin
+	}
+	if n := len(t.Items); n > 0 && t.Newer != 0 {
+		until = millis(t.Items[n-1].At.Time) + margin
+	}
+	db := c.cfg.Store.Read()
+	t.Turns, err = query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND (ended_at = 0 OR ended_at >= ?) AND started_at <= ?
+		ORDER BY started_at, id`, id, since, until)
+	if err != nil {
+		return Transcript{}, err
+	}
+	t.Requests, err = query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ? AND (created_at >= ? AND created_at <= ? OR status = 'requested')
+		ORDER BY created_at, id`, id, since, until)
 	return t, err
 }
 
@@ -431,7 +527,7 @@ func (c *Client) Prompt(ctx context.Context, id, message string) (Turn, error) {
 
 // Cancel stops the running turn; it escalates until something has stopped.
 func (c *Client) Cancel(ctx context.Context, id string) error {
-	return c.wish(ctx, id, func(v *conversation) error { return v.wish(doCancel{}) })
+	return c.wish(ctx, id, func(v *conversation) error { return v.wish(doCancel{unstarted: v.unstarted()}) })
 }
 
 // Restart ends the agent, if it runs, and starts it again on the same conversation.

@@ -21,6 +21,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
+	"deskhand/backend/files"
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
@@ -43,6 +44,17 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 1 && os.Args[1] == "sleeping-desk" {
+		if err := sleepingDesk(os.Args[2]); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "mcp-server" {
+		mcpServer(os.Args[2:])
+		os.Exit(0)
+	}
 	goleak.VerifyTestMain(m)
 }
 
@@ -53,6 +65,7 @@ type desk struct {
 	dir   string // of the data
 	work  string // where agents work
 	db    *store.DB
+	set   *proxy.Set // of the agents
 	close func()
 }
 
@@ -87,6 +100,12 @@ func open(tb testing.TB, dir string) *desk {
 
 func openWith(tb testing.TB, dir string, processes proxy.Config) *desk {
 	tb.Helper()
+	return openAs(tb, dir, processes, session.Config{})
+}
+
+// openAs is openWith for a client of another config; what every client needs is put in.
+func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Config) *desk {
+	tb.Helper()
 	tb.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
 	db, err := store.Open(tb.Context(), dir)
 	if err != nil {
@@ -100,14 +119,17 @@ func openWith(tb testing.TB, dir string, processes proxy.Config) *desk {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json")})
-	c, err := session.Open(tb.Context(), session.Config{
-		Store: db, Agents: catalogue, Proxy: set, Version: "test", Secrets: []string{"our-own-token"}, Patience: 300 * time.Millisecond,
+	catalogue := agents.Open(agents.Config{
+		Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
 	})
+	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version = db, catalogue, set, "test"
+	cfg.Replace = files.Replace
+	cfg.Secrets, cfg.Patience = []string{"our-own-token"}, 300*time.Millisecond
+	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
 	}
-	d := &desk{Client: c, t: tb, dir: dir, db: db, work: filepath.Join(dir, "work")}
+	d := &desk{Client: c, t: tb, dir: dir, db: db, set: set, work: filepath.Join(dir, "work")}
 	if err := os.MkdirAll(d.work, 0o700); err != nil {
 		tb.Fatal(err)
 	}
@@ -117,7 +139,7 @@ func openWith(tb testing.TB, dir string, processes proxy.Config) *desk {
 			return
 		}
 		closed = true
-		if err := errors.Join(c.Close(), set.Close(), db.Close()); err != nil {
+		if err := errors.Join(c.Close(), catalogue.Close(), set.Close(), db.Close()); err != nil {
 			tb.Error(err)
 		}
 	}

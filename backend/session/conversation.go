@@ -23,6 +23,7 @@ type conversation struct {
 	ended   chan struct{} // closed when the goroutine is gone
 	stalled atomic.Bool   // the data directory cannot be written
 	view    atomic.Pointer[Session]
+	rest    atomic.Pointer[rest] // while it could do without its agent
 
 	row       row
 	state     state
@@ -32,13 +33,16 @@ type conversation struct {
 	frames    int64                   // the number of the last frame
 	agent     *link                   // nil while there is no process
 	gone      <-chan struct{}         // closed when the newest process has ended; nil before the first
+	refusal   *refusal                // what the agent refused last for want of a login
 	lastExit  *Exit                   // how the agent ended, for the events that tell it
 	restored  string                  // how the agent got its session: new, resume, load, fresh
 	failure   *TurnError              // the error that the prompt ended with, for the turn
 	step      step                    // what the current piece of work changes
+	prompts   waitingPrompts          // what the items of the queue say
 	timer     *time.Timer             // the next step of a cancel
 	agentName string                  // what people call the agent
 	onStall   func()                  // tells who waits for this step that it cannot be written yet
+	active    time.Time               // when something last happened in it
 	links     sync.WaitGroup          // the goroutines of every agent process of this session
 }
 
@@ -48,6 +52,7 @@ func newConversation(c *Client, r row, lastFrame int64) *conversation {
 		row: r, state: state{base: Closed}, fold: newTranscript(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
 		agentName: c.cfg.Agents.Name(r.Agent),
 	}
+	v.loadQueue(r.queue)
 	v.publishView()
 	return v
 }
@@ -132,11 +137,14 @@ func (v *conversation) wish(c command) error {
 func (v *conversation) effect(e event) {
 	switch e := e.(type) {
 	case startBegun:
+		v.step.send = nil // it was for the agent before this one
 		v.begin()
 	case replayBegun:
 		v.note(note{Note: noteReplaying})
 	case becameReady:
-		v.row.Step, v.row.Exit = "", nil
+		v.stage("")
+		v.row.Exit = nil
+		v.keeps(v.restored == "resume" || v.restored == "load")
 		v.note(note{Note: noteReady, Reason: v.restored, Session: v.row.ACPSessionID})
 		v.saveRow()
 	case turnBegun, promptSent, turnEnded:
@@ -161,6 +169,10 @@ func (v *conversation) effect(e event) {
 		v.agent.kill()
 	case sessionClosed:
 		v.closed(e.code)
+	case fellAsleep:
+		v.fallAsleep()
+	case queueEvent:
+		v.queueEffect(e)
 	case commandRefused:
 	}
 }
@@ -168,6 +180,7 @@ func (v *conversation) effect(e event) {
 func (v *conversation) turnEffect(e event) {
 	switch e := e.(type) {
 	case turnBegun:
+		v.refusal = nil
 		v.note(note{Note: noteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt})
 		v.saveTurn()
 		v.touched()
@@ -177,6 +190,7 @@ func (v *conversation) turnEffect(e event) {
 		v.disarm()
 		now := Time{time.Now()}
 		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.reason, &now, v.failure
+		v.keeps(e.reason != stopError)
 		v.note(note{Note: noteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
 		v.saveTurn()
 		v.turn, v.failure = nil, nil
@@ -260,13 +274,16 @@ func (v *conversation) commit() {
 		v.nameAfterAgent()
 		v.saveRow()
 	}
-	if !v.step.empty() || len(entries) > 0 {
+	v.stepQueue()
+	happened := !v.step.empty() || len(entries) > 0
+	if happened {
 		if !v.write(entries) {
 			v.step = step{}
 			return
 		}
 		v.publish(entries)
 	}
+	v.noteRest(happened)
 	if v.agent != nil {
 		v.agent.send(v.step.send)
 	}
@@ -312,6 +329,12 @@ func (v *conversation) publish(entries []change) {
 	for _, id := range slices.Sorted(maps.Keys(v.step.requests)) {
 		add(eventRequest, v.step.requests[id])
 	}
+	for _, q := range v.step.queue {
+		add(eventQueue, q)
+	}
+	for _, id := range v.step.unqueued {
+		add(eventUnqueued, QueueRemoved{id})
+	}
 	for _, c := range entries {
 		if c.Append != nil && c.Append.Offset > 0 {
 			add(eventAppend, c.Append)
@@ -323,6 +346,9 @@ func (v *conversation) publish(entries []change) {
 		add(eventTurn, v.step.turns[id])
 	}
 	v.c.feed.publish(events...)
+	if len(entries) > 0 {
+		v.c.changedEntries()
+	}
 }
 
 // publishView is what look gives from now on.
@@ -330,6 +356,7 @@ func (v *conversation) publishView() {
 	s := v.row.Session
 	s.Phase = v.state.phase()
 	s.Waiting = len(v.state.open)
+	s.Hibernated = v.state.asleep
 	s.AgentName = v.agentName
 	if v.turn != nil {
 		t := *v.turn
@@ -351,24 +378,25 @@ func (v *conversation) prompt(message string) (Turn, error) {
 	if v.state.turn != "" {
 		return Turn{}, &RefusedError{Code: refusedRunning}
 	}
-	block := mustJSON(map[string]string{"type": "text", "text": message})
-	v.turn = &Turn{
-		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, State: "running", StartedAt: Time{time.Now()},
-		prompt: []json.RawMessage{block},
-	}
+	v.prepare(uuid.Must(uuid.NewV7()).String(), message)
 	turn := *v.turn
-	if v.row.Title == "" {
-		v.row.Title, v.row.titleBy = titleOf(v.c.secret.text(message)), titleByPrompt
-	}
-	v.row.Draft, v.row.Exit = "", nil
-	if v.row.ArchivedAt != nil {
-		v.row.ArchivedAt = nil // what is spoken in is not put away
-	}
+	v.row.Draft = ""
 	if err := v.wish(doPrompt{turn.ID}); err != nil {
 		v.turn = nil
 		return Turn{}, err
 	}
 	return turn, nil
+}
+
+// prepare makes a message the turn that is about to begin.
+func (v *conversation) prepare(id, message string) {
+	block := mustJSON(map[string]string{"type": "text", "text": message})
+	v.turn = &Turn{ID: id, Session: v.id, State: "running", StartedAt: Time{time.Now()}, prompt: []json.RawMessage{block}}
+	if v.row.Title == "" {
+		v.row.Title, v.row.titleBy = titleOf(v.c.secret.text(message)), titleByPrompt
+	}
+	v.row.Exit = nil
+	v.row.ArchivedAt = nil // what is spoken in is not put away
 }
 
 const titleLength = 80
@@ -414,6 +442,7 @@ func (v *conversation) patch(p Patch) {
 		v.row.ArchivedAt = nil
 		if *p.Archived {
 			v.row.ArchivedAt = &Time{time.Now()}
+			v.do(doHoldAll{heldArchived}) // what is put away does not go on by itself
 		}
 	}
 	v.row.showFacts()
@@ -436,7 +465,7 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 	if i < 0 {
 		return bad("config.unknown", "id", option)
 	}
-	return v.sendConfig(v.row.ConfigOptions[i], value)
+	return v.sendConfig(v.row.ConfigOptions[i], value, func() {})
 }
 
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
@@ -454,7 +483,7 @@ func (v *conversation) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.state = state{base: Ready}
+	v.state = state{base: Ready, queue: v.state.queue}
 	for i := range turns {
 		v.turn = &turns[i]
 		v.state.base, v.state.turn, v.state.sent = Working, v.turn.ID, true
@@ -485,7 +514,8 @@ func (v *conversation) quit() {
 func (v *conversation) closed(code string) {
 	v.disarm()
 	exit := v.lastExit
-	v.lastExit, v.row.Step, v.row.Exit = nil, "", nil
+	v.stage("")
+	v.lastExit, v.row.Exit = nil, nil
 	switch code {
 	case problemQuit, problemRestart:
 		exit = nil

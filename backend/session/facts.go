@@ -87,7 +87,7 @@ func (t *transcript) applyOptions(body json.RawMessage) {
 		return
 	}
 	if list, ok := acp.ParseConfigOptions(body); ok {
-		t.facts.Options, t.facts.Modes, t.changed = configOptions(list), false, true
+		t.facts.Options, t.facts.Modes, t.changed, t.told = configOptions(list), false, true, true
 		return
 	}
 	if m, ok := acp.ParseModes(body); ok {
@@ -95,7 +95,7 @@ func (t *transcript) applyOptions(body json.RawMessage) {
 		for _, c := range m.List {
 			option.Choices = append(option.Choices, ConfigChoice(c))
 		}
-		t.facts.Options, t.facts.Modes, t.changed = []ConfigOption{option}, true, true
+		t.facts.Options, t.facts.Modes, t.changed, t.told = []ConfigOption{option}, true, true, true
 	}
 }
 

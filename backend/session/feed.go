@@ -176,6 +176,10 @@ const (
 	eventNotice  = "notice"
 	eventAgent   = "agent.upsert"
 	eventInstall = "install.progress"
+	eventLogin   = "login.upsert"
+
+	eventQueue    = "queue.upsert"
+	eventUnqueued = "queue.removed"
 )
 
 // mustJSON encodes our own records, which always can be.

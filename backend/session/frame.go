@@ -52,7 +52,7 @@ const (
 	noteRequest     = "request.opened"    // Request
 	noteInterrupted = "turn.interrupted"  // SIGINT went out
 	noteKilled      = "turn.killed"
-	noteClosed      = "agent.closed"    // Exit
+	noteClosed      = "agent.closed"    // Exit; Reason: hibernated
 	noteRefused     = "request.refused" // Method, Raw: an agent's request that no one is asked about
 	noteNotice      = "notice"          // Notice
 )

@@ -1,11 +1,13 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"time"
 
@@ -14,11 +16,12 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// How long an agent may take. Claude's session/new has taken 19 s; a process that ends is noticed at once, these are only for one
-// that says nothing. A prompt has no limit.
+// How long an agent may say nothing while it starts; a process that ends is noticed at once. Sessions of agents that are slow have
+// more, see agents.Quirks. A prompt has no limit.
 const (
 	initializeLimit = 2 * time.Minute
-	openLimit       = 5 * time.Minute
+	usualOpenLimit  = time.Minute
+	equippedLimit   = 5 * time.Minute      // with MCP servers, which npx may have to get first
 	pace            = 8 * time.Millisecond // between two batches of an agent's messages
 )
 
@@ -32,9 +35,17 @@ type link struct {
 	nextID  int64
 	pending map[acp.Key]reply // our requests that the agent has not answered
 	can     acp.Initialized
+	kept    bool        // it holds something of the conversation that it can give back
 	limit   *time.Timer // of the current step of the handshake
-	outbox  chan [][]byte
-	gone    chan struct{} // closed when the process and all that it started have ended
+
+	approval  *approval      // what a person is asked before there is a process
+	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
+	equipment []Executable   // of the directory, as far as it may start
+	servers   []any          // of those, the MCP servers as the agent is told of them
+
+	again  func() // starts the limit anew
+	outbox chan [][]byte
+	gone   chan struct{} // closed when the process and all that it started have ended
 }
 
 // reply is called with the agent's answer, in the conversation's goroutine.
@@ -43,9 +54,11 @@ type reply func(result json.RawMessage, failure *acp.Error)
 // begin starts a generation.
 func (v *conversation) begin() {
 	v.row.Generation++
-	v.row.Step, v.row.Exit, v.restored = "resolve", nil, ""
+	v.stage("resolve")
+	v.row.Exit, v.restored, v.refusal = nil, "", nil
 	a := &link{v: v, pending: map[acp.Key]reply{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{})}
 	a.ctx, a.stop = context.WithCancel(v.c.ctx)
+	a.chosen, v.fold.told = v.fold.facts.Options, false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
 	v.note(note{Note: noteStarting})
@@ -62,6 +75,14 @@ func (v *conversation) begin() {
 
 // run spawns the process, reads it to its end, or to that of our interest, and sees it off.
 func (a *link) run(agent, cwd, serverID string) {
+	taken, ok := a.equip(agent, cwd)
+	if !ok {
+		return
+	}
+	defer a.takeSkillsBack(serverID)
+	if !a.giveSkills(agent, cwd, serverID, taken) {
+		return
+	}
 	inst, code, err := a.spawn(agent, cwd, serverID)
 	if err != nil {
 		a.post(func() { a.fail(code, "detail", err.Error(), "agent", agent, "path", cwd) })
@@ -91,7 +112,7 @@ func (a *link) spawn(agent, cwd, serverID string) (*proxy.Instance, string, erro
 	case err != nil:
 		return nil, problemFile, err
 	}
-	a.post(func() { a.v.row.Step = "spawn"; a.v.saveRow() })
+	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
 	return inst, problemSpawn, err
 }
@@ -252,11 +273,23 @@ func (a *link) within(d time.Duration, step string) {
 			}
 		})
 	})
-	a.limit = limit
+	a.limit, a.again = limit, func() { a.within(d, step) }
+}
+
+// openLimit is how long an agent may say nothing while it opens a session.
+func openLimit(q agents.Quirks, equipped bool) time.Duration {
+	limit := cmp.Or(time.Duration(q.SessionSeconds)*time.Second, usualOpenLimit)
+	if equipped {
+		limit = max(limit, equippedLimit)
+	}
+	return limit
 }
 
 // received takes a batch of the agent's messages.
 func (v *conversation) received(a *link, batch []proxy.Message) {
+	if a.limit != nil {
+		a.again() // it says something, such as a long history
+	}
 	for _, m := range batch {
 		if v.agent != a {
 			return // one of them ended this generation
@@ -343,19 +376,19 @@ func (v *conversation) capabilities() map[string]any {
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": v.c.cfg.Version},
 		"clientCapabilities": map[string]any{
+			"auth":        map[string]any{"terminal": true},
 			"fs":          map[string]any{"readTextFile": false, "writeTextFile": false},
 			"terminal":    false,
 			"elicitation": map[string]any{"form": map[string]any{}},
 			"session":     map[string]any{"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}},
-			"_meta":       map[string]any{"sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}},
+			"_meta":       map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}},
 		},
 	}
 }
 
 func (a *link) initialize() {
 	v := a.v
-	v.row.Step = "initialize"
-	v.saveRow()
+	v.stage("initialize")
 	a.within(initializeLimit, "initialize")
 	v.request("initialize", v.capabilities(), func(result json.RawMessage, failure *acp.Error) {
 		if failure != nil {
@@ -368,10 +401,10 @@ func (a *link) initialize() {
 			return
 		}
 		a.can = can
-		v.row.ProtocolVersion, v.row.Step = can.ProtocolVersion, "session"
-		v.saveRow()
-		a.within(openLimit, "session")
-		a.open()
+		v.row.ProtocolVersion = can.ProtocolVersion
+		v.stage("session")
+		a.within(openLimit(v.c.cfg.Agents.Quirks(v.row.Agent), len(a.equipment) > 0), "session")
+		a.outfit()
 	})
 }
 
@@ -380,6 +413,7 @@ func (a *link) failed(failure *acp.Error) {
 	code := problemHandshake
 	if failure.Code == acp.CodeAuthRequired {
 		code = problemAuth
+		a.v.barred()
 		a.v.c.noteLogin(a.v.row.Agent, failure)
 	}
 	a.fail(code, "detail", failure.Message)
@@ -406,12 +440,15 @@ func (a *link) open() {
 }
 
 func (a *link) load() {
+	if a.waitToLoad() {
+		return
+	}
 	a.v.do(doReplay{})
 	a.restore("session/load", "load", func() { a.create("fresh") })
 }
 
 func (a *link) setup() map[string]any {
-	return map[string]any{"cwd": a.v.row.Cwd, "mcpServers": []any{}}
+	return map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
 }
 
 func (a *link) restore(method, how string, orElse func()) {
@@ -448,6 +485,9 @@ func (a *link) create(how string) {
 }
 
 func (a *link) ready(how string) {
+	if a.rechoose(func() { a.ready(how) }) {
+		return
+	}
 	a.limit.Stop()
 	a.limit = nil
 	a.v.c.noteLogin(a.v.row.Agent, nil)
@@ -473,6 +513,7 @@ func (v *conversation) sendPrompt(turn string) {
 		case failure != nil:
 			v.failure = &TurnError{Code: int64(failure.Code), Message: v.c.secret.text(failure.Message)}
 			if failure.Code == acp.CodeAuthRequired {
+				v.barred()
 				v.c.noteLogin(v.row.Agent, failure)
 			}
 		case json.Unmarshal(result, &r) != nil || r.StopReason == "":
@@ -487,8 +528,35 @@ func (v *conversation) sendPrompt(turn string) {
 	})
 }
 
-// sendConfig asks the agent to change an option. The answer holds the whole new list, which the transcript's facts take up.
-func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage) error {
+// rechoose asks the agent for the next option that is not what it was before the agent started anew: a mode in which it asks first must
+// not become one in which it does not. Then is called with the answer; false = all is as it was, or the agent no longer offers it.
+func (a *link) rechoose(then func()) bool {
+	v := a.v
+	for len(a.chosen) > 0 {
+		was := a.chosen[0]
+		a.chosen = a.chosen[1:]
+		i := slices.IndexFunc(v.fold.facts.Options, func(o ConfigOption) bool { return o.ID == was.ID && o.Type == was.Type })
+		if i < 0 || was.Type != "boolean" && (was.Type != "select" || was.Value == "") {
+			continue
+		}
+		if v.fold.told && v.fold.facts.Options[i].Value == was.Value && v.fold.facts.Options[i].Checked == was.Checked {
+			continue // of one that tells nothing when it takes up a session nobody knows what it has forgotten
+		}
+		value := mustJSON(was.Value)
+		if was.Type == "boolean" {
+			value = mustJSON(was.Checked)
+		}
+		if v.sendConfig(v.fold.facts.Options[i], value, then) == nil {
+			return true
+		}
+		a.tell([]Notice{{Severity: "warning", Title: was.Name, Description: fmt.Sprintf("It is no longer %q: the agent does not offer that any more", was.Value)}})
+	}
+	return false
+}
+
+// sendConfig asks the agent to change an option, and calls then with its answer. That holds the whole new list, which the transcript's
+// facts take up.
+func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then func()) error {
 	params := map[string]any{"sessionId": v.row.ACPSessionID}
 	method := "session/set_config_option"
 	var text string
@@ -500,12 +568,13 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage) error {
 		params["configId"], params["type"], params["value"] = o.ID, "boolean", checked
 	case o.Type == "boolean" || json.Unmarshal(value, &text) != nil || !o.offers(text):
 		return bad("config.value", "id", o.ID)
-	case v.row.facts.Modes:
+	case v.fold.facts.Modes:
 		method, params["modeId"] = "session/set_mode", text
 	default:
 		params["configId"], params["value"] = o.ID, text
 	}
 	v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
+		defer then()
 		if failure != nil {
 			v.note(note{Note: noteNotice, Notice: &Notice{Severity: "error", Title: o.Name, Description: failure.Message}})
 			return

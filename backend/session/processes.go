@@ -1,25 +1,36 @@
 package session
 
 import (
+	"cmp"
+	"slices"
 	"strings"
 	"time"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
 )
 
-// ProcessList is the agents that run, and what they and this program take of the machine.
+// What processes are started for, in the list of all that run, beside what package agents names.
+const (
+	ForSession  = "session"  // an agent of a session
+	ForAPI      = "api"      // an agent of a caller of /v1
+	forWatchdog = "watchdog" // the process that ends all others should we be killed
+)
+
+// ProcessList is everything that runs because of us, and what it takes of the machine.
 type ProcessList struct {
-	Items []AgentProcesses `json:"items"`
+	Items []AgentProcesses `json:"items" doc:"Those of sessions first, then by owner and age"`
 	Self  SelfProcess      `json:"self"`
 }
 
-// AgentProcesses is one agent that runs, with all that it has started. The numbers are absent where the system does not tell them.
+// AgentProcesses is one agent, or another program of ours, that runs, with all that it has started. The numbers are absent where the
+// system does not tell them.
 type AgentProcesses struct {
-	Owner      string    `json:"owner" enum:"session,api" doc:"Whether a session has it, or a caller of /v1"`
+	Owner      string    `json:"owner" doc:"What it runs for: session, api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet"`
 	Session    string    `json:"session,omitempty" doc:"The session's id"`
 	Title      string    `json:"title,omitempty" doc:"The session's title"`
-	ServerID   string    `json:"serverId"`
-	Agent      string    `json:"agent"`
+	ServerID   string    `json:"serverId,omitempty"`
+	Agent      string    `json:"agent,omitempty" doc:"The agent that it is, or that it is about; of any other program its name"`
 	PID        int       `json:"pid"`
 	StartedAt  Time      `json:"startedAt"`
 	CPUSeconds *float64  `json:"cpuSeconds,omitempty" doc:"Used up so far by all of them, those included that have ended and were waited for"`
@@ -32,6 +43,7 @@ type AgentProcesses struct {
 type Process struct {
 	PID        int     `json:"pid"`
 	Name       string  `json:"name" doc:"What the process calls itself: short, and any text"`
+	StartedAt  Time    `json:"startedAt"`
 	CPUSeconds float64 `json:"cpuSeconds" doc:"Of its own"`
 	RSSBytes   int64   `json:"rssBytes"`
 	PSSBytes   *int64  `json:"pssBytes,omitempty"`
@@ -40,35 +52,55 @@ type Process struct {
 // SelfProcess is this program itself.
 type SelfProcess struct {
 	PID        int      `json:"pid"`
+	StartedAt  Time     `json:"startedAt"`
 	CPUSeconds *float64 `json:"cpuSeconds,omitempty"`
 	RSSBytes   *int64   `json:"rssBytes,omitempty"`
 	PSSBytes   *int64   `json:"pssBytes,omitempty"`
 }
 
-// Processes tells which agents run, those of the sessions first, and what they take. api is the set of those that have no session.
-func (c *Client) Processes(api *proxy.Set, pss bool) (ProcessList, error) {
-	self, usage, err := proxy.Survey(pss, c.cfg.Proxy, api)
+// Processes tells what runs, and what it takes: everything that was started under the watchdog of our agents, whoever started it.
+func (c *Client) Processes(pss bool) (ProcessList, error) {
+	all, err := c.cfg.Proxy.Overview(pss)
 	if err != nil {
 		return ProcessList{}, err
 	}
-	list := ProcessList{Items: []AgentProcesses{}, Self: showSelf(self, pss)}
-	for _, u := range usage[0] {
+	list := ProcessList{Items: []AgentProcesses{}, Self: showSelf(all.Self, pss)}
+	list.Self.StartedAt = Time{all.StartedAt}
+	for _, u := range all.Usage {
 		a := showUsage(u, pss)
-		a.Owner = "session"
-		a.Session, a.Title = c.served(u.ServerID)
+		if a.Owner == ForSession {
+			a.Session, a.Title = c.served(u.ServerID)
+		}
 		list.Items = append(list.Items, a)
 	}
-	for _, u := range usage[1] {
-		a := showUsage(u, pss)
-		a.Owner = "api"
-		list.Items = append(list.Items, a)
+	if dog := all.Watchdog; dog.PID != 0 {
+		u := proxy.Usage{Purpose: forWatchdog, PID: dog.PID, StartedAt: dog.StartedAt}
+		if dog.RSS > 0 {
+			u.Tree = []proxy.Member{dog}
+		}
+		list.Items = append(list.Items, showUsage(u, pss))
 	}
+	slices.SortStableFunc(list.Items, func(a, b AgentProcesses) int {
+		return cmp.Or(cmp.Compare(place(a.Owner), place(b.Owner)), a.StartedAt.Compare(b.StartedAt.Time), cmp.Compare(a.PID, b.PID))
+	})
 	return list, nil
+}
+
+// place is where an owner stands in the list: agents first, ours last.
+func place(owner string) int {
+	order := []string{ForSession, ForAPI, agents.ForLogin, agents.ForInstall, agents.ForTest, agents.ForShell}
+	if at := slices.Index(order, owner); at >= 0 {
+		return at
+	}
+	if owner == forWatchdog {
+		return len(order) + 1
+	}
+	return len(order)
 }
 
 // served is the session that an instance of ours belongs to, with its title. Its server_id was made by begin.
 func (c *Client) served(serverID string) (id, title string) {
-	id = serverID[:max(strings.LastIndexByte(serverID, '.'), 0)]
+	id = sessionOf(serverID)
 	c.mu.Lock()
 	v := c.live[id]
 	c.mu.Unlock()
@@ -78,8 +110,13 @@ func (c *Client) served(serverID string) (id, title string) {
 	return id, v.look().Title
 }
 
+// sessionOf is the session of a server_id that begin made.
+func sessionOf(serverID string) string {
+	return serverID[:max(strings.LastIndexByte(serverID, '.'), 0)]
+}
+
 func showUsage(u proxy.Usage, pss bool) AgentProcesses {
-	a := AgentProcesses{ServerID: u.ServerID, Agent: u.Agent, PID: u.PID, StartedAt: Time{u.StartedAt}, Processes: []Process{}}
+	a := AgentProcesses{Owner: u.Purpose, ServerID: u.ServerID, Agent: u.Agent, PID: u.PID, StartedAt: Time{u.StartedAt}, Processes: []Process{}}
 	if u.Tree == nil {
 		return a
 	}
@@ -88,7 +125,7 @@ func showUsage(u proxy.Usage, pss bool) AgentProcesses {
 		a.PSSBytes = known(u.PSS())
 	}
 	for _, m := range u.Tree {
-		p := Process{PID: m.PID, Name: m.Name, CPUSeconds: m.CPU.Seconds(), RSSBytes: m.RSS}
+		p := Process{PID: m.PID, Name: m.Name, StartedAt: Time{m.StartedAt}, CPUSeconds: m.CPU.Seconds(), RSSBytes: m.RSS}
 		if pss {
 			p.PSSBytes = known(m.PSS)
 		}

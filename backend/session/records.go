@@ -49,7 +49,10 @@ type Session struct {
 	Generation      int64          `json:"generation" doc:"Which life of the agent process; 0 before the first"`
 	Phase           Phase          `json:"phase" enum:"starting,replaying,ready,working,waiting,cancelling,closed"`
 	Step            string         `json:"step,omitempty" enum:"resolve,spawn,initialize,session" doc:"How far a start has come"`
+	StepSince       *Time          `json:"stepSince,omitempty" doc:"Since when the start is at this step"`
+	Hibernated      bool           `json:"hibernated,omitempty" doc:"Closed to save memory: the next prompt wakes the agent"`
 	Turn            *Turn          `json:"turn,omitempty" doc:"The running turn"`
+	Queue           int            `json:"queue" doc:"How many prompts wait behind the turn, or for a person"`
 	Waiting         int            `json:"waiting" doc:"How many requests wait for a person"`
 	ConfigOptions   []ConfigOption `json:"configOptions"`
 	Commands        []Command      `json:"commands"`
@@ -205,7 +208,8 @@ type Notice struct {
 }
 
 // Divider marks a change in the life of the session. Codes: agent.exited, agent.start_failed, session.resumed, session.loaded,
-// session.fresh (the agent cannot restore the earlier conversation), app.interrupted, turn.interrupt_sent, turn.killed.
+// session.fresh (the agent cannot restore the earlier conversation), session.hibernated (the agent was ended to save memory),
+// app.interrupted, turn.interrupt_sent, turn.killed.
 type Divider struct {
 	Code   string            `json:"code"`
 	Params map[string]string `json:"params,omitempty"`
@@ -214,25 +218,26 @@ type Divider struct {
 
 // Request is something of an agent that waits for a person, and its end.
 type Request struct {
-	ID         string          `json:"id"`
-	Session    string          `json:"session"`
-	Turn       string          `json:"turn,omitempty"`
-	Generation int64           `json:"generation"`
-	Kind       string          `json:"kind" enum:"permission,form,question,raw"`
-	Agent      string          `json:"agent" doc:"The agent's name, to be shown"`
-	Title      string          `json:"title"`
-	Detail     string          `json:"detail,omitempty"`
-	ToolCallID string          `json:"toolCallId,omitempty" doc:"The tool call a permission is for; its entry holds diff and command"`
-	Tool       *ToolCall       `json:"tool,omitempty" doc:"That tool call as the request told it"`
-	Options    []RequestOption `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
-	Schema     json.RawMessage `json:"schema,omitempty" doc:"Of a form: the JSON Schema asked for"`
-	Questions  []Question      `json:"questions,omitempty" doc:"Of a question"`
-	Raw        json.RawMessage `json:"raw,omitempty" doc:"Of a raw request: the whole message"`
-	Status     string          `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
-	Answer     json.RawMessage `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
-	AnsweredBy string          `json:"answeredBy,omitempty" doc:"The surface: window, browser, cli"`
-	CreatedAt  Time            `json:"createdAt"`
-	ResolvedAt *Time           `json:"resolvedAt,omitempty"`
+	ID          string          `json:"id"`
+	Session     string          `json:"session"`
+	Turn        string          `json:"turn,omitempty"`
+	Generation  int64           `json:"generation"`
+	Kind        string          `json:"kind" enum:"permission,form,question,raw,trust"`
+	Agent       string          `json:"agent" doc:"The agent's name, to be shown"`
+	Title       string          `json:"title"`
+	Detail      string          `json:"detail,omitempty"`
+	ToolCallID  string          `json:"toolCallId,omitempty" doc:"The tool call a permission is for; its entry holds diff and command"`
+	Tool        *ToolCall       `json:"tool,omitempty" doc:"That tool call as the request told it"`
+	Options     []RequestOption `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
+	Schema      json.RawMessage `json:"schema,omitempty" doc:"Of a form: the JSON Schema asked for"`
+	Questions   []Question      `json:"questions,omitempty" doc:"Of a question"`
+	Raw         json.RawMessage `json:"raw,omitempty" doc:"Of a raw request: the whole message"`
+	Executables []Executable    `json:"executables,omitempty" doc:"Of a trust request: what waits to be approved"`
+	Status      string          `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
+	Answer      json.RawMessage `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
+	AnsweredBy  string          `json:"answeredBy,omitempty" doc:"The surface: window, browser, cli"`
+	CreatedAt   Time            `json:"createdAt"`
+	ResolvedAt  *Time           `json:"resolvedAt,omitempty"`
 }
 
 // RequestOption is one button of a permission.

@@ -6,13 +6,18 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"deskhand/backend/mcp"
 )
 
 // redactor takes secrets out of a message before it is written anywhere: texts of known shapes, the values of env and headers of
-// MCP servers, and our own tokens. The agent gets the message as it is; the journal, the index and an export never do.
+// MCP servers, our own tokens, and what people have entered for agents. The agent gets the message as it is; the journal, the index and an export never do.
 //
 // A secret that streams in over several chunks is not seen: no chunk holds it whole.
-type redactor struct{ own []string }
+type redactor struct {
+	own   []string
+	given func() []string // what people have entered for agents; nil = nothing
+}
 
 const redacted = "[redacted]"
 
@@ -81,11 +86,29 @@ func (s shape) find(msg []byte) (secrets [][2]int) {
 // text redacts a text of a record.
 func (r redactor) text(s string) string { return string(r.redact([]byte(s))) }
 
+// known takes out only what is known to be a secret. Of what a person approves nothing else may be hidden: a text of a known shape can
+// be a program's name, or stand around one.
+func (r redactor) known(s string) string {
+	for _, secret := range r.all() {
+		if secret != "" {
+			s = strings.ReplaceAll(s, secret, redacted)
+		}
+	}
+	return s
+}
+
+func (r redactor) all() []string {
+	if r.given == nil {
+		return r.own
+	}
+	return slices.Concat(r.own, r.given())
+}
+
 func (r redactor) redact(msg []byte) []byte {
 	if bytes.Contains(msg, []byte(`"mcpServers"`)) {
 		msg = redactServers(msg)
 	}
-	for _, secret := range r.own {
+	for _, secret := range r.all() {
 		if secret != "" {
 			msg = bytes.ReplaceAll(msg, []byte(secret), []byte(redacted))
 		}
@@ -133,13 +156,45 @@ func blankServers(v any, inside bool) {
 		}
 	case map[string]any:
 		for k, x := range v {
-			if inside && (strings.EqualFold(k, "env") || strings.EqualFold(k, "headers")) {
+			switch {
+			case inside && (strings.EqualFold(k, "env") || strings.EqualFold(k, "headers")):
 				v[k] = blankValues(x)
+				continue
+			case inside && strings.EqualFold(k, "url"):
+				v[k] = blankURL(x)
+				continue
+			case inside && strings.EqualFold(k, "args"):
+				v[k] = blankArgs(x)
 				continue
 			}
 			blankServers(x, inside || k == "mcpServers")
 		}
 	}
+}
+
+// blankURL keeps an address without its user, password and the values of its query.
+func blankURL(v any) any {
+	if address, ok := v.(string); ok {
+		return mcp.MaskURL(address)
+	}
+	return v
+}
+
+// blankArgs blanks what the options of a command line call secrets.
+func blankArgs(v any) any {
+	list, _ := v.([]any)
+	words := make([]string, len(list))
+	for i, x := range list {
+		word, ok := x.(string)
+		if !ok {
+			return v
+		}
+		words[i] = word
+	}
+	if list == nil {
+		return v
+	}
+	return mcp.MaskArgs(words)
 }
 
 // blankValues keeps the names of a list of {name, value} or of an object, and no value.

@@ -21,6 +21,8 @@ func TestRedact(t *testing.T) {
 		"our own":       {`"x our-own y"`, `"x [redacted] y"`},
 		"server env":    {`{"params":{"mcpServers":[{"name":"s","env":[{"name":"KEY","value":"v"}],"args":["keep"]}],"cwd":"/x"}}`, `{"params":{"cwd":"/x","mcpServers":[{"args":["keep"],"env":[{"name":"KEY","value":"[redacted]"}],"name":"s"}]}}`},
 		"server header": {`{"mcpServers":{"s":{"headers":{"X-Key":"v"},"n":12345678901234567890}}}`, `{"mcpServers":{"s":{"headers":{"X-Key":"[redacted]"},"n":12345678901234567890}}}`},
+		"server URL":    {`{"mcpServers":[{"url":"https://u:p@h/x?key=v&b"}]}`, `{"mcpServers":[{"url":"https://••••@h/x?key=••••\u0026b"}]}`},
+		"server args":   {`{"mcpServers":[{"args":["--token","v","--api-key=w","x"]}]}`, `{"mcpServers":[{"args":["--token","••••","--api-key=••••","x"]}]}`},
 		"env elsewhere": {`{"env":{"A":"b"},"mcpServers":[]}`, `{"env":{"A":"b"},"mcpServers":[]}`},
 		"not JSON":      {`"mcpServers" sk-ant-api03-AAAAAAAAAAAAAAAAAAAA`, `"mcpServers" [redacted]`},
 	} {

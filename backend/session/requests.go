@@ -20,6 +20,7 @@ const (
 	kindPermission = "permission" // session/request_permission
 	kindForm       = "form"       // elicitation/create, mode form
 	kindQuestion   = "question"   // _sandboxagent/session/request_question
+	kindTrust      = "trust"      // ours: what a directory would start beside the agent
 	kindRaw        = "raw"        // a method that nobody knows, or a form that cannot be shown: dismissed, never guessed
 )
 
@@ -29,6 +30,7 @@ type openRequest struct {
 	key    acp.Key
 	id     json.RawMessage // the agent's id, as it came
 	method string
+	asked  *permissionQuestion // of a question that came as a permission
 }
 
 // asked takes a request of the agent, which the journal has already.
@@ -57,6 +59,9 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 		ok = v.readElicitation(r, m.Params)
 	case method == "_sandboxagent/session/request_question":
 		ok = readQuestion(r, m.Params, v.c.secret.text)
+	case v.c.cfg.Agents.Quirks(v.row.Agent).Refuses(method): // asked at every step, and known to mean nothing to people
+		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
+		return
 	case refusedAtOnce(method):
 		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		if !strings.HasPrefix(method, "fs/") && !strings.HasPrefix(method, "terminal/") {
@@ -75,9 +80,10 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	v.do(doOpen{r.ID})
 }
 
-// refusedAtOnce are the requests that must not keep a turn waiting: vendors' own, and what we did not advertise.
+// refusedAtOnce are the requests that must not keep a turn waiting, of whatever agent: extensions of the protocol, and what we did not
+// advertise. What single agents ask beyond that is among their quirks.
 func refusedAtOnce(method string) bool {
-	for _, prefix := range []string{"_", "fs/", "terminal/", "craft/", "qwen/"} {
+	for _, prefix := range []string{"_", "fs/", "terminal/"} {
 		if strings.HasPrefix(method, prefix) {
 			return true
 		}
@@ -119,6 +125,7 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	patchToolCall(&tool, patch)
 	// Some approvals come without a title (title: null), and nobody was told of their tool call before.
 	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
+	r.readAsked(p.ToolCall, v.c.secret.text)
 	return true
 }
 
@@ -234,6 +241,9 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 		}
 		return &RefusedError{Code: refusedNotOpen, Params: map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}}
 	}
+	if r.Kind == kindTrust {
+		return v.answerTrust(r, a, surface)
+	}
 	status, result, err := r.respond(a)
 	if err != nil {
 		return err
@@ -263,7 +273,11 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 	case kindForm:
 		return r.respondForm(a)
 	case kindQuestion:
-		return r.respondQuestion(a)
+		status, result, err = r.respondQuestion(a)
+		if err == nil && r.asked != nil {
+			result = r.asked.result(status, a.Answers)
+		}
+		return status, result, err
 	}
 	if a.Action != "cancel" {
 		return "", nil, bad("answer.only_cancel")
@@ -371,7 +385,7 @@ func (v *conversation) endRequest(id, status string) {
 	delete(v.requests, id)
 	r.Status, r.ResolvedAt = status, &Time{time.Now()}
 	v.saveRequest(&r.Request)
-	if status != statusCancelled {
+	if status != statusCancelled || r.Kind == kindTrust {
 		return
 	}
 	switch {

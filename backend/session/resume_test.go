@@ -6,19 +6,42 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
 
 	"deskhand/backend/session"
 )
 
 // forgetful is an agent that does what its words say: "resume" and "load" are the ways it offers to get a session back, "refuses"
-// makes each of them fail. It answers a prompt with the methods that it was called with.
+// makes each of them fail, "large" makes it take 64 MiB, "spins" go on computing after each turn, "dawdles" and "lingers" live on for a
+// moment and for a while when its input has ended, and "alone" say "twice" where another process has its directory already. It answers a prompt with the methods that it
+// was called with. "modes" gives it two, of which it begins with the first in each life; it says then which one it is in. "mute" does not tell
+// of them when it takes a session up again.
 func forgetful(words []string, in io.Reader, out io.Writer) error {
 	can := func(word string) bool { return slices.Contains(words, word) }
 	var called []string
+	if can("alone") {
+		lock := flock.New("alone")
+		if ok, err := lock.TryLock(); !ok || err != nil {
+			called = append(called, "twice")
+		}
+		defer lock.Close()
+	}
+	if can("large") {
+		defer runtime.KeepAlive(touched(64 << 20))
+	}
+	mode, modes := "auto", any(nil)
+	if can("modes") {
+		modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}, {"id": "ask", "name": "Ask"}}}
+	}
 	sessionCapabilities := map[string]any{}
 	if can("resume") {
 		sessionCapabilities["resume"] = map[string]any{}
@@ -40,7 +63,7 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		var m struct {
 			ID     json.RawMessage
 			Method string
-			Params struct{ SessionID string }
+			Params struct{ SessionID, ModeID string }
 		}
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			return err
@@ -54,6 +77,9 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			result["agentCapabilities"] = map[string]any{"loadSession": can("load"), "sessionCapabilities": sessionCapabilities}
 		case "session/new":
 			result["sessionId"] = fmt.Sprintf("s%d", os.Getpid())
+			result["modes"] = modes
+		case "session/set_mode":
+			mode = m.Params.ModeID
 		case "session/resume", "session/load":
 			if can("refuses") {
 				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32002, "message": "no such session"}})
@@ -61,9 +87,22 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			} else if m.Method == "session/load" {
 				err = say(m.Params.SessionID, "history that is held already")
 			}
+			if result != nil && !can("mute") {
+				result["modes"] = modes
+			}
 		case "session/prompt":
+			if modes != nil {
+				called = append(called, "in "+mode)
+			}
 			err = say(m.Params.SessionID, strings.Join(called, " "))
 			result["stopReason"] = "end_turn"
+			if can("spins") {
+				go func() {
+					for {
+						runtime.Gosched()
+					}
+				}()
+			}
 		}
 		if err == nil && result != nil && m.ID != nil {
 			err = send(map[string]any{"id": m.ID, "result": result})
@@ -72,7 +111,37 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			return err
 		}
 	}
+	if can("dawdles") {
+		<-time.After(50 * time.Millisecond)
+	}
+	if can("lingers") {
+		signal.Ignore(syscall.SIGTERM)
+		<-time.After(3 * time.Second)
+	}
 	return nil
+}
+
+// touched is memory that the system has to give.
+func touched(size int) []byte {
+	b := make([]byte, size)
+	for i := 0; i < size; i += os.Getpagesize() {
+		b[i] = 1
+	}
+	return b
+}
+
+// forgetfulAgent writes agents.json with an agent "forgetful" that works by the given words.
+func forgetfulAgent(t testing.TB, dir, words string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	args, _ := json.Marshal(append([]string{"forgetful-agent"}, strings.Fields(words)...))
+	file := fmt.Sprintf(`{"agents":[{"id":"forgetful","command":%q,"args":%s}]}`, self, args)
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func TestASessionComesBackTheBestWayThereIs(t *testing.T) {
@@ -85,15 +154,7 @@ func TestASessionComesBackTheBestWayThereIs(t *testing.T) {
 	} {
 		t.Run("offers "+words, func(t *testing.T) {
 			dir := t.TempDir()
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			args, _ := json.Marshal(append([]string{"forgetful-agent"}, strings.Fields(words)...))
-			file := fmt.Sprintf(`{"agents":[{"id":"forgetful","command":%q,"args":%s}]}`, self, args)
-			if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			forgetfulAgent(t, dir, words)
 			d := open(t, dir)
 			s, err := d.Create(t.Context(), session.New{Agent: "forgetful", Cwd: d.work})
 			if err != nil {

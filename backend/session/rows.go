@@ -19,6 +19,7 @@ type row struct {
 	Session
 	titleBy string // "", prompt, agent or person: a later one may replace an earlier one
 	facts   facts
+	queue   []QueueItem // where the whole conversation is wanted
 }
 
 const (
@@ -28,7 +29,8 @@ const (
 )
 
 const sessionColumns = `s.id, s.place, s.cwd, s.agent, s.title, s.title_by, s.labels, s.pinned, s.unread, s.draft, s.acp_session_id,
-	s.protocol_version, s.generation, s.facts, s.exit, s.created_at, s.updated_at, s.archived_at, w.id, w.path`
+	s.protocol_version, s.generation, s.facts, s.exit, s.created_at, s.updated_at, s.archived_at, w.id, w.path,
+	(SELECT count(*) FROM queue_item q WHERE q.session = s.id)`
 
 const sessionFrom = ` FROM session s JOIN workspace w ON w.id = s.workspace `
 
@@ -39,7 +41,7 @@ func scanSession(s scanner) (row, error) {
 	var labels, facts, exit string
 	var created, updated, archived int64
 	err := s.Scan(&r.ID, &r.Place, &r.Cwd, &r.Agent, &r.Title, &r.titleBy, &labels, &r.Pinned, &r.Unread, &r.Draft, &r.ACPSessionID,
-		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path)
+		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue)
 	if err != nil {
 		return row{}, err
 	}
@@ -103,16 +105,20 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 
 // step is everything that one step of a conversation changes. It is written in one transaction, and only then shown and sent.
 type step struct {
-	frames   []frame
-	row      *row // nil = unchanged
-	turns    map[string]*Turn
-	requests map[string]*Request
-	sync     bool     // a turn ended: wait for the disk
-	send     [][]byte // for the agent, as it goes on the wire
+	frames    []frame
+	row       *row // nil = unchanged
+	turns     map[string]*Turn
+	requests  map[string]*Request
+	queue     []QueueItem  // added or changed
+	unqueued  []string     // the ids of those that are gone
+	approved  []Executable // by a person
+	directory string       // that they are of
+	sync      bool         // a turn ended: wait for the disk
+	send      [][]byte     // for the agent, as it goes on the wire
 }
 
 func (s *step) empty() bool {
-	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0
+	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0
 }
 
 func (s *step) save(ctx context.Context, db *store.DB, session string, entries []change) error {
@@ -145,7 +151,8 @@ func (s *step) save(ctx context.Context, db *store.DB, session string, entries [
 		if err := saveEntries(ctx, tx, session, entries); err != nil {
 			return err
 		}
-		return errors.Join(saveTurns(ctx, tx, s.turns), saveRequests(ctx, tx, s.requests))
+		return errors.Join(saveTurns(ctx, tx, s.turns), saveRequests(ctx, tx, s.requests), saveQueue(ctx, tx, s.queue, s.unqueued),
+			approve(ctx, tx, s.directory, s.approved))
 	})
 }
 

@@ -10,8 +10,14 @@ import "slices"
 //	   ▲                    │                                      │
 //	   └──── exited, failed ┴──────────────── cancelling ◀─ cancel ┘
 //
+// From ready a session may also fall asleep, to closed: its agent is ended to save memory, if it says that it can take the conversation
+// up again.
+//
 // A prompt is accepted while nothing runs: in ready it is sent, before ready it is held, in closed it starts the agent first.
-// Waiting is not stored; it is ready or working with an open request.
+// Waiting is not stored; it is starting, ready or working with an open request. One that waits in a start may be asked what shall start
+// with the agent: there is no process then, and a cancel ends the start.
+//
+// What waits behind the running turn is the queue, see queuestate.go.
 
 // state is what the rules need to know.
 type state struct {
@@ -20,10 +26,15 @@ type state struct {
 	sent bool     // its prompt has gone to the agent
 	step int      // how far a cancel has escalated: 0 asked, 1 SIGINT, 2 killed
 	open []string // requests that wait, oldest first
+
+	asleep bool // closed to save memory
+
+	queue []queued // what waits behind the turn, in order
+	next  string   // of the queue, what goes out however the turn that is being cancelled ends; "" = nothing
 }
 
 func (s state) phase() Phase {
-	if len(s.open) > 0 && (s.base == Ready || s.base == Working) {
+	if len(s.open) > 0 && (s.base == Starting || s.base == Ready || s.base == Working) {
 		return Waiting
 	}
 	return s.base
@@ -40,9 +51,16 @@ type (
 	doStopped  struct{ turn, reason string } // the agent answered the prompt
 	doOpen     struct{ request string }      // the agent asks
 	doResolve  struct{ request, status string }
-	doCancel   struct{}              // a person's Stop
-	doEscalate struct{}              // the cancel was not heeded in time
-	doExited   struct{ code string } // the process is gone, or never came; a stable problem code
+	doCancel   struct{ unstarted bool } // a person's Stop; unstarted when no process was begun yet
+	doEscalate struct{}                 // the cancel was not heeded in time
+	doExited   struct{ code string }    // the process is gone, or never came; a stable problem code
+
+	doHibernate struct{ comesBack bool } // its memory is wanted; whether the agent can take the conversation up again
+
+	queueCommand interface { // what a person does with the queue
+		command
+		decide(s state) []event
+	}
 )
 
 func (doStart) isCommand()    {}
@@ -55,6 +73,8 @@ func (doResolve) isCommand()  {}
 func (doCancel) isCommand()   {}
 func (doEscalate) isCommand() {}
 func (doExited) isCommand()   {}
+
+func (doHibernate) isCommand() {}
 
 // An event is a decision: it changes the state, and the conversation does what belongs to it.
 type event interface{ isEvent() }
@@ -72,7 +92,13 @@ type (
 	interruptSent  struct{}
 	killed         struct{}
 	sessionClosed  struct{ code string }
+	fellAsleep     struct{}
 	commandRefused struct{ code string } // nothing happened; the code tells why
+
+	queueEvent interface { // the queue is another one
+		event
+		evolve(s state) state
+	}
 )
 
 func (startBegun) isEvent()     {}
@@ -87,6 +113,7 @@ func (cancelSent) isEvent()     {}
 func (interruptSent) isEvent()  {}
 func (killed) isEvent()         {}
 func (sessionClosed) isEvent()  {}
+func (fellAsleep) isEvent()     {}
 func (commandRefused) isEvent() {}
 
 // Why a command was refused.
@@ -96,6 +123,7 @@ const (
 	refusedStarted  = "session.running"
 	refusedNotOpen  = "request.resolved"
 	refusedUntimely = "session.untimely" // the agent's word came when it means nothing any more
+	refusedForgets  = "session.forgets"  // the agent could not take the conversation up again
 )
 
 // What ends a turn: two of ACP's stop reasons, and ours.
@@ -141,7 +169,7 @@ func decide(s state, c command) []event {
 		if s.base == Cancelling && c.reason == stopEnd {
 			c.reason = stopCancelled // some agents say end_turn to a cancel; the person stopped it all the same
 		}
-		return append(endRequests(s, statusCancelled), turnEnded(c))
+		return append(endRequests(s, statusCancelled), endTurn(s, c.reason, holds(s, c.reason))...)
 	case doOpen:
 		return decideOpen(s, c)
 	case doResolve:
@@ -150,11 +178,15 @@ func decide(s state, c command) []event {
 		}
 		return []event{requestEnded(c)}
 	case doCancel:
-		return decideCancel(s)
+		return decideCancel(s, c)
 	case doEscalate:
 		return decideEscalate(s)
 	case doExited:
 		return decideExited(s, c)
+	case doHibernate:
+		return decideHibernate(s, c)
+	case queueCommand:
+		return c.decide(s)
 	}
 	return refuse(refusedUntimely)
 }
@@ -195,14 +227,19 @@ func decideOpen(s state, c doOpen) []event {
 	return []event{requestOpened(c)}
 }
 
-func decideCancel(s state) []event {
+func decideCancel(s state, c doCancel) []event {
 	switch {
 	case s.turn == "":
 		return refuse(refusedNoTurn)
+	case s.base == Cancelling && s.next != "":
+		return []event{nextChosen{""}} // nothing shall follow any more
 	case s.base == Cancelling:
 		return refuse(refusedUntimely)
+	case !s.sent && c.unstarted:
+		events := append(endRequests(s, statusCancelled), endTurn(s, stopCancelled, heldStopped)...)
+		return append(events, sessionClosed{problemQuit})
 	case !s.sent: // held: the agent knows nothing of it
-		return []event{turnEnded{s.turn, stopCancelled}}
+		return endTurn(s, stopCancelled, heldStopped)
 	}
 	return append(endRequests(s, statusCancelled), cancelSent{})
 }
@@ -223,18 +260,35 @@ func decideExited(s state, c doExited) []event {
 	if s.base == Closed {
 		return refuse(refusedUntimely)
 	}
+	reason := stopAgentExited
+	switch {
+	case s.base == Cancelling:
+		reason = stopCancelled
+	case c.code == problemInterrupted, c.code == problemRestart:
+		reason = stopInterrupted
+	}
+	next := s.next
+	if c.code != problemExited {
+		next = "" // it is not the cancel that ended it
+	}
 	events := endRequests(s, statusExpired)
 	if s.turn != "" {
-		reason := stopAgentExited
-		switch {
-		case s.base == Cancelling:
-			reason = stopCancelled
-		case c.code == problemInterrupted, c.code == problemRestart:
-			reason = stopInterrupted
-		}
 		events = append(events, turnEnded{s.turn, reason})
 	}
-	return append(events, sessionClosed(c))
+	events = append(events, hold(s, holds(s, reason), next)...)
+	events = append(events, sessionClosed(c))
+	return append(events, takeUp(s, events, next)...)
+}
+
+// decideHibernate lets only those sleep that nothing is lost of: nothing runs, nobody is asked, and the agent comes back.
+func decideHibernate(s state, c doHibernate) []event {
+	switch {
+	case s.base != Ready || s.turn != "" || len(s.open) > 0:
+		return refuse(refusedUntimely)
+	case !c.comesBack:
+		return refuse(refusedForgets)
+	}
+	return []event{fellAsleep{}}
 }
 
 func endRequests(s state, status string) []event {
@@ -249,7 +303,7 @@ func endRequests(s state, status string) []event {
 func evolve(s state, e event) state {
 	switch e := e.(type) {
 	case startBegun:
-		s.base = Starting
+		s.base, s.asleep = Starting, false
 	case replayBegun:
 		s.base = Replaying
 	case becameReady:
@@ -262,7 +316,7 @@ func evolve(s state, e event) state {
 		if s.sent {
 			s.base = Ready
 		}
-		s.turn, s.sent, s.step = "", false, 0
+		s.turn, s.sent, s.step, s.next = "", false, 0, ""
 	case requestOpened:
 		s.open = append(slices.Clone(s.open), e.request)
 	case requestEnded:
@@ -274,7 +328,11 @@ func evolve(s state, e event) state {
 	case killed:
 		s.step = 2
 	case sessionClosed:
-		s = state{base: Closed}
+		s = state{base: Closed, queue: s.queue}
+	case fellAsleep:
+		s = state{base: Closed, asleep: true, queue: s.queue}
+	case queueEvent:
+		s = e.evolve(s)
 	case commandRefused:
 	}
 	return s

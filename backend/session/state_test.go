@@ -17,6 +17,7 @@ func TestDecide(t *testing.T) {
 	idleAsking := state{base: Ready, open: []string{"a"}}
 	cancelling := state{base: Cancelling, turn: "t", sent: true}
 	interrupted := state{base: Cancelling, turn: "t", sent: true, step: 1}
+	asleep := state{base: Closed, asleep: true}
 	dead := state{base: Cancelling, turn: "t", sent: true, step: 2}
 
 	for name, tc := range map[string]struct {
@@ -57,6 +58,9 @@ func TestDecide(t *testing.T) {
 		"cancel":                            {working, doCancel{}, []event{cancelSent{}}},
 		"cancel answers what is open":       {asking, doCancel{}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, cancelSent{}}},
 		"cancel what is held":               {held, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
+		"cancel what waits to start":        {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{problemQuit}}},
+		"cancel what was started":           {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
+		"cancel no turn before a start":     {state{base: Starting, open: []string{"a"}}, doCancel{unstarted: true}, refuse(refusedNoTurn)},
 		"cancel twice":                      {cancelling, doCancel{}, refuse(refusedUntimely)},
 		"cancel nothing":                    {ready, doCancel{}, refuse(refusedNoTurn)},
 		"escalate to SIGINT":                {cancelling, doEscalate{}, []event{interruptSent{}}},
@@ -70,6 +74,21 @@ func TestDecide(t *testing.T) {
 		"exit of the app":                   {working, doExited{problemInterrupted}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{problemInterrupted}}},
 		"exit by restart":                   {held, doExited{problemRestart}, []event{turnEnded{"t", stopInterrupted}, sessionClosed{problemRestart}}},
 		"exit twice":                        {closed, doExited{problemExited}, refuse(refusedUntimely)},
+		"sleep":                             {ready, doHibernate{true}, []event{fellAsleep{}}},
+		"no sleep without a way back":       {ready, doHibernate{false}, refuse(refusedForgets)},
+		"no sleep while it works":           {working, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep while it asks":            {asking, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep while it asks, idle":      {idleAsking, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep while it starts":          {starting, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep before a held prompt":     {held, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep while it replays":         {state{base: Replaying}, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep while it is cancelled":    {cancelling, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep of the closed":            {closed, doHibernate{true}, refuse(refusedUntimely)},
+		"no sleep twice":                    {asleep, doHibernate{true}, refuse(refusedUntimely)},
+		"prompt wakes the sleeping":         {asleep, doPrompt{"u"}, []event{turnBegun{"u"}, startBegun{}}},
+		"start wakes the sleeping":          {asleep, doStart{}, []event{startBegun{}}},
+		"the sleeping has no exit":          {asleep, doExited{problemExited}, refuse(refusedUntimely)},
+		"cancel of the sleeping":            {asleep, doCancel{}, refuse(refusedNoTurn)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decide(tc.in, tc.do)
@@ -108,6 +127,9 @@ func check(t *testing.T, s state) {
 	case Waiting:
 		bad("waiting is never stored")
 	}
+	if s.asleep && s.base != Closed {
+		bad("who sleeps has no agent")
+	}
 	if s.base != Cancelling && s.step != 0 {
 		bad("only a cancel escalates")
 	}
@@ -117,6 +139,17 @@ func check(t *testing.T, s state) {
 	if s.base == Cancelling && len(s.open) > 0 {
 		bad("a cancelled turn asks nobody")
 	}
+	for _, q := range s.queue {
+		if s.turn == "" && q.held == "" {
+			bad("what is queued waits for a turn or for a person")
+		}
+		if q.item != "" && q.item == s.turn {
+			bad("a turn is in the queue no more")
+		}
+	}
+	if s.next != "" && (s.base != Cancelling || s.find(s.next) < 0) {
+		bad("what is chosen waits for a cancel")
+	}
 	sorted := slices.Clone(s.open)
 	slices.Sort(sorted)
 	if len(slices.Compact(sorted)) != len(s.open) {
@@ -124,19 +157,30 @@ func check(t *testing.T, s state) {
 	}
 }
 
-// FuzzState runs random lives: the rules of check hold after every command, a turn that began ends exactly once, and cancel, ticked
-// twice and followed by the exit, always leaves nothing running.
+// FuzzState runs random lives: the rules of check hold after every command, a turn that began ends exactly once, an item of the queue
+// becomes a turn at most once, what is held goes out only by a person, and cancel, ticked twice and followed by the exit, always leaves
+// nothing running.
 func FuzzState(f *testing.F) {
 	f.Add([]byte{0, 2, 3, 4})
 	f.Add([]byte{3, 0, 2, 5, 6, 7, 8, 8, 9, 3})
-	f.Add([]byte{0, 1, 2, 3, 5, 13, 6, 7, 5, 4, 9})
+	f.Add([]byte{0, 1, 2, 3, 5, 14, 6, 7, 5, 4, 9})
+	f.Add([]byte{0, 2, 3, 4, 10, 3, 2, 10, 5, 10, 4, 21, 10, 0, 9})
+	f.Add([]byte{0, 2, 3, 11, 11, 4, 11, 12, 4, 7, 4, 14, 18, 4, 9})
+	f.Add([]byte{0, 2, 3, 11, 29, 8, 8, 9, 11, 2, 15, 16, 7, 13, 17, 4})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		s := state{base: Closed}
 		began, ended := map[string]int{}, map[string]int{}
+		var queue []string // of all that ever stood in it
 		apply := func(c command) {
+			before := s
 			for _, e := range decide(s, c) {
+				if taken, ok := e.(itemTaken); ok {
+					surprise(t, before, c, taken.item)
+				}
 				s = evolve(s, e)
 				switch e := e.(type) {
+				case itemQueued:
+					queue = append(queue, e.item)
 				case turnBegun:
 					began[e.turn]++
 				case turnEnded:
@@ -146,19 +190,38 @@ func FuzzState(f *testing.F) {
 			check(t, s)
 		}
 		for i, b := range script {
-			id := fmt.Sprintf("%d", b/10)
+			const commands = 18
+			id, item := fmt.Sprintf("%d", b/commands), ""
+			if len(queue) > 0 {
+				item = queue[int(b/commands)%len(queue)]
+			}
+			before := s
 			apply([]command{
 				doStart{},
 				doReplay{},
 				doReady{},
 				doPrompt{fmt.Sprintf("t%d", i)},
-				doStopped{s.turn, "end_turn"},
+				doStopped{s.turn, stopEnd},
 				doOpen{id},
 				doResolve{id, statusAnswered},
-				doCancel{},
+				doCancel{unstarted: b >= 200},
 				doEscalate{},
 				doExited{problemExited},
-			}[b%10])
+				doHibernate{b/commands%2 == 0},
+				doQueue{fmt.Sprintf("q%d", i), b/commands%4 == 3},
+				doSend{item},
+				doRelease{item},
+				doHold{item},
+				doMove{item, int(b / commands)},
+				doRemove{item},
+				doStopped{s.turn, stopError},
+			}[b%commands])
+			if s.asleep && !before.asleep && (before.turn != "" || len(before.open) > 0 || before.base != Ready) {
+				t.Fatalf("%+v was put to sleep", before)
+			}
+		}
+		if s.next != "" {
+			apply(doCancel{}) // of what follows an interruption
 		}
 		apply(doCancel{})
 		apply(doEscalate{})
@@ -173,4 +236,30 @@ func FuzzState(f *testing.F) {
 			}
 		}
 	})
+}
+
+// surprise fails where an item goes out that nobody has sent: one that is held, or any after a turn that did not end well.
+func surprise(t *testing.T, before state, c command, item string) {
+	t.Helper()
+	switch c := c.(type) {
+	case doQueue:
+		if c.item == item {
+			return
+		}
+	case doSend:
+		if c.item == item {
+			return
+		}
+	case doRelease:
+		if c.item == item {
+			return
+		}
+	}
+	if before.next == item {
+		return // by an interruption
+	}
+	stopped, ok := c.(doStopped)
+	if i := before.find(item); !ok || stopped.reason != stopEnd || before.base == Cancelling || before.queue[i].held != "" {
+		t.Fatalf("%s goes out by %#v in %+v", item, c, before)
+	}
 }

@@ -45,6 +45,7 @@ type transcript struct {
 	isDirty map[*Entry]bool // the same, to be asked
 	appends map[*Entry]*Append
 	changed bool // facts changed since take
+	told    bool // the agent has told of its options since it was started
 }
 
 // facts are what the agent told about the session beside its transcript.
@@ -200,6 +201,8 @@ func (t *transcript) endTurn(f frame) {
 
 func (t *transcript) close(f frame, n note) {
 	switch {
+	case n.Reason == reasonHibernated:
+		t.add(f, "divider").Divider = &Divider{Code: "session.hibernated"}
 	case n.Exit == nil: // it ended because we ended, in quiet
 	case n.Exit.Problem == problemInterrupted:
 		t.add(f, "divider").Divider = &Divider{Code: "app.interrupted"}
@@ -290,6 +293,9 @@ func (t *transcript) chunk(f frame, u acp.Update, kind string) error {
 	c, err := acp.ParseChunk(u.Body)
 	if err != nil {
 		return err
+	}
+	if c.Block == nil && c.Text == "" {
+		return nil // Qwen sends these around its tool calls; each would be an entry without a word
 	}
 	e := t.message(f, kind, c.MessageID)
 	if c.Block != nil {

@@ -1,0 +1,343 @@
+package session
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Formats of an export.
+const (
+	Markdown  = "md"        // for people
+	JSON      = "json"      // the records of the client API, with the whole text of every message
+	Recording = "recording" // the journal, as a zip archive: session.json, and frames.jsonl with all that went over the wire
+)
+
+// Export is a conversation on its way out. What is kept holds no secrets that we know, so what goes out holds none either.
+type Export struct {
+	Name string // of the file, as it could be called
+	Type string // the media type
+
+	write func(io.Writer) error
+}
+
+// WriteTo writes all of it. An error leaves half a file: tell whoever reads it.
+func (x *Export) WriteTo(w io.Writer) (int64, error) {
+	c := &counter{w: w}
+	out := bufio.NewWriterSize(c, 64<<10)
+	err := errors.Join(x.write(out), out.Flush())
+	return c.n, err
+}
+
+type counter struct {
+	w io.Writer
+	n int64
+}
+
+func (c *counter) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// Export prepares a conversation for writing. Of one that is going on it holds what has been said so far.
+func (c *Client) Export(ctx context.Context, id, format string) (*Export, error) {
+	s, err := c.Get(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	x := &Export{Name: fileName(s.Title, s.CreatedAt.Time)}
+	switch format {
+	case Markdown:
+		x.Name, x.Type = x.Name+".md", "text/markdown; charset=utf-8"
+		x.write = func(w io.Writer) error { return c.writeMarkdown(ctx, s, w) }
+	case JSON:
+		x.Name, x.Type = x.Name+".json", "application/json"
+		x.write = func(w io.Writer) error { return c.writeJSON(ctx, s, w) }
+	case Recording:
+		x.Name, x.Type = x.Name+".zip", "application/zip"
+		x.write = func(w io.Writer) error { return c.writeRecording(ctx, s, w) }
+	default:
+		return nil, bad("export.format", "format", format)
+	}
+	return x, nil
+}
+
+// fileName is a title that any file system takes.
+func fileName(title string, at time.Time) string {
+	const most = 60
+	var b strings.Builder
+	for _, w := range wordsOf(title) {
+		if b.Len() > 0 {
+			b.WriteByte('-')
+		}
+		b.WriteString(w.text)
+		if b.Len() > most {
+			break
+		}
+	}
+	if b.Len() == 0 {
+		b.WriteString("conversation")
+	}
+	return at.UTC().Format("2006-01-02") + "-" + b.String()
+}
+
+// everything is the transcript with the whole text of each message, folded anew from the journal.
+func (c *Client) everything(ctx context.Context, id string) (Transcript, error) {
+	t := newTranscript(id, facts{})
+	t.limit = math.MaxInt
+	if err := frames(ctx, c.cfg.Store, id, t.apply); err != nil {
+		return Transcript{}, err
+	}
+	changes, _ := t.take()
+	all := Transcript{Items: make([]Entry, len(changes))}
+	for i, ch := range changes {
+		all.Items[i] = *ch.Entry
+	}
+	slices.SortFunc(all.Items, func(a, b Entry) int { return int(a.Seq - b.Seq) })
+	return c.complete(ctx, id, all)
+}
+
+func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) error {
+	t, err := c.everything(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	s.Draft = ""
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(struct {
+		Format   string    `json:"format"`
+		Session  Session   `json:"session"`
+		Entries  []Entry   `json:"entries"`
+		Turns    []Turn    `json:"turns"`
+		Requests []Request `json:"requests"`
+	}{"deskhand.conversation/1", s, t.Items, t.Turns, t.Requests})
+}
+
+// recorded is one line of frames.jsonl.
+type recorded struct {
+	N          int64           `json:"n"`
+	Generation int64           `json:"generation"`
+	AtMs       int64           `json:"atMs"` // since the first
+	Dir        direction       `json:"dir"`
+	Data       json.RawMessage `json:"data"`
+}
+
+func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) error {
+	z := zip.NewWriter(w)
+	head, err := z.CreateHeader(&zip.FileHeader{Name: "session.json", Method: zip.Deflate, Modified: s.CreatedAt.Time})
+	if err != nil {
+		return err
+	}
+	s.Draft = ""
+	if err := json.NewEncoder(head).Encode(struct {
+		Format  string  `json:"format"`
+		Session Session `json:"session"`
+	}{"deskhand.recording/1", s}); err != nil {
+		return err
+	}
+	journal, err := z.CreateHeader(&zip.FileHeader{Name: "frames.jsonl", Method: zip.Deflate, Modified: s.UpdatedAt.Time})
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(journal)
+	enc.SetEscapeHTML(false)
+	var first time.Time
+	var failed error
+	err = frames(ctx, c.cfg.Store, s.ID, func(f frame) {
+		if first.IsZero() {
+			first = f.At
+		}
+		if failed == nil {
+			failed = enc.Encode(recorded{f.N, f.Generation, f.At.Sub(first).Milliseconds(), f.Dir, asJSON(f.Data)})
+		}
+	})
+	return errors.Join(err, failed, z.Close())
+}
+
+// asJSON is a frame as a JSON value: what an agent wrote that was none is a text.
+func asJSON(data []byte) json.RawMessage {
+	if json.Valid(data) {
+		return data
+	}
+	return mustJSON(string(data))
+}
+
+func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) error {
+	t, err := c.everything(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	m := &markdown{w: w, agent: s.AgentName, requests: map[string]Request{}}
+	for _, r := range t.Requests {
+		m.requests[r.ID] = r
+	}
+	title := s.Title
+	if title == "" {
+		title = "Conversation"
+	}
+	m.print("# %s\n\n%s in `%s`, %s\n", flat(title), s.AgentName, flat(s.Cwd), s.CreatedAt.UTC().Format("2 January 2006, 15:04 MST"))
+	for _, e := range t.Items {
+		m.entry(e)
+	}
+	return m.err
+}
+
+// markdown writes a conversation for people. What programs wrote stands in fences, so that it changes nothing around it.
+type markdown struct {
+	w        io.Writer
+	agent    string
+	speaker  string
+	requests map[string]Request
+	err      error
+}
+
+func (m *markdown) print(format string, args ...any) {
+	if m.err == nil {
+		_, m.err = fmt.Fprintf(m.w, format, args...)
+	}
+}
+
+// says begins a part, unless the same one goes on.
+func (m *markdown) says(who string) {
+	if m.speaker != who {
+		m.speaker = who
+		m.print("\n## %s\n", who)
+	}
+}
+
+func (m *markdown) entry(e Entry) {
+	switch e.Kind {
+	case "user":
+		m.speaker = "" // each message is one of its own
+		m.says("You")
+		m.print("\n%s\n", e.Text)
+		m.blocks(e.Blocks)
+	case "agent":
+		m.says(m.agent)
+		m.print("\n%s\n", e.Text)
+		m.blocks(e.Blocks)
+	case "thought":
+		m.says(m.agent)
+		m.print("\n<details><summary>Thought</summary>\n\n%s\n\n</details>\n", m.fence("", e.Text))
+	case "tool":
+		m.says(m.agent)
+		m.tool(e.Tool)
+	case "plan":
+		m.says(m.agent)
+		m.print("\n")
+		for _, p := range e.Plan {
+			m.print("- [%s] %s\n", map[bool]string{true: "x", false: " "}[p.Status == "completed"], flat(p.Content))
+		}
+	case "request":
+		m.request(e.Request)
+	case "notice":
+		m.print("\n> %s: %s\n", flat(e.Notice.Title), flat(e.Notice.Description))
+	case "divider":
+		m.print("\n---\n*%s*\n", e.Divider.Code)
+	case "raw":
+		m.print("\n%s\n", m.fence("json", string(e.Raw)))
+	}
+}
+
+// blocks tells of what is no text; the journal has it.
+func (m *markdown) blocks(blocks []json.RawMessage) {
+	for _, raw := range blocks {
+		var b struct{ Type, Name, URI, MimeType string }
+		_ = json.Unmarshal(raw, &b) // what does not fit stays empty
+		m.print("\n*[%s]*\n", flat(strings.Join(strings.Fields(b.Type+" "+b.Name+" "+b.URI+" "+b.MimeType), " ")))
+	}
+}
+
+func (m *markdown) tool(t *ToolCall) {
+	m.print("\n**%s** %s (%s)\n", flat(t.Kind), m.code(t.Title), t.Status)
+	for _, raw := range t.Content {
+		var c struct {
+			Type             string
+			Path             string
+			OldText, NewText string
+			Content          struct{ Type, Text string }
+		}
+		if json.Unmarshal(raw, &c) != nil {
+			continue
+		}
+		switch c.Type {
+		case "diff":
+			m.print("\n%s\n\n%s\n", m.code(c.Path), m.fence("diff", difference(c.OldText, c.NewText)))
+		case "content":
+			if c.Content.Text != "" {
+				m.print("\n%s\n", m.fence("", c.Content.Text))
+			}
+		}
+	}
+}
+
+func (m *markdown) request(id string) {
+	r, ok := m.requests[id]
+	if !ok {
+		return
+	}
+	m.print("\n> **%s asks:** %s  \n> %s", flat(r.Agent), flat(r.Title), r.Status)
+	var a Answer
+	if json.Unmarshal(r.Answer, &a) == nil {
+		for _, o := range r.Options {
+			if o.ID == a.OptionID {
+				m.print(": %s", flat(o.Name))
+			}
+		}
+	}
+	m.print("\n")
+}
+
+func (m *markdown) code(s string) string { return "`" + strings.ReplaceAll(flat(s), "`", "'") + "`" }
+
+// fence is longer than any in the text.
+func (m *markdown) fence(language, text string) string {
+	mark := "```"
+	for strings.Contains(text, mark) {
+		mark += "`"
+	}
+	return mark + language + "\n" + strings.TrimSuffix(text, "\n") + "\n" + mark
+}
+
+// difference tells what was taken out and put in between the lines that are the same at the beginning and at the end.
+func difference(before, after string) string {
+	old, now := lines(before), lines(after)
+	head := 0
+	for head < len(old) && head < len(now) && old[head] == now[head] {
+		head++
+	}
+	tail := 0
+	for tail < len(old)-head && tail < len(now)-head && old[len(old)-1-tail] == now[len(now)-1-tail] {
+		tail++
+	}
+	const around = 3
+	var b strings.Builder
+	write := func(sign string, list []string) {
+		for _, l := range list {
+			b.WriteString(sign + l + "\n")
+		}
+	}
+	write(" ", old[max(0, head-around):head])
+	write("-", old[head:len(old)-tail])
+	write("+", now[head:len(now)-tail])
+	write(" ", old[len(old)-tail:min(len(old), len(old)-tail+around)])
+	return b.String()
+}
+
+func lines(s string) []string {
+	if s == "" {
+		return nil
+	}
+	return strings.Split(strings.TrimSuffix(s, "\n"), "\n")
+}

@@ -1,0 +1,82 @@
+package session
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// A session that has been idle for a while can do without its agent: what it takes of the machine's memory is of more use to others,
+// and the agent takes the conversation up again when it is spoken to. The sampler says when (sampler.go); here is what the conversation
+// does about it.
+
+// How a session is put to sleep is told in the journal by a closed note with this reason.
+const reasonHibernated = "hibernated"
+
+// rest is what others may know of an idle conversation without asking its goroutine.
+type rest struct {
+	serverID string    // of the agent
+	since    time.Time // when something last happened in it
+}
+
+// noteRest tells others how long the conversation has been idle. It is called when a step is written.
+func (v *conversation) noteRest(happened bool) {
+	if happened {
+		v.active = time.Now()
+	}
+	switch {
+	case decide(v.state, doHibernate{v.comesBack()})[0] != event(fellAsleep{}):
+		v.rest.Store(nil)
+	case happened || v.rest.Load() == nil:
+		v.rest.Store(&rest{serverIDOf(v.row.Session), v.active})
+	}
+}
+
+// serverIDOf is the identity of a session's newest agent process.
+func serverIDOf(s Session) string { return fmt.Sprintf("%s.%d", s.ID, s.Generation) }
+
+// comesBack tells whether the agent can take the conversation up again, as far as it says itself. What it was never told it may not
+// have written down: a session is kept from the end of a first turn on.
+func (v *conversation) comesBack() bool {
+	a := v.agent
+	return a != nil && a.kept && (a.can.Resume || a.can.LoadSession) && v.row.ACPSessionID != ""
+}
+
+// keeps notes that the agent holds something of the conversation: it has given it back to us, or has ended a turn of it.
+func (v *conversation) keeps(it bool) {
+	if v.agent != nil {
+		v.agent.kept = v.agent.kept || it
+	}
+}
+
+// sleep ends the agent of a conversation that is as it was when r was noted; else it does nothing.
+func (v *conversation) sleep(ctx context.Context, r *rest) bool {
+	err := v.call(ctx, func() error {
+		if v.rest.Load() != r {
+			return &RefusedError{Code: refusedUntimely}
+		}
+		return v.wish(doHibernate{v.comesBack()})
+	})
+	return err == nil
+}
+
+// fallAsleep ends the agent, quietly but for a line in the transcript. Nothing has happened in the session, so its place in the list
+// stays. The next start waits until the process is gone, see begin.
+func (v *conversation) fallAsleep() {
+	v.stage("")
+	v.lastExit, v.row.Exit = nil, nil
+	v.note(note{Note: noteClosed, Reason: reasonHibernated})
+	if v.agent != nil {
+		v.agent.close()
+		v.agent = nil
+	}
+}
+
+// stage tells how far a start has come; "" when it is over.
+func (v *conversation) stage(step string) {
+	v.row.Step, v.row.StepSince = step, nil
+	if step != "" {
+		v.row.StepSince = &Time{time.Now()}
+	}
+	v.saveRow()
+}

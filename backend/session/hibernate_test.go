@@ -1,0 +1,322 @@
+package session_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// Real agents, whose memory the system tells.
+
+const hasty = 20 * time.Millisecond
+
+func withBudget(t *testing.T, dir, words string, budget int, cfg session.Config) *desk {
+	t.Helper()
+	if !proxy.Measures {
+		t.Skip("this system does not tell how much memory agents take")
+	}
+	forgetfulAgent(t, dir, words)
+	cfg.SettingsFile = filepath.Join(dir, "settings.json")
+	if err := os.WriteFile(cfg.SettingsFile, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return openAs(t, dir, proxy.Config{Purpose: session.ForSession}, cfg)
+}
+
+func (d *desk) forgetful() string {
+	d.t.Helper()
+	s, err := d.Create(d.t.Context(), session.New{Agent: "forgetful", Cwd: d.work})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	return s.ID
+}
+
+func (d *desk) sleeps(id string) {
+	d.t.Helper()
+	d.until("sleep", func() bool { return d.get(id).Hibernated })
+}
+
+func dividers(tr session.Transcript) string {
+	var codes []string
+	for _, e := range tr.Items {
+		if e.Divider != nil {
+			codes = append(codes, e.Divider.Code)
+		}
+	}
+	return strings.Join(codes, " ")
+}
+
+// process is the number of a session's agent; 0 when it has none.
+func (d *desk) process(id string) int {
+	d.t.Helper()
+	list, err := d.Processes(false)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	n := slices.IndexFunc(list.Items, func(a session.AgentProcesses) bool { return a.Session == id })
+	if n < 0 {
+		return 0
+	}
+	return list.Items[n].PID
+}
+
+// Two sessions of one agent are above the budget together: the one that has been idle longer loses its process, and has it back at the
+// next prompt, when it is the other one's turn.
+func TestAnIdleAgentGivesItsMemoryBack(t *testing.T) {
+	d := withBudget(t, t.TempDir(), "resume large", 0, session.Config{SamplePace: hasty, LeastIdle: hasty})
+	a := d.forgetful()
+	d.prompt(a, "one")
+	d.idle(a)
+	pid := d.process(a)
+	list, err := d.Processes(true)
+	if err != nil || len(list.Items) != 1 || *list.Items[0].PSSBytes < 64<<20 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	one := int(*list.Items[0].PSSBytes >> 20)
+	if _, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(one * 3 / 2)}); err != nil { // room for one, and not for two
+		t.Fatal(err)
+	}
+	b := d.forgetful()
+	d.prompt(b, "one")
+	d.idle(b)
+	d.sleeps(a)
+	d.until("end of the process", func() bool { return d.process(a) == 0 })
+	if _, err := os.Stat(fmt.Sprintf("/proc/%d/stat", pid)); err == nil && pid != 0 {
+		t.Errorf("process %d is there still", pid)
+	}
+	if s := d.get(b); s.Hibernated || s.Phase != session.Ready || d.process(b) == 0 {
+		t.Errorf("%+v", s)
+	}
+	d.prompt(a, "two")
+	tr := d.idle(a)
+	if got := dividers(tr); !strings.HasPrefix(got, "session.hibernated session.resumed") {
+		t.Error(got)
+	}
+	if text := textOf(tr, "agent"); text != "initialize session/new session/prompt\ninitialize session/resume session/prompt\n" {
+		t.Errorf("the agent said %q", text)
+	}
+	d.sleeps(b)
+	d.sameAsRebuilt(a)
+	d.sameAsRebuilt(b)
+}
+
+// A person has chosen the mode in which the agent asks first. It has forgotten that when it wakes, and must be told before the prompt.
+func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
+	for _, words := range []string{"resume modes", "load modes", "resume modes mute", "modes"} {
+		t.Run(words, func(t *testing.T) {
+			d := withBudget(t, t.TempDir(), words, 0, session.Config{})
+			id := d.forgetful()
+			if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
+				t.Fatal(err)
+			}
+			d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
+			d.prompt(id, "one")
+			d.idle(id)
+			if err := d.Restart(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.ready(id)
+			d.prompt(id, "two")
+			tr := d.idle(id)
+			if text := textOf(tr, "agent"); !strings.HasSuffix(text, "session/set_mode session/prompt in ask\n") || strings.Contains(text, "in auto") {
+				t.Errorf("the agent said %q", text)
+			}
+			if now := d.get(id); now.ConfigOptions[0].Value != "ask" {
+				t.Errorf("%+v", now.ConfigOptions)
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
+// The budget is smaller than any agent, and agents are looked at all the time: each prompt meets its agent awake, asleep, or just being
+// put to sleep. All of them are answered, in order, and never do two processes have one conversation.
+func TestPromptsAtTheMomentOfSleep(t *testing.T) {
+	const prompts = 25
+	d := withBudget(t, t.TempDir(), "resume alone dawdles", 1, session.Config{SamplePace: time.Millisecond, LeastIdle: time.Nanosecond})
+	id := d.forgetful()
+	want := ""
+	for n := range prompts {
+		text := fmt.Sprintf("prompt %d", n)
+		want += text + "\n"
+		d.prompt(id, text)
+		d.idle(id)
+		for end := time.Now().Add(time.Duration(n) * 3 * time.Millisecond); time.Now().Before(end) && !d.get(id).Hibernated; {
+			<-time.After(time.Millisecond)
+		}
+	}
+	d.sleeps(id) // and nothing happens to it while it is looked at
+	tr := d.transcript(id)
+	if got := textOf(tr, "user"); got != want {
+		t.Errorf("the person said %q", got)
+	}
+	for _, turn := range tr.Turns {
+		if turn.StopReason != "end_turn" {
+			t.Errorf("%+v", turn)
+		}
+	}
+	said := textOf(tr, "agent")
+	if n := strings.Count(said, "session/prompt\n"); n != prompts {
+		t.Errorf("%d answers: %s", n, said)
+	}
+	if strings.Contains(said, "twice") {
+		t.Errorf("two processes had the conversation at once: %s", said)
+	}
+	slept := strings.Count(dividers(tr), "session.hibernated")
+	if resumed := strings.Count(dividers(tr), "session.resumed"); slept == 0 || resumed < slept-1 || resumed > slept {
+		t.Errorf("it slept %d times and was resumed %d times", slept, resumed)
+	}
+	d.sameAsRebuilt(id)
+}
+
+func TestAnAgentThatDoesNotComeBackAfterAll(t *testing.T) {
+	d := withBudget(t, t.TempDir(), "resume load refuses", 1, session.Config{SamplePace: hasty, LeastIdle: hasty})
+	id := d.forgetful()
+	d.prompt(id, "one")
+	d.idle(id)
+	d.sleeps(id)
+	d.prompt(id, "two")
+	tr := d.idle(id)
+	if got := dividers(tr); !strings.HasPrefix(got, "session.hibernated session.fresh") {
+		t.Error(got)
+	}
+	if got := textOf(tr, "user"); got != "one\ntwo\n" || lastTurn(tr).StopReason != "end_turn" {
+		t.Errorf("%q, %+v", got, lastTurn(tr))
+	}
+	d.sameAsRebuilt(id)
+}
+
+// An agent that cannot come back, and one that was never spoken to, keep their processes, and so does one that computes.
+func TestAgentsThatKeepTheirMemory(t *testing.T) {
+	for words, prompt := range map[string]bool{"": true, "resume": false, "resume spins": true} {
+		t.Run("agent "+words, func(t *testing.T) {
+			// As outside of tests, nobody sleeps before being idle for a whole look: a part of one says nothing of who computes, and the
+			// less so the busier the machine is.
+			d := withBudget(t, t.TempDir(), words, 1, session.Config{SamplePace: 250 * time.Millisecond, LeastIdle: 600 * time.Millisecond})
+			id := d.forgetful()
+			if prompt {
+				d.prompt(id, "one")
+				d.idle(id)
+			}
+			// One that can sleep shows that the sampler has been there, again and again.
+			forgetfulAgent(t, d.dir, "resume")
+			for range 3 {
+				other := d.forgetful()
+				d.prompt(other, "one")
+				d.idle(other)
+				d.sleeps(other)
+			}
+			if s := d.get(id); s.Phase != session.Ready || s.Hibernated || d.process(id) == 0 {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+// sleepingDesk is a program that is killed in the moment that an agent of it is put to sleep.
+func sleepingDesk(dir string) error {
+	ctx := context.Background()
+	db, err := store.Open(ctx, dir)
+	if err != nil {
+		return err
+	}
+	set, err := proxy.Open(proxy.Config{Purpose: session.ForSession, Ledger: filepath.Join(dir, "ledger")})
+	if err != nil {
+		return err
+	}
+	c, err := session.Open(ctx, session.Config{
+		Store: db, Agents: agents.Open(agents.Config{File: filepath.Join(dir, "agents.json")}), Proxy: set,
+		SettingsFile: filepath.Join(dir, "settings.json"), SamplePace: hasty, LeastIdle: hasty,
+	})
+	if err != nil {
+		return err
+	}
+	s, err := c.Create(ctx, session.New{Agent: "forgetful", Cwd: dir})
+	if err != nil {
+		return err
+	}
+	if _, err := c.Prompt(ctx, s.ID, "one"); err != nil {
+		return err
+	}
+	for q := (session.Query{Gen: c.Feed().Gen(), Wait: time.Second}); ; {
+		batch, err := c.Feed().After(ctx, q)
+		if err != nil {
+			return err
+		}
+		q.After = batch.Seq
+		if now, err := c.Get(ctx, s.ID); err != nil || now.Hibernated {
+			fmt.Fprintln(os.Stdout, s.ID)
+			<-time.After(time.Minute)
+			return errors.Join(err, errors.New("nobody has killed it"))
+		}
+	}
+}
+
+func TestKilledWhileAnAgentIsPutToSleep(t *testing.T) {
+	if !proxy.Measures {
+		t.Skip("this system does not tell how much memory agents take")
+	}
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "resume alone lingers")
+	if err := os.WriteFile(filepath.Join(dir, "settings.json"), []byte(`{"memoryBudgetMiB":1}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, "sleeping-desk", dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	line, err := bufio.NewReader(out).ReadString('\n')
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	id := strings.TrimSpace(line)
+	if err != nil || id == "" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	ledger := filepath.Join(dir, "ledger")
+	if left, err := proxy.Leftovers(ledger); err != nil || len(left) != 1 {
+		t.Errorf("the agent should have been about to end: %v, %v", left, err)
+	}
+
+	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession, Ledger: ledger}, session.Config{})
+	if s := d.get(id); s.Phase != session.Closed || s.Exit != nil || s.Turn != nil {
+		t.Errorf("%+v", s)
+	}
+	tr := d.transcript(id)
+	if got := dividers(tr); got != "session.hibernated" || lastTurn(tr).StopReason != "end_turn" {
+		t.Errorf("%q, %+v", got, lastTurn(tr))
+	}
+	d.prompt(id, "two")
+	tr = d.idle(id)
+	if got := dividers(tr); got != "session.hibernated session.resumed" {
+		t.Error(got)
+	}
+	if said := textOf(tr, "agent"); strings.Contains(said, "twice") || !strings.HasSuffix(said, "initialize session/resume session/prompt\n") {
+		t.Error(said)
+	}
+	d.sameAsRebuilt(id)
+}

@@ -1,0 +1,368 @@
+package session_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/session"
+	"deskhand/backend/terminal"
+)
+
+// locked is a desk with demo agents that want a login: by-agent, by-terminal and by-env, with one account for all.
+func locked(t *testing.T) *desk {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	for _, way := range []string{"agent", "terminal", "env"} {
+		list = append(list, map[string]any{"id": "by-" + way, "command": self, "args": []string{"demo-agent"}, "env": map[string]string{
+			"DESKHAND_DEMO_LOGIN": way, "DESKHAND_DEMO_SIGNED_IN": filepath.Join(dir, "signed-in"),
+		}})
+	}
+	data, err := json.Marshal(map[string]any{"agents": list})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "agents.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return open(t, dir)
+}
+
+func (d *desk) createOf(agent string) session.Session {
+	d.t.Helper()
+	s, err := d.Create(d.t.Context(), session.New{Agent: agent, Cwd: d.work})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// refused waits until an agent's start was refused for want of a login.
+func (d *desk) refused(id string) {
+	d.t.Helper()
+	d.until("refusal", func() bool {
+		s := d.get(id)
+		return s.Phase == session.Closed && s.Exit != nil && s.Exit.Problem == "agent.auth_required"
+	})
+}
+
+func (d *desk) login(agent, method string, values map[string]string) session.Login {
+	d.t.Helper()
+	l, err := d.BeginLogin(d.t.Context(), agent, method, values)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return l
+}
+
+func (d *desk) ended(l session.Login) session.Login {
+	d.t.Helper()
+	d.until("end of the login", func() bool {
+		now, err := d.GetLogin(l.ID)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		l = now
+		return l.State != "running"
+	})
+	return l
+}
+
+func refusedWith(t *testing.T, err error, code string) {
+	t.Helper()
+	if refused, ok := errors.AsType[*session.RefusedError](err); !ok || refused.Code != code {
+		t.Errorf("%v, want %s", err, code)
+	}
+}
+
+func TestLoginTriesAgainWhatWasRefused(t *testing.T) {
+	ways := map[string]func(*desk) session.Login{
+		"by-agent": func(d *desk) session.Login { return d.login("by-agent", "demo", nil) },
+		"by-env": func(d *desk) session.Login {
+			return d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "open sesame"})
+		},
+	}
+	if runtime.GOOS != "windows" {
+		ways["by-terminal"] = func(d *desk) session.Login {
+			l := d.login("by-terminal", "demo-terminal", nil)
+			if err := d.TypeInTerminal(l.Terminal, []byte("yes\r")); err != nil {
+				d.t.Error(err)
+			}
+			return l
+		}
+	}
+	for agent, way := range ways {
+		t.Run(agent, func(t *testing.T) {
+			d := locked(t)
+			silent, spoken, other := d.createOf(agent), d.createOf(agent), d.create()
+			d.refused(silent.ID)
+			d.refused(spoken.ID)
+			d.prompt(spoken.ID, "echo first words")
+			d.refused(spoken.ID)
+			if a, err := d.ListAgents(t.Context(), false, false); err != nil || !strings.Contains(string(mustJSON(t, a)), `"needs_login"`) {
+				t.Errorf("%+v, %v", a, err)
+			}
+			d.until("other session", func() bool { return d.get(other.ID).Phase == session.Ready })
+			generation := d.get(other.ID).Generation
+
+			l := d.ended(way(d))
+			if l.State != "done" || l.EndedAt == nil || l.Code != "" {
+				t.Fatalf("%+v", l)
+			}
+			d.until("session", func() bool { return d.get(silent.ID).Phase == session.Ready })
+			d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(spoken.ID), "agent"), "first words") })
+			d.idle(spoken.ID)
+			if s := d.get(silent.ID); s.Exit != nil || s.Generation != 2 {
+				t.Errorf("%+v", s)
+			}
+			if s := d.get(other.ID); s.Generation != generation {
+				t.Errorf("an agent was started again that had not been refused: %+v", s)
+			}
+			// Once is enough.
+			if err := d.SignedIn(agent); err != nil {
+				t.Error(err)
+			}
+			if s := d.get(spoken.ID); s.Turn != nil || s.Phase != session.Ready {
+				t.Errorf("%+v", s)
+			}
+		})
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	data, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return data
+}
+
+// An agent may want a login in the middle of a conversation.
+func TestPromptThatWasRefusedIsSentAgain(t *testing.T) {
+	d := locked(t)
+	d.ended(d.login("by-agent", "demo", nil))
+	s := d.createOf("by-agent")
+	d.prompt(s.ID, "echo before")
+	d.idle(s.ID)
+	if err := d.Logout(t.Context(), "by-agent"); err != nil {
+		t.Fatal(err)
+	}
+	turn := d.prompt(s.ID, "echo after")
+	d.idle(s.ID)
+	if done := d.transcript(s.ID).Turns; done[len(done)-1].ID != turn.ID || done[len(done)-1].Error == nil || done[len(done)-1].Error.Code != -32000 {
+		t.Fatalf("%+v", done)
+	}
+	d.ended(d.login("by-agent", "demo", nil))
+	d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "agent"), "after") })
+	d.idle(s.ID)
+	if now := d.get(s.ID); now.ACPSessionID == "" || now.Generation != 2 {
+		t.Errorf("%+v", now)
+	}
+}
+
+// Who has gone on by themselves does not get an old prompt sent, be it refused at the agent's start or by a running one.
+func TestPromptOfBeforeIsNotSentAgain(t *testing.T) {
+	for _, running := range []bool{false, true} {
+		d := locked(t)
+		account := filepath.Join(d.dir, "signed-in")
+		signIn := func() {
+			t.Helper()
+			if err := os.WriteFile(account, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if running {
+			signIn()
+		}
+		s := d.createOf("by-agent")
+		if running {
+			d.until("session", func() bool { return d.get(s.ID).Phase == session.Ready })
+			if err := os.Remove(account); err != nil {
+				t.Fatal(err)
+			}
+			d.prompt(s.ID, "echo old words")
+			d.idle(s.ID)
+		} else {
+			d.refused(s.ID)
+			d.prompt(s.ID, "echo old words")
+			d.refused(s.ID)
+		}
+		younger := d.createOf("by-agent") // its turn comes when that of the other has gone by
+		d.refused(younger.ID)
+		signIn()
+		d.prompt(s.ID, "echo new words")
+		d.idle(s.ID)
+		generation := d.get(s.ID).Generation
+		if err := d.SignedIn("by-agent"); err != nil {
+			t.Fatal(err)
+		}
+		d.until("session", func() bool { return d.get(younger.ID).Phase == session.Ready })
+		d.idle(s.ID)
+		text := textOf(d.transcript(s.ID), "agent")
+		if !strings.Contains(text, "new words") || strings.Contains(text, "old words") || d.get(s.ID).Generation != generation {
+			t.Errorf("running %v: %q", running, text)
+		}
+	}
+}
+
+func TestLoginIsCancelled(t *testing.T) {
+	d := locked(t)
+	l := d.login("by-agent", "demo-never", nil)
+	_, err := d.BeginLogin(t.Context(), "by-agent", "demo", nil)
+	refusedWith(t, err, "login.running")
+	refusedWith(t, d.Logout(t.Context(), "by-agent"), "login.running")
+	if err := d.CancelLogin(t.Context(), l.ID); err != nil {
+		t.Fatal(err)
+	}
+	if now, err := d.GetLogin(l.ID); err != nil || now.State != "failed" || now.Code != "login.cancelled" || now.EndedAt == nil {
+		t.Errorf("%+v, %v", now, err)
+	}
+	if err := d.CancelLogin(t.Context(), l.ID); err != nil {
+		t.Error(err)
+	}
+	if l := d.ended(d.login("by-agent", "demo", nil)); l.State != "done" {
+		t.Errorf("%+v", l)
+	}
+	if err := d.CancelLogin(t.Context(), "none"); !errors.Is(err, session.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+func TestLoginEndsWithTheProgram(t *testing.T) {
+	d := locked(t)
+	d.login("by-agent", "demo-never", nil)
+	if runtime.GOOS != "windows" {
+		d.login("by-terminal", "demo-terminal", nil)
+	}
+	began := time.Now()
+	d.close()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("it took %v", took)
+	}
+	_, err := d.BeginLogin(t.Context(), "by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "too late"})
+	if err == nil {
+		t.Error("it goes on")
+	}
+}
+
+func TestLoginsThatCannotBegin(t *testing.T) {
+	d := locked(t)
+	for code, try := range map[string][2]string{
+		"agent.unknown": {"nobody", "x"}, "login.method": {"by-agent", "x"}, "login.values": {"by-env", "demo-key"}, "agent.not_installed": {"gemini", "x"},
+	} {
+		_, err := d.BeginLogin(t.Context(), try[0], try[1], nil)
+		refusedWith(t, err, code)
+	}
+	_, err := d.LoginMethods(t.Context(), "nobody")
+	refusedWith(t, err, "agent.unknown")
+	refusedWith(t, d.Logout(t.Context(), "mock"), "login.no_logout")
+	// A refused one does not keep the next from beginning.
+	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "a value"}); l.State != "done" || !strings.Contains(l.Warning, "logins.json") {
+		t.Errorf("%+v", l)
+	}
+}
+
+func TestTerminalOfALogin(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		d := locked(t)
+		_, err := d.BeginLogin(t.Context(), "by-terminal", "demo-terminal", nil)
+		refusedWith(t, err, "terminal.unavailable")
+		return
+	}
+	d := locked(t)
+	l := d.login("by-terminal", "demo-terminal", nil)
+	if err := d.ResizeTerminal(l.Terminal, terminal.Size{Cols: 120, Rows: 40}); err != nil {
+		t.Error(err)
+	}
+	text, after := "", int64(0)
+	read := func(until func(session.TerminalOutput) bool) session.TerminalOutput {
+		t.Helper()
+		for deadline := time.Now().Add(20 * time.Second); ; {
+			out, err := d.ReadTerminal(t.Context(), l.Terminal, after, time.Second)
+			if err != nil || time.Now().After(deadline) {
+				t.Fatal(text, err)
+			}
+			after, text = out.Next, text+string(out.Data)
+			if until(out) {
+				return out
+			}
+		}
+	}
+	read(func(session.TerminalOutput) bool { return strings.Contains(text, "Type yes to sign in: ") })
+	if err := d.TypeInTerminal(l.Terminal, []byte("no\r")); err != nil {
+		t.Fatal(err)
+	}
+	out := read(func(out session.TerminalOutput) bool { return out.Exited })
+	if out.ExitCode == nil || *out.ExitCode != 1 || !strings.Contains(text, "nobody has signed in") {
+		t.Errorf("%+v, %q", out, text)
+	}
+	if l := d.ended(l); l.State != "failed" || l.Code != "login.exit" {
+		t.Errorf("%+v", l)
+	}
+	refusedWith(t, d.TypeInTerminal(l.Terminal, []byte("x")), "terminal.ended")
+
+	l = d.login("by-terminal", "demo-terminal", nil)
+	if err := d.EndTerminal(t.Context(), l.Terminal); err != nil {
+		t.Error(err)
+	}
+	if l, err := d.GetLogin(l.ID); err != nil || l.Code != "login.cancelled" {
+		t.Errorf("%+v, %v", l, err)
+	}
+	if _, err := d.ReadTerminal(t.Context(), "none", 0, 0); !errors.Is(err, session.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// What a person enters for an agent is in one file, and nowhere else that we write.
+func TestValuesAreWrittenNowhereElse(t *testing.T) {
+	d := locked(t)
+	const key = `open "sesame" 42`
+	s := d.createOf("by-env")
+	d.refused(s.ID)
+	d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key})
+	d.until("session", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.prompt(s.ID, "echo my key is "+key)
+	d.idle(s.ID)
+	if text := textOf(d.transcript(s.ID), "agent"); !strings.Contains(text, "my key is [redacted]") {
+		t.Errorf("%q", text)
+	}
+	l, err := d.LoginMethods(t.Context(), "by-env")
+	if err != nil || bytes.Contains(mustJSON(t, l), []byte("sesame")) || !l.Methods[0].Vars[0].Set || l.Methods[0].Type != agents.LoginByValues {
+		t.Errorf("%+v, %v", l, err)
+	}
+	batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen()})
+	if err != nil || bytes.Contains(mustJSON(t, batch), []byte("sesame")) {
+		t.Error("it is in the events: ", err)
+	}
+	d.close()
+	err = filepath.WalkDir(d.dir, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() {
+			return err
+		}
+		if strings.HasPrefix(path, filepath.Join(d.dir, "demo")) { // the agent's own, which knows it
+			return nil
+		}
+		data, err := os.ReadFile(path)
+		if bytes.Contains(data, []byte("sesame")) != (filepath.Base(path) == "logins.json") {
+			t.Errorf("%s: it is there, or it is not", path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

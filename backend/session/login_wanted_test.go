@@ -1,0 +1,194 @@
+package session_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// A session that somebody has put away stays as it is.
+func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
+	d := locked(t)
+	s := d.createOf("by-agent")
+	d.refused(s.ID)
+	d.prompt(s.ID, "echo old words")
+	d.refused(s.ID)
+	if _, err := d.Change(t.Context(), s.ID, session.Patch{Archived: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	younger := d.createOf("by-agent") // its turn comes when that of the other has gone by
+	d.refused(younger.ID)
+	generation := d.get(s.ID).Generation
+	d.ended(d.login("by-agent", "demo", nil))
+	d.until("session", func() bool { return d.get(younger.ID).Phase == session.Ready })
+	if now := d.get(s.ID); now.Phase != session.Closed || now.Generation != generation || now.Turn != nil {
+		t.Errorf("%+v", now)
+	}
+}
+
+// fickle is an agent whose account is gone in the middle of a conversation. It refuses a prompt at once, or, if that wants to be
+// stopped, when it is; after a login it repeats what it is told.
+const fickle = `while read -r line; do
+  id=${line##*'"id":'}; id=${id%%[,\}]*}
+  case $line in
+  *'"initialize"'*) say='"result":{"protocolVersion":1}' ;;
+  *'"session/new"'*) say='"result":{"sessionId":"s"}' ;;
+  *'"session/prompt"'*)
+    if [ -e signed-in ]; then
+      printf '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"sent again"}}}}\n'
+      say='"result":{"stopReason":"end_turn"}'
+    else
+      case $line in *stop*) read -r cancel ;; esac
+      say='"error":{"code":-32000,"message":"Sign in first"}'
+    fi ;;
+  *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%s,%s}\n' "$id" "$say"
+done`
+
+// A prompt that was stopped is not sent again, whatever its agent has answered to it.
+func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a shell is needed")
+	}
+	dir := t.TempDir()
+	data, err := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "fickle", "command": "/bin/sh", "args": []string{"-c", fickle}, "cwd": dir}}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "agents.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, dir)
+	stopped, younger := d.createOf("fickle"), d.createOf("fickle") // whose turn comes when that of the other has gone by
+	for _, id := range []string{stopped.ID, younger.ID} {
+		d.until("session", func() bool { return d.get(id).Phase == session.Ready })
+	}
+	d.prompt(stopped.ID, "stop this")
+	d.until("work", func() bool { return d.get(stopped.ID).Phase == session.Working })
+	if err := d.Cancel(t.Context(), stopped.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(stopped.ID)
+	d.prompt(younger.ID, "go on")
+	d.idle(younger.ID)
+	if err := os.WriteFile(filepath.Join(dir, "signed-in"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.SignedIn("fickle"); err != nil {
+		t.Fatal(err)
+	}
+	d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(younger.ID), "agent"), "sent again") })
+	d.until("agent", func() bool { return d.get(stopped.ID).Generation == 2 && d.get(stopped.ID).Phase == session.Ready })
+	if now := d.transcript(stopped.ID); d.get(stopped.ID).Turn != nil || len(now.Turns) != 1 || textOf(now, "agent") != "" {
+		t.Errorf("%+v %q", now.Turns, textOf(now, "agent"))
+	}
+}
+
+// Who cancels a login that is still being begun, for somebody else, hears of its end even if it cannot be begun.
+func TestLoginIsCancelledWhileItBegins(t *testing.T) {
+	d := locked(t)
+	d.close()
+	db, err := store.Open(t.Context(), d.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := proxy.Open(proxy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	writing, release := make(chan struct{}), make(chan struct{})
+	catalogue := agents.Open(agents.Config{
+		File: filepath.Join(d.dir, "agents.json"), Vault: filepath.Join(d.dir, "logins.json"),
+		WriteFile: func(string, []byte, fs.FileMode) error {
+			close(writing)
+			<-release
+			return errors.New("no space is left")
+		},
+	})
+	c, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(c.Close(), catalogue.Close(), set.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	values := map[string]string{"DESKHAND_DEMO_KEY": "open sesame"}
+	begun, cancelled := make(chan error, 1), make(chan error, 1)
+	go func() {
+		_, err := c.BeginLogin(t.Context(), "by-env", "demo-key", values)
+		begun <- err
+	}()
+	<-writing
+	_, err = c.BeginLogin(t.Context(), "by-env", "demo-key", values)
+	refused, ok := errors.AsType[*session.RefusedError](err)
+	if !ok || refused.Code != "login.running" {
+		t.Fatal(err)
+	}
+	go func() { cancelled <- c.CancelLogin(t.Context(), refused.Params["login"]) }()
+	select {
+	case err := <-cancelled:
+		t.Errorf("it has not ended: %v", err)
+	case <-time.After(100 * time.Millisecond): // by then it waits
+	}
+	close(release)
+	refusedWith(t, <-begun, "login.vault")
+	select {
+	case err := <-cancelled:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("who cancels it waits for ever")
+	}
+}
+
+// What an agent says when it refuses may hold the key that it has refused.
+func TestWhyAnAgentWantsALoginHoldsNoSecret(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a shell is needed")
+	}
+	dir := t.TempDir()
+	const secret = "sk-abcdefghijklmnopqrstuvwxyz0123"
+	script := `read -r line; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentInfo":{"name":"a","version":"` + secret + `"},"agentCapabilities":{"_meta":{"key":"` + secret + `"}},"authMethods":[{"id":"a","name":"A","description":"` + secret + `"}]}}'
+		read -r line; echo '{"jsonrpc":"2.0","id":2,"error":{"code":-32000,"message":"` + secret + ` is no valid key"}}'; cat >/dev/null`
+	data, err := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "chatty", "command": "/bin/sh", "args": []string{"-c", script}}}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "agents.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, dir)
+	r, err := d.TestAgent(t.Context(), "chatty")
+	if err != nil || r.Agent.State != agents.NeedsLogin {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	list, err := d.ListAgents(t.Context(), false, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, told := range map[string]any{"report": r, "list": list, "events": batch} {
+		if text := string(mustJSON(t, told)); strings.Contains(text, secret) {
+			at := strings.Index(text, secret)
+			t.Errorf("%s: …%s", name, text[max(0, at-80):at])
+		}
+	}
+}

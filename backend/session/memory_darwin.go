@@ -1,0 +1,12 @@
+package session
+
+import "golang.org/x/sys/unix"
+
+// machineMemory is how much memory the machine has, in bytes; 0 = the system does not tell.
+func machineMemory() int64 {
+	size, err := unix.SysctlUint64("hw.memsize")
+	if err != nil {
+		return 0
+	}
+	return int64(size) //nolint:gosec // no machine has 8 EiB
+}

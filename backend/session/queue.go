@@ -1,0 +1,272 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// The queue of a session: prompts that wait for the running turn to end. Which of them goes out when is for the state machine
+// (queuestate.go); here is what they say, where they are stored, and what a person does with them. An item is stored before its sender
+// hears of it, and leaves the queue in the step that begins its turn: it goes out once or, after a crash, waits still.
+
+// When is what becomes of a prompt while a turn runs.
+type When string
+
+// Now is refused, Queue waits, Interrupt cancels the running turn and goes next.
+const (
+	Now       When = "now"
+	Queue     When = "queue"
+	Interrupt When = "interrupt"
+)
+
+// QueueItem is a prompt that waits. Its id is that of the turn that it becomes.
+type QueueItem struct {
+	ID        string `json:"id" doc:"Also of the turn that it becomes"`
+	Session   string `json:"session"`
+	Message   string `json:"message"`
+	Position  int    `json:"position" doc:"0 is the first"`
+	Held      string `json:"held,omitempty" enum:"stopped,failed,refused,exited,interrupted,archived,person" doc:"Why it waits for a person, however the turn ends; absent while it does not"`
+	CreatedAt Time   `json:"createdAt"`
+}
+
+// Sent is what has become of a prompt: exactly one of them.
+type Sent struct {
+	Turn      *Turn      `json:"turn,omitempty"`
+	QueueItem *QueueItem `json:"queueItem,omitempty"`
+}
+
+// QueuePatch is what a person changes about an item; nil stays.
+type QueuePatch struct {
+	Message  *string `json:"message,omitempty"`
+	Position *int    `json:"position,omitempty" minimum:"0" doc:"0 is the first; what is too large is the last"`
+	Held     *bool   `json:"held,omitempty" doc:"false lets it go out in its turn: at once while no turn runs"`
+	Send     bool    `json:"send,omitempty" doc:"Sends it now: a turn that runs is cancelled for it"`
+}
+
+// Send takes a message, and does with it what is wished while a turn runs; else it begins one.
+func (c *Client) Send(ctx context.Context, id, message string, when When) (sent Sent, err error) {
+	if when == "" || when == Now {
+		turn, err := c.Prompt(ctx, id, message)
+		return Sent{Turn: &turn}, err
+	}
+	if strings.TrimSpace(message) == "" {
+		return Sent{}, bad("prompt.empty")
+	}
+	err = c.wish(ctx, id, func(v *conversation) error {
+		sent, err = v.enqueue(message, when == Interrupt)
+		return err
+	})
+	return sent, err
+}
+
+// Queue gives what waits in a session, in its order.
+func (c *Client) Queue(ctx context.Context, id string) (list []QueueItem, err error) {
+	err = c.wish(ctx, id, func(v *conversation) error {
+		list = v.queued()
+		return nil
+	})
+	return list, err
+}
+
+// ChangeQueued applies a patch to an item; the answer tells what it is now.
+func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch) (sent Sent, err error) {
+	if p.Message != nil && strings.TrimSpace(*p.Message) == "" {
+		return Sent{}, bad("prompt.empty")
+	}
+	err = c.wish(ctx, id, func(v *conversation) error {
+		sent, err = v.changeQueued(item, p)
+		return err
+	})
+	return sent, err
+}
+
+// RemoveQueued deletes an item. For a while RestoreQueued takes that back.
+func (c *Client) RemoveQueued(ctx context.Context, id, item string) error {
+	return c.wish(ctx, id, func(v *conversation) error { return v.removeQueued(item) })
+}
+
+// RestoreQueued puts a deleted item back where it was. It is held where no turn runs: nothing is sent by taking something back.
+func (c *Client) RestoreQueued(ctx context.Context, id, item string) (q QueueItem, err error) {
+	err = c.wish(ctx, id, func(v *conversation) error {
+		q, err = v.restoreQueued(item)
+		return err
+	})
+	return q, err
+}
+
+// waitingPrompts is the part of a conversation that holds what is queued; it belongs to its goroutine.
+type waitingPrompts struct {
+	items   map[string]QueueItem // by id, also such as are on their way in or out; place and Held are the state's
+	stored  []QueueItem          // as of the last step
+	removed []QueueItem          // by a person, the newest last
+}
+
+// removedKept is how many deletions can be taken back.
+const removedKept = 20
+
+func (v *conversation) loadQueue(items []QueueItem) {
+	v.prompts = waitingPrompts{items: map[string]QueueItem{}, stored: items}
+	for _, q := range items {
+		v.prompts.items[q.ID] = q
+		v.state.queue = append(v.state.queue, queued{q.ID, q.Held})
+	}
+	v.row.Queue = len(items)
+}
+
+// queued is the queue as it is shown.
+func (v *conversation) queued() []QueueItem {
+	list := make([]QueueItem, len(v.state.queue))
+	for i, q := range v.state.queue {
+		list[i] = v.prompts.items[q.item]
+		list[i].Position, list[i].Held = i, q.held
+	}
+	return list
+}
+
+func (v *conversation) enqueue(message string, interrupt bool) (Sent, error) {
+	item := QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: message, CreatedAt: Time{time.Now()}}
+	v.prompts.items[item.ID] = item
+	if err := v.wish(doQueue{item.ID, interrupt}); err != nil {
+		delete(v.prompts.items, item.ID)
+		return Sent{}, err
+	}
+	v.row.Draft, v.row.ArchivedAt = "", nil // what is spoken in is not put away
+	v.touched()
+	v.step.sync = true // what a person wrote must not be lost with the power either
+	return v.sent(item.ID), nil
+}
+
+// sent tells what an item is now.
+func (v *conversation) sent(item string) Sent {
+	if i := v.state.find(item); i >= 0 {
+		return Sent{QueueItem: &v.queued()[i]}
+	}
+	if v.turn == nil || v.turn.ID != item {
+		return Sent{}
+	}
+	turn := *v.turn
+	return Sent{Turn: &turn}
+}
+
+func (v *conversation) changeQueued(item string, p QueuePatch) (Sent, error) {
+	if v.state.find(item) < 0 {
+		return Sent{}, &RefusedError{Code: refusedGone}
+	}
+	if p.Message != nil {
+		q := v.prompts.items[item]
+		q.Message = *p.Message
+		v.prompts.items[item] = q
+		v.step.sync = true
+	}
+	if p.Position != nil {
+		v.do(doMove{item, *p.Position})
+	}
+	switch {
+	case p.Send:
+		v.do(doSend{item})
+	case p.Held != nil && *p.Held:
+		v.do(doHold{item})
+	case p.Held != nil:
+		v.do(doRelease{item})
+	}
+	return v.sent(item), nil
+}
+
+func (v *conversation) removeQueued(item string) error {
+	i := v.state.find(item)
+	if i < 0 {
+		return &RefusedError{Code: refusedGone}
+	}
+	v.prompts.removed = append(v.prompts.removed, v.queued()[i])
+	if len(v.prompts.removed) > removedKept {
+		v.prompts.removed = v.prompts.removed[1:]
+	}
+	return v.wish(doRemove{item})
+}
+
+func (v *conversation) restoreQueued(item string) (QueueItem, error) {
+	i := slices.IndexFunc(v.prompts.removed, func(q QueueItem) bool { return q.ID == item })
+	if i < 0 {
+		return QueueItem{}, &RefusedError{Code: refusedGone}
+	}
+	q := v.prompts.removed[i]
+	v.prompts.items[item] = q
+	if err := v.wish(doRestore{queued{item, q.Held}, q.Position}); err != nil {
+		delete(v.prompts.items, item)
+		return QueueItem{}, err
+	}
+	v.prompts.removed = slices.Delete(v.prompts.removed, i, i+1)
+	v.step.sync = true
+	return v.queued()[v.state.find(item)], nil
+}
+
+func (v *conversation) queueEffect(e queueEvent) {
+	switch e := e.(type) {
+	case itemTaken:
+		v.prepare(e.item, v.prompts.items[e.item].Message)
+		delete(v.prompts.items, e.item)
+	case nextChosen, itemQueued, itemMoved, itemHeld, itemRemoved:
+	}
+}
+
+// stepQueue takes into the step what it has changed of the queue.
+func (v *conversation) stepQueue() {
+	now := v.queued()
+	if slices.Equal(now, v.prompts.stored) {
+		return
+	}
+	before := map[string]QueueItem{}
+	for _, q := range v.prompts.stored {
+		before[q.ID] = q
+	}
+	for _, q := range now {
+		if q != before[q.ID] {
+			v.step.queue = append(v.step.queue, q)
+		}
+		delete(before, q.ID)
+	}
+	v.step.unqueued = slices.Sorted(maps.Keys(before))
+	for _, id := range v.step.unqueued {
+		delete(v.prompts.items, id)
+	}
+	v.prompts.stored = now
+	v.row.Queue = len(now)
+	v.saveRow()
+}
+
+// QueueRemoved is the data of an event that tells that an item is in the queue no more.
+type QueueRemoved struct {
+	ID string `json:"id"`
+}
+
+const queueColumns = `id, session, position, held, message, created_at`
+
+func scanQueueItem(s scanner) (QueueItem, error) {
+	var q QueueItem
+	var created int64
+	err := s.Scan(&q.ID, &q.Session, &q.Position, &q.Held, &q.Message, &created)
+	q.CreatedAt = fromMillis(created)
+	return q, err
+}
+
+func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string) error {
+	for _, id := range gone {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM queue_item WHERE id = ?`, id); err != nil {
+			return err
+		}
+	}
+	for _, q := range items {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO queue_item (`+queueColumns+`) VALUES (?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET position = excluded.position, held = excluded.held, message = excluded.message`,
+			q.ID, q.Session, q.Position, q.Held, q.Message, millis(q.CreatedAt.Time)); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package session_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// TestQuirksSayWhatIsRefusedAtOnce: what Qwen asks of its vendor's own client keeps no turn waiting; the same of an agent that nobody has
+// measured is shown to a person. The transcript has no word of it: Qwen asks at every step.
+func TestQuirksSayWhatIsRefusedAtOnce(t *testing.T) {
+	const script = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; echo '{"jsonrpc":"2.0","id":"c","method":"craft/drainMidTurnQueue","params":{"sessionId":"s"}}'
+		read l; case $l in *-32601*) what=refused ;; *) what=other ;; esac
+		echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'$what'"}}}}'
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+		cat >/dev/null`
+	dir := t.TempDir()
+	var list []map[string]any
+	for _, id := range []string{"qwen-code", "mine"} {
+		list = append(list, map[string]any{"id": id, "override": true, "command": "/bin/sh", "args": []string{"-c", script}})
+	}
+	data, err := json.Marshal(map[string]any{"agents": list})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(dir, "agents.json"), data, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, dir)
+	start := func(agent string) session.Session {
+		t.Helper()
+		s, err := d.Create(t.Context(), session.New{Agent: agent, Cwd: d.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.prompt(s.ID, "hello")
+		return s
+	}
+	s := start("qwen-code")
+	if tr := d.idle(s.ID); !strings.Contains(textOf(tr, "agent"), "refused") || find(tr, "request") != nil || find(tr, "raw") != nil {
+		t.Errorf("%+v", tr.Items)
+	}
+	s = start("mine")
+	r := d.request(s.ID)
+	if r.Kind != "raw" || !strings.Contains(r.Title, "craft/") {
+		t.Errorf("%+v", r)
+	}
+	d.answer(r, session.Answer{Action: "cancel"})
+	d.idle(s.ID)
+}

@@ -1,0 +1,437 @@
+package session_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/proxy/proxytest"
+	"deskhand/backend/session"
+)
+
+// polite is an agent in memory that can take a session up again. A prompt "hang" is never answered, "ask" ends when a permission was
+// given, "quit" ends the agent.
+func polite(in io.Reader, out io.Writer) int {
+	say := func(format string, args ...any) { _, _ = fmt.Fprintf(out, format+"\n", args...) }
+	asking := "" // the prompt that waits for a permission
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+			Params struct {
+				SessionID string
+				Prompt    []struct{ Text string }
+			}
+		}
+		_ = json.Unmarshal(lines.Bytes(), &m)
+		switch m.Method {
+		case "initialize":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}}`, m.ID)
+		case "session/new":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`, m.ID)
+		case "session/resume":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{}}`, m.ID)
+		case "session/prompt":
+			switch m.Params.Prompt[0].Text {
+			case "hang":
+			case "quit":
+				return 0
+			case "ask":
+				asking = string(m.ID)
+				say(`{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"x"},"options":[{"optionId":"a","name":"Allow","kind":"allow_once"}]}}`)
+			default:
+				say(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, m.ID)
+			}
+		case "":
+			say(`{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`, asking)
+		}
+	}
+	return 0
+}
+
+// scale is what agents in memory weigh, by the title of their session.
+type scale struct {
+	mu     sync.Mutex
+	looks  int
+	titles map[string]string // by session
+	weight map[string]int64  // MiB by title
+	shared map[string]int64  // of that
+	cpu    map[string]time.Duration
+	began  time.Time
+	real   func(bool) (proxy.Overview, error)
+}
+
+func (s *scale) measure(pss bool) (proxy.Overview, error) {
+	o, err := s.real(pss)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.looks++
+	o.Self.RSS = 1 << 20
+	for n, u := range o.Usage {
+		id, _, _ := strings.Cut(u.ServerID, ".")
+		title := s.titles[id]
+		m := proxy.Member{PID: u.PID, RSS: s.weight[title] << 20, CPU: time.Duration(s.cpu[title].Seconds() * float64(time.Since(s.began)))}
+		if pss {
+			m.PSS = m.RSS - s.shared[title]<<20
+		}
+		o.Usage[n].Tree = []proxy.Member{m}
+	}
+	return o, err
+}
+
+func (s *scale) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *scale) count() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.looks
+}
+
+// weighed is a desk whose agents are in memory and weigh what the scale says.
+func weighed(t *testing.T, dir string, budget int, agent proxytest.Agent, cfg session.Config) (*desk, *scale) {
+	t.Helper()
+	cfg.SettingsFile = filepath.Join(dir, "settings.json")
+	if err := os.WriteFile(cfg.SettingsFile, fmt.Appendf(nil, `{"memoryBudgetMiB":%d}`, budget), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &scale{titles: map[string]string{}, weight: map[string]int64{}, shared: map[string]int64{}, cpu: map[string]time.Duration{}, began: time.Now()}
+	processes := proxy.Config{Spawn: proxytest.Spawn(agent), Purpose: session.ForSession}
+	d := openAs(t, dir, processes, cfg)
+	s.real = d.Overview
+	d.MeasureWith(s.measure)
+	return d, s
+}
+
+func plainly(in io.Reader, out, _ io.Writer) int { return polite(in, out) }
+
+// named makes a session that is ready.
+func (d *desk) named(s *scale, title string, mib int64) string {
+	d.t.Helper()
+	made, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work, Title: title})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	s.set(func() { s.titles[made.ID], s.weight[title] = title, mib })
+	d.until("ready "+title, func() bool { return d.get(made.ID).Phase == session.Ready })
+	return made.ID
+}
+
+// said makes one whole turn.
+func (d *desk) said(id string) {
+	d.t.Helper()
+	d.prompt(id, "hello")
+	d.idle(id)
+}
+
+// asleep are the titles of the sessions that sleep.
+func (d *desk) asleep() string {
+	d.t.Helper()
+	page, err := d.List(d.t.Context(), false, "", 100)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	var titles []string
+	for _, s := range page.Items {
+		if s.Hibernated {
+			titles = append(titles, s.Title)
+			if s.Phase != session.Closed || s.Exit != nil || s.Step != "" {
+				d.t.Errorf("%+v", s)
+			}
+		}
+	}
+	slices.Sort(titles)
+	return strings.Join(titles, " ")
+}
+
+// pass lets time pass, and what is due then happen.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestNothingIsLookedAtWhileNothingRuns(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, s := weighed(t, dir, 0, plainly, session.Config{})
+		pass(24 * time.Hour)
+		if s.count() != 0 {
+			t.Errorf("%d looks at nothing", s.count())
+		}
+		id := d.named(s, "a", 10)
+		pass(61 * time.Second)
+		if s.count() != 7 {
+			t.Errorf("%d looks in 61 s, want one at the start and one every 10 s", s.count())
+		}
+		d.prompt(id, "quit")
+		d.idle(id)
+		pass(time.Second)
+		ended := s.count()
+		pass(24 * time.Hour)
+		if s.count() != ended || ended != 8 {
+			t.Errorf("%d looks when the agent had ended, %d a day later", ended, s.count())
+		}
+		if _, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(1)}); err != nil {
+			t.Fatal(err)
+		}
+		pass(time.Hour)
+		if s.count() != ended {
+			t.Error("a change of the settings has something looked at while nothing runs")
+		}
+		d.close()
+	})
+}
+
+func TestProcessesAreToldWhenTheyChange(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, s := weighed(t, dir, 0, plainly, session.Config{})
+		q := session.Query{Gen: d.Feed().Gen(), Types: []string{"process.upsert"}}
+		told := func(want ...session.ProcessSummary) {
+			t.Helper()
+			batch, err := d.Feed().After(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.After = batch.Seq
+			var got []session.ProcessSummary
+			for _, e := range batch.Events {
+				var sum session.ProcessSummary
+				if err := json.Unmarshal(e.Data, &sum); err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, sum)
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("%+v, want %+v", got, want)
+			}
+		}
+		sum := func(agents int, mib int64) session.ProcessSummary {
+			return session.ProcessSummary{Agents: agents, Processes: agents, RSSBytes: mib << 20, SelfRSSBytes: 1 << 20}
+		}
+		a := d.named(s, "a", 100)
+		pass(time.Second)
+		told(sum(1, 100))
+		pass(time.Hour)
+		told()
+		s.set(func() { s.weight["a"] = 104 })
+		pass(time.Minute)
+		told()
+		s.set(func() { s.weight["a"] = 106 })
+		pass(10 * time.Second)
+		told(sum(1, 106))
+		s.set(func() { s.weight["a"] = 100 })
+		pass(10 * time.Second)
+		told(sum(1, 100))
+		b := d.named(s, "b", 1)
+		pass(time.Second)
+		told(sum(2, 101))
+		d.prompt(b, "quit")
+		d.prompt(a, "quit")
+		d.idle(a)
+		d.idle(b)
+		pass(time.Second)
+		told(sum(0, 0))
+		d.close()
+	})
+}
+
+func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, s := weighed(t, dir, 100, plainly, session.Config{})
+		a, b, c := d.named(s, "a", 40), d.named(s, "b", 40), d.named(s, "c", 40)
+		d.said(b)
+		pass(10 * time.Second)
+		d.said(c)
+		pass(10 * time.Second)
+		d.said(a)
+		pass(35 * time.Second)
+		before := d.get(b).UpdatedAt
+		if got := d.asleep(); got != "" {
+			t.Errorf("%s sleeps before it was idle for a minute", got)
+		}
+		pass(20 * time.Second)
+		if got := d.asleep(); got != "b" {
+			t.Errorf("%q sleeps, want b", got)
+		}
+		pass(time.Hour)
+		if got := d.asleep(); got != "b" {
+			t.Errorf("%q sleeps, though the others are within the budget", got)
+		}
+		if !d.get(b).UpdatedAt.Equal(before.Time) {
+			t.Error("sleep is news in the list")
+		}
+		d.said(b) // now c is the one
+		pass(2 * time.Minute)
+		if got := d.asleep(); got != "c" {
+			t.Errorf("%q sleeps, want c", got)
+		}
+		tr := d.transcript(b)
+		var codes []string
+		for _, e := range tr.Items {
+			if e.Divider != nil {
+				codes = append(codes, e.Divider.Code)
+			}
+		}
+		if !slices.Equal(codes, []string{"session.hibernated", "session.resumed"}) {
+			t.Errorf("%v", codes)
+		}
+		// Who writes a draft is about to send it.
+		pass(time.Hour)
+		draft := "and n"
+		if _, err := d.Change(t.Context(), a, session.Patch{Draft: &draft}); err != nil {
+			t.Fatal(err)
+		}
+		s.set(func() { s.weight["a"] = 80 })
+		pass(20 * time.Second)
+		if got := d.asleep(); got != "b c" {
+			t.Errorf("%q sleep, want b and c", got)
+		}
+		for _, id := range []string{a, b, c} {
+			d.sameAsRebuilt(id)
+		}
+		d.close()
+	})
+}
+
+func TestWhatIsSharedCountsOnce(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, s := weighed(t, dir, 100, plainly, session.Config{})
+		for _, title := range []string{"a", "b", "c"} {
+			s.set(func() { s.shared[title] = 30 })
+			d.said(d.named(s, title, 60))
+		}
+		pass(time.Hour)
+		if got := d.asleep(); got != "" {
+			t.Errorf("%s sleeps, though all take 90 of 100 MiB", got)
+		}
+		d.close()
+	})
+}
+
+// The budget is smaller than any agent.
+func TestWhoIsNeverPutToSleep(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, s := weighed(t, dir, 1, plainly, session.Config{})
+		d.named(s, "never-spoken-to", 40)
+		works, asks, computes, idle := d.named(s, "works", 40), d.named(s, "asks", 40), d.named(s, "computes", 40), d.named(s, "idle", 40)
+		s.set(func() { s.cpu["computes"] = 200 * time.Millisecond }) // of each second
+		d.said(computes)
+		d.said(works)
+		d.said(asks)
+		d.said(idle)
+		d.prompt(works, "hang")
+		d.prompt(asks, "ask")
+		r := d.request(asks)
+		pass(time.Hour)
+		if got := d.asleep(); got != "idle" {
+			t.Errorf("%q sleep, want the idle one alone", got)
+		}
+		d.answer(r, session.Answer{OptionID: "a"})
+		d.idle(asks)
+		s.set(func() { s.cpu["computes"], s.began = 10*time.Millisecond, time.Now().Add(-30*time.Hour) })
+		pass(2 * time.Minute)
+		if got := d.asleep(); got != "asks computes idle" {
+			t.Errorf("%q sleep, want all that can", got)
+		}
+		d.said(idle) // it is woken, and sleeps again a minute later
+		pass(50 * time.Second)
+		if got := d.asleep(); got != "asks computes" {
+			t.Errorf("%q sleep", got)
+		}
+		pass(30 * time.Second)
+		if got := d.asleep(); got != "asks computes idle" {
+			t.Errorf("%q sleep", got)
+		}
+		d.close()
+	})
+}
+
+// An agent that takes its time to end takes memory still. That must not cost another one its agent.
+func TestOneThatEndsIsNotCounted(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		slow := func(in io.Reader, out, _ io.Writer) int {
+			code := polite(in, out)
+			time.Sleep(time.Second)
+			return code
+		}
+		d, s := weighed(t, dir, 100, slow, session.Config{SamplePace: 100 * time.Millisecond, LeastIdle: time.Second})
+		for _, title := range []string{"a", "b", "c"} {
+			d.said(d.named(s, title, 40))
+		}
+		pass(time.Minute)
+		if got := d.asleep(); got != "a" {
+			t.Errorf("%q sleep, want a alone", got)
+		}
+		d.close()
+	})
+}
+
+func TestChangedSettingsCountAtOnce(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d, s := weighed(t, dir, 0, plainly, session.Config{})
+		d.said(d.named(s, "a", 40))
+		d.said(d.named(s, "b", 40))
+		pass(time.Hour + 3*time.Second)
+		if got := d.asleep(); got != "" {
+			t.Errorf("%s sleeps without a budget", got)
+		}
+		q := session.Query{Gen: d.Feed().Gen(), After: d.seq(), Types: []string{"settings.upsert"}}
+		now, err := d.ChangeSettings(session.SettingsPatch{MemoryBudgetMiB: new(50)})
+		synctest.Wait()
+		if err != nil || now.MemoryBudgetMiB != 50 || d.Settings() != now {
+			t.Errorf("%+v, %v", now, err)
+		}
+		if got := d.asleep(); got != "a" {
+			t.Errorf("%q sleeps, want a", got)
+		}
+		// An edit of the file is found by the next look, and told.
+		if err := os.WriteFile(now.Path, []byte(`{"memoryBudgetMiB": 10`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Second)
+		if got := d.asleep(); got != "a" {
+			t.Errorf("%q sleeps by a broken file", got)
+		}
+		if err := os.WriteFile(now.Path, []byte(`{"memoryBudgetMiB": 10}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		pass(10 * time.Second)
+		if got := d.asleep(); got != "a b" {
+			t.Errorf("%q sleep, want both", got)
+		}
+		batch, err := d.Feed().After(t.Context(), q)
+		if err != nil || len(batch.Events) != 3 || !strings.Contains(string(batch.Events[1].Data), `"problem":"line 1`) {
+			t.Errorf("%+v, %v", batch, err)
+		}
+		d.close()
+	})
+}
+
+// seq is the number of the newest event.
+func (d *desk) seq() int64 {
+	d.t.Helper()
+	batch, err := d.Feed().After(d.t.Context(), session.Query{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return batch.Seq
+}

@@ -1,0 +1,209 @@
+package session_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// found gives what a search finds, once nothing is waiting to be indexed.
+func (d *desk) found(s session.Search) session.Found {
+	d.t.Helper()
+	if s.Limit == 0 {
+		s.Limit = 50
+	}
+	for begin := time.Now(); ; {
+		f, err := d.Search(d.t.Context(), s)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if f.Pending == 0 {
+			return f
+		}
+		if time.Since(begin) > 30*time.Second {
+			d.t.Fatalf("%d entries are not indexed", f.Pending)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+}
+
+func hits(f session.Found) string {
+	var b strings.Builder
+	for _, h := range f.Items {
+		fmt.Fprintf(&b, "%s:", h.Kind)
+		for _, p := range h.Excerpt {
+			if p.Hit {
+				fmt.Fprintf(&b, " %s", p.Text)
+			}
+		}
+		b.WriteString("; ")
+	}
+	return b.String()
+}
+
+func TestSearchFindsWhatWasSaid(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "echo the Zürich zeppelin")
+	d.idle(s.ID)
+	other := d.create()
+	d.prompt(other.ID, "echo zeppelins do not fly")
+	d.idle(other.ID)
+
+	if got := hits(d.found(session.Search{Query: "zurich zeppelin"})); got != "agent: Zürich zeppelin; user: Zürich zeppelin; " {
+		t.Error(got)
+	}
+	all := d.found(session.Search{Query: "zeppelin"})
+	if len(all.Items) != 4 || all.Items[0].Session != other.ID || all.Items[0].AgentName == "" || all.Items[0].Title == "" || all.Items[0].Workspace.Path != d.work {
+		t.Errorf("%+v", all)
+	}
+	for name, c := range map[string]struct {
+		s    session.Search
+		want int
+	}{
+		"phrase":        {session.Search{Query: `"do not fly"`}, 2},
+		"without":       {session.Search{Query: "zeppelin -fly"}, 2},
+		"agent":         {session.Search{Query: "zeppelin", Agent: "mock"}, 4},
+		"other agent":   {session.Search{Query: "zeppelin", Agent: "claude"}, 0},
+		"directory":     {session.Search{Query: "zeppelin", Workspace: s.Workspace.ID}, 4},
+		"no directory":  {session.Search{Query: "zeppelin", Workspace: "none"}, 0},
+		"from":          {session.Search{Query: "zeppelin", From: time.Now().Add(-time.Hour)}, 4},
+		"to":            {session.Search{Query: "zeppelin", To: time.Now().Add(-time.Hour)}, 0},
+		"nothing there": {session.Search{Query: "dirigible"}, 0},
+	} {
+		if f := d.found(c.s); len(f.Items) != c.want {
+			t.Errorf("%s: %s", name, hits(f))
+		}
+	}
+	page := d.found(session.Search{Query: "zeppelin", Limit: 3})
+	rest := d.found(session.Search{Query: "zeppelin", Limit: 3, Before: page.Next})
+	if len(page.Items) != 3 || len(rest.Items) != 1 || rest.Next != "" || rest.Items[0].Entry != all.Items[3].Entry {
+		t.Errorf("%+v then %+v", page, rest)
+	}
+	_, err := d.Search(t.Context(), session.Search{Query: " -only ", Limit: 1})
+	refused(t, err, "search.empty")
+}
+
+// TestSearchAfterDelete: what is gone is not found.
+func TestSearchAfterDelete(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "echo quicksilver")
+	d.idle(s.ID)
+	if f := d.found(session.Search{Query: "quicksilver"}); len(f.Items) != 2 {
+		t.Fatal(hits(f))
+	}
+	d.close()
+	d = open(t, d.dir)
+	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `DELETE FROM session WHERE id = ?`, s.ID)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if f := d.found(session.Search{Query: "quicksilver"}); len(f.Items) != 0 {
+		t.Error(hits(f))
+	}
+	var left int
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM words_docsize`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d rows are left in the index, %v", left, err)
+	}
+}
+
+// TestAround: a page around what was found, which goes on in both directions.
+func TestAround(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	fill(t, d, s.ID, 100, func(n int) string { return fmt.Sprintf("message %d", n) })
+	page, err := d.Around(t.Context(), s.ID, 50*16, 11)
+	if err != nil || len(page.Items) != 11 || page.Items[5].Text != "message 50" {
+		t.Fatalf("%+v, %v", page.Items, err)
+	}
+	newer, err := d.After(t.Context(), s.ID, page.Newer, 1000)
+	if err != nil || newer.Items[0].Text != "message 56" || newer.Newer != 0 {
+		t.Errorf("after %d: %+v, %v", page.Newer, newer.Items[0], err)
+	}
+	older, err := d.Entries(t.Context(), s.ID, page.Next, 1000)
+	if err != nil || older.Items[len(older.Items)-1].Text != "message 44" || older.Next != 0 {
+		t.Errorf("before %d: %v", page.Next, err)
+	}
+	for at, want := range map[int64]string{0: "message 1", 1 << 40: "message 100"} {
+		page, err := d.Around(t.Context(), s.ID, at, 5)
+		if err != nil || len(page.Items) == 0 || at == 0 && (page.Items[0].Text != want || page.Next != 0) ||
+			at != 0 && (page.Items[len(page.Items)-1].Text != want || page.Newer != 0) {
+			t.Errorf("around %d: %+v, %v", at, page, err)
+		}
+	}
+}
+
+// fill writes entries as a conversation would, without an agent.
+func fill(tb testing.TB, d *desk, id string, count int, text func(n int) string) {
+	tb.Helper()
+	err := d.db.Write(tb.Context(), func(tx *sql.Tx) error {
+		insert, err := tx.PrepareContext(tb.Context(), `INSERT INTO entry (id, session, seq, data) VALUES (?, ?, ?, ?)`)
+		if err != nil {
+			return err
+		}
+		defer insert.Close()
+		for n := 1; n <= count; n++ {
+			e := session.Entry{ID: fmt.Sprintf("%s.%d", id, n), Session: id, Seq: int64(n) * 16, Kind: "agent", Text: text(n), At: session.Time{Time: time.Now()}}
+			data, err := json.Marshal(e)
+			if err != nil {
+				return err
+			}
+			if _, err := insert.ExecContext(tb.Context(), e.ID, id, e.Seq, string(data)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+}
+
+// BenchmarkSearch looks through 100,000 messages of 60 words, as people write them: few words are in half of them, most in a few.
+func BenchmarkSearch(b *testing.B) {
+	d := open(b, b.TempDir())
+	const sessions, messages = 50, 2000
+	dice := rand.New(rand.NewPCG(1, 2))
+	frequent := rand.NewZipf(dice, 1.1, 1, 50_000)
+	begin := time.Now()
+	for range sessions {
+		fill(b, d, d.create().ID, messages, func(n int) string {
+			var t strings.Builder
+			for range 60 {
+				fmt.Fprintf(&t, "word%d ", frequent.Uint64())
+			}
+			if n == messages/2 {
+				t.WriteString("needle")
+			}
+			return t.String()
+		})
+	}
+	written := time.Since(begin)
+	d.close()
+	d = open(b, d.dir) // which finds what is to be indexed
+	begin = time.Now()
+	for d.found(session.Search{Query: "needle"}).Pending > 0 {
+	}
+	b.Logf("%d messages written in %v, indexed in %v", sessions*messages, written, time.Since(begin))
+	for name, q := range map[string]string{
+		"rare": "needle", "common": "word0", "two": "word1 word300", "beginning": "word12", "phrase": `"word0 word1"`, "without": "word0 -word1", "none": "absent",
+	} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := d.Search(b.Context(), session.Search{Query: q, Limit: 50}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/search")
+		})
+	}
+}

@@ -1,0 +1,234 @@
+package session
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+func settingsIn(t *testing.T, content string) *settings {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "config", "settings.json")
+	if content != "" {
+		if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(file, []byte(content), 0o640); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return newSettings(file)
+}
+
+func content(t *testing.T, s *settings) string {
+	t.Helper()
+	data, err := os.ReadFile(s.file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(data)
+}
+
+func TestTheUsualBudgetIsAQuarterOfTheMachine(t *testing.T) {
+	s := newSettings("")
+	now, fresh := s.look()
+	if fresh || now.Problem != "" || now.MemoryBudgetMiB != now.MemoryBudgetDefaultMiB {
+		t.Errorf("%+v, %v", now, fresh)
+	}
+	want := usualBudget
+	if machine := int(machineMemory() / mib); machine > 0 {
+		want = min(machine/4, usualBudget)
+	}
+	if now.MemoryBudgetMiB != want || want < 1 {
+		t.Errorf("%d MiB, want %d", now.MemoryBudgetMiB, want)
+	}
+	var refused *RefusedError
+	if _, err := s.change(SettingsPatch{MemoryBudgetMiB: new(1)}); !errors.As(err, &refused) || refused.Code != refusedUnwritable {
+		t.Errorf("without a file: %v", err)
+	}
+}
+
+func TestSettingsOfAFile(t *testing.T) {
+	const usual = -1
+	for name, tc := range map[string]struct {
+		content string
+		budget  int
+		problem string // a part of it
+	}{
+		"none":               {"", usual, ""},
+		"empty":              {" \n", usual, ""},
+		"nothing in it":      {"{}", usual, ""},
+		"a budget":           {`{"memoryBudgetMiB": 512}`, 512, ""},
+		"no budget":          {`{"memoryBudgetMiB": 0}`, 0, ""},
+		"the largest":        {`{"memoryBudgetMiB": 1048576}`, 1048576, ""},
+		"from Windows":       {"\xef\xbb\xbf{\"memoryBudgetMiB\": 7}\r\n", 7, ""},
+		"strangers":          {`{"theme": {"dark": true}, "memoryBudgetMiB": 7}`, 7, ""},
+		"twice":              {`{"memoryBudgetMiB": 7, "memoryBudgetMiB": 8}`, 8, ""},
+		"too large":          {`{"memoryBudgetMiB": 1048577}`, usual, "0 to 1048576"},
+		"negative":           {`{"memoryBudgetMiB": -1}`, usual, "0 to 1048576"},
+		"a fraction":         {`{"memoryBudgetMiB": 1.5}`, usual, "0 to 1048576"},
+		"a text":             {`{"memoryBudgetMiB": "512"}`, usual, "0 to 1048576"},
+		"null":               {`{"memoryBudgetMiB": null}`, usual, "0 to 1048576"},
+		"beyond all numbers": {`{"memoryBudgetMiB": 1e400}`, usual, "0 to 1048576"},
+		"cut off":            {"{\n  \"memoryBudgetMiB\": 512\n", usual, "line 3"},
+		"a comma too many":   {"{\n  \"memoryBudgetMiB\": 512,\n}", usual, "line 3"},
+		"a list":             {`[1]`, usual, "line 1"},
+		"only null":          {`null`, usual, "line 1"},
+		"two objects":        {"{}\n{}", usual, "line 2"},
+		"huge":               {`{"x": "` + strings.Repeat("x", largestFile) + `"}`, usual, "more than"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := settingsIn(t, tc.content)
+			now, fresh := s.look()
+			if tc.budget == usual {
+				tc.budget = s.usual
+			}
+			if now.MemoryBudgetMiB != tc.budget || (now.Problem == "") != (tc.problem == "") || !strings.Contains(now.Problem, tc.problem) {
+				t.Errorf("%+v", now)
+			}
+			if differs := now.Problem != "" || tc.budget != s.usual; fresh != differs {
+				t.Errorf("news: %v, want %v", fresh, differs)
+			}
+			if _, fresh := s.look(); fresh {
+				t.Error("the same is news again")
+			}
+		})
+	}
+}
+
+func TestSettingsKeepWhatTheyDoNotKnow(t *testing.T) {
+	s := settingsIn(t, `{"later": {"deep": [1.50, "<ü>", null]}, "memoryBudgetMiB": "bad", "z": 12345678901234567890}`)
+	now, err := s.change(SettingsPatch{MemoryBudgetMiB: new(300)})
+	if err != nil || now.MemoryBudgetMiB != 300 || now.Problem != "" {
+		t.Fatalf("%+v, %v", now, err)
+	}
+	text := content(t, s)
+	for _, part := range []string{`1.50`, `"<ü>"`, `null`, `"z": 12345678901234567890`, `"memoryBudgetMiB": 300`} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s is lost in %s", part, text)
+		}
+	}
+	if _, fresh := s.look(); fresh {
+		t.Error("what was answered is news")
+	}
+	if now, err := s.change(SettingsPatch{}); err != nil || now.MemoryBudgetMiB != 300 || content(t, s) != text {
+		t.Errorf("an empty patch: %+v, %v", now, err)
+	}
+	if list, err := os.ReadDir(filepath.Dir(s.file)); err != nil || len(list) != 1 {
+		t.Errorf("%v, %v", list, err)
+	}
+	// An edit counts at the next look.
+	if err := os.WriteFile(s.file, []byte(`{"memoryBudgetMiB": 301}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if now, fresh := s.look(); now.MemoryBudgetMiB != 301 || !fresh {
+		t.Errorf("%+v, %v", now, fresh)
+	}
+}
+
+func TestSettingsThatAreRefused(t *testing.T) {
+	for _, budget := range []int{-1, largestBudget + 1} {
+		s := settingsIn(t, "{}")
+		var refused *RefusedError
+		if _, err := s.change(SettingsPatch{MemoryBudgetMiB: &budget}); !errors.As(err, &refused) || refused.Code != refusedSetting || !refused.Bad {
+			t.Errorf("%d: %v", budget, err)
+		}
+		if text := content(t, s); text != "{}" {
+			t.Errorf("it was written: %s", text)
+		}
+	}
+	for _, broken := range []string{"{", "[]", "null", "{}x"} {
+		s := settingsIn(t, broken)
+		var refused *RefusedError
+		if _, err := s.change(SettingsPatch{MemoryBudgetMiB: new(1)}); !errors.As(err, &refused) || refused.Code != refusedBroken || refused.Params["detail"] == "" || refused.Bad {
+			t.Errorf("%s: %v", broken, err)
+		}
+		if text := content(t, s); text != broken {
+			t.Errorf("%q was written over %q", text, broken)
+		}
+	}
+}
+
+func TestSettingsOfManyAtOnce(t *testing.T) {
+	s := settingsIn(t, `{"kept": true}`)
+	var all sync.WaitGroup
+	for n := range 20 {
+		all.Go(func() {
+			if _, err := s.change(SettingsPatch{MemoryBudgetMiB: &n}); err != nil {
+				t.Error(err)
+			}
+		})
+		all.Go(func() {
+			if now, _ := s.look(); now.Problem != "" {
+				t.Error(now.Problem)
+			}
+		})
+	}
+	all.Wait()
+	if text := content(t, s); !strings.Contains(text, `"kept": true`) {
+		t.Error(text)
+	}
+}
+
+func FuzzSettings(f *testing.F) {
+	for _, text := range []string{"", "{}", `{"memoryBudgetMiB":1}`, `{"a":[1,2,{"b":null}],"memoryBudgetMiB":-1}`, "{", "null", `{"memoryBudgetMiB":1e2}`} {
+		f.Add([]byte(text))
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		s := settingsIn(t, "")
+		if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(s.file, data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		before, _ := parseObject(data)
+		now, err := s.change(SettingsPatch{MemoryBudgetMiB: new(77)})
+		if err != nil {
+			if text := content(t, s); text != string(data) {
+				t.Fatalf("%q became %q", data, text)
+			}
+			return
+		}
+		var after map[string]json.RawMessage
+		if err := json.Unmarshal([]byte(content(t, s)), &after); err != nil || now.MemoryBudgetMiB != 77 || now.Problem != "" {
+			t.Fatalf("%+v, %v", now, err)
+		}
+		for name := range before {
+			if _, ok := after[name]; !ok {
+				t.Fatalf("%q is lost", name)
+			}
+		}
+	})
+}
+
+func TestTheAddressOfTheRegistry(t *testing.T) {
+	for content, want := range map[string]struct{ url, problem string }{
+		`{}`: {"", ""},
+		`{"catalogueUrl": "https://mirror.example/registry.json"}`: {"https://mirror.example/registry.json", ""},
+		`{"catalogueUrl": "off"}`:                                  {"off", ""},
+		`{"catalogueUrl": "file:///etc/passwd"}`:                   {"", catalogueKey},
+		`{"catalogueUrl": "https:///path"}`:                        {"", catalogueKey},
+		`{"catalogueUrl": 7, "memoryBudgetMiB": -1}`:               {"", catalogueKey},
+		`{"catalogueUrl": null}`:                                   {"", catalogueKey},
+	} {
+		s := settingsIn(t, content)
+		now, _ := s.look()
+		if now.CatalogueURL != want.url || StoredCatalogueURL(s.file) != want.url || want.problem == "" != (now.Problem == "") || !strings.Contains(now.Problem, want.problem) {
+			t.Errorf("%s: %+v", content, now)
+		}
+	}
+	s := settingsIn(t, `{"theme": 1, "memoryBudgetMiB": 512}`)
+	now, err := s.change(SettingsPatch{CatalogueURL: new("http://127.0.0.1:1/r.json")})
+	if err != nil || now.CatalogueURL != "http://127.0.0.1:1/r.json" || now.MemoryBudgetMiB != 512 || !strings.Contains(content(t, s), `"theme": 1`) {
+		t.Errorf("%+v, %v, %s", now, err, content(t, s))
+	}
+	var refused *RefusedError
+	if _, err := s.change(SettingsPatch{CatalogueURL: new("ftp://x")}); !errors.As(err, &refused) || refused.Code != refusedURL {
+		t.Error(err)
+	}
+}

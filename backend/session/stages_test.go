@@ -1,0 +1,146 @@
+package session_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/proxy/proxytest"
+	"deskhand/backend/session"
+)
+
+// tardy takes its time for each step of a start; where murmur is set it says something in between, as often as that.
+func tardy(initialize, open, murmur time.Duration) proxytest.Agent {
+	return func(in io.Reader, out, _ io.Writer) int {
+		wait := func(d time.Duration) {
+			for ; murmur > 0 && d > murmur; d -= murmur {
+				time.Sleep(murmur)
+				_, _ = fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"_still/here"}`)
+			}
+			time.Sleep(d)
+		}
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(lines.Bytes(), &m)
+			switch m.Method {
+			case "initialize":
+				wait(initialize)
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`+"\n", m.ID)
+			case "session/new":
+				wait(open)
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`+"\n", m.ID)
+			}
+		}
+		return 0
+	}
+}
+
+// Each step of a start is told when it begins, and since when it goes on.
+func TestEachStepOfAStartIsTold(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		spawn := proxytest.Spawn(tardy(5*time.Second, 20*time.Second, 0))
+		d := openWith(t, dir, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+			time.Sleep(2 * time.Second)
+			return spawn(c)
+		}})
+		begun := time.Now()
+		s := d.create()
+		type stage struct {
+			step  string
+			since time.Duration
+		}
+		var got []stage
+		q := session.Query{Gen: d.Feed().Gen(), Session: s.ID, Types: []string{"session.upsert"}, Wait: time.Second}
+		for ready := false; !ready; {
+			batch, err := d.Feed().After(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.After = batch.Seq
+			for _, e := range batch.Events {
+				var now session.Session
+				if err := json.Unmarshal(e.Data, &now); err != nil {
+					t.Fatal(err)
+				}
+				ready = now.Phase == session.Ready
+				if ready != (now.StepSince == nil) || ready != (now.Step == "") {
+					t.Errorf("%s: step %q since %v", now.Phase, now.Step, now.StepSince)
+				}
+				if now.StepSince == nil {
+					continue
+				}
+				next := stage{now.Step, now.StepSince.Sub(begun).Round(time.Second)}
+				if !slices.Contains(got, next) {
+					got = append(got, next)
+				}
+				if late := e.At.Sub(now.StepSince.Time); late > 100*time.Millisecond && next == got[len(got)-1] && len(got) < 4 {
+					t.Errorf("%s was told %v late", now.Step, late)
+				}
+			}
+		}
+		want := []stage{{"resolve", 0}, {"spawn", 0}, {"initialize", 2 * time.Second}, {"session", 7 * time.Second}}
+		if !slices.Equal(got, want) {
+			t.Errorf("%v, want %v", got, want)
+		}
+		d.close()
+	})
+}
+
+// An agent that says nothing is given up; one that is known to be slow has longer, and so has one that says that it gets on.
+func TestHowLongASessionMayTake(t *testing.T) {
+	for name, tc := range map[string]struct {
+		agent        string
+		open, murmur time.Duration
+		ends         time.Duration // when the agent is given up; 0 = it is not
+	}{
+		"in time":                   {"mock", 59 * time.Second, 0, 0},
+		"silent":                    {"mock", time.Hour, 0, time.Minute},
+		"slow, as is known":         {"claude", 115 * time.Second, 0, 0},
+		"silent, and known as slow": {"claude", time.Hour, 0, 2 * time.Minute},
+		"slow, and says so":         {"mock", 10 * time.Minute, 50 * time.Second, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			file := fmt.Sprintf(`{"agents":[{"id":"claude","command":%q,"override":true}]}`, self)
+			if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				d := openWith(t, dir, proxy.Config{Spawn: proxytest.Spawn(tardy(0, tc.open, tc.murmur))})
+				begun := time.Now()
+				s, err := d.Create(t.Context(), session.New{Agent: tc.agent, Cwd: d.work})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for end := begun.Add(2 * time.Hour); d.get(s.ID).Phase == session.Starting && time.Now().Before(end); {
+					pass(time.Second)
+				}
+				now, took := d.get(s.ID), time.Since(begun).Round(time.Second)
+				switch {
+				case tc.ends == 0 && now.Phase != session.Ready:
+					t.Errorf("%s after %v: %+v", now.Phase, took, now.Exit)
+				case tc.ends != 0 && (now.Exit == nil || now.Exit.Problem != "agent.no_answer" || now.Exit.Params["step"] != "session" || took-tc.ends > time.Second || took < tc.ends):
+					t.Errorf("%s after %v, want no answer after %v: %+v", now.Phase, took, tc.ends, now.Exit)
+				}
+				d.close()
+				time.Sleep(time.Hour) // until the agent has noticed
+			})
+		})
+	}
+}

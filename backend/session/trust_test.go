@@ -1,0 +1,472 @@
+package session_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"deskhand/backend/session"
+)
+
+// mcpServer is an MCP server whose one tool's description is what it was started with.
+func mcpServer(args []string) {
+	if args[0] == "silent" {
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		return
+	}
+
+	if err := saying(strings.Join(args, " ")+os.Getenv("FIXTURE_SECRET")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+	}
+}
+
+func saying(text string) *sdk.Server {
+	type nothing struct{}
+	s := sdk.NewServer(&sdk.Implementation{Name: "saying", Version: "1"}, nil)
+	sdk.AddTool(s, &sdk.Tool{Name: "said", Description: "started with " + text},
+		func(context.Context, *sdk.CallToolRequest, nothing) (*sdk.CallToolResult, any, error) {
+			return nil, nil, nil
+		})
+	return s
+}
+
+// mcpFile writes mcp.json as another program would.
+func (d *desk) mcpFile(text string) {
+	d.t.Helper()
+	folder := filepath.Join(d.work, ".sandbox-agent", "config")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(text), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// saysEntry is an entry of a server that says a word.
+func saysEntry(t testing.TB, word string) string {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	command, _ := json.Marshal([]string{self, "mcp-server", word})
+	return fmt.Sprintf(`{"type":"local","command":%s,"env":{"FIXTURE_SECRET":" and hidden-value-1"}}`, command)
+}
+
+func (d *desk) ready(id string) {
+	d.t.Helper()
+	d.until("readiness", func() bool { return d.get(id).Phase == session.Ready })
+}
+
+// tools has the agent list the tools that it has, and gives its words of that turn alone.
+func (d *desk) tools(id string) string {
+	d.t.Helper()
+	turn := d.prompt(id, "mcp")
+	t := d.idle(id)
+	t.Items = slices.DeleteFunc(t.Items, func(e session.Entry) bool { return e.Turn != turn.ID })
+	return textOf(t, "agent")
+}
+
+func notices(t session.Transcript) string {
+	var b strings.Builder
+	for _, e := range t.Items {
+		if e.Kind == "notice" {
+			b.WriteString(e.Notice.Title + ": " + e.Notice.Description + "\n")
+		}
+	}
+	return b.String()
+}
+
+func (d *desk) sent(id string) string {
+	d.t.Helper()
+	var b strings.Builder
+	for dir, data := range d.journal(id) {
+		if dir == "out" {
+			b.Write(data)
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.mcpFile(`{"one":` + saysEntry(t, "one") + `,"off":{"type":"local","command":"x","enabled":false}}`)
+	s := d.create()
+	turn := d.prompt(s.ID, "mcp")
+	r := d.request(s.ID)
+	if r.Kind != "trust" || r.Detail != d.work || len(r.Executables) != 1 || len(r.Options) != 3 {
+		t.Fatalf("%+v", r)
+	}
+	e := r.Executables[0]
+	if e.Kind != "mcp" || e.Name != "one" || e.Approved || e.Before != "" || len(e.Hash) != 64 || !strings.Contains(e.Detail, "mcp-server one") ||
+		!strings.Contains(e.Detail, "FIXTURE_SECRET") || strings.Contains(e.Detail, "hidden-value") {
+		t.Errorf("%+v", e)
+	}
+	if now := d.get(s.ID); now.Phase != session.Waiting || now.Waiting != 1 || now.Turn == nil || now.Turn.ID != turn.ID || now.Turn.State != "requires_action" {
+		t.Errorf("%+v", now)
+	}
+	if sent := d.sent(s.ID); sent != "" {
+		t.Errorf("an agent was sent something: %s", sent)
+	}
+	if run := d.set.List(); len(run) > 0 {
+		t.Errorf("something runs: %+v", run)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "yes"}, "window"), "answer.unknown_option")
+	d.answer(r, session.Answer{OptionID: "approve"})
+	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "one/said") || !strings.Contains(text, "started with one and hidden-value-1") {
+		t.Errorf("the agent has no server: %s", text)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "without"}, "cli"), "request.resolved")
+	if list, err := d.Trust(t.Context(), d.work); err != nil || len(list) != 2 || list[0].Approved || !list[1].Approved {
+		t.Errorf("%+v %v", list, err)
+	}
+	if sent := d.sent(s.ID); strings.Contains(sent, "hidden-value") || !strings.Contains(sent, "FIXTURE_SECRET") {
+		t.Errorf("the journal has the secret: %s", sent)
+	}
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.ready(s.ID) // nobody is asked again
+	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
+		t.Errorf("after a restart: %s", text)
+	}
+	d.sameAsRebuilt(s.ID)
+	if err := d.Revoke(t.Context(), d.work, e.Hash); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if again := d.request(s.ID); again.Executables[0].Hash != e.Hash {
+		t.Errorf("%+v", again)
+	}
+}
+
+func TestStartingOnceAndWithout(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.mcpFile(`{"one":` + saysEntry(t, "one") + `}`)
+	s := d.create()
+	d.answer(d.request(s.ID), session.Answer{OptionID: "once"})
+	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
+		t.Errorf("once: %s", text)
+	}
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	r := d.request(s.ID)
+	d.answer(r, session.Answer{OptionID: "without"})
+	d.ready(s.ID)
+	if text := d.tools(s.ID); !strings.Contains(text, "no MCP servers") {
+		t.Errorf("without: %s", text)
+	}
+	tr := d.transcript(s.ID)
+	if text := notices(tr); !strings.Contains(text, "Started without what was not approved: mcp one") {
+		t.Errorf("it is not said: %q", text)
+	}
+	if i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID }); i < 0 || tr.Requests[i].Status != "rejected" {
+		t.Errorf("%+v", tr.Requests)
+	}
+	if list, err := d.Trust(t.Context(), d.work); err != nil || list[0].Approved {
+		t.Errorf("%+v %v", list, err)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestWhatWasShownIsWhatStarts(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
+	s := d.create()
+	r := d.request(s.ID)
+	d.mcpFile(`{"srv":` + saysEntry(t, "two") + `}`) // while a person looks at the first
+	d.answer(r, session.Answer{OptionID: "approve"})
+	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
+		t.Errorf("another than the approved one was started: %s", text)
+	}
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	again := d.request(s.ID)
+	if e := again.Executables[0]; e.Hash == r.Executables[0].Hash || e.Before != r.Executables[0].Detail || e.Before == e.Detail {
+		t.Errorf("%+v", e)
+	}
+	refused(t, d.Approve(t.Context(), d.work, []string{r.Executables[0].Hash}), "trust.changed")
+	if err := d.Approve(t.Context(), d.work, []string{again.Executables[0].Hash}); err != nil {
+		t.Fatal(err)
+	}
+	d.ready(s.ID) // it was said elsewhere, which is enough
+	if text := d.tools(s.ID); !strings.Contains(text, "started with two") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestOneAnswerServesAllSessionsOfTheDirectory(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
+	first, second := d.create(), d.create()
+	r := d.request(first.ID)
+	d.request(second.ID)
+	d.mcpFile(`{"srv":` + saysEntry(t, "two") + `}`)
+	third := d.create() // which is shown something else
+	d.request(third.ID)
+	d.answer(r, session.Answer{OptionID: "approve"})
+	d.ready(first.ID)
+	d.ready(second.ID)
+	if got := d.transcript(second.ID).Requests[0]; got.Status != "answered" || got.AnsweredBy != "window" {
+		t.Errorf("%+v", got)
+	}
+	if now := d.get(third.ID); now.Phase != session.Waiting {
+		t.Errorf("%+v", now)
+	}
+	d.sameAsRebuilt(second.ID)
+}
+
+func TestCancelWithdrawsTheQuestion(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
+	s := d.create()
+	turn := d.prompt(s.ID, "mcp")
+	r := d.request(s.ID)
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	tr := d.idle(s.ID)
+	if last := lastTurn(tr); last.ID != turn.ID || last.StopReason != "cancelled" || tr.Requests[0].Status != "cancelled" {
+		t.Errorf("%+v %+v", last, tr.Requests)
+	}
+	if now := d.get(s.ID); now.Phase != session.Closed || now.Exit != nil || now.Waiting != 0 {
+		t.Errorf("%+v", now)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")
+	if list, err := d.Trust(t.Context(), d.work); err != nil || list[0].Approved {
+		t.Errorf("%+v %v", list, err)
+	}
+	if sent := d.sent(s.ID); sent != "" {
+		t.Errorf("an agent was sent something: %s", sent)
+	}
+	d.prompt(s.ID, "mcp")
+	if again := d.request(s.ID); again.ID == r.ID {
+		t.Errorf("%+v", again)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestTheQuestionEndsWithDeskhand(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
+	s := d.create()
+	r := d.request(s.ID)
+	d.close()
+	d = open(t, dir)
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "approve"}, "window"), "request.resolved")
+	if tr := d.transcript(s.ID); tr.Requests[0].Status != "expired" {
+		t.Errorf("%+v", tr.Requests)
+	}
+	d.prompt(s.ID, "mcp")
+	again := d.request(s.ID)
+	d.answer(again, session.Answer{OptionID: "approve"})
+	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "started with one") {
+		t.Errorf("%s", text)
+	}
+	d.close()
+	d = open(t, dir) // an approval is kept
+	if text := d.tools(s.ID); !strings.Contains(text, "started with one") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestABrokenFileIsSaidAndTheSessionStarts(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.mcpFile("{\n  \"one\": " + saysEntry(t, "one") + ",\n  oops\n}")
+	s := d.create()
+	d.ready(s.ID)
+	if text := notices(d.transcript(s.ID)); !strings.Contains(text, "gets none of them") || !strings.Contains(text, "line 3") {
+		t.Errorf("%q", text)
+	}
+	d.mcpFile(`{"bad":{"type":"nonsense"},"good":` + saysEntry(t, "good") + `}`)
+	s = d.create()
+	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	if text := d.tools(s.ID); !strings.Contains(text, "started with good") {
+		t.Errorf("%s", text)
+	}
+	if text := notices(d.transcript(s.ID)); !strings.Contains(text, "Some MCP servers") || !strings.Contains(text, `"bad"`) {
+		t.Errorf("%q", text)
+	}
+	d.mcpFile(`{"big":"` + strings.Repeat("x", 5<<20) + `"}`)
+	s = d.create()
+	d.ready(s.ID)
+	if text := notices(d.transcript(s.ID)); !strings.Contains(text, "more than 4194304 bytes") {
+		t.Errorf("%q", text)
+	}
+}
+
+func TestWhatAnAgentCannotTakeIsSaid(t *testing.T) {
+	t.Setenv("DESKHAND_TEST_TOKEN", "token-of-the-test")
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "resume")
+	d := open(t, dir)
+	var asked string
+	web := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Header.Get("Authorization")
+		sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return saying("web") }, &sdk.StreamableHTTPOptions{Stateless: true}).ServeHTTP(w, r)
+	}))
+	defer web.Close()
+	d.mcpFile(`{
+		"web": {"type":"remote","url":"` + web.URL + `?key=in-the-query","bearerTokenEnvVar":"DESKHAND_TEST_TOKEN"},
+		"unset": {"type":"remote","url":"` + web.URL + `","bearerTokenEnvVar":"DESKHAND_TEST_NONE"},
+		"gone": {"type":"local","command":"no-such-program-at-all"}
+	}`)
+	s := d.create()
+	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	if text := d.tools(s.ID); !strings.Contains(text, "web/said") || strings.Contains(text, "unset") {
+		t.Errorf("%s", text)
+	}
+	if asked != "Bearer token-of-the-test" {
+		t.Errorf("the server was asked with %q", asked)
+	}
+	text := notices(d.transcript(s.ID))
+	for _, want := range []string{
+		`"unset" was not given to Demo agent: the environment variable DESKHAND_TEST_NONE is not set`, `"gone" was not given to Demo agent: its program no-such-program-at-all was not found`,
+	} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not said: %s", want, text)
+		}
+	}
+	if sent := d.sent(s.ID); strings.Contains(sent, "token-of-the-test") || strings.Contains(sent, "in-the-query") || !strings.Contains(sent, `"Authorization"`) {
+		t.Errorf("the journal: %s", sent)
+	}
+
+	other, err := d.Create(t.Context(), session.New{Agent: "forgetful", Cwd: d.work}) // which has no mcpCapabilities
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.ready(other.ID)
+	if text := notices(d.transcript(other.ID)); !strings.Contains(text, `"web" was not given to forgetful: the agent takes no MCP servers over http`) {
+		t.Errorf("%s", text)
+	}
+	if sent := d.sent(other.ID); !strings.Contains(sent, `"mcpServers":[]`) {
+		t.Errorf("%s", sent)
+	}
+}
+
+func TestServersAreGivenAsTheSchemaWants(t *testing.T) {
+	d := open(t, t.TempDir())
+	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `,"web":{"type":"http","url":"http://127.0.0.1:1/","headers":{"A":"b"}},"old":{"type":"sse","url":"http://127.0.0.1:1/"}}`)
+	s := d.create()
+	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	d.ready(s.ID)
+	definition, seen := acpSchema(t), 0
+	for dir, data := range d.journal(s.ID) {
+		var m wire
+		if dir != "out" || json.Unmarshal(data, &m) != nil || m.Method != "session/new" {
+			continue
+		}
+		seen++
+		if err := definition("session/new", "Request").Validate(m.Params); err != nil {
+			t.Errorf("%s\n%v", data, err)
+		}
+		servers := m.Params.(map[string]any)["mcpServers"].([]any)
+		if len(servers) != 3 {
+			t.Fatalf("%s", data)
+		}
+		for _, s := range servers { // an agent of note drops a stdio server that has a type
+			if kind, typed := s.(map[string]any)["type"]; typed == (s.(map[string]any)["name"] == "srv") {
+				t.Errorf("%v: type %v", s, kind)
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d session/new", seen)
+	}
+}
+
+func TestWhatAPersonSavesIsApproved(t *testing.T) {
+	d := open(t, t.TempDir())
+	ctx := t.Context()
+	item, err := d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "one")))
+	if err != nil || !item.Approved || !item.Enabled || item.Type != "local" || item.Transport != "stdio" || strings.Contains(string(item.Entry), "hidden-value") {
+		t.Fatalf("%+v %v", item, err)
+	}
+	s := d.create()
+	if text := d.tools(s.ID); !strings.Contains(text, "started with one and hidden-value-1") { // nobody is asked
+		t.Errorf("%s", text)
+	}
+	// It comes back as it was shown, with another argument.
+	shown := strings.Replace(string(item.Entry), `"one"`, `"two"`, 1)
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(shown)); err != nil || !item.Approved {
+		t.Fatalf("%+v %v", item, err)
+	}
+	if got, err := d.TestMCPServer(ctx, d.work, "srv", nil); err != nil || !got.OK || len(got.Tools) != 1 || strings.Contains(got.Tools[0].Description, "hidden-value") ||
+		!strings.Contains(got.Tools[0].Description, "two") {
+		t.Errorf("%+v %v", got, err)
+	}
+	_, err = d.PutMCPServer(ctx, d.work, "new", json.RawMessage(shown))
+	refused(t, err, "config.invalid") // what is hidden is not known there
+	_, err = d.PutMCPServer(ctx, d.work, "bad", json.RawMessage(`{"type":"local"}`))
+	if r := refused(t, err, "config.invalid"); !strings.Contains(r.Params["detail"], "command") {
+		t.Errorf("%+v", r)
+	}
+	d.mcpFile(`{"srv":` + saysEntry(t, "three") + `}`) // by another program
+	list, err := d.MCPServers(ctx, d.work)
+	if err != nil || list.Problem != "" || len(list.Items) != 1 || list.Items[0].Approved || list.Items[0].Executable.Before == "" {
+		t.Errorf("%+v %v", list, err)
+	}
+	_, err = d.TestMCPServer(ctx, d.work, "srv", nil)
+	refused(t, err, "config.unapproved")
+	if got, err := d.TestMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "four"))); err != nil || !got.OK {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err = d.TestMCPServer(ctx, d.work, "none", nil); err == nil {
+		t.Error("what is not there is tested")
+	}
+	const broken = "{\n oops"
+	d.mcpFile(broken)
+	_, err = d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "one")))
+	refused(t, err, "config.broken")
+	refused(t, d.DeleteMCPServer(ctx, d.work, "srv"), "config.broken")
+	if list, err := d.MCPServers(ctx, d.work); err != nil || !strings.Contains(list.Problem, "line 2") || len(list.Items) != 0 {
+		t.Errorf("%+v %v", list, err)
+	}
+	if data, err := os.ReadFile(list.Path); err != nil || string(data) != broken {
+		t.Errorf("%s %v", data, err)
+	}
+	_, err = d.MCPServers(ctx, "relative")
+	refused(t, err, "directory.relative")
+	_, err = d.MCPServers(ctx, filepath.Join(d.work, "none"))
+	refused(t, err, "directory.missing")
+}
+
+func TestATestEndsWithWhoAskedForIt(t *testing.T) {
+	d := open(t, t.TempDir())
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	go func() {
+		defer cancel()
+		for ctx.Err() == nil && len(d.Trials()) == 0 {
+			time.Sleep(time.Millisecond)
+		}
+	}()
+	entry, _ := json.Marshal(map[string]any{"type": "local", "command": []string{self, "mcp-server", "silent"}})
+	if _, err := d.TestMCPServer(ctx, d.work, "srv", entry); err == nil {
+		t.Error("it has answered")
+	}
+	if left := d.Trials(); len(left) > 0 {
+		t.Errorf("left: %v", left)
+	}
+}

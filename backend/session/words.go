@@ -1,0 +1,302 @@
+package session
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode"
+
+	"golang.org/x/text/unicode/norm"
+)
+
+// A query, as people type it: words, of which all must be there, the last one as a beginning; "several words" in this order; -word
+// must not be there. Case and accents do not count. Signs of Chinese and Japanese are words of their own, since nothing stands
+// between the words there, and a row of them is taken as a phrase.
+
+// term is one part of a query.
+type term struct {
+	words  []string // folded; several are a phrase
+	not    bool
+	prefix bool // the last word may go on
+}
+
+const mostTerms = 20 // what more is asked for is passed over: nobody types it
+
+// parseQuery takes a query apart; nothing is left of one that has no letter.
+func parseQuery(q string) []term {
+	var list []term
+	for len(list) < mostTerms {
+		q = strings.TrimSpace(q)
+		if q == "" {
+			break
+		}
+		var t term
+		if rest, not := strings.CutPrefix(q, "-"); not && rest != "" && rest[0] != ' ' {
+			t.not, q = true, rest
+		}
+		var text string
+		if rest, quoted := strings.CutPrefix(q, `"`); quoted {
+			text, q, _ = strings.Cut(rest, `"`)
+		} else {
+			text, q = cutField(q)
+			t.prefix = q == "" && !t.not
+		}
+		if t.words = fields(text); len(t.words) > 0 {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+func cutField(s string) (field, rest string) {
+	i := strings.IndexFunc(s, unicode.IsSpace)
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], s[i:]
+}
+
+// match is the query in the index's language; empty when there is nothing to look for, since one cannot look for what is not there.
+func match(terms []term) string {
+	var with, without []string
+	for _, t := range terms {
+		text := `"` + strings.Join(t.words, " ") + `"`
+		if t.prefix {
+			text += "*"
+		}
+		if t.not {
+			without = append(without, text)
+		} else {
+			with = append(with, text)
+		}
+	}
+	if len(with) == 0 {
+		return ""
+	}
+	q := strings.Join(with, " AND ")
+	if len(without) > 0 {
+		q = "(" + q + ") NOT (" + strings.Join(without, " OR ") + ")"
+	}
+	return q
+}
+
+// word is a word of a text and where it stands there.
+type word struct {
+	text       string // folded
+	start, end int    // in bytes
+}
+
+// wordsOf takes a text apart as the index does.
+func wordsOf(text string) []word {
+	var list []word
+	start, folded := -1, strings.Builder{}
+	flush := func(end int) {
+		if start >= 0 {
+			list = append(list, word{folded.String(), start, end})
+		}
+		start = -1
+		folded.Reset()
+	}
+	for i, r := range text {
+		switch {
+		case standsAlone(r):
+			flush(i)
+			list = append(list, word{string(r), i, i + len(string(r))})
+		case unicode.In(r, unicode.L, unicode.N, unicode.Co) || start >= 0 && unicode.Is(unicode.M, r):
+			if start < 0 {
+				start = i
+			}
+			fold(&folded, r)
+		default:
+			flush(i)
+		}
+	}
+	flush(len(text))
+	return list
+}
+
+func fields(text string) []string {
+	words := wordsOf(text)
+	list := make([]string, len(words))
+	for i, w := range words {
+		list[i] = w.text
+	}
+	return list
+}
+
+func standsAlone(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+
+// fold writes a letter without case and accents.
+func fold(b *strings.Builder, r rune) {
+	if r < unicode.MaxASCII {
+		b.WriteRune(unicode.ToLower(r))
+		return
+	}
+	for _, d := range norm.NFD.String(string(r)) {
+		if !unicode.Is(unicode.Mn, d) {
+			b.WriteRune(unicode.ToLower(d))
+		}
+	}
+}
+
+// indexed is the text of an entry as the index gets it: the words that wordsOf finds, so that both always agree.
+func indexed(text string) string { return strings.Join(fields(text), " ") }
+
+// Part is a piece of an excerpt.
+type Part struct {
+	Text string `json:"text"`
+	Hit  bool   `json:"hit,omitempty" doc:"It is what was looked for"`
+}
+
+// An excerpt shows so much around the first hit, in bytes.
+const (
+	before = 60
+	after  = 180
+)
+
+// excerpt is a piece of the text around the first thing that was looked for.
+func excerpt(text string, terms []term) []Part {
+	words := wordsOf(text)
+	hits := hitsIn(words, terms)
+	from, to := 0, min(len(text), before+after)
+	if len(hits) > 0 {
+		from = max(0, hits[0].start-before)
+		to = min(len(text), hits[0].start+after)
+	}
+	from, to = wordBounds(words, from, to, len(text))
+	var parts []Part
+	add := func(text string, hit bool) {
+		if text != "" {
+			parts = append(parts, Part{text, hit})
+		}
+	}
+	if from > 0 {
+		add("… ", false)
+	}
+	at := from
+	for _, h := range hits {
+		if h.start >= at && h.end <= to {
+			add(flat(text[at:h.start]), false)
+			add(flat(text[h.start:h.end]), true)
+			at = h.end
+		}
+	}
+	add(flat(text[at:to]), false)
+	if to < len(text) {
+		add(" …", false)
+	}
+	return parts
+}
+
+// flat makes one line of a piece.
+func flat(s string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsSpace(r) || unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, s)
+}
+
+// wordBounds moves a piece's ends so that no word is cut.
+func wordBounds(words []word, from, to, length int) (start, end int) {
+	if from > 0 {
+		if i := slices.IndexFunc(words, func(w word) bool { return w.start >= from }); i >= 0 {
+			from = words[i].start
+		}
+	}
+	if to < length {
+		for _, w := range words {
+			if w.end > to {
+				break
+			}
+			end = w.end
+		}
+		to = max(end, from)
+	}
+	return from, to
+}
+
+// hitsIn finds what was looked for.
+func hitsIn(words []word, terms []term) []word {
+	var hits []word
+	for i := range words {
+		for _, t := range terms {
+			if !t.not && t.at(words[i:]) {
+				hits = append(hits, word{start: words[i].start, end: words[i+len(t.words)-1].end})
+				break
+			}
+		}
+	}
+	return hits
+}
+
+// at tells whether the words begin with the term.
+func (t term) at(words []word) bool {
+	if len(words) < len(t.words) {
+		return false
+	}
+	for i, want := range t.words {
+		have := words[i].text
+		if have != want && (!t.prefix || i != len(t.words)-1 || !strings.HasPrefix(have, want)) {
+			return false
+		}
+	}
+	return true
+}
+
+// searchText is what of an entry can be found: what was said, and what a tool did.
+func (e *Entry) searchText() string {
+	switch e.Kind {
+	case "user", "agent", "thought":
+		return e.Text
+	case "notice":
+		return e.Notice.Title + "\n" + e.Notice.Description
+	case "plan":
+		lines := make([]string, len(e.Plan))
+		for i, p := range e.Plan {
+			lines[i] = p.Content
+		}
+		return strings.Join(lines, "\n")
+	case "tool":
+		return e.Tool.searchText()
+	}
+	return ""
+}
+
+func (t *ToolCall) searchText() string {
+	var b strings.Builder
+	line := func(s string) {
+		if s != "" && !strings.Contains(b.String(), s) {
+			b.WriteString(s)
+			b.WriteByte('\n')
+		}
+	}
+	line(t.Title)
+	for _, l := range t.Locations {
+		line(l.Path)
+	}
+	var input map[string]any
+	if json.Unmarshal(t.RawInput, &input) == nil {
+		for _, key := range []string{"command", "description", "query", "pattern", "url"} {
+			if s, ok := input[key].(string); ok {
+				line(s)
+			}
+		}
+	}
+	for _, raw := range t.Content {
+		var c struct {
+			Path    string `json:"path"`
+			NewText string `json:"newText"`
+			Content struct {
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		if json.Unmarshal(raw, &c) == nil {
+			line(c.Path)
+			line(c.Content.Text)
+			line(c.NewText)
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,85 @@
+package session
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestQuery(t *testing.T) {
+	for q, want := range map[string]string{
+		"parser":                 `"parser"*`,
+		"fix the Parser":         `"fix" AND "the" AND "parser"*`,
+		`"null pointer" crash`:   `"null pointer" AND "crash"*`,
+		`"null pointer"`:         `"null pointer"`,
+		"parser -tests":          `("parser") NOT ("tests")`,
+		"über STRASSE":           `"uber" AND "strasse"*`,
+		"don't":                  `"don t"*`,
+		"a.go:42":                `"a go 42"*`,
+		"解析器 bug":                `"解 析 器" AND "bug"*`,
+		`AND OR NOT NEAR(a b)`:   `"and" AND "or" AND "not" AND "near a" AND "b"*`,
+		`"unclosed phrase`:       `"unclosed phrase"`,
+		`text:secret * ^x {y}`:   `"text secret" AND "x" AND "y"*`,
+		"-nothing":               "",
+		"-":                      "",
+		"  ":                     "",
+		`"" - -- !!`:             "",
+		strings.Repeat("a ", 50): strings.TrimSuffix(strings.Repeat(`"a" AND `, mostTerms), " AND "),
+	} {
+		if got := match(parseQuery(q)); got != want {
+			t.Errorf("%q: %s, want %s", q, got, want)
+		}
+	}
+}
+
+func TestExcerpt(t *testing.T) {
+	long := strings.Repeat("wörd ", 100) + "the Needle\nin it" + strings.Repeat(" tail", 100)
+	for name, c := range map[string]struct{ text, query, want string }{
+		"short":          {"Fix the parser", "PARSER", "Fix the [parser]"},
+		"beginning":      {"Fix the parser", "par", "Fix the [parser]"},
+		"accents":        {"Größe der Änderung", "anderung", "Größe der [Änderung]"},
+		"phrase":         {"a null pointer, and a pointer null", `"null pointer"`, "a [null pointer], and a pointer null"},
+		"several":        {"one two one", "one two", "[one] [two] [one]"},
+		"signs":          {"修复解析器的错误", "解析器", "修复[解析器]的错误"},
+		"control":        {"a\x1b[31m needle\tb", "needle", "a [31m [needle] b"},
+		"not in text":    {"something else", "needle", "something else"},
+		"line of a long": {long, "needle", "… wörd wörd wörd wörd wörd wörd wörd wörd wörd the [Needle] in it tail"},
+	} {
+		var b strings.Builder
+		for _, p := range excerpt(c.text, parseQuery(c.query)) {
+			if p.Hit {
+				b.WriteString("[" + p.Text + "]")
+			} else {
+				b.WriteString(p.Text)
+			}
+		}
+		got := b.String()
+		if name == "line of a long" && strings.HasSuffix(got, " tail …") {
+			got = got[:min(len(got), len(c.want))]
+		}
+		if got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+}
+
+// FuzzExcerpt: an excerpt is made of the text's own bytes, and is valid whatever is looked for.
+func FuzzExcerpt(f *testing.F) {
+	f.Add("Fix the parser", "PARS")
+	f.Add("修复解析器的错误", `"解析"`)
+	f.Add("\xff\xfe a\x00b", "a -b")
+	f.Fuzz(func(t *testing.T, text, q string) {
+		text = strings.ToValidUTF8(text, "?")
+		terms := parseQuery(q)
+		for _, p := range excerpt(text, terms) {
+			if !utf8.ValidString(p.Text) {
+				t.Fatalf("%q", p.Text)
+			}
+		}
+		if again := wordsOf(indexed(text)); !slices.EqualFunc(again, wordsOf(text), func(a, b word) bool { return a.text == b.text }) {
+			t.Fatalf("%q is indexed as %q", text, indexed(text))
+		}
+		_ = match(terms)
+	})
+}
