@@ -17,7 +17,6 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"deskhand/backend/agents"
-	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
 
@@ -26,11 +25,11 @@ type ClientConfig struct {
 	Version  string
 	Sessions *session.Client
 	Agents   *agents.Catalogue
-	Runtime  *proxy.Set                       // the agents of /v1, which people see beside their own
 	Home     string                           // where a directory picker begins
 	Login    func(code string) (string, bool) // takes a one-time code for a token
 	Activate func()                           // brings the window forward; nil where there is none
 	Link     func() (string, error)           // makes a one-time link for a browser
+	URL      func() string                    // where browsers and programs on this machine reach us; "" nowhere, nil too
 }
 
 // Client is the client API: /client/*, what every surface shares. Plain JSON goes through huma, so that the OpenAPI document and
@@ -78,7 +77,9 @@ func (c *Client) addEventRecords() {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
 		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](),
-		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](),
+		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](),
+		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
+		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),
 	} {
 		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))
 	}
@@ -175,10 +176,19 @@ func op(id, method, path, summary string, status int) huma.Operation {
 func (c *Client) routes() {
 	c.generalRoutes()
 	c.agentRoutes()
+	c.loginRoutes()
+	c.terminalRoutes()
 	c.sessionRoutes()
 	c.turnRoutes()
+	c.queueRoutes()
 	c.requestRoutes()
 	c.processRoutes()
+	c.trustRoutes()
+	c.mcpRoutes()
+	c.skillRoutes()
+	c.settingsRoutes()
+	c.searchRoutes()
+	c.exportRoute()
 }
 
 type hello struct {
@@ -188,6 +198,7 @@ type hello struct {
 	Places   []string `json:"places"`
 	Features []string `json:"features"`
 	Home     string   `json:"home"`
+	URL      string   `json:"url,omitempty" doc:"Where the API is served on this machine; absent when it is not"`
 }
 
 type link struct {
@@ -201,8 +212,12 @@ type granted struct {
 func (c *Client) generalRoutes() {
 	huma.Register(c.api, op("hello", http.MethodGet, "hello", "What this is", http.StatusOK),
 		func(context.Context, *struct{}) (*body[hello], error) {
+			url := ""
+			if c.cfg.URL != nil {
+				url = c.cfg.URL()
+			}
 			return answer(hello{
-				API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: []string{"local"}, Features: []string{}, Home: c.cfg.Home,
+				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: []string{"local"}, Features: []string{}, Home: c.cfg.Home,
 			}, nil)
 		})
 	huma.Register(c.api, op("login", http.MethodPost, "login", "Take a one-time code for a token", http.StatusOK),
@@ -320,9 +335,17 @@ func (c *Client) sessionRoutes() {
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Before int64  `query:"before" minimum:"0"`
+			After  int64  `query:"after" minimum:"0" doc:"What follows this seq, in place of what is before one"`
+			Around int64  `query:"around" minimum:"0" doc:"What stands around this seq"`
 			Limit  int    `query:"limit" default:"200" minimum:"1" maximum:"1000"`
 		},
 		) (*body[session.Transcript], error) {
+			switch {
+			case in.Around > 0:
+				return answer(s.Around(ctx, in.ID, in.Around, in.Limit))
+			case in.After > 0:
+				return answer(s.After(ctx, in.ID, in.After, in.Limit))
+			}
 			return answer(s.Entries(ctx, in.ID, in.Before, in.Limit))
 		})
 	huma.Register(c.api, op("entryText", http.MethodGet, "sessions/{id}/entries/{entry}/text", "The whole text of an entry", http.StatusOK),
@@ -344,23 +367,19 @@ type plainText struct {
 	Body []byte
 }
 
-type prompted struct {
-	Turn session.Turn `json:"turn"`
-}
-
 func (c *Client) turnRoutes() {
 	s := c.cfg.Sessions
-	prompt := op("prompt", http.MethodPost, "sessions/{id}/prompt", "Begin a turn", http.StatusAccepted)
+	prompt := op("prompt", http.MethodPost, "sessions/{id}/prompt", "Begin a turn, or let a prompt wait for one", http.StatusAccepted)
 	prompt.MaxBodyBytes = maxPrompt
 	huma.Register(c.api, prompt, func(ctx context.Context, in *struct {
 		ID   string `path:"id" maxLength:"64"`
 		Body struct {
 			Message string `json:"message"`
+			When    string `json:"when,omitempty" enum:"now,queue,interrupt" default:"now" doc:"While a turn runs: now is refused, queue waits, interrupt cancels it and goes next"`
 		}
 	},
-	) (*body[prompted], error) {
-		turn, err := s.Prompt(ctx, in.ID, in.Body.Message)
-		return answer(prompted{turn}, err)
+	) (*body[session.Sent], error) {
+		return answer(s.Send(ctx, in.ID, in.Body.Message, session.When(in.Body.When)))
 	})
 	huma.Register(c.api, op("cancel", http.MethodPost, "sessions/{id}/cancel", "Stop the running turn", http.StatusAccepted),
 		func(ctx context.Context, in *sessionPath) (*none, error) { return done(s.Cancel(ctx, in.ID)) })

@@ -66,4 +66,47 @@ func (c *Client) agentRoutes() {
 		func(ctx context.Context, in *agentPath) (*body[agents.Report], error) {
 			return answer(c.cfg.Sessions.TestAgent(ctx, in.ID))
 		})
+	huma.Register(c.api, op("planInstall", http.MethodPost, "agents/{id}/plan", "Ask what an installation would get and how large it is, and install nothing. Who goes away ends it", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID   string       `path:"id" maxLength:"64"`
+			Body *installWish `required:"false"`
+		},
+		) (*body[agents.Plan], error) {
+			version := ""
+			if in.Body != nil {
+				version = in.Body.Version
+			}
+			return answer(c.cfg.Sessions.Plan(ctx, in.ID, version))
+		})
+	c.definitionRoutes()
+}
+
+// definitionRoutes are what the form of a person's own agent needs.
+func (c *Client) definitionRoutes() {
+	huma.Register(c.api, op("getDefinition", http.MethodGet, "agents/{id}/definition", "What agents.json says of an agent", http.StatusOK),
+		func(_ context.Context, in *agentPath) (*body[agents.Definition], error) {
+			return answer(c.cfg.Sessions.Definition(in.ID))
+		})
+	huma.Register(c.api, op("putDefinition", http.MethodPut, "agents/{id}/definition", "Write an agent into agents.json; the rest of the file stays as it is", http.StatusOK),
+		func(_ context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Body agents.Definition
+		},
+		) (*body[agents.Agent], error) {
+			in.Body.ID = in.ID
+			return answer(c.cfg.Sessions.Define(in.Body)) //nolint:contextcheck // what a person has saved is saved, whether they stay or not
+		})
+	huma.Register(c.api, op("deleteDefinition", http.MethodDelete, "agents/{id}/definition", "Take an agent out of agents.json", http.StatusNoContent),
+		func(_ context.Context, in *agentPath) (*none, error) {
+			return done(c.cfg.Sessions.Undefine(in.ID)) //nolint:contextcheck // likewise
+		})
+	huma.Register(c.api, op("testDefinition", http.MethodPost, "agents/test", "Start an agent that is not written down yet, as its test would, and tell how that went. Who goes away ends it", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Definition agents.Definition `json:"definition"`
+			}
+		},
+		) (*body[agents.Report], error) {
+			return answer(c.cfg.Sessions.TestDefinition(ctx, in.Body.Definition))
+		})
 }

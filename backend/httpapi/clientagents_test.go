@@ -3,6 +3,7 @@ package httpapi_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -27,6 +28,7 @@ type clinic struct {
 	t      *testing.T
 	url    string
 	store  string // of installed agents
+	file   string // agents.json
 	gen    string
 	after  int64
 	client *http.Client
@@ -55,9 +57,9 @@ func openClinic(t *testing.T, registry string) *clinic {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clinic{t: t, store: filepath.Join(dir, "agents"), client: &http.Client{Transport: &http.Transport{}}}
+	c := &clinic{t: t, store: filepath.Join(dir, "agents"), file: filepath.Join(dir, "config", "agents.json"), client: &http.Client{Transport: &http.Transport{}}}
 	catalogue := agents.Open(agents.Config{
-		Dir: c.store, WriteFile: store.WriteFile, Registry: registry,
+		Dir: c.store, File: c.file, WriteFile: store.WriteFile, Registry: registry,
 		Environ: []string{
 			"HOME=" + dir, "PATH=" + bin, "npm_config_cache=" + filepath.Join(dir, "cache"), "npm_config_userconfig=" + filepath.Join(dir, "npmrc"),
 			"npm_config_globalconfig=" + filepath.Join(dir, "npmrc.global"), "npm_config_fetch_retries=0",
@@ -188,7 +190,7 @@ func TestAgentRoutes(t *testing.T) {
 	c.refused("DELETE", "agents/claude", "", http.StatusBadRequest, "agent.not_ours")
 	c.refused("DELETE", "agents/mock", "", http.StatusBadRequest, "agent.not_ours")
 	c.refused("POST", "agents/mock/install", "", http.StatusBadRequest, "agent.not_installable")
-	c.refused("POST", "agents/cursor/install", "{}", http.StatusBadRequest, "agent.not_installable")
+	c.refused("POST", "agents/mock/plan", "{}", http.StatusBadRequest, "agent.not_installable")
 	c.refused("POST", "agents/claude/install", `{"version":"latest"}`, http.StatusBadRequest, "agent.version")
 	c.refused("POST", "agents/nobody/test", "", http.StatusBadRequest, "agent.unknown")
 	c.refused("DELETE", "agents/nobody/install", "", http.StatusBadRequest, "agent.unknown")
@@ -315,4 +317,112 @@ func TestCancelOfAnInstallation(t *testing.T) {
 	if a, _ := c.upsert(); a.Installing != nil || a.Failure != nil {
 		t.Errorf("%+v", a)
 	}
+}
+
+// TestDefinitionRoutes: a person's own agent is written, told without its secrets, tested, and taken out.
+func TestDefinitionRoutes(t *testing.T) {
+	c := openClinic(t, "http://127.0.0.1:1")
+	if err := os.MkdirAll(filepath.Dir(c.file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	const script = `while read -r l; do id=${l#*'"id":'}; id=${id%%[,\}]*}; echo "$KEY" >&2; echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"sessionId":"s"}}'; done`
+	text, err := json.Marshal(map[string]any{"id": "ignored", "name": "Mine", "command": "/bin/sh", "args": []string{"-c", script}, "env": map[string]string{"KEY": "sk-0123456789abcdef0123"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.refused("GET", "agents/mine/definition", "", http.StatusBadRequest, "agent.no_definition")
+	var report agents.Report
+	c.call("POST", "agents/test", `{"definition":`+string(text)+`}`, http.StatusOK, &report)
+	if !report.Healthy() || strings.Contains(report.Stderr, "0123") || !strings.Contains(report.Stderr, "[redacted]") {
+		t.Errorf("%+v", report)
+	}
+	if _, err := os.Stat(c.file); err == nil {
+		t.Error("a test has written the file")
+	}
+	var a agents.Agent
+	c.call("PUT", "agents/mine/definition", string(text), http.StatusOK, &a)
+	if a.ID != "mine" || a.Name != "Mine" || !a.Editable || a.State != agents.Ready || a.Source != agents.Custom {
+		t.Errorf("%+v", a)
+	}
+	c.until(func(kind string, data []byte) bool {
+		var told agents.Agent
+		return kind == "agent.upsert" && json.Unmarshal(data, &told) == nil && told.ID == "mine" && told.Editable
+	})
+	var d agents.Definition
+	c.call("GET", "agents/mine/definition", "", http.StatusOK, &d)
+	if d.Env["KEY"] != agents.Masked || d.ID != "mine" || len(d.Args) != 2 {
+		t.Errorf("%+v", d)
+	}
+	back, err := json.Marshal(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c.call("PUT", "agents/mine/definition", string(back), http.StatusOK, nil)
+	data, err := os.ReadFile(c.file)
+	if err != nil || !bytes.Contains(data, []byte("sk-0123456789abcdef0123")) {
+		t.Errorf("the secret is lost: %s, %v", data, err)
+	}
+	c.refused("PUT", "agents/other/definition", `{"command":"./x"}`, http.StatusBadRequest, "agent.definition")
+	c.refused("PUT", "agents/claude/definition", `{"command":"/bin/sh"}`, http.StatusBadRequest, "agent.definition")
+	c.call("DELETE", "agents/mine/definition", "", http.StatusNoContent, nil)
+	c.refused("DELETE", "agents/mine/definition", "", http.StatusBadRequest, "agent.no_definition")
+	if err := os.WriteFile(c.file, []byte(`{"agents":`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.refused("PUT", "agents/mine/definition", string(text), http.StatusConflict, "agents.file_broken")
+	if data, err := os.ReadFile(c.file); err != nil || string(data) != `{"agents":` {
+		t.Errorf("%s, %v", data, err)
+	}
+	// Where it may not be written.
+	if err := errors.Join(os.Remove(c.file), os.RemoveAll(c.file+".lock"), os.Mkdir(c.file+".lock", 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	c.refused("PUT", "agents/mine/definition", string(text), http.StatusConflict, "config.unwritable")
+}
+
+func TestPlanRoute(t *testing.T) {
+	archives := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/gone" {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Length", "12345")
+	}))
+	defer archives.Close()
+	c := openClinic(t, "http://127.0.0.1:1")
+	lists := func(name string) {
+		t.Helper()
+		target := map[string]any{}
+		for _, machine := range []string{"linux-x86_64", "linux-aarch64", "darwin-x86_64", "darwin-aarch64", "windows-x86_64"} {
+			target[machine] = map[string]any{"archive": archives.URL + "/" + name, "cmd": "agent"}
+		}
+		data, err := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "packed", "version": "1.0.0", "distribution": map[string]any{"binary": target}}}})
+		if err == nil {
+			err = os.MkdirAll(filepath.Dir(c.file), 0o700)
+		}
+		if err == nil {
+			err = os.WriteFile(c.file, data, 0o600)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	lists("agent")
+	var plan agents.Plan
+	c.call("POST", "agents/packed/plan", "", http.StatusOK, &plan)
+	if plan.Version != "1.0.0" || plan.Download != 12345 || !plan.Enough || plan.FreeBytes == 0 {
+		t.Errorf("%+v", plan)
+	}
+	var told agents.Agent
+	c.until(func(kind string, data []byte) bool {
+		return kind == "agent.upsert" && json.Unmarshal(data, &told) == nil && told.ID == "packed"
+	})
+	if told.Size == nil || told.Size.Download != 12345 || told.Size.Source != "registry" || told.Distribution != "binary" {
+		t.Errorf("%+v", told)
+	}
+	c.refused("POST", "agents/packed/plan", `{"version":"2.0.0"}`, http.StatusBadRequest, "agent.version")
+	lists("gone")
+	c.refused("POST", "agents/packed/plan", "", http.StatusConflict, "agent.plan_failed")
+	c.refused("POST", "agents/claude/plan", "", http.StatusConflict, "agent.plan_failed") // whose registry is away
+	c.refused("POST", "agents/nobody/plan", "", http.StatusBadRequest, "agent.unknown")
 }

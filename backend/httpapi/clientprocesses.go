@@ -11,11 +11,11 @@ import (
 
 // processRoutes are what the status bar and deskhand ps need.
 func (c *Client) processRoutes() {
-	huma.Register(c.api, op("listProcesses", http.MethodGet, "processes", "The agents that run, and what they take of the machine", http.StatusOK),
+	huma.Register(c.api, op("listProcesses", http.MethodGet, "processes", "What runs because of us, and what it takes of the machine", http.StatusOK),
 		func(_ context.Context, in *struct {
 			PSS bool `query:"pss" doc:"Tell the memory with what is shared counted once, too, which takes longer"`
 		},
 		) (*body[session.ProcessList], error) {
-			return answer(c.cfg.Sessions.Processes(c.cfg.Runtime, in.PSS))
+			return answer(c.cfg.Sessions.Processes(in.PSS))
 		})
 }

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -29,19 +30,22 @@ func (m *router) HandleFunc(pattern string, h func(http.ResponseWriter, *http.Re
 	m.routes = append(m.routes, &route{segments: segments, methods: map[string]http.HandlerFunc{method: h}})
 }
 
-// ServeHTTP calls the handler of the first route that fits.
+// ServeHTTP calls the handler of the first route that fits and has the method: agents/test is none of agents/{id} when it is posted to.
 func (m *router) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	segments := strings.Split(r.URL.EscapedPath(), "/")
+	allowed := map[string]http.HandlerFunc{}
 	for _, candidate := range m.routes {
 		if !candidate.take(segments, r) {
 			continue
 		}
-		h := candidate.methods[r.Method]
-		if h == nil {
-			methodNotAllowed(w, r, candidate.methods)
+		if h := candidate.methods[r.Method]; h != nil {
+			h(w, r)
 			return
 		}
-		h(w, r)
+		maps.Copy(allowed, candidate.methods)
+	}
+	if len(allowed) > 0 {
+		methodNotAllowed(w, r, allowed)
 		return
 	}
 	notFound(w, r)

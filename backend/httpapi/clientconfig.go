@@ -1,0 +1,103 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/config"
+	"deskhand/backend/session"
+)
+
+// InDirectory are the parameters of a call about a directory. Like NamedEntry it is exported because the library passes over embedded
+// types that are not, in silence.
+type InDirectory struct {
+	Directory string `query:"directory" required:"true" minLength:"1" maxLength:"4096" doc:"The absolute path of a directory"`
+}
+
+// NamedEntry are those of a call about an entry of its configuration.
+type NamedEntry struct {
+	InDirectory
+
+	Name string `query:"name" required:"true" minLength:"1" maxLength:"256" doc:"The entry's name"`
+}
+
+type executableList struct {
+	Items []session.Executable `json:"items"`
+}
+
+// trustRoutes are what is approved in a directory.
+func (c *Client) trustRoutes() {
+	s := c.cfg.Sessions
+	huma.Register(c.api, op("listTrust", http.MethodGet, "trust", "What of a directory starts programs, and what of that is approved", http.StatusOK),
+		func(ctx context.Context, in *InDirectory) (*body[executableList], error) {
+			list, err := s.Trust(ctx, in.Directory)
+			if list == nil {
+				list = []session.Executable{}
+			}
+			return answer(executableList{list}, err)
+		})
+	huma.Register(c.api, op("approve", http.MethodPost, "trust", "Approve what a directory has now, by its hashes: all of them or none", http.StatusNoContent),
+		func(ctx context.Context, in *struct {
+			Body struct {
+				Directory string   `json:"directory" minLength:"1" maxLength:"4096"`
+				Hashes    []string `json:"hashes" minItems:"1" maxItems:"1000"`
+			}
+		},
+		) (*none, error) {
+			return done(s.Approve(ctx, in.Body.Directory, in.Body.Hashes))
+		})
+	huma.Register(c.api, op("revoke", http.MethodDelete, "trust", "Take an approval back; what runs goes on", http.StatusNoContent),
+		func(ctx context.Context, in *struct {
+			Directory string `query:"directory" required:"true" minLength:"1" maxLength:"4096" doc:"The absolute path of a directory, which need not be there any more"`
+			Hash      string `query:"hash" required:"true" minLength:"1" maxLength:"100"`
+		},
+		) (*none, error) {
+			return done(s.Revoke(ctx, in.Directory, in.Hash))
+		})
+}
+
+// mcpRoutes are the MCP servers of a directory, as people see and change them. /v1/config has the same file for other programs: what
+// comes that way has to be approved.
+func (c *Client) mcpRoutes() {
+	const path = "config/mcp"
+	s := c.cfg.Sessions
+	huma.Register(c.api, op("listMcpServers", http.MethodGet, path, "The MCP servers of a directory, with secrets hidden", http.StatusOK),
+		func(ctx context.Context, in *InDirectory) (*body[session.MCPServers], error) {
+			return answer(s.MCPServers(ctx, in.Directory))
+		})
+	put := op("putMcpServer", http.MethodPut, path, "Store an MCP server, and approve it by that", http.StatusOK)
+	put.MaxBodyBytes = config.MaxEntry
+	huma.Register(c.api, put,
+		func(ctx context.Context, in *struct {
+			NamedEntry
+
+			Body json.RawMessage `doc:"The entry. A hidden value that comes back as it was keeps the stored one"`
+		},
+		) (*body[session.MCPServer], error) {
+			return answer(s.PutMCPServer(ctx, in.Directory, in.Name, in.Body))
+		})
+	huma.Register(c.api, op("deleteMcpServer", http.MethodDelete, path, "Remove an MCP server", http.StatusNoContent),
+		func(ctx context.Context, in *NamedEntry) (*none, error) {
+			return done(s.DeleteMCPServer(ctx, in.Directory, in.Name))
+		})
+	test := op("testMcpServer", http.MethodPost, path+"/test", "Start or ask an MCP server and list its tools. Who goes away ends it", http.StatusOK)
+	test.MaxBodyBytes = config.MaxEntry
+	huma.Register(c.api, test,
+		func(ctx context.Context, in *struct {
+			NamedEntry
+
+			Body *struct {
+				Entry json.RawMessage `json:"entry,omitempty" doc:"One that a person has just written; without it the stored one, which must be approved"`
+			} `required:"false"`
+		},
+		) (*body[session.MCPTest], error) {
+			var entry json.RawMessage
+			if in.Body != nil {
+				entry = in.Body.Entry
+			}
+			return answer(s.TestMCPServer(ctx, in.Directory, in.Name, entry))
+		})
+}

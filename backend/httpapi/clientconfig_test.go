@@ -1,0 +1,141 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/files"
+	"deskhand/backend/httpapi"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// openConfig is the client API with a directory to work in.
+func openConfig(t *testing.T) (c *clinic, work string) {
+	t.Helper()
+	dir, work := t.TempDir(), t.TempDir()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := proxy.Open(proxy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue := agents.Open(agents.Config{File: filepath.Join(dir, "agents.json")})
+	sessions, err := session.Open(t.Context(), session.Config{Store: db, Agents: catalogue, Proxy: set, Replace: files.Replace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Sessions: sessions, Agents: catalogue}))
+	c = &clinic{t: t, url: server.URL, client: &http.Client{Transport: &http.Transport{}}}
+	t.Cleanup(func() {
+		c.client.CloseIdleConnections()
+		server.Close()
+		for _, closing := range []func() error{sessions.Close, catalogue.Close, set.Close, db.Close} {
+			if err := closing(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return c, work
+}
+
+func TestMCPServersOverTheAPI(t *testing.T) {
+	c, work := openConfig(t)
+	at := func(more string) string { return "?directory=" + url.QueryEscape(work) + more }
+	const secret = "value-that-is-secret"
+	entry := `{"type":"local","command":["no-such-program-here","x"],"environment":{"KEY":"` + secret + `"},"enabled":false,"mine":{"b":1,"a":2}}`
+
+	var list session.MCPServers
+	c.call("GET", "config/mcp"+at(""), "", 200, &list)
+	if len(list.Items) != 0 || list.Items == nil || !strings.HasSuffix(filepath.ToSlash(list.Path), "/.sandbox-agent/config/mcp.json") {
+		t.Errorf("%+v", list)
+	}
+	var item session.MCPServer
+	c.call("PUT", "config/mcp"+at("&name=a/b"), entry, 200, &item)
+	const want = `{"type":"local","command":["no-such-program-here","x"],"args":[],"env":{"KEY":"••••"},"enabled":false,"mine":{"b":1,"a":2}}`
+	if string(item.Entry) != want || !item.Approved || item.Enabled || item.Name != "a/b" || item.Executable == nil || item.Executable.Hash != item.Hash {
+		t.Errorf("%s %+v", item.Entry, item)
+	}
+	c.call("PUT", "config/mcp"+at("&name=a/b"), strings.Replace(want, `"enabled":false`, `"enabled":true`, 1), 200, &item)
+	file, err := os.ReadFile(list.Path)
+	if err != nil || !strings.Contains(string(file), secret) || !item.Enabled {
+		t.Errorf("the hidden value is lost: %s %v", file, err)
+	}
+	var trust struct{ Items []session.Executable }
+	c.call("GET", "trust"+at(""), "", 200, &trust)
+	if len(trust.Items) != 1 || !trust.Items[0].Approved || strings.Contains(trust.Items[0].Detail, secret) {
+		t.Errorf("%+v", trust)
+	}
+	hash := trust.Items[0].Hash
+	c.call("DELETE", "trust"+at("&hash="+hash), "", 204, nil)
+	c.call("DELETE", "trust"+at("&hash="+hash), "", 204, nil)
+	c.refused("POST", "config/mcp/test"+at("&name=a/b"), "", 409, "config.unapproved")
+	wish := func(hashes ...string) string {
+		data, _ := json.Marshal(map[string]any{"directory": work, "hashes": hashes})
+		return string(data)
+	}
+	c.refused("POST", "trust", wish(hash, strings.Repeat("0", 64)), 409, "trust.changed")
+	c.refused("POST", "config/mcp/test"+at("&name=a/b"), "", 409, "config.unapproved") // all of them or none
+	c.call("POST", "trust", wish(hash), 204, nil)
+	var test session.MCPTest
+	c.call("POST", "config/mcp/test"+at("&name=a/b"), "", 200, &test)
+	if test.OK || !strings.Contains(test.Detail, "was not found") || test.Tools == nil {
+		t.Errorf("%+v", test)
+	}
+	c.call("POST", "config/mcp/test"+at("&name=new"), `{"entry":{"type":"local","command":"neither"}}`, 200, &test)
+	if test.OK || !strings.Contains(test.Detail, "neither") {
+		t.Errorf("%+v", test)
+	}
+	c.refused("PUT", "config/mcp"+at("&name=x"), `{"type":"local"}`, 400, "config.invalid")
+	c.refused("PUT", "config/mcp"+at("&name=x"), `{"type":"local","command":"c","env":{"A":"••••"}}`, 400, "config.invalid")
+	c.refused("PUT", "config/mcp"+at("&name=x%0A"), entry, 400, "config.invalid")
+	c.refused("GET", "config/mcp?directory=relative", "", 400, "directory.relative")
+	c.refused("GET", "trust?directory="+url.QueryEscape(filepath.Join(work, "none")), "", 400, "directory.missing")
+	c.refused("POST", "config/mcp/test"+at("&name=none"), "", 404, "not_found")
+	c.call("DELETE", "config/mcp"+at("&name=a/b"), "", 204, nil)
+	c.call("DELETE", "config/mcp"+at("&name=a/b"), "", 204, nil)
+	if err := os.WriteFile(list.Path, []byte("{\n\n  \"a\": ]"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.refused("PUT", "config/mcp"+at("&name=x"), entry, 409, "config.broken")
+	c.call("GET", "config/mcp"+at(""), "", 200, &list)
+	if !strings.Contains(list.Problem, "line 3") {
+		t.Errorf("%q", list.Problem)
+	}
+}
+
+// A directory of the client may be anywhere, but nothing in it leads out of it or holds us up.
+func TestAHostileDirectoryOfTheClient(t *testing.T) {
+	c, work := openConfig(t)
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "mcp.json"), []byte(`{"stolen":{"type":"local","command":"c"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(filepath.Join(work, ".sandbox-agent"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(work, ".sandbox-agent", "config")); err != nil {
+		t.Skip(err)
+	}
+	at := "?directory=" + url.QueryEscape(work)
+	var list session.MCPServers
+	c.call("GET", "config/mcp"+at, "", 200, &list)
+	if len(list.Items) != 0 || list.Problem == "" {
+		t.Errorf("%+v", list)
+	}
+	c.refused("PUT", "config/mcp"+at+"&name=x", `{"type":"local","command":"c"}`, 409, "config.broken")
+	entries, err := os.ReadDir(outside)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("%v %v", entries, err)
+	}
+}

@@ -1,0 +1,89 @@
+package httpapi
+
+import (
+	"context"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// searchRoutes are what finds again what was said.
+func (c *Client) searchRoutes() {
+	huma.Register(c.api, op("search", http.MethodGet, "search", "Look through every conversation, the newest first", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Query     string    `query:"q" required:"true" maxLength:"1000" doc:"Words, of which all must be there, the last as a beginning; \"a phrase\"; -without"`
+			Agent     string    `query:"agent" maxLength:"64"`
+			Workspace string    `query:"workspace" maxLength:"64" doc:"Its id"`
+			From      time.Time `query:"from" doc:"Said then or later"`
+			To        time.Time `query:"to" doc:"Said before then"`
+			Before    string    `query:"before" maxLength:"100"`
+			Limit     int       `query:"limit" default:"50" minimum:"1" maximum:"200"`
+		},
+		) (*body[session.Found], error) {
+			return answer(c.cfg.Sessions.Search(ctx, session.Search{
+				Query: in.Query, Agent: in.Agent, Workspace: in.Workspace, From: in.From, To: in.To, Before: in.Before, Limit: in.Limit,
+			}))
+		})
+}
+
+// exportRoute sends a whole conversation. It is written to a temporary file first: an error is then told as one, in place of a file
+// that ends somewhere.
+func (c *Client) exportRoute() {
+	export := op("exportSession", http.MethodGet, "sessions/{id}/export", "A whole conversation, as a file", http.StatusOK)
+	export.Responses = map[string]*huma.Response{"200": {
+		Description: "The file, with its name in Content-Disposition",
+		Content: map[string]*huma.MediaType{
+			"text/markdown":    {Schema: &huma.Schema{Type: huma.TypeString}},
+			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
+			"application/zip":  {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		},
+	}}
+	huma.Register(c.api, export, func(ctx context.Context, in *struct {
+		ID     string `path:"id" maxLength:"64"`
+		Format string `query:"format" default:"md" enum:"md,json,recording"`
+	},
+	) (*huma.StreamResponse, error) {
+		x, err := c.cfg.Sessions.Export(ctx, in.ID, in.Format)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		f, err := spool(x)
+		if err != nil {
+			return nil, problemOf(err)
+		}
+		return &huma.StreamResponse{Body: func(out huma.Context) {
+			defer f.Close()
+			out.SetHeader("Content-Type", x.Type)
+			out.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": x.Name}))
+			_, _ = io.Copy(out.BodyWriter(), f) // whoever has gone away needs no more
+		}}, nil
+	})
+}
+
+// spool writes an export to a file that nobody else can open and that is gone when it is closed.
+func spool(x *session.Export) (*spooled, error) {
+	f, err := os.CreateTemp("", "deskhand-export-*")
+	if err != nil {
+		return nil, err
+	}
+	s := &spooled{f}
+	if _, err = x.WriteTo(f); err == nil {
+		_, err = f.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+type spooled struct{ *os.File }
+
+// Close removes the file as well.
+func (s *spooled) Close() error { return errors.Join(s.File.Close(), os.Remove(s.Name())) }

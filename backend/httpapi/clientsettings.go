@@ -1,0 +1,22 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// settingsRoutes are what the Settings screen needs.
+func (c *Client) settingsRoutes() {
+	huma.Register(c.api, op("getSettings", http.MethodGet, "settings", "The settings of the program", http.StatusOK),
+		func(context.Context, *struct{}) (*body[session.Settings], error) {
+			return answer(c.cfg.Sessions.Settings(), nil)
+		})
+	huma.Register(c.api, op("changeSettings", http.MethodPatch, "settings", "Change settings; those that are left out stay", http.StatusOK),
+		func(_ context.Context, in *body[session.SettingsPatch]) (*body[session.Settings], error) {
+			return answer(c.cfg.Sessions.ChangeSettings(in.Body))
+		})
+}

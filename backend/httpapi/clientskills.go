@@ -1,0 +1,57 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/config"
+	"deskhand/backend/session"
+)
+
+type skillText struct {
+	Text string `json:"text"`
+}
+
+// skillRoutes are the skills of a directory, as people see and change them. /v1/config has the same file for other programs: what
+// comes that way has to be approved.
+func (c *Client) skillRoutes() {
+	const path = "config/skills"
+	s := c.cfg.Sessions
+	huma.Register(c.api, op("listSkills", http.MethodGet, path, "The skills of a directory, without fetching anything", http.StatusOK),
+		func(ctx context.Context, in *InDirectory) (*body[session.SkillList], error) {
+			return answer(s.Skills(ctx, in.Directory))
+		})
+	put := op("putSkill", http.MethodPut, path, "Store an entry, and approve by that where its skills come from", http.StatusOK)
+	put.MaxBodyBytes = config.MaxEntry
+	huma.Register(c.api, put,
+		func(ctx context.Context, in *struct {
+			NamedEntry
+
+			Body json.RawMessage `doc:"The entry"`
+		},
+		) (*body[session.SkillEntry], error) {
+			return answer(s.PutSkill(ctx, in.Directory, in.Name, in.Body))
+		})
+	huma.Register(c.api, op("deleteSkill", http.MethodDelete, path, "Remove an entry", http.StatusNoContent),
+		func(ctx context.Context, in *NamedEntry) (*none, error) {
+			return done(s.DeleteSkill(ctx, in.Directory, in.Name))
+		})
+	huma.Register(c.api, op("fetchSkill", http.MethodPost, path+"/fetch", "Fetch the sources of an approved entry anew, to where their refs lead now. Who goes away ends it", http.StatusOK),
+		func(ctx context.Context, in *NamedEntry) (*body[session.SkillEntry], error) {
+			return answer(s.FetchSkill(ctx, in.Directory, in.Name))
+		})
+	huma.Register(c.api, op("readSkillFile", http.MethodGet, path+"/file", "A text file of a skill, of 256 KiB at most", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			NamedEntry
+
+			Skill string `query:"skill" required:"true" minLength:"1" maxLength:"256"`
+			Path  string `query:"path" required:"true" minLength:"1" maxLength:"4096" doc:"Below the skill's folder"`
+		},
+		) (*body[skillText], error) {
+			text, err := s.SkillFile(ctx, in.Directory, in.Name, in.Skill, in.Path)
+			return answer(skillText{text}, err)
+		})
+}
