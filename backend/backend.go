@@ -20,9 +20,11 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/files"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/skills"
 	"deskhand/backend/store"
 )
 
@@ -49,6 +51,10 @@ type Config struct {
 	LoginShell bool // agents get what the person's login shell sets up, and are looked for in the usual places
 	Desktop    bool // we were started from a desktop, with an environment that nobody has set up
 
+	LeastIdle time.Duration // how long an agent has been idle before it is put to sleep; 0 = as session.Config has it
+
+	Keyring bool // what people enter for agents goes into the keyring of the system, if there is one
+
 	CatalogueURL string // of the agents' registry, which is asked once a day; none when empty or off
 }
 
@@ -61,6 +67,7 @@ type Backend struct {
 	runtime *proxy.Set // of /v1
 	own     *proxy.Set // of the client's sessions
 	agents  *agents.Catalogue
+	skills  *skills.Library
 	client  *session.Client
 	api     *httpapi.API
 	codes   codes
@@ -110,7 +117,7 @@ func (b *Backend) open(ctx context.Context) error {
 	b.agents = agents.Open(agents.Config{
 		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile,
 		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
-		CatalogueURL: b.cfg.CatalogueURL,
+		CatalogueURL: b.cfg.CatalogueURL, Vault: filepath.Join(dir, "logins.json"), Keyring: b.cfg.Keyring,
 	})
 	var client http.Handler
 	if b.lock != nil {
@@ -140,7 +147,7 @@ func (b *Backend) open(ctx context.Context) error {
 
 // openProcesses opens the two sets of agents. The directory's holder keeps the ledger; whoever works beside it has the watchdog.
 func (b *Backend) openProcesses() error {
-	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger}
+	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger, Purpose: session.ForAPI}
 	if b.lock != nil {
 		cfg.Ledger = filepath.Join(b.cfg.Places.Data, ledgerFile)
 	}
@@ -148,7 +155,7 @@ func (b *Backend) openProcesses() error {
 	if b.runtime, err = proxy.Open(cfg); err != nil {
 		return err
 	}
-	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, Logger: b.cfg.Logger})
+	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, Logger: b.cfg.Logger, Purpose: session.ForSession})
 	return err
 }
 
@@ -164,8 +171,18 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if len(b.cfg.Token) >= ShortestSecret {
 		secrets = append(secrets, b.cfg.Token)
 	}
+	b.skills, err = skills.Open(ctx, skills.Config{
+		Dir: filepath.Join(b.cfg.Places.Data, "skills"), Beside: b.runtime, Environ: b.agents.Environ, Logger: b.cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
+		Skills:       b.skills,
+		Replace:      files.Replace,
+		SettingsFile: b.cfg.Places.settings(),
+		LeastIdle:    b.cfg.LeastIdle,
 	})
 	if err != nil {
 		return nil, err
@@ -175,7 +192,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Runtime: b.runtime, Home: home, Activate: b.cfg.Activate, Link: b.Link,
+		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Home: home, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
 	}), nil
 }
@@ -202,6 +219,9 @@ func (b *Backend) Close() error {
 	}
 	if b.client != nil {
 		errs = append(errs, b.client.Close())
+	}
+	if b.skills != nil {
+		errs = append(errs, b.skills.Close())
 	}
 	if b.agents != nil {
 		errs = append(errs, b.agents.Close())
@@ -324,6 +344,13 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 func loopback(host string) bool {
 	ip := net.ParseIP(strings.Trim(host, "[]"))
 	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+// url is where browsers reach us, once they do.
+func (b *Backend) url() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.base
 }
 
 // Link is a URL by which a browser gets in, once, within a minute.

@@ -29,10 +29,14 @@ type (
 	Request = session.Request
 	// RequestOption is one button of a permission.
 	RequestOption = session.RequestOption
+	// Executable is something in a directory that starts with an agent.
+	Executable = session.Executable
 	// Question is one question of a request.
 	Question = session.Question
 	// QuestionOption is one choice of a question.
 	QuestionOption = session.QuestionOption
+	// Found is what a search found.
+	Found = session.Found
 	// Answer is what a person answers.
 	Answer = session.Answer
 	// Event is one entry of the feed.

@@ -15,6 +15,7 @@ import (
 	"github.com/adrg/xdg"
 	"github.com/gofrs/flock"
 
+	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
 
@@ -155,3 +156,8 @@ func OpenLog(places Places, level slog.Level) (*slog.Logger, io.Closer, error) {
 	}
 	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})), f, nil
 }
+
+func (p Places) settings() string { return filepath.Join(p.Config, "settings.json") }
+
+// CatalogueURL is where the settings say that the registry of agents is; empty when they do not.
+func (p Places) CatalogueURL() string { return session.StoredCatalogueURL(p.settings()) }

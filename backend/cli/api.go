@@ -64,6 +64,57 @@ func dial(ctx context.Context, places backend.Places) (*api, error) {
 	return nil, lastErr
 }
 
+// withAPI runs f with the API of the process that has the data directory, ours or another.
+func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *api) error) (err error) {
+	cfg, log, err := p.config(c, "command")
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	ctx, stop := interruptible()
+	defer stop()
+	b, err := backend.Open(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, b.Close()) }()
+	api, err := dial(ctx, cfg.Places)
+	if err != nil {
+		return fmt.Errorf("the running Deskhand does not answer: %w", err)
+	}
+	defer api.close()
+	if err := f(ctx, b, api); err != nil {
+		if ctx.Err() != nil {
+			return errors.New("interrupted")
+		}
+		return err
+	}
+	p.outlast(b)
+	return nil
+}
+
+// withRunning runs f with the API of the Deskhand that runs; that none does is told.
+func withRunning(c common, f func(context.Context, *api) error) error {
+	places, err := backend.FindPlaces(c.DataDir)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	if !everOwned(places) {
+		return nobodyRuns(places)
+	}
+	api, err := dial(ctx, places)
+	if ctx.Err() != nil {
+		return errors.New("interrupted")
+	}
+	if err != nil {
+		return nobodyRuns(places)
+	}
+	defer api.close()
+	return f(ctx, api)
+}
+
 func socketAPI(socket string) *api {
 	return &api{http: &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -77,6 +128,26 @@ func (a *api) close() { a.http.CloseIdleConnections() }
 
 // call makes one call; in and out may be nil.
 func (a *api) call(ctx context.Context, method, path string, in, out any) error {
+	var data bytes.Buffer
+	if err := a.send(ctx, method, path, in, &data); err != nil {
+		return err
+	}
+	if out == nil || data.Len() == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(data.Bytes(), out); err != nil {
+		return fmt.Errorf("%s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// fetch writes an answer, whatever it is.
+func (a *api) fetch(ctx context.Context, path string, out io.Writer) error {
+	return a.send(ctx, "GET", path, nil, out)
+}
+
+// send makes one call and writes the answer; one that is no success is an error.
+func (a *api) send(ctx context.Context, method, path string, in any, out io.Writer) error {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
@@ -96,24 +167,19 @@ func (a *api) call(ctx context.Context, method, path string, in, out any) error 
 		return err
 	}
 	defer resp.Body.Close()
-	data, err := io.ReadAll(resp.Body)
-	if err != nil {
-		return err
-	}
 	if resp.StatusCode >= http.StatusBadRequest {
+		data, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return err
+		}
 		p := &problem{Status: resp.StatusCode}
 		if json.Unmarshal(data, p) != nil {
 			p.Detail = resp.Status
 		}
 		return p
 	}
-	if out == nil || len(data) == 0 {
-		return nil
-	}
-	if err := json.Unmarshal(data, out); err != nil {
-		return fmt.Errorf("%s %s: %w", method, path, err)
-	}
-	return nil
+	_, err = io.Copy(out, resp.Body)
+	return err
 }
 
 // follow hands over every event of a session, from now on, until each says that it has seen enough. started is called when none can
@@ -160,4 +226,12 @@ func (a *api) events(ctx context.Context, q backend.FeedQuery, wait int) (backen
 	v := url.Values{"gen": {q.Gen}, "after": {strconv.FormatInt(q.After, 10)}, "wait": {strconv.Itoa(wait)}, "session": {q.Session}}
 	var batch backend.Batch
 	return batch, a.call(ctx, "GET", "events?"+v.Encode(), nil, &batch)
+}
+
+// printJSON writes a value for programs.
+func printJSON(out io.Writer, value any) error {
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	return enc.Encode(value)
 }

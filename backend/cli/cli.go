@@ -57,11 +57,16 @@ type commands struct {
 	Server    serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
 	Prompt    promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
 	Doctor    doctorCommand   `cmd:"" help:"Start agents for a test, and tell what was found and what to do."`
+	Login     loginCommand    `cmd:"" help:"Sign in to an agent."`
+	Logout    logoutCommand   `cmd:"" help:"Sign out of an agent, and forget the values that are kept for it."`
 	Ps        psCommand       `cmd:"" help:"Show the agents that run, for whom, and what they take of the machine."`
+	Sessions  sessionsCommand `cmd:"" help:"List, show, search and export conversations."`
+	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
 	Version   versionCommand  `cmd:"" help:"Print the version."`
 	DemoAgent demoCommand     `cmd:"" hidden:""`
 	Watchdog  watchdogCommand `cmd:"" hidden:""`
+	OpenURL   openURLCommand  `cmd:"" name:"open-url" hidden:""`
 }
 
 // common are flags of every command that touches data.
@@ -148,16 +153,29 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 	}
 	return backend.Config{
 		Places: places, Version: p.Version, Kind: kind, Self: self, Assets: p.Assets, Logger: logger,
-		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(), CatalogueURL: catalogueURL(),
+		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(), CatalogueURL: catalogueURL(places),
+		Keyring: os.Getenv(keyringVariable) != "off", LeastIdle: leastIdle(),
 	}, log, nil
+}
+
+// leastIdle is how long an agent has been idle before it may be put to sleep, where a test cannot wait as long as people can.
+func leastIdle() time.Duration {
+	d, _ := time.ParseDuration(os.Getenv("DESKHAND_LEAST_IDLE")) // what is none stays 0, the usual time
+	return max(d, 0)
 }
 
 // shellVariable with the value off has agents found and started with our own environment and nothing else.
 const shellVariable = "DESKHAND_LOGIN_SHELL"
 
-// catalogueURL is where the agents' registry is: the public one, unless the environment names another, or none.
-func catalogueURL() string {
+// keyringVariable with the value off has what people enter for agents kept in a file, and the keyring of the system left alone.
+const keyringVariable = "DESKHAND_KEYRING"
+
+// catalogueURL is where the agents' registry is: the public one, unless the environment or else the settings name another, or none.
+func catalogueURL(places backend.Places) string {
 	if u, ok := os.LookupEnv("DESKHAND_CATALOGUE_URL"); ok {
+		return u
+	}
+	if u := places.CatalogueURL(); u != "" {
 		return u
 	}
 	return "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
@@ -179,7 +197,9 @@ type versionCommand struct{}
 // Run prints the version.
 func (versionCommand) Run(p *Program) error { return p.print("deskhand %s\n", p.Version) }
 
-type demoCommand struct{}
+type demoCommand struct {
+	Login bool `hidden:"" help:"Sign in at this terminal, where the agent's environment asks for that."`
+}
 
 // Run is the demo agent on stdio.
 func (demoCommand) Run(p *Program) error {

@@ -125,16 +125,18 @@ func (d *desk) tell(err error) {
 func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	switch r.Kind {
 	case "permission":
-		d.t.aside("? %s asks: %s", r.Agent, r.Title)
+		d.t.aside("? %s asks: %s", r.Agent, barred(r.Title))
 		d.detail(r)
 		for i, o := range r.Options {
-			d.t.aside("  %d  %s", i+1, o.Name)
+			d.t.aside("  %d  %s", i+1, barred(o.Name))
 		}
 		i, ok := d.number(ctx, len(r.Options))
 		if !ok {
 			return backend.Answer{}, false
 		}
 		return backend.Answer{OptionID: r.Options[i].ID}, true
+	case "trust":
+		return d.trust(ctx, r)
 	case "question":
 		return d.questions(ctx, r)
 	case "form":
@@ -143,6 +145,11 @@ func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bo
 	d.t.aside("? %s sent a request that cannot be shown here:\n%s\n  Enter dismisses it", r.Agent, r.Raw)
 	_, ok := d.line(ctx)
 	return backend.Answer{Action: "cancel"}, ok
+}
+
+// barred is a text of the agent's whose further lines cannot be taken for ours, such as one that looks like an option.
+func barred(text string) string {
+	return strings.ReplaceAll(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text), "\n", "\n      | ")
 }
 
 // detail shows what a permission is for, in full.
@@ -157,7 +164,7 @@ func (d *desk) detail(r backend.Request) {
 		d.t.aside("  %s", raw)
 	}
 	for _, l := range r.Tool.Locations {
-		d.t.aside("  %s", l.Path)
+		d.t.aside("  %s", barred(l.Path))
 	}
 }
 
@@ -188,9 +195,9 @@ func (d *desk) number(ctx context.Context, n int) (int, bool) {
 func (d *desk) questions(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	var a backend.Answer
 	for _, q := range r.Questions {
-		d.t.aside("? %s asks: %s", r.Agent, q.Prompt)
+		d.t.aside("? %s asks: %s", r.Agent, barred(q.Prompt))
 		for i, o := range q.Options {
-			d.t.aside("  %d  %s", i+1, o.Label)
+			d.t.aside("  %d  %s", i+1, barred(o.Label))
 		}
 		d.t.aside("  %s", questionHint(q))
 		line, ok := d.line(ctx)
@@ -241,7 +248,7 @@ func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, boo
 	if json.Unmarshal(r.Schema, &schema) != nil {
 		return backend.Answer{Action: "cancel"}, true
 	}
-	d.t.aside("? %s asks: %s\n  (Enter leaves an item out, ! declines the whole)", r.Agent, r.Title)
+	d.t.aside("? %s asks: %s\n  (Enter leaves an item out, ! declines the whole)", r.Agent, barred(r.Title))
 	content := map[string]any{}
 	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
 		p := schema.Properties[name]
@@ -249,7 +256,7 @@ func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, boo
 		for _, o := range p.OneOf {
 			choices = append(choices, o.Const)
 		}
-		d.t.aside("  %s (%s) %s %s", name, p.Type, p.Description, strings.Join(choices, " | "))
+		d.t.aside("  %s", barred(fmt.Sprintf("%s (%s) %s %s", name, p.Type, p.Description, strings.Join(choices, " | "))))
 		line, ok := d.line(ctx)
 		if !ok {
 			return backend.Answer{}, false

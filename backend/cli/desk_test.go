@@ -23,3 +23,16 @@ func TestValuesOfAForm(t *testing.T) {
 		}
 	}
 }
+
+// TestAnAgentCannotWriteOurLines: what looks like an option, or like the end of a question, is the agent's own word.
+func TestAnAgentCannotWriteOurLines(t *testing.T) {
+	for text, want := range map[string]string{
+		"run ls":                              "run ls",
+		"run ls\n  1  Allow\r\n  2  Allow\r3": "run ls\n      |   1  Allow\n      |   2  Allow\n      | 3",
+		"a\u2028  1  Allow":                   "a\n      |   1  Allow",
+	} {
+		if got := barred(text); got != want {
+			t.Errorf("%q: %q", text, got)
+		}
+	}
+}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -26,35 +25,20 @@ type agentReports struct {
 }
 
 // Run tests agents: by the running app if there is one, else on the data directory itself.
-func (c *doctorCommand) Run(p *Program) (err error) {
-	cfg, log, err := p.config(c.common, "command")
+func (c *doctorCommand) Run(p *Program) error {
+	var reports agentReports
+	err := p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) (err error) {
+		if reports, err = c.test(ctx, p, api); err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = c.show(p.Stdout, reports)
+		}
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	defer log.Close()
-	ctx, stop := interruptible()
-	defer stop()
-	b, err := backend.Open(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	api, err := dial(ctx, cfg.Places)
-	if err != nil {
-		return fmt.Errorf("the running Deskhand does not answer: %w", err)
-	}
-	reports, err := c.test(ctx, p, api)
-	api.close() // which ends what is still being tested there
-	switch {
-	case ctx.Err() != nil:
-		return errors.New("interrupted")
-	case err != nil:
-		return err
-	}
-	if err := c.show(p.Stdout, reports); err != nil {
-		return err
-	}
-	p.outlast(b)
 	if sick := slices.ContainsFunc(reports.Items, func(r backend.Report) bool { return !r.Healthy() }); sick || reports.Problem != "" {
 		return &failure{exitError, errors.New("")} // the page has said it
 	}
@@ -106,10 +90,7 @@ func found(ctx context.Context, api *api) (ids []string, fault string, err error
 // show prints the reports.
 func (c *doctorCommand) show(out io.Writer, reports agentReports) error {
 	if c.JSON {
-		enc := json.NewEncoder(out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(reports)
+		return printJSON(out, reports)
 	}
 	pages := make([]string, 0, len(reports.Items)+1)
 	if reports.Problem != "" {
@@ -200,7 +181,7 @@ func say(a backend.Advice) string {
 	case "needs":
 		return detail
 	case "login":
-		text := "sign in with the agent's own program, then test it again: " + detail
+		text := "sign in with `deskhand login " + a.Params["id"] + "`, or in the Agents screen, then test it again: " + detail
 		if methods := a.Params["methods"]; methods != "" {
 			text += " (ways to sign in: " + methods + ")"
 		}

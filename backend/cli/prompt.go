@@ -343,7 +343,7 @@ func (t *terminalTurn) sayLocked(text string) error {
 	if text != "" {
 		t.midLine = !strings.HasSuffix(text, "\n")
 	}
-	return t.p.print("%s", text)
+	return t.p.print("%s", t.p.harmless(text))
 }
 
 // newLine ends the line that the agent is in the middle of.
@@ -363,7 +363,7 @@ func (t *terminalTurn) aside(format string, args ...any) {
 	if t.midLine {
 		_ = t.sayLocked("\n") // a broken pipe is found by the next word of the agent
 	}
-	t.p.say(format+"\n", args...)
+	t.p.say("%s\n", withoutControls(fmt.Sprintf(format, args...)))
 }
 
 func (t *terminalTurn) entry(e backend.Entry) error {
@@ -428,15 +428,18 @@ func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
 	if r.Kind == "permission" && t.approve == "once" {
 		for _, kind := range []string{"allow_once", "allow_always"} { // some agents offer nothing but always
 			if i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 {
-				t.aside("· allowed: %s (%s)", r.Title, r.Options[i].Name)
+				t.aside("· allowed: %s (%s)", barred(r.Title), barred(r.Options[i].Name))
 				return t.answer(ctx, r, backend.Answer{OptionID: r.Options[i].ID})
 			}
 		}
 	}
+	if r.Kind == "trust" {
+		return t.decideTrust(ctx, r)
+	}
 	t.mu.Lock()
 	t.unmet = true
 	t.mu.Unlock()
-	t.aside("· turned down, for nobody is here to answer: %s", r.Title)
+	t.aside("· turned down, for nobody is here to answer: %s", barred(r.Title))
 	a, ok := turnDown(r)
 	if !ok {
 		return t.api.call(ctx, "POST", "sessions/"+r.Session+"/cancel", nil, nil)

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -18,44 +19,26 @@ import (
 
 type psCommand struct {
 	common
-	JSON bool `name:"json" help:"Print everything as JSON, each process of an agent too."`
+	JSON bool `name:"json" help:"Print everything as JSON, each single process too."`
 	PSS  bool `name:"pss" help:"Count memory that processes share once, not once for each. It takes longer."`
 }
 
 // Run shows what runs in the running app.
 func (c *psCommand) Run(p *Program) error {
-	places, err := backend.FindPlaces(c.DataDir)
-	if err != nil {
-		return err
-	}
-	ctx, stop := interruptible()
-	defer stop()
-	if !everOwned(places) {
-		return nobodyRuns(places)
-	}
-	api, err := dial(ctx, places)
-	if ctx.Err() != nil {
-		return errors.New("interrupted")
-	}
-	if err != nil {
-		return nobodyRuns(places)
-	}
-	defer api.close()
-	var list json.RawMessage
-	if err := api.call(ctx, "GET", "processes?pss="+strconv.FormatBool(c.PSS), nil, &list); err != nil {
-		return unanswered(ctx, err)
-	}
-	if c.JSON {
-		enc := json.NewEncoder(p.Stdout)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		return enc.Encode(list)
-	}
-	var processes backend.ProcessList
-	if err := json.Unmarshal(list, &processes); err != nil {
-		return err
-	}
-	return c.table(p.Stdout, processes)
+	return withRunning(c.common, func(ctx context.Context, api *api) error {
+		var list json.RawMessage
+		if err := api.call(ctx, "GET", "processes?pss="+strconv.FormatBool(c.PSS), nil, &list); err != nil {
+			return unanswered(ctx, err)
+		}
+		if c.JSON {
+			return printJSON(p.Stdout, list)
+		}
+		var processes backend.ProcessList
+		if err := json.Unmarshal(list, &processes); err != nil {
+			return err
+		}
+		return c.table(p.Stdout, processes)
+	})
 }
 
 // everOwned is false when no process says that it has the data directory: then there is none to wait for.
@@ -79,42 +62,78 @@ func nobodyRuns(places backend.Places) error {
 	return errors.New(b.String())
 }
 
-// table is a row for each agent, and one for the program itself.
+// table is a row for each agent or other program that was started, and one for the program itself.
 func (c *psCommand) table(out io.Writer, list backend.ProcessList) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	row := func(cells ...string) { _, _ = fmt.Fprintln(w, strings.Join(cells, "\t")) } // Flush tells of failures
 	row("AGENT", "WHOSE", "PID", "AGE", "CPU", "MEMORY", "PROCESSES")
 	for _, a := range list.Items {
-		row(plain(a.Agent), whose(a), strconv.Itoa(a.PID), span(time.Since(a.StartedAt.Time)), cpu(a.CPUSeconds), c.memory(a.RSSBytes, a.PSSBytes), count(a))
+		row(agentOf(a), whose(a), strconv.Itoa(a.PID), age(a.StartedAt.Time), cpu(a.CPUSeconds), c.memory(a.RSSBytes, a.PSSBytes), count(a))
 	}
-	row("-", "Deskhand itself", strconv.Itoa(list.Self.PID), "-", cpu(list.Self.CPUSeconds), c.memory(list.Self.RSSBytes, list.Self.PSSBytes), "-")
+	row("-", "Deskhand itself", strconv.Itoa(list.Self.PID), age(list.Self.StartedAt.Time), cpu(list.Self.CPUSeconds), c.memory(list.Self.RSSBytes, list.Self.PSSBytes), "-")
 	return w.Flush()
 }
 
-// whose tells for whom an agent works: a conversation's title, or a caller of the API.
-func whose(a backend.AgentProcesses) string {
-	switch {
-	case a.Owner != "session":
-		return plain(a.ServerID) + " (API)"
-	case a.Title == "":
-		return "conversation without a title"
+// agentOf is the agent that a program is, or is about.
+func agentOf(a backend.AgentProcesses) string {
+	if a.Agent == "" {
+		return unknown
 	}
-	return plain(a.Title)
+	return plain(a.Agent)
+}
+
+// age is how long ago something began.
+func age(began time.Time) string {
+	if began.IsZero() {
+		return unknown
+	}
+	return span(time.Since(began))
+}
+
+// whose tells what a program is for: a conversation by its title, a caller of the API, or something that Deskhand does.
+func whose(a backend.AgentProcesses) string {
+	switch a.Owner {
+	case "session":
+		if a.Title == "" {
+			return "conversation without a title"
+		}
+		return plain(a.Title)
+	case "api":
+		return plain(a.ServerID) + " (API)"
+	case "install":
+		return "installation"
+	case "test":
+		return "test"
+	case "login":
+		return "login"
+	case "shell":
+		return "reads the login shell"
+	case "skills":
+		return "gets skills"
+	case "watchdog":
+		return "watchdog of Deskhand"
+	}
+	return plain(a.Owner) // of a Deskhand that is newer than we are
 }
 
 // plain is a text of somebody else's in one cell: short, and without what a terminal would act on.
 func plain(text string) string {
 	const most = 40
-	runes := []rune(strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text))
+	runes := []rune(printable(text))
 	if len(runes) > most {
 		return string(runes[:most-1]) + "…"
 	}
 	return string(runes)
+}
+
+// printable is a text without what a terminal would act on.
+func printable(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return ' '
+	}, text)
 }
 
 // unknown stands for what the system does not tell.

@@ -3,12 +3,10 @@ package cli_test
 import (
 	"encoding/json"
 	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -26,12 +24,14 @@ type running struct {
 		Processes                              []struct {
 			PID        int
 			Name       string
+			StartedAt  time.Time
 			CPUSeconds *float64
 			RSSBytes   *int64
 		}
 	}
 	Self struct {
 		PID        int
+		StartedAt  time.Time
 		CPUSeconds *float64
 		RSSBytes   *int64
 	}
@@ -52,6 +52,7 @@ func TestPs(t *testing.T) {
 		t.Skip("no /proc here")
 	}
 	dir := t.TempDir()
+	begun := time.Now()
 	srv, _ := server(t, dir)
 	if r := listRunning(t, dir); len(r.Items) != 0 || r.Items == nil || r.Self.PID != srv.Process.Pid || *r.Self.RSSBytes < 1<<20 || *r.Self.CPUSeconds <= 0 {
 		t.Errorf("%+v", r)
@@ -66,10 +67,17 @@ func TestPs(t *testing.T) {
 	c.post("/v1/acp/nightly?agent=mock", json.RawMessage(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}`), nil)
 
 	r := listRunning(t, dir, "--pss")
-	if len(r.Items) != 2 {
+	if len(r.Items) != 3 {
 		t.Fatalf("%+v", r)
 	}
-	own, api := r.Items[0], r.Items[1]
+	if at := r.Self.StartedAt; at.Before(begun.Add(-time.Second)) || at.After(before) {
+		t.Errorf("Deskhand started at %v, not at %v", at, begun)
+	}
+	own, api, dog := r.Items[0], r.Items[1], r.Items[2]
+	if dog.Owner != "watchdog" || dog.Agent != "" || dog.ServerID != "" || dog.StartedAt.Before(begun.Add(-time.Second)) || len(dog.Processes) != 1 ||
+		*dog.RSSBytes < 1<<20 || !slices.Equal(processes(t, srv.Process.Pid, "watchdog"), []int{dog.PID}) {
+		t.Errorf("%+v", dog)
+	}
 	if own.Owner != "session" || own.Session != s.ID || own.Title != s.Title || own.ServerID != s.ID+".1" {
 		t.Errorf("%+v", own)
 	}
@@ -77,7 +85,7 @@ func TestPs(t *testing.T) {
 		t.Errorf("%+v", api)
 	}
 	children := processes(t, srv.Process.Pid, "demo-agent")
-	for _, i := range r.Items {
+	for _, i := range r.Items[:2] {
 		if i.Agent != "mock" || !slices.Contains(children, i.PID) || i.StartedAt.Before(before.Add(-time.Second)) || i.StartedAt.After(time.Now()) {
 			t.Errorf("%+v, of %v", i, children)
 		}
@@ -91,14 +99,15 @@ func TestPs(t *testing.T) {
 
 	out, stderr, code := run(t, dir, "ps")
 	lines := strings.Split(strings.TrimSpace(out), "\n")
-	if code != 0 || stderr != "" || len(lines) != 4 {
+	if code != 0 || stderr != "" || len(lines) != 5 {
 		t.Fatalf("exit %d, stderr %q\n%s", code, stderr, out)
 	}
 	for n, want := range []string{
 		`^AGENT +WHOSE +PID +AGE +CPU +MEMORY +PROCESSES$`,
 		`^mock +Light \[2J house \(one\) +` + strconv.Itoa(own.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
 		`^mock +nightly \(API\) +` + strconv.Itoa(api.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
-		`^- +Deskhand itself +` + strconv.Itoa(srv.Process.Pid) + ` +- +\d+\.\d s +\d+ MiB +-$`,
+		`^- +watchdog of Deskhand +` + strconv.Itoa(dog.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
+		`^- +Deskhand itself +` + strconv.Itoa(srv.Process.Pid) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +-$`,
 	} {
 		if !regexp.MustCompile(want).MatchString(lines[n]) {
 			t.Errorf("%q does not match %s", lines[n], want)
@@ -117,43 +126,4 @@ func TestPsWithoutDeskhand(t *testing.T) {
 	if list, err := os.ReadDir(dir); err != nil || len(list) > 0 {
 		t.Errorf("it has made something: %v, %v", list, err)
 	}
-}
-
-// Deskhand and its watchdog are killed, and an agent does not mind: ps names it, and the next start ends it.
-func TestPsNamesWhatACrashLeft(t *testing.T) {
-	dir := t.TempDir()
-	ownAgents(t, dir, map[string]string{"stays": "trap '' HUP TERM; while :; do /bin/sleep 1; done"})
-	srv, _ := server(t, dir)
-	onSocket(t, dir).post("/client/sessions", session.New{Agent: "stays", Cwd: dir}, nil)
-	var r running
-	for end := time.Now().Add(20 * time.Second); len(r.Items) == 0; {
-		if r = listRunning(t, dir); time.Now().After(end) {
-			t.Fatal("the agent does not start")
-		}
-	}
-	pid := r.Items[0].PID
-	t.Cleanup(func() { // should the test fail, nobody else ends it
-		if t.Failed() {
-			_ = syscall.Kill(-pid, syscall.SIGKILL)
-		}
-	})
-	for _, dog := range processes(t, srv.Process.Pid, "watchdog") {
-		if err := syscall.Kill(dog, syscall.SIGKILL); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := srv.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_, _ = srv.end()
-	out, stderr, code := run(t, dir, "ps")
-	if code != 1 || out != "" || !strings.HasPrefix(stderr, "deskhand: no Deskhand runs on "+dir+". The last one has left these processes") ||
-		!strings.Contains(stderr, "\n  "+strconv.Itoa(pid)+" sh, for ") {
-		t.Errorf("exit %d, %q, %q", code, out, stderr)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "agents.ledger")); err != nil {
-		t.Error("the ledger is needed for the next start: ", err)
-	}
-	server(t, dir)
-	gone(t, pid)
 }

@@ -1,0 +1,319 @@
+package cli_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// rounds is how often a story is broken off: a few times by default, and as often as DESKHAND_CRASH_ROUNDS says.
+func rounds(t *testing.T, usual int) int {
+	t.Helper()
+	text := os.Getenv("DESKHAND_CRASH_ROUNDS")
+	if text == "" {
+		return usual
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// screen is what a surface has been shown of one conversation.
+type screen struct {
+	entries  map[string]session.Entry
+	turns    map[string]session.Turn
+	requests map[string]session.Request
+	session  session.Session
+}
+
+func newScreen() *screen {
+	return &screen{entries: map[string]session.Entry{}, turns: map[string]session.Turn{}, requests: map[string]session.Request{}}
+}
+
+func (s *screen) show(e session.Event) {
+	switch e.Type {
+	case "session.upsert":
+		s.session = decode[session.Session](e)
+	case "entry.upsert":
+		entry := decode[session.Entry](e)
+		s.entries[entry.ID] = entry
+	case "entry.append":
+		a := decode[session.Append](e)
+		if entry := s.entries[a.ID]; len(entry.Text) >= a.Offset { // all is ASCII here
+			entry.Text = entry.Text[:a.Offset] + a.Text
+			s.entries[a.ID] = entry
+		}
+	case "turn.upsert":
+		turn := decode[session.Turn](e)
+		s.turns[turn.ID] = turn
+	case "request.upsert":
+		r := decode[session.Request](e)
+		s.requests[r.ID] = r
+	}
+}
+
+// missing tells what was shown and is not stored.
+func (s *screen) missing(now session.Session, t session.Transcript) []string {
+	var lost []string
+	say := func(format string, args ...any) { lost = append(lost, fmt.Sprintf(format, args...)) }
+	if s.session.Title != now.Title && s.session.Title != "" {
+		say("the title %q is %q", s.session.Title, now.Title)
+	}
+	stored := newScreen()
+	for _, e := range t.Items {
+		stored.entries[e.ID] = e
+	}
+	for _, turn := range t.Turns {
+		stored.turns[turn.ID] = turn
+	}
+	for _, r := range t.Requests {
+		stored.requests[r.ID] = r
+	}
+	ranks := []string{"pending", "in_progress", "completed", "failed", "cancelled"}
+	for id, e := range s.entries {
+		have, there := stored.entries[id]
+		switch {
+		case !there:
+			say("the %s entry %.60q is not there", e.Kind, e.Text)
+		case !strings.HasPrefix(have.Text, e.Text):
+			say("of %d bytes of text %d are there", len(e.Text), len(have.Text))
+		case len(have.Blocks) < len(e.Blocks), len(have.Plan) < len(e.Plan):
+			say("blocks or steps of a plan are missing")
+		case e.Tool != nil && (slices.Index(ranks, have.Tool.Status) < slices.Index(ranks, e.Tool.Status) || len(have.Tool.Content) < len(e.Tool.Content)):
+			say("the tool call %q was %s, and is %s", e.Tool.Title, e.Tool.Status, have.Tool.Status)
+		}
+	}
+	for id, turn := range s.turns {
+		if have := stored.turns[id]; turn.State == "done" && have.StopReason != turn.StopReason || have.State != "done" {
+			say("a turn was %s %s, and is %s %s", turn.State, turn.StopReason, have.State, have.StopReason)
+		}
+	}
+	for id, r := range s.requests {
+		if have := stored.requests[id]; r.Status != "requested" && have.Status != r.Status || have.Status == "requested" || have.Status == "" {
+			say("a request was %s, and is %q", r.Status, have.Status)
+		}
+	}
+	return lost
+}
+
+// watcher is a surface: it follows a conversation, and gives leave when it is asked.
+type watcher struct {
+	c      *caller
+	screen *screen
+	id     string
+	last   session.Batch
+}
+
+func watch(t *testing.T, c *caller, id string) *watcher {
+	t.Helper()
+	w := &watcher{c: c, screen: newScreen(), id: id}
+	w.next(t.Context()) // says where the feed is
+	return w
+}
+
+// follow shows what comes until the server is gone, or until a turn more has ended than before.
+func (w *watcher) follow(ctx context.Context, message string) {
+	w.try(ctx, "POST", "/client/sessions/"+w.id+"/prompt", `{"message":"`+message+`"}`, nil)
+	answered := map[string]bool{}
+	for ended := false; !ended && ctx.Err() == nil; {
+		batch, ok := w.next(ctx)
+		if !ok {
+			return
+		}
+		for _, e := range batch.Events {
+			w.screen.show(e)
+			ended = ended || e.Type == "turn.upsert" && decode[session.Turn](e).State == "done"
+			if r := decode[session.Request](e); e.Type == "request.upsert" && r.Status == "requested" && !answered[r.ID] {
+				answered[r.ID] = true
+				w.try(ctx, "POST", "/client/requests/"+r.ID+"/answer", `{"optionId":"`+r.Options[0].ID+`"}`, nil)
+			}
+		}
+	}
+}
+
+// next asks for what is new.
+func (w *watcher) next(ctx context.Context) (session.Batch, bool) {
+	path := "/client/events?wait=25&session=" + w.id + "&gen=" + w.last.Gen + "&after=" + strconv.FormatInt(w.last.Seq, 10)
+	var batch session.Batch
+	if !w.try(ctx, "GET", path, "", &batch) {
+		return batch, false
+	}
+	w.last = batch
+	return batch, !batch.Reset
+}
+
+// try makes a call that may fail, since the server may die in it.
+func (w *watcher) try(ctx context.Context, method, path, body string, out any) bool {
+	req, err := http.NewRequestWithContext(ctx, method, w.c.base+path, strings.NewReader(body))
+	if err != nil {
+		return false
+	}
+	req.Header.Set("Content-Type", "application/json")
+	resp, err := w.c.http.Do(req)
+	if err != nil {
+		return false
+	}
+	defer resp.Body.Close()
+	data, err := io.ReadAll(resp.Body)
+	return err == nil && resp.StatusCode < 300 && (out == nil || json.Unmarshal(data, out) == nil)
+}
+
+// transcript is all that is stored of a conversation.
+func (c *caller) transcript(id string) (s session.Session, t session.Transcript) {
+	c.t.Helper()
+	c.get("/client/sessions/"+id, &s)
+	c.get("/client/sessions/"+id+"/entries?limit=1000", &t)
+	for before := t.Next; before != 0; {
+		var page session.Transcript
+		c.get("/client/sessions/"+id+"/entries?limit=1000&before="+strconv.FormatInt(before, 10), &page)
+		t.Items, before = append(page.Items, t.Items...), page.Next
+	}
+	var whole session.Transcript // with every turn and request
+	c.get("/client/sessions/"+id+"/entries?limit=1&after=1", &whole)
+	t.Turns, t.Requests = append(t.Turns, whole.Turns...), append(t.Requests, whole.Requests...)
+	return s, t
+}
+
+// sound checks the database while nobody has it.
+func sound(t *testing.T, dir string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for _, check := range []string{"integrity_check", "foreign_key_check"} {
+		var said string
+		err := db.Read().QueryRowContext(t.Context(), "PRAGMA "+check).Scan(&said)
+		if check == "integrity_check" && said != "ok" || check == "foreign_key_check" && err == nil {
+			t.Fatalf("%s: %s %v", check, said, err)
+		}
+	}
+}
+
+// stories are what is broken off: many words, many updates, tools with leave, a plan. The last one does not end by itself.
+func stories() []string {
+	return []string{"please write a note", "burst", "terminal and diff", "permission", "plan", endless}
+}
+
+const endless = "slow"
+
+// TestKilledAtAnyPoint kills the program in the middle of conversations, again and again, on one data directory: what was shown is there
+// after the next start, and the database is sound.
+func TestKilledAtAnyPoint(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	const longest = 1200 * time.Millisecond
+	shown, broken := 0, 0
+	for round := range rounds(t, 6) {
+		p, _ := server(t, dir)
+		c := onSocket(t, dir)
+		var s session.Session
+		c.post("/client/sessions", session.New{Agent: "mock", Cwd: work}, &s)
+		w := watch(t, c, s.ID)
+		ctx, cancel := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			for n := round; ctx.Err() == nil && w.try(ctx, "GET", "/client/hello", "", nil); n++ {
+				w.follow(ctx, stories()[n%len(stories())])
+			}
+		}()
+		<-time.After(rand.N(longest)) // any point is what is meant
+		_ = p.Process.Kill()
+		_, _ = p.end()
+		<-done
+		cancel()
+		sound(t, dir)
+		after, _ := server(t, dir)
+		now, stored := onSocket(t, dir).transcript(s.ID)
+		if lost := w.screen.missing(now, stored); len(lost) > 0 {
+			t.Errorf("round %d: %s", round, strings.Join(lost, "\n"))
+		}
+		shown += len(w.screen.entries)
+		if n := len(stored.Items); n > 0 && stored.Items[n-1].Divider != nil {
+			broken++
+		}
+		_ = after.Process.Kill()
+		_, _ = after.end()
+	}
+	t.Logf("%d entries were shown, %d turns were broken off", shown, broken)
+	if shown == 0 || broken == 0 {
+		t.Error("nothing was broken off: the rounds are too short")
+	}
+}
+
+// TestAWriteThatIsCutOff takes the end away from what was written last, as a loss of power does: a turn that had ended is whole.
+func TestAWriteThatIsCutOff(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	wal := filepath.Join(dir, "deskhand.db-wal")
+	cut := 0
+	for round := range rounds(t, 4) {
+		p, _ := server(t, dir)
+		c := onSocket(t, dir)
+		var s session.Session
+		c.post("/client/sessions", session.New{Agent: "mock", Cwd: work}, &s)
+		w := watch(t, c, s.ID)
+		w.follow(t.Context(), stories()[round%(len(stories())-1)])
+		ended := size(t, wal)
+		before := newScreen()
+		maps.Copy(before.entries, w.screen.entries)
+		maps.Copy(before.turns, w.screen.turns)
+		c.post("/client/sessions/"+s.ID+"/prompt", map[string]string{"message": endless}, nil)
+		for words := 0; words < 10; {
+			batch, ok := w.next(t.Context())
+			if !ok {
+				t.Fatal("the feed ended")
+			}
+			for _, e := range batch.Events {
+				if e.Type == "entry.append" {
+					words++
+				}
+			}
+		}
+		_ = p.Process.Kill()
+		_, _ = p.end()
+		if written := size(t, wal); written > ended {
+			cut++
+			if err := os.Truncate(wal, ended+rand.Int64N(written-ended)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_ = os.Remove(filepath.Join(dir, "deskhand.db-shm")) // which no loss of power leaves
+		sound(t, dir)
+		after, _ := server(t, dir)
+		_, stored := onSocket(t, dir).transcript(s.ID)
+		if lost := before.missing(session.Session{}, stored); len(lost) > 0 {
+			t.Errorf("round %d: %s", round, strings.Join(lost, "\n"))
+		}
+		_ = after.Process.Kill()
+		_, _ = after.end()
+	}
+	if cut == 0 {
+		t.Error("nothing was cut off")
+	}
+}
+
+func size(t *testing.T, name string) int64 {
+	t.Helper()
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}

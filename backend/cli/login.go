@@ -1,0 +1,288 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"deskhand/backend"
+)
+
+type loginCommand struct {
+	common
+	Method string `placeholder:"ID" help:"The way to sign in, by its id. Default: the only one, or the one that you choose."`
+	Agent  string `arg:"" help:"The agent, by its id."`
+}
+
+type logoutCommand struct {
+	common
+	Agent string `arg:"" help:"The agent, by its id."`
+}
+
+// Run signs in: by the running app if there is one, else on the data directory itself. A program that wants a terminal gets this one.
+func (c *loginCommand) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, b *backend.Backend, api *api) error {
+		l := &loginAtTerminal{p: p, b: b, api: api, agent: c.Agent, path: "agents/" + url.PathEscape(c.Agent), in: bufio.NewReader(p.Stdin)}
+		var offered backend.LoginMethods
+		if err := api.call(ctx, "GET", l.path+"/login", nil, &offered); err != nil {
+			return l.known(ctx, err)
+		}
+		m, err := l.choose(ctx, offered.Methods, c.Method)
+		if err != nil {
+			return err
+		}
+		if offered.Warning != "" && m.Type == backend.LoginByValues {
+			p.say("What you enter is %s.\n", offered.Warning)
+		}
+		if m.Type == backend.LoginByTerminal {
+			err = l.here(ctx, m)
+		} else {
+			err = l.there(ctx, m)
+		}
+		if err != nil {
+			return err
+		}
+		p.say("Signed in to %s.\n", c.Agent)
+		return nil
+	})
+}
+
+// Run signs out.
+func (c *logoutCommand) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		l := &loginAtTerminal{agent: c.Agent}
+		if err := api.call(ctx, "POST", "agents/"+url.PathEscape(c.Agent)+"/logout", nil, nil); err != nil {
+			return l.known(ctx, err)
+		}
+		p.say("Signed out of %s.\n", c.Agent)
+		return nil
+	})
+}
+
+// loginAtTerminal is one login of a person at a terminal.
+type loginAtTerminal struct {
+	p           *Program
+	b           *backend.Backend
+	api         *api
+	agent, path string
+	in          *bufio.Reader
+}
+
+// known says what the API's codes mean to a person here.
+func (l *loginAtTerminal) known(ctx context.Context, err error) error {
+	refused, ok := errors.AsType[*problem](err)
+	if !ok {
+		return unanswered(ctx, err)
+	}
+	detail := refused.Params["detail"]
+	switch refused.Code {
+	case "agent.unknown":
+		return fmt.Errorf("there is no agent %q", l.agent)
+	case "agent.not_installed":
+		return fmt.Errorf("%s is not installed: %s", l.agent, detail)
+	case "login.running":
+		return fmt.Errorf("somebody is signing in to %s already, in the running Deskhand", l.agent)
+	case "login.no_logout":
+		return fmt.Errorf("%s: %s", l.agent, detail)
+	case "login.failed":
+		if stderr := strings.TrimSpace(refused.Params["stderr"]); stderr != "" {
+			detail += "\n" + stderr
+		}
+		return fmt.Errorf("%s has failed: %s", l.agent, detail)
+	}
+	return err
+}
+
+func (l *loginAtTerminal) choose(ctx context.Context, methods []backend.LoginMethod, id string) (backend.LoginMethod, error) {
+	if len(methods) == 0 {
+		return backend.LoginMethod{}, fmt.Errorf("%s offers no way to sign in", l.agent)
+	}
+	var list strings.Builder
+	for n, m := range methods {
+		fmt.Fprintf(&list, "\n  %d  %s (%s)", n+1, m.Name, m.ID)
+		if m.Description != "" {
+			fmt.Fprintf(&list, ": %s", m.Description)
+		}
+	}
+	if id != "" {
+		if i := slices.IndexFunc(methods, func(m backend.LoginMethod) bool { return m.ID == id }); i >= 0 {
+			return methods[i], nil
+		}
+		return backend.LoginMethod{}, &failure{exitUsage, fmt.Errorf("%s has no way to sign in called %q. It offers:%s", l.agent, id, list.String())}
+	}
+	if len(methods) == 1 {
+		return methods[0], nil
+	}
+	if !isTerminal(l.p.Stdin) {
+		return backend.LoginMethod{}, &failure{exitUsage, fmt.Errorf("choose one with --method. %s offers:%s", l.agent, list.String())}
+	}
+	l.p.say("Ways to sign in to %s:%s\n", l.agent, list.String())
+	for {
+		line, err := l.line(ctx, "> ", false)
+		if err != nil {
+			return backend.LoginMethod{}, err
+		}
+		if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(methods) {
+			return methods[n-1], nil
+		}
+		l.p.say("  a number from 1 to %d, please\n", len(methods))
+	}
+}
+
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// line reads a line, without an echo if it is secret. The goroutine that reads cannot be interrupted; it ends with the process.
+func (l *loginAtTerminal) line(ctx context.Context, prompt string, secret bool) (string, error) {
+	l.p.say("%s", prompt)
+	type answer struct {
+		text string
+		err  error
+	}
+	answered := make(chan answer, 1)
+	f, _ := l.p.Stdin.(*os.File)
+	hidden := secret && isTerminal(l.p.Stdin)
+	var before *term.State
+	if hidden {
+		before, _ = term.GetState(int(f.Fd())) // without one there is nothing to restore
+	}
+	go func() {
+		if hidden {
+			text, err := term.ReadPassword(int(f.Fd()))
+			answered <- answer{string(text), err}
+			return
+		}
+		text, err := l.in.ReadString('\n')
+		if errors.Is(err, io.EOF) && text != "" {
+			err = nil
+		}
+		answered <- answer{text, err}
+	}()
+	select {
+	case a := <-answered:
+		if hidden {
+			l.p.say("\n")
+		}
+		if a.err != nil {
+			return "", fmt.Errorf("nothing was entered: %w", a.err)
+		}
+		return strings.TrimSpace(a.text), nil
+	case <-ctx.Done():
+		if before != nil {
+			_ = term.Restore(int(f.Fd()), before) // else the shell shows nothing that is typed
+		}
+		return "", ctx.Err()
+	}
+}
+
+// there has the process that has the data directory sign in, and waits for that.
+func (l *loginAtTerminal) there(ctx context.Context, m backend.LoginMethod) error {
+	wish := map[string]any{"method": m.ID}
+	if len(m.Vars) > 0 {
+		values, err := l.values(ctx, m)
+		if err != nil {
+			return err
+		}
+		wish["values"] = values
+	}
+	login, err := l.follow(ctx, m, wish)
+	switch {
+	case ctx.Err() != nil && login.ID != "":
+		const patience = 5 * time.Second
+		ending, stop := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer stop()
+		return errors.Join(ctx.Err(), l.api.call(ending, "DELETE", "logins/"+login.ID, nil, nil))
+	case err != nil:
+		return l.known(ctx, err)
+	case login.State != "done":
+		return fmt.Errorf("%s has not signed in: %s", l.agent, strings.TrimSpace(strings.Join([]string{login.Code, login.Detail, login.Stderr}, "\n")))
+	}
+	return nil
+}
+
+// follow begins a login and gives it as it was last.
+func (l *loginAtTerminal) follow(ctx context.Context, m backend.LoginMethod, wish any) (login backend.Login, err error) {
+	page := ""
+	err = l.api.follow(ctx, func() (string, error) {
+		err := l.api.call(ctx, "POST", l.path+"/login", wish, &login)
+		if err == nil && login.State == "running" {
+			l.p.say("Waiting for %s to sign in (%s). Ctrl-C ends it.\n", l.agent, m.Name)
+		}
+		return "", err
+	}, func(e backend.Event) (bool, error) {
+		var now backend.Login
+		if e.Type != "login.upsert" {
+			return false, nil
+		}
+		if err := json.Unmarshal(e.Data, &now); err != nil || now.ID != login.ID {
+			return false, err
+		}
+		login = now
+		if login.URL != page {
+			page = login.URL
+			l.p.say("Open this page: %s\n", page)
+		}
+		return login.State != "running", nil
+	})
+	return login, err
+}
+
+func (l *loginAtTerminal) values(ctx context.Context, m backend.LoginMethod) (map[string]string, error) {
+	if m.Link != "" {
+		l.p.say("See %s\n", m.Link)
+	}
+	values := map[string]string{}
+	for _, v := range m.Vars {
+		prompt := v.Name
+		if v.Label != "" {
+			prompt += " (" + v.Label + ")"
+		}
+		switch {
+		case v.Set:
+			prompt += ", Enter keeps what there is"
+		case v.Optional:
+			prompt += ", optional"
+		}
+		value, err := l.line(ctx, prompt+": ", v.Secret)
+		if err != nil {
+			return nil, err
+		}
+		values[v.Name] = value
+	}
+	return values, nil
+}
+
+// here runs the agent's own program at this terminal.
+func (l *loginAtTerminal) here(ctx context.Context, m backend.LoginMethod) error {
+	if !isTerminal(l.p.Stdin) || !isTerminal(l.p.Stdout) {
+		return fmt.Errorf("%s asks questions at a terminal, and this is none", m.Name)
+	}
+	program, err := l.b.LoginCommand(ctx, l.agent, m.ID)
+	if err != nil {
+		return err
+	}
+	cmd := exec.Command(program.Path, program.Args...) //nolint:noctx // Ctrl-C reaches it through the terminal, and it may want to say something then
+	cmd.Dir, cmd.Env = program.Dir, append(program.Env, "TERM="+os.Getenv("TERM"))
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = l.p.Stdin, l.p.Stdout, l.p.Stderr
+	if err := cmd.Run(); err != nil {
+		return fmt.Errorf("%s has not signed in: %w", l.agent, err)
+	}
+	if err := l.api.call(ctx, "POST", l.path+"/signed-in", nil, nil); err != nil {
+		return l.known(ctx, err)
+	}
+	return nil
+}

@@ -1,0 +1,320 @@
+//go:build !windows
+
+package cli_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/creack/pty"
+
+	"deskhand/backend/proxy"
+)
+
+// wantLogin makes the demo agent of every program of this test want a login.
+func wantLogin(t *testing.T, ways string) (dir, account string) {
+	t.Helper()
+	dir = t.TempDir()
+	account = filepath.Join(dir, "signed-in")
+	for name, value := range map[string]string{"DESKHAND_DEMO_LOGIN": ways, "DESKHAND_DEMO_SIGNED_IN": account, "DESKHAND_KEYRING": "off"} {
+		t.Setenv(name, value)
+	}
+	return dir, account
+}
+
+func TestLoginAndLogout(t *testing.T) {
+	dir, account := wantLogin(t, "agent")
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 1 || !strings.Contains(stderr, "sign in") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	// Which way is not said, and nobody can be asked.
+	if _, stderr, code := run(t, dir, "login", "mock"); code != 2 || !strings.Contains(stderr, "--method") || !strings.Contains(stderr, "demo-never") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := run(t, dir, "login", "mock", "--method", "other"); code != 2 || !strings.Contains(stderr, "other") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := run(t, dir, "login", "mock", "--method", "demo"); code != 0 || !strings.Contains(stderr, "Signed in to mock.") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 0 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, stderr, code := run(t, dir, "logout", "mock"); code != 0 || !strings.Contains(stderr, "Signed out of mock.") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, err := os.Stat(account); err == nil {
+		t.Error("it is signed in still")
+	}
+	for _, command := range []string{"login", "logout"} {
+		if _, stderr, code := run(t, dir, command, "nobody"); code != 1 || !strings.Contains(stderr, `there is no agent "nobody"`) {
+			t.Errorf("%s: exit %d: %s", command, code, stderr)
+		}
+	}
+}
+
+func TestLoginIsInterrupted(t *testing.T) {
+	dir, _ := wantLogin(t, "agent")
+	server(t, dir)
+	p := start(t, dir, "login", "mock", "--method", "demo-never")
+	waitFor(t, func() bool { return strings.Contains(p.stderr.String(), "Waiting for mock") })
+	if err := p.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	if _, code := p.end(); code != 1 {
+		t.Errorf("exit %d: %s", code, p.stderr)
+	}
+	// It is over in the server too: the next may begin.
+	if _, stderr, code := run(t, dir, "login", "mock", "--method", "demo"); code != 0 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come")
+		}
+	}
+}
+
+func TestLoginByValue(t *testing.T) {
+	dir, _ := wantLogin(t, "env")
+	input := filepath.Join(dir, "input")
+	if err := os.WriteFile(input, []byte("a long enough key\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := startWith(t, dir, input, "login", "mock")
+	out, code := p.end()
+	if stderr := p.stderr.String(); code != 0 || !strings.Contains(stderr, "Signed in to mock.") || !strings.Contains(stderr, "plain text") || strings.Contains(stderr+out, "long enough") {
+		t.Fatalf("exit %d: %s", code, stderr)
+	}
+	out, stderr, code := run(t, dir, "prompt", "--agent", "mock", "echo a long enough key")
+	if code != 0 || !strings.Contains(out, "[redacted]") || strings.Contains(out, "long enough") {
+		t.Errorf("exit %d: %s %s", code, out, stderr)
+	}
+	if _, stderr, code := run(t, dir, "logout", "mock"); code != 0 {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	if _, _, code := run(t, dir, "prompt", "--agent", "mock", "silent"); code != 1 {
+		t.Errorf("exit %d", code)
+	}
+}
+
+// The agent's own program runs at the person's terminal, and what the running app was refused is tried again.
+func TestLoginAtThisTerminal(t *testing.T) {
+	dir, account := wantLogin(t, "terminal")
+	server(t, dir)
+	c := onSocket(t, dir)
+	var s struct{ ID, Phase string }
+	c.post("/client/sessions", map[string]string{"agent": "mock", "cwd": dir}, &s)
+	phase := func() string {
+		var now struct {
+			Phase string
+			Exit  *struct{ Problem string }
+		}
+		c.get("/client/sessions/"+s.ID, &now)
+		if now.Exit != nil {
+			return now.Exit.Problem
+		}
+		return now.Phase
+	}
+	waitFor(t, func() bool { return phase() == "agent.auth_required" })
+
+	if _, stderr, code := run(t, dir, "login", "mock"); code != 1 || !strings.Contains(stderr, "terminal") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+	typing := func(answer string) (screen string, code int) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "mock")
+		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "PATH=/none")
+		tty, err := pty.Start(cmd)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tty.Close()
+		buf, typed := make([]byte, 4096), false
+		for {
+			n, err := tty.Read(buf)
+			screen += string(buf[:n])
+			if err != nil {
+				break
+			}
+			if !typed && strings.Contains(screen, "Type yes to sign in: ") {
+				typed = true
+				_, _ = io.WriteString(tty, answer+"\n")
+			}
+		}
+		err = cmd.Wait()
+		var exit *exec.ExitError
+		if err != nil && !errors.As(err, &exit) {
+			t.Fatal(err)
+		}
+		return screen, cmd.ProcessState.ExitCode()
+	}
+	if screen, code := typing("no"); code != 1 || !strings.Contains(screen, "has not signed in") {
+		t.Errorf("exit %d: %s", code, screen)
+	}
+	if screen, code := typing("yes"); code != 0 || !strings.Contains(screen, "Signed in to mock.") {
+		t.Fatalf("exit %d: %s", code, screen)
+	}
+	if _, err := os.Stat(account); err != nil {
+		t.Error(err)
+	}
+	waitFor(t, func() bool { return phase() == "ready" })
+}
+
+func TestOnlyPagesAreOpened(t *testing.T) {
+	for _, bad := range []string{"file:///etc/passwd", "javascript:alert(1)", "https:", "/etc/passwd", "mailto:a@example.test", "http://%zz"} {
+		if _, stderr, code := run(t, t.TempDir(), "open-url", bad); code != 2 {
+			t.Errorf("%s: exit %d: %s", bad, code, stderr)
+		}
+	}
+	if _, stderr, code := run(t, t.TempDir(), "open-url", "https://example.test/"); code != 1 || !strings.Contains(stderr, "PATH") {
+		t.Errorf("exit %d: %s", code, stderr)
+	}
+}
+
+// A browser that an agent opens while it signs in outlives the agent, and has nothing that is for the agent alone.
+func TestBrowserOutlivesTheAgent(t *testing.T) {
+	dir, _ := wantLogin(t, "agent")
+	bin := filepath.Join(dir, "bin")
+	opened := filepath.Join(dir, "opened")
+	opener := fmt.Sprintf("#!/bin/sh\nenv >%[1]s.new; echo PAGE=$1 >>%[1]s.new; echo PID=$$ >>%[1]s.new; mv %[1]s.new %[1]s; exec sleep 100\n", opened)
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "xdg-open"), []byte(opener), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	ours := filepath.Join(dir, "ours") // what stands in for it before the agent would start us for ever
+	loop := fmt.Sprintf("#!/bin/sh\nexec '%s' open-url \"$1\"\n", os.Args[0])
+	if err := errors.Join(os.Mkdir(ours, 0o700), os.WriteFile(filepath.Join(ours, "xdg-open"), []byte(loop), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	set, err := proxy.Open(proxy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inst, err := set.Start(t.Context(), "agent", "fake", proxy.Command{
+		Path: "/bin/sh", Args: []string{"-c", `xdg-open "https://example.test/a?b=c&d"; sleep 100`},
+		Env: append(os.Environ(), "PATH="+ours+":"+bin+":/usr/bin:/bin", "BROWSER=ours", "DESKHAND_BROWSER_DIR="+ours, "DESKHAND_BROWSER=theirs", "DESKHAND_WITHOUT=KEY_OF_THE_AGENT,OTHER",
+			"KEY_OF_THE_AGENT=secret", "DESKHAND_AGENT_HOME=/x"),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitFor(t, func() bool { _, err := os.Stat(opened); return err == nil })
+	data, err := os.ReadFile(opened)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{}
+	for line := range strings.Lines(string(data)) {
+		name, value, _ := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		env[name] = value
+	}
+	pid, err := strconv.Atoi(env["PID"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }()
+	if strings.Contains(env["PATH"], ours) {
+		t.Errorf("PATH=%s", env["PATH"])
+	}
+	if env["PAGE"] != "https://example.test/a?b=c&d" || env["BROWSER"] != "theirs" {
+		t.Errorf("page %q, BROWSER %q", env["PAGE"], env["BROWSER"])
+	}
+	for _, name := range []string{"KEY_OF_THE_AGENT", "DESKHAND_TREE", "DESKHAND_AGENT_HOME", "DESKHAND_WITHOUT", "DESKHAND_BROWSER", "DESKHAND_BROWSER_DIR"} {
+		if value, there := env[name]; there {
+			t.Errorf("%s=%s", name, value)
+		}
+	}
+	if err := errors.Join(inst.Close(), set.Close()); err != nil {
+		t.Error(err)
+	}
+	if err := syscall.Kill(pid, 0); err != nil {
+		t.Error("the browser was ended with the agent: ", err)
+	}
+	stat, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	if bytes.Contains(stat, []byte(") Z ")) {
+		t.Error("the browser was ended with the agent")
+	}
+}
+
+// The way by which an agent gets there: BROWSER is one file.
+func TestLoginHasOurBrowser(t *testing.T) {
+	dir, _ := wantLogin(t, "agent")
+	ownAgents(t, dir, map[string]string{"shy": `while read -r line; do
+  id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case $line in
+  *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}}' ;;
+  *'"authenticate"'*) echo "$BROWSER" >` + dir + `/browser; "$BROWSER" file:///etc/passwd; echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
+  esac
+done`})
+	t.Setenv("PATH", os.Getenv("PATH"))
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "shy")
+	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %v", out, err)
+	}
+	data, err := os.ReadFile(filepath.Join(dir, "browser"))
+	if want := filepath.Join(dir, "agents", ".browser", "open-url"); err != nil || strings.TrimSpace(string(data)) != want {
+		t.Errorf("%s, %v", data, err)
+	}
+	script, err := os.ReadFile(filepath.Join(dir, "agents", ".browser", "open-url"))
+	if err != nil || !strings.Contains(string(script), "open-url") {
+		t.Errorf("%s, %v", script, err)
+	}
+	var list struct{ Items []json.RawMessage }
+	server(t, dir)
+	onSocket(t, dir).get("/client/agents?all=true", &list) // the file beside the agents is none
+	if len(list.Items) == 0 || bytes.Contains(bytes.Join(rawBytes(list.Items), nil), []byte("open-url")) {
+		t.Errorf("%s", list.Items)
+	}
+}
+
+// An agent that hands on PATH and little else, as those do that keep secrets from their tools, gets the system's program all the same, and
+// not us again and again.
+func TestPageOfAnAgentThatClearsItsEnvironment(t *testing.T) {
+	dir, _ := wantLogin(t, "agent")
+	bin, opened := filepath.Join(dir, "bin"), filepath.Join(dir, "opened")
+	opener := fmt.Sprintf("#!/bin/sh\necho $1 >%[1]s.new; mv %[1]s.new %[1]s\n", opened)
+	if err := errors.Join(os.Mkdir(bin, 0o700), os.WriteFile(filepath.Join(bin, "xdg-open"), []byte(opener), 0o700)); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(filepath.ListSeparator)+os.Getenv("PATH"))
+	ownAgents(t, dir, map[string]string{"shy": `while read -r line; do
+  id=$(printf %s "$line" | sed 's/.*"id":\([0-9]*\).*/\1/')
+  case $line in
+  *'"initialize"'*) echo '{"jsonrpc":"2.0","id":'$id',"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}}' ;;
+  *'"authenticate"'*) env -i PATH="$PATH" xdg-open https://example.test/; echo '{"jsonrpc":"2.0","id":'$id',"result":{}}' ;;
+  esac
+done`})
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "login", "shy")
+	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%s %v", out, err)
+	}
+	waitFor(t, func() bool { _, err := os.Stat(opened); return err == nil })
+	if page, err := os.ReadFile(opened); err != nil || string(page) != "https://example.test/\n" {
+		t.Errorf("%s, %v", page, err)
+	}
+}
+
+func rawBytes(items []json.RawMessage) [][]byte {
+	var list [][]byte
+	for _, item := range items {
+		list = append(list, item)
+	}
+	return list
+}

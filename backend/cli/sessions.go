@@ -1,0 +1,339 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"text/tabwriter"
+	"time"
+	"unicode"
+
+	"golang.org/x/term"
+
+	"deskhand/backend"
+)
+
+type sessionsCommand struct {
+	List   sessionsList   `cmd:"" default:"withargs" help:"Show the conversations, the most recent first (default)."`
+	Show   sessionsShow   `cmd:"" help:"Print a conversation as Markdown."`
+	Search sessionsSearch `cmd:"" help:"Look through every conversation."`
+	Export sessionsExport `cmd:"" help:"Write a conversation to a file."`
+}
+
+type sessionList struct {
+	Items []backend.Session `json:"items"`
+	Next  string            `json:"next"`
+}
+
+type sessionsList struct {
+	common
+	Archived bool `help:"Those that were put away."`
+	Limit    int  `default:"30" help:"How many."`
+	JSON     bool `name:"json" help:"Print the records as JSON."`
+}
+
+// Run prints a row for each conversation.
+func (c *sessionsList) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		v := url.Values{"archived": {strconv.FormatBool(c.Archived)}, "limit": {strconv.Itoa(c.Limit)}}
+		var raw json.RawMessage
+		if err := api.call(ctx, "GET", "sessions?"+v.Encode(), nil, &raw); err != nil {
+			return unanswered(ctx, err)
+		}
+		if c.JSON {
+			return printJSON(p.Stdout, raw)
+		}
+		var list sessionList
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return err
+		}
+		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+		_, _ = fmt.Fprintln(w, "ID\tWHEN\tSTATE\tAGENT\tDIRECTORY\tTITLE") // Flush tells of failures
+		for _, s := range list.Items {
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, when(s.UpdatedAt.Time), state(s), plain(s.AgentName), plain(s.Cwd), plain(s.Title))
+		}
+		return w.Flush()
+	})
+}
+
+// when is a time as people look for it: today's by the clock.
+func when(t time.Time) string {
+	t = t.Local()
+	if y, m, d := time.Now().Date(); t.After(time.Date(y, m, d, 0, 0, 0, 0, time.Local)) {
+		return t.Format("15:04")
+	}
+	return t.Format("2006-01-02")
+}
+
+// state is what a session does, in a word.
+func state(s backend.Session) string {
+	if s.Phase == "closed" {
+		if s.Exit != nil {
+			return "failed"
+		}
+		return "asleep"
+	}
+	return string(s.Phase)
+}
+
+// find gives the id that begins so; of a whole id it need not be among the most recent.
+func (a *api) find(ctx context.Context, id string) (string, error) {
+	const whole = 36
+	if len(id) == whole {
+		return id, nil
+	}
+	var found []string
+	for _, archived := range []string{"false", "true"} {
+		var list sessionList
+		if err := a.call(ctx, "GET", "sessions?limit=1000&archived="+archived, nil, &list); err != nil {
+			return "", unanswered(ctx, err)
+		}
+		for _, s := range list.Items {
+			if strings.HasPrefix(s.ID, id) || id == "last" && archived == "false" && len(found) == 0 {
+				found = append(found, s.ID)
+			}
+		}
+	}
+	switch len(found) {
+	case 0:
+		return "", &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", id)}
+	case 1:
+		return found[0], nil
+	}
+	return "", &failure{exitUsage, fmt.Errorf("%d conversations begin with %q", len(found), id)}
+}
+
+// export writes a conversation.
+func (a *api) export(ctx context.Context, id, format string, out io.Writer) error {
+	id, err := a.find(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = a.fetch(ctx, "sessions/"+url.PathEscape(id)+"/export?format="+format, out)
+	if p, ok := errors.AsType[*problem](err); ok && p.Code == "not_found" {
+		return &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", id)}
+	}
+	return err
+}
+
+type sessionsShow struct {
+	common
+	ID string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
+}
+
+// Run prints a conversation.
+func (c *sessionsShow) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		var text strings.Builder
+		if err := api.export(ctx, c.ID, "md", &text); err != nil {
+			return err
+		}
+		return p.print("%s", p.harmless(text.String()))
+	})
+}
+
+// harmless is a text of an agent's that leaves a terminal as it is; a pipe gets every byte.
+func (p *Program) harmless(text string) string {
+	if f, ok := p.Stdout.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+		return text
+	}
+	return withoutControls(text)
+}
+
+// withoutControls takes out what a terminal would act on, but for the ends of lines and tabs. It acts on marks of direction as well: what
+// follows one is read in another order.
+func withoutControls(text string) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, text)
+}
+
+type sessionsExport struct {
+	common
+	ID     string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
+	Format string `enum:"md,json,recording" default:"md" help:"md for people, json for programs, recording for the whole journal (a zip archive)."`
+	Output string `short:"o" required:"" placeholder:"FILE" help:"Where to; - for standard output. A file that is there is not replaced."`
+}
+
+// Run writes a conversation to a file, which is there whole or not at all.
+func (c *sessionsExport) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		if c.Output == "-" {
+			return api.export(ctx, c.ID, c.Format, p.Stdout)
+		}
+		if _, err := os.Lstat(c.Output); err == nil {
+			return &failure{exitUsage, fmt.Errorf("%s is there already", c.Output)}
+		}
+		f, err := os.CreateTemp(filepath.Dir(c.Output), ".deskhand-export-*")
+		if err != nil {
+			return &failure{exitUsage, err}
+		}
+		err = errors.Join(api.export(ctx, c.ID, c.Format, f), f.Close())
+		if err == nil {
+			err = os.Link(f.Name(), c.Output) // which replaces nothing, unlike a rename
+		}
+		if err = errors.Join(err, os.Remove(f.Name())); err == nil {
+			p.say("written to %s\n", c.Output)
+		}
+		return err
+	})
+}
+
+type sessionsSearch struct {
+	common
+	Query []string  `arg:"" help:"Words, of which all must be there; \"a phrase\"; -without."`
+	Agent string    `help:"Said in conversations with this agent."`
+	From  time.Time `format:"2006-01-02" placeholder:"DATE" help:"Said on this day or later."`
+	To    time.Time `format:"2006-01-02" placeholder:"DATE" help:"Said before this day."`
+	Limit int       `default:"20" help:"How many."`
+	JSON  bool      `name:"json" help:"Print the records as JSON."`
+}
+
+// Run prints where it was said.
+func (c *sessionsSearch) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		var raw json.RawMessage
+		if err := api.call(ctx, "GET", "search?"+c.parameters().Encode(), nil, &raw); err != nil {
+			if p, ok := errors.AsType[*problem](err); ok && p.Code == "search.empty" {
+				return &failure{exitUsage, errors.New("there is nothing to look for in that")}
+			}
+			return unanswered(ctx, err)
+		}
+		if c.JSON {
+			return printJSON(p.Stdout, raw)
+		}
+		var found backend.Found
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return err
+		}
+		return c.show(p, found)
+	})
+}
+
+func (c *sessionsSearch) parameters() url.Values {
+	v := url.Values{"q": {query(c.Query)}, "limit": {strconv.Itoa(c.Limit)}}
+	if c.Agent != "" {
+		v.Set("agent", c.Agent)
+	}
+	for name, t := range map[string]time.Time{"from": c.From, "to": c.To} {
+		if !t.IsZero() {
+			v.Set(name, t.Format(time.RFC3339))
+		}
+	}
+	return v
+}
+
+// query puts together what the shell has taken apart: an argument with spaces was quoted, so it is a phrase.
+func query(args []string) string {
+	if len(args) == 1 {
+		return args[0]
+	}
+	for i, a := range args {
+		if strings.Contains(a, " ") && !strings.Contains(a, `"`) {
+			args[i] = `"` + a + `"`
+		}
+	}
+	return strings.Join(args, " ")
+}
+
+func (c *sessionsSearch) show(p *Program, found backend.Found) error {
+	last := ""
+	for _, h := range found.Items {
+		if h.Session != last {
+			last = h.Session
+			if err := p.print("%s  %s  %s\n", h.Session, plain(h.AgentName), plain(h.Title)); err != nil {
+				return err
+			}
+		}
+		var line strings.Builder
+		for _, part := range h.Excerpt {
+			line.WriteString(part.Text)
+		}
+		if err := p.print("  %s %s: %s\n", when(h.At.Time), h.Kind, printable(line.String())); err != nil {
+			return err
+		}
+	}
+	switch {
+	case found.Pending > 0:
+		p.say("%d entries are not in the index yet.\n", found.Pending)
+	case len(found.Items) == 0:
+		p.say("Nothing was found.\n")
+	case found.Next != "":
+		p.say("There is more: --limit.\n")
+	}
+	return nil
+}
+
+type tailCommand struct {
+	common
+	ID string `arg:"" default:"last" help:"The conversation: its id, the beginning of it, or last."`
+}
+
+// Run shows what is said in a conversation from now on, until a signal ends it.
+func (c *tailCommand) Run(p *Program) error {
+	return withRunning(c.common, func(ctx context.Context, api *api) error {
+		id, err := api.find(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		t := &terminalTurn{p: p, api: api, shown: map[string]int{}, said: map[string]bool{}}
+		err = api.follow(ctx, func() (string, error) {
+			var s backend.Session
+			if err := api.call(ctx, "GET", "sessions/"+url.PathEscape(id), nil, &s); err != nil {
+				return "", err
+			}
+			t.aside("· %s, %s in %s; Ctrl-C ends this", plain(s.Title), plain(s.AgentName), plain(s.Cwd))
+			return id, nil
+		}, t.overhear)
+		if ctx.Err() != nil {
+			return t.newLine()
+		}
+		return err
+	})
+}
+
+// overhear shows what is said, and answers nothing.
+func (t *terminalTurn) overhear(e backend.Event) (bool, error) {
+	switch e.Type {
+	case "request.upsert":
+		var r backend.Request
+		if err := json.Unmarshal(e.Data, &r); err != nil {
+			return false, err
+		}
+		if key := r.ID + r.Status; !t.said[key] {
+			t.said[key] = true
+			t.aside("? %s asks: %s (%s)", r.Agent, r.Title, r.Status)
+		}
+		return false, nil
+	case "turn.upsert":
+		var turn backend.Turn
+		if err := json.Unmarshal(e.Data, &turn); err != nil {
+			return false, err
+		}
+		if turn.State == "done" {
+			t.aside("· the turn ended: %s", turn.StopReason)
+		}
+		return false, nil
+	case "entry.upsert":
+		var entry backend.Entry
+		if err := json.Unmarshal(e.Data, &entry); err != nil {
+			return false, err
+		}
+		if entry.Kind == "user" && !t.said[entry.ID] {
+			t.said[entry.ID] = true
+			t.aside("> %s", entry.Text)
+			return false, nil
+		}
+	}
+	return t.show(context.Background(), e)
+}

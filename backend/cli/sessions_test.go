@@ -1,0 +1,100 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	list, _, code := run(t, dir, "sessions")
+	if code != 0 || !strings.Contains(list, "echo the quick zeppelin") || !strings.Contains(list, "asleep") {
+		t.Errorf("%d\n%s", code, list)
+	}
+	raw, _, _ := run(t, dir, "sessions", "list", "--json")
+	var page session.Page[session.Session]
+	if err := json.Unmarshal([]byte(raw), &page); err != nil || len(page.Items) != 1 {
+		t.Fatalf("%v\n%s", err, raw)
+	}
+	id := page.Items[0].ID
+	for _, name := range []string{id, id[:14], "last"} {
+		if text, stderr, code := run(t, dir, "sessions", "show", name); code != 0 || strings.Count(text, "the quick zeppelin") != 3 { // title, prompt, answer
+			t.Errorf("%s: %d %s\n%s", name, code, stderr, text)
+		}
+	}
+	if text, stderr, code := run(t, dir, "sessions", "search", "zepp"); code != 0 || strings.Count(text, "the quick zeppelin") != 3 || !strings.Contains(text, id) {
+		t.Errorf("%d %s\n%s", code, stderr, text)
+	}
+	if text, stderr, code := run(t, dir, "sessions", "search", "dirigible"); code != 0 || text != "" || !strings.Contains(stderr, "Nothing was found") {
+		t.Errorf("%d %s\n%s", code, stderr, text)
+	}
+	file := filepath.Join(work, "out.json")
+	if _, stderr, code := run(t, dir, "sessions", "export", "last", "--format", "json", "-o", file); code != 0 {
+		t.Errorf("%d %s", code, stderr)
+	}
+	data, err := os.ReadFile(file)
+	if err != nil || !json.Valid(data) {
+		t.Errorf("%v\n%s", err, data)
+	}
+	for name, args := range map[string][]string{
+		"a file that is there": {"sessions", "export", "last", "-o", file},
+		"no such conversation": {"sessions", "show", "ffff"},
+		"nothing to look for":  {"sessions", "search", "-"},
+		"no such directory":    {"sessions", "export", "last", "-o", filepath.Join(work, "none", "x")},
+		"a whole id of none":   {"sessions", "show", "00000000-0000-7000-8000-000000000000"},
+	} {
+		if text, stderr, code := run(t, dir, args...); code != 2 || text != "" {
+			t.Errorf("%s: %d\n%s%s", name, code, text, stderr)
+		}
+	}
+	if again, err := os.ReadFile(file); err != nil || string(again) != string(data) {
+		t.Errorf("the file that was there is another: %v", err)
+	}
+	if left, err := filepath.Glob(filepath.Join(work, ".deskhand-export-*")); err != nil || len(left) > 0 {
+		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+func TestTailShowsWhatIsSaid(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	if _, stderr, code := run(t, dir, "tail"); code != 1 || !strings.Contains(stderr, "no Deskhand runs") {
+		t.Errorf("%d %s", code, stderr)
+	}
+	server(t, dir)
+	c := onSocket(t, dir)
+	s := c.begin(work, "echo first")
+	c.watch("end of the turn", func(e session.Event) bool {
+		return e.Type == "turn.upsert" && decode[session.Turn](e).State == "done"
+	})
+	p := start(t, dir, "tail")
+	for !strings.Contains(p.stderr.String(), "Ctrl-C ends this") {
+		select {
+		case <-time.After(10 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(p.stderr)
+		}
+	}
+	c.post("/client/sessions/"+s.ID+"/prompt", map[string]string{"message": "echo second words"}, nil)
+	for said := ""; !strings.Contains(said, "second words"); {
+		line, err := p.stdout.ReadString('\n')
+		if said += line; err != nil || strings.Contains(said, "first") {
+			t.Fatalf("%q, %v", said, err)
+		}
+	}
+	_ = p.Process.Signal(os.Interrupt)
+	if out, code := p.end(); code != 0 {
+		t.Errorf("%d %s %s", code, out, p.stderr)
+	}
+	if text := p.stderr.String(); !strings.Contains(text, "> echo second words") {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,67 @@
+package cli
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"deskhand/backend"
+)
+
+// decideTrust answers for a person who is not asked: what a directory brings starts this once, or not at all. The turn goes on either
+// way, so it is no approval that was missing.
+func (t *terminalTurn) decideTrust(ctx context.Context, r backend.Request) error {
+	wanted, said := "reject_once", "· started without what is not approved here: %s"
+	if t.approve == "once" {
+		wanted, said = "allow_once", "· allowed this once: %s"
+	}
+	for _, o := range r.Options {
+		if o.Kind == wanted {
+			t.aside(said, executables(r))
+			return t.answer(ctx, r, backend.Answer{OptionID: o.ID})
+		}
+	}
+	return t.api.call(ctx, "POST", "sessions/"+r.Session+"/cancel", nil, nil)
+}
+
+func executables(r backend.Request) string {
+	var names []string
+	for _, e := range r.Executables {
+		names = append(names, e.Kind+" "+readable(e.Name))
+	}
+	return strings.Join(names, ", ")
+}
+
+// trust shows what a directory would start beside the agent, and what that was before.
+func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+	d.t.aside("? %s brings what starts with %s:", readable(r.Detail), readable(r.Agent))
+	for _, e := range r.Executables {
+		d.t.aside("  %s %s\n    %s", e.Kind, readable(e.Name), indented(e.Detail))
+		switch e.Before {
+		case "":
+		case e.Detail:
+			d.t.aside("    hidden values of it have changed")
+		default:
+			d.t.aside("    approved before was:\n    %s", indented(e.Before))
+		}
+	}
+	for i, o := range r.Options {
+		d.t.aside("  %d  %s", i+1, barred(o.Name))
+	}
+	i, ok := d.number(ctx, len(r.Options))
+	if !ok {
+		return backend.Answer{}, false
+	}
+	return backend.Answer{OptionID: r.Options[i].ID}, true
+}
+
+// readable is a name that cannot pass for another one on a terminal.
+func readable(name string) string {
+	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(name)
+	}
+	return name
+}
+
+func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }
