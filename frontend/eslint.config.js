@@ -5,7 +5,18 @@ import ts from 'typescript-eslint';
 import svelteConfig from './svelte.config.js';
 
 // A feature is a folder that shows one thing. Features see the floor below them, never each other; App.svelte puts them together.
-const features = ['session', 'inbox', 'composer', 'start', 'sidebar', 'palette'];
+const features = [
+  'session',
+  'inbox',
+  'composer',
+  'start',
+  'sidebar',
+  'palette',
+  'login',
+  'status',
+  'equip',
+  'search',
+];
 const floor = ['api', 'content', 'markdown', 'shell', 'strings', 'ui'];
 
 const layers = [

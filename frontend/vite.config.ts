@@ -27,6 +27,8 @@ export default defineConfig({
     environment: 'jsdom',
     include: ['src/**/*.test.ts'],
     restoreMocks: true,
+    // One of them types out a long document; a busy machine takes seven seconds for it.
+    testTimeout: 30_000,
     // Every test cleans up after itself, so that the files can share a page: that takes a third of the time.
     isolate: false,
   },

@@ -3,8 +3,8 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { App, errorText } from './app.svelte';
 import { Client } from './api/client';
 import { ApiError } from './api/errors';
-import type { Agent, EventBatch, Request, Session } from './api/records';
-import { agent, entry, event, request, session } from './test/records';
+import type { Agent, EventBatch, Login, QueueItem, Request, Session } from './api/records';
+import { agent, entry, event, queued, request, session } from './test/records';
 
 // The whole store over a server that is played here: what it asks for, and what it makes of the answers.
 
@@ -15,6 +15,16 @@ let batches: ((batch: EventBatch) => void)[];
 let server: { agents: Agent[]; sessions: Session[]; inbox: Request[]; entries: unknown[] };
 let calls: { path: string; method: string; body: unknown }[];
 let refuse: Handler | undefined;
+let queue: QueueItem[] = [];
+
+const login: Login = {
+  id: 'l1',
+  agent: 'claude',
+  method: 'm',
+  type: 'agent',
+  state: 'running',
+  startedAt: '2026-11-21T14:00:00.000Z',
+};
 
 const answer = (path: string): unknown => {
   const url = new URL(path, 'http://x');
@@ -24,8 +34,19 @@ const answer = (path: string): unknown => {
     return {
       items: url.searchParams.get('all') ? [...server.agents, agent({ id: 'cline' })] : server.agents,
     };
+  if (url.pathname === '/client/processes')
+    return {
+      items: [
+        { owner: 'session', pid: 2, startedAt: '2026-11-21T14:00:00.000Z', rssBytes: 20, processes: [] },
+      ],
+      self: { pid: 1, startedAt: '2026-11-21T14:00:00.000Z', rssBytes: 10 },
+    };
+  if (url.pathname === '/client/settings') return { memoryBudgetMiB: 4096 };
+  if (url.pathname === '/client/logins/l1') return { ...login, state: 'done' };
   if (url.pathname === '/client/inbox') return { items: server.inbox };
   if (url.pathname === '/client/sessions') return { items: server.sessions };
+  if (url.pathname === '/client/sessions/s9') return session({ id: 's9', title: 'Far away' });
+  if (url.pathname === '/client/sessions/s1/queue') return { items: queue };
   if (url.pathname.endsWith('/entries')) return { items: server.entries, turns: [], requests: [] };
   return {};
 };
@@ -122,6 +143,29 @@ test('the end of a turn is announced', async () => {
   expect(app.announcement).toBe('Demo agent finished: Fix login');
 });
 
+test('what is queued follows the events, and is loaded again after a gap', async () => {
+  const waits = () => app.queue('s1').items.map((item) => item.id);
+  queue = [queued(0)];
+  waits();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(waits()).toEqual(['q0']);
+  await tell('queue.upsert', queued(1), 2);
+  expect(waits()).toEqual(['q0', 'q1']);
+  await tell('queue.removed', { id: 'q0' }, 3);
+  expect(waits()).toEqual(['q1']);
+  queue = [queued(2)];
+  await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+  expect(waits()).toEqual(['q2']);
+});
+
+test('what was deleted from the queue can be taken back', async () => {
+  await app.removeQueued('s1', 'q0');
+  expect(calls.at(-1)).toMatchObject({ method: 'DELETE', path: '/client/sessions/s1/queue/q0' });
+  app.toasts.at(-1)?.undo?.();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(calls.at(-1)).toMatchObject({ method: 'POST', path: '/client/sessions/s1/queue/q0/restore' });
+});
+
 test('a conversation that is gone does not keep the others from loading', async () => {
   app.show({ name: 'session', id: 's1' });
   await vi.advanceTimersByTimeAsync(0);
@@ -196,6 +240,80 @@ describe('agents', () => {
     refuse = () => ({ code: 'agent.in_use', params: { agent: 'claude' } });
     await expect(app.act(agent(), 'remove')).rejects.toMatchObject({ code: 'agent.in_use' });
     expect(app.toasts).toEqual([]);
+  });
+});
+
+describe('the machine', () => {
+  test('is told by the snapshots, then by events', async () => {
+    expect(app.processes).toEqual({ agents: 1, processes: 1, rssBytes: 20, selfRssBytes: 10 });
+    expect(app.settings?.memoryBudgetMiB).toBe(4096);
+    await tell('process.upsert', { agents: 2, processes: 5, rssBytes: 50, selfRssBytes: 11 }, 2);
+    expect(app.processes?.agents).toBe(2);
+    await tell('settings.upsert', { memoryBudgetMiB: 0 }, 3);
+    expect(app.settings?.memoryBudgetMiB).toBe(0);
+  });
+
+  test('that does not tell keeps nobody from their conversations', async () => {
+    refuse = (path) => (/processes|settings/.test(path) ? { code: 'internal' } : undefined);
+    server.sessions = [session({ id: 's2' })];
+    await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+    expect(app.link).toBe('live');
+    expect(app.ordered.map((one) => one.id)).toEqual(['s2']);
+  });
+});
+
+test('a login is followed by events, and asked for again after a gap', async () => {
+  await tell('login.upsert', login, 2);
+  expect(app.logins.get('l1')?.state).toBe('running');
+  await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+  expect(app.logins.get('l1')?.state).toBe('done');
+});
+
+describe('a place that was found', () => {
+  const paths = () => calls.map(({ path }) => path).filter((path) => path.includes('/entries'));
+
+  test('is loaded in place of the tail, and its conversation too when no list has brought it', async () => {
+    await app.open('s9', { seq: 40, look: 'found' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(app.view).toEqual({ name: 'session', id: 's9', at: { seq: 40, look: 'found' } });
+    expect(app.current?.title).toBe('Far away');
+    expect(paths()).toEqual(['/client/sessions/s9/entries?around=40&limit=200']);
+  });
+
+  test('is left for the tail when its conversation is opened as usual', async () => {
+    const view = app.transcript('s1', 40);
+    await vi.advanceTimersByTimeAsync(0);
+    view.newer = 41;
+    app.show({ name: 'session', id: 's1' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(paths()).toEqual([
+      '/client/sessions/s1/entries?around=40&limit=200',
+      '/client/sessions/s1/entries?limit=200',
+    ]);
+    app.show({ name: 'session', id: 's1' });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(paths()).toHaveLength(2);
+  });
+
+  test('of a conversation that is gone is said, and what is shown stays', async () => {
+    refuse = (path) => path.endsWith('/s9') && { code: 'session.gone' };
+    await app.open('s9', { seq: 40, look: 'found' });
+    expect(app.view).toEqual({ name: 'new' });
+    expect(app.toasts).toHaveLength(1);
+  });
+
+  test('the search leads back to where the person was', () => {
+    app.show({ name: 'session', id: 's1' });
+    app.search(7);
+    const back = { name: 'session', id: 's1', at: { seq: 7, look: 'place' } };
+    expect(app.view).toEqual({ name: 'search', back });
+    const before = app.view;
+    app.search();
+    expect(app.view).toEqual({ name: 'search', back });
+    expect(app.view).not.toBe(before);
+    app.show({ name: 'inbox' });
+    app.search();
+    expect(app.view).toEqual({ name: 'search', back: { name: 'inbox' } });
   });
 });
 

@@ -8,13 +8,20 @@ import type {
   AgentList,
   Answer,
   Event,
+  ExportFormat,
   Hello,
   InstallProgress,
+  Login,
   Page,
+  ProcessSum,
+  QueuePatch,
   Request,
   Session,
   SessionPatch,
+  Settings,
 } from './api/records';
+import { QueueView } from './composer/queue.svelte';
+import { newest } from './login/login';
 import { SessionView } from './session/session.svelte';
 import {
   agentIn,
@@ -26,16 +33,30 @@ import {
   type AgentAction,
   withoutFailures,
 } from './settings/agents';
+import { saveFile } from './shell/save';
+import { sumOf } from './status/usage';
 import { lookup, t } from './strings/t';
 import { statusOf } from './ui/glyph';
 
 export type View =
-  | { name: 'session'; id: string }
+  | { name: 'session'; id: string; at?: Place }
+  | { name: 'search'; back: View }
   | { name: 'inbox'; request?: string }
   | { name: 'new'; cwd?: string }
-  | { name: 'agents'; agent?: string };
+  | { name: 'agents'; agent?: string }
+  | { name: 'settings' }
+  | { name: 'mcp' | 'skills'; directory?: string };
+
+/** A place in a conversation: of what was found there, or where the person was. */
+export interface Place {
+  seq: number;
+  look: 'found' | 'place';
+}
 
 export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';
+
+/** What the store does with an agent; the rest of an agent's actions are its card's. */
+export type StoreAction = Exclude<AgentAction, 'test' | 'login' | 'edit'> | 'cancel';
 
 export interface Toast {
   id: number;
@@ -66,6 +87,13 @@ export class App {
   shown = $state.raw<SessionView | undefined>();
   /** What is wrong with agents.json. */
   agentsProblem = $state('');
+  /** What runs because of us; undefined until the server tells. */
+  processes = $state.raw<ProcessSum | undefined>();
+  settings = $state.raw<Settings | undefined>();
+  /** Logins to agents that run, or ran while this window was open. */
+  readonly logins = new SvelteMap<string, Login>();
+  /** The agent that the person logs in to. */
+  loginTo = $state.raw<string | undefined>();
   /** Where the list of sessions goes on, and that of archived ones. */
   older = $state.raw<string | undefined>();
   olderArchived = $state.raw<string | undefined>();
@@ -80,6 +108,7 @@ export class App {
   readonly later = new SvelteMap<string, true>();
 
   #views = new Map<string, SessionView>();
+  #queues = new Map<string, QueueView>();
   #order: string[] = [];
   #feed: Feed;
   #frames: FrameBatch<Event>;
@@ -159,7 +188,8 @@ export class App {
         ? this.client.sessions({ limit: pageSize, archived: true }, signal)
         : Promise.resolve<Page<Session>>({ items: [] }),
       this.client.inbox(signal),
-      ...[...this.#views.values()].map((view) => this.#reload(view, signal)),
+      this.#loadMachine(signal),
+      ...[...this.#views.values(), ...this.#queues.values()].map((view) => this.#reload(view, signal)),
     ]);
     this.hello = hello;
     this.#replaceSessions([...page.items, ...archived.items]);
@@ -177,8 +207,18 @@ export class App {
     }
   }
 
+  /** What the status bar and the settings show. The conversations do not wait for it, and go on without it. */
+  async #loadMachine(signal: AbortSignal): Promise<void> {
+    const running = [...this.logins.values()].filter((login) => login.state === 'running');
+    await Promise.allSettled([
+      this.client.processes(signal).then((list) => (this.processes = sumOf(list))),
+      this.client.settings(signal).then((settings) => (this.settings = settings)),
+      ...running.map(({ id }) => this.client.loginState(id).then((login) => this.putLogin(login))),
+    ]);
+  }
+
   /** A conversation that is gone must not keep the others from loading; it shows its own error. */
-  async #reload(view: SessionView, signal: AbortSignal): Promise<void> {
+  async #reload(view: SessionView | QueueView, signal: AbortSignal): Promise<void> {
     try {
       await view.load(signal);
     } catch (thrown) {
@@ -221,6 +261,19 @@ export class App {
         case 'install.progress':
           this.book = progressed(this.book, event.data as InstallProgress);
           break;
+        case 'login.upsert':
+          this.putLogin(event.data as Login);
+          break;
+        case 'process.upsert':
+          this.processes = event.data as ProcessSum;
+          break;
+        case 'settings.upsert':
+          this.settings = event.data as Settings;
+          break;
+        case 'queue.upsert':
+        case 'queue.removed':
+          this.#queues.get(event.session ?? '')?.apply([event]);
+          break;
         default: {
           if (!event.session || !this.#views.has(event.session)) break;
           const list = bySession.get(event.session);
@@ -248,7 +301,7 @@ export class App {
       this.requests.set(request.id, request);
     }
     if (request.status !== 'requested') this.later.delete(request.id);
-    if (!known && request.status === 'requested' && request.kind === 'permission') {
+    if (!known && request.status === 'requested' && ['permission', 'trust'].includes(request.kind)) {
       this.announce(t('announce.approval', { title: request.title }));
     }
   }
@@ -273,11 +326,20 @@ export class App {
     if (end) this.announce(t(`announce.agent.${end}`, { agent: agent.name }));
   }
 
+  putLogin(login: Login): void {
+    this.logins.set(login.id, newest(this.logins.get(login.id), login));
+  }
+
+  /** The dialog by which a person logs in to an agent. */
+  openLogin(agent: string): void {
+    this.loginTo = agent;
+  }
+
   // What is shown.
 
   show(view: View): void {
     this.view = view;
-    this.shown = view.name === 'session' ? this.transcript(view.id) : undefined;
+    this.shown = view.name === 'session' ? this.transcript(view.id, view.at?.seq) : undefined;
     if (view.name !== 'session') return;
     localStorage.setItem(lastKey, view.id);
     const session = this.sessions.get(view.id);
@@ -285,14 +347,27 @@ export class App {
   }
 
   /** The transcript of a session, kept up to date from the first time it is asked for. */
-  transcript(id: string): SessionView {
+  transcript(id: string, around?: number): SessionView {
     this.#order = [...this.#order.filter((one) => one !== id), id];
     let view = this.#views.get(id);
     if (!view) {
       view = new SessionView(id, this.client, (requests) => this.#putRequests(requests));
       this.#views.set(id, view);
-      void view.load().catch(() => undefined);
+      void (around === undefined ? view.load() : view.around(around)).catch(() => undefined);
       this.#closeOldViews();
+    } else if (around === undefined && this.shown !== view) {
+      void view.toTail().catch(() => undefined); // from wherever something was looked up in it
+    }
+    return view;
+  }
+
+  /** What is queued in a session, kept up to date like its transcript. */
+  queue(id: string): QueueView {
+    let view = this.#queues.get(id);
+    if (!view) {
+      view = new QueueView(id, this.client);
+      this.#queues.set(id, view);
+      view.load().catch((thrown: unknown) => this.fail(thrown));
     }
     return view;
   }
@@ -302,6 +377,7 @@ export class App {
       const id = this.#order.shift();
       if (id === undefined) return;
       this.#views.delete(id);
+      this.#queues.delete(id);
       for (const request of [...this.requests.values()]) {
         if (request.session === id && request.status !== 'requested') this.requests.delete(request.id);
       }
@@ -366,9 +442,39 @@ export class App {
     }
   }
 
+  /** The list anew, without asking the login shell again. */
+  agentsChanged(): Promise<void> {
+    return this.#loadAgents(this.book.more !== undefined).catch((thrown: unknown) => this.fail(thrown));
+  }
+
   /** Gets the rest of the catalogue too. It throws, because a list that is asked for has a place for its failure. */
   moreAgents(): Promise<void> {
     return this.#loadAgents(true);
+  }
+
+  /** Shows a place in a conversation, also of one that no list has brought yet. */
+  async open(id: string, at: Place): Promise<void> {
+    try {
+      if (!this.sessions.has(id)) this.#addSessions([await this.client.session(id)]);
+      this.show({ name: 'session', id, at });
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  /** Shows the search; it leads back to what was shown before, there at the place where the person was. */
+  search(seq?: number): void {
+    const { view } = this;
+    if (view.name === 'search') {
+      this.view = { ...view }; // asked for anew: its field takes the focus
+      return;
+    }
+    if (view.name !== 'session') {
+      this.show({ name: 'search', back: view });
+      return;
+    }
+    const at: Place | undefined = seq === undefined ? undefined : { seq, look: 'place' };
+    this.show({ name: 'search', back: { name: 'session', id: view.id, ...(at ? { at } : {}) } });
   }
 
   // What a person does. Failures are shown, and thrown where the caller has something to keep.
@@ -401,12 +507,53 @@ export class App {
     if (this.view.name === 'session' && this.view.id === session.id) this.show({ name: 'new' });
   }
 
+  /** Saves a conversation as a file. */
+  async export(session: Session, format: ExportFormat): Promise<void> {
+    try {
+      const { name, content } = await this.client.exportSession(
+        session.id,
+        format,
+        new AbortController().signal, // it takes as long as the conversation is long
+      );
+      saveFile(name, content);
+      this.toast({ text: t('export.done', { name }), tone: 'info' });
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
   async stop(id: string): Promise<void> {
     try {
       await this.client.cancel(id);
     } catch (thrown) {
       this.fail(thrown);
     }
+  }
+
+  /** Changes what is queued. The answer is not taken: events tell of it in their order. */
+  async changeQueued(id: string, item: string, patch: QueuePatch): Promise<void> {
+    try {
+      await this.client.changeQueued(id, item, patch);
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  async removeQueued(id: string, item: string): Promise<void> {
+    try {
+      await this.client.removeQueued(id, item);
+    } catch (thrown) {
+      this.fail(thrown);
+      return;
+    }
+    this.toast({
+      text: t('queue.deleted'),
+      tone: 'info',
+      undo: () =>
+        void this.client.restoreQueued(id, item).catch((thrown: unknown) => {
+          this.fail(thrown);
+        }),
+    });
   }
 
   async restart(id: string): Promise<void> {
@@ -442,7 +589,7 @@ export class App {
   }
 
   /** Does something to an agent; failures are thrown to its card. What comes of it is told by events. */
-  async act(agent: Agent, action: Exclude<AgentAction, 'test'> | 'cancel'): Promise<void> {
+  async act(agent: Agent, action: StoreAction): Promise<void> {
     switch (action) {
       case 'install':
       case 'update':

@@ -67,6 +67,32 @@ describe('calls', () => {
     expect(await client.entries('s1')).toEqual({ items: [], turns: [], requests: [] });
   });
 
+  test('ask for entries around and after a place', async () => {
+    fetched.mockImplementation(() => Promise.resolve(json({ items: null, next: 3, newer: 9 })));
+    expect(await client.entriesAround('s1', 7)).toMatchObject({ next: 3, newer: 9 });
+    expect(call().path).toBe('/client/sessions/s1/entries?around=7&limit=200');
+    await client.entriesAfter('s1', 9);
+    expect(call(1).path).toBe('/client/sessions/s1/entries?after=9&limit=200');
+  });
+
+  test('search with the filters that are set', async () => {
+    fetched.mockResolvedValueOnce(json({ items: null, pending: 2 }));
+    const found = await client.find({ q: 'a & b', agent: '', limit: 50 }, new AbortController().signal);
+    expect(found).toEqual({ items: [], pending: 2 });
+    expect(call().path).toBe('/client/search?q=a+%26+b&limit=50');
+  });
+
+  test('export with the name that the server gives', async () => {
+    const named = { 'Content-Disposition': 'attachment; filename=talk.md' };
+    fetched.mockResolvedValueOnce(new Response('# Talk', { headers: named }));
+    fetched.mockResolvedValueOnce(new Response('PK'));
+    const { signal } = new AbortController();
+    const file = await client.exportSession('s1', 'md', signal);
+    expect([file.name, await file.content.text()]).toEqual(['talk.md', '# Talk']);
+    expect(call().path).toBe('/client/sessions/s1/export?format=md');
+    expect((await client.exportSession('s1', 'recording', signal)).name).toBe('conversation.zip');
+  });
+
   test('without content are done with any success', async () => {
     fetched.mockResolvedValueOnce(new Response(null, { status: 204 }));
     await expect(client.answer('r1', { optionId: 'yes' })).resolves.toBeUndefined();

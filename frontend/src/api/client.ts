@@ -1,22 +1,39 @@
 import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
+import { fileNameOf } from './filename';
 import { limited } from './limit';
 import type {
   Agent,
+  AgentDefinition,
   AgentList,
   Answer,
   Directory,
   EntryPage,
+  Equipment,
   Event,
   EventBatch,
+  ExportFormat,
+  Found,
   Hello,
+  InstallPlan,
+  Login,
+  LoginMethods,
+  McpServer,
+  McpTest,
   NewSession,
   Page,
+  ProcessList,
+  QueueItem,
+  QueuePatch,
   Request,
+  Sent,
   Session,
   SessionPatch,
+  Settings,
+  SettingsPatch,
+  SkillEntry,
+  TerminalOutput,
   TestReport,
-  Turn,
 } from './records';
 
 // All calls of the client API. URLs are relative: the same code runs in the window, where the routes are mounted beside the
@@ -31,9 +48,26 @@ export interface Surroundings {
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
 }
 
+/** What is looked for. */
+export interface SearchQuery {
+  q: string;
+  agent?: string;
+  /** Its id. */
+  workspace?: string;
+  /** Said then or later, said before then. */
+  from?: string;
+  to?: string;
+  before?: string;
+  limit?: number;
+}
+
+const endings: Readonly<Record<ExportFormat, string>> = { md: 'md', json: 'json', recording: 'zip' };
+
 interface Call {
-  method?: 'GET' | 'POST' | 'PATCH' | 'DELETE';
+  method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   body?: unknown;
+  /** A body that is no JSON. */
+  bytes?: Uint8Array<ArrayBuffer>;
   signal?: AbortSignal;
   /** Lets the request outlive the page: for what is saved at the last moment. */
   keepalive?: boolean;
@@ -92,8 +126,20 @@ export class Client {
   patchSession = (id: string, body: SessionPatch, keepalive = false) =>
     this.#json<Session>(`/client/sessions/${part(id)}`, { method: 'PATCH', body, keepalive });
 
-  async entries(id: string, before?: number, limit = 200, signal?: AbortSignal): Promise<EntryPage> {
-    const path = `/client/sessions/${part(id)}/entries${search({ before, limit })}`;
+  entries = (id: string, before?: number, limit = 200, signal?: AbortSignal) =>
+    this.#entries(id, { before, limit }, signal);
+  /** What stands around a place. */
+  entriesAround = (id: string, around: number, limit = 200, signal?: AbortSignal) =>
+    this.#entries(id, { around, limit }, signal);
+  entriesAfter = (id: string, after: number, limit = 200, signal?: AbortSignal) =>
+    this.#entries(id, { after, limit }, signal);
+
+  async #entries(
+    id: string,
+    wanted: { before?: number | undefined; around?: number; after?: number; limit: number },
+    signal?: AbortSignal,
+  ): Promise<EntryPage> {
+    const path = `/client/sessions/${part(id)}/entries${search(wanted)}`;
     const page = await this.#json<{ [K in keyof EntryPage]: EntryPage[K] | null }>(path, {
       ...when({ signal }),
     });
@@ -101,20 +147,42 @@ export class Client {
       items: page.items ?? [],
       turns: page.turns ?? [],
       requests: page.requests ?? [],
-      ...when({ next: page.next ?? undefined }),
+      ...when({ next: page.next ?? undefined, newer: page.newer ?? undefined }),
     };
   }
+
+  /** Looks through every conversation, the newest first. */
+  async find(wanted: SearchQuery, signal: AbortSignal): Promise<Found> {
+    const found = await this.#json<Found & { items: Found['items'] | null }>(
+      `/client/search${search({ ...wanted })}`,
+      { signal },
+    );
+    return { ...found, items: found.items ?? [] };
+  }
+
+  /** A whole conversation as a file. It takes as long as it is long. */
+  exportSession = (id: string, format: ExportFormat, signal: AbortSignal) =>
+    this.#send(`/client/sessions/${part(id)}/export${search({ format })}`, { signal }, async (answer) => ({
+      name: fileNameOf(answer.headers.get('Content-Disposition')) ?? `conversation.${endings[format]}`,
+      content: await answer.blob(),
+    }));
 
   entryText(id: string, entry: string, signal?: AbortSignal): Promise<string> {
     const path = `/client/sessions/${part(id)}/entries/${part(entry)}/text`;
     return this.#send(path, { ...when({ signal }) }, (answer) => answer.text());
   }
 
-  prompt = (id: string, message: string) =>
-    this.#json<{ turn: Turn | string }>(`/client/sessions/${part(id)}/prompt`, {
-      method: 'POST',
-      body: { message },
-    });
+  /** Sends a message. While a turn runs it waits for its end, or cancels it and goes next. */
+  prompt = (id: string, message: string, when: 'queue' | 'interrupt') =>
+    this.#json<Sent>(`/client/sessions/${part(id)}/prompt`, { method: 'POST', body: { message, when } });
+  queue = (id: string, signal?: AbortSignal) =>
+    this.#list<QueueItem>(`/client/sessions/${part(id)}/queue`, signal);
+  changeQueued = (id: string, item: string, body: QueuePatch) =>
+    this.#json<Sent>(`/client/sessions/${part(id)}/queue/${part(item)}`, { method: 'PATCH', body });
+  removeQueued = (id: string, item: string) =>
+    this.#done(`/client/sessions/${part(id)}/queue/${part(item)}`, undefined, 'DELETE');
+  restoreQueued = (id: string, item: string) =>
+    this.#json<QueueItem>(`/client/sessions/${part(id)}/queue/${part(item)}/restore`, { method: 'POST' });
   cancel = (id: string) => this.#done(`/client/sessions/${part(id)}/cancel`);
   restart = (id: string) => this.#done(`/client/sessions/${part(id)}/restart`);
   setConfig = (id: string, option: string, value: string | boolean) =>
@@ -133,6 +201,95 @@ export class Client {
   /** Starts the agent for once. It takes as long as the agent does; the end of the signal ends it. */
   testAgent = (id: string, signal: AbortSignal) =>
     this.#json<TestReport>(`/client/agents/${part(id)}/test`, { method: 'POST', signal });
+  /** What an installation would bring, and whether there is room for it. It may take seconds. */
+  installPlan = (id: string, version: string | undefined, signal: AbortSignal) =>
+    this.#json<InstallPlan>(`/client/agents/${part(id)}/plan`, {
+      method: 'POST',
+      body: when({ version }),
+      signal,
+    });
+
+  // Agents of agents.json.
+
+  agentDefinition = (id: string, signal?: AbortSignal) =>
+    this.#json<AgentDefinition>(`/client/agents/${part(id)}/definition`, { ...when({ signal }) });
+  saveAgent = (definition: AgentDefinition & { id: string }) =>
+    this.#json<Agent>(`/client/agents/${part(definition.id)}/definition`, {
+      method: 'PUT',
+      body: definition,
+    });
+  forgetAgent = (id: string) => this.#done(`/client/agents/${part(id)}/definition`, undefined, 'DELETE');
+  /** Starts an agent as it would be saved. */
+  testDefinition = (definition: AgentDefinition, signal: AbortSignal) =>
+    this.#json<TestReport>('/client/agents/test', { method: 'POST', body: { definition }, signal });
+
+  // Login. How one goes on is told by events.
+
+  /** The ways to log in. An agent that nobody has asked yet is started for it, which takes as long as it does. */
+  loginMethods = (id: string, signal: AbortSignal) =>
+    this.#json<LoginMethods>(`/client/agents/${part(id)}/login`, { signal });
+  startLogin = (id: string, method: string, values?: Record<string, string>) =>
+    this.#json<Login>(`/client/agents/${part(id)}/login`, {
+      method: 'POST',
+      body: { method, ...when({ values }) },
+    });
+  loginState = (id: string) => this.#json<Login>(`/client/logins/${part(id)}`);
+  cancelLogin = (id: string) => this.#done(`/client/logins/${part(id)}`, undefined, 'DELETE');
+  logout = (id: string, signal: AbortSignal) =>
+    this.#empty(`/client/agents/${part(id)}/logout`, { method: 'POST', signal });
+
+  // The terminal of a login.
+
+  terminal = (id: string, after: number, wait: number, signal: AbortSignal) =>
+    this.#json<TerminalOutput>(`/client/terminals/${part(id)}${search({ after, wait })}`, { signal });
+  terminalInput = (id: string, bytes: Uint8Array<ArrayBuffer>) =>
+    this.#empty(`/client/terminals/${part(id)}/input`, { method: 'POST', bytes });
+  terminalSize = (id: string, cols: number, rows: number) =>
+    this.#done(`/client/terminals/${part(id)}/size`, { cols, rows });
+
+  processes = (signal?: AbortSignal) => this.#json<ProcessList>('/client/processes', { ...when({ signal }) });
+  settings = (signal?: AbortSignal) => this.#json<Settings>('/client/settings', { ...when({ signal }) });
+  patchSettings = (body: SettingsPatch) =>
+    this.#json<Settings>('/client/settings', { method: 'PATCH', body });
+
+  // What a directory brings to its agents. Whatever a person stores here is approved by that.
+
+  mcpServers = (directory: string, signal?: AbortSignal) =>
+    this.#equipment<McpServer>(`/client/config/mcp${search({ directory })}`, signal);
+  saveMcp = (directory: string, name: string, entry: unknown) =>
+    this.#json<McpServer>(`/client/config/mcp${search({ directory, name })}`, { method: 'PUT', body: entry });
+  removeMcp = (directory: string, name: string, keepalive = false) =>
+    this.#empty(`/client/config/mcp${search({ directory, name })}`, { method: 'DELETE', keepalive });
+  /** Starts or asks a server: as it is stored, or as it would be. The end of the signal ends it. */
+  testMcp = (directory: string, name: string, entry: unknown, signal: AbortSignal) =>
+    this.#json<McpTest>(`/client/config/mcp/test${search({ directory, name })}`, {
+      method: 'POST',
+      body: when({ entry }),
+      signal,
+    }).then((test) => ({ ...test, tools: (test.tools as McpTest['tools'] | null) ?? [] }));
+
+  skillEntries = (directory: string, signal?: AbortSignal) =>
+    this.#equipment<SkillEntry>(`/client/config/skills${search({ directory })}`, signal);
+  saveSkills = (directory: string, name: string, entry: unknown) =>
+    this.#json<SkillEntry>(`/client/config/skills${search({ directory, name })}`, {
+      method: 'PUT',
+      body: entry,
+    });
+  removeSkills = (directory: string, name: string, keepalive = false) =>
+    this.#empty(`/client/config/skills${search({ directory, name })}`, { method: 'DELETE', keepalive });
+  /** Gets the sources anew. It takes as long as git does; the end of the signal ends it. */
+  fetchSkills = (directory: string, name: string, signal: AbortSignal) =>
+    this.#json<SkillEntry>(`/client/config/skills/fetch${search({ directory, name })}`, {
+      method: 'POST',
+      signal,
+    });
+  skillText = (directory: string, name: string, skill: string, path: string, signal?: AbortSignal) =>
+    this.#json<{ text: string }>(`/client/config/skills/file${search({ directory, name, skill, path })}`, {
+      ...when({ signal }),
+    }).then(({ text }) => text);
+
+  approve = (directory: string, hashes: readonly string[]) =>
+    this.#done('/client/trust', { directory, hashes });
 
   directories = (path?: string, signal?: AbortSignal) =>
     this.#json<Directory>(`/client/directories${search({ path })}`, { ...when({ signal }) }).then((at) => ({
@@ -164,13 +321,22 @@ export class Client {
     }
   }
 
+  async #equipment<T>(path: string, signal?: AbortSignal): Promise<Equipment<T>> {
+    const found = await this.#json<Equipment<T> & { items: T[] | null }>(path, { ...when({ signal }) });
+    return { ...found, items: found.items ?? [] };
+  }
+
   async #list<T>(path: string, signal?: AbortSignal): Promise<T[]> {
     const { items } = await this.#json<{ items: T[] | null }>(path, { ...when({ signal }) });
     return items ?? [];
   }
 
   #done(path: string, body?: unknown, method: 'POST' | 'DELETE' = 'POST'): Promise<void> {
-    return this.#send(path, { method, ...when({ body }) }, async (answer) => {
+    return this.#empty(path, { method, ...when({ body }) });
+  }
+
+  #empty(path: string, call: Call): Promise<void> {
+    return this.#send(path, call, async (answer) => {
       await answer.arrayBuffer(); // nothing, but until it has ended the connection is taken
     });
   }
@@ -210,13 +376,14 @@ export class Client {
     const token = this.#storage.getItem(tokenKey);
     if (token) headers.set('Authorization', `Bearer ${token}`);
     if (call.body !== undefined) headers.set('Content-Type', 'application/json');
+    if (call.bytes) headers.set('Content-Type', 'application/octet-stream');
     return {
       method: call.method ?? 'GET',
       headers,
       cache: 'no-store',
       signal,
       ...when({
-        body: call.body === undefined ? undefined : JSON.stringify(call.body),
+        body: call.bytes ?? (call.body === undefined ? undefined : JSON.stringify(call.body)),
         keepalive: call.keepalive || undefined,
       }),
     };

@@ -7,6 +7,11 @@ export type Workspace = Schemas['Workspace'];
 export type Exit = Schemas['Exit'];
 export type TurnError = Schemas['TurnError'];
 export type Turn = Schemas['Turn'];
+/** A prompt that waits; its id is that of the turn that it becomes. */
+export type QueueItem = Schemas['QueueItem'];
+export type QueuePatch = Schemas['QueuePatch'];
+/** What has become of a prompt. */
+export type Sent = Schemas['Sent'];
 export type Usage = Schemas['Usage'];
 export type ConfigChoice = Schemas['ConfigChoice'];
 export type ConfigOption = Schemas['ConfigOption'];
@@ -32,6 +37,7 @@ export type Append = Schemas['Append'];
 export type Event = Schemas['Event'];
 export type Hello = Schemas['Hello'];
 export type Agent = Schemas['Agent'];
+export type AgentSize = NonNullable<Agent['size']>;
 export type Installing = Schemas['Installing'];
 /** What an event tells of an installation that runs. */
 export type InstallProgress = Schemas['InstallProgress'];
@@ -39,11 +45,45 @@ export type Failure = Schemas['Failure'];
 export type TestReport = Schemas['Report'];
 export type AgentList = Schemas['AgentList'];
 export type EntryPage = Schemas['Transcript'];
+/** A page of what a search found, and a place in a conversation that it found. */
+export type Found = Schemas['Found'];
+export type Hit = Schemas['Hit'];
+export type ExportFormat = 'md' | 'json' | 'recording';
 export type Directory = Schemas['DirectoryList'];
 /** What one held request answers. */
 export type EventBatch = Schemas['Batch'];
 export type NewSession = Schemas['New'];
 export type SessionPatch = Schemas['Patch'];
+
+export type LoginMethods = Schemas['LoginMethods'];
+export type LoginMethod = Schemas['LoginMethod'];
+export type LoginVar = Schemas['LoginVar'];
+/** A login that runs, or how it ended. */
+export type Login = Schemas['Login'];
+export type TerminalOutput = Schemas['TerminalOutput'];
+export type InstallPlan = Schemas['Plan'];
+/** An entry of agents.json. */
+export type AgentDefinition = Schemas['Definition'];
+export type ProcessList = Schemas['ProcessList'];
+export type AgentProcesses = Schemas['AgentProcesses'];
+/** What runs because of us, as an event tells it. */
+export type ProcessSum = Schemas['ProcessSummary'];
+export type Settings = Schemas['Settings'];
+export type SettingsPatch = Schemas['SettingsPatch'];
+
+/** Something of a directory that starts programs, or reaches out, when an agent starts there. */
+export type Executable = Schemas['Executable'];
+/** The server hands entries on as they are: they are objects. */
+export type McpServer = Schemas['MCPServer'] & { entry: Record<string, unknown> };
+export type McpTest = Schemas['MCPTest'];
+export type Skill = Schemas['Skill'];
+export type SkillEntry = Schemas['SkillEntry'] & { entry: Record<string, unknown> };
+/** What a directory has of one kind, and what of its file cannot be read. */
+export interface Equipment<T> {
+  items: T[];
+  path: string;
+  problem?: string;
+}
 
 export interface Page<T> {
   items: T[];

@@ -38,6 +38,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/agents/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start an agent that is not written down yet, as its test would, and tell how that went. Who goes away ends it */
+        post: operations["testDefinition"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/agents/{id}": {
         parameters: {
             query?: never;
@@ -50,6 +67,25 @@ export interface paths {
         post?: never;
         /** Remove what Deskhand installed of an agent */
         delete: operations["uninstallAgent"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/agents/{id}/definition": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What agents.json says of an agent */
+        get: operations["getDefinition"];
+        /** Write an agent into agents.json; the rest of the file stays as it is */
+        put: operations["putDefinition"];
+        post?: never;
+        /** Take an agent out of agents.json */
+        delete: operations["deleteDefinition"];
         options?: never;
         head?: never;
         patch?: never;
@@ -73,6 +109,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/agents/{id}/login": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How one signs in to an agent. It is started when it has not been asked yet */
+        get: operations["loginMethods"];
+        put?: never;
+        /** Begin to sign in; events tell how it goes on */
+        post: operations["beginLogin"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/agents/{id}/logout": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Sign out of an agent, and forget the values that are kept for it */
+        post: operations["logout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/agents/{id}/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask what an installation would get and how large it is, and install nothing. Who goes away ends it */
+        post: operations["planInstall"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/agents/{id}/rollback": {
         parameters: {
             query?: never;
@@ -90,6 +178,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/agents/{id}/signed-in": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say that somebody has signed in by other means: what was refused is tried again */
+        post: operations["signedIn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/agents/{id}/test": {
         parameters: {
             query?: never;
@@ -101,6 +206,95 @@ export interface paths {
         put?: never;
         /** Start an agent, ask it for a session, end it, and tell how that went. Who goes away ends it */
         post: operations["testAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/config/mcp": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The MCP servers of a directory, with secrets hidden */
+        get: operations["listMcpServers"];
+        /** Store an MCP server, and approve it by that */
+        put: operations["putMcpServer"];
+        post?: never;
+        /** Remove an MCP server */
+        delete: operations["deleteMcpServer"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/config/mcp/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Start or ask an MCP server and list its tools. Who goes away ends it */
+        post: operations["testMcpServer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/config/skills": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The skills of a directory, without fetching anything */
+        get: operations["listSkills"];
+        /** Store an entry, and approve by that where its skills come from */
+        put: operations["putSkill"];
+        post?: never;
+        /** Remove an entry */
+        delete: operations["deleteSkill"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/config/skills/fetch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Fetch the sources of an approved entry anew, to where their refs lead now. Who goes away ends it */
+        post: operations["fetchSkill"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/config/skills/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A text file of a skill, of 256 KiB at most */
+        get: operations["readSkillFile"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -209,6 +403,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/logins/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One attempt to sign in, of this run of the program */
+        get: operations["getLogin"];
+        put?: never;
+        post?: never;
+        /** End an attempt to sign in, and answer when nothing of it is left */
+        delete: operations["cancelLogin"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/processes": {
         parameters: {
             query?: never;
@@ -216,7 +428,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** The agents that run, and what they take of the machine */
+        /** What runs because of us, and what it takes of the machine */
         get: operations["listProcesses"];
         put?: never;
         post?: never;
@@ -237,6 +449,23 @@ export interface paths {
         put?: never;
         /** Answer a request; the first answer wins */
         post: operations["answer"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Look through every conversation, the newest first */
+        get: operations["search"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -347,6 +576,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A whole conversation, as a file */
+        get: operations["exportSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/prompt": {
         parameters: {
             query?: never;
@@ -356,8 +602,60 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Begin a turn */
+        /** Begin a turn, or let a prompt wait for one */
         post: operations["prompt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/queue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The prompts that wait, in their order */
+        get: operations["listQueue"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/queue/{item}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a prompt that waits */
+        delete: operations["removeQueued"];
+        options?: never;
+        head?: never;
+        /** Edit, move, hold, release or send a prompt that waits */
+        patch: operations["changeQueued"];
+        trace?: never;
+    };
+    "/client/sessions/{id}/queue/{item}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take the deletion of a prompt back */
+        post: operations["restoreQueued"];
         delete?: never;
         options?: never;
         head?: never;
@@ -381,13 +679,102 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/settings": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The settings of the program */
+        get: operations["getSettings"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Change settings; those that are left out stay */
+        patch: operations["changeSettings"];
+        trace?: never;
+    };
+    "/client/terminals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a program wrote after a number of bytes, as soon as there is something */
+        get: operations["readTerminal"];
+        put?: never;
+        post?: never;
+        /** End the program, and the login that it is for */
+        delete: operations["endTerminal"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/terminals/{id}/input": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Type */
+        post: operations["typeInTerminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/terminals/{id}/size": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell the program the size of its window */
+        post: operations["resizeTerminal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/trust": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What of a directory starts programs, and what of that is approved */
+        get: operations["listTrust"];
+        put?: never;
+        /** Approve what a directory has now, by its hashes: all of them or none */
+        post: operations["approve"];
+        /** Take an approval back; what runs goes on */
+        delete: operations["revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
         Advice: {
             /** @enum {string} */
-            code: "install" | "get" | "node" | "reinstall" | "file" | "needs" | "login" | "protocol" | "silent" | "crash" | "spawn" | "banner" | "refused";
+            code: "install" | "get" | "node" | "uv" | "reinstall" | "file" | "needs" | "login" | "protocol" | "silent" | "crash" | "spawn" | "banner" | "refused";
             params: {
                 [key: string]: string;
             };
@@ -395,6 +782,13 @@ export interface components {
         Agent: {
             /** @description Why it is not ready */
             detail?: string;
+            /**
+             * @description How it is installed; absent where nobody has said how
+             * @enum {string}
+             */
+            distribution?: "npm" | "uvx" | "binary";
+            /** @description It stands in agents.json: there is a definition of it */
+            editable: boolean;
             /** @description Why the last installation failed; until the next attempt, or the next fresh look */
             failure?: components["schemas"]["Failure"];
             id: string;
@@ -403,7 +797,7 @@ export interface components {
             /** @description How far an installation is that runs */
             installing?: components["schemas"]["Installing"];
             name: string;
-            /** @description The npm package that is installed */
+            /** @description What is installed: a package of npm or of Python, or the URL of an archive */
             package?: string;
             /** @description The program that is started */
             path?: string;
@@ -411,10 +805,14 @@ export interface components {
             pinned?: string;
             /** @description The version before, which can be gone back to */
             previous?: string;
+            /** @description What it does otherwise than it says, as it was measured */
+            quirks?: components["schemas"]["Quirks"];
             /** @description Why it is this program */
             reason?: string;
             /** @description The directories that were searched for it, each with where it is from */
             searched?: string[];
+            /** @description Of the pinned version, where it is known before it is installed; a plan asks for it */
+            size?: components["schemas"]["Footprint"];
             /** @enum {string} */
             source: "builtin" | "custom" | "path" | "installed";
             /** @enum {string} */
@@ -433,17 +831,15 @@ export interface components {
             problem?: string;
         };
         AgentProcesses: {
-            agent: string;
+            /** @description The agent that it is, or that it is about; of any other program its name */
+            agent?: string;
             /**
              * Format: double
              * @description Used up so far by all of them, those included that have ended and were waited for
              */
             cpuSeconds?: number;
-            /**
-             * @description Whether a session has it, or a caller of /v1
-             * @enum {string}
-             */
-            owner: "session" | "api";
+            /** @description What it runs for: session, api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet */
+            owner: string;
             /** Format: int64 */
             pid: number;
             /** @description The agent itself first, then by age; empty where the system does not tell */
@@ -458,7 +854,7 @@ export interface components {
              * @description Memory of all of them; what they share counts once for each
              */
             rssBytes?: number;
-            serverId: string;
+            serverId?: string;
             /** @description The session's id */
             session?: string;
             /** Format: date-time */
@@ -486,6 +882,10 @@ export interface components {
              */
             offset: number;
             text: string;
+        };
+        ApproveRequest: {
+            directory: string;
+            hashes: string[];
         };
         AuthMethod: {
             description?: string;
@@ -544,6 +944,22 @@ export interface components {
             amount: number;
             currency: string;
         };
+        Definition: {
+            args?: string[];
+            /** @description The program: an absolute path, or a name to be found on PATH */
+            command?: string;
+            /** @description Where it starts, if not in the directory of the session */
+            cwd?: string;
+            /** @description Added to its environment. Values are masked when they are told; a masked one that comes back keeps what is stored */
+            env?: {
+                [key: string]: string;
+            };
+            id?: string;
+            /** @description What people see; without it, the id */
+            name?: string;
+            /** @description It stands in the place of a known agent of that id */
+            override?: boolean;
+        };
         Directory: {
             name: string;
             path: string;
@@ -600,11 +1016,26 @@ export interface components {
         Event: {
             /** Format: date-time */
             at: string;
-            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | unknown;
+            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | unknown;
             /** Format: int64 */
             seq: number;
             session?: string;
             type: string;
+        };
+        Executable: {
+            approved: boolean;
+            /** @description What was approved last under this name, when it is another one. The same text: only hidden values differ */
+            before?: string;
+            /** @description What a person judges by, in several lines; secrets are hidden */
+            detail: string;
+            /** @description SHA-256 of what was shown */
+            hash: string;
+            /** @enum {string} */
+            kind: "mcp" | "skill";
+            name: string;
+        };
+        ExecutableList: {
+            items: components["schemas"]["Executable"][];
         };
         Exit: {
             /** Format: date-time */
@@ -624,8 +1055,45 @@ export interface components {
             /** @description Stable, such as agent.install_failed */
             code: string;
             detail: string;
-            /** @description The end of what npm, or the agent that did not answer, wrote there */
+            /** @description The end of what npm, uv, or the agent that did not answer, wrote there */
             stderr?: string;
+        };
+        File: {
+            /** @description It can be run: by its mode, its first line or its name */
+            executable: boolean;
+            /** @description It is executable by its mode */
+            mode?: boolean;
+            path: string;
+            sha256: string;
+            /** Format: int64 */
+            size: number;
+        };
+        Footprint: {
+            /**
+             * Format: int64
+             * @description Bytes that are downloaded
+             */
+            download?: number;
+            /**
+             * @description Who says so: the registry of the version in question, or our catalogue, of an installation on Linux
+             * @enum {string}
+             */
+            source: "registry" | "measured";
+            /**
+             * Format: int64
+             * @description Bytes on the disk afterwards
+             */
+            unpacked?: number;
+        };
+        Found: {
+            items: components["schemas"]["Hit"][];
+            /** @description What to pass as before for more */
+            next?: string;
+            /**
+             * Format: int64
+             * @description How many entries are not in the index yet, and may be missing here
+             */
+            pending?: number;
         };
         Granted: {
             token: string;
@@ -638,22 +1106,47 @@ export interface components {
             gen: string;
             home: string;
             places: string[];
+            /** @description Where the API is served on this machine; absent when it is not */
+            url?: string;
+            version: string;
+        };
+        Hit: {
+            agent: string;
+            agentName: string;
+            archived?: boolean;
+            /** Format: date-time */
+            at: string;
+            entry: string;
+            excerpt: components["schemas"]["Part"][];
+            /** @enum {string} */
+            kind: "user" | "agent" | "thought" | "tool" | "plan" | "notice";
+            /**
+             * Format: int64
+             * @description What …/entries takes as around
+             */
+            seq: number;
+            session: string;
+            title: string;
+            workspace: components["schemas"]["Workspace"];
+        };
+        Identity: {
+            name: string;
             version: string;
         };
         InstallProgress: {
             agent: string;
             /**
              * Format: int64
-             * @description How much is unpacked on the disk
+             * @description How much is on the disk: unpacked, of an archive as it is
              */
             bytes?: number;
-            /** @description A line of npm's stderr */
+            /** @description A line of npm's or uv's stderr, or of ours */
             log?: string;
             /** @enum {string} */
             step: "resolve" | "download" | "verify" | "switch";
             /**
              * Format: int64
-             * @description How much it will be; absent where the registry does not tell
+             * @description How much it will be; absent where nobody tells
              */
             total?: number;
         };
@@ -664,14 +1157,14 @@ export interface components {
         Installing: {
             /**
              * Format: int64
-             * @description How much is unpacked on the disk
+             * @description How much is on the disk: unpacked, of an archive as it is
              */
             bytes?: number;
             /** @enum {string} */
             step: "resolve" | "download" | "verify" | "switch";
             /**
              * Format: int64
-             * @description How much it will be; absent where the registry does not tell
+             * @description How much it will be; absent where nobody tells
              */
             total?: number;
         };
@@ -683,8 +1176,106 @@ export interface components {
             line?: number;
             path: string;
         };
+        Login: {
+            agent: string;
+            /** @description Why it failed: login.cancelled, login.exit, login.timeout, login.failed */
+            code?: string;
+            /** @description Why it failed, in the agent's words where there are any */
+            detail?: string;
+            /** Format: date-time */
+            endedAt?: string;
+            id: string;
+            method: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @enum {string} */
+            state: "running" | "done" | "failed";
+            /** @description The end of what the agent wrote there */
+            stderr?: string;
+            /** @description The terminal that the agent's program runs on */
+            terminal?: string;
+            /** @enum {string} */
+            type: "agent" | "terminal" | "env";
+            /** @description A page that the agent asks a person to open; http or https */
+            url?: string;
+            /** @description The values are kept in a file: where, and why */
+            warning?: string;
+        };
+        LoginMethod: {
+            description?: string;
+            id: string;
+            /** @description A page that gives the values; http or https */
+            link?: string;
+            name: string;
+            /** @enum {string} */
+            type: "agent" | "terminal" | "env";
+            /** @description The values that are asked for; of type agent, what the agent is handed once and keeps by itself */
+            vars?: components["schemas"]["LoginVar"][];
+        };
+        LoginMethods: {
+            /**
+             * @description Where values are kept; absent where no way to sign in needs any
+             * @enum {string}
+             */
+            keyring?: "system" | "file";
+            /** @description The agent can sign out, or Deskhand keeps values for it, which signing out removes */
+            logout: boolean;
+            methods: components["schemas"]["LoginMethod"][];
+            /** @description Where values are kept in a file: why */
+            warning?: string;
+        };
         LoginRequest: {
             code: string;
+        };
+        LoginVar: {
+            label?: string;
+            name: string;
+            optional: boolean;
+            secret: boolean;
+            /** @description There is one already; an empty value keeps it */
+            set: boolean;
+        };
+        LoginWish: {
+            /** @description Of the agent's ways to sign in */
+            method: string;
+            /** @description By name, where the method has vars; an empty one keeps what there is */
+            values?: {
+                [key: string]: string;
+            };
+        };
+        MCPServer: {
+            /** @description Agents get it, when it is enabled */
+            approved: boolean;
+            enabled: boolean;
+            /** @description In canonical form, with secrets hidden; one that comes back hidden stays what it is */
+            entry: unknown;
+            executable?: components["schemas"]["Executable"];
+            /** @description Of what would start */
+            hash: string;
+            name: string;
+            /** @enum {string} */
+            transport: "stdio" | "http" | "sse";
+            /** @enum {string} */
+            type: "local" | "remote";
+        };
+        MCPServers: {
+            items: components["schemas"]["MCPServer"][];
+            /** @description The file that they are in, which need not be there */
+            path: string;
+            /** @description What of the file cannot be read, with the line where that is known; it is never overwritten then */
+            problem?: string;
+        };
+        MCPTest: {
+            /** @description Why it is not ok */
+            detail?: string;
+            /** Format: int64 */
+            ms: number;
+            ok: boolean;
+            /** @description What it calls itself */
+            server?: components["schemas"]["Identity"];
+            /** @description The end of what it wrote there */
+            stderr?: string;
+            tools: components["schemas"]["Tool"][];
         };
         New: {
             agent: string;
@@ -699,6 +1290,10 @@ export interface components {
             severity: string;
             title: string;
         };
+        PageQueueItem: {
+            items: components["schemas"]["QueueItem"][];
+            next?: string;
+        };
         PageRequest: {
             items: components["schemas"]["Request"][];
             next?: string;
@@ -707,6 +1302,11 @@ export interface components {
             items: components["schemas"]["Session"][];
             next?: string;
         };
+        Part: {
+            /** @description It is what was looked for */
+            hit?: boolean;
+            text: string;
+        };
         Patch: {
             archived?: boolean;
             draft?: string;
@@ -714,6 +1314,31 @@ export interface components {
             pinned?: boolean;
             title?: string;
             unread?: boolean;
+        };
+        Plan: {
+            /**
+             * Format: int64
+             * @description Bytes that are downloaded; absent where nobody tells
+             */
+            download?: number;
+            /** @description There is room for it, as far as it is known */
+            enough: boolean;
+            /**
+             * Format: int64
+             * @description Of the disk that agents are installed to; 0 = not known
+             */
+            freeBytes: number;
+            /**
+             * Format: int64
+             * @description How many are installed; absent where only the installation itself finds out
+             */
+            packages?: number;
+            /**
+             * Format: int64
+             * @description Bytes on the disk afterwards; absent where nobody tells
+             */
+            unpacked?: number;
+            version: string;
         };
         PlanItem: {
             content: string;
@@ -734,16 +1359,44 @@ export interface components {
             pssBytes?: number;
             /** Format: int64 */
             rssBytes: number;
+            /** Format: date-time */
+            startedAt: string;
         };
         ProcessList: {
+            /** @description Those of sessions first, then by owner and age */
             items: components["schemas"]["AgentProcesses"][];
             self: components["schemas"]["SelfProcess"];
         };
+        ProcessSummary: {
+            /**
+             * Format: int64
+             * @description Agents of sessions, and of callers of /v1
+             */
+            agents: number;
+            /**
+             * Format: int64
+             * @description Of all agents and other programs, with the watchdog and without this program
+             */
+            processes: number;
+            /**
+             * Format: int64
+             * @description The memory of agents and other programs; what they share counts once for each. 0 where the system does not tell
+             */
+            rssBytes: number;
+            /**
+             * Format: int64
+             * @description The memory of this program and its watchdog
+             */
+            selfRssBytes: number;
+        };
         PromptRequest: {
             message: string;
-        };
-        Prompted: {
-            turn: components["schemas"]["Turn"];
+            /**
+             * @description While a turn runs: now is refused, queue waits, interrupt cancels it and goes next
+             * @default now
+             * @enum {string}
+             */
+            when: "now" | "queue" | "interrupt";
         };
         Question: {
             allowFreeText?: boolean;
@@ -755,6 +1408,56 @@ export interface components {
             description?: string;
             id: string;
             label: string;
+        };
+        QueueItem: {
+            /** Format: date-time */
+            createdAt: string;
+            /**
+             * @description Why it waits for a person, however the turn ends; absent while it does not
+             * @enum {string}
+             */
+            held?: "stopped" | "failed" | "refused" | "exited" | "interrupted" | "archived" | "person";
+            /** @description Also of the turn that it becomes */
+            id: string;
+            message: string;
+            /**
+             * Format: int64
+             * @description 0 is the first
+             */
+            position: number;
+            session: string;
+        };
+        QueuePatch: {
+            /** @description false lets it go out in its turn: at once while no turn runs */
+            held?: boolean;
+            message?: string;
+            /**
+             * Format: int64
+             * @description 0 is the first; what is too large is the last
+             */
+            position?: number;
+            /** @description Sends it now: a turn that runs is cancelled for it */
+            send?: boolean;
+        };
+        QueueRemoved: {
+            id: string;
+        };
+        Quirks: {
+            /** @description It loses a session that it loads in the minute of the clock in which it last began with it */
+            loadNextMinute?: boolean;
+            /** @description The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself */
+            mcp?: ("stdio" | "http" | "sse")[];
+            /** @description It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile */
+            noFs?: boolean;
+            /** @description How the methods of requests begin that it makes of its own, and that are refused at once */
+            refuse?: string[];
+            /**
+             * Format: int64
+             * @description How long it may take to make a session, where that is long
+             */
+            sessionSeconds?: number;
+            /** @description The folders of a workspace that it reads skills from */
+            skillDirs?: string[];
         };
         Report: {
             /** @description What can be done, the most useful first */
@@ -788,11 +1491,13 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             detail?: string;
+            /** @description Of a trust request: what waits to be approved */
+            executables?: components["schemas"]["Executable"][];
             /** Format: int64 */
             generation: number;
             id: string;
             /** @enum {string} */
-            kind: "permission" | "form" | "question" | "raw";
+            kind: "permission" | "form" | "question" | "raw" | "trust";
             /** @description Of a permission: exactly what the agent offers, in its order */
             options: components["schemas"]["RequestOption"][];
             /** @description Of a question */
@@ -819,6 +1524,12 @@ export interface components {
             kind: string;
             name: string;
         };
+        ResizeTerminalRequest: {
+            /** Format: int64 */
+            cols: number;
+            /** Format: int64 */
+            rows: number;
+        };
         SelfProcess: {
             /** Format: double */
             cpuSeconds?: number;
@@ -828,6 +1539,12 @@ export interface components {
             pssBytes?: number;
             /** Format: int64 */
             rssBytes?: number;
+            /** Format: date-time */
+            startedAt: string;
+        };
+        Sent: {
+            queueItem?: components["schemas"]["QueueItem"];
+            turn?: components["schemas"]["Turn"];
         };
         Session: {
             acpSessionId?: string;
@@ -850,6 +1567,8 @@ export interface components {
              * @description Which life of the agent process; 0 before the first
              */
             generation: number;
+            /** @description Closed to save memory: the next prompt wakes the agent */
+            hibernated?: boolean;
             id: string;
             labels: string[];
             /** @enum {string} */
@@ -860,10 +1579,20 @@ export interface components {
             /** Format: int64 */
             protocolVersion?: number;
             /**
+             * Format: int64
+             * @description How many prompts wait behind the turn, or for a person
+             */
+            queue: number;
+            /**
              * @description How far a start has come
              * @enum {string}
              */
             step?: "resolve" | "spawn" | "initialize" | "session";
+            /**
+             * Format: date-time
+             * @description Since when the start is at this step
+             */
+            stepSince?: string;
             /** @description Empty until the first prompt names it */
             title: string;
             /** @description The running turn */
@@ -887,6 +1616,75 @@ export interface components {
             /** @description A text, or true or false */
             value: unknown;
         };
+        Settings: {
+            /** @description Where the registry of agents is, such as a mirror; empty = the public one, off = none is asked. It counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before it */
+            catalogueUrl: string;
+            /**
+             * Format: int64
+             * @description What it is when nobody has set it: a quarter of the machine's memory, 4096 at most
+             */
+            memoryBudgetDefaultMiB: number;
+            /**
+             * Format: int64
+             * @description How much memory the agents of sessions may take together before idle ones are put to sleep; 0 = as much as they like
+             */
+            memoryBudgetMiB: number;
+            /** @description False on a system that does not tell how much memory agents take: there the budget does nothing */
+            memoryBudgetWorks: boolean;
+            /** @description The file */
+            path: string;
+            /** @description What is wrong with the file */
+            problem?: string;
+        };
+        SettingsPatch: {
+            /** @description http or https, off, or empty */
+            catalogueUrl?: string;
+            /**
+             * Format: int64
+             * @description 0 to 1048576; 0 = no budget
+             */
+            memoryBudgetMiB?: number;
+        };
+        Skill: {
+            description: string;
+            /** @description Of its name and files */
+            digest?: string;
+            files: components["schemas"]["File"][];
+            name: string;
+            /** @description What is odd about it */
+            note?: string;
+            /** @description Why it is not given to agents */
+            problem?: string;
+        };
+        SkillEntry: {
+            /** @description Agents get it; before it was ever fetched: it may be fetched */
+            approved: boolean;
+            /** @description That the source is pinned to; of several sources, one after the other */
+            commit?: string;
+            /** @description Why it failed */
+            detail?: string;
+            /** @description In canonical form */
+            entry: unknown;
+            /** @description What is approved of it */
+            executable?: components["schemas"]["Executable"];
+            name: string;
+            skills: components["schemas"]["Skill"][];
+            /**
+             * @description Unresolved: a source was never fetched. Failed: a source cannot be had; what there is of the others is used
+             * @enum {string}
+             */
+            state: "resolved" | "unresolved" | "failed";
+        };
+        SkillList: {
+            items: components["schemas"]["SkillEntry"][];
+            /** @description The file that they are in, which need not be there */
+            path: string;
+            /** @description What of the file cannot be read, with the line where that is known; it is never overwritten then */
+            problem?: string;
+        };
+        SkillText: {
+            text: string;
+        };
         Step: {
             detail?: string;
             /** Format: int64 */
@@ -894,6 +1692,39 @@ export interface components {
             ok: boolean;
             /** @enum {string} */
             step: "resolve" | "spawn" | "initialize" | "session";
+        };
+        TerminalOutput: {
+            /** @description In base64: a character may be cut in two */
+            data: string;
+            /**
+             * Format: int64
+             * @description Absent when a signal ended it
+             */
+            exitCode?: number;
+            /** @description Nothing will follow */
+            exited?: boolean;
+            /**
+             * Format: int64
+             * @description The number of the first byte; later than asked for when those before are no longer kept
+             */
+            from: number;
+            /**
+             * Format: int64
+             * @description What to pass as after next time
+             */
+            next: number;
+            signal?: string;
+        };
+        TestDefinitionRequest: {
+            definition: components["schemas"]["Definition"];
+        };
+        TestMcpServerRequest: {
+            /** @description One that a person has just written; without it the stored one, which must be approved */
+            entry?: unknown;
+        };
+        Tool: {
+            description?: string;
+            name: string;
         };
         ToolCall: {
             /** @description ACP tool call content: content, diff, terminal */
@@ -916,6 +1747,11 @@ export interface components {
         Transcript: {
             /** @description Ascending by seq */
             items: components["schemas"]["Entry"][];
+            /**
+             * Format: int64
+             * @description What to pass as after for what is newer
+             */
+            newer?: number;
             /**
              * Format: int64
              * @description What to pass as before for what is older
@@ -1027,7 +1863,135 @@ export interface operations {
             };
         };
     };
+    testDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestDefinitionRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Report"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     uninstallAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    getDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Definition"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    putDefinition: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Definition"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    deleteDefinition: {
         parameters: {
             query?: never;
             header?: never;
@@ -1120,6 +2084,136 @@ export interface operations {
             };
         };
     };
+    loginMethods: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LoginMethods"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    beginLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["LoginWish"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    logout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    planInstall: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["InstallWish"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Plan"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     rollbackAgent: {
         parameters: {
             query?: never;
@@ -1151,6 +2245,35 @@ export interface operations {
             };
         };
     };
+    signedIn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     testAgent: {
         parameters: {
             query?: never;
@@ -1169,6 +2292,319 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Report"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listMcpServers: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MCPServers"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    putMcpServer: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+                /** @description The entry's name */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MCPServer"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    deleteMcpServer: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+                /** @description The entry's name */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    testMcpServer: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+                /** @description The entry's name */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["TestMcpServerRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MCPTest"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listSkills: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    putSkill: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+                /** @description The entry's name */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": unknown;
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillEntry"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    deleteSkill: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+                /** @description The entry's name */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    fetchSkill: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+                /** @description The entry's name */
+                name: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillEntry"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    readSkillFile: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+                /** @description The entry's name */
+                name: string;
+                skill: string;
+                /** @description Below the skill's folder */
+                path: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SkillText"];
                 };
             };
             /** @description Error */
@@ -1371,6 +2807,66 @@ export interface operations {
             };
         };
     };
+    getLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Login"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    cancelLogin: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     listProcesses: {
         parameters: {
             query?: {
@@ -1426,6 +2922,47 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    search: {
+        parameters: {
+            query: {
+                /** @description Words, of which all must be there, the last as a beginning; "a phrase"; -without */
+                q: string;
+                agent?: string;
+                /** @description Its id */
+                workspace?: string;
+                /** @description Said then or later */
+                from?: string;
+                /** @description Said before then */
+                to?: string;
+                before?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Found"];
+                };
             };
             /** @description Error */
             default: {
@@ -1638,6 +3175,10 @@ export interface operations {
         parameters: {
             query?: {
                 before?: number;
+                /** @description What follows this seq, in place of what is before one */
+                after?: number;
+                /** @description What stands around this seq */
+                around?: number;
                 limit?: number;
             };
             header?: never;
@@ -1701,6 +3242,41 @@ export interface operations {
             };
         };
     };
+    exportSession: {
+        parameters: {
+            query?: {
+                format?: "md" | "json" | "recording";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The file, with its name in Content-Disposition */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": Record<string, never>;
+                    "application/zip": string;
+                    "text/markdown": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     prompt: {
         parameters: {
             query?: never;
@@ -1722,7 +3298,136 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Prompted"];
+                    "application/json": components["schemas"]["Sent"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listQueue: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageQueueItem"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    removeQueued: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                item: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    changeQueued: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                item: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["QueuePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Sent"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    restoreQueued: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                item: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["QueueItem"];
                 };
             };
             /** @description Error */
@@ -1749,6 +3454,293 @@ export interface operations {
         responses: {
             /** @description Accepted */
             202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    getSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    changeSettings: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SettingsPatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Settings"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    readTerminal: {
+        parameters: {
+            query?: {
+                /** @description Bytes */
+                after?: number;
+                /** @description Seconds */
+                wait?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TerminalOutput"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    endTerminal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    typeInTerminal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    resizeTerminal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ResizeTerminalRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listTrust: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ExecutableList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    approve: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ApproveRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    revoke: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory, which need not be there any more */
+                directory: string;
+                hash: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -28,7 +28,8 @@ function split(text: string): string[] {
 
 type Edit = { kind: 'same' | 'add' | 'remove'; text: string };
 
-export function diffTexts(before: string, after: string): Diff {
+/** Compares by lines; around is how many unchanged lines are shown beside a change. */
+export function diffTexts(before: string, after: string, around = context): Diff {
   const a = split(before);
   const b = split(after);
   let head = 0;
@@ -50,7 +51,7 @@ export function diffTexts(before: string, after: string): Diff {
   ];
   const same = (text: string): Edit => ({ kind: 'same', text });
   const edits = [...a.slice(0, head).map(same), ...middle, ...a.slice(a.length - tail).map(same)];
-  return { ...number(edits), coarse: found === undefined };
+  return { ...number(edits, around), coarse: found === undefined };
 }
 
 /** Myers' greedy algorithm; undefined when the texts differ too much. */
@@ -103,11 +104,11 @@ function walk(a: string[], b: string[], trace: Int32Array[], offset: number): Ed
 }
 
 /** Gives lines their numbers, and folds what is far from any change. */
-function number(edits: Edit[]): { lines: Line[]; added: number; removed: number } {
+function number(edits: Edit[], around: number): { lines: Line[]; added: number; removed: number } {
   const nearChange = new Uint8Array(edits.length);
   edits.forEach((edit, index) => {
     if (edit.kind === 'same') return;
-    nearChange.fill(1, Math.max(0, index - context), Math.min(edits.length, index + context + 1));
+    nearChange.fill(1, Math.max(0, index - around), Math.min(edits.length, index + around + 1));
   });
   const lines: Line[] = [];
   let added = 0;

@@ -42,6 +42,13 @@ function press(target: HTMLElement, key: string, init: KeyboardEventInit = {}): 
 const button = (name: string) =>
   [...document.querySelectorAll('button')].find((one) => one.textContent?.trim().startsWith(name));
 
+// jsdom lays nothing out.
+class Nowhere {
+  observe = () => undefined;
+  disconnect = () => undefined;
+}
+vi.stubGlobal('IntersectionObserver', Nowhere);
+
 beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }));
 afterEach(() => {
   ended?.();
@@ -188,5 +195,67 @@ describe('a question', () => {
     const { answer } = show(question);
     button('Decline')?.click();
     expect(answer).toHaveBeenCalledWith(expect.anything(), { reject: true });
+  });
+});
+
+describe('what a directory would start', () => {
+  const long = `command: /opt/tools/run ${'--flag=value '.repeat(60)}--last`;
+  const trust = request({
+    kind: 'trust',
+    title: 'Start what this directory brings?',
+    options: [
+      { id: 'approve', name: 'Approve and start', kind: 'allow_always' },
+      { id: 'without', name: 'Start without them', kind: 'reject_once' },
+    ],
+    executables: [
+      { kind: 'mcp', name: 'tools', hash: 'a'.repeat(64), detail: long, approved: false },
+      {
+        kind: 'skill',
+        name: 'pdf',
+        hash: 'b'.repeat(64),
+        detail: 'one\ntwo\nthree\nfour\nfive\nsix\nSEVEN',
+        before: 'one\ntwo\nthree\nfour\nfive\nsix\nseven',
+        approved: false,
+      },
+    ],
+  });
+
+  test('is shown to its end, and every line of it where it has changed', () => {
+    const { card } = show(trust);
+    const [tools, pdf] = card.querySelectorAll('[data-executable]');
+    expect(tools?.querySelector('pre')?.textContent).toBe(long);
+    expect(
+      [...(pdf?.querySelectorAll('.line') ?? [])].map((line) => line.textContent.trim().replace(/\s+/g, ' ')),
+    ).toEqual(['one', 'two', 'three', 'four', 'five', 'six', '− Removed: seven', '+ Added: SEVEN']);
+    expect(pdf?.textContent).toContain('Changed since it was approved');
+  });
+
+  test('is not approved by what was typed before, nor by a focus that fell on it', () => {
+    const { answer, card, component } = show(trust);
+    component.focus();
+    expect(document.activeElement).toBe(card);
+    press(card, '1');
+    vi.advanceTimersByTime(399);
+    press(card, '1');
+    press(card, 'Enter');
+    expect(answer).not.toHaveBeenCalled();
+    vi.advanceTimersByTime(1);
+    press(card, 'Enter');
+    expect(answer).not.toHaveBeenCalled();
+    press(card, '1');
+    expect(answer).toHaveBeenCalledWith(expect.anything(), { optionId: 'approve' });
+  });
+
+  test('has the options in their order, none of them standing out, and R starts without', () => {
+    const { answer, card } = show(trust);
+    const buttons = [...card.querySelectorAll('footer button')];
+    expect(buttons.map((one) => one.textContent.trim().replace(/\s+/g, ' '))).toEqual([
+      'Approve and start 1',
+      'Start without them 2',
+    ]);
+    expect(buttons.some((one) => one.classList.contains('accent'))).toBe(false);
+    vi.advanceTimersByTime(500);
+    press(card, 'r');
+    expect(answer).toHaveBeenCalledWith(expect.anything(), { optionId: 'without' });
   });
 });

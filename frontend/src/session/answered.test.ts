@@ -18,6 +18,24 @@ test.each<[string, Partial<Request>, string, string]>([
     'Yes, run it, from a browser',
     'ok',
   ],
+  [
+    'was approved before the start',
+    { kind: 'trust', options, status: 'answered', answer: { optionId: 'y' } },
+    'Yes, run it',
+    'ok',
+  ],
+  [
+    'was started without',
+    { kind: 'trust', options, status: 'rejected', answer: { optionId: 'n' } },
+    'No',
+    'danger',
+  ],
+  [
+    'asked before a start that did not come',
+    { kind: 'trust', status: 'expired' },
+    'Expired: the next start asks again',
+    'muted',
+  ],
   ['was rejected', { options, status: 'rejected', answer: { optionId: 'n' } }, 'No', 'danger'],
   ['form declined', { kind: 'form', status: 'rejected', answer: { action: 'decline' } }, 'Declined', 'muted'],
   [

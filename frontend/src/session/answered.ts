@@ -16,7 +16,10 @@ export function told(request: Request): Told {
     case 'cancelled':
       return { text: t('request.cancelled'), tone: 'muted' };
     case 'expired':
-      return { text: t('request.expired'), tone: 'muted' };
+      return {
+        text: request.kind === 'trust' ? t('request.expired.trust') : t('request.expired'),
+        tone: 'muted',
+      };
     default:
       return answered(request);
   }
@@ -29,7 +32,7 @@ function answered(request: Request): Told {
     text: by ? t('request.by', { what: text, surface: by }) : text,
     tone,
   });
-  if (request.kind === 'permission') {
+  if (request.kind === 'permission' || request.kind === 'trust') {
     const option = request.options.find((one) => one.id === answer['optionId']);
     if (option) return say(option.name, option.kind.startsWith('reject') ? 'danger' : 'ok');
   }

@@ -53,6 +53,20 @@ describe('loading', () => {
   });
 });
 
+test('an older page that came at the second try leaves no error, so that the next one is fetched by itself', async () => {
+  const { view } = viewWith(
+    Promise.resolve(page({ items: [entry(9)], next: 9 })),
+    Promise.reject(new Error('boom')),
+    Promise.resolve(page({ items: [entry(8)], next: 8 })),
+  );
+  await view.load();
+  await view.loadOlder();
+  expect(view.error?.code).toBe('internal');
+  await view.loadOlder();
+  expect(view.items.map((item) => item.seq)).toEqual([8, 9]);
+  expect(view.error).toBeUndefined();
+});
+
 test('while the tail is followed the oldest are forgotten, while somebody reads nothing is', async () => {
   const { view } = viewWith(Promise.resolve(page({})));
   await view.load();
@@ -75,4 +89,107 @@ test('a tool call is found by its id, the newest of them', async () => {
   ]);
   expect(view.find('c1')?.id).toBe('e2');
   expect(view.find('c2')).toBeUndefined();
+});
+
+describe('a place far from the tail', () => {
+  const from = (first: number, last: number, part: Partial<EntryPage> = {}) =>
+    page({ items: Array.from({ length: last - first + 1 }, (_, n) => entry(first + n)), ...part });
+  let calls: string[];
+
+  function far(answers: Record<string, EntryPage | Promise<EntryPage>>) {
+    calls = [];
+    const answer = (how: string, seq: number | undefined) => {
+      const call = `${how} ${seq ?? ''}`.trim();
+      calls.push(call);
+      const found = answers[call];
+      return found ? Promise.resolve(found) : Promise.reject(new Error(`not expected: ${call}`));
+    };
+    return new SessionView(
+      's1',
+      {
+        entries: (_id: string, before?: number) => answer(before === undefined ? 'tail' : 'before', before),
+        entriesAround: (_id: string, seq: number) => answer('around', seq),
+        entriesAfter: (_id: string, seq: number) => answer('after', seq),
+      } as unknown as Client,
+      () => undefined,
+    );
+  }
+  const seqs = (view: SessionView) => view.items.map((item) => item.seq);
+
+  test('is fetched with what stands around it, and paged to the tail; what comes meanwhile is not lost', async () => {
+    const last = deferred<EntryPage>();
+    const view = far({ 'around 12': from(11, 13, { next: 11, newer: 13 }), 'after 13': last.promise });
+    await view.around(12);
+    expect(seqs(view)).toEqual([11, 12, 13]);
+    view.apply([upsert(entry(15))]);
+    expect(seqs(view)).toEqual([11, 12, 13]);
+    expect(view.arrived).toBe(1);
+    const loaded = view.loadNewer();
+    await Promise.resolve();
+    // The server wrote this one after it had read the page.
+    view.apply([upsert(entry(16))]);
+    last.resolve(from(14, 15));
+    await loaded;
+    expect(seqs(view)).toEqual([11, 12, 13, 14, 15, 16]);
+    expect(view.newer).toBeUndefined();
+    await view.loadNewer();
+    expect(calls).toEqual(['around 12', 'after 13']);
+  });
+
+  test('that is held is not fetched again, also when its page is just on its way', async () => {
+    const tail = deferred<EntryPage>();
+    const view = far({ tail: tail.promise });
+    const loaded = view.load();
+    const there = view.around(12);
+    tail.resolve(from(10, 14));
+    await Promise.all([loaded, there]);
+    expect(calls).toEqual(['tail']);
+  });
+
+  test('is kept when the events have a gap', async () => {
+    const view = far({
+      'around 12': from(11, 13, { newer: 13 }),
+      'around 13': page({ items: [entry(12), entry(13, { text: 'changed' }), entry(14)], newer: 14 }),
+    });
+    await view.around(12);
+    await view.load();
+    expect(seqs(view)).toEqual([11, 12, 13]);
+    expect(view.items[2]?.text).toBe('changed');
+    expect(view.newer).toBe(13);
+  });
+
+  test('is left for the tail', async () => {
+    const view = far({ 'around 12': from(11, 13, { newer: 13 }), tail: from(90, 92, { next: 90 }) });
+    await view.around(12);
+    await view.toTail();
+    expect(seqs(view)).toEqual([90, 91, 92]);
+    await view.toTail();
+    expect(calls).toEqual(['around 12', 'tail']);
+  });
+
+  test('puts no older page before entries that it does not belong to', async () => {
+    const older = deferred<EntryPage>();
+    const view = far({
+      tail: from(90, 92, { next: 90 }),
+      'before 90': older.promise,
+      'around 12': from(11, 13, { next: 11, newer: 13 }),
+    });
+    await view.load();
+    const paged = view.loadOlder();
+    await view.around(12);
+    older.resolve(from(80, 89, { next: 80 }));
+    await paged;
+    expect(seqs(view)).toEqual([11, 12, 13]);
+    expect(view.next).toBe(11);
+  });
+
+  test('that could not be fetched leaves what was there, and the page after it can be asked for again', async () => {
+    const view = far({ 'around 12': from(11, 13, { newer: 13 }) });
+    await view.around(12);
+    await expect(view.around(400)).rejects.toThrow();
+    await view.loadNewer();
+    expect(view.error?.code).toBe('internal');
+    expect(seqs(view)).toEqual([11, 12, 13]);
+    expect([view.newer, view.loading, view.loadingNewer]).toEqual([13, false, false]);
+  });
 });

@@ -1,8 +1,8 @@
 import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import { asApiError, type ApiError } from '../api/errors';
-import type { Entry, Event, Request, Turn } from '../api/records';
-import { applyEvents, applyPage, forget, plainItem, type Item, type Transcript } from './transcript';
+import type { Entry, EntryPage, Event, Request, Turn } from '../api/records';
+import { applyEvents, applyPage, forget, plainItem, refresh, type Item, type Transcript } from './transcript';
 
 /** An item whose parts are signals of their own: a chunk of text touches the text and nothing else. */
 class LiveItem implements Item {
@@ -34,9 +34,12 @@ export class SessionView implements Transcript {
   items = $state.raw<readonly Item[]>([]);
   readonly turns = new SvelteMap<string, Turn>();
   next = $state.raw<number | undefined>();
+  newer = $state.raw<number | undefined>();
+  latest = 0;
   loaded = $state(false);
   loading = $state(false);
   loadingOlder = $state(false);
+  loadingNewer = $state(false);
   error = $state.raw<ApiError | undefined>();
   /** Counts entries that came at the end, for the pill that says how many are new. */
   arrived = $state.raw(0);
@@ -45,6 +48,7 @@ export class SessionView implements Transcript {
 
   #client: Client;
   #held: Event[] = [];
+  #underway: Promise<void> | undefined;
   #requests: (requests: readonly Request[]) => void;
 
   constructor(id: string, client: Client, requests: (requests: readonly Request[]) => void) {
@@ -53,20 +57,55 @@ export class SessionView implements Transcript {
     this.#requests = requests;
   }
 
-  /** Fetches the tail; also what heals a gap. */
+  /** Fetches the tail, or what is held of it; also what heals a gap. */
   async load(signal?: AbortSignal): Promise<void> {
     if (this.loading) return;
+    const last = this.items.at(-1)?.seq;
+    if (this.newer === undefined || last === undefined) {
+      await this.#take(() => this.#client.entries(this.id, undefined, pageSize, signal), 'tail');
+      return;
+    }
+    // The person reads elsewhere, and stays there. What changes is near the end of what is held, if it is held at all.
+    await this.#take(() => this.#client.entriesAround(this.id, last, pageSize, signal), 'refresh');
+  }
+
+  /** Fetches the tail, wherever the person was. */
+  async toTail(): Promise<void> {
+    await this.#settled();
+    if (this.newer === undefined && this.loaded) return;
+    await this.#take(() => this.#client.entries(this.id, undefined, pageSize), 'tail');
+  }
+
+  /** Fetches what stands around a place, unless it is held. */
+  async around(seq: number): Promise<void> {
+    await this.#settled();
+    if (this.items.some((item) => item.seq === seq)) return;
+    await this.#take(() => this.#client.entriesAround(this.id, seq, pageSize), 'around');
+  }
+
+  /** Waits until no page is under way that replaces others. */
+  async #settled(): Promise<void> {
+    while (this.#underway) await this.#underway;
+  }
+
+  /** Takes a page that may touch what events touch as well: they wait meanwhile. */
+  async #take(ask: () => Promise<EntryPage>, place: 'tail' | 'around' | 'newer' | 'refresh'): Promise<void> {
+    let end: () => void = () => undefined;
+    this.#underway = new Promise((done) => (end = done));
     this.loading = true;
     this.error = undefined;
     try {
-      const page = await this.#client.entries(this.id, undefined, pageSize, signal);
+      const page = await ask();
       this.#requests(page.requests);
-      applyPage(this, page, 'tail', live);
+      if (place === 'refresh') refresh(this, page, live);
+      else applyPage(this, page, place, live);
     } catch (thrown) {
       this.error = asApiError(thrown);
       throw thrown;
     } finally {
       this.loading = false;
+      this.#underway = undefined;
+      end();
       this.apply(this.#held.splice(0));
     }
   }
@@ -75,14 +114,33 @@ export class SessionView implements Transcript {
   async loadOlder(): Promise<void> {
     if (this.loadingOlder || this.next === undefined) return;
     this.loadingOlder = true;
+    this.error = undefined;
+    const before = this.next;
     try {
-      const page = await this.#client.entries(this.id, this.next, pageSize);
+      const page = await this.#client.entries(this.id, before, pageSize);
       this.#requests(page.requests);
+      if (this.next !== before) return; // other entries have taken the place of those that it stands before
       applyPage(this, page, 'older', live);
     } catch (thrown) {
       this.error = asApiError(thrown);
     } finally {
       this.loadingOlder = false;
+    }
+  }
+
+  /** Fetches the page after the last entry held, where that is not the last of all. */
+  async loadNewer(): Promise<void> {
+    if (this.loadingNewer) return;
+    this.loadingNewer = true;
+    try {
+      await this.#settled();
+      const after = this.newer;
+      if (after === undefined) return;
+      await this.#take(() => this.#client.entriesAfter(this.id, after, pageSize), 'newer');
+    } catch {
+      // It is kept as the error, beside which there is a way to try again.
+    } finally {
+      this.loadingNewer = false;
     }
   }
 
@@ -94,7 +152,7 @@ export class SessionView implements Transcript {
     }
     const change = applyEvents(this, events, live);
     this.arrived += change.added;
-    if (!this.reading) forget(this, kept);
+    if (!this.reading && this.newer === undefined) forget(this, kept);
     if (change.gap) void this.load().catch(() => undefined);
   }
 

@@ -1,11 +1,11 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { append, entry, event, turn, upsert } from '../test/records';
-import { applyEvents, applyPage, forget, plainItem, type Transcript } from './transcript';
+import { applyEvents, applyPage, forget, plainItem, refresh, type Transcript } from './transcript';
 
 let held: Transcript;
 
 beforeEach(() => {
-  held = { items: [], turns: new Map(), next: undefined, loaded: true };
+  held = { items: [], turns: new Map(), next: undefined, newer: undefined, latest: 0, loaded: true };
 });
 
 const apply = (...events: ReturnType<typeof event>[]) => applyEvents(held, events, plainItem);
@@ -163,5 +163,47 @@ describe('pages', () => {
     forget(held, 4);
     expect(ids()).toEqual(['e6', 'e7', 'e8', 'e9']);
     expect(held.next).toBe(6);
+  });
+
+  test('around a place replace what is held, and what is newer waits for its page', () => {
+    applyPage(held, page(90, 95, 90), 'tail', plainItem);
+    applyPage(held, { ...page(10, 14, 10), newer: 14 }, 'around', plainItem);
+    expect(ids()).toEqual(['e10', 'e11', 'e12', 'e13', 'e14']);
+    expect([held.next, held.newer]).toEqual([10, 14]);
+    expect(apply(upsert(entry(96)), upsert(entry(95)), append('e95', 'x', 0))).toEqual({
+      added: 1, // the other one is known from before
+      gap: false,
+    });
+    expect(ids()).toHaveLength(5);
+    apply(upsert(entry(12, { text: 'changed' })));
+    expect(text('e12')).toBe('changed');
+  });
+
+  test('that are newer stand behind, until they meet the tail and events go on', () => {
+    applyPage(held, { ...page(10, 11, 10), newer: 11 }, 'around', plainItem);
+    applyPage(held, { ...page(12, 13), newer: 13 }, 'newer', plainItem);
+    expect(held.newer).toBe(13);
+    applyPage(held, page(14, 15), 'newer', plainItem);
+    expect(held.newer).toBeUndefined();
+    expect(held.next).toBe(10);
+    expect(apply(upsert(entry(16))).added).toBe(1);
+    expect(ids()).toEqual(['e10', 'e11', 'e12', 'e13', 'e14', 'e15', 'e16']);
+  });
+
+  test('of the tail end being elsewhere', () => {
+    applyPage(held, { ...page(10, 11, 10), newer: 11 }, 'around', plainItem);
+    applyPage(held, page(90, 95, 90), 'tail', plainItem);
+    expect(held.newer).toBeUndefined();
+    expect([ids()[0], held.next]).toEqual(['e90', 90]);
+  });
+
+  test('that refresh change what is held, and bring nothing from beyond it', () => {
+    applyPage(held, { ...page(10, 12, 10), newer: 12 }, 'around', plainItem);
+    const items = page(9, 14).items.map((one) => ({ ...one, text: 'new' }));
+    refresh(held, { items, turns: [turn()] }, plainItem);
+    expect(ids()).toEqual(['e10', 'e11', 'e12']);
+    expect(text('e12')).toBe('new');
+    expect(held.turns.has('t1')).toBe(true);
+    expect(held.newer).toBe(12);
   });
 });

@@ -19,12 +19,16 @@ export interface Transcript {
   readonly turns: Map<string, Turn>;
   /** What to pass as `before` for older entries; undefined when the first one is here. */
   next: number | undefined;
+  /** What to pass as `after` for newer entries; undefined when the last one is here, and what is new comes by events. */
+  newer: number | undefined;
+  /** The last seq that was heard of. It is beyond the items while `newer` is there. */
+  latest: number;
   /** A first page has come. */
   loaded: boolean;
 }
 
 export interface Change {
-  /** How many items are new at the end. */
+  /** How many are new at the end, also where the end is not held. */
   added: number;
   /** An append did not fit: the text is to be fetched again. */
   gap: boolean;
@@ -60,16 +64,19 @@ export function applyEvents(transcript: Transcript, events: readonly Event[], ma
   return draft.done();
 }
 
-/** Takes a page of entries: the newest, which replaces what was there, or one that stands before what is there. */
+/**
+ * Takes a page of entries: the newest, or those around a place, which replace what was there; or those that stand before or after
+ * what is there.
+ */
 export function applyPage(
   transcript: Transcript,
-  page: { items: readonly Entry[]; turns: readonly Turn[]; next?: number },
-  place: 'tail' | 'older',
+  page: { items: readonly Entry[]; turns: readonly Turn[]; next?: number; newer?: number },
+  place: 'tail' | 'around' | 'older' | 'newer',
   make: MakeItem,
 ): void {
   for (const turn of page.turns) {
     // A turn in an older page may have ended since: what is held came later.
-    if (place === 'tail' || !transcript.turns.has(turn.id)) transcript.turns.set(turn.id, turn);
+    if (place !== 'older' || !transcript.turns.has(turn.id)) transcript.turns.set(turn.id, turn);
   }
   const known = new Map(transcript.items.map((item) => [item.id, item]));
   if (place === 'older') {
@@ -78,8 +85,15 @@ export function applyPage(
     transcript.next = page.next;
     return;
   }
+  transcript.latest = Math.max(transcript.latest, page.items.at(-1)?.seq ?? 0);
+  if (place === 'newer') {
+    const fresh = page.items.filter((entry) => !known.has(entry.id)).map(make);
+    transcript.items = [...transcript.items, ...fresh];
+    transcript.newer = page.newer;
+    return;
+  }
   // Where the page reaches back into what is held, what stands before it may stay: the person may be reading there.
-  const joined = transcript.loaded && page.items.some((entry) => known.has(entry.id));
+  const joined = place === 'tail' && transcript.loaded && page.items.some((entry) => known.has(entry.id));
   const first = page.items[0]?.seq ?? 0;
   const older = joined ? transcript.items.filter((item) => item.seq < first) : [];
   const fresh = page.items.map((entry) => {
@@ -90,7 +104,20 @@ export function applyPage(
   });
   transcript.items = [...older, ...fresh];
   if (!joined) transcript.next = page.next;
+  transcript.newer = page.newer;
   transcript.loaded = true;
+}
+
+/** Brings entries that are held, or stand between such, up to date. */
+export function refresh(
+  transcript: Transcript,
+  page: { items: readonly Entry[]; turns: readonly Turn[] },
+  make: MakeItem,
+): void {
+  for (const turn of page.turns) transcript.turns.set(turn.id, turn);
+  const draft = new Draft(transcript, make);
+  for (const entry of page.items) draft.upsert(entry);
+  draft.done();
 }
 
 /** Forgets the oldest items, which can be fetched again. */
@@ -129,11 +156,18 @@ class Draft {
       put(item, entry);
       return;
     }
+    if (this.#transcript.newer !== undefined && entry.seq > this.#last) {
+      // Newer than what is held: it comes with its page.
+      if (entry.seq > this.#transcript.latest) this.#added++;
+      this.#transcript.latest = Math.max(this.#transcript.latest, entry.seq);
+      return;
+    }
     const items = (this.#items ??= [...this.#transcript.items]);
     const made = this.#make(entry);
     if (entry.seq > this.#last) {
       items.push(made);
       this.#last = entry.seq;
+      this.#transcript.latest = entry.seq;
       this.#added++;
     } else {
       // Older than what is held: it comes with its page.

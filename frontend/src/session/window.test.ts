@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { earlier, follow, later, most, shift, stay, step, tailSize } from './window';
+import { around, earlier, follow, later, most, shift, stay, step, tailSize } from './window';
 
 test('following mounts the tail', () => {
   expect(follow({ from: 0, to: 0 }, 5_000)).toEqual({ from: 5_000 - tailSize, to: 5_000 });
@@ -36,4 +36,10 @@ test('the slice moves up and down and never grows beyond its bound', () => {
 test('it shows the same after others were put before it, or dropped there', () => {
   expect(shift({ from: 0, to: 200 }, 200)).toEqual({ from: 200, to: 400 });
   expect(shift({ from: 300, to: 500 }, -250)).toEqual({ from: 50, to: 250 });
+});
+
+test('around an item as much is mounted on both sides, where there is as much', () => {
+  expect(around(1_000, 5_000)).toEqual({ from: 1_000 - tailSize / 2, to: 1_000 + tailSize / 2 });
+  expect(around(3, 5_000)).toEqual({ from: 0, to: 3 + tailSize / 2 });
+  expect(around(4_999, 5_000)).toEqual({ from: 4_999 - tailSize / 2, to: 5_000 });
 });

@@ -36,6 +36,11 @@ export function later(slice: Slice, length: number): Slice {
   return { from: Math.max(slice.from, to - most), to };
 }
 
+/** The slice around an item. */
+export function around(index: number, length: number): Slice {
+  return { from: Math.max(0, index - tailSize / 2), to: Math.min(length, index + tailSize / 2) };
+}
+
 /** The slice after `count` items were put before all others. */
 export function shift(slice: Slice, count: number): Slice {
   return { from: Math.max(0, slice.from + count), to: Math.max(0, slice.to + count) };

@@ -124,16 +124,29 @@ describe('actions', () => {
   const cases: [string, Agent, string[]][] = [
     ['missing', missing, ['install']],
     ['missing, and nothing to get it with', agent({ installable: false }), []],
-    ['installed', installed, ['test', 'remove']],
+    ['installed', installed, ['test', 'login', 'remove']],
     [
       'installed and old',
       { ...installed, version: '0.99.0', previous: '0.98.0' },
-      ['update', 'test', 'rollback', 'remove'],
+      ['update', 'test', 'login', 'rollback', 'remove'],
     ],
     ['installed and broken', { ...installed, state: 'broken' }, ['install', 'test', 'remove']],
-    ['on PATH and old', agent({ state: 'ready', version: '0.99.0', pinned: '0.100.0' }), ['update', 'test']],
-    ['on PATH, of no known version', agent({ state: 'ready', pinned: '0.100.0' }), ['test']],
-    ['of agents.json', agent({ state: 'needs_login', source: 'custom', installable: false }), ['test']],
+    [
+      'on PATH and old',
+      agent({ state: 'ready', version: '0.99.0', pinned: '0.100.0' }),
+      ['update', 'test', 'login'],
+    ],
+    ['on PATH, of no known version', agent({ state: 'ready', pinned: '0.100.0' }), ['test', 'login']],
+    [
+      'of agents.json',
+      agent({ state: 'needs_login', source: 'custom', editable: true, installable: false }),
+      ['test', 'login', 'edit'],
+    ],
+    [
+      'of agents.json and not there',
+      agent({ source: 'custom', editable: true, installable: false }),
+      ['edit'],
+    ],
     ['built in', agent({ state: 'ready', source: 'builtin', installable: false }), ['test']],
     ['being installed', { ...missing, installing: { step: 'resolve' } }, []],
   ];

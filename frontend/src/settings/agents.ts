@@ -126,7 +126,7 @@ export function inPlace(agents: readonly Agent[], places: readonly string[]): Ag
   return [...known, ...inOrder(agents.filter((one) => !place.has(one.id)))];
 }
 
-export type AgentAction = 'install' | 'update' | 'rollback' | 'remove' | 'test';
+export type AgentAction = 'install' | 'update' | 'rollback' | 'remove' | 'test' | 'login' | 'edit';
 
 /** What can be done with an agent as it is. */
 export function actionsOf(agent: Agent): AgentAction[] {
@@ -137,6 +137,10 @@ export function actionsOf(agent: Agent): AgentAction[] {
     actions.push('install');
   else if (agent.installable && hasUpdate(agent)) actions.push('update');
   if (agent.state !== 'not_found') actions.push('test');
+  // The demo agent has nobody to log in to.
+  if (agent.source !== 'builtin' && (agent.state === 'ready' || agent.state === 'needs_login'))
+    actions.push('login');
+  if (agent.editable) actions.push('edit');
   if (agent.previous) actions.push('rollback');
   if (ours) actions.push('remove');
   return actions;

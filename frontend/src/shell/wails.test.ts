@@ -1,5 +1,13 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { chooseDirectory, copyText, hasDirectoryDialog, openLink, safeLink, surface } from './wails';
+import {
+  chooseDirectory,
+  copyText,
+  hasDirectoryDialog,
+  openLink,
+  pastedText,
+  safeLink,
+  surface,
+} from './wails';
 
 const desktop = window as unknown as { go?: unknown; runtime?: unknown };
 
@@ -39,7 +47,7 @@ describe('in the window', () => {
 
   beforeEach(() => {
     desktop.go = { app: { Files: { ChooseDirectory }, Window: { OpenLink } } };
-    desktop.runtime = { ClipboardSetText };
+    desktop.runtime = { ClipboardSetText, ClipboardGetText: () => Promise.resolve('pasted') };
   });
 
   test('the system’s dialog chooses, and may be closed without a choice', async () => {
@@ -55,6 +63,7 @@ describe('in the window', () => {
     await copyText('text');
     expect(OpenLink).toHaveBeenCalledWith('https://example.com/');
     expect(ClipboardSetText).toHaveBeenCalledWith('text');
+    expect(await pastedText()).toBe('pasted');
   });
 
   test('what it refuses is a code', async () => {

@@ -1,6 +1,6 @@
 import { ChooseDirectory } from '../../wailsjs/go/app/Files';
 import { OpenLink } from '../../wailsjs/go/app/Window';
-import { ClipboardSetText } from '../../wailsjs/runtime/runtime';
+import { ClipboardGetText, ClipboardSetText } from '../../wailsjs/runtime/runtime';
 import { ApiError } from '../api/errors';
 
 // What touches the desktop. In the window these are the shell's bound methods and Wails' runtime; in a browser each has a
@@ -53,6 +53,11 @@ export async function openLink(address: string): Promise<void> {
 export async function copyText(text: string): Promise<void> {
   if (surface() === 'window') await soon(ClipboardSetText(text));
   else await navigator.clipboard.writeText(text);
+}
+
+/** What is on the clipboard. A browser may ask the person first, and refuse. */
+export async function pastedText(): Promise<string> {
+  return surface() === 'window' ? soon(ClipboardGetText()) : navigator.clipboard.readText();
 }
 
 /** Whether Mod is the Command key. */

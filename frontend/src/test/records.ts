@@ -1,4 +1,15 @@
-import type { Agent, Append, Entry, Event, Request, Session, ToolCall, Turn } from '../api/records';
+import type {
+  Agent,
+  Append,
+  Entry,
+  Event,
+  Hit,
+  QueueItem,
+  Request,
+  Session,
+  ToolCall,
+  Turn,
+} from '../api/records';
 
 // Records for tests: whole ones, of which a test names only what it is about.
 
@@ -17,6 +28,7 @@ export function session(part: Partial<Session> = {}): Session {
     agentName: 'Demo agent',
     generation: 1,
     phase: 'ready',
+    queue: 0,
     waiting: 0,
     configOptions: [],
     commands: [],
@@ -30,6 +42,17 @@ export function session(part: Partial<Session> = {}): Session {
 
 export function entry(seq: number, part: Partial<Entry> = {}): Entry {
   return { id: `e${seq}`, session: 's1', generation: 1, seq, at, kind: 'agent', ...part };
+}
+
+export function queued(position: number, part: Partial<QueueItem> = {}): QueueItem {
+  return {
+    id: `q${position}`,
+    session: 's1',
+    message: `prompt ${position}`,
+    position,
+    createdAt: at,
+    ...part,
+  };
 }
 
 export function turn(part: Partial<Turn> = {}): Turn {
@@ -62,6 +85,23 @@ export function agent(part: Partial<Agent> = {}): Agent {
     state: 'not_found',
     source: 'path',
     installable: true,
+    editable: false,
+    ...part,
+  };
+}
+
+export function hit(n: number, part: Partial<Hit> = {}): Hit {
+  return {
+    session: 's1',
+    title: 'Fix login',
+    agent: 'mock',
+    agentName: 'Demo agent',
+    workspace: { id: 'w1', path: '/home/ada/app' },
+    entry: `e${n}`,
+    seq: n,
+    kind: 'agent',
+    at,
+    excerpt: [{ text: `entry ${n}` }],
     ...part,
   };
 }

@@ -52,7 +52,8 @@ export function moment(at: string, now: number): string {
 export function bytes(count: number): string {
   if (count < 1024) return t('bytes.b', { n: count });
   if (count < 1024 * 1024) return t('bytes.kib', { n: Math.round(count / 1024) });
-  return t('bytes.mib', { n: (count / (1024 * 1024)).toFixed(1) });
+  if (count < 1000 * 1024 * 1024) return t('bytes.mib', { n: (count / (1024 * 1024)).toFixed(1) });
+  return t('bytes.gib', { n: (count / (1024 * 1024 * 1024)).toFixed(1) });
 }
 
 /** A count in three figures: 950, 38k, 1.2M. */

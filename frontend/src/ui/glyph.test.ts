@@ -14,6 +14,8 @@ test.each<[Partial<Session>, Status]>([
   [{ phase: 'ready' }, 'idle'],
   [{ phase: 'ready', unread: true }, 'unseen'],
   [{ phase: 'closed' }, 'asleep'],
+  [{ phase: 'closed', hibernated: true }, 'asleep'],
+  [{ phase: 'closed', hibernated: true, unread: true }, 'unseen'],
   [{ phase: 'closed', exit: { at, code: 1, problem: 'agent.exited' } }, 'gone'],
   [{ phase: 'closed', exit: { at, problem: 'agent.not_installed' } }, 'failed'],
 ])('%j is %s', (part, status) => {

@@ -12,6 +12,8 @@ test('keys lead to commands, with the modifiers exactly', () => {
   expect(press('KeyD', { ctrlKey: true, shiftKey: true })).toBe('agents');
   expect(press('KeyN', { ctrlKey: true, shiftKey: true })).toBeUndefined();
   expect(press('KeyK', { metaKey: true })).toBeUndefined();
+  expect(press('KeyF', { ctrlKey: true, shiftKey: true })).toBe('search');
+  expect(press('KeyF', { ctrlKey: true })).toBeUndefined();
   expect(press('F6')).toBe('nextRegion');
   expect(press('F6', { shiftKey: true })).toBe('previousRegion');
   expect(press('Backspace', { ctrlKey: true, shiftKey: true })).toBe('stop');

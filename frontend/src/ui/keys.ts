@@ -7,7 +7,11 @@ export type CommandId =
   | 'palette'
   | 'new'
   | 'inbox'
+  | 'search'
   | 'agents'
+  | 'mcp'
+  | 'skills'
+  | 'settings'
   | 'sidebar'
   | 'band'
   | 'stop'
@@ -31,10 +35,14 @@ const bindings: readonly Binding[] = [
   { id: 'palette', code: 'KeyK', key: 'K', mod: true },
   { id: 'new', code: 'KeyN', key: 'N', mod: true },
   { id: 'new', code: 'KeyN', key: 'N', alt: true },
+  { id: 'search', code: 'KeyF', key: 'F', mod: true, shift: true },
   { id: 'inbox', code: 'KeyI', key: 'I', mod: true },
   { id: 'inbox', code: 'KeyI', key: 'I', alt: true },
   { id: 'agents', code: 'KeyD', key: 'D', mod: true, shift: true },
   { id: 'agents', code: 'KeyA', key: 'A', alt: true },
+  { id: 'settings', code: 'Comma', key: ',', mod: true },
+  { id: 'mcp', code: 'KeyM', key: 'M', alt: true },
+  { id: 'skills', code: 'KeyS', key: 'S', alt: true },
   { id: 'sidebar', code: 'KeyB', key: 'B', mod: true },
   { id: 'band', code: 'Period', key: '.', mod: true },
   { id: 'stop', code: 'Backspace', key: 'Backspace', mod: true, shift: true },

@@ -1,0 +1,29 @@
+import type { Event, QueueItem } from '../api/records';
+
+// The prompts that wait in a conversation, as events change them.
+
+/** What is queued after these events, in its order. */
+export function applyQueue(items: readonly QueueItem[], events: readonly Event[]): readonly QueueItem[] {
+  const held = new Map(items.map((item) => [item.id, item]));
+  for (const event of events) {
+    if (event.type === 'queue.upsert') {
+      const item = event.data as QueueItem;
+      held.set(item.id, item);
+    } else if (event.type === 'queue.removed') {
+      held.delete((event.data as { id: string }).id);
+    }
+  }
+  return [...held.values()].sort((a, b) => a.position - b.position);
+}
+
+/** Where the focus goes when the row that has it is gone: to the one that takes its place, else the last. */
+export function neighbour(items: readonly QueueItem[], id: string): string | undefined {
+  const at = items.findIndex((item) => item.id === id);
+  const left = items.filter((item) => item.id !== id);
+  return left[Math.min(Math.max(at, 0), left.length - 1)]?.id;
+}
+
+/** What is done with a prompt that is sent: Enter waits for its turn, with Mod it goes before everything. */
+export function whenOf(event: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey'>): 'queue' | 'interrupt' {
+  return event.ctrlKey || event.metaKey ? 'interrupt' : 'queue';
+}

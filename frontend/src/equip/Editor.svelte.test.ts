@@ -1,0 +1,191 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { McpServer } from '../api/records';
+import { ApiError } from '../api/errors';
+import { app } from '../app.svelte';
+import Mcp from './Mcp.svelte';
+import { mask } from './entry';
+
+const server = (part: Partial<McpServer> = {}): McpServer => ({
+  name: 'files',
+  entry: { type: 'local', command: 'npx', args: ['-y', 'server'], env: { TOKEN: mask }, vendor: { x: 1 } },
+  enabled: true,
+  type: 'local',
+  transport: 'stdio',
+  approved: true,
+  hash: 'a'.repeat(64),
+  ...part,
+});
+
+let ended: (() => void) | undefined;
+let listed: McpServer[];
+
+async function open() {
+  vi.spyOn(app.client, 'mcpServers').mockImplementation(() =>
+    Promise.resolve({ items: listed, path: '/w/.sandbox-agent/config/mcp.json' }),
+  );
+  app.view = { name: 'mcp', directory: '/w' };
+  const component = mount(Mcp, { target: document.body });
+  ended = () => void unmount(component);
+  await settled();
+}
+
+async function settled() {
+  for (let i = 0; i < 5; i++) await Promise.resolve();
+  flushSync();
+}
+
+const button = (name: string, within: ParentNode = document) =>
+  [...within.querySelectorAll<HTMLButtonElement>('button')].find(
+    (one) => (one.getAttribute('aria-label') ?? one.textContent).trim() === name,
+  );
+const field = (label: string) => {
+  const found = [...document.querySelectorAll('label')].find((one) => one.textContent.trim() === label);
+  return document.getElementById(found?.htmlFor ?? '') as HTMLInputElement;
+};
+const json = () => field('JSON') as unknown as HTMLTextAreaElement;
+
+function type(element: HTMLInputElement | HTMLTextAreaElement | null | undefined, value: string) {
+  if (!element) throw new Error('no field');
+  element.value = value;
+  element.dispatchEvent(new InputEvent('input', { bubbles: true }));
+  flushSync();
+}
+
+async function click(name: string, within?: ParentNode) {
+  const found = button(name, within);
+  if (!found) throw new Error(`no button ${name}`);
+  found.click();
+  await settled();
+}
+
+beforeEach(() => {
+  listed = [server()];
+});
+afterEach(() => {
+  ended?.();
+  vi.restoreAllMocks();
+  vi.useRealTimers();
+  document.body.replaceChildren();
+});
+
+test('form and JSON are two views of one entry', async () => {
+  await open();
+  await click('Edit');
+  type(field('Program'), 'uvx');
+  expect(JSON.parse(json().value)).toMatchObject({
+    command: 'uvx',
+    args: ['-y', 'server'],
+    vendor: { x: 1 },
+  });
+  type(json(), json().value.replace('"uvx"', '"bunx"'));
+  expect(field('Program').value).toBe('bunx');
+});
+
+test('the form waits while the JSON is broken, and the line is named', async () => {
+  await open();
+  await click('Edit');
+  type(json(), '{\n  "type": "local",\n  "command": npx\n}');
+  expect(document.querySelector('fieldset')?.disabled).toBe(true);
+  expect(document.querySelector('.faults')?.textContent.replace(/\s+/g, ' ').trim()).toBe(
+    'Line 3 This does not belong here: npx',
+  );
+  const save = vi.spyOn(app.client, 'saveMcp');
+  await click('Save');
+  expect(save).not.toHaveBeenCalled();
+});
+
+test('a secret that was typed is hidden in the JSON until it is asked for; a stored one is never shown', async () => {
+  await open();
+  await click('Edit');
+  expect(button('Show what was typed')).toBeUndefined();
+  await click('Add variable');
+  const [, name] = document.querySelectorAll<HTMLInputElement>('input[aria-label=Variable]');
+  type(name, 'KEY');
+  type(document.querySelector<HTMLInputElement>('input[aria-label="Value of KEY"]'), 's3cret');
+  expect(JSON.parse(json().value)).toMatchObject({ env: { TOKEN: mask, KEY: mask } });
+  await click('Show what was typed');
+  expect(JSON.parse(json().value)).toMatchObject({ env: { TOKEN: mask, KEY: 's3cret' } });
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Hide secrets');
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ env: { TOKEN: mask, KEY: 's3cret' } });
+});
+
+test('what the server refuses is shown at its line', async () => {
+  await open();
+  await click('Edit');
+  vi.spyOn(app.client, 'saveMcp').mockRejectedValue(
+    new ApiError('config.invalid', { detail: 'args[1]: NUL cannot be passed on' }, 400),
+  );
+  await click('Save');
+  expect(document.querySelector('.faults')?.textContent.replace(/\s+/g, ' ').trim()).toBe(
+    'Line 6 args[1]: NUL cannot be passed on',
+  );
+});
+
+test('what nobody has approved is amber, cannot be tested or switched, and is approved by its hash', async () => {
+  const executable = {
+    kind: 'mcp' as const,
+    name: 'files',
+    hash: 'a'.repeat(64),
+    detail: 'npx evil',
+    before: 'npx good',
+    approved: false,
+  };
+  listed = [server({ approved: false, executable })];
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+  await open();
+  expect(document.querySelector('.waits')?.textContent).toContain('Changed on disk');
+  expect(button('Test')).toBeUndefined();
+  expect(document.querySelector<HTMLButtonElement>('[role=switch]')?.disabled).toBe(true);
+  await click('Review');
+  expect(document.activeElement?.getAttribute('aria-label')).toBe('Review of files');
+  const approve = vi.spyOn(app.client, 'approve').mockImplementation(() => {
+    listed = [server()];
+    return Promise.resolve();
+  });
+  vi.advanceTimersByTime(399);
+  await click('Approve');
+  expect(approve).not.toHaveBeenCalled();
+  vi.advanceTimersByTime(1);
+  flushSync();
+  await click('Approve');
+  expect(approve).toHaveBeenCalledWith('/w', ['a'.repeat(64)]);
+  await settled();
+  expect(document.querySelector('.waits')).toBeNull();
+});
+
+test('a removal can be taken back, since nothing was removed yet', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout', 'setInterval', 'clearInterval'] });
+  const remove = vi.spyOn(app.client, 'removeMcp').mockImplementation(() => {
+    listed = [];
+    return Promise.resolve();
+  });
+  await open();
+  await click('Delete');
+  expect(document.querySelector('[data-server]')).toBeNull();
+  app.toasts.at(-1)?.undo?.();
+  flushSync();
+  expect(document.querySelector('[data-server]')).not.toBeNull();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(remove).not.toHaveBeenCalled();
+  await click('Delete');
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(remove).toHaveBeenCalledTimes(1);
+});
+
+test('who closes the page has not taken a removal back', async () => {
+  const remove = vi.spyOn(app.client, 'removeMcp').mockResolvedValue();
+  await open();
+  await click('Delete');
+  window.dispatchEvent(new Event('pagehide'));
+  expect(remove).toHaveBeenCalledWith('/w', 'files', true);
+});
+
+test('the switch stores the entry and nothing else of it', async () => {
+  await open();
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server({ enabled: false }));
+  await click('Give files to agents');
+  expect(save).toHaveBeenCalledWith('/w', 'files', { ...server().entry, enabled: false });
+});

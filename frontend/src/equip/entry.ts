@@ -1,0 +1,214 @@
+import { isObject } from '../content/blocks';
+
+// An entry as it is written in a form and as JSON, which are two views of one object. Fields that the form does not know stay as
+// they are. Secrets come masked from the server, which keeps what is stored where a mask comes back.
+
+export type Entry = Record<string, unknown>;
+
+/** What stands in the place of a secret. */
+export const mask = '••••';
+
+/** What is wrong with an entry, and where; the words are in the catalogue under entry.fault. */
+export interface EntryFault {
+  path: string;
+  code:
+    | 'type'
+    | 'command'
+    | 'url'
+    | 'number'
+    | 'text'
+    | 'table'
+    | 'list'
+    | 'masked'
+    | 'sources'
+    | 'source'
+    | 'kind';
+}
+
+export type ServerType = 'local' | 'remote';
+
+export function typeOf(entry: Entry): ServerType {
+  return entry['type'] === 'local' || entry['type'] === 'stdio' || !('type' in entry || 'url' in entry)
+    ? 'local'
+    : 'remote';
+}
+
+/** How a server is reached: stdio, http or sse. A remote one that says nothing is tried as http. */
+export function transportOf(entry: Entry): 'stdio' | 'http' | 'sse' {
+  if (typeOf(entry) === 'local') return 'stdio';
+  return entry['transport'] === 'sse' || entry['type'] === 'sse' ? 'sse' : 'http';
+}
+
+/** The command line or the address, in one line. */
+export function targetOf(entry: Entry): string {
+  if (typeOf(entry) === 'remote') return textOf(entry, 'url');
+  return [programOf(entry), ...argumentsOf(entry)].map(shown).join(' ');
+}
+
+/** A word of a command line, in quotes where it would read as several. */
+function shown(word: string): string {
+  return word === '' || /[\s"']/.test(word) ? JSON.stringify(word) : word;
+}
+
+export function textOf(entry: Entry, field: string): string {
+  const value = entry[field];
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+}
+
+export function listOf(entry: Entry, field: string): string[] {
+  const value = entry[field];
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
+export function tableOf(entry: Entry, field: string): Record<string, string> {
+  const value = entry[field];
+  if (!isObject(value)) return {};
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, String(one)]));
+}
+
+/** A command may be an array whose rest are arguments too. */
+export function programOf(entry: Entry): string {
+  const command = entry['command'];
+  return Array.isArray(command) ? String(command[0] ?? '') : textOf(entry, 'command');
+}
+
+export function argumentsOf(entry: Entry): string[] {
+  return [...listOf(entry, 'command').slice(1), ...listOf(entry, 'args')];
+}
+
+/** The entry with one field changed, in its place; undefined takes it out. */
+export function withField(entry: Entry, field: string, value: unknown): Entry {
+  const next = { ...entry };
+  if (value === undefined)
+    return Object.fromEntries(Object.entries(entry).filter(([name]) => name !== field));
+  next[field] = value;
+  return next;
+}
+
+/** A form shows program and arguments apart, so that is how they are written when either is changed there. */
+export function withCommand(entry: Entry, program: string, args: readonly string[]): Entry {
+  return { ...entry, command: program, args: [...args] };
+}
+
+const ownFields: Record<ServerType, readonly string[]> = {
+  local: ['command', 'args', 'env', 'environment', 'cwd'],
+  remote: ['url', 'headers', 'bearerTokenEnvVar', 'envHeaders', 'envHttpHeaders', 'oauth', 'transport'],
+};
+
+/** The entry as one of the other type: what only the old type has goes. */
+export function withType(entry: Entry, type: ServerType): Entry {
+  const gone = ownFields[type === 'local' ? 'remote' : 'local'];
+  const kept = Object.entries(entry).filter(([name]) => name !== 'type' && !gone.includes(name));
+  const blank = type === 'local' ? { command: '', args: [] } : { url: '' };
+  return { type, ...blank, ...Object.fromEntries(kept) };
+}
+
+// Secrets.
+
+const secretTables = ['env', 'environment', 'headers'];
+
+/** Calls back for every secret of an entry, and puts what that gives in its place. */
+function eachSecret(entry: Entry, give: (value: string, path: readonly [string, string]) => string): Entry {
+  const next = { ...entry };
+  for (const table of secretTables) {
+    const value = next[table];
+    if (!isObject(value)) continue;
+    next[table] = Object.fromEntries(
+      Object.entries(value).map(([name, one]) => [
+        name,
+        typeof one === 'string' ? give(one, [table, name]) : one,
+      ]),
+    );
+  }
+  const { oauth } = next;
+  if (isObject(oauth) && typeof oauth['clientSecret'] === 'string')
+    next['oauth'] = { ...oauth, clientSecret: give(oauth['clientSecret'], ['oauth', 'clientSecret']) };
+  return next;
+}
+
+function secretAt(entry: Entry, [field, name]: readonly [string, string]): string | undefined {
+  const table = entry[field];
+  const value = isObject(table) && Object.hasOwn(table, name) ? table[name] : undefined;
+  return typeof value === 'string' ? value : undefined;
+}
+
+/** The entry as it is shown while nothing is revealed. */
+export function masked(entry: Entry): Entry {
+  return eachSecret(entry, (value) => (value === '' ? '' : mask));
+}
+
+/** Puts back what stood behind the masks of an entry that came from the JSON view. */
+export function unmasked(read: Entry, before: Entry): Entry {
+  return eachSecret(read, (value, path) => (value === mask ? (secretAt(before, path) ?? value) : value));
+}
+
+/** Whether the entry has a secret that was typed now, and so can be shown. */
+export function hasTyped(entry: Entry): boolean {
+  let typed = false;
+  eachSecret(entry, (value) => {
+    typed ||= value !== mask && value !== '';
+    return value;
+  });
+  return typed;
+}
+
+// What can be said before the server is asked. Whatever is more than a slip is for the server to say.
+
+/** What is wrong with an entry of a server; stored is what the server has under this name. */
+export function faultsOf(entry: Entry, stored?: Entry): EntryFault[] {
+  const faults: EntryFault[] = [];
+  const { type } = entry;
+  if (!['local', 'remote', 'stdio', 'http', 'sse'].includes(String(type)))
+    faults.push({ path: 'type', code: 'type' });
+  else if (typeOf(entry) === 'local') {
+    if (programOf(entry).trim() === '') faults.push({ path: 'command', code: 'command' });
+  } else if (!isAddress(textOf(entry, 'url'))) faults.push({ path: 'url', code: 'url' });
+  for (const field of ['timeoutMs', 'timeout']) {
+    const value = entry[field];
+    if (value !== undefined && value !== null && !(Number.isSafeInteger(value) && Number(value) >= 0))
+      faults.push({ path: field, code: 'number' });
+  }
+  for (const field of [...secretTables, 'envHeaders', 'envHttpHeaders']) {
+    const value = entry[field];
+    if (value === undefined || value === null) continue;
+    if (!isObject(value)) faults.push({ path: field, code: 'table' });
+    else
+      for (const [name, one] of Object.entries(value))
+        if (typeof one !== 'string') faults.push({ path: `${field}.${JSON.stringify(name)}`, code: 'text' });
+  }
+  eachSecret(entry, (value, path) => {
+    if (value === mask && (!stored || secretAt(stored, path) !== mask)) {
+      const [field, name] = path;
+      faults.push({
+        path: field === 'oauth' ? 'oauth.clientSecret' : `${field}.${JSON.stringify(name)}`,
+        code: 'masked',
+      });
+    }
+    return value;
+  });
+  return faults;
+}
+
+function isAddress(text: string): boolean {
+  try {
+    return ['http:', 'https:'].includes(new URL(text).protocol);
+  } catch {
+    return false;
+  }
+}
+
+/** What is wrong with a name under which an entry is kept. */
+export function nameFault(name: string): 'empty' | 'long' | 'control' | undefined {
+  if (name === '') return 'empty';
+  if (new TextEncoder().encode(name).length > 256) return 'long';
+  return /\p{Cc}/u.test(name) ? 'control' : undefined;
+}
+
+/** The path that the server's words for a refused entry begin with. */
+export function pathOf(detail: string, lines: ReadonlyMap<string, number>): string | undefined {
+  // The longest one that fits: a name may have a colon in it.
+  let found: string | undefined;
+  for (const path of lines.keys())
+    if (path && detail.startsWith(`${path}:`) && path.length > (found?.length ?? 0)) found = path;
+  return found;
+}

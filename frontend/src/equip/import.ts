@@ -1,0 +1,294 @@
+import { isObject, type Json as Values } from '../content/blocks';
+import { nameFault, type Entry } from './entry';
+import { readJson, type JsonFault } from './json';
+
+// MCP servers out of whatever a person pastes: the settings of Claude Desktop, Claude Code, Cursor, Windsurf, Cline and Gemini
+// (mcpServers), VS Code (servers, mcp.servers), Zed (context_servers), opencode (mcp), the protocol's own list, a table of servers, or
+// one server alone; whole files or the piece of one that stands in a README.
+
+export type Origin = 'mcpServers' | 'servers' | 'context_servers' | 'mcp' | 'list' | 'table' | 'one';
+
+export interface Note {
+  code: 'variable' | 'skipped_field' | 'extension' | 'unreadable' | 'renamed';
+  detail: string;
+}
+
+export interface Found {
+  /** The name it has there; empty for a server alone that has none. */
+  name: string;
+  /** Undefined where nothing can be made of it; a note says why. */
+  entry: Entry | undefined;
+  origin: Origin;
+  notes: Note[];
+}
+
+export type Import =
+  | { ok: true; found: Found[] }
+  /** Without a fault it is JSON, but no server is in it. */
+  | { ok: false; fault: JsonFault | undefined };
+
+const tables: readonly { keys: readonly string[]; origin: Origin }[] = [
+  { keys: ['mcpServers'], origin: 'mcpServers' },
+  { keys: ['amp.mcpServers'], origin: 'mcpServers' },
+  { keys: ['mcp', 'servers'], origin: 'servers' },
+  { keys: ['mcp.servers'], origin: 'servers' },
+  { keys: ['servers'], origin: 'servers' },
+  { keys: ['context_servers'], origin: 'context_servers' },
+  { keys: ['mcp_servers'], origin: 'mcpServers' },
+  { keys: ['mcp'], origin: 'mcp' },
+];
+
+/** Finds the servers in a text. */
+export function readServers(text: string): Import {
+  const read = parse(text);
+  if (!read.ok) return { ok: false, fault: read.fault };
+  const found = search(read.value);
+  return found.length > 0 ? { ok: true, found: distinct(found) } : { ok: false, fault: undefined };
+}
+
+/** Takes a fence of Markdown away, and gives a piece of an object the braces that it was cut out of. */
+function parse(text: string) {
+  const bare = text.replace(/^\s*```\w*\r?\n([\s\S]*?)\r?\n\s*```\s*$/, '$1');
+  const read = readJson(bare, true);
+  if (read.ok) return read;
+  const piece = readJson(`{${bare.trim().replace(/,$/, '')}}`, true);
+  return /^\s*"/.test(bare) && piece.ok ? piece : read;
+}
+
+function search(value: unknown): Found[] {
+  if (Array.isArray(value)) return list(value);
+  if (!isObject(value)) return [];
+  for (const { keys, origin } of tables) {
+    const table = keys.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value);
+    if (Array.isArray(table) && table.length > 0) return list(table);
+    if (isObject(table) && (origin !== 'mcp' || isTable(table))) return entries(table, origin);
+  }
+  if (isServer(value)) return [one(typeof value['name'] === 'string' ? value['name'] : '', value, 'one')];
+  if (isTable(value)) return entries(value, 'table');
+  // Claude Code keeps servers by project.
+  if (isObject(value['projects'])) return Object.values(value['projects']).flatMap(search);
+  return [];
+}
+
+function entries(table: Values, origin: Origin): Found[] {
+  return Object.entries(table).map(([name, server]) => one(name, server, origin));
+}
+
+function list(items: unknown[]): Found[] {
+  return items
+    .filter((item): item is Values => isObject(item) && isServer(item))
+    .map((item) => one(typeof item['name'] === 'string' ? item['name'] : '', item, 'list'));
+}
+
+function isServer(value: unknown): boolean {
+  if (!isObject(value)) return false;
+  const { command } = value;
+  return (
+    typeof command === 'string' ||
+    Array.isArray(command) ||
+    (isObject(command) && typeof command['path'] === 'string') ||
+    address(value) !== undefined
+  );
+}
+
+/** A table of servers and nothing else, so that no settings are taken for one. */
+function isTable(value: Values): boolean {
+  const all = Object.values(value);
+  return all.length > 0 && all.every(isServer);
+}
+
+function address(server: Values): { url: string; transport?: string } | undefined {
+  const { url, httpUrl, serverUrl } = server;
+  if (typeof httpUrl === 'string') return { url: httpUrl, transport: 'http' };
+  if (typeof url === 'string') return { url };
+  return typeof serverUrl === 'string' ? { url: serverUrl } : undefined;
+}
+
+function one(name: string, server: unknown, origin: Origin): Found {
+  const notes: Note[] = [];
+  const add = (code: Note['code'], detail: string) => notes.push({ code, detail });
+  const nothing = (code: Note['code'], detail = ''): Found => {
+    add(code, detail);
+    return { name, entry: undefined, origin, notes };
+  };
+  if (!isObject(server)) return nothing('unreadable');
+  if (!isServer(server)) {
+    // Zed starts the server that an extension brings; there is nothing here that could be started without it.
+    return 'settings' in server || server['source'] === 'extension'
+      ? nothing('extension')
+      : nothing('unreadable');
+  }
+  const entry = address(server) ? remote(server, add) : local(server, add);
+  const enabled = enabledOf(server);
+  if (enabled !== undefined) entry['enabled'] = enabled;
+  // Gemini and opencode write milliseconds under this name too; Cline writes seconds.
+  const limit = server['timeoutMs'] ?? server['timeout'];
+  if (typeof limit === 'number' && Number.isFinite(limit) && limit > 0)
+    entry['timeoutMs'] = Math.round(limit < 1000 && !('timeoutMs' in server) ? limit * 1000 : limit);
+  for (const field of Object.keys(server)) if (!understood.has(field)) add('skipped_field', field);
+  return { name: name.trim() || suggestion(entry), entry, origin, notes };
+}
+
+const understood = new Set([
+  ...[
+    'name',
+    'type',
+    'transport',
+    'transportType',
+    'command',
+    'args',
+    'env',
+    'environment',
+    'cwd',
+    'url',
+    'httpUrl',
+    'serverUrl',
+  ],
+  ...[
+    'headers',
+    'http_headers',
+    'bearerTokenEnvVar',
+    'bearer_token_env_var',
+    'envHeaders',
+    'envHttpHeaders',
+    'env_http_headers',
+  ],
+  ...['oauth', 'enabled', 'disabled', 'timeout', 'timeoutMs', 'source', 'description'],
+]);
+
+function enabledOf(server: Values): boolean | undefined {
+  if (typeof server['enabled'] === 'boolean') return server['enabled'];
+  return typeof server['disabled'] === 'boolean' ? !server['disabled'] : undefined;
+}
+
+function local(server: Values, add: (code: Note['code'], detail: string) => void): Entry {
+  const { command } = server;
+  // Zed once wrote a command as an object, with everything in it.
+  const from = isObject(command) ? command : server;
+  const [program, ...first] = Array.isArray(command)
+    ? strings(command)
+    : [String(isObject(command) ? command['path'] : command)];
+  const entry: Entry = { type: 'local', command: program ?? '', args: [...first, ...strings(from['args'])] };
+  // A server gets the agent's own variables anyway.
+  const env = Object.entries(pairs(from['env'] ?? from['environment'] ?? server['env'])).filter(
+    ([name, value]) => variableIn(value) !== name,
+  );
+  for (const [name, value] of env) if (placeholder.test(value)) add('variable', name);
+  for (const word of [entry['command'], ...(entry['args'] as string[])])
+    if (placeholder.test(String(word))) add('variable', String(word));
+  if (env.length > 0) entry['env'] = Object.fromEntries(env);
+  if (typeof server['cwd'] === 'string' && server['cwd'] !== '') {
+    if (placeholder.test(server['cwd'])) add('variable', 'cwd');
+    else entry['cwd'] = server['cwd'];
+  }
+  return entry;
+}
+
+function remote(server: Values, add: (code: Note['code'], detail: string) => void): Entry {
+  const { url = '', transport = transportIn(server) } = address(server) ?? {};
+  const entry: Entry = { type: 'remote', url };
+  if (placeholder.test(url)) add('variable', 'url');
+  const headers: Record<string, string> = {};
+  const variables = pairs(server['envHeaders'] ?? server['envHttpHeaders'] ?? server['env_http_headers']);
+  let bearer = server['bearerTokenEnvVar'] ?? server['bearer_token_env_var'];
+  for (const [name, value] of Object.entries(pairs(server['headers'] ?? server['http_headers']))) {
+    const token = /^authorization$/i.test(name) ? variableIn(value.replace(/^bearer\s+/i, '')) : undefined;
+    const variable = variableIn(value);
+    if (token !== undefined && /^bearer\s/i.test(value)) bearer = token;
+    else if (variable !== undefined) variables[name] = variable;
+    else {
+      if (placeholder.test(value)) add('variable', name);
+      headers[name] = value;
+    }
+  }
+  if (Object.keys(headers).length > 0) entry['headers'] = headers;
+  if (typeof bearer === 'string' && bearer !== '') entry['bearerTokenEnvVar'] = bearer;
+  if (Object.keys(variables).length > 0) entry['envHeaders'] = variables;
+  if (isObject(server['oauth']) || typeof server['oauth'] === 'boolean') entry['oauth'] = server['oauth'];
+  if (transport) entry['transport'] = transport;
+  return entry;
+}
+
+/** What is said of the transport in the words of one program or another. */
+function transportIn(server: Values): 'http' | 'sse' | undefined {
+  const said = [server['transport'], server['transportType'], server['type']].find(
+    (one) => typeof one === 'string',
+  );
+  const word = String(said ?? '').toLowerCase();
+  if (word === 'sse') return 'sse';
+  return /http/.test(word) ? 'http' : undefined;
+}
+
+const placeholder = /\$\{[^}]*\}|\{env:[^}]*\}/;
+
+/** The variable of a value that is nothing but one: ${TOKEN}, ${env:TOKEN}, {env:TOKEN}, $TOKEN. */
+function variableIn(value: string): string | undefined {
+  const found = /^(?:\$\{(?:env:)?(\w+)\}|\{env:(\w+)\}|\$(\w+))$/.exec(value.trim());
+  return found?.[1] ?? found?.[2] ?? found?.[3];
+}
+
+function strings(value: unknown): string[] {
+  if (!Array.isArray(value)) return [];
+  return value.filter((one) => ['string', 'number', 'boolean'].includes(typeof one)).map(String);
+}
+
+/** A table of strings, also as the protocol writes it: [{name, value}]. */
+function pairs(value: unknown): Record<string, string> {
+  const all: [string, unknown][] = Array.isArray(value)
+    ? value.filter(isObject).map((pair) => [String(pair['name'] ?? ''), pair['value']])
+    : isObject(value)
+      ? Object.entries(value)
+      : [];
+  return Object.fromEntries(
+    all
+      .filter(([name, one]) => name !== '' && ['string', 'number', 'boolean'].includes(typeof one))
+      .map(([name, one]) => [name, String(one)]),
+  );
+}
+
+/** A name for a server that has none: what it is called in its package, else its host. */
+function suggestion(entry: Entry): string {
+  if (typeof entry['url'] === 'string') {
+    try {
+      const { hostname } = new URL(entry['url']);
+      return hostname.replace(/^(?:mcp|api|www)\./, '').replace(/\.[^.]+$/, '') || hostname;
+    } catch {
+      return '';
+    }
+  }
+  const words = [String(entry['command']), ...strings(entry['args'])].filter((word) => !word.startsWith('-'));
+  const runners =
+    /^(?:npx|bunx|uvx|pnpx|uv|npm|pnpm|yarn|dlx|exec|run|docker|node|deno|bun|python3?|cmd|\/c|tool|x)(?:\.\w+)?$/;
+  const named = words.map(baseOf).find((one) => one !== '' && !runners.test(one)) ?? '';
+  const scope = words.map((one) => /^@([\w.-]+)\/mcp(?:-server)?(?:@|$)/.exec(one)?.[1]).find(Boolean);
+  return (
+    scope ?? (named.replace(/^(?:mcp-server-|server-|mcp-)|(?:-mcp-server|-mcp|-server)$/g, '') || named)
+  );
+}
+
+/** The last part of a path or a package, without version, tag and ending. */
+function baseOf(word: string): string {
+  const last = word.split(/[/\\]/).pop() ?? '';
+  return last
+    .replace(/@[^@]*$/, '')
+    .replace(/\.(?:m?js|ts|py|exe|cmd|sh)$/, '')
+    .replace(/:[^:]*$/, '');
+}
+
+/** Two of one name would be stored over each other. */
+function distinct(found: readonly Found[]): Found[] {
+  const names = new Set<string>();
+  return found.map((one) => {
+    let { name } = one;
+    for (let n = 2; names.has(name) && one.entry; n++) name = `${one.name}-${n}`;
+    names.add(name);
+    return name === one.name
+      ? one
+      : { ...one, name, notes: [...one.notes, { code: 'renamed', detail: one.name } satisfies Note] };
+  });
+}
+
+/** What keeps a list of chosen names from being stored: the fault of each, by its place. */
+export function nameFaults(names: readonly string[]): (ReturnType<typeof nameFault> | 'twice')[] {
+  return names.map((name, index) => nameFault(name) ?? (names.indexOf(name) !== index ? 'twice' : undefined));
+}

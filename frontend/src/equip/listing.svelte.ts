@@ -1,0 +1,142 @@
+import { SvelteMap } from 'svelte/reactivity';
+import type { Equipment } from '../api/records';
+import { asApiError } from '../api/errors';
+
+// What a directory has of one kind, as its screen shows it. Other programs write the same file, and nothing tells of that, so it is
+// asked for again while it is looked at.
+
+const often = 4_000;
+
+interface Named {
+  name: string;
+}
+
+type Ask<T> = (directory: string, signal: AbortSignal) => Promise<Equipment<T>>;
+
+export class Listing<T extends Named> {
+  directory = $state('');
+  path = $state('');
+  problem = $state('');
+  loaded = $state(false);
+  /** Why it could not be asked for. */
+  fault = $state.raw<ReturnType<typeof asApiError> | undefined>();
+  #all = $state.raw<readonly T[]>([]);
+  #ask: Ask<T>;
+  #removals: Removals;
+  #asking: AbortController | undefined;
+
+  constructor(ask: Ask<T>, removals: Removals) {
+    this.#ask = ask;
+    this.#removals = removals;
+  }
+
+  readonly items = $derived.by(() =>
+    this.#all.filter(({ name }) => !this.#removals.has(this.directory, name)),
+  );
+
+  async open(directory: string): Promise<void> {
+    this.directory = directory;
+    this.#all = [];
+    this.path = this.problem = '';
+    this.loaded = false;
+    await this.load();
+  }
+
+  async load(): Promise<void> {
+    this.#asking?.abort();
+    const ours = new AbortController();
+    this.#asking = ours;
+    if (this.directory === '') return;
+    try {
+      const found = await this.#ask(this.directory, ours.signal);
+      if (ours.signal.aborted) return;
+      this.#all = found.items;
+      this.path = found.path;
+      this.problem = found.problem ?? '';
+      this.fault = undefined;
+    } catch (thrown) {
+      if (ours.signal.aborted) return;
+      this.fault = asApiError(thrown);
+    }
+    this.loaded = true;
+  }
+
+  /** Puts an answer of the server in its place until the list is asked for again. */
+  put(item: T): void {
+    const at = this.#all.findIndex(({ name }) => name === item.name);
+    this.#all = at < 0 ? [...this.#all, item] : this.#all.with(at, item);
+  }
+
+  /** Keeps it fresh until the returned function is called. */
+  follow(): () => void {
+    const look = () => {
+      if (document.visibilityState === 'visible') void this.load();
+    };
+    const timer = setInterval(look, often);
+    document.addEventListener('visibilitychange', look);
+    return () => {
+      clearInterval(timer);
+      document.removeEventListener('visibilitychange', look);
+      this.#asking?.abort();
+    };
+  }
+}
+
+/** How long a removal can be taken back. */
+export const undoFor = 5_000;
+
+interface Waiting {
+  timer: ReturnType<typeof setTimeout>;
+  remove: (last: boolean) => Promise<void>;
+}
+
+/**
+ * Removals that can still be taken back. Nothing is removed before, because what is hidden of an entry could not be given back: no
+ * answer of the server holds it.
+ */
+export class Removals {
+  #waiting = new SvelteMap<string, Waiting>();
+
+  constructor() {
+    // Who closes the page has not taken it back.
+    window.addEventListener('pagehide', () => this.#all(true));
+  }
+
+  has(directory: string, name: string): boolean {
+    return this.#waiting.has(keyOf(directory, name));
+  }
+
+  /** Removes after a while; remove is told when it is the page's last moment. */
+  add(directory: string, name: string, remove: (last: boolean) => Promise<void>): void {
+    const key = keyOf(directory, name);
+    this.undo(directory, name);
+    const timer = setTimeout(() => void this.#run(key, false), undoFor);
+    this.#waiting.set(key, { timer, remove });
+  }
+
+  undo(directory: string, name: string): void {
+    const key = keyOf(directory, name);
+    clearTimeout(this.#waiting.get(key)?.timer);
+    this.#waiting.delete(key);
+  }
+
+  async #run(key: string, last: boolean): Promise<void> {
+    const waiting = this.#waiting.get(key);
+    if (!waiting) return;
+    clearTimeout(waiting.timer);
+    try {
+      await waiting.remove(last);
+    } finally {
+      // A new one under this name may wait by now.
+      if (this.#waiting.get(key) === waiting) this.#waiting.delete(key);
+    }
+  }
+
+  #all(last: boolean): void {
+    for (const key of [...this.#waiting.keys()]) void this.#run(key, last);
+  }
+}
+
+function keyOf(directory: string, name: string): string {
+  return JSON.stringify([directory, name]);
+}
