@@ -74,7 +74,7 @@ func TestAgentThroughDeskhand(t *testing.T) {
 // onPath puts the agent where an installation for the whole machine would, and its settings where a user's shell would.
 func onPath(t *testing.T, p *place, agent realAgent, model *llm.Model) string {
 	t.Helper()
-	env := model.Environ(agent.ID, p.home)
+	env := environ(t, model, agent.ID, *p)
 	delete(env, "IS_SANDBOX") // the catalogue knows this itself
 	env["PATH"] = filepath.Dir(agent.path(t)) + ":" + p.lookup("PATH")
 	p.set(env)
@@ -86,7 +86,7 @@ func inAgentsFile(t *testing.T, p *place, agent realAgent, model *llm.Model) str
 	t.Helper()
 	id := "my-" + agent.ID
 	file, err := json.Marshal(map[string]any{"agents": []any{map[string]any{
-		"id": id, "name": "My " + agent.ID, "command": agent.path(t), "args": agent.Args, "env": model.Environ(agent.ID, p.home),
+		"id": id, "name": "My " + agent.ID, "command": agent.path(t), "args": agent.Args, "env": environ(t, model, agent.ID, *p),
 	}}})
 	if err != nil {
 		t.Fatal(err)

@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -29,6 +30,10 @@ const binVariable = "DESKHAND_BIN"
 func TestMain(m *testing.M) { os.Exit(runTests(m)) }
 
 func runTests(m *testing.M) int {
+	if secret := os.Getenv(probeVariable); secret != "" {
+		return serveProbe(secret)
+	}
+	flag.Parse()
 	bin := os.Getenv(binVariable)
 	if bin == "" {
 		dir, err := os.MkdirTemp("", "deskhand-e2e-")
@@ -66,9 +71,9 @@ type server struct {
 }
 
 // startServer starts the program on a free port and trades the code of its link for a token, as a browser does.
-func startServer(t *testing.T, p place) *server {
+func startServer(t *testing.T, p place, flags ...string) *server {
 	t.Helper()
-	cmd := exec.Command(deskhand(), "server", "--port", "0")
+	cmd := exec.Command(deskhand(), append([]string{"server", "--port", "0"}, flags...)...)
 	cmd.Dir, cmd.Env = p.home, p.env
 	var log bytes.Buffer // read only after the end of the process
 	cmd.Stderr = &log
@@ -134,7 +139,13 @@ func (s *server) call(method, path string, body, into any) {
 
 func (s *server) try(method, path string, body any) (int, json.RawMessage) {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(s.t.Context(), 40*time.Second)
+	return s.send(s.token, method, path, body)
+}
+
+// send does one request with a token.
+func (s *server) send(token, method, path string, body any) (int, json.RawMessage) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 2*time.Minute)
 	defer cancel()
 	var content io.Reader
 	if body != nil {
@@ -152,8 +163,8 @@ func (s *server) try(method, path string, body any) (int, json.RawMessage) {
 		request.Header.Set("Content-Type", "application/json")
 	}
 	request.Header.Set("Deskhand-Surface", "browser")
-	if s.token != "" {
-		request.Header.Set("Authorization", "Bearer "+s.token)
+	if token != "" {
+		request.Header.Set("Authorization", "Bearer "+token)
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
@@ -198,6 +209,7 @@ type feed struct {
 	gen     string
 	seq     int64
 	count   int
+	only    string // a session's id: what belongs to others is not taken
 	session session.Session
 	entries map[string]session.Entry
 	turns   map[string]session.Turn
@@ -253,6 +265,9 @@ func (f *feed) until(what string, done func() bool) {
 func (f *feed) take(event session.Event) {
 	f.s.t.Helper()
 	f.count++
+	if f.only != "" && event.Session != f.only {
+		return
+	}
 	switch event.Type {
 	case "session.upsert":
 		decode(f.s.t, event.Data, &f.session)
@@ -312,6 +327,7 @@ func (f *feed) waiting() (session.Request, bool) {
 func (f *feed) open(agent string, p place) {
 	f.s.t.Helper()
 	f.s.call("POST", "/client/sessions", map[string]string{"agent": agent, "cwd": p.work}, &f.session)
+	f.only = f.session.ID
 	f.ready()
 }
 

@@ -11,71 +11,127 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"deskhand/e2e/agents/llm"
 )
 
 // realAgent is one agent of others, pinned.
 type realAgent struct {
-	ID      string   `json:"id"` // as Deskhand's catalogue has it
-	NPM     string   `json:"npm"`
-	Version string   `json:"version"`
-	Bin     string   `json:"bin"`
-	Args    []string `json:"args"`
-	SetUp   []string `json:"setUp"` // arguments of node, run once inside the package: what npm would run as an install script
+	ID         string   `json:"id"` // as Deskhand's catalogue has it
+	Name       string   `json:"name"`
+	Version    string   `json:"version"` // of the program that speaks ACP
+	Bin        string   `json:"bin"`
+	Args       []string `json:"args"`
+	Everywhere bool     `json:"everywhere"` // it is in the tests of crashes, of the command line and of the browser too
 }
 
 //go:embed pins.json
 var pins []byte
 
-func realAgents(t *testing.T) []realAgent {
+// pinned are all of them.
+func pinned(t *testing.T) []realAgent {
 	t.Helper()
 	var list []realAgent
 	decode(t, pins, &list)
 	return list
 }
 
-// path installs the agent unless it is there, and returns its program. The directory appears whole or not at all, so that an
-// interrupted installation is simply repeated.
-func (a realAgent) path(t *testing.T) string {
+// realAgents are those that are tested in every way.
+func realAgents(t *testing.T) []realAgent {
+	t.Helper()
+	return slices.DeleteFunc(pinned(t), func(a realAgent) bool { return !a.Everywhere })
+}
+
+// agentsDir keeps what Deskhand has installed, in the layout of its store, from one run to the next: a warm run downloads nothing.
+func agentsDir(t *testing.T) string {
 	t.Helper()
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		t.Fatal(err)
 	}
-	home := filepath.Join(cache, "deskhand-e2e-agents", a.ID, a.Version)
-	bin := filepath.Join(home, "node_modules", ".bin", a.Bin)
-	if _, err := os.Stat(bin); err == nil {
-		return bin
-	}
-	if err := os.MkdirAll(filepath.Dir(home), 0o755); err != nil {
+	dir := filepath.Join(cache, "deskhand-e2e-agents")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	fresh, err := os.MkdirTemp(filepath.Dir(home), "installing-") //nolint:usetesting // it is renamed, so it must be on that disk
-	if err != nil {
+	return dir
+}
+
+// home is where the agent's pinned version is installed; "" when it is not.
+func (a realAgent) home(t *testing.T) string {
+	t.Helper()
+	dir := filepath.Join(agentsDir(t), a.ID)
+	var now struct{ Version, Directory string }
+	if data, err := os.ReadFile(filepath.Join(dir, "current.json")); err == nil {
+		decode(t, data, &now)
+	}
+	if now.Version != a.Version {
+		return ""
+	}
+	return filepath.Join(dir, now.Directory)
+}
+
+// path has the agent installed by Deskhand, unless it is, and returns its program.
+func (a realAgent) path(t *testing.T) string {
+	t.Helper()
+	if a.home(t) == "" {
+		a.install(t)
+	}
+	bin := filepath.Join(a.home(t), "node_modules", ".bin", a.Bin)
+	if _, err := os.Stat(bin); err != nil {
 		t.Fatal(err)
-	}
-	defer os.RemoveAll(fresh)
-	t.Logf("installing %s@%s into %s, once", a.NPM, a.Version, home)
-	run(t, fresh, "npm", "install", "--prefix", fresh, "--ignore-scripts", "--save-exact", "--no-audit", "--no-fund", a.NPM+"@"+a.Version)
-	if a.SetUp != nil {
-		run(t, filepath.Join(fresh, "node_modules", filepath.FromSlash(a.NPM)), "node", a.SetUp...)
-	}
-	if err := os.Rename(fresh, home); err != nil {
-		if _, there := os.Stat(bin); there != nil { // another test process may have been first
-			t.Fatal(err)
-		}
 	}
 	return bin
 }
 
-func run(t *testing.T, dir, name string, args ...string) {
+// install has a Deskhand of its own install the agent: npm needs the network, which the tests' own places keep from everybody.
+func (a realAgent) install(t *testing.T) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), name, args...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	p := newPlace(t, nil)
+	p.useStore(t)
+	for _, kv := range os.Environ() { // what npm needs on this machine to reach its registry
+		name := strings.ToLower(kv[:strings.IndexByte(kv, '=')])
+		if strings.HasSuffix(name, "_proxy") || strings.HasPrefix(name, "npm_config_") || strings.Contains(name, "_cert") {
+			p.env = append(p.env, kv)
+		}
 	}
+	if home, err := os.UserHomeDir(); err == nil {
+		p.set(map[string]string{"npm_config_userconfig": filepath.Join(home, ".npmrc"), "npm_config_cache": filepath.Join(home, ".npm")})
+	}
+	s := startServer(t, p)
+	t.Logf("installing %s %s into %s, once", a.ID, a.Version, agentsDir(t))
+	s.call("POST", "/client/agents/"+a.ID+"/install", map[string]string{"version": a.Version}, nil)
+	type agent struct {
+		ID, Version string
+		Installing  any
+		Failure     any
+	}
+	eventually(t, 15*time.Minute, "the installation", func() error {
+		var list struct{ Items []agent }
+		s.call("GET", "/client/agents?all=true", nil, &list)
+		i := slices.IndexFunc(list.Items, func(one agent) bool { return one.ID == a.ID })
+		switch {
+		case i < 0:
+			t.Fatalf("%s is not in the list", a.ID)
+		case list.Items[i].Failure != nil:
+			t.Fatalf("it failed: %+v", list.Items[i].Failure)
+		case list.Items[i].Installing != nil || list.Items[i].Version != a.Version:
+			return fmt.Errorf("%+v", list.Items[i])
+		}
+		return nil
+	})
+	s.stop()
+	p.mustBeGone(t, 2*time.Second)
+}
+
+// environ aims an agent at the model.
+func environ(t *testing.T, model *llm.Model, agent string, p place) map[string]string {
+	t.Helper()
+	env, err := model.Environ(agent, p.home)
+	if err != nil || env == nil {
+		t.Fatalf("no environment for %s: %v", agent, err)
+	}
+	return env
 }
 
 // place is the private world of one test: directories, environment, and a mark on every process that comes of it.
@@ -108,8 +164,22 @@ func newPlace(t *testing.T, model *llm.Model) place {
 		"PATH=" + filepath.Dir(node) + ":/usr/bin:/bin", "SHELL=/bin/sh", "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off",
 		"LANG=C.UTF-8", markName + "=" + p.mark,
 	}
-	p.set(model.Offline())
+	if model != nil {
+		p.set(model.Offline())
+	}
 	return p
+}
+
+// useStore gives the place's Deskhand the agents that are installed already.
+func (p place) useStore(t *testing.T) {
+	t.Helper()
+	data := filepath.Join(p.lookup("XDG_DATA_HOME"), "deskhand")
+	if err := os.MkdirAll(data, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(agentsDir(t), filepath.Join(data, "agents")); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // set adds variables; what was set last counts.

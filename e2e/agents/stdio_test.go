@@ -42,7 +42,12 @@ func shellScript() []llm.Turn {
 
 func openModel(t *testing.T) *llm.Model {
 	t.Helper()
-	model, err := llm.Open(t.Context(), "127.0.0.1:0", shellScript())
+	return openScripted(t, shellScript())
+}
+
+func openScripted(t *testing.T, script []llm.Turn) *llm.Model {
+	t.Helper()
+	model, err := llm.Open(t.Context(), "127.0.0.1:0", script)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +143,7 @@ type rpc struct {
 
 func startStdio(t *testing.T, p place, agent realAgent, model *llm.Model) *stdioAgent {
 	t.Helper()
-	p.set(model.Environ(agent.ID, p.home))
+	p.set(environ(t, model, agent.ID, p))
 	cmd := exec.Command(agent.path(t), agent.Args...)
 	cmd.Dir, cmd.Env = p.work, p.env
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}

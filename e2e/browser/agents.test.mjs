@@ -91,7 +91,7 @@ test("agents are tested, and the report says what is wrong", async (t) => {
   await app.button("Close the report", sick).click();
 
   const shy = await app.test("Shy");
-  await shy.getByText("It starts, and asks to sign in first").waitFor();
+  await shy.getByText("It starts, and asks to log in first").waitFor();
   await shy.getByText("Log in with an account").waitFor();
   await app.state("Shy", "Needs login");
   await looks.at(app.page, "agents-test-login");

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 )
@@ -14,7 +15,8 @@ type anthropicRequest struct {
 		Content json.RawMessage `json:"content"`
 	} `json:"messages"`
 	Tools []struct {
-		Name string `json:"name"`
+		Name  string  `json:"name"`
+		Input inputOf `json:"input_schema"`
 	} `json:"tools"`
 }
 
@@ -23,41 +25,52 @@ type anthropicRequest struct {
 func (q anthropicRequest) request() Request {
 	r := Request{API: "anthropic", Model: q.Model, Stream: q.Stream}
 	for _, tool := range q.Tools {
-		r.Tools = append(r.Tools, tool.Name)
+		r.offer(tool.Name, tool.Input)
 	}
 	if system := textOf(q.System); system != "" {
 		r.Messages = append(r.Messages, Message{Role: "system", Text: system})
 	}
 	for _, message := range q.Messages {
-		var blocks []struct {
-			Type    string          `json:"type"`
-			Content json.RawMessage `json:"content"`
-		}
-		role := message.Role
-		if json.Unmarshal(message.Content, &blocks) == nil {
-			for _, block := range blocks {
-				if block.Type == "tool_result" {
-					role = "system"
-					r.Messages = append(r.Messages, Message{Role: "tool", Text: textOf(block.Content)})
-				}
-			}
-		}
-		if text := textOf(message.Content); text != "" || role == "assistant" {
-			r.Messages = append(r.Messages, Message{Role: role, Text: text})
-		}
+		r.Messages = append(r.Messages, anthropicMessages(message.Role, message.Content)...)
 	}
 	return r
+}
+
+// anthropicMessages takes one message of theirs apart.
+func anthropicMessages(role string, content json.RawMessage) []Message {
+	var blocks []struct {
+		Type    string          `json:"type"`
+		Name    string          `json:"name"`
+		Content json.RawMessage `json:"content"`
+	}
+	_ = json.Unmarshal(content, &blocks) // a text has no blocks
+	var list []Message
+	m := Message{Role: role, Text: textOf(content)}
+	for _, block := range blocks {
+		switch block.Type {
+		case "tool_result":
+			m.Role = "system"
+			list = append(list, Message{Role: "tool", Text: textOf(block.Content)})
+		case "tool_use":
+			m.Calls = append(m.Calls, block.Name)
+		}
+	}
+	if m.Role == "user" {
+		m.Files = filesIn(content)
+	}
+	if m.Text != "" || m.Files != nil || m.Role == "assistant" {
+		list = append(list, m)
+	}
+	return list
 }
 
 // messages answers POST /v1/messages.
 func (m *Model) messages(w http.ResponseWriter, r *http.Request) {
 	var q anthropicRequest
-	if !readJSON(w, r, &q) {
+	a, ok := m.read(w, r, &q)
+	if !ok {
 		return
 	}
-	request := q.request()
-	m.record(request)
-	a := m.decide(request)
 	if !q.Stream {
 		if m.hold(r.Context(), a) {
 			writeJSON(w, anthropicMessage(q.Model, a))
@@ -117,7 +130,8 @@ func anthropicMessage(model string, a answer) object {
 		content = append(content, object{"type": "tool_use", "id": "toolu_" + a.ID, "name": a.Tool, "input": json.RawMessage(a.Input)})
 	}
 	return object{
-		"id": "msg_scripted", "type": "message", "role": "assistant", "model": model, "content": content,
+		"id":   "msg_" + rand.Text(), // of its own: Claude joins messages of one id
+		"type": "message", "role": "assistant", "model": model, "content": content,
 		"stop_reason": anthropicStop(a), "stop_sequence": nil, "usage": object{"input_tokens": 120, "output_tokens": 8},
 	}
 }

@@ -6,16 +6,24 @@ import (
 	"path/filepath"
 )
 
-// Environ is what makes an agent content with this model alone: variables for its environment, given its home directory; nil for an
-// agent that is not known here.
-func (m *Model) Environ(agent, home string) map[string]string {
+// Environ is what makes an agent content with this model alone: variables for its environment, and files that it writes to its home
+// directory where the agent wants some. It is nil for an agent that is not known here. The agents have the ids of Deskhand's catalogue.
+func (m *Model) Environ(agent, home string) (map[string]string, error) {
 	switch agent {
 	case "opencode":
-		return m.openCode()
+		return m.openCode(), nil
 	case "claude":
-		return m.claude(home)
+		return m.claude(home), nil
+	case "codex":
+		return m.codex(home)
+	case "gemini":
+		return m.gemini(home)
+	case "qwen-code":
+		return m.qwen(home)
+	case "github-copilot-cli":
+		return m.copilot(), nil
 	}
-	return nil
+	return nil, nil
 }
 
 // Offline are variables that keep programs which heed them from any network, so that what they wanted is seen in Foreign.
@@ -59,4 +67,64 @@ func (m *Model) claude(home string) map[string]string {
 		env["IS_SANDBOX"] = "1" // else it refuses to work for root
 	}
 	return env
+}
+
+// codex has its settings in a file. A model that it does not know gets its plain tools, without the code that its newest ones write
+// around them.
+func (m *Model) codex(home string) (map[string]string, error) {
+	dir := filepath.Join(home, ".codex")
+	return map[string]string{"CODEX_HOME": dir, "SCRIPTED_KEY": "none", "INITIAL_AGENT_MODE": "read-only"}, write(filepath.Join(dir, "config.toml"), `
+model = "scripted"
+model_provider = "scripted"
+approval_policy = "on-request"
+sandbox_mode = "read-only"
+
+[features]
+default_mode_request_user_input = true
+
+[model_providers.scripted]
+name = "Scripted"
+base_url = "`+m.URL()+`/v1"
+wire_api = "responses"
+env_key = "SCRIPTED_KEY"
+`)
+}
+
+func (m *Model) gemini(home string) (map[string]string, error) {
+	env := map[string]string{"GEMINI_API_KEY": "none", "GOOGLE_GEMINI_BASE_URL": m.URL(), "GEMINI_MODEL": "gemini-2.5-flash"}
+	// Without trust for the folder it takes no MCP servers and refuses to change its mode.
+	return env, write(filepath.Join(home, ".gemini", "settings.json"), `{
+  "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": false}},
+  "general": {"disableAutoUpdate": true, "enableAutoUpdate": false},
+  "privacy": {"usageStatisticsEnabled": false},
+  "telemetry": {"enabled": false}
+}`)
+}
+
+func (m *Model) qwen(home string) (map[string]string, error) {
+	env := map[string]string{
+		"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": m.URL() + "/v1",
+		"OPENAI_MODEL": "gpt-4o", // of a model that it does not know it believes that it cannot see
+	}
+	return env, write(filepath.Join(home, ".qwen", "settings.json"), `{
+  "security": {"auth": {"selectedType": "openai"}},
+  "memory": {"enableManagedAutoMemory": false, "enableManagedAutoDream": false},
+  "general": {"disableAutoUpdate": true, "enableAutoUpdate": false},
+  "privacy": {"usageStatisticsEnabled": false},
+  "telemetry": {"enabled": false}
+}`)
+}
+
+func (m *Model) copilot() map[string]string {
+	return map[string]string{
+		"COPILOT_PROVIDER_BASE_URL": m.URL() + "/v1", "COPILOT_PROVIDER_TYPE": "openai", "COPILOT_PROVIDER_API_KEY": "none",
+		"COPILOT_MODEL": "scripted", "COPILOT_OFFLINE": "true",
+	}
+}
+
+func write(file, text string) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, []byte(text), 0o600)
 }

@@ -1,5 +1,5 @@
-// Package llm hides a language model that says what a test told it to: it answers the two APIs that coding agents speak, OpenAI's
-// chat completions and Anthropic's messages, streamed or whole, and remembers what it was asked.
+// Package llm hides a language model that says what a test told it to: it answers the four APIs that coding agents speak, OpenAI's
+// chat completions and responses, Anthropic's messages and Google's generateContent, and remembers what it was asked.
 //
 // The answer depends on the conversation in the request alone, not on how many requests came before, so that an agent may repeat a
 // request, or ask for a title in between, without getting out of step. The same port refuses to be a proxy: agents that are given it
@@ -26,27 +26,59 @@ type Turn struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one answer of the model. With Shell it ends in a call of the agent's shell tool, and the agent's next request gets the
-// next step.
+// Step is one answer of the model. With one of Shell, Read, Edit, Ask and MCP it ends in a call of the agent's own tool for that, and
+// the agent's next request gets the next step. An agent that offers no such tool is answered NoTool.
 type Step struct {
 	Text  string `json:"text,omitempty"`
-	Shell string `json:"shell,omitempty"`
+	Shell string `json:"shell,omitempty"` // a command
+	Read  string `json:"read,omitempty"`  // the absolute path of a file
+	Edit  *Edit  `json:"edit,omitempty"`
+	Ask   *Ask   `json:"ask,omitempty"`
+	MCP   string `json:"mcp,omitempty"`  // a tool of an MCP server, without input; agents put their own prefixes before it
 	Hold  bool   `json:"hold,omitempty"` // after the text the answer stands still until Release or until the agent goes away
 }
 
+// Edit replaces a text that stands in a file once.
+type Edit struct {
+	Path string `json:"path"` // absolute
+	Old  string `json:"old"`
+	New  string `json:"new"`
+}
+
+// Ask is a question with a choice.
+type Ask struct {
+	Question string   `json:"question"`
+	Options  []string `json:"options"`
+}
+
+// NoTool is the answer to an agent that does not offer what a step needs.
+const NoTool = "There is no tool for this."
+
 // Request is what an agent asked.
 type Request struct {
-	API      string // "openai", "anthropic", or the method and path of a route that is not there
+	API      string // "openai", "responses", "anthropic", "gemini", or the method and path of a route that is not there
 	Model    string
 	Stream   bool
 	Tools    []string
 	Messages []Message
+	Body     []byte // as it came
+
+	freeform map[string]bool    // tools that take a text instead of JSON
+	inputs   map[string]inputOf // of the tools
 }
 
 // Message is one message of a conversation: of user, assistant, system, or tool (a tool's result).
 type Message struct {
-	Role string
-	Text string
+	Role  string
+	Text  string
+	Calls []string // names of the tools that an assistant called
+	Files []File   // what came beside the text
+}
+
+// File is an attachment as it reached the model.
+type File struct {
+	MIME string
+	Data []byte
 }
 
 // Model is a running scripted model on a port of the loopback interface.
@@ -73,7 +105,9 @@ func Open(ctx context.Context, addr string, script []Turn) (*Model, error) {
 	m := &Model{script: script, listener: listener, served: make(chan struct{}), released: make(chan struct{})}
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /v1/chat/completions", m.chatCompletions)
+	mux.HandleFunc("POST /v1/responses", m.responses)
 	mux.HandleFunc("POST /v1/messages", m.messages)
+	mux.HandleFunc("POST /v1beta/models/{call}", m.generate)
 	mux.HandleFunc("POST /v1/messages/count_tokens", m.countTokens)
 	mux.HandleFunc("HEAD /{$}", func(http.ResponseWriter, *http.Request) {})
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
@@ -135,43 +169,65 @@ func (m *Model) record(r Request) {
 	m.requests = append(m.requests, r)
 }
 
-// answer is a step made fit for the agent that asks: Tool is its own name of the shell tool.
+// answer is a step made fit for the agent that asks: Tool is its own name of the tool.
 type answer struct {
 	Step
 
-	Tool  string
-	Input string // the tool's input as JSON
-	ID    string // of the tool call
+	Tool     string
+	Input    string // the tool's input as JSON, or as a text
+	Freeform bool   // it is a text
+	ID       string // of the tool call
 }
 
 // decide finds the step for a conversation. Agents ask for titles and summaries without offering a shell tool; those get a few words.
 func (m *Model) decide(r Request) answer {
-	shell := slices.IndexFunc(r.Tools, func(name string) bool { return strings.EqualFold(name, "bash") })
-	if shell < 0 {
+	if _, _, ok := r.tool(Step{Shell: "true"}); !ok {
 		return answer{Step: Step{Text: "Scripted title"}}
 	}
 	prompt, turn := m.find(r.Messages)
 	if prompt < 0 {
 		return answer{Step: Step{Text: "The script has nothing about this."}}
 	}
-	done := 0
+	done, searched := 0, 0
 	for _, message := range r.Messages[prompt+1:] {
-		if message.Role == "assistant" {
+		switch {
+		case message.Role != "assistant":
+		case slices.ContainsFunc(message.Calls, isSearch):
+			searched++
+		default:
 			done++
 		}
 	}
 	if done >= len(turn.Steps) {
 		return answer{Step: Step{Text: "The script is at its end."}}
 	}
-	a := answer{Step: turn.Steps[done], ID: fmt.Sprintf("call_%d_%d", prompt, done)}
-	if a.Shell != "" {
-		a.Tool = r.Tools[shell]
-		input, err := json.Marshal(map[string]string{"command": a.Shell, "description": "Runs what the script says"})
-		if err != nil {
-			return answer{Step: Step{Text: err.Error()}}
-		}
-		a.Input = string(input)
+	step := turn.Steps[done]
+	a := answer{Step: step, ID: fmt.Sprintf("call_%d_%d_%d", prompt, done, searched)}
+	if !step.calls() {
+		return a
 	}
+	name, input, ok := r.tool(step)
+	switch {
+	case ok:
+	case searched == 0:
+		name, input, ok = r.search(step)
+	default:
+		name, ok = found(step, r.Messages[prompt+1:])
+		input = object{}
+	}
+	if !ok {
+		return answer{Step: Step{Text: NoTool}}
+	}
+	a.Tool, a.Freeform = name, r.freeform[name]
+	if text, ok := input.(string); ok {
+		a.Input = text
+		return a
+	}
+	encoded, err := json.Marshal(input)
+	if err != nil {
+		return answer{Step: Step{Text: err.Error()}}
+	}
+	a.Input = string(encoded)
 	return a
 }
 
@@ -227,15 +283,20 @@ func textOf(content json.RawMessage) string {
 
 const bodyLimit = 64 << 20
 
-func readJSON(w http.ResponseWriter, r *http.Request, into any) bool {
+// read reads a request into q, an API's form of it, records it, and decides what to answer; ok is false when it was refused.
+func (m *Model) read(w http.ResponseWriter, r *http.Request, q interface{ request() Request }) (a answer, ok bool) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err == nil {
-		err = json.Unmarshal(body, into)
+		err = json.Unmarshal(body, q)
 	}
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
+		return answer{}, false
 	}
-	return err == nil
+	request := q.request()
+	request.Body = body
+	m.record(request)
+	return m.decide(request), true
 }
 
 func writeJSON(w http.ResponseWriter, value any) {

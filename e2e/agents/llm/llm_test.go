@@ -154,7 +154,7 @@ func TestAnthropicReminderBesideAResultIsNoPrompt(t *testing.T) {
 		t.Errorf("%s", body)
 	}
 	last := m.Requests()[0].Messages
-	if want := (Message{Role: "tool", Text: "hi"}); last[2] != want {
+	if last[2].Role != "tool" || last[2].Text != "hi" {
 		t.Errorf("recorded %+v", last)
 	}
 }

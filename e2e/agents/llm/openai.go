@@ -11,12 +11,18 @@ type openAIRequest struct {
 	Model    string `json:"model"`
 	Stream   bool   `json:"stream"`
 	Messages []struct {
-		Role    string          `json:"role"`
-		Content json.RawMessage `json:"content"`
+		Role      string          `json:"role"`
+		Content   json.RawMessage `json:"content"`
+		ToolCalls []struct {
+			Function struct {
+				Name string `json:"name"`
+			} `json:"function"`
+		} `json:"tool_calls"`
 	} `json:"messages"`
 	Tools []struct {
 		Function struct {
-			Name string `json:"name"`
+			Name       string  `json:"name"`
+			Parameters inputOf `json:"parameters"`
 		} `json:"function"`
 	} `json:"tools"`
 }
@@ -24,10 +30,14 @@ type openAIRequest struct {
 func (q openAIRequest) request() Request {
 	r := Request{API: "openai", Model: q.Model, Stream: q.Stream}
 	for _, tool := range q.Tools {
-		r.Tools = append(r.Tools, tool.Function.Name)
+		r.offer(tool.Function.Name, tool.Function.Parameters)
 	}
 	for _, message := range q.Messages {
-		r.Messages = append(r.Messages, Message{Role: message.Role, Text: textOf(message.Content)})
+		m := Message{Role: message.Role, Text: textOf(message.Content), Files: filesIn(message.Content)}
+		for _, call := range message.ToolCalls {
+			m.Calls = append(m.Calls, call.Function.Name)
+		}
+		r.Messages = append(r.Messages, m)
 	}
 	return r
 }
@@ -35,12 +45,10 @@ func (q openAIRequest) request() Request {
 // chatCompletions answers POST /v1/chat/completions.
 func (m *Model) chatCompletions(w http.ResponseWriter, r *http.Request) {
 	var q openAIRequest
-	if !readJSON(w, r, &q) {
+	a, ok := m.read(w, r, &q)
+	if !ok {
 		return
 	}
-	request := q.request()
-	m.record(request)
-	a := m.decide(request)
 	if !q.Stream {
 		if m.hold(r.Context(), a) {
 			writeJSON(w, completion(q.Model, a))

@@ -44,7 +44,9 @@ func run(ctx context.Context, in io.Reader, out io.Writer) error {
 	defer model.Close()
 	environ := map[string]map[string]string{}
 	for _, agent := range []string{"opencode", "claude"} {
-		environ[agent] = model.Environ(agent, ask.Home)
+		if environ[agent], err = model.Environ(agent, ask.Home); err != nil {
+			return err
+		}
 		maps.Copy(environ[agent], model.Offline())
 	}
 	if err := json.NewEncoder(out).Encode(map[string]any{"url": model.URL(), "environ": environ}); err != nil {
