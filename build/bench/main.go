@@ -4,6 +4,10 @@
 // agent and without. The existing server of this API is measured too where it is installed; it runs our agent in place of the
 // launcher of its own `mock`. Servers take turns at being first.
 //
+// Round trips are measured twice: with the cores as the machine leaves them, and kept awake where
+// we may (as root, on Linux). Each of the four times that a call changes process wakes a core that sleeps, which costs this much on one
+// machine and that much on another, and the same for all servers; awake, what remains is theirs.
+//
 // Every figure is the median of the rounds, with the least and the greatest. The client has one goroutine for each connection and
 // net/http's parser: http.Client, with three goroutines, costs as much as what is measured.
 //

@@ -46,7 +46,8 @@ type measure struct {
 
 func (b *bench) measures() []measure {
 	return []measure{
-		{"round trips", b.roundTrips},
+		{"round trips", b.roundTrips("")},
+		{"round trips on cores kept awake", b.awake(b.roundTrips("awake_"))},
 		{"requests of many clients", b.requests},
 		{"a bare stream", b.bareStream},
 		{"a stream with one reader", b.each(b.stream("stream_1", 1, 0))},
@@ -192,8 +193,25 @@ type lap struct {
 	took   []time.Duration
 }
 
-// roundTrips measures one call at a time, in blocks that take turns.
-func (b *bench) roundTrips(ctx context.Context) (err error) {
+// awake keeps the cores awake meanwhile. Where that may not be, nothing is measured, and the report says so.
+func (b *bench) awake(f func(context.Context) error) func(context.Context) error {
+	return func(ctx context.Context) error {
+		sleep, err := keepAwake()
+		if err != nil {
+			b.report.asleep = err.Error()
+			return nil
+		}
+		defer sleep()
+		return f(ctx)
+	}
+}
+
+// roundTrips measures one call at a time, in blocks that take turns. The keys of its figures begin with prefix.
+func (b *bench) roundTrips(prefix string) func(context.Context) error {
+	return func(ctx context.Context) error { return b.trips(ctx, prefix) }
+}
+
+func (b *bench) trips(ctx context.Context, prefix string) (err error) {
 	p, err := startPipe(ctx, b.self)
 	if err != nil {
 		return err
@@ -221,8 +239,8 @@ func (b *bench) roundTrips(ctx context.Context) (err error) {
 		return err
 	}
 	for _, l := range laps {
-		b.report.add(l.key+"_p50", l.server.column, micros(percentile(l.took, 50)))
-		b.report.add(l.key+"_p99", l.server.column, micros(percentile(l.took, 99)))
+		b.report.add(prefix+l.key+"_p50", l.server.column, micros(percentile(l.took, 50)))
+		b.report.add(prefix+l.key+"_p99", l.server.column, micros(percentile(l.took, 99)))
 	}
 	return nil
 }
