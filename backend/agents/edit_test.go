@@ -1,6 +1,7 @@
 package agents_test
 
 import (
+	"context"
 	"bytes"
 	"encoding/json"
 	"errors"
@@ -268,6 +269,7 @@ func TestTwoWriteDefinitions(t *testing.T) {
 				switch {
 				case err == nil:
 					want = append(want, id)
+				case errors.Is(err, context.DeadlineExceeded): // the wait for the lock has an end, which a busy machine reaches
 				case !errors.Is(err, agents.ErrFile):
 					t.Error(err)
 				}
