@@ -70,6 +70,7 @@ type Instance struct {
 	logger   *slog.Logger
 	ended    chan struct{} // closed when the process itself has ended
 	exited   chan struct{}
+	left     error // why descendants are left, once exited is closed
 
 	mu      sync.Mutex // protects the fields below
 	status  Status
@@ -112,6 +113,7 @@ func (i *Instance) waitForEnd(readers *sync.WaitGroup) {
 	i.log.relieve(spill)
 	if err := i.process.Kill(reapPatience); err != nil {
 		i.logger.Error("descendants of the agent are left", "error", err)
+		i.left = err
 	}
 	i.process.Settle()
 	readers.Wait()

@@ -402,3 +402,46 @@ func TestSetUnderLoad(t *testing.T) {
 	}
 	work.Wait()
 }
+
+// late is a process that a busy machine takes a while to kill.
+type late struct {
+	proxy.Process
+	takes time.Duration
+}
+
+func (l late) Kill(patience time.Duration) error {
+	if patience < l.takes {
+		time.Sleep(patience)
+		go func() {
+			time.Sleep(l.takes - patience)
+			_ = l.Process.Kill(0)
+		}()
+		return proxy.ErrStuck
+	}
+	return l.Process.Kill(patience)
+}
+
+// A DELETE has its time, the end of the program has more: what is gone when Close returns is no error.
+func TestCloseWaitsForWhatDiesLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		defer close(end)
+		deaf := proxytest.Spawn(func(io.Reader, io.Writer, io.Writer) int {
+			<-end
+			return 0
+		})
+		set, err := proxy.Open(proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+			p, err := deaf(c)
+			return late{p, 3 * time.Second}, err
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := set.Start(t.Context(), "x", "mock", proxy.Command{}); err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
