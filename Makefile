@@ -1,7 +1,7 @@
 # make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
 .DEFAULT_GOAL := help
 .PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-clock test-window test-agents \
-	bench fuzz measure-memory pictures generate format clean
+	bench bench-ui soak crash fuzz measure-memory pictures generate format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -39,6 +39,12 @@ test-agents: ## Real agents from npm against a scripted model (downloads the age
 
 bench: ## Measure the runtime beside bare floors, into build/bin/bench.json (ARGS="-rounds 20"; -help tells more)
 	@BENCH_FLAGS="$(ARGS)" build/test.sh bench
+bench-ui: ## Measure a long conversation and a fast stream, in Chromium and in the window
+	@build/test.sh bench-ui
+soak: ## Stream for hours and fail when memory grows (SOAK_MINUTES=120, SOAK_SURFACE=window)
+	@build/test.sh soak
+crash: ## Kill the program and harm its last writes, 200 times each (ROUNDS=200)
+	@DESKHAND_CRASH_ROUNDS=$(or $(ROUNDS),200) go test ./backend/cli -run 'TestKilledAtAnyPoint|TestAWriteThatIsCutOff' -count=1 -v -timeout 3h
 fuzz: ## Fuzz every parser (FUZZTIME=30s each)
 	@build/test.sh fuzz
 measure-memory: ## Measure the idle app's memory, its whole process tree

@@ -47,3 +47,21 @@ func (f *Files) ChooseDirectory(title, start string) (path string, err error) {
 	}
 	return path, nil
 }
+
+// SaveExport writes a conversation to a file that the person chooses with the desktop's own dialog, which asks before it replaces
+// one. The source is the path of the API that exports it; see saveExport. The answer is the file's path, empty when the person gave
+// none. Codes: save.failed, save.refused, dialog.failed, and those of the API.
+func (f *Files) SaveExport(title, source string) (path string, err error) {
+	defer f.shell.recovered(&err)
+	return saveExport(f.shell.wails(), f.shell.cfg.Handler, source, func(name string) (string, error) {
+		f.shell.dialog.Lock()
+		defer f.shell.dialog.Unlock()
+		path, err := runtime.SaveFileDialog(f.shell.wails(), runtime.SaveDialogOptions{
+			Title: title, DefaultFilename: name, CanCreateDirectories: true,
+		})
+		if err != nil {
+			return "", &Error{Code: "dialog.failed", cause: err}
+		}
+		return path, nil
+	})
+}

@@ -53,7 +53,9 @@ type Config struct {
 
 	LeastIdle time.Duration // how long an agent has been idle before it is put to sleep; 0 = as session.Config has it
 
-	Keyring bool // what people enter for agents goes into the keyring of the system, if there is one
+	LineStall time.Duration // how long the line to a runtime elsewhere may be silent; 0 = as session.Config has it
+
+	Keyring bool // what people enter for agents and places goes into the keyring of the system, if there is one
 
 	CatalogueURL string // of the agents' registry, which is asked once a day; none when empty or off
 }
@@ -133,7 +135,7 @@ func (b *Backend) open(ctx context.Context) error {
 	b.api, err = httpapi.New(httpapi.Config{
 		Version: b.cfg.Version, Runtime: b.runtime, Agents: b.agents, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
 		ClientToken: clientToken, NoToken: b.cfg.NoToken, AllowHosts: b.cfg.AllowHosts, AllowOrigins: b.cfg.AllowOrigins,
-		Roots: b.cfg.Roots, Private: []string{dir, b.cfg.Places.Config, b.cfg.Places.State}, MaxUpload: b.cfg.MaxUpload,
+		Roots: b.cfg.Roots, Private: b.private(), MaxUpload: b.cfg.MaxUpload,
 		RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger,
 	})
 	if err != nil {
@@ -145,6 +147,10 @@ func (b *Backend) open(ctx context.Context) error {
 	return b.openSocket(ctx)
 }
 
+// sessionLog is what is held of what an agent of a session says: as much as the session has not read yet, since it keeps all that it
+// has read in its journal. With the log of an instance of /v1, which is there to be read again, ten agents would take 300 MiB.
+const sessionLog = 4 << 20
+
 // openProcesses opens the two sets of agents. The directory's holder keeps the ledger; whoever works beside it has the watchdog.
 func (b *Backend) openProcesses() error {
 	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger, Purpose: session.ForAPI}
@@ -155,7 +161,7 @@ func (b *Backend) openProcesses() error {
 	if b.runtime, err = proxy.Open(cfg); err != nil {
 		return err
 	}
-	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, Logger: b.cfg.Logger, Purpose: session.ForSession})
+	b.own, err = proxy.Open(proxy.Config{Beside: b.runtime, LogBytes: sessionLog, Logger: b.cfg.Logger, Purpose: session.ForSession})
 	return err
 }
 
@@ -181,8 +187,13 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
 		Skills:       b.skills,
 		Replace:      files.Replace,
+		Files:        b.agentFiles(),
 		SettingsFile: b.cfg.Places.settings(),
 		LeastIdle:    b.cfg.LeastIdle,
+		LineStall:    b.cfg.LineStall,
+		Tokens: agents.OpenVault(agents.VaultConfig{
+			File: filepath.Join(b.cfg.Places.Data, "place-tokens.json"), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
+		}),
 	})
 	if err != nil {
 		return nil, err
@@ -192,7 +203,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Home: home, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
 	}), nil
 }

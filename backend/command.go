@@ -17,6 +17,14 @@ type (
 	Session = session.Session
 	// NewSession is what a session is made from.
 	NewSession = session.New
+	// AgentSession is a conversation that an agent has.
+	AgentSession = session.AgentSession
+	// AgentSessions is a page of them.
+	AgentSessions = session.AgentSessions
+	// Import says which of them to take in.
+	Import = session.Import
+	// Workspace is a directory that sessions work in.
+	Workspace = session.KnownWorkspace
 	// Turn is one prompt until its stop.
 	Turn = session.Turn
 	// Entry is one item of a transcript.
@@ -35,6 +43,8 @@ type (
 	Question = session.Question
 	// QuestionOption is one choice of a question.
 	QuestionOption = session.QuestionOption
+	// Place is where agents can run.
+	Place = session.Place
 	// Found is what a search found.
 	Found = session.Found
 	// Answer is what a person answers.
@@ -56,9 +66,29 @@ type (
 // SurfaceHeader is the header by which a caller of the client API says what it is.
 const SurfaceHeader = httpapi.SurfaceHeader
 
+// Readable is a name that cannot pass for another one in a text.
+func Readable(name string) string { return session.Readable(name) }
+
 // DemoAgent runs the built-in agent on stdio until its input ends.
 func DemoAgent(ctx context.Context, in io.Reader, out io.Writer) error {
 	return demoagent.Run(ctx, in, out)
+}
+
+type (
+	// Replay is what a replay of a recording is made of.
+	Replay = demoagent.ReplayConfig
+	// ReplayFault is something that goes wrong in it.
+	ReplayFault = demoagent.Fault
+	// ReplayExitError is its end by an exit code.
+	ReplayExitError = demoagent.ExitError
+)
+
+// ReplayFaults are the faults as people write them, and what each does.
+func ReplayFaults() [][2]string { return demoagent.FaultForms() }
+
+// ReplayAgent plays the agent's part of a recorded conversation on stdio.
+func ReplayAgent(ctx context.Context, cfg Replay, in io.Reader, out, stderr io.Writer) error {
+	return demoagent.Replay(ctx, cfg, in, out, stderr)
 }
 
 // Watchdog is the process that ends our agents when we are killed; in is the pipe that tells it so.

@@ -132,7 +132,7 @@ for part in "$@"; do
 	shells) shell_needs ;;
 	window) window_needs ;;
 	tests) test_needs ;;
-	frontend | e2e | sdk | peer | lint) ;;
+	frontend | e2e | sdk | peer | peers | lint) ;;
 	*) fail "there is no part $part" ;;
 	esac
 done
@@ -141,6 +141,7 @@ for part in "$@"; do
 	case $part in
 	frontend | e2e) packages_of "$part" ;;
 	sdk) packages_of e2e/sdk ;;
+	peers) packages_of e2e/peers/node ;;
 	peer)
 		packages_of build/bench/peer
 		for program in build/bench/peer/node_modules/@sandbox-agent/*/bin/sandbox-agent; do # what its install script would do

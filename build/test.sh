@@ -18,10 +18,10 @@ needs() {
 	cross | headless | fuzz) echo go ;;
 	bench) echo go node peer ;;
 	generated) echo go node frontend ;;
-	browser) echo go node tests frontend e2e ;;
+	browser | bench-ui | soak) echo go node tests frontend e2e ;;
 	sdk | clock) echo go node sdk ;;
 	window) echo go node tests frontend e2e ;;
-	agents) echo go node tests frontend e2e ;;
+	agents) echo go node tests frontend e2e sdk peers ;;
 	*) return 1 ;;
 	esac
 }
@@ -88,8 +88,8 @@ part_window() { # the real window under Xvfb
 	build/programs.sh frontend headless window && node --test --test-timeout=90000 e2e/window/window.test.mjs
 }
 
-part_agents() { # real agents from npm, a scripted model, no network
-	build/programs.sh frontend headless &&
+part_agents() { # real agents from npm, a scripted model, no network; and agents on the libraries of the protocol
+	build/programs.sh frontend headless && go test -tags e2e -count=1 ./e2e/peers/ &&
 		DESKHAND_BIN=$PWD/build/bin/deskhand go test -tags e2e -count=1 -timeout 30m ./e2e/agents/... &&
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent agents)
 }
@@ -100,6 +100,24 @@ part_bench() { # the runtime beside bare floors, and beside the existing server 
 	build/programs.sh headless && go build -o build/bin/bench ./build/bench && build/bin/bench "${flags[@]}" &&
 		grep -rlE --include='*_test.go' '^func Benchmark' backend app | xargs dirname | sort -u | sed 's|^|./|' |
 		xargs go test -run '^$' -bench . -benchtime 200ms -benchmem
+}
+
+# A conversation of 20,000 turns and 1,000 chunks a second, in Chromium and in the window: frames, times, nodes. Figures only: a busy
+# machine is no mistake of ours. BENCH_SURFACES=Chromium or =window, BENCH_ROUNDS and STREAM_SECONDS make it shorter.
+part_bench-ui() {
+	local long=build/bin/long wanted
+	build/programs.sh frontend headless window && go build -o build/bin/fill ./build/fill || return
+	wanted=$(cat backend/store/migrations/*.sql build/fill/*.go | sha256sum)
+	if [ ! -f $long/facts.json ] || [ "$(cat $long/.made 2>/dev/null)" != "$wanted" ]; then
+		rm -rf $long && mkdir -p $long && build/bin/fill -data $long/data -work "$PWD/$long/work" >$long/facts.json &&
+			printf '%s\n' "$wanted" >$long/.made || return
+	fi
+	export DESKHAND_BIN=$PWD/build/bin/deskhand
+	node --test --test-concurrency=1 e2e/bench/long.mjs && node --test --test-concurrency=1 e2e/bench/stream.mjs && node e2e/window/memory.mjs
+}
+
+part_soak() { # hours of streaming; fails when memory grows. SOAK_MINUTES=120, SOAK_SURFACE=window
+	build/programs.sh frontend headless window && DESKHAND_BIN=$PWD/build/bin/deskhand node e2e/bench/soak.mjs
 }
 
 part_fuzz() { # every fuzz test, FUZZTIME each
@@ -114,7 +132,7 @@ part_fuzz() { # every fuzz test, FUZZTIME each
 wanted=()
 for part in "$@"; do
 	more=$(needs "$part") || {
-		echo "test: there is no part $part; there are: ${every[*]} agents bench fuzz" >&2
+		echo "test: there is no part $part; there are: ${every[*]} agents bench bench-ui soak fuzz" >&2
 		exit 2
 	}
 	wanted+=($more)

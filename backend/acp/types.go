@@ -80,11 +80,18 @@ func ParseChunk(body json.RawMessage) (Chunk, error) {
 	if err := lenient(body, &c); err != nil {
 		return Chunk{}, err
 	}
+	chunk, err := parseBlock(c.Content)
+	chunk.MessageID = c.MessageID
+	return chunk, err
+}
+
+// parseBlock decodes one content block.
+func parseBlock(raw json.RawMessage) (Chunk, error) {
 	var block struct {
 		Type string  `json:"type"`
 		Text *string `json:"text"`
 	}
-	if err := lenient(c.Content, &block); err != nil {
+	if err := lenient(raw, &block); err != nil {
 		return Chunk{}, err
 	}
 	switch {
@@ -93,9 +100,9 @@ func ParseChunk(body json.RawMessage) (Chunk, error) {
 	case block.Type == "text" && block.Text == nil:
 		return Chunk{}, fmt.Errorf("%w: a text block without text", ErrShape)
 	case block.Type == "text":
-		return Chunk{MessageID: c.MessageID, Text: *block.Text}, nil
+		return Chunk{Text: *block.Text}, nil
 	}
-	return Chunk{MessageID: c.MessageID, Block: c.Content}, nil
+	return Chunk{Block: raw}, nil
 }
 
 // Location is a place in a file; lines count from 1.
@@ -115,6 +122,8 @@ type ToolCallPatch struct {
 	Locations  *[]Location
 	RawInput   json.RawMessage
 	RawOutput  json.RawMessage
+	Parent     string           // the tool call that it belongs to, "" = none, or as it was
+	Display    *TerminalDisplay // what it tells of a program
 }
 
 // ParseToolCall decodes a tool call or an update of one.
@@ -129,6 +138,7 @@ func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 		Locations  *[]json.RawMessage `json:"locations"`
 		RawInput   json.RawMessage    `json:"rawInput"`
 		RawOutput  json.RawMessage    `json:"rawOutput"`
+		Meta       meta               `json:"_meta"`
 	}
 	if err := lenient(body, &t); err != nil {
 		return ToolCallPatch{}, err
@@ -138,7 +148,7 @@ func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	}
 	p := ToolCallPatch{
 		ToolCallID: t.ToolCallID, Title: t.Title, Name: t.Name, Kind: t.Kind, Status: t.Status,
-		RawInput: notNull(t.RawInput), RawOutput: notNull(t.RawOutput),
+		RawInput: notNull(t.RawInput), RawOutput: notNull(t.RawOutput), Parent: t.Meta.parent(), Display: t.Meta.display(t.ToolCallID),
 	}
 	if t.Content != nil {
 		content := items(*t.Content, func(c *contentItem) bool { return c.Type != "" })
@@ -427,6 +437,11 @@ type Initialized struct {
 	LoadSession     bool
 	Resume          bool
 	Close           bool
+	List            bool
+	Delete          bool
+	Fork            bool // unstable in ACP
+	Steer           bool // _session/steering, an extension that several agents share
+	Directories     bool // it takes directories beside cwd
 	MCPHTTP, MCPSSE bool // the transports of MCP servers that it takes beside stdio
 	AuthMethods     []string
 }
@@ -441,6 +456,11 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 			Session     map[string]json.RawMessage `json:"sessionCapabilities"`
 		} `json:"agentCapabilities"`
 		AuthMethods []json.RawMessage `json:"authMethods"`
+		Meta        struct {
+			Steering struct {
+				Supported bool `json:"supported"`
+			} `json:"steering"`
+		} `json:"_meta"`
 	}
 	if err := lenient(result, &r); err != nil {
 		return Initialized{}, err
@@ -449,7 +469,8 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	type method struct{ ID, Name string }
 	i := Initialized{
 		ProtocolVersion: r.ProtocolVersion, LoadSession: r.Capabilities.LoadSession,
-		Resume: marker("resume"), Close: marker("close"), MCPHTTP: r.Capabilities.MCP.HTTP, MCPSSE: r.Capabilities.MCP.SSE,
+		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"),
+		Steer: r.Meta.Steering.Supported, Directories: marker("additionalDirectories"), MCPHTTP: r.Capabilities.MCP.HTTP, MCPSSE: r.Capabilities.MCP.SSE,
 	}
 	for _, m := range items(r.AuthMethods, func(m *method) bool { return m.ID != "" }) {
 		if m.Name == "" {

@@ -34,25 +34,48 @@ func (e *askError) Unwrap() error { return e.err }
 
 // ask starts an agent in an empty directory, has it answer to initialize, and, if asked to, to session/new, and ends it with all that
 // it started. The end of ctx does so too.
-func (c *Catalogue) ask(ctx context.Context, id string, cmd proxy.Command, session bool) (_ offer, err error) {
-	if cmd.Dir, err = os.MkdirTemp("", "deskhand-ask-*"); err != nil {
-		return offer{}, err
+func (c *Catalogue) ask(ctx context.Context, id string, cmd proxy.Command, session bool) (o offer, err error) {
+	err = c.attend(ctx, id, func(dir string) (proxy.Command, error) {
+		cmd.Dir = dir
+		if id == Demo { // which keeps what it is told, for the next time
+			cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(dir, ".state"))
+		}
+		return cmd, nil
+	}, func(q *question, dir string) error {
+		o, err = q.put(ctx, dir, session)
+		return err
+	})
+	return o, err
+}
+
+// attend starts an agent in an empty directory, by the command for that, and has f ask it something. When it returns, nothing is left of
+// the agent but a browser, and an askError has all that it wrote to stderr.
+func (c *Catalogue) attend(ctx context.Context, id string, command func(dir string) (proxy.Command, error), f func(q *question, dir string) error) (err error) {
+	dir, err := os.MkdirTemp("", "deskhand-ask-*")
+	if err != nil {
+		return err
 	}
-	defer func() { _ = os.RemoveAll(cmd.Dir) }()
-	if id == Demo { // which keeps what it is told, for the next time
-		cmd.Env = append(cmd.Env, "DESKHAND_DEMO_STATE="+filepath.Join(cmd.Dir, ".state"))
+	defer func() { _ = os.RemoveAll(dir) }()
+	cmd, err := command(dir)
+	if err != nil {
+		return err
 	}
 	inst, err := c.start(ctx, id, cmd)
 	if err != nil {
-		return offer{}, err
+		return err
 	}
 	q, end := begin(ctx, inst)
 	defer func() {
-		if closed := end(); closed != nil {
-			err = errors.Join(err, closed)
+		closed := end()
+		if failed, ok := errors.AsType[*askError](err); ok {
+			failed.stderr = inst.Status().StderrTail
 		}
+		if closed != nil {
+			c.cfg.Logger.Error("an agent that was asked could not be ended", "agent", id, "error", closed)
+		}
+		err = errors.Join(err, closed)
 	}()
-	return q.put(ctx, cmd.Dir, session)
+	return f(q, dir)
 }
 
 // start starts a process of ours. What had begun when ctx ended is ended with it.
@@ -217,21 +240,10 @@ func (q *question) refuse(ctx context.Context) {
 					_ = q.inst.Send(ctx, no) // one that has ended needs no answer
 				}
 			case e.Method() == "_adapter/invalid_stdout" && q.noise == "":
-				q.noise = rawIn(m.Data)
+				q.noise = proxy.InvalidLine(m.Data)
 			}
 		}
 	}
-}
-
-// rawIn is the line in place of which the proxy has put a message.
-func rawIn(msg []byte) string {
-	var n struct {
-		Params struct {
-			Raw string `json:"raw"`
-		} `json:"params"`
-	}
-	_ = json.Unmarshal(msg, &n) // the proxy made it
-	return n.Params.Raw
 }
 
 // versionIn is what an agent calls its version.

@@ -182,35 +182,31 @@ func (c *Catalogue) signIn(ctx context.Context, id string) (signIn, error) {
 
 // speak starts an agent, in an empty directory and with what a login needs in its environment, and has f ask it something after
 // initialize. When it returns, nothing is left of the agent but a browser.
-func (c *Catalogue) speak(ctx context.Context, e entry, at place, f func(context.Context, *question, json.RawMessage) error) (err error) {
+func (c *Catalogue) speak(ctx context.Context, e entry, at place, f func(context.Context, *question, json.RawMessage) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
-	dir, err := os.MkdirTemp("", "deskhand-ask-*")
-	if err != nil {
-		return err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	cmd := c.loginCommand(ctx, e, at, dir, nil, nil)
-	inst, err := c.start(ctx, e.id, cmd)
-	if err != nil {
+	begun := false
+	err := c.attend(ctx, e.id, func(dir string) (proxy.Command, error) {
+		return c.loginCommand(ctx, e, at, dir, nil, nil), nil
+	}, func(q *question, _ string) error {
+		begun = true
+		starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
+		defer started()
+		began, err := q.call(starting, "initialize", loginParams())
+		if err != nil {
+			return err
+		}
+		return f(ctx, q, began)
+	})
+	failed, asked := errors.AsType[*askError](err)
+	switch {
+	case asked:
+		return &LoginError{Err: failed.err, Stderr: failed.stderr}
+	case err != nil && !begun:
 		return &LoginError{Err: err}
 	}
-	q, end := begin(ctx, inst)
-	defer func() {
-		closed := end()
-		if failed, ok := errors.AsType[*askError](err); ok { // stderr is complete now
-			err = &LoginError{Err: failed.err, Stderr: inst.Status().StderrTail}
-		}
-		err = errors.Join(err, closed)
-	}()
-	starting, started := context.WithTimeout(ctx, cmp.Or(c.cfg.Patience, usualPatience))
-	defer started()
-	began, err := q.call(starting, "initialize", loginParams())
-	if err != nil {
-		return err
-	}
-	return f(ctx, q, began)
+	return err
 }
 
 // loginParams are initializeParams of a client that shows a page when it is asked to.

@@ -61,9 +61,12 @@ type commands struct {
 	Logout    logoutCommand   `cmd:"" help:"Sign out of an agent, and forget the values that are kept for it."`
 	Ps        psCommand       `cmd:"" help:"Show the agents that run, for whom, and what they take of the machine."`
 	Sessions  sessionsCommand `cmd:"" help:"List, show, search and export conversations."`
+	Places    placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
 	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
+	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
 	Version   versionCommand  `cmd:"" help:"Print the version."`
+	Agent     agentCommand    `cmd:"" help:"Be an agent that plays a recorded conversation."`
 	DemoAgent demoCommand     `cmd:"" hidden:""`
 	Watchdog  watchdogCommand `cmd:"" hidden:""`
 	OpenURL   openURLCommand  `cmd:"" name:"open-url" hidden:""`
@@ -89,7 +92,7 @@ func (p *Program) Run() int {
 	var cmds commands
 	exited := -1
 	parser, err := kong.New(&cmds, kong.Name("deskhand"), kong.Description("The agent client that cannot lose your work."),
-		kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
+		kong.Writers(p.Stdout, p.Stderr), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(), kong.Vars{"replay_faults": replayFaults()})
 	if err != nil {
 		return p.fail(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -258,12 +259,120 @@ func TestKilledAtAnyPoint(t *testing.T) {
 	}
 }
 
-// TestAWriteThatIsCutOff takes the end away from what was written last, as a loss of power does: a turn that had ended is whole.
+// harms are what a loss of power leaves of what was written last: written is how long the WAL is, ended how long it was when a turn had
+// ended, which waits for the disk. What verify may find then is told.
+func harms() []func(t *testing.T, dir, wal string, ended, written int64) (found []string) {
+	overwrite := func(t *testing.T, wal string, at int64, data []byte) {
+		t.Helper()
+		f, err := os.OpenFile(wal, os.O_WRONLY, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := f.WriteAt(data, at); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cut := func(t *testing.T, wal string, ended, written int64) int64 {
+		t.Helper()
+		at := ended + rand.Int64N(written-ended)
+		if err := os.Truncate(wal, at); err != nil {
+			t.Fatal(err)
+		}
+		return at
+	}
+	garbage := func(n int64) []byte {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = byte(rand.Uint32())
+		}
+		return data
+	}
+	return []func(t *testing.T, dir, wal string, ended, written int64) []string{
+		func(t *testing.T, _, wal string, ended, written int64) []string { // the end is not there
+			t.Helper()
+			cut(t, wal, ended, written)
+			return nil
+		},
+		func(t *testing.T, _, wal string, ended, written int64) []string { // the end is something else
+			t.Helper()
+			at := cut(t, wal, ended, written)
+			overwrite(t, wal, at, garbage(1+rand.Int64N(3*4096)))
+			return nil
+		},
+		func(t *testing.T, _, wal string, ended, written int64) []string { // half a page is there, the rest of it is not, and what follows is
+			t.Helper()
+			at := ended + rand.Int64N(written-ended)
+			overwrite(t, wal, at, make([]byte, min(2048, written-at)))
+			return nil
+		},
+		func(t *testing.T, dir, _ string, _, _ int64) []string { // the file of a long message is not there
+			t.Helper()
+			if err := os.Remove(newest(t, filepath.Join(dir, "blobs"))); err != nil {
+				t.Fatal(err)
+			}
+			return []string{"blob.missing"}
+		},
+	}
+}
+
+// newest is the file that was written last.
+func newest(t *testing.T, dir string) (name string) {
+	t.Helper()
+	var last time.Time
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		info, err := d.Info()
+		if err == nil && info.ModTime().After(last) {
+			name, last = path, info.ModTime()
+		}
+		return err
+	})
+	if err != nil || name == "" {
+		t.Fatalf("no file in %s: %v", dir, err)
+	}
+	return name
+}
+
+// verify has the running server look at all that it keeps, and gives what is found of a session.
+func (c *caller) verify(id string) (codes []string) {
+	c.t.Helper()
+	c.post("/client/verify", session.Verify{}, nil)
+	var now session.Verification
+	for end := time.Now().Add(5 * time.Minute); now.State != "done"; {
+		if time.Now().After(end) {
+			c.t.Fatalf("the verification does not end: %+v", now)
+		}
+		now = session.Verification{}
+		c.get("/client/verify", &now)
+	}
+	for _, f := range now.Findings {
+		switch {
+		case f.Session == "" || f.Session == id && id != "":
+			codes = append(codes, f.Code)
+		case f.Code != "blob.missing": // of an earlier round
+			c.t.Errorf("%+v", f)
+		}
+	}
+	return codes
+}
+
+// TestAWriteThatIsCutOff harms what was written last, as a loss of power does: the database opens and is sound, a turn that had ended is
+// whole, at most the running one is lost, and a verification finds nothing or says exactly what is missing.
 func TestAWriteThatIsCutOff(t *testing.T) {
-	dir, work := t.TempDir(), t.TempDir()
-	wal := filepath.Join(dir, "deskhand.db-wal")
-	cut := 0
+	const together = 8 // rounds on one directory: each looks at all that those before have left
+	var dir string
+	work := t.TempDir()
+	harmed := map[int]int{}
 	for round := range rounds(t, 4) {
+		if round%together == 0 {
+			dir = t.TempDir()
+		}
+		wal := filepath.Join(dir, "deskhand.db-wal")
 		p, _ := server(t, dir)
 		c := onSocket(t, dir)
 		var s session.Session
@@ -274,7 +383,8 @@ func TestAWriteThatIsCutOff(t *testing.T) {
 		before := newScreen()
 		maps.Copy(before.entries, w.screen.entries)
 		maps.Copy(before.turns, w.screen.turns)
-		c.post("/client/sessions/"+s.ID+"/prompt", map[string]string{"message": endless}, nil)
+		long := fmt.Sprintf("%s\n%d %s", endless, round, strings.Repeat("long enough for a file of its own ", 1000))
+		c.post("/client/sessions/"+s.ID+"/prompt", map[string]string{"message": long}, nil)
 		for words := 0; words < 10; {
 			batch, ok := w.next(t.Context())
 			if !ok {
@@ -288,24 +398,29 @@ func TestAWriteThatIsCutOff(t *testing.T) {
 		}
 		_ = p.Process.Kill()
 		_, _ = p.end()
-		if written := size(t, wal); written > ended {
-			cut++
-			if err := os.Truncate(wal, ended+rand.Int64N(written-ended)); err != nil {
-				t.Fatal(err)
-			}
+		var found []string
+		if written := size(t, wal); written > ended { // else it was begun anew from its beginning meanwhile
+			kind := round % len(harms())
+			harmed[kind]++
+			found = harms()[kind](t, dir, wal, ended, written)
 		}
 		_ = os.Remove(filepath.Join(dir, "deskhand.db-shm")) // which no loss of power leaves
 		sound(t, dir)
 		after, _ := server(t, dir)
-		_, stored := onSocket(t, dir).transcript(s.ID)
+		again := onSocket(t, dir)
+		_, stored := again.transcript(s.ID)
 		if lost := before.missing(session.Session{}, stored); len(lost) > 0 {
 			t.Errorf("round %d: %s", round, strings.Join(lost, "\n"))
+		}
+		if codes := again.verify(s.ID); !slices.Equal(codes, found) {
+			t.Errorf("round %d: verify finds %v, want %v", round, codes, found)
 		}
 		_ = after.Process.Kill()
 		_, _ = after.end()
 	}
-	if cut == 0 {
-		t.Error("nothing was cut off")
+	t.Logf("harmed %v", harmed)
+	if len(harmed) == 0 {
+		t.Error("nothing was harmed")
 	}
 }
 

@@ -24,6 +24,7 @@ type promptCommand struct {
 	common
 	Agent   string `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
 	Dir     string `default:"." placeholder:"DIR" help:"The directory it works in."`
+	Place   string `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
 	Approve string `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
 	Text    string `arg:"" help:"What to say; - reads it from standard input."`
 }
@@ -34,7 +35,7 @@ func (c *promptCommand) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	dir, err := absolute(c.Dir)
+	dir, err := c.directory()
 	if err != nil {
 		return err
 	}
@@ -53,7 +54,7 @@ func (c *promptCommand) Run(p *Program) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), b.Close())
 	}
-	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir}, text: text}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place}, text: text}
 	err = t.run(ctx)
 	api.close()
 	if t.outcome != nil {
@@ -107,6 +108,17 @@ func absolute(dir string) (string, error) {
 		return "", &failure{exitUsage, err}
 	}
 	return filepath.Abs(dir)
+}
+
+// directory is where the agent works: here it is looked for, elsewhere the runtime does that.
+func (c *promptCommand) directory() (string, error) {
+	if c.Place == "" {
+		return absolute(c.Dir)
+	}
+	if c.Agent == "" {
+		return "", &failure{exitUsage, errors.New("with --place, --agent names one of the agents there")}
+	}
+	return directoryThere(c.Dir)
 }
 
 func (c *promptCommand) approval(stdin io.Reader) string {
@@ -177,6 +189,13 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 		if err := t.chooseAgent(ctx); err != nil {
 			return "", err
 		}
+	}
+	if t.session.Place != "" {
+		place, err := t.api.place(ctx, t.session.Place)
+		if err != nil {
+			return "", err
+		}
+		t.session.Place = place.ID
 	}
 	var s backend.Session
 	if err := t.api.call(ctx, "POST", "sessions", t.session, &s); err != nil {

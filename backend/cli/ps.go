@@ -110,6 +110,8 @@ func whose(a backend.AgentProcesses) string {
 		return "reads the login shell"
 	case "skills":
 		return "gets skills"
+	case "terminal":
+		return "runs for an agent"
 	case "watchdog":
 		return "watchdog of Deskhand"
 	}

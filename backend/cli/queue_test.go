@@ -117,7 +117,7 @@ func TestTheQueueOverTheAPI(t *testing.T) {
 	}
 	refuse("POST", path+"/prompt", map[string]string{"message": "x"}, http.StatusConflict, "turn.running")
 	refuse("POST", path+"/prompt", prompt("x", "now"), http.StatusConflict, "turn.running")
-	refuse("POST", path+"/prompt", prompt("x", "steer"), http.StatusBadRequest, "request.invalid")
+	refuse("POST", path+"/prompt", prompt("x", "soon"), http.StatusBadRequest, "request.invalid")
 	refuse("POST", path+"/prompt", prompt(" ", "queue"), http.StatusBadRequest, "prompt.empty")
 
 	status, data := c.do("POST", path+"/prompt", prompt("plan", "queue"))

@@ -25,6 +25,11 @@ type sessionsCommand struct {
 	Show   sessionsShow   `cmd:"" help:"Print a conversation as Markdown."`
 	Search sessionsSearch `cmd:"" help:"Look through every conversation."`
 	Export sessionsExport `cmd:"" help:"Write a conversation to a file."`
+	Import sessionsImport `cmd:"" help:"Take in conversations that an agent has, or list them."`
+	Fork   sessionsFork   `cmd:"" help:"Make a second conversation that goes on from where this one is."`
+	Steer  sessionsSteer  `cmd:"" help:"Tell an agent that is at work something, without stopping it."`
+	Delete sessionsDelete `cmd:"" help:"Delete conversations for good."`
+	Relink sessionsRelink `cmd:"" help:"Tell where a directory was moved to; its conversations follow."`
 }
 
 type sessionList struct {

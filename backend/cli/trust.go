@@ -2,9 +2,7 @@ package cli
 
 import (
 	"context"
-	"strconv"
 	"strings"
-	"unicode"
 
 	"deskhand/backend"
 )
@@ -28,16 +26,16 @@ func (t *terminalTurn) decideTrust(ctx context.Context, r backend.Request) error
 func executables(r backend.Request) string {
 	var names []string
 	for _, e := range r.Executables {
-		names = append(names, e.Kind+" "+readable(e.Name))
+		names = append(names, e.Kind+" "+backend.Readable(e.Name))
 	}
 	return strings.Join(names, ", ")
 }
 
 // trust shows what a directory would start beside the agent, and what that was before.
 func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bool) {
-	d.t.aside("? %s brings what starts with %s:", readable(r.Detail), readable(r.Agent))
+	d.t.aside("? %s brings what starts with %s:", backend.Readable(r.Detail), backend.Readable(r.Agent))
 	for _, e := range r.Executables {
-		d.t.aside("  %s %s\n    %s", e.Kind, readable(e.Name), indented(e.Detail))
+		d.t.aside("  %s %s\n    %s", e.Kind, backend.Readable(e.Name), indented(e.Detail))
 		switch e.Before {
 		case "":
 		case e.Detail:
@@ -54,14 +52,6 @@ func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bo
 		return backend.Answer{}, false
 	}
 	return backend.Answer{OptionID: r.Options[i].ID}, true
-}
-
-// readable is a name that cannot pass for another one on a terminal.
-func readable(name string) string {
-	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
-		return strconv.Quote(name)
-	}
-	return name
 }
 
 func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }

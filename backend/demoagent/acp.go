@@ -21,8 +21,14 @@ type capabilities struct {
 		ConfigOptions struct {
 			Boolean json.RawMessage `json:"boolean"`
 		} `json:"configOptions"`
-		Notices json.RawMessage `json:"notices"`
+		Notices    json.RawMessage `json:"notices"`
+		Compaction json.RawMessage `json:"compaction"`
 	} `json:"session"`
+	FS struct {
+		Read  bool `json:"readTextFile"`
+		Write bool `json:"writeTextFile"`
+	} `json:"fs"`
+	Terminal bool `json:"terminal"`
 }
 
 // given tells whether an optional object was sent: null means no, as absence does.
@@ -33,6 +39,7 @@ type initializeResponse struct {
 	AgentCapabilities agentCapabilities `json:"agentCapabilities"`
 	AgentInfo         implementation    `json:"agentInfo"`
 	AuthMethods       []authMethod      `json:"authMethods"`
+	Meta              initializeMeta    `json:"_meta"`
 }
 
 // authMethod is of type agent without a type. env_var stands in drafts of the protocol alone.
@@ -78,6 +85,8 @@ type sessionCapabilities struct {
 	List   struct{} `json:"list"`
 	Resume struct{} `json:"resume"`
 	Close  struct{} `json:"close"`
+	Delete struct{} `json:"delete"`
+	Fork   struct{} `json:"fork"` // still unstable in ACP
 }
 
 type implementation struct {

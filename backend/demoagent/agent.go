@@ -138,6 +138,9 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 		a.answer(id, nil, errorf(acp.CodeAuthRequired, "authentication required: sign in to the demo agent first"))
 		return
 	}
+	if a.answersLater(id, method, params) {
+		return
+	}
 	switch method {
 	case "initialize":
 		result, err = a.initialize(params)
@@ -148,12 +151,8 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 		err = errorf(acp.CodeMethodNotFound, "method not found: %s", method)
 	case "logout":
 		result, err = signOut()
-	case "session/new":
-		result, after, err = a.newSession(params)
-	case "session/load":
-		result, after, err = a.loadSession(params)
-	case "session/resume":
-		result, after, err = a.resumeSession(params)
+	case "session/new", "session/load", "session/resume", "session/fork":
+		result, after, err = a.openSession(method, params)
 	case "session/list":
 		result, err = a.listSessions(params)
 	case "session/set_mode":
@@ -173,6 +172,34 @@ func (a *agent) requested(ctx context.Context, id json.RawMessage, method string
 	if err == nil && after != nil {
 		after()
 	}
+}
+
+// openSession gives the client a session, one way or the other.
+func (a *agent) openSession(method string, params json.RawMessage) (any, func(), *rpcError) {
+	switch method {
+	case "session/load":
+		return a.loadSession(params)
+	case "session/resume":
+		return a.resumeSession(params)
+	case "session/fork":
+		return a.forkSession(params)
+	}
+	return a.newSession(params)
+}
+
+// answersLater is for what need not have its answer at once, or gets none.
+func (a *agent) answersLater(id json.RawMessage, method string, params json.RawMessage) bool {
+	switch method {
+	case "session/delete":
+		a.deleteSession(id, params)
+	case steeringMethod:
+		if result, done, err := a.steer(params); done {
+			a.answer(id, result, err)
+		}
+	default:
+		return false
+	}
+	return true
 }
 
 func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
@@ -198,6 +225,7 @@ func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
 		},
 		AgentInfo:   implementation{Name: "deskhand-demo", Title: "Deskhand demo agent", Version: version},
 		AuthMethods: authMethods(caps),
+		Meta:        initializeMeta{Steering: steeringSupport{Supported: true}},
 	}, nil
 }
 

@@ -27,11 +27,15 @@
 //	mcp              lists the tools of the MCP servers of the session
 //	call             calls a tool of an MCP server
 //	notice           sends a notice of each severity, if the client takes notices
+//	disk             has the client read and write deskhand-demo.md
+//	spawn            has the client run a program
+//	compact          tells of a compaction of its memory, if the client takes that
 //	switch           changes the mode of the session by itself
 //	junk             prints lines and updates that are broken, then goes on
 //	huge             sends one message of 20 MiB
 //	burst            sends 10,000 numbered updates as fast as it can
 //	slow             streams for ten minutes unless it is cancelled
+//	stream           streams Markdown at this rate, for so long
 //	silent           alone, answers without a single update
 //	limit            ends with stop reason max_tokens
 //	refuse           ends with stop reason refusal
@@ -45,6 +49,11 @@
 //
 // A cancel ends a turn within a chunk, also where it waits for an answer; what was asked is withdrawn with $/cancel_request,
 // and nothing follows but the answer. The updates of a turn come before its answer; a second prompt meanwhile is an error.
+//
+// It lists, forks (session/fork, still unstable in ACP), closes and deletes sessions. It takes _session/steering while a turn runs: what
+// is sent is told of with the next chunk and stands in the history. Where none runs it answers promptRequired, and begins no turn by
+// itself. A message that begins with "refuse" is answered with the outcome failed, one with "error" by an error, and one with "silent"
+// not at all.
 //
 // With agent, terminal or env in $DESKHAND_DEMO_LOGIN, or several of them with commas between, it wants a login before it takes a
 // session or a prompt, and offers these ways: "demo" by authenticate (and "demo-never", which never answers), "demo-terminal" by a

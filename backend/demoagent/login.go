@@ -48,7 +48,7 @@ func signedInFile() string {
 
 // wantsLogin tells whether a method is refused until somebody has signed in.
 func wantsLogin(method string) bool {
-	gated := slices.Contains([]string{"session/new", "session/load", "session/resume", "session/prompt"}, method)
+	gated := slices.Contains([]string{"session/new", "session/load", "session/resume", "session/list", "session/fork", "session/prompt"}, method)
 	if !gated || !offersAny() || offers(byKey) && os.Getenv(keyVariable) != "" {
 		return false
 	}

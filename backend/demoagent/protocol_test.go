@@ -19,8 +19,8 @@ func TestInitialize(t *testing.T) {
 			e := p.mustCall("initialize", map[string]any{"protocolVersion": asked, "clientCapabilities": map[string]any{}})
 			want := `{"protocolVersion":1,"agentCapabilities":{"loadSession":true,` +
 				`"promptCapabilities":{"image":true,"audio":true,"embeddedContext":true},"mcpCapabilities":{"http":true,"sse":true},` +
-				`"sessionCapabilities":{"list":{},"resume":{},"close":{}}},` +
-				`"agentInfo":{"name":"deskhand-demo","title":"Deskhand demo agent","version":"1.0.0"},"authMethods":[]}`
+				`"sessionCapabilities":{"list":{},"resume":{},"close":{},"delete":{},"fork":{}}},` +
+				`"agentInfo":{"name":"deskhand-demo","title":"Deskhand demo agent","version":"1.0.0"},"authMethods":[],"_meta":{"steering":{"supported":true}}}`
 			if string(e.result) != want {
 				t.Errorf("initialize: %s", e.result)
 			}

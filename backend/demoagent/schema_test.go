@@ -16,6 +16,7 @@ import (
 type schemas struct {
 	stable   map[string]*jsonschema.Schema // by definition
 	unstable *jsonschema.Schema            // PromptResponse with the usage that is not stable yet
+	forked   *jsonschema.Schema            // ForkSessionResponse, of a method that is not stable yet
 	byMethod map[string]map[string]string  // method -> Request, Response or Notification -> definition
 }
 
@@ -41,6 +42,7 @@ var published = sync.OnceValue(func() schemas {
 	}
 	readSchema(compiler, "acp-v1-schema.unstable.json")
 	s.unstable = compiler.MustCompile("acp-v1-schema.unstable.json#/$defs/PromptResponse")
+	s.forked = compiler.MustCompile("acp-v1-schema.unstable.json#/$defs/ForkSessionResponse")
 	return s
 })
 
@@ -84,6 +86,9 @@ func checkFrame(t *testing.T, m received, answered string) {
 		checkValue(t, s.stable[s.byMethod[m.Method]["Request"]], m.Method, m.Params)
 	case m.Error != nil:
 		checkValue(t, s.stable["Error"], "error of "+answered, m.Error)
+	case answered == "session/fork":
+		checkValue(t, s.forked, "result of "+answered, m.Result)
+	case answered == steeringMethod: // no schema has it
 	default:
 		checkValue(t, s.stable[s.byMethod[answered]["Response"]], "result of "+answered, m.Result)
 		if answered == "session/prompt" {

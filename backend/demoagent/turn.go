@@ -35,6 +35,9 @@ type turn struct {
 	stop     string    // the stop reason
 	fail     *rpcError // answered instead of a stop reason
 	silent   bool      // nothing is told beside the answer
+
+	steered []string // came in while it ran, and not heeded yet; protected by agent.mu, like full
+	full    bool     // it takes no more
 }
 
 // prompt starts a turn; its answer comes from the turn's goroutine.
@@ -118,6 +121,7 @@ func (t *turn) run(ctx context.Context) (any, *rpcError) {
 			step.run(ctx, t)
 		}
 	}
+	t.heed(ctx, true)
 	spent := t.keep()
 	if t.fail != nil && ctx.Err() == nil {
 		return nil, t.fail
@@ -199,6 +203,11 @@ func (t *turn) nextMessage() string {
 }
 
 func (t *turn) chunk(ctx context.Context, kind, id, s string) {
+	t.heed(ctx, false)
+	t.send(ctx, kind, id, s)
+}
+
+func (t *turn) send(ctx context.Context, kind, id, s string) {
 	if ctx.Err() != nil {
 		return
 	}

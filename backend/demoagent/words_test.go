@@ -661,6 +661,28 @@ func TestSlow(t *testing.T) {
 	})
 }
 
+func TestStream(t *testing.T) {
+	inBubble(t, func(p *peer, session, _ string) {
+		t := p.t
+		began := time.Now()
+		turn := p.prompt(session, "stream 1000/s 25s")
+		turn.wantStop(t, "end_turn")
+		if took := time.Since(began); took.Round(time.Second) != 25*time.Second {
+			t.Errorf("the stream took %v", took)
+		}
+		chunks := 0
+		for _, u := range turn.updates {
+			if bytes.Contains(u, []byte(`"agent_message_chunk"`)) {
+				chunks++
+			}
+		}
+		if chunks != 25_000 || len(turn.messages) != 3 || len(turn.tools) != 2 {
+			t.Errorf("%d chunks in %d messages, %d tool calls; want 25000, 3 and 2", chunks, len(turn.messages), len(turn.tools))
+		}
+		turn.wantSaid(t, "## Part 1\n\nThe reader takes")
+	})
+}
+
 func TestWordsOfAPrompt(t *testing.T) {
 	tests := map[string]string{
 		"":                                  "",

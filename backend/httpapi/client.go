@@ -26,6 +26,7 @@ type ClientConfig struct {
 	Sessions *session.Client
 	Agents   *agents.Catalogue
 	Home     string                           // where a directory picker begins
+	Data     string                           // the data directory, for people to see
 	Login    func(code string) (string, bool) // takes a one-time code for a token
 	Activate func()                           // brings the window forward; nil where there is none
 	Link     func() (string, error)           // makes a one-time link for a browser
@@ -77,9 +78,10 @@ func (c *Client) addEventRecords() {
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
 		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](),
-		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](),
+		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
 		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),
+		reflect.TypeFor[session.Place](), reflect.TypeFor[session.PlaceRemoved](), reflect.TypeFor[session.Storage](), reflect.TypeFor[session.Verification](),
 	} {
 		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))
 	}
@@ -188,7 +190,11 @@ func (c *Client) routes() {
 	c.skillRoutes()
 	c.settingsRoutes()
 	c.searchRoutes()
+	c.lifecycleRoutes()
 	c.exportRoute()
+	c.placeRoutes()
+	c.originRoutes()
+	c.storageRoutes()
 }
 
 type hello struct {
@@ -198,6 +204,7 @@ type hello struct {
 	Places   []string `json:"places"`
 	Features []string `json:"features"`
 	Home     string   `json:"home"`
+	Data     string   `json:"data,omitempty" doc:"The data directory, on the machine of the program"`
 	URL      string   `json:"url,omitempty" doc:"Where the API is served on this machine; absent when it is not"`
 }
 
@@ -217,7 +224,7 @@ func (c *Client) generalRoutes() {
 				url = c.cfg.URL()
 			}
 			return answer(hello{
-				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: []string{"local"}, Features: []string{}, Home: c.cfg.Home,
+				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: c.cfg.Sessions.PlaceIDs(), Features: []string{}, Home: c.cfg.Home, Data: c.cfg.Data,
 			}, nil)
 		})
 	huma.Register(c.api, op("login", http.MethodPost, "login", "Take a one-time code for a token", http.StatusOK),
@@ -375,7 +382,7 @@ func (c *Client) turnRoutes() {
 		ID   string `path:"id" maxLength:"64"`
 		Body struct {
 			Message string `json:"message"`
-			When    string `json:"when,omitempty" enum:"now,queue,interrupt" default:"now" doc:"While a turn runs: now is refused, queue waits, interrupt cancels it and goes next"`
+			When    string `json:"when,omitempty" enum:"now,queue,interrupt,steer" default:"now" doc:"While a turn runs: now is refused, queue waits, interrupt cancels it and goes next, steer reaches the agent within it"`
 		}
 	},
 	) (*body[session.Sent], error) {

@@ -21,6 +21,7 @@ func (c *Client) searchRoutes() {
 			Query     string    `query:"q" required:"true" maxLength:"1000" doc:"Words, of which all must be there, the last as a beginning; \"a phrase\"; -without"`
 			Agent     string    `query:"agent" maxLength:"64"`
 			Workspace string    `query:"workspace" maxLength:"64" doc:"Its id"`
+			Session   string    `query:"session" maxLength:"64" doc:"Looks through this conversation alone, and tells every place in it"`
 			From      time.Time `query:"from" doc:"Said then or later"`
 			To        time.Time `query:"to" doc:"Said before then"`
 			Before    string    `query:"before" maxLength:"100"`
@@ -28,7 +29,8 @@ func (c *Client) searchRoutes() {
 		},
 		) (*body[session.Found], error) {
 			return answer(c.cfg.Sessions.Search(ctx, session.Search{
-				Query: in.Query, Agent: in.Agent, Workspace: in.Workspace, From: in.From, To: in.To, Before: in.Before, Limit: in.Limit,
+				Query: in.Query, Agent: in.Agent, Workspace: in.Workspace, Session: in.Session,
+				From: in.From, To: in.To, Before: in.Before, Limit: in.Limit,
 			}))
 		})
 }

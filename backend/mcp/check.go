@@ -3,7 +3,6 @@ package mcp
 import (
 	"context"
 	"crypto/rand"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -202,15 +201,4 @@ func clip(s string, most int) string {
 		most--
 	}
 	return s[:most] + "…"
-}
-
-// noise is a line of stdout that is no message.
-func noise(msg []byte) string {
-	var n struct {
-		Params struct {
-			Raw string `json:"raw"`
-		} `json:"params"`
-	}
-	_ = json.Unmarshal(msg, &n) // the proxy made it
-	return clip(n.Params.Raw, longestName)
 }

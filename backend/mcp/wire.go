@@ -97,7 +97,7 @@ func (w *wire) decode(data []byte) (jsonrpc.Message, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if w.first == "" {
-			w.first = noise(data)
+			w.first = clip(proxy.InvalidLine(data), longestName)
 		}
 		return nil, nil
 	}

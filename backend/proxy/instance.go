@@ -3,6 +3,7 @@ package proxy
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -221,6 +222,17 @@ func invalidLine(reason error, raw []byte) []byte {
 	}{text, strings.ToValidUTF8(string(raw), "\uFFFD")}
 	msg, _ := acp.NewNotification("_adapter/invalid_stdout", params) // strings always encode
 	return msg
+}
+
+// InvalidLine is the line in place of which the log has an "_adapter/invalid_stdout", as far as it is kept.
+func InvalidLine(msg []byte) string {
+	var n struct {
+		Params struct {
+			Raw string `json:"raw"`
+		} `json:"params"`
+	}
+	_ = json.Unmarshal(msg, &n) // invalidLine made it
+	return n.Params.Raw
 }
 
 // readStderr keeps the end of what the agent says there.

@@ -19,6 +19,7 @@ type osProcess struct {
 	stdout *outlet
 	stderr *outlet
 	family *family
+	merged bool
 }
 
 // startProcess starts cmd; mark stands in its environment already.
@@ -26,7 +27,7 @@ func startProcess(cmd Command, mark string) (*osProcess, error) {
 	if err := checkDir(cmd.Dir); err != nil {
 		return nil, err
 	}
-	p := &osProcess{cmd: &exec.Cmd{
+	p := &osProcess{merged: cmd.Merged, cmd: &exec.Cmd{
 		Path: cmd.Path, Args: append([]string{cmd.Path}, cmd.Args...), Env: cmd.Env, Dir: cmd.Dir, SysProcAttr: agentAttributes(),
 	}}
 	open := p.openPipes
@@ -84,6 +85,9 @@ func (p *osProcess) openPipes() ([]*os.File, error) {
 		return []*os.File{childIn, childOut}, err
 	}
 	p.stderr, p.cmd.Stderr = &outlet{file: errs}, childErr
+	if p.merged {
+		p.cmd.Stderr = childOut // and nobody has the other end of stderr, which is at its end therefore
+	}
 	widen(out)
 	return []*os.File{childIn, childOut, childErr}, nil
 }

@@ -60,6 +60,11 @@ type Command struct {
 	Terminal *os.File
 
 	Purpose string // what it is started for, for who lists what runs; that of the Set when empty
+
+	// Merged puts what the program writes on stderr into its stdout, in the order in which it was written. Of a program that is run to
+	// its end only.
+	Merged bool
+	Grace  time.Duration // how long a program that is run has between SIGTERM and SIGKILL when its run is to end; 0 = it gets no SIGTERM
 }
 
 // Config is the setting of a Set. Its zero value works, without protection against our own SIGKILL.

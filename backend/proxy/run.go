@@ -60,6 +60,11 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 	work.Go(func() {
 		select {
 		case <-ctx.Done():
+			if cmd.Grace > 0 {
+				p.Note()
+				_ = p.Terminate()
+				await(ended, cmd.Grace)
+			}
 			_ = p.Kill(killGrace) // below it is killed with more patience
 		case <-ended:
 		}

@@ -15,8 +15,9 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"maps"
 	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -74,9 +75,16 @@ type Config struct {
 	// Replace replaces a file of an open directory atomically (files.Replace); without it no configuration can be changed.
 	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
 
+	// Files are what agents may do to files and where their programs may start; without them they are told that they can do neither.
+	Files Files
+
 	SettingsFile string        // settings.json; it need not exist. "" = the defaults, for ever
 	SamplePace   time.Duration // how often the processes are looked at while any run; 0 = 10 s
 	LeastIdle    time.Duration // how long an agent has been idle before it is put to sleep; 0 = a minute
+	Undo         time.Duration // how long the deletion of a session can be undone; 0 = 5 s
+
+	Tokens    *agents.Vault // of places elsewhere; nil = they have none
+	LineStall time.Duration // how long the line to an agent elsewhere may be silent before it counts as broken; 0 = 40 s
 }
 
 // Client is all conversations of one data directory.
@@ -95,6 +103,11 @@ type Client struct {
 	settings   *settings
 	sampler    *sampler
 	unsearched chan struct{} // there may be something for the index
+	upkeep     *upkeep
+	places     farPlaces
+	erasing    *erasing
+	relinking  sync.Mutex // one directory at a time
+	taking     sync.Mutex // one session of an agent's own at a time
 
 	mu     sync.Mutex // protects what is below
 	live   map[string]*conversation
@@ -115,26 +128,34 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Patience == 0 {
 		cfg.Patience = patience
 	}
-	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.Agents.Secrets}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), unsearched: make(chan struct{}, 1)}
+	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}}
 	var err error
 	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
 		return nil, err
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := c.recover(ctx); err != nil {
+	if err := errors.Join(c.loadPlaces(ctx), c.recover(ctx)); err != nil {
 		return nil, errors.Join(fmt.Errorf("recovering: %w", err), c.Close())
+	}
+	left, err := c.findLeft(ctx)
+	if err != nil {
+		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Agents.Watch(c.announce)
 	c.wg.Go(func() { c.sampler.run(c.ctx) })
 	c.wg.Go(c.index)
+	c.wg.Go(c.keepUp)
+	c.wg.Go(c.eraseAll)
+	c.wg.Go(func() { c.removeLeft(left) })
 	return c, nil
 }
 
 func (c *Client) recover(ctx context.Context) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
-		`SELECT session FROM turn WHERE state <> 'done' UNION SELECT session FROM request WHERE status = 'requested'
-		UNION SELECT session FROM queue_item WHERE held = ''`)
+		`SELECT id FROM session WHERE deleted_at = 0 AND id IN (SELECT session FROM turn WHERE state <> 'done'
+		UNION SELECT session FROM request WHERE status = 'requested' UNION SELECT session FROM queue_item WHERE held = ''
+		UNION SELECT id FROM session WHERE json_extract(facts, '$.terminals') > 0)`)
 	if err != nil {
 		return err
 	}
@@ -147,7 +168,7 @@ func (c *Client) recover(ctx context.Context) error {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 	}
-	return nil
+	return errors.Join(c.recoverDeleted(ctx), c.dropHalfImported(ctx))
 }
 
 // Close ends every conversation and its agent, and waits for them.
@@ -163,30 +184,49 @@ func (c *Client) Close() error {
 // Feed is the order of everything that is shown.
 func (c *Client) Feed() *Feed { return c.feed }
 
-// conversation finds the live one, or makes it from what is stored.
+// conversation finds the live one, or makes it from what is stored. One that is deleted is not there.
 func (c *Client) conversation(ctx context.Context, id string) (*conversation, error) {
+	v, err := c.any(ctx, id)
+	if err == nil && v.deleted.Load() {
+		return nil, notFound(id)
+	}
+	return v, err
+}
+
+// any is conversation for what is done to a deleted one too, as long as that can be undone.
+func (c *Client) any(ctx context.Context, id string) (*conversation, error) {
 	c.mu.Lock()
 	v := c.live[id]
 	c.mu.Unlock()
 	if v != nil {
 		return v, nil
 	}
-	rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+"WHERE s.id = ?", id)
+	if err := c.bringUp(ctx, id); err != nil { // what there is can be shown all the same
+		c.cfg.Logger.Error("a transcript cannot be made anew", "error", err)
+	}
+	r, last, err := c.load(ctx, id, false)
 	if err != nil {
 		return nil, err
 	}
+	return c.enliven(r, last)
+}
+
+// load reads a session, and the number of its last frame.
+func (c *Client) load(ctx context.Context, id string, deleted bool) (row, int64, error) {
+	rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+"WHERE s.id = ? AND (s.deleted_at <> 0) = ?", id, deleted)
+	if err != nil {
+		return row{}, 0, err
+	}
 	if len(rows) == 0 {
-		return nil, fmt.Errorf("session %s: %w", id, ErrNotFound)
+		return row{}, 0, notFound(id)
 	}
 	rows[0].queue, err = query(ctx, c.cfg.Store.Read(), scanQueueItem, `SELECT `+queueColumns+` FROM queue_item WHERE session = ? ORDER BY position`, id)
 	if err != nil {
-		return nil, err
+		return row{}, 0, err
 	}
 	var last sql.NullInt64
-	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT max(n) FROM frame WHERE session = ?`, id).Scan(&last); err != nil {
-		return nil, err
-	}
-	return c.enliven(rows[0], last.Int64)
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT max(n) FROM frame WHERE session = ?`, id).Scan(&last)
+	return rows[0], last.Int64, err
 }
 
 // enliven starts the goroutine of a conversation, once.
@@ -199,6 +239,9 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 	if v := c.live[r.ID]; v != nil {
 		return v, nil
 	}
+	if c.erasing.knows(r.ID) { // since it was read
+		return nil, notFound(r.ID)
+	}
 	v := newConversation(c, r, lastFrame)
 	c.live[r.ID] = v
 	c.wg.Go(v.run)
@@ -209,23 +252,23 @@ func (c *Client) enliven(r row, lastFrame int64) (*conversation, error) {
 type New struct {
 	Agent  string   `json:"agent" minLength:"1" maxLength:"64"`
 	Cwd    string   `json:"cwd" minLength:"1" maxLength:"4096" doc:"An absolute path of a directory that is there"`
+	Place  string   `json:"place,omitempty" maxLength:"64" doc:"Where: local when it is left out"`
 	Title  string   `json:"title,omitempty" maxLength:"200"`
 	Labels []string `json:"labels,omitempty" maxItems:"20"`
+
+	Directories []string `json:"directories,omitempty" maxItems:"20" doc:"Directories that it works in beside cwd, as absolute paths"`
 }
 
 // Create makes a session and begins to start its agent; the rest of the start is told by events.
 func (c *Client) Create(ctx context.Context, n New) (Session, error) {
-	if !c.cfg.Agents.Known(n.Agent) {
-		return Session{}, bad(problemUnknown, "agent", n.Agent)
-	}
-	w, err := c.workspace(ctx, n.Cwd)
+	place, w, further, err := c.whereabouts(ctx, n)
 	if err != nil {
 		return Session{}, err
 	}
 	now := Time{time.Now()}
 	r := row{Session: Session{
-		ID: uuid.Must(uuid.NewV7()).String(), Title: strings.TrimSpace(c.secret.text(n.Title)), Labels: n.Labels, Place: "local", Workspace: w, Cwd: w.Path,
-		Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+		ID: uuid.Must(uuid.NewV7()).String(), Title: strings.TrimSpace(c.secret.text(n.Title)), Labels: n.Labels, Place: place, Workspace: w, Cwd: w.Path,
+		Directories: further, Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
 	}}
 	if r.Title != "" {
 		r.titleBy = titleByPerson
@@ -244,39 +287,6 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	return v.look(), nil
 }
 
-// workspace finds or makes the record of a directory. It is found by its path; device, inode and birth are kept beside it, so that a
-// moved directory can be told from a new one (an inode alone cannot: file systems use it again at once).
-func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) {
-	if !filepath.IsAbs(path) {
-		return Workspace{}, bad("directory.relative", "path", path)
-	}
-	path = filepath.Clean(path)
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return Workspace{}, bad(problemNoDirectory, "path", path)
-	case err != nil:
-		return Workspace{}, bad("directory.unreadable", "path", path, "detail", err.Error())
-	case !info.IsDir():
-		return Workspace{}, bad("directory.not_one", "path", path)
-	}
-	device, inode, born := identity(path, info)
-	w := Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: path}
-	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `UPDATE workspace SET device = ?, inode = ?, born = ? WHERE place = 'local' AND path = ? RETURNING id`,
-			device, inode, born, path).Scan(&w.ID)
-		if errors.Is(err, sql.ErrNoRows) {
-			_, err = tx.ExecContext(ctx, `INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES (?, 'local', ?, ?, ?, ?, ?)`,
-				w.ID, path, device, inode, born, millis(time.Now()))
-		}
-		return err
-	})
-	if err != nil {
-		return Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
-	}
-	return w, nil
-}
-
 // Page is a part of a list; Next is what to pass as before for the next part, absent at the end.
 type Page[T any] struct {
 	Items []T    `json:"items"`
@@ -285,7 +295,7 @@ type Page[T any] struct {
 
 // List gives sessions, the most recent first. before is the Next of the page above.
 func (c *Client) List(ctx context.Context, archived bool, before string, limit int) (Page[Session], error) {
-	where, args := "WHERE (s.archived_at <> 0) = ?", []any{archived}
+	where, args := "WHERE s.deleted_at = 0 AND (s.archived_at <> 0) = ?", []any{archived}
 	if before != "" {
 		at, id, _ := strings.Cut(before, "~")
 		t, err := time.Parse(timeLayout, at)
@@ -324,8 +334,10 @@ func (c *Client) show(r row) Session {
 	if s.AgentName == "" {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
 	}
-	_, err := os.Stat(s.Cwd)
-	s.Workspace.Missing = errors.Is(err, fs.ErrNotExist)
+	if s.Place == LocalPlace {
+		_, err := os.Stat(s.Cwd)
+		s.Workspace.Missing = errors.Is(err, fs.ErrNotExist)
+	}
 	return s
 }
 
@@ -346,6 +358,8 @@ type Patch struct {
 	Archived *bool     `json:"archived,omitempty"`
 	Unread   *bool     `json:"unread,omitempty"`
 	Draft    *string   `json:"draft,omitempty" maxLength:"1048576"`
+
+	Directories *[]string `json:"directories,omitempty" maxItems:"20" doc:"The whole list of directories beside cwd; the agent is told of it at its next start"`
 }
 
 // Change applies a patch.
@@ -353,6 +367,13 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 	v, err := c.conversation(ctx, id)
 	if err != nil {
 		return Session{}, err
+	}
+	if p.Directories != nil {
+		further, err := directories(*p.Directories)
+		if err != nil {
+			return Session{}, err
+		}
+		p.Directories = &further
 	}
 	if err := v.call(ctx, func() error { v.patch(p); return nil }); err != nil {
 		return Session{}, err
@@ -445,29 +466,34 @@ func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (
 	return items, false, err
 }
 
-// complete adds the turns and requests that the entries name. Those before the first of them are left out, where there are any.
+// complete adds the turns and requests that the entries name, the turns that run, and the requests that wait. They are asked for one by
+// one: a range of time would have to be looked for in all that the session ever had. The plus keeps the session's own index out of it,
+// for the same reason: few turns run, and few requests wait, in all sessions together.
 func (c *Client) complete(ctx context.Context, id string, t Transcript) (_ Transcript, err error) {
-	since, until := int64(0), int64(lastSeq)
-	const margin = 1000 // a request is a moment older than its entry
-	if n := len(t.Items); n > 0 && t.Next != 0 {
-		since = millis(t.Items[0].At.Time) - margin
-	}
-	if n := len(t.Items); n > 0 && t.Newer != 0 {
-		until = millis(t.Items[n-1].At.Time) + margin
+	turns, requests := map[string]bool{}, map[string]bool{}
+	for i := range t.Items {
+		turns[t.Items[i].Turn] = true
+		requests[t.Items[i].Request] = true
 	}
 	db := c.cfg.Store.Read()
-	t.Turns, err = query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND (ended_at = 0 OR ended_at >= ?) AND started_at <= ?
-		ORDER BY started_at, id`, id, since, until)
+	t.Turns, err = query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id IN (SELECT value FROM json_each(?)
+		UNION SELECT id FROM turn WHERE state <> 'done' AND +session = ?) ORDER BY started_at, id`, namesOf(turns), id)
 	if err != nil {
 		return Transcript{}, err
 	}
-	t.Requests, err = query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ? AND (created_at >= ? AND created_at <= ? OR status = 'requested')
-		ORDER BY created_at, id`, id, since, until)
+	t.Requests, err = query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
+		UNION SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`, namesOf(requests), id)
 	return t, err
 }
 
+// namesOf is a set of ids as a JSON list.
+func namesOf(ids map[string]bool) string { return string(mustJSON(slices.Sorted(maps.Keys(ids)))) }
+
 // Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal.
 func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
+	if _, err := c.conversation(ctx, id); err != nil {
+		return "", err
+	}
 	t := newTranscript(id, facts{})
 	found := false
 	var text strings.Builder
@@ -527,7 +553,7 @@ func (c *Client) Prompt(ctx context.Context, id, message string) (Turn, error) {
 
 // Cancel stops the running turn; it escalates until something has stopped.
 func (c *Client) Cancel(ctx context.Context, id string) error {
-	return c.wish(ctx, id, func(v *conversation) error { return v.wish(doCancel{unstarted: v.unstarted()}) })
+	return c.wish(ctx, id, (*conversation).cancel)
 }
 
 // Restart ends the agent, if it runs, and starts it again on the same conversation.

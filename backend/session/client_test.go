@@ -44,6 +44,16 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	if len(os.Args) > 3 && os.Args[1] == "replay-agent" {
+		os.Exit(replayAgent(os.Args[2:]))
+	}
+	if len(os.Args) > 1 && os.Args[1] == "asking-agent" {
+		if err := askingAgent(os.Args[2:], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	if len(os.Args) > 1 && os.Args[1] == "sleeping-desk" {
 		if err := sleepingDesk(os.Args[2]); err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -71,24 +81,20 @@ type desk struct {
 
 // journal gives the frames of a session in order, by direction.
 func (d *desk) journal(id string) iter.Seq2[string, []byte] {
+	d.t.Helper()
+	type row struct {
+		dir  string
+		data []byte
+	}
+	var rows []row
+	if err := d.Frames(d.t.Context(), id, func(dir string, data []byte) { rows = append(rows, row{dir, data}) }); err != nil {
+		d.t.Fatal(err)
+	}
 	return func(yield func(string, []byte) bool) {
-		rows, err := d.db.Read().QueryContext(d.t.Context(), `SELECT dir, payload FROM frame WHERE session = ? AND encoding = 'raw' ORDER BY n`, id)
-		if err != nil {
-			d.t.Fatal(err)
-		}
-		defer rows.Close()
-		for rows.Next() {
-			var dir string
-			var data []byte
-			if err := rows.Scan(&dir, &data); err != nil {
-				d.t.Fatal(err)
-			}
-			if !yield(dir, data) {
+		for _, r := range rows {
+			if !yield(r.dir, r.data) {
 				return
 			}
-		}
-		if err := rows.Err(); err != nil {
-			d.t.Fatal(err)
 		}
 	}
 }

@@ -24,6 +24,7 @@ type conversation struct {
 	stalled atomic.Bool   // the data directory cannot be written
 	view    atomic.Pointer[Session]
 	rest    atomic.Pointer[rest] // while it could do without its agent
+	deleted atomic.Bool          // as of the last step that was written
 
 	row       row
 	state     state
@@ -43,6 +44,10 @@ type conversation struct {
 	agentName string                  // what people call the agent
 	onStall   func()                  // tells who waits for this step that it cannot be written yet
 	active    time.Time               // when something last happened in it
+	deletion  deletion                // of the session
+	kept      *parting                // of an agent that outlives the deletion for a moment
+	forks     []chan<- fork           // who waits for one
+	branching int                     // of these, for how many the agent has been asked
 	links     sync.WaitGroup          // the goroutines of every agent process of this session
 }
 
@@ -53,6 +58,8 @@ func newConversation(c *Client, r row, lastFrame int64) *conversation {
 		agentName: c.cfg.Agents.Name(r.Agent),
 	}
 	v.loadQueue(r.queue)
+	v.deletion.at, v.state.deleted = r.deletedAt, !r.deletedAt.IsZero()
+	v.deleted.Store(v.state.deleted)
 	v.publishView()
 	return v
 }
@@ -68,6 +75,10 @@ func (v *conversation) run() {
 		case f := <-v.work:
 			f()
 			v.commit()
+			if v.deletion.over {
+				v.c.wg.Go(v.links.Wait)
+				return
+			}
 		case <-v.c.ctx.Done():
 			v.quit()
 			return
@@ -75,8 +86,18 @@ func (v *conversation) run() {
 	}
 }
 
-// call runs f in the conversation and waits until its step is written.
+// call runs f in the conversation and waits until its step is written. A deleted session is not found.
 func (v *conversation) call(ctx context.Context, f func() error) error {
+	return v.reach(ctx, func() error {
+		if v.state.deleted {
+			return notFound(v.id)
+		}
+		return f()
+	})
+}
+
+// reach is call for what is done to a deleted session too.
+func (v *conversation) reach(ctx context.Context, f func() error) error {
 	if v.stalled.Load() {
 		return ErrStorage
 	}
@@ -93,6 +114,9 @@ func (v *conversation) call(ctx context.Context, f func() error) error {
 		case v.work <- work:
 			return <-result // f waits for nobody, and commit tells when the disk makes it wait
 		case <-v.ended:
+			if v.deleted.Load() {
+				return notFound(v.id)
+			}
 			return ErrClosed
 		case <-ctx.Done():
 			return ctx.Err()
@@ -105,12 +129,10 @@ func (v *conversation) call(ctx context.Context, f func() error) error {
 }
 
 // post runs f in the conversation, later. It is for what happens outside and has nobody who waits.
-func (v *conversation) post(f func()) bool {
+func (v *conversation) post(f func()) {
 	select {
 	case v.work <- f:
-		return true
 	case <-v.ended:
-		return false
 	}
 }
 
@@ -140,13 +162,9 @@ func (v *conversation) effect(e event) {
 		v.step.send = nil // it was for the agent before this one
 		v.begin()
 	case replayBegun:
-		v.note(note{Note: noteReplaying})
+		v.note(note{Note: v.replay()})
 	case becameReady:
-		v.stage("")
-		v.row.Exit = nil
-		v.keeps(v.restored == "resume" || v.restored == "load")
-		v.note(note{Note: noteReady, Reason: v.restored, Session: v.row.ACPSessionID})
-		v.saveRow()
+		v.readied()
 	case turnBegun, promptSent, turnEnded:
 		v.turnEffect(e)
 	case requestOpened:
@@ -161,9 +179,9 @@ func (v *conversation) effect(e event) {
 		v.saveRow() // so that everybody sees it being stopped
 		v.arm()
 	case interruptSent:
-		v.note(note{Note: noteInterrupted})
+		v.note(note{Note: noteInterrupted, Reason: v.agent.interruptible()})
 		v.agent.interrupt()
-		v.arm()
+		v.armAgain()
 	case killed:
 		v.note(note{Note: noteKilled})
 		v.agent.kill()
@@ -173,8 +191,21 @@ func (v *conversation) effect(e event) {
 		v.fallAsleep()
 	case queueEvent:
 		v.queueEffect(e)
+	case deletionEvent:
+		v.deletionEffect(e)
 	case commandRefused:
 	}
+}
+
+// readied is what belongs to an agent that has a session for us.
+func (v *conversation) readied() {
+	v.stage("")
+	v.row.Exit = nil
+	v.keeps(slices.Contains([]string{"resume", "load", restoredImport, restoredUnseen}, v.restored))
+	v.step.imported = v.restored == restoredImport
+	v.note(note{Note: noteReady, Reason: v.restored, Session: v.row.ACPSessionID})
+	v.saveRow()
+	v.makeForks()
 }
 
 func (v *conversation) turnEffect(e event) {
@@ -209,10 +240,12 @@ func (v *conversation) requestsChanged() {
 }
 
 // arm waits for the cancel to be heeded before the next means is tried.
-func (v *conversation) arm() {
+func (v *conversation) arm() { v.armFor(v.c.cfg.Patience) }
+
+func (v *conversation) armFor(d time.Duration) {
 	v.disarm()
 	var timer *time.Timer
-	timer = time.AfterFunc(v.c.cfg.Patience, func() {
+	timer = time.AfterFunc(d, func() {
 		v.post(func() {
 			if v.timer == timer { // else it was stopped too late: its cancel is over
 				v.do(doEscalate{})
@@ -287,6 +320,9 @@ func (v *conversation) commit() {
 	if v.agent != nil {
 		v.agent.send(v.step.send)
 	}
+	if v.step.parting != nil {
+		close(v.step.parting.written)
+	}
 	v.step = step{}
 }
 
@@ -345,7 +381,7 @@ func (v *conversation) publish(entries []change) {
 	for _, id := range slices.Sorted(maps.Keys(v.step.turns)) {
 		add(eventTurn, v.step.turns[id])
 	}
-	v.c.feed.publish(events...)
+	v.c.feed.publish(v.withDeletion(events)...)
 	if len(entries) > 0 {
 		v.c.changedEntries()
 	}
@@ -390,13 +426,16 @@ func (v *conversation) prompt(message string) (Turn, error) {
 
 // prepare makes a message the turn that is about to begin.
 func (v *conversation) prepare(id, message string) {
-	block := mustJSON(map[string]string{"type": "text", "text": message})
-	v.turn = &Turn{ID: id, Session: v.id, State: "running", StartedAt: Time{time.Now()}, prompt: []json.RawMessage{block}}
+	v.turn = v.newTurn(id, mustJSON(map[string]string{"type": "text", "text": message}))
 	if v.row.Title == "" {
 		v.row.Title, v.row.titleBy = titleOf(v.c.secret.text(message)), titleByPrompt
 	}
 	v.row.Exit = nil
 	v.row.ArchivedAt = nil // what is spoken in is not put away
+}
+
+func (v *conversation) newTurn(id string, prompt ...json.RawMessage) *Turn {
+	return &Turn{ID: id, Session: v.id, State: "running", StartedAt: Time{time.Now()}, prompt: prompt}
 }
 
 const titleLength = 80
@@ -438,11 +477,17 @@ func (v *conversation) patch(p Patch) {
 	if p.Draft != nil {
 		v.row.Draft = *p.Draft
 	}
+	if p.Directories != nil {
+		v.row.Directories = *p.Directories
+	}
 	if p.Archived != nil {
 		v.row.ArchivedAt = nil
 		if *p.Archived {
 			v.row.ArchivedAt = &Time{time.Now()}
 			v.do(doHoldAll{heldArchived}) // what is put away does not go on by itself
+			if v.agent != nil && v.agent.can.Close {
+				v.do(doHibernate{v.comesBack()}) // nothing of it is lost; refused while something goes on
+			}
 		}
 	}
 	v.row.showFacts()
@@ -492,6 +537,9 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.requests[open[i].ID] = &openRequest{Request: open[i]}
 		v.state.open = append(v.state.open, open[i].ID)
 	}
+	if v.takeUpAgain(ctx) {
+		return nil
+	}
 	v.do(doExited{problemInterrupted})
 	return nil
 }
@@ -499,7 +547,7 @@ func (v *conversation) recover(ctx context.Context) error {
 // quit ends the conversation with the program: a turn that runs is told as interrupted, the agent ends.
 func (v *conversation) quit() {
 	v.disarm()
-	if v.state.base != Closed {
+	if v.state.base != Closed && !v.goOn() {
 		code := problemQuit
 		if v.turn != nil {
 			code = problemInterrupted
@@ -507,6 +555,7 @@ func (v *conversation) quit() {
 		v.do(doExited{code})
 		v.commit()
 	}
+	v.release(false)
 	v.links.Wait()
 }
 
@@ -517,7 +566,7 @@ func (v *conversation) closed(code string) {
 	v.stage("")
 	v.lastExit, v.row.Exit = nil, nil
 	switch code {
-	case problemQuit, problemRestart:
+	case problemQuit, problemRestart, problemDeleted:
 		exit = nil
 	case problemInterrupted:
 		exit = &Exit{Problem: code, At: Time{time.Now()}}
@@ -527,11 +576,9 @@ func (v *conversation) closed(code string) {
 		}
 		v.row.Exit = exit
 	}
+	v.dismiss(code == problemQuit || code == problemRestart || code == problemInterrupted || code == problemDeleted, code == problemDeleted)
 	v.note(note{Note: noteClosed, Exit: exit})
-	if v.agent != nil {
-		v.agent.close()
-		v.agent = nil
-	}
+	v.endForks(code)
 	v.row.Unread = v.row.Unread || v.row.Exit != nil
 	v.touched()
 }

@@ -65,14 +65,14 @@ func sift(found []Executable, verdict string) (taken []Executable, without []str
 		case e.Approved || verdict != trustWithout:
 			taken = append(taken, e)
 		default:
-			without = append(without, e.Kind+" "+readable(e.Name))
+			without = append(without, e.Kind+" "+Readable(e.Name))
 		}
 	}
 	return taken, without
 }
 
-// readable is a name that cannot pass for another one in a text.
-func readable(name string) string {
+// Readable is a name that cannot pass for another one in a text.
+func Readable(name string) string {
 	if strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
 		return strconv.Quote(name)
 	}
@@ -105,11 +105,13 @@ func (a *link) outfit() {
 		target.Lookup = mcp.Lookup(c.cfg.Agents.Environ(a.ctx))
 		given, notices := []any{}, []Notice(nil)
 		for _, e := range servers {
-			raw, skip := c.asApproved(target.Directory, e)
+			var raw json.RawMessage
+			skip := c.asApproved(target.Directory, e)
 			if skip == nil {
 				raw, skip = e.server.For(target)
 			}
 			if raw != nil {
+				c.secret.told.add(e.server.Certain(target.Lookup))
 				given = append(given, raw)
 			}
 			if skip != nil {
@@ -121,17 +123,17 @@ func (a *link) outfit() {
 }
 
 // asApproved is nil for a server whose files are still what they were when a person was asked about it, which may be hours ago.
-func (c *Client) asApproved(directory string, e Executable) (json.RawMessage, *mcp.Skip) {
+func (c *Client) asApproved(directory string, e Executable) *mcp.Skip {
 	directory = filepath.Clean(directory)
 	root, err := openDirectory(directory)
 	if err != nil {
-		return nil, &mcp.Skip{Server: e.Name, Reason: err.Error()}
+		return &mcp.Skip{Server: e.Name, Reason: err.Error()}
 	}
 	defer root.Close()
 	if e.server.Review(root, directory).Hash != e.Hash {
-		return nil, &mcp.Skip{Server: e.Name, Reason: "what it runs has changed since it was approved; the next start asks again"}
+		return &mcp.Skip{Server: e.Name, Reason: "what it runs has changed since it was approved; the next start asks again"}
 	}
-	return nil, nil
+	return nil
 }
 
 func skipped(s *mcp.Skip, agent string) Notice {

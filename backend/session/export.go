@@ -21,7 +21,8 @@ const (
 	Recording = "recording" // the journal, as a zip archive: session.json, and frames.jsonl with all that went over the wire
 )
 
-// Export is a conversation on its way out. What is kept holds no secrets that we know, so what goes out holds none either.
+// Export is a conversation on its way out. What is kept holds no secrets that were known when it was written, and what goes out none that
+// are known by now: people enter a key where they have quoted it before.
 type Export struct {
 	Name string // of the file, as it could be called
 	Type string // the media type
@@ -35,6 +36,19 @@ func (x *Export) WriteTo(w io.Writer) (int64, error) {
 	out := bufio.NewWriterSize(c, 64<<10)
 	err := errors.Join(x.write(out), out.Flush())
 	return c.n, err
+}
+
+// cleaning takes out the secrets that are known by now. It wants each record in one Write, as json.Encoder and fmt.Fprintf do it.
+type cleaning struct {
+	w      io.Writer
+	secret redactor
+}
+
+func (c cleaning) Write(p []byte) (int, error) {
+	if _, err := io.WriteString(c.w, c.secret.known(string(p))); err != nil {
+		return 0, err
+	}
+	return len(p), nil
 }
 
 type counter struct {
@@ -54,6 +68,7 @@ func (c *Client) Export(ctx context.Context, id, format string) (*Export, error)
 	if err != nil {
 		return nil, err
 	}
+	s.Title = c.secret.text(s.Title)
 	x := &Export{Name: fileName(s.Title, s.CreatedAt.Time)}
 	switch format {
 	case Markdown:
@@ -112,7 +127,7 @@ func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) error {
 		return err
 	}
 	s.Draft = ""
-	enc := json.NewEncoder(w)
+	enc := json.NewEncoder(cleaning{w, c.secret})
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
 	return enc.Encode(struct {
@@ -140,7 +155,7 @@ func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) err
 		return err
 	}
 	s.Draft = ""
-	if err := json.NewEncoder(head).Encode(struct {
+	if err := json.NewEncoder(cleaning{head, c.secret}).Encode(struct {
 		Format  string  `json:"format"`
 		Session Session `json:"session"`
 	}{"deskhand.recording/1", s}); err != nil {
@@ -150,7 +165,7 @@ func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	enc := json.NewEncoder(journal)
+	enc := json.NewEncoder(cleaning{journal, c.secret})
 	enc.SetEscapeHTML(false)
 	var first time.Time
 	var failed error
@@ -178,7 +193,7 @@ func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) erro
 	if err != nil {
 		return err
 	}
-	m := &markdown{w: w, agent: s.AgentName, requests: map[string]Request{}}
+	m := &markdown{w: cleaning{w, c.secret}, agent: s.AgentName, requests: map[string]Request{}}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
 	}
@@ -245,6 +260,9 @@ func (m *markdown) entry(e Entry) {
 		m.print("\n> %s: %s\n", flat(e.Notice.Title), flat(e.Notice.Description))
 	case "divider":
 		m.print("\n---\n*%s*\n", e.Divider.Code)
+	case "terminal", "file", "compaction":
+		m.says(m.agent)
+		m.served(e)
 	case "raw":
 		m.print("\n%s\n", m.fence("json", string(e.Raw)))
 	}

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
+	"os"
 	"strings"
 	"testing"
 
@@ -97,4 +98,88 @@ func TestExportOfALongMessage(t *testing.T) {
 			t.Errorf("%s: the long message is not whole", format)
 		}
 	}
+}
+
+// TestNoExportHoldsASecret: what was given in a directory's entries, in agents.json, in the environment or at a login goes out in no
+// format, though the agent repeats what it knows of it.
+func TestNoExportHoldsASecret(t *testing.T) {
+	secrets := []string{"our-own-token", "key-of-a-person-4711", "token-in-env-8472", "token-in-header-1138", "token-in-variable-2187"}
+	t.Setenv("EXPORT_TEST_BEARER", "token-in-variable-2187")
+	d := locked(t)
+	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "key-of-a-person-4711"}); l.State != "done" {
+		t.Fatalf("%+v", l)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	local, err := json.Marshal(map[string]any{
+		"type": "local", "command": []string{self, "mcp-server", "with"}, "env": map[string]string{"FIXTURE_SECRET": "token-in-env-8472"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.mcpFile(`{"near":` + string(local) + `,"far":{"type":"remote","transport":"http","url":"http://127.0.0.1:1/?access_token=token-in-header-1138",` +
+		`"headers":{"X-Token":"token-in-header-1138"},"bearerTokenEnvVar":"EXPORT_TEST_BEARER"}}`)
+	s := d.createOf("by-env")
+	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
+	d.says(s.ID, "mcp", nil)
+	d.says(s.ID, "echo our-own-token and key-of-a-person-4711", nil)
+	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
+		_, data := d.export(s.ID, format)
+		if format == session.Recording {
+			data = unzipped(t, data)
+		}
+		for _, secret := range secrets {
+			if i := bytes.Index(data, []byte(secret)); i >= 0 {
+				t.Errorf("%s goes out as %s: %s", secret, format, data[max(0, i-200):i+len(secret)])
+			}
+		}
+		if !bytes.Contains(data, []byte("[redacted]")) || !bytes.Contains(data, []byte("near/said")) {
+			t.Errorf("as %s the secrets were not there at all", format)
+		}
+	}
+}
+
+// TestAnExportHoldsNoSecretOfLater: a person has quoted a key before it was entered as one.
+func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
+	const key = "quoted-before-it-was-kept"
+	d := locked(t)
+	s := d.create()
+	d.says(s.ID, "echo "+key, nil)
+	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key}); l.State != "done" {
+		t.Fatalf("%+v", l)
+	}
+	d.says(d.createOf("by-env").ID, "silent", nil) // an agent has it now
+	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
+		name, data := d.export(s.ID, format)
+		if format == session.Recording {
+			data = unzipped(t, data)
+		}
+		if bytes.Contains(data, []byte(key)) || strings.Contains(name, key) || !bytes.Contains(data, []byte("[redacted]")) {
+			t.Errorf("as %s, %s: the key goes out", format, name)
+		}
+	}
+}
+
+// unzipped is all that is in an archive.
+func unzipped(t *testing.T, data []byte) []byte {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []byte
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		part, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, part...)
+	}
+	return all
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,7 +14,7 @@ import (
 // Bounds of the feed. A reader further behind than the ring is told to load snapshots, and loses nothing by it: events are
 // projections of what is stored.
 const (
-	feedBytes    = 16 << 20
+	feedBytes    = 8 << 20
 	batchBytes   = 64 << 10
 	coalesce     = 16 * time.Millisecond
 	longestWait  = 25 * time.Second
@@ -73,7 +74,8 @@ func (f *Feed) publish(events ...Event) {
 	for ; f.bytes > feedBytes && drop < len(f.events)-1; drop++ {
 		f.bytes -= len(f.events[drop].Data) + eventPadding
 	}
-	f.events = slices.Delete(f.events, 0, drop)
+	clear(f.events[:drop]) // what they hold is let go at once; the room they took, at the next growth
+	f.events = f.events[drop:]
 	close(f.changed)
 	f.changed = make(chan struct{})
 }
@@ -140,29 +142,42 @@ func (q Query) wants(e Event) bool {
 	return (q.Session == "" || e.Session == "" || e.Session == q.Session) && (len(q.Types) == 0 || slices.Contains(q.Types, e.Type))
 }
 
-// join makes one append of consecutive ones to the same text.
+// join makes one append of consecutive ones to the same text. A reader that is behind gets many: they are put together in one go.
 func join(events []Event) []Event {
 	out := events[:0:0]
 	var last Append // of out's last event, when that is an append
+	var text strings.Builder
+	length, joined := 0, 0 // of the text in UTF-16 units; how many are in it
+	end := func() {
+		if joined > 1 {
+			last.Text = text.String()
+			out[len(out)-1].Data = mustJSON(last)
+		}
+		last, length, joined = Append{}, 0, 0
+		text.Reset()
+	}
 	for _, e := range events {
+		var a Append
 		if e.Type != eventAppend {
-			last = Append{}
+			end()
 			out = append(out, e)
 			continue
 		}
-		var a Append
 		if json.Unmarshal(e.Data, &a) != nil {
 			continue
 		}
-		if last.ID != a.ID || last.Field != a.Field || last.Offset+units(last.Text) != a.Offset {
+		if joined == 0 || last.ID != a.ID || last.Field != a.Field || last.Offset+length != a.Offset {
+			end()
 			last = a
 			out = append(out, e)
-			continue
+		} else {
+			out[len(out)-1].Seq, out[len(out)-1].At = e.Seq, e.At
 		}
-		last.Text += a.Text
-		e.Data = mustJSON(last)
-		out[len(out)-1] = e
+		text.WriteString(a.Text)
+		length += units(a.Text)
+		joined++
 	}
+	end()
 	return out
 }
 

@@ -2,6 +2,7 @@ package session
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 	"testing"
@@ -118,5 +119,45 @@ func TestFeedJoinsAppends(t *testing.T) {
 	want := `{"id":"a","field":"text","text":"é𝄞xy","offset":3}{"id":"b","field":"text","text":"z","offset":0}{"id":"a","field":"text","text":"!","offset":8}`
 	if got != want || b.Seq != 5 {
 		t.Errorf("got %s up to %d", got, b.Seq)
+	}
+}
+
+// A reader that was away gets what was said meanwhile as one text, whatever it is made of.
+func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
+	f := newFeed()
+	var want strings.Builder
+	for i := range 2000 {
+		piece := fmt.Sprintf("%dü😀 ", i)
+		f.publish(Event{Session: "s", Type: eventAppend, Data: mustJSON(Append{ID: "e", Field: "text", Text: piece, Offset: units(want.String())})})
+		want.WriteString(piece)
+	}
+	got, events := "", 0
+	for q := (Query{Gen: f.Gen()}); q.After < 2000; {
+		b, err := f.After(t.Context(), q)
+		if err != nil || b.Reset || len(b.Events) != 1 || b.Events[0].Seq != b.Seq {
+			t.Fatalf("%+v %v, want one event that goes up to the batch's seq", b, err)
+		}
+		var a Append
+		if err := json.Unmarshal(b.Events[0].Data, &a); err != nil || a.Offset != units(got) {
+			t.Fatalf("%v, offset %d after %d", err, a.Offset, units(got))
+		}
+		got += a.Text
+		q.After = b.Seq
+		events++
+	}
+	if got != want.String() || events > 20 {
+		t.Errorf("%d of %d bytes in %d events", len(got), want.Len(), events)
+	}
+}
+
+// BenchmarkPublish is an event into a ring that is full, while a reader keeps up.
+func BenchmarkPublish(b *testing.B) {
+	f := newFeed()
+	data := mustJSON(Append{ID: "0198f9f0-0000-7000-8000-000000000000", Field: "text", Text: "some words of a message ", Offset: 1000})
+	for range feedBytes/(len(data)+eventPadding) + 1 {
+		f.publish(Event{Session: "s", Type: eventAppend, Data: data})
+	}
+	for b.Loop() {
+		f.publish(Event{Session: "s", Type: eventAppend, Data: data})
 	}
 }

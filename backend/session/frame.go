@@ -41,20 +41,37 @@ type note struct {
 	Method  string            `json:"method,omitempty"`
 	Raw     json.RawMessage   `json:"raw,omitempty"`
 	Notice  *Notice           `json:"notice,omitempty"`
+
+	Terminal *Terminal   `json:"terminal,omitempty"`
+	Text     string      `json:"text,omitempty"`
+	File     *FileChange `json:"file,omitempty"`
+
+	From string `json:"from,omitempty"`
+	To   string `json:"to,omitempty"`
 }
 
 const (
 	noteStarting    = "agent.starting"    // a new generation begins
 	noteReplaying   = "session.replaying" // updates from here on are history that we hold already
-	noteReady       = "session.ready"     // Session, Reason: new, resume, load, fresh
+	noteReady       = "session.ready"     // Session, Reason: new, resume, load, fresh, import, import_unseen, fork
+	noteImporting   = "session.importing" // updates from here on are history that we do not have, until the session is ready
+	noteForking     = "session.forking"   // the agent is asked for a fork
+	noteFork        = "session.fork"      // Session: the agent's id of the fork that it has made; none when it has not
+	noteForked      = "session.forked"    // Session, Text: of a fork, which goes on from here on; what it is one of, and its title
 	noteTurnBegan   = "turn.began"        // Turn, Prompt
 	noteTurnEnded   = "turn.ended"        // Turn, Reason, Error
+	noteSteered     = "turn.steered"      // Turn, Prompt: the agent has it within the turn
 	noteRequest     = "request.opened"    // Request
-	noteInterrupted = "turn.interrupted"  // SIGINT went out
+	noteInterrupted = "turn.interrupted"  // SIGINT went out; Reason: no_signal when there was no way to send one
+	noteMissing     = "messages.missing"  // of an agent elsewhere: what it said here is lost
+	noteTakenUp     = "agent.taken_up"    // it has outlived this program
 	noteKilled      = "turn.killed"
 	noteClosed      = "agent.closed"    // Exit; Reason: hibernated
 	noteRefused     = "request.refused" // Method, Raw: an agent's request that no one is asked about
 	noteNotice      = "notice"          // Notice
+	noteTerminal    = "terminal"        // Terminal, as it is from here on; Text: what it wrote since the note before, as far as it is shown
+	noteWrote       = "file.written"    // File
+	noteMoved       = "workspace.moved" // From, To: the directory, and the session with it
 )
 
 // stableID is a UUIDv7 made of the frame's time and a hash of where the record comes from, so that a rebuilt projection has the
@@ -88,4 +105,5 @@ const (
 	problemInterrupted = "session.interrupted" // the program ended while a turn ran
 	problemRestart     = "session.restarted"
 	problemQuit        = "session.quit"
+	problemDeleted     = "session.deleted" // by a person
 )

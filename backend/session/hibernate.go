@@ -36,10 +36,10 @@ func (v *conversation) noteRest(happened bool) {
 func serverIDOf(s Session) string { return fmt.Sprintf("%s.%d", s.ID, s.Generation) }
 
 // comesBack tells whether the agent can take the conversation up again, as far as it says itself. What it was never told it may not
-// have written down: a session is kept from the end of a first turn on.
+// have written down: a session is kept from the end of a first turn on. One that has programs running would lose them.
 func (v *conversation) comesBack() bool {
 	a := v.agent
-	return a != nil && a.kept && (a.can.Resume || a.can.LoadSession) && v.row.ACPSessionID != ""
+	return a != nil && len(v.forks) == 0 && a.kept && v.fold.facts.Terminals == 0 && (a.can.Resume || a.can.LoadSession) && v.row.ACPSessionID != ""
 }
 
 // keeps notes that the agent holds something of the conversation: it has given it back to us, or has ended a turn of it.
@@ -65,11 +65,8 @@ func (v *conversation) sleep(ctx context.Context, r *rest) bool {
 func (v *conversation) fallAsleep() {
 	v.stage("")
 	v.lastExit, v.row.Exit = nil, nil
+	v.dismiss(true, false)
 	v.note(note{Note: noteClosed, Reason: reasonHibernated})
-	if v.agent != nil {
-		v.agent.close()
-		v.agent = nil
-	}
 }
 
 // stage tells how far a start has come; "" when it is over.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"deskhand/backend/acp"
@@ -31,7 +32,7 @@ type link struct {
 	v       *conversation
 	ctx     context.Context //nolint:containedctx // the life of this process as far as the conversation cares
 	stop    context.CancelFunc
-	inst    *proxy.Instance // nil until it is spawned
+	inst    transport // nil until it is spawned
 	nextID  int64
 	pending map[acp.Key]reply // our requests that the agent has not answered
 	can     acp.Initialized
@@ -42,10 +43,24 @@ type link struct {
 	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
 	equipment []Executable   // of the directory, as far as it may start
 	servers   []any          // of those, the MCP servers as the agent is told of them
+	from      uint64         // up to here its messages are in the journal already
+	reached   progress       // of an agent elsewhere
 
-	again  func() // starts the limit anew
+	again        func()                         // starts the limit anew
+	methods      map[acp.Key]string             // of the requests in pending
+	withdrawn    map[acp.Key]bool               // of these, those that a person has stopped
+	cancelled    bool                           // the answer to one that was stopped says so, or has not come
+	serving      map[acp.Key]context.CancelFunc // what the agent has asked of us and we are at
+	programs     map[string]*program            // that run for it, or are not released, by terminal id
+	lastTerminal int
+	lastFile     <-chan struct{} // closed when the newest work on files has ended; nil before the first
+	work         sync.WaitGroup  // the goroutines of these
+
 	outbox chan [][]byte
 	gone   chan struct{} // closed when the process and all that it started have ended
+
+	parting *parting // what is said to it at the end; written before ctx ends
+	last    uint64   // the last of its messages that was handed over; of the goroutine that reads
 }
 
 // reply is called with the agent's answer, in the conversation's goroutine.
@@ -56,8 +71,7 @@ func (v *conversation) begin() {
 	v.row.Generation++
 	v.stage("resolve")
 	v.row.Exit, v.restored, v.refusal = nil, "", nil
-	a := &link{v: v, pending: map[acp.Key]reply{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{})}
-	a.ctx, a.stop = context.WithCancel(v.c.ctx)
+	a := newLink(v)
 	a.chosen, v.fold.told = v.fold.facts.Options, false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
@@ -70,11 +84,17 @@ func (v *conversation) begin() {
 			<-before // two processes must not have one ACP session: the first may still write it down
 		}
 		a.run(agent, cwd, serverID)
+		a.stop()
+		a.work.Wait()
 	})
 }
 
 // run spawns the process, reads it to its end, or to that of our interest, and sees it off.
 func (a *link) run(agent, cwd, serverID string) {
+	if a.v.there() {
+		a.runThere(agent, cwd, serverID)
+		return
+	}
 	taken, ok := a.equip(agent, cwd)
 	if !ok {
 		return
@@ -92,6 +112,7 @@ func (a *link) run(agent, cwd, serverID string) {
 		return
 	}
 	defer a.end(inst)
+	defer a.takeLeave(inst)
 	a.v.links.Go(func() { a.write(inst) })
 	if a.post(func() { a.inst = inst; a.initialize() }) {
 		a.read(inst)
@@ -99,7 +120,7 @@ func (a *link) run(agent, cwd, serverID string) {
 	}
 }
 
-func (a *link) spawn(agent, cwd, serverID string) (*proxy.Instance, string, error) {
+func (a *link) spawn(agent, cwd, serverID string) (transport, string, error) {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
 		return nil, problemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
@@ -114,7 +135,7 @@ func (a *link) spawn(agent, cwd, serverID string) (*proxy.Instance, string, erro
 	}
 	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
-	return inst, problemSpawn, err
+	return here{inst}, problemSpawn, err
 }
 
 // post runs f in the conversation while this is still its agent.
@@ -141,7 +162,7 @@ func (a *link) own(f func()) func() {
 const working = 10 * time.Second
 
 // hand is post for a batch that r read.
-func (a *link) hand(r *proxy.Reader, batch []proxy.Message) bool {
+func (a *link) hand(r reader, batch []proxy.Message) bool {
 	work := a.own(func() { a.v.received(a, batch) })
 	for {
 		select {
@@ -156,8 +177,8 @@ func (a *link) hand(r *proxy.Reader, batch []proxy.Message) bool {
 }
 
 // read hands over what the agent says, in batches, until the process is gone or nobody cares any more.
-func (a *link) read(inst *proxy.Instance) {
-	last := uint64(0)
+func (a *link) read(inst transport) {
+	last := a.from
 	r := inst.After(last)
 	defer func() { r.Close() }()
 	for {
@@ -167,10 +188,15 @@ func (a *link) read(inst *proxy.Instance) {
 			r = inst.After(last)
 			continue
 		}
+		if gap, missing := errors.AsType[*gapError](err); missing {
+			a.post(func() { a.v.missing(gap) })
+			continue
+		}
 		if err != nil {
 			return
 		}
 		last = batch[len(batch)-1].Seq
+		a.last = last
 		if !a.hand(r, batch) {
 			return
 		}
@@ -184,7 +210,7 @@ func (a *link) read(inst *proxy.Instance) {
 }
 
 // write sends what the conversation puts in the outbox. An agent that is gone needs no error here: its exit is told by read.
-func (a *link) write(inst *proxy.Instance) {
+func (a *link) write(inst transport) {
 	for {
 		select {
 		case lines := <-a.outbox:
@@ -216,7 +242,7 @@ func (a *link) interrupt() {
 	if a.inst == nil {
 		return
 	}
-	if err := a.inst.Interrupt(); err != nil {
+	if err := a.inst.Interrupt(); err != nil && !errors.Is(err, errNoSignal) {
 		a.v.c.cfg.Logger.Warn("SIGINT failed", "session", a.v.id, "error", err)
 	}
 }
@@ -232,10 +258,11 @@ func (a *link) close() {
 	if a.limit != nil {
 		a.limit.Stop()
 	}
+	a.v.row.Line = nil // nobody holds one any more
 	a.stop()
 }
 
-func (a *link) end(inst *proxy.Instance) { a.ended(inst.Close()) }
+func (a *link) end(inst transport) { a.ended(inst.Close()) }
 
 func (a *link) ended(err error) {
 	if err != nil {
@@ -295,6 +322,7 @@ func (v *conversation) received(a *link, batch []proxy.Message) {
 			return // one of them ended this generation
 		}
 		v.take(m.Data)
+		v.reached(a, m.Seq)
 	}
 }
 
@@ -327,7 +355,9 @@ func (v *conversation) exited() {
 	}
 	status := v.agent.inst.Status()
 	exit := &Exit{Problem: problemExited, Code: status.ExitCode, Signal: status.Signal, StderrTail: v.agent.stderr(), At: Time{time.Now()}}
-	if v.state.base == Starting || v.state.base == Replaying {
+	if code, params := v.agent.inst.Problem(); code != "" {
+		exit.Problem, exit.Params = code, params
+	} else if v.state.base == Starting || v.state.base == Replaying {
 		exit.Problem = problemHandshake
 	}
 	v.lastExit = exit
@@ -338,7 +368,7 @@ func (v *conversation) exited() {
 func (v *conversation) request(method string, params any, then reply) {
 	v.agent.nextID++
 	id := json.RawMessage(strconv.FormatInt(v.agent.nextID, 10))
-	v.agent.pending[acp.Key(id)] = then
+	v.agent.pending[acp.Key(id)], v.agent.methods[acp.Key(id)] = then, method
 	v.out(acp.NewRequest(id, method, params))
 }
 
@@ -360,6 +390,8 @@ func (v *conversation) answered(key acp.Key, data []byte) {
 		return // an answer to nothing, or a second one
 	}
 	delete(v.agent.pending, key)
+	delete(v.agent.methods, key)
+	v.agent.cancelled = v.agent.withdrawn[key]
 	var m struct {
 		Result json.RawMessage `json:"result"`
 		Error  *acp.Error      `json:"error"`
@@ -372,16 +404,21 @@ func (v *conversation) answered(key acp.Key, data []byte) {
 
 // capabilities is what this client really does; each flag changes what an agent does. See docs: ACP, initialization.
 func (v *conversation) capabilities() map[string]any {
+	meta := map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}}
+	meta["terminal_output"] = true // what its own programs write comes in _meta of tool calls, see acp.TerminalDisplay
+	here := v.serves("fs/read_text_file")
 	return map[string]any{
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": v.c.cfg.Version},
 		"clientCapabilities": map[string]any{
 			"auth":        map[string]any{"terminal": true},
-			"fs":          map[string]any{"readTextFile": false, "writeTextFile": false},
-			"terminal":    false,
+			"fs":          map[string]any{"readTextFile": here, "writeTextFile": here},
+			"terminal":    v.serves("terminal/create"),
 			"elicitation": map[string]any{"form": map[string]any{}},
-			"session":     map[string]any{"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}},
-			"_meta":       map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}},
+			"session": map[string]any{
+				"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}, "compaction": map[string]any{},
+			},
+			"_meta": meta,
 		},
 	}
 }
@@ -389,7 +426,7 @@ func (v *conversation) capabilities() map[string]any {
 func (a *link) initialize() {
 	v := a.v
 	v.stage("initialize")
-	a.within(initializeLimit, "initialize")
+	a.within(a.startLimit(), "initialize")
 	v.request("initialize", v.capabilities(), func(result json.RawMessage, failure *acp.Error) {
 		if failure != nil {
 			a.failed(failure)
@@ -410,11 +447,14 @@ func (a *link) initialize() {
 
 // failed ends the generation with the agent's own error.
 func (a *link) failed(failure *acp.Error) {
+	if a.stopped(failure) {
+		return
+	}
 	code := problemHandshake
 	if failure.Code == acp.CodeAuthRequired {
 		code = problemAuth
 		a.v.barred()
-		a.v.c.noteLogin(a.v.row.Agent, failure)
+		a.v.noteLogin(failure)
 	}
 	a.fail(code, "detail", failure.Message)
 }
@@ -422,6 +462,8 @@ func (a *link) failed(failure *acp.Error) {
 // open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
 func (a *link) open() {
 	switch {
+	case a.v.importing():
+		a.takeOver()
 	case a.v.row.ACPSessionID == "":
 		a.create("new")
 	case a.can.Resume:
@@ -430,12 +472,12 @@ func (a *link) open() {
 				a.load()
 				return
 			}
-			a.create("fresh")
+			a.afresh()
 		})
 	case a.can.LoadSession:
 		a.load()
 	default:
-		a.create("fresh")
+		a.afresh()
 	}
 }
 
@@ -444,11 +486,15 @@ func (a *link) load() {
 		return
 	}
 	a.v.do(doReplay{})
-	a.restore("session/load", "load", func() { a.create("fresh") })
+	a.restore("session/load", "load", a.afresh)
 }
 
 func (a *link) setup() map[string]any {
-	return map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
+	params := map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
+	if a.can.Directories && len(a.v.row.Directories) > 0 {
+		params["additionalDirectories"] = a.v.row.Directories // the whole list every time: one that is left out is closed to the agent
+	}
+	return params
 }
 
 func (a *link) restore(method, how string, orElse func()) {
@@ -458,6 +504,7 @@ func (a *link) restore(method, how string, orElse func()) {
 		switch {
 		case failure == nil:
 			a.ready(how)
+		case a.stopped(failure):
 		case failure.Code == acp.CodeAuthRequired:
 			a.failed(failure)
 		default:
@@ -490,7 +537,7 @@ func (a *link) ready(how string) {
 	}
 	a.limit.Stop()
 	a.limit = nil
-	a.v.c.noteLogin(a.v.row.Agent, nil)
+	a.v.noteLogin(nil)
 	a.v.restored = how
 	a.v.do(doReady{})
 }
@@ -498,7 +545,12 @@ func (a *link) ready(how string) {
 // sendPrompt sends what the turn asks.
 func (v *conversation) sendPrompt(turn string) {
 	params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": v.turn.prompt}
-	v.request("session/prompt", params, func(result json.RawMessage, failure *acp.Error) {
+	v.request("session/prompt", params, v.promptReply(turn))
+}
+
+// promptReply takes the agent's answer to the prompt of a turn.
+func (v *conversation) promptReply(turn string) reply {
+	return func(result json.RawMessage, failure *acp.Error) {
 		if v.turn == nil || v.turn.ID != turn {
 			return
 		}
@@ -514,18 +566,18 @@ func (v *conversation) sendPrompt(turn string) {
 			v.failure = &TurnError{Code: int64(failure.Code), Message: v.c.secret.text(failure.Message)}
 			if failure.Code == acp.CodeAuthRequired {
 				v.barred()
-				v.c.noteLogin(v.row.Agent, failure)
+				v.noteLogin(failure)
 			}
 		case json.Unmarshal(result, &r) != nil || r.StopReason == "":
 			v.failure = &TurnError{Code: acp.CodeInternalError, Message: "the agent ended the turn without a stop reason"}
 		default:
 			reason, v.turn.Usage = r.StopReason, r.Usage
 			if reason != stopCancelled {
-				v.c.noteLogin(v.row.Agent, nil)
+				v.noteLogin(nil)
 			}
 		}
 		v.do(doStopped{turn, reason})
-	})
+	}
 }
 
 // rechoose asks the agent for the next option that is not what it was before the agent started anew: a mode in which it asks first must

@@ -365,9 +365,14 @@ func (c *Client) signedIn(agent string) {
 	c.mu.Unlock()
 	c.background(func() {
 		for _, v := range live {
-			if v.look().Agent == agent && !v.post(v.retry) {
-				return // they are all ending
+			if v.look().Agent != agent {
+				continue
 			}
+			v.post(func() {
+				if !v.state.deleted {
+					v.retry()
+				}
+			})
 		}
 	})
 }
@@ -493,9 +498,7 @@ func (v *conversation) retry() {
 	if missed.prompt == nil || time.Since(missed.at) > retryWithin {
 		return
 	}
-	v.turn = &Turn{
-		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, State: "running", StartedAt: Time{time.Now()}, prompt: missed.prompt,
-	}
+	v.turn = v.newTurn(uuid.Must(uuid.NewV7()).String(), missed.prompt...)
 	if err := v.wish(doPrompt{v.turn.ID}); err != nil {
 		v.turn = nil
 		v.c.cfg.Logger.Warn("the prompt is not sent again", "session", v.id, "error", err)

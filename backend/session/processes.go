@@ -26,7 +26,7 @@ type ProcessList struct {
 // AgentProcesses is one agent, or another program of ours, that runs, with all that it has started. The numbers are absent where the
 // system does not tell them.
 type AgentProcesses struct {
-	Owner      string    `json:"owner" doc:"What it runs for: session, api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet"`
+	Owner      string    `json:"owner" doc:"What it runs for: session, terminal (a program that an agent has us run), api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet"`
 	Session    string    `json:"session,omitempty" doc:"The session's id"`
 	Title      string    `json:"title,omitempty" doc:"The session's title"`
 	ServerID   string    `json:"serverId,omitempty"`
@@ -88,7 +88,7 @@ func (c *Client) Processes(pss bool) (ProcessList, error) {
 
 // place is where an owner stands in the list: agents first, ours last.
 func place(owner string) int {
-	order := []string{ForSession, ForAPI, agents.ForLogin, agents.ForInstall, agents.ForTest, agents.ForShell}
+	order := []string{ForSession, ForTerminal, ForAPI, agents.ForLogin, agents.ForInstall, agents.ForTest, agents.ForShell}
 	if at := slices.Index(order, owner); at >= 0 {
 		return at
 	}

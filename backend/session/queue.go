@@ -18,11 +18,12 @@ import (
 // When is what becomes of a prompt while a turn runs.
 type When string
 
-// Now is refused, Queue waits, Interrupt cancels the running turn and goes next.
+// Now is refused, Queue waits, Interrupt cancels the running turn and goes next, Steer reaches the agent within it.
 const (
 	Now       When = "now"
 	Queue     When = "queue"
 	Interrupt When = "interrupt"
+	Steer     When = "steer"
 )
 
 // QueueItem is a prompt that waits. Its id is that of the turn that it becomes.
@@ -31,7 +32,7 @@ type QueueItem struct {
 	Session   string `json:"session"`
 	Message   string `json:"message"`
 	Position  int    `json:"position" doc:"0 is the first"`
-	Held      string `json:"held,omitempty" enum:"stopped,failed,refused,exited,interrupted,archived,person" doc:"Why it waits for a person, however the turn ends; absent while it does not"`
+	Held      string `json:"held,omitempty" enum:"stopped,failed,refused,exited,interrupted,archived,person,steering" doc:"Why it waits for a person, however the turn ends; absent while it does not. Steering: it is on its way into the running turn"`
 	CreatedAt Time   `json:"createdAt"`
 }
 
@@ -59,7 +60,11 @@ func (c *Client) Send(ctx context.Context, id, message string, when When) (sent 
 		return Sent{}, bad("prompt.empty")
 	}
 	err = c.wish(ctx, id, func(v *conversation) error {
-		sent, err = v.enqueue(message, when == Interrupt)
+		if when == Steer {
+			sent, err = v.steer(message)
+			return err
+		}
+		sent, err = v.enqueue(message, func(item string) command { return doQueue{item, when == Interrupt} })
 		return err
 	})
 	return sent, err
@@ -113,6 +118,9 @@ const removedKept = 20
 func (v *conversation) loadQueue(items []QueueItem) {
 	v.prompts = waitingPrompts{items: map[string]QueueItem{}, stored: items}
 	for _, q := range items {
+		if q.Held == heldSteering { // by a program that has died
+			q.Held = heldInterrupted
+		}
 		v.prompts.items[q.ID] = q
 		v.state.queue = append(v.state.queue, queued{q.ID, q.Held})
 	}
@@ -129,10 +137,11 @@ func (v *conversation) queued() []QueueItem {
 	return list
 }
 
-func (v *conversation) enqueue(message string, interrupt bool) (Sent, error) {
+// enqueue takes a message; how is what becomes of it.
+func (v *conversation) enqueue(message string, how func(item string) command) (Sent, error) {
 	item := QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: message, CreatedAt: Time{time.Now()}}
 	v.prompts.items[item.ID] = item
-	if err := v.wish(doQueue{item.ID, interrupt}); err != nil {
+	if err := v.wish(how(item.ID)); err != nil {
 		delete(v.prompts.items, item.ID)
 		return Sent{}, err
 	}
@@ -158,6 +167,9 @@ func (v *conversation) changeQueued(item string, p QueuePatch) (Sent, error) {
 	if v.state.find(item) < 0 {
 		return Sent{}, &RefusedError{Code: refusedGone}
 	}
+	if v.state.steering(item) {
+		return Sent{}, &RefusedError{Code: refusedSteering}
+	}
 	if p.Message != nil {
 		q := v.prompts.items[item]
 		q.Message = *p.Message
@@ -182,6 +194,9 @@ func (v *conversation) removeQueued(item string) error {
 	i := v.state.find(item)
 	if i < 0 {
 		return &RefusedError{Code: refusedGone}
+	}
+	if v.state.steering(item) {
+		return &RefusedError{Code: refusedSteering}
 	}
 	v.prompts.removed = append(v.prompts.removed, v.queued()[i])
 	if len(v.prompts.removed) > removedKept {
@@ -211,6 +226,10 @@ func (v *conversation) queueEffect(e queueEvent) {
 	case itemTaken:
 		v.prepare(e.item, v.prompts.items[e.item].Message)
 		delete(v.prompts.items, e.item)
+	case steerSent:
+		v.sendSteering(e.item)
+	case itemSteered:
+		v.wasSteered(e.item)
 	case nextChosen, itemQueued, itemMoved, itemHeld, itemRemoved:
 	}
 }

@@ -119,6 +119,8 @@ func (c doSend) decide(s state) []event {
 	switch {
 	case s.find(c.item) < 0:
 		return refuse(refusedGone)
+	case s.steering(c.item):
+		return refuse(refusedSteering)
 	case s.turn == "":
 		return takeUp(s, nil, c.item)
 	}
@@ -136,6 +138,8 @@ func (c doRelease) decide(s state) []event {
 	switch i := s.find(c.item); {
 	case i < 0:
 		return refuse(refusedGone)
+	case s.steering(c.item):
+		return refuse(refusedSteering)
 	case s.turn == "":
 		return takeUp(s, nil, c.item)
 	case s.queue[i].held == "":
@@ -164,8 +168,11 @@ func (c doMove) decide(s state) []event {
 }
 
 func (c doRemove) decide(s state) []event {
-	if s.find(c.item) < 0 {
+	switch {
+	case s.find(c.item) < 0:
 		return refuse(refusedGone)
+	case s.steering(c.item):
+		return refuse(refusedSteering)
 	}
 	return []event{itemRemoved(c)}
 }
@@ -206,7 +213,7 @@ func holds(s state, reason string) string {
 func hold(s state, why, but string) []event {
 	var events []event
 	for _, q := range s.queue {
-		if q.held == "" && why != "" && q.item != but {
+		if (q.held == "" || q.held == heldSteering) && why != "" && q.item != but {
 			events = append(events, itemHeld{q.item, why})
 		}
 	}

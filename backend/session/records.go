@@ -39,9 +39,10 @@ type Session struct {
 	Title           string         `json:"title" doc:"Empty until the first prompt names it"`
 	Labels          []string       `json:"labels"`
 	Pinned          bool           `json:"pinned"`
-	Place           string         `json:"place" doc:"Where the session runs; local for now"`
+	Place           string         `json:"place" doc:"Where the session runs: the id of a place"`
 	Workspace       Workspace      `json:"workspace"`
 	Cwd             string         `json:"cwd"`
+	Directories     []string       `json:"directories" doc:"Directories that it works in beside cwd; the agent is told of them at its next start, if it takes them"`
 	Agent           string         `json:"agent" doc:"The agent's id, as in /client/agents"`
 	AgentName       string         `json:"agentName"`
 	ACPSessionID    string         `json:"acpSessionId,omitempty"`
@@ -50,6 +51,7 @@ type Session struct {
 	Phase           Phase          `json:"phase" enum:"starting,replaying,ready,working,waiting,cancelling,closed"`
 	Step            string         `json:"step,omitempty" enum:"resolve,spawn,initialize,session" doc:"How far a start has come"`
 	StepSince       *Time          `json:"stepSince,omitempty" doc:"Since when the start is at this step"`
+	Line            *Line          `json:"line,omitempty" doc:"While the line to an agent elsewhere is broken"`
 	Hibernated      bool           `json:"hibernated,omitempty" doc:"Closed to save memory: the next prompt wakes the agent"`
 	Turn            *Turn          `json:"turn,omitempty" doc:"The running turn"`
 	Queue           int            `json:"queue" doc:"How many prompts wait behind the turn, or for a person"`
@@ -57,12 +59,22 @@ type Session struct {
 	ConfigOptions   []ConfigOption `json:"configOptions"`
 	Commands        []Command      `json:"commands"`
 	Usage           *Usage         `json:"usage,omitempty"`
+	Offers          []string       `json:"offers" enum:"fork,steer,close,delete,list" doc:"What its agent can do beside the usual, as it said when it was last started"`
+	Origin          *Origin        `json:"origin,omitempty" doc:"Where it comes from, when it was not begun here from nothing"`
 	Exit            *Exit          `json:"exit,omitempty" doc:"How the agent ended or why it did not start; gone after a restart"`
 	Unread          bool           `json:"unread"`
 	Draft           string         `json:"draft" doc:"What stands in the composer, unsent"`
 	CreatedAt       Time           `json:"createdAt"`
 	UpdatedAt       Time           `json:"updatedAt" doc:"When something last happened in it; lists are sorted by it"`
 	ArchivedAt      *Time          `json:"archivedAt,omitempty"`
+}
+
+// Origin is where a session comes from.
+type Origin struct {
+	Kind    string `json:"kind" enum:"fork,continue,import"`
+	Session string `json:"session,omitempty" doc:"Of a fork or a continuation: the session before it; it may be gone"`
+	Title   string `json:"title,omitempty" doc:"What that one was called then"`
+	Agent   string `json:"agent,omitempty" doc:"The agent of that one, or from which it was imported"`
 }
 
 // Workspace is a directory with an identity that survives a move.
@@ -77,7 +89,7 @@ type Exit struct {
 	Code       *int              `json:"code,omitempty"`
 	Signal     string            `json:"signal,omitempty"`
 	StderrTail string            `json:"stderrTail,omitempty" doc:"The last lines, at most 8 KiB"`
-	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, directory.missing, session.interrupted"`
+	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
 	Params     map[string]string `json:"params,omitempty"`
 	At         Time              `json:"at"`
 }
@@ -151,6 +163,9 @@ type Command struct {
 //	request               Request (the id; the request itself comes beside)
 //	notice                Notice
 //	divider               Divider
+//	terminal              Terminal, Text: a program that ran for the agent and what it wrote
+//	file                  File: a file that we have written for the agent
+//	compaction            Compaction, Text (its summary), Blocks
 //	raw                   Raw, Reason: an update that could not be understood, shown as it came
 type Entry struct {
 	ID         string            `json:"id"`
@@ -159,7 +174,7 @@ type Entry struct {
 	Generation int64             `json:"generation"`
 	Seq        int64             `json:"seq" doc:"The order within the session"`
 	At         Time              `json:"at"`
-	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,notice,divider,raw"`
+	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,notice,divider,terminal,file,compaction,raw"`
 	Text       string            `json:"text,omitempty"`
 	Clipped    int               `json:"clipped,omitempty" doc:"How many bytes of the text are left out here; …/entries/{entry}/text has all"`
 	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks that are not text"`
@@ -168,6 +183,9 @@ type Entry struct {
 	Request    string            `json:"request,omitempty"`
 	Notice     *Notice           `json:"notice,omitempty"`
 	Divider    *Divider          `json:"divider,omitempty"`
+	Terminal   *Terminal         `json:"terminal,omitempty"`
+	File       *FileChange       `json:"file,omitempty"`
+	Compaction *Compaction       `json:"compaction,omitempty"`
 	Raw        json.RawMessage   `json:"raw,omitempty"`
 	Reason     string            `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session"`
 }
@@ -183,8 +201,41 @@ type ToolCall struct {
 	Locations  []Location        `json:"locations,omitempty"`
 	RawInput   json.RawMessage   `json:"rawInput,omitempty"`
 	RawOutput  json.RawMessage   `json:"rawOutput,omitempty"`
+	Parent     string            `json:"parent,omitempty" doc:"The tool call that it belongs to, such as a subagent's"`
 	StartedAt  Time              `json:"startedAt"`
 	EndedAt    *Time             `json:"endedAt,omitempty"`
+}
+
+// Terminal is a program that the agent has had us run, or of which it shows what it wrote. That is the entry's text: the newest of it,
+// as it came, with escape sequences.
+type Terminal struct {
+	TerminalID string   `json:"terminalId" doc:"Content of tool calls names it"`
+	Command    string   `json:"command,omitempty"`
+	Args       []string `json:"args,omitempty"`
+	Cwd        string   `json:"cwd,omitempty"`
+	Running    bool     `json:"running"`
+	ExitCode   *int     `json:"exitCode,omitempty"`
+	Signal     string   `json:"signal,omitempty"`
+	Skipped    int64    `json:"skipped,omitempty" doc:"How many bytes of its output are left out: they stood before the text"`
+	StartedAt  Time     `json:"startedAt"`
+	EndedAt    *Time    `json:"endedAt,omitempty"`
+}
+
+// FileChange is a file that we have written for the agent.
+type FileChange struct {
+	Path    string          `json:"path"`
+	Created bool            `json:"created,omitempty" doc:"It was not there before"`
+	Bytes   int64           `json:"bytes" doc:"Its size now"`
+	Diff    json.RawMessage `json:"diff,omitempty" doc:"An ACP diff, where neither side is too long for it"`
+}
+
+// Compaction is the agent shortening its own memory of the conversation; the entry's text is what it keeps in its place.
+type Compaction struct {
+	CompactionID string `json:"compactionId"`
+	Status       string `json:"status" doc:"in_progress, completed, failed, cancelled, or what the agent sent"`
+	Error        string `json:"error,omitempty"`
+	StartedAt    Time   `json:"startedAt"`
+	EndedAt      *Time  `json:"endedAt,omitempty"`
 }
 
 // Location is a place in a file that a tool call touches; lines count from 1.
@@ -209,7 +260,9 @@ type Notice struct {
 
 // Divider marks a change in the life of the session. Codes: agent.exited, agent.start_failed, session.resumed, session.loaded,
 // session.fresh (the agent cannot restore the earlier conversation), session.hibernated (the agent was ended to save memory),
-// app.interrupted, turn.interrupt_sent, turn.killed.
+// app.interrupted, turn.interrupt_sent, turn.killed, turn.no_signal, messages.missing, agent.taken_up, workspace.moved (from, to),
+// session.imported (messages: what stands above is the agent's history), session.imported_unseen (it shows none), session.forked (session,
+// title: what stands above was said there).
 type Divider struct {
 	Code   string            `json:"code"`
 	Params map[string]string `json:"params,omitempty"`

@@ -2,10 +2,12 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"deskhand/backend/mcp"
 )
@@ -17,6 +19,36 @@ import (
 type redactor struct {
 	own   []string
 	given func() []string // what people have entered for agents; nil = nothing
+	told  *told           // what MCP servers were given; nil = nothing
+}
+
+// told are the secrets of MCP servers, from when an agent is told of them until we end: it may repeat them, such as an address in an
+// error.
+type told struct {
+	mu   sync.Mutex // protects what is below
+	list []string   // the longest first, since one may be the beginning of another
+}
+
+func (t *told) add(secrets []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := slices.Clone(t.list) // readers hold the old one
+	for _, s := range secrets {
+		if !slices.Contains(list, s) {
+			list = append(list, s)
+		}
+	}
+	slices.SortFunc(list, func(a, b string) int { return cmp.Or(len(b)-len(a), strings.Compare(a, b)) })
+	t.list = list
+}
+
+func (t *told) all() []string {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.list
 }
 
 const redacted = "[redacted]"
@@ -90,18 +122,19 @@ func (r redactor) text(s string) string { return string(r.redact([]byte(s))) }
 // be a program's name, or stand around one.
 func (r redactor) known(s string) string {
 	for _, secret := range r.all() {
-		if secret != "" {
-			s = strings.ReplaceAll(s, secret, redacted)
+		for _, form := range written(secret) {
+			s = strings.ReplaceAll(s, form, redacted)
 		}
 	}
 	return s
 }
 
 func (r redactor) all() []string {
-	if r.given == nil {
-		return r.own
+	list := slices.Concat(r.own, r.told.all())
+	if r.given != nil {
+		list = append(list, r.given()...)
 	}
-	return slices.Concat(r.own, r.given())
+	return list
 }
 
 func (r redactor) redact(msg []byte) []byte {
@@ -109,8 +142,8 @@ func (r redactor) redact(msg []byte) []byte {
 		msg = redactServers(msg)
 	}
 	for _, secret := range r.all() {
-		if secret != "" {
-			msg = bytes.ReplaceAll(msg, []byte(secret), []byte(redacted))
+		for _, form := range written(secret) {
+			msg = bytes.ReplaceAll(msg, []byte(form), []byte(redacted))
 		}
 	}
 	var secrets [][2]int
@@ -130,6 +163,24 @@ func (r redactor) redact(msg []byte) []byte {
 		done = max(done, s[1])
 	}
 	return append(out, msg[done:]...)
+}
+
+// written are a text and what JSON makes of it, as programs write it that escape no more than they must, and as Go does.
+func written(secret string) []string {
+	if secret == "" {
+		return nil
+	}
+	forms := []string{secret}
+	if strings.ContainsAny(secret, "\"\\<>&") {
+		var plain bytes.Buffer
+		e := json.NewEncoder(&plain)
+		e.SetEscapeHTML(false)
+		_ = e.Encode(secret) // a text can always be written
+		for _, quoted := range []string{strings.TrimSpace(plain.String()), string(mustJSON(secret))} {
+			forms = append(forms, quoted[1:len(quoted)-1])
+		}
+	}
+	return forms
 }
 
 // redactServers blanks the values of env and headers below mcpServers; what is no JSON is left to the shapes.

@@ -6,7 +6,7 @@ import (
 )
 
 func TestRedact(t *testing.T) {
-	r := redactor{own: []string{"our-own", ""}}
+	r := redactor{own: []string{"our-own", "", `a"key<b`}}
 	for name, tc := range map[string]struct{ in, want string }{
 		"nothing":       {`{"a":"disk-usage of task-runner through eyJ"}`, `{"a":"disk-usage of task-runner through eyJ"}`},
 		"anthropic":     {`{"a":"key sk-ant-api03-AAAAAAAAAAAAAAAAAAAA end"}`, `{"a":"key [redacted] end"}`},
@@ -19,6 +19,7 @@ func TestRedact(t *testing.T) {
 		"jwt":           {`"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r"`, `"[redacted]"`},
 		"private key":   {`"-----BEGIN RSA PRIVATE KEY-----\nAAA\n-----END RSA PRIVATE KEY-----\n"`, `"[redacted]\n"`},
 		"our own":       {`"x our-own y"`, `"x [redacted] y"`},
+		"as JSON":       {`"a\"key<b a\"key\u003cb" a"key<b`, `"[redacted] [redacted]" [redacted]`},
 		"server env":    {`{"params":{"mcpServers":[{"name":"s","env":[{"name":"KEY","value":"v"}],"args":["keep"]}],"cwd":"/x"}}`, `{"params":{"cwd":"/x","mcpServers":[{"args":["keep"],"env":[{"name":"KEY","value":"[redacted]"}],"name":"s"}]}}`},
 		"server header": {`{"mcpServers":{"s":{"headers":{"X-Key":"v"},"n":12345678901234567890}}}`, `{"mcpServers":{"s":{"headers":{"X-Key":"[redacted]"},"n":12345678901234567890}}}`},
 		"server URL":    {`{"mcpServers":[{"url":"https://u:p@h/x?key=v&b"}]}`, `{"mcpServers":[{"url":"https://••••@h/x?key=••••\u0026b"}]}`},

@@ -62,6 +62,9 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	case v.c.cfg.Agents.Quirks(v.row.Agent).Refuses(method): // asked at every step, and known to mean nothing to people
 		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		return
+	case v.serves(method):
+		v.serve(r, m.Params)
+		return
 	case refusedAtOnce(method):
 		v.refuse(r, acp.CodeMethodNotFound, "this client does not know "+method)
 		if !strings.HasPrefix(method, "fs/") && !strings.HasPrefix(method, "terminal/") {
@@ -371,6 +374,9 @@ func (v *conversation) withdrawn(data []byte) {
 		return
 	}
 	env := acp.Envelope{ID: m.Params.RequestID}
+	if v.agent.withdraw(env.Key()) {
+		return
+	}
 	for id, r := range v.requests {
 		if r.key == env.Key() {
 			v.do(doResolve{id, statusCancelled})

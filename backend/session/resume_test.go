@@ -3,6 +3,7 @@ package session_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +25,8 @@ import (
 // makes each of them fail, "large" makes it take 64 MiB, "spins" go on computing after each turn, "dawdles" and "lingers" live on for a
 // moment and for a while when its input has ended, and "alone" say "twice" where another process has its directory already. It answers a prompt with the methods that it
 // was called with. "modes" gives it two, of which it begins with the first in each life; it says then which one it is in. "mute" does not tell
-// of them when it takes a session up again.
+// of them when it takes a session up again. "close" and "delete" make it offer these; "writes" has it write into the file heard, in the
+// order in which they come, that it was asked for them, "unanswered" makes it answer neither, "leaves" makes it end at a close.
 func forgetful(words []string, in io.Reader, out io.Writer) error {
 	can := func(word string) bool { return slices.Contains(words, word) }
 	var called []string
@@ -43,8 +45,13 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}, {"id": "ask", "name": "Ask"}}}
 	}
 	sessionCapabilities := map[string]any{}
-	if can("resume") {
-		sessionCapabilities["resume"] = map[string]any{}
+	for _, word := range []string{"resume", "close", "delete"} {
+		if can(word) {
+			sessionCapabilities[word] = map[string]any{}
+		}
+	}
+	if can("forks") {
+		sessionCapabilities["fork"] = map[string]any{}
 	}
 	send := func(m map[string]any) error {
 		m["jsonrpc"] = "2.0"
@@ -80,12 +87,30 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			result["modes"] = modes
 		case "session/set_mode":
 			mode = m.Params.ModeID
+		case "session/fork":
+			if !can("lives") {
+				return nil
+			}
+			result["sessionId"] = fmt.Sprintf("f%d-%d", os.Getpid(), len(called))
+		case "session/close", "session/delete":
+			if can("writes") {
+				err = hear(m.Method)
+			}
+			if can("leaves") {
+				return err
+			}
+			if can("unanswered") {
+				result = nil
+			}
 		case "session/resume", "session/load":
 			if can("refuses") {
 				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32002, "message": "no such session"}})
 				result = nil
 			} else if m.Method == "session/load" {
 				err = say(m.Params.SessionID, "history that is held already")
+			}
+			if can("breaks") {
+				return err
 			}
 			if result != nil && !can("mute") {
 				result["modes"] = modes
@@ -119,6 +144,16 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		<-time.After(3 * time.Second)
 	}
 	return nil
+}
+
+// hear writes down what an agent was asked.
+func hear(what string) error {
+	f, err := os.OpenFile("heard", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(f, what)
+	return errors.Join(err, f.Close())
 }
 
 // touched is memory that the system has to give.

@@ -11,15 +11,14 @@ import (
 	"deskhand/backend/store"
 )
 
-// blobFrom is the size from which a payload goes to the blob store.
-const blobFrom = 16 << 10
-
 // row is a session as it is stored: the record and what only we need.
 type row struct {
 	Session
 	titleBy string // "", prompt, agent or person: a later one may replace an earlier one
 	facts   facts
 	queue   []QueueItem // where the whole conversation is wanted
+
+	deletedAt time.Time // zero while it is not deleted; of one that is loaded
 }
 
 const (
@@ -30,7 +29,7 @@ const (
 
 const sessionColumns = `s.id, s.place, s.cwd, s.agent, s.title, s.title_by, s.labels, s.pinned, s.unread, s.draft, s.acp_session_id,
 	s.protocol_version, s.generation, s.facts, s.exit, s.created_at, s.updated_at, s.archived_at, w.id, w.path,
-	(SELECT count(*) FROM queue_item q WHERE q.session = s.id)`
+	(SELECT count(*) FROM queue_item q WHERE q.session = s.id), s.directories, s.origin`
 
 const sessionFrom = ` FROM session s JOIN workspace w ON w.id = s.workspace `
 
@@ -38,16 +37,19 @@ type scanner interface{ Scan(...any) error }
 
 func scanSession(s scanner) (row, error) {
 	var r row
-	var labels, facts, exit string
+	var labels, facts, exit, directories, origin string
 	var created, updated, archived int64
 	err := s.Scan(&r.ID, &r.Place, &r.Cwd, &r.Agent, &r.Title, &r.titleBy, &labels, &r.Pinned, &r.Unread, &r.Draft, &r.ACPSessionID,
-		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue)
+		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue, &directories, &origin)
 	if err != nil {
 		return row{}, err
 	}
-	err = errors.Join(json.Unmarshal([]byte(labels), &r.Labels), json.Unmarshal([]byte(facts), &r.facts))
+	err = errors.Join(json.Unmarshal([]byte(labels), &r.Labels), json.Unmarshal([]byte(facts), &r.facts), json.Unmarshal([]byte(directories), &r.Directories))
 	if exit != "" {
 		err = errors.Join(err, json.Unmarshal([]byte(exit), &r.Exit))
+	}
+	if origin != "" {
+		err = errors.Join(err, json.Unmarshal([]byte(origin), &r.Origin))
 	}
 	if err != nil {
 		return row{}, fmt.Errorf("session %s is stored wrongly: %w", r.ID, err)
@@ -64,7 +66,10 @@ func scanSession(s scanner) (row, error) {
 
 // showFacts copies the agent's facts into the record; lists are never null.
 func (r *row) showFacts() {
-	r.ConfigOptions, r.Commands, r.Usage = r.facts.Options, r.facts.Commands, r.facts.Usage
+	r.ConfigOptions, r.Commands, r.Usage, r.Offers = r.facts.Options, r.facts.Commands, r.facts.Usage, r.facts.Offers
+	if r.Offers == nil {
+		r.Offers = []string{}
+	}
 	if r.ConfigOptions == nil {
 		r.ConfigOptions = []ConfigOption{}
 	}
@@ -73,6 +78,9 @@ func (r *row) showFacts() {
 	}
 	if r.Labels == nil {
 		r.Labels = []string{}
+	}
+	if r.Directories == nil {
+		r.Directories = []string{}
 	}
 }
 
@@ -90,16 +98,20 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 	if r.Exit != nil {
 		exit = string(mustJSON(r.Exit))
 	}
+	origin := ""
+	if r.Origin != nil {
+		origin = string(mustJSON(r.Origin))
+	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO session (id, place, workspace, cwd, agent, title, title_by, labels, pinned, unread, draft,
-		acp_session_id, protocol_version, generation, facts, exit, created_at, updated_at, archived_at)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		acp_session_id, protocol_version, generation, facts, exit, created_at, updated_at, archived_at, directories, origin, projection)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET title = excluded.title, title_by = excluded.title_by, labels = excluded.labels,
 		pinned = excluded.pinned, unread = excluded.unread, draft = excluded.draft, acp_session_id = excluded.acp_session_id,
 		protocol_version = excluded.protocol_version, generation = excluded.generation, facts = excluded.facts, exit = excluded.exit,
-		updated_at = excluded.updated_at, archived_at = excluded.archived_at`,
+		updated_at = excluded.updated_at, archived_at = excluded.archived_at, directories = excluded.directories, origin = excluded.origin`,
 		r.ID, r.Place, r.Workspace.ID, r.Cwd, r.Agent, r.Title, r.titleBy, string(mustJSON(r.Labels)), r.Pinned, r.Unread, r.Draft,
 		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
-		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt))
+		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, projection)
 	return err
 }
 
@@ -115,25 +127,33 @@ type step struct {
 	directory string       // that they are of
 	sync      bool         // a turn ended: wait for the disk
 	send      [][]byte     // for the agent, as it goes on the wire
+	line      *string      // how far an agent elsewhere is; nil = unchanged
+	deletion  *time.Time   // when the session was deleted; zero = it was restored
+	imported  bool         // the entries are a history, of any length
+	parting   *parting     // of an agent that hears what is written
 }
 
 func (s *step) empty() bool {
-	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0
+	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil
 }
 
 func (s *step) save(ctx context.Context, db *store.DB, session string, entries []change) error {
-	payloads := make([]string, len(s.frames))
-	encodings := make([]string, len(s.frames))
-	for i, f := range s.frames {
-		payloads[i], encodings[i] = string(f.Data), "raw"
-		if len(f.Data) < blobFrom {
-			continue
-		}
-		sha, err := db.Blobs.Put(f.Data)
-		if err != nil {
+	if s.imported {
+		var err error
+		if entries, err = saveAhead(ctx, db, session, entries); err != nil {
 			return err
 		}
-		payloads[i], encodings[i] = sha, "blob"
+	}
+	if hasBlobs(s.frames) {
+		return db.Blobs.Keep(func() error { return s.write(ctx, db, session, entries) })
+	}
+	return s.write(ctx, db, session, entries)
+}
+
+func (s *step) write(ctx context.Context, db *store.DB, session string, entries []change) error {
+	frames, err := encoded(db, s.frames)
+	if err != nil {
+		return err
 	}
 	write := db.Write
 	if s.sync {
@@ -145,33 +165,18 @@ func (s *step) save(ctx context.Context, db *store.DB, session string, entries [
 				return err
 			}
 		}
-		if err := saveFrames(ctx, tx, session, s.frames, payloads, encodings); err != nil {
+		if err := s.saveDeletion(ctx, tx, session); err != nil {
+			return err
+		}
+		if err := saveFrames(ctx, tx, session, frames); err != nil {
 			return err
 		}
 		if err := saveEntries(ctx, tx, session, entries); err != nil {
 			return err
 		}
 		return errors.Join(saveTurns(ctx, tx, s.turns), saveRequests(ctx, tx, s.requests), saveQueue(ctx, tx, s.queue, s.unqueued),
-			approve(ctx, tx, s.directory, s.approved))
+			saveLine(ctx, tx, session, s.line), approve(ctx, tx, s.directory, s.approved))
 	})
-}
-
-// saveFrames adds to the journal. The number of a frame is its key: the same frame twice is an error, never a repeat.
-func saveFrames(ctx context.Context, tx *sql.Tx, session string, frames []frame, payloads, encodings []string) error {
-	if len(frames) == 0 {
-		return nil
-	}
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload) VALUES (?, ?, ?, ?, ?, ?, ?)`)
-	if err != nil {
-		return err
-	}
-	defer insert.Close()
-	for i, f := range frames {
-		if _, err := insert.ExecContext(ctx, session, f.N, f.Generation, millis(f.At), string(f.Dir), encodings[i], []byte(payloads[i])); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []change) error {
@@ -275,28 +280,3 @@ func scanTurn(s scanner) (Turn, error) {
 }
 
 const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at`
-
-// frames reads the whole journal of a session in order and hands each frame over.
-func frames(ctx context.Context, db *store.DB, session string, each func(frame)) error {
-	rows, err := db.Read().QueryContext(ctx, `SELECT n, generation, at, dir, encoding, payload FROM frame WHERE session = ? ORDER BY n`, session)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var f frame
-		var at int64
-		var encoding string
-		if err := rows.Scan(&f.N, &f.Generation, &at, &f.Dir, &encoding, &f.Data); err != nil {
-			return err
-		}
-		if encoding == "blob" {
-			if f.Data, err = db.Blobs.Get(string(f.Data)); err != nil {
-				return err
-			}
-		}
-		f.At = fromMillis(at).Time
-		each(f)
-	}
-	return rows.Err()
-}

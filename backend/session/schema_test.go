@@ -15,19 +15,7 @@ import (
 // acpSchema compiles the published schema and finds the definition of a method's Request, Notification or Response.
 func acpSchema(t *testing.T) func(method, kind string) *jsonschema.Schema {
 	t.Helper()
-	file, err := os.Open("../demoagent/testdata/acp-v1-schema.json.gz")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	unpacked, err := gzip.NewReader(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	document, err := jsonschema.UnmarshalJSON(unpacked)
-	if err != nil {
-		t.Fatal(err)
-	}
+	document := acpDocument(t)
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("acp.json", document); err != nil {
 		t.Fatal(err)
@@ -48,6 +36,41 @@ func acpSchema(t *testing.T) func(method, kind string) *jsonschema.Schema {
 		}
 		return c.MustCompile("acp.json#/$defs/" + name)
 	}
+}
+
+func acpDefinitions(t *testing.T) map[string]any {
+	t.Helper()
+	return acpDocument(t).(map[string]any)["$defs"].(map[string]any)
+}
+
+// acpMethods are the methods of the published schema, each with the side that serves it.
+func acpMethods(t *testing.T) map[string]string {
+	t.Helper()
+	sides := map[string]string{}
+	for _, def := range acpDefinitions(t) {
+		if method, ok := def.(map[string]any)["x-method"].(string); ok {
+			sides[method] = def.(map[string]any)["x-side"].(string)
+		}
+	}
+	return sides
+}
+
+func acpDocument(t *testing.T) any {
+	t.Helper()
+	file, err := os.Open("../demoagent/testdata/acp-v1-schema.json.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	unpacked, err := gzip.NewReader(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	document, err := jsonschema.UnmarshalJSON(unpacked)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return document
 }
 
 type wire struct {

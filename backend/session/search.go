@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ type Search struct {
 	Query     string
 	Agent     string    // its id
 	Workspace string    // its id
+	Session   string    // its id; then Found.Places tells all that is found in it
 	From, To  time.Time // when it was said; To is not included
 	Before    string    // the Next of the page above
 	Limit     int
@@ -25,7 +27,12 @@ type Found struct {
 	Items   []Hit  `json:"items"`
 	Next    string `json:"next,omitempty" doc:"What to pass as before for more"`
 	Pending int    `json:"pending,omitempty" doc:"How many entries are not in the index yet, and may be missing here"`
+
+	Places []int64 `json:"places,omitempty" doc:"Where one conversation is looked through: the seq of every entry that was found, in the conversation's order, and of no more than the last 20,000"`
 }
+
+// mostPlaces are told of one conversation; nobody steps through more.
+const mostPlaces = 20_000
 
 // Hit is an entry that was found.
 type Hit struct {
@@ -51,7 +58,7 @@ func (c *Client) Search(ctx context.Context, s Search) (Found, error) {
 	if q == "" {
 		return found, bad("search.empty")
 	}
-	where, args := []string{"words MATCH ?"}, []any{q}
+	where, args := []string{"words MATCH ?", "s.deleted_at = 0"}, []any{q}
 	also := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
 	if s.Before != "" {
 		n, err := strconv.ParseInt(s.Before, 10, 64)
@@ -66,6 +73,12 @@ func (c *Client) Search(ctx context.Context, s Search) (Found, error) {
 	if s.Workspace != "" {
 		also("s.workspace = ?", s.Workspace)
 	}
+	if s.Session != "" {
+		// The index knows no conversations, only rows: those of this one lie between its first and its last.
+		also("e.session = ?", s.Session)
+		also("words.rowid >= (SELECT min(rowid) FROM entry WHERE session = ?)", s.Session)
+		also("words.rowid <= (SELECT max(rowid) FROM entry WHERE session = ?)", s.Session)
+	}
 	if !s.From.IsZero() {
 		also("json_extract(e.data, '$.at') >= ?", s.From.UTC().Format(timeLayout))
 	}
@@ -74,7 +87,7 @@ func (c *Client) Search(ctx context.Context, s Search) (Found, error) {
 	}
 	db := c.cfg.Store.Read()
 	// What waits is counted first: counted afterwards, an entry that gets into the index in between would be missing from both.
-	if err := db.QueryRowContext(ctx, `SELECT count(*) FROM unsearched`).Scan(&found.Pending); err != nil {
+	if err := pending(ctx, db, s.Session, &found.Pending); err != nil {
 		return found, err
 	}
 	rows, err := query(ctx, db, c.scanHit(terms), `SELECT words.rowid, e.data, s.id, s.title, s.agent, s.archived_at, w.id, w.path
@@ -90,7 +103,27 @@ func (c *Client) Search(ctx context.Context, s Search) (Found, error) {
 	for _, r := range rows {
 		found.Items = append(found.Items, r.Hit)
 	}
-	return found, nil
+	if s.Session != "" && s.Before == "" {
+		found.Places, err = places(ctx, db, where, args)
+	}
+	return found, err
+}
+
+// pending counts what is not in the index yet: of one conversation, or of all.
+func pending(ctx context.Context, db *sql.DB, session string, n *int) error {
+	if session == "" {
+		return db.QueryRowContext(ctx, `SELECT count(*) FROM unsearched`).Scan(n)
+	}
+	return db.QueryRowContext(ctx, `SELECT count(*) FROM unsearched u JOIN entry e ON e.rowid = u.entry WHERE e.session = ?`, session).Scan(n)
+}
+
+// places are the seqs of all that is found in a conversation. No entry is read for them.
+func places(ctx context.Context, db *sql.DB, where []string, args []any) ([]int64, error) {
+	seq := func(s scanner) (n int64, err error) { return n, s.Scan(&n) }
+	list, err := query(ctx, db, seq, `SELECT e.seq FROM words JOIN entry e ON e.rowid = words.rowid JOIN session s ON s.id = e.session
+		WHERE `+strings.Join(where, " AND ")+` ORDER BY e.seq DESC LIMIT ?`, append(args, mostPlaces)...)
+	slices.Reverse(list)
+	return list, err
 }
 
 type foundRow struct {

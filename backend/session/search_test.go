@@ -90,6 +90,42 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 	refused(t, err, "search.empty")
 }
 
+// TestSearchInOneConversation: every place of it, in its order, and nothing of the others.
+func TestSearchInOneConversation(t *testing.T) {
+	d := open(t, t.TempDir())
+	s, other := d.create(), d.create()
+	said := func(n int) string {
+		return fmt.Sprintf("message %d of a ferry%s", n, strings.Repeat(" to the isle", n%2))
+	}
+	fill(t, d, s.ID, 300, said)
+	fill(t, d, other.ID, 10, said)
+	d.close()
+	d = open(t, d.dir) // which finds what is to be indexed
+	f := d.found(session.Search{Query: "ferry isle", Session: s.ID})
+	if len(f.Items) != 50 || len(f.Places) != 150 || f.Places[0] != 1*16 || f.Places[149] != 299*16 || f.Items[0].Seq != 299*16 {
+		t.Errorf("%d hits, places %v", len(f.Items), f.Places)
+	}
+	if f := d.found(session.Search{Query: "ferry isle", Session: s.ID, Before: f.Next}); len(f.Items) != 50 || f.Items[0].Session != s.ID || f.Places != nil {
+		t.Errorf("the next page: %s, %v", hits(f), f.Places)
+	}
+	if f := d.found(session.Search{Query: "ferry"}); f.Places != nil {
+		t.Errorf("all conversations: %v", f.Places)
+	}
+	if f := d.found(session.Search{Query: "ferry", Session: "none"}); len(f.Items)+len(f.Places) != 0 {
+		t.Errorf("no conversation: %s", hits(f))
+	}
+	// What waits in another conversation is not missing here.
+	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `INSERT INTO unsearched SELECT rowid FROM entry WHERE session = ?`, other.ID)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := d.Search(t.Context(), session.Search{Query: "ferry", Session: s.ID, Limit: 1}); err != nil || f.Pending != 0 {
+		t.Errorf("%d wait, %v", f.Pending, err)
+	}
+}
+
 // TestSearchAfterDelete: what is gone is not found.
 func TestSearchAfterDelete(t *testing.T) {
 	d := open(t, t.TempDir())
@@ -204,6 +240,32 @@ func BenchmarkSearch(b *testing.B) {
 				}
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/search")
+		})
+	}
+}
+
+// BenchmarkFindInConversation finds in one of 20,000 turns, beside others, what is in every entry and what is in one.
+func BenchmarkFindInConversation(b *testing.B) {
+	d := open(b, b.TempDir())
+	long := d.create().ID
+	say := func(n int) string {
+		return fmt.Sprintf("message %d of many, said to somebody %s", n, strings.Repeat("needle", n%20_000/19_999))
+	}
+	fill(b, d, d.create().ID, 20_000, say)
+	fill(b, d, long, 40_000, say)
+	fill(b, d, d.create().ID, 20_000, say)
+	d.close()
+	d = open(b, d.dir) // which finds what is to be indexed
+	for d.found(session.Search{Query: "message"}).Pending > 0 {
+	}
+	for name, q := range map[string]string{"all": "message", "one": "needle", "none": "absent", "number": "19999"} {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := d.Search(b.Context(), session.Search{Query: q, Session: long, Limit: 1}); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/find")
 		})
 	}
 }

@@ -11,7 +11,7 @@ import "slices"
 //	   └──── exited, failed ┴──────────────── cancelling ◀─ cancel ┘
 //
 // From ready a session may also fall asleep, to closed: its agent is ended to save memory, if it says that it can take the conversation
-// up again.
+// up again. Any may be deleted, which closes it; a deleted one can only be restored, and is closed then.
 //
 // A prompt is accepted while nothing runs: in ready it is sent, before ready it is held, in closed it starts the agent first.
 // Waiting is not stored; it is starting, ready or working with an open request. One that waits in a start may be asked what shall start
@@ -27,7 +27,8 @@ type state struct {
 	step int      // how far a cancel has escalated: 0 asked, 1 SIGINT, 2 killed
 	open []string // requests that wait, oldest first
 
-	asleep bool // closed to save memory
+	asleep  bool // closed to save memory
+	deleted bool // by a person: nothing happens in it but that this is taken back
 
 	queue []queued // what waits behind the turn, in order
 	next  string   // of the queue, what goes out however the turn that is being cancelled ends; "" = nothing
@@ -57,6 +58,9 @@ type (
 
 	doHibernate struct{ comesBack bool } // its memory is wanted; whether the agent can take the conversation up again
 
+	doDelete   struct{} // the session
+	doUndelete struct{}
+
 	queueCommand interface { // what a person does with the queue
 		command
 		decide(s state) []event
@@ -76,6 +80,9 @@ func (doExited) isCommand()   {}
 
 func (doHibernate) isCommand() {}
 
+func (doDelete) isCommand()   {}
+func (doUndelete) isCommand() {}
+
 // An event is a decision: it changes the state, and the conversation does what belongs to it.
 type event interface{ isEvent() }
 
@@ -94,6 +101,13 @@ type (
 	sessionClosed  struct{ code string }
 	fellAsleep     struct{}
 	commandRefused struct{ code string } // nothing happened; the code tells why
+
+	deletionEvent interface {
+		event
+		isDeletion()
+	}
+	sessionDeleted  struct{}
+	sessionRestored struct{}
 
 	queueEvent interface { // the queue is another one
 		event
@@ -115,6 +129,11 @@ func (killed) isEvent()         {}
 func (sessionClosed) isEvent()  {}
 func (fellAsleep) isEvent()     {}
 func (commandRefused) isEvent() {}
+
+func (sessionDeleted) isEvent()     {}
+func (sessionRestored) isEvent()    {}
+func (sessionDeleted) isDeletion()  {}
+func (sessionRestored) isDeletion() {}
 
 // Why a command was refused.
 const (
@@ -147,6 +166,9 @@ func refuse(code string) []event { return []event{commandRefused{code}} }
 
 // decide tells what the command leads to in this state.
 func decide(s state, c command) []event {
+	if s.deleted {
+		return decideDeleted(c)
+	}
 	switch c := c.(type) {
 	case doStart:
 		if s.base != Closed {
@@ -185,6 +207,8 @@ func decide(s state, c command) []event {
 		return decideExited(s, c)
 	case doHibernate:
 		return decideHibernate(s, c)
+	case doDelete:
+		return decideDelete(s)
 	case queueCommand:
 		return c.decide(s)
 	}
@@ -283,12 +307,32 @@ func decideExited(s state, c doExited) []event {
 // decideHibernate lets only those sleep that nothing is lost of: nothing runs, nobody is asked, and the agent comes back.
 func decideHibernate(s state, c doHibernate) []event {
 	switch {
-	case s.base != Ready || s.turn != "" || len(s.open) > 0:
+	case s.base != Ready || s.turn != "" || len(s.open) > 0 || s.steers():
 		return refuse(refusedUntimely)
 	case !c.comesBack:
 		return refuse(refusedForgets)
 	}
 	return []event{fellAsleep{}}
+}
+
+// decideDelete ends all that goes on: what waits in the queue stays, and is held.
+func decideDelete(s state) []event {
+	events := endRequests(s, statusCancelled)
+	if s.turn != "" {
+		events = append(events, turnEnded{s.turn, stopCancelled})
+	}
+	events = append(events, hold(s, heldStopped, "")...)
+	if s.base != Closed {
+		events = append(events, sessionClosed{problemDeleted})
+	}
+	return append(events, sessionDeleted{})
+}
+
+func decideDeleted(c command) []event {
+	if _, back := c.(doUndelete); back {
+		return []event{sessionRestored{}}
+	}
+	return refuse(refusedUntimely)
 }
 
 func endRequests(s state, status string) []event {
@@ -331,6 +375,8 @@ func evolve(s state, e event) state {
 		s = state{base: Closed, queue: s.queue}
 	case fellAsleep:
 		s = state{base: Closed, asleep: true, queue: s.queue}
+	case sessionDeleted, sessionRestored:
+		_, s.deleted = e.(sessionDeleted)
 	case queueEvent:
 		s = e.evolve(s)
 	case commandRefused:

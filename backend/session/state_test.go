@@ -19,6 +19,7 @@ func TestDecide(t *testing.T) {
 	interrupted := state{base: Cancelling, turn: "t", sent: true, step: 1}
 	asleep := state{base: Closed, asleep: true}
 	dead := state{base: Cancelling, turn: "t", sent: true, step: 2}
+	deleted := state{base: Closed, deleted: true}
 
 	for name, tc := range map[string]struct {
 		in   state
@@ -89,6 +90,18 @@ func TestDecide(t *testing.T) {
 		"start wakes the sleeping":          {asleep, doStart{}, []event{startBegun{}}},
 		"the sleeping has no exit":          {asleep, doExited{problemExited}, refuse(refusedUntimely)},
 		"cancel of the sleeping":            {asleep, doCancel{}, refuse(refusedNoTurn)},
+		"delete":                            {closed, doDelete{}, []event{sessionDeleted{}}},
+		"delete what is ready":              {ready, doDelete{}, []event{sessionClosed{problemDeleted}, sessionDeleted{}}},
+		"delete what works":                 {asking, doDelete{}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{problemDeleted}, sessionDeleted{}}},
+		"delete what starts":                {held, doDelete{}, []event{turnEnded{"t", stopCancelled}, sessionClosed{problemDeleted}, sessionDeleted{}}},
+		"delete what is being cancelled":    {interrupted, doDelete{}, []event{turnEnded{"t", stopCancelled}, sessionClosed{problemDeleted}, sessionDeleted{}}},
+		"delete the sleeping":               {asleep, doDelete{}, []event{sessionDeleted{}}},
+		"delete twice":                      {deleted, doDelete{}, refuse(refusedUntimely)},
+		"start of the deleted":              {deleted, doStart{}, refuse(refusedUntimely)},
+		"prompt to the deleted":             {deleted, doPrompt{"u"}, refuse(refusedUntimely)},
+		"queue of the deleted":              {deleted, doQueue{item: "q"}, refuse(refusedUntimely)},
+		"restore":                           {deleted, doUndelete{}, []event{sessionRestored{}}},
+		"restore what is there":             {ready, doUndelete{}, refuse(refusedUntimely)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := decide(tc.in, tc.do)
@@ -127,6 +140,9 @@ func check(t *testing.T, s state) {
 	case Waiting:
 		bad("waiting is never stored")
 	}
+	if s.deleted && s.base != Closed {
+		bad("nothing goes on in what is deleted")
+	}
 	if s.asleep && s.base != Closed {
 		bad("who sleeps has no agent")
 	}
@@ -158,15 +174,16 @@ func check(t *testing.T, s state) {
 }
 
 // FuzzState runs random lives: the rules of check hold after every command, a turn that began ends exactly once, an item of the queue
-// becomes a turn at most once, what is held goes out only by a person, and cancel, ticked twice and followed by the exit, always leaves
+// becomes a turn at most once, what is held goes out only by a person, nothing happens in what is deleted, and cancel, ticked twice and followed by the exit, always leaves
 // nothing running.
 func FuzzState(f *testing.F) {
 	f.Add([]byte{0, 2, 3, 4})
 	f.Add([]byte{3, 0, 2, 5, 6, 7, 8, 8, 9, 3})
 	f.Add([]byte{0, 1, 2, 3, 5, 14, 6, 7, 5, 4, 9})
-	f.Add([]byte{0, 2, 3, 4, 10, 3, 2, 10, 5, 10, 4, 21, 10, 0, 9})
-	f.Add([]byte{0, 2, 3, 11, 11, 4, 11, 12, 4, 7, 4, 14, 18, 4, 9})
-	f.Add([]byte{0, 2, 3, 11, 29, 8, 8, 9, 11, 2, 15, 16, 7, 13, 17, 4})
+	f.Add([]byte{0, 2, 3, 4, 10, 3, 2, 10, 5, 10, 4, 23, 10, 0, 9})
+	f.Add([]byte{0, 2, 3, 11, 11, 4, 11, 12, 4, 7, 4, 14, 20, 4, 9})
+	f.Add([]byte{0, 2, 3, 11, 31, 8, 8, 9, 11, 2, 15, 16, 7, 13, 17, 4})
+	f.Add([]byte{0, 2, 3, 11, 5, 18, 3, 0, 11, 18, 19, 12, 2, 4, 18, 9, 19})
 	f.Fuzz(func(t *testing.T, script []byte) {
 		s := state{base: Closed}
 		began, ended := map[string]int{}, map[string]int{}
@@ -190,7 +207,7 @@ func FuzzState(f *testing.F) {
 			check(t, s)
 		}
 		for i, b := range script {
-			const commands = 18
+			const commands = 20
 			id, item := fmt.Sprintf("%d", b/commands), ""
 			if len(queue) > 0 {
 				item = queue[int(b/commands)%len(queue)]
@@ -215,11 +232,20 @@ func FuzzState(f *testing.F) {
 				doMove{item, int(b / commands)},
 				doRemove{item},
 				doStopped{s.turn, stopError},
+				doDelete{},
+				doUndelete{},
 			}[b%commands])
+			if before.deleted && (s.deleted || len(s.open) > 0 || s.turn != "") && !reflect.DeepEqual(before, s) {
+				t.Fatalf("%+v was deleted, and is %+v", before, s)
+			}
+			if s.deleted != before.deleted && len(s.queue) != len(before.queue) {
+				t.Fatalf("%+v became %+v: something is missing in the queue", before, s)
+			}
 			if s.asleep && !before.asleep && (before.turn != "" || len(before.open) > 0 || before.base != Ready) {
 				t.Fatalf("%+v was put to sleep", before)
 			}
 		}
+		apply(doUndelete{})
 		if s.next != "" {
 			apply(doCancel{}) // of what follows an interruption
 		}

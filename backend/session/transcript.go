@@ -33,13 +33,25 @@ type transcript struct {
 	prompt     string // what the running turn asked, as far as the agent has not echoed it
 	facts      facts
 
-	open    *Entry            // the message that a chunk without an id goes on
-	byID    map[string]*Entry // messages by kind and message id, until something else comes between
-	tools   map[string]*Entry // tool calls by their id, of this and the last turn
-	plan    *Entry            // the plan of this turn
-	units   map[*Entry]int    // length of Text in UTF-16 units
-	clipped map[*Entry]int    // what of a clipped message was told last: it is told again when that has doubled, and at its end
-	peer    string            // the agent\'s id of this session, once it is known
+	open  *Entry            // the message that a chunk without an id goes on
+	byID  map[string]*Entry // messages by kind and message id, until something else comes between
+	tools map[string]*Entry // tool calls by their id, of this and the last turn
+	plan  *Entry            // the plan of this turn
+
+	terminals   map[string]*Entry // the programs that run for the agent, by terminal id
+	displays    map[string]*Entry // the agent's own that it tells of, of this turn
+	compactions map[string]*Entry // of this turn
+
+	units   map[*Entry]int // length of Text in UTF-16 units
+	clipped map[*Entry]int // what of a clipped message was told last: it is told again when that has doubled, and at its end
+	peer    string         // the agent\'s id of this session, once it is known
+
+	imported imported
+	forking  bool            // the agent is making a fork of this session, whose id we do not know yet
+	forks    map[string]bool // the agent's ids of those that it has made in this life
+
+	lastAdded int64 // the frame that the newest entry is of
+	added     int64 // how many are of it
 
 	dirty   []*Entry        // changed since take, in order
 	isDirty map[*Entry]bool // the same, to be asked
@@ -54,13 +66,18 @@ type facts struct {
 	Modes    bool           `json:"modes,omitempty"` // Options[0] stands for the agent's older modes
 	Commands []Command      `json:"commands,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
-	Title    string         `json:"title,omitempty"` // the agent's own
+	Title    string         `json:"title,omitempty"`    // the agent's own
+	Offers   []string       `json:"offers"`             // what the agent can do beside the usual; null before it was first asked
+	Imported bool           `json:"imported,omitempty"` // its history is taken in
+
+	Terminals int `json:"terminals,omitempty"` // how many programs run for the agent
 }
 
 func newTranscript(session string, f facts) *transcript {
 	return &transcript{
 		session: session, limit: maxText, facts: f,
 		byID: map[string]*Entry{}, tools: map[string]*Entry{}, units: map[*Entry]int{}, clipped: map[*Entry]int{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
+		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{},
 	}
 }
 
@@ -97,6 +114,9 @@ func clone(e *Entry) *Entry {
 
 // touch marks an entry as changed in a way that only the whole entry tells.
 func (t *transcript) touch(e *Entry) {
+	if t.holds(e) {
+		return
+	}
 	if !t.isDirty[e] {
 		t.isDirty[e] = true
 		t.dirty = append(t.dirty, e)
@@ -106,11 +126,15 @@ func (t *transcript) touch(e *Entry) {
 
 // add makes an entry. Whatever is no message ends the message before it.
 func (t *transcript) add(f frame, kind string) *Entry {
-	const perFrame = 16 // one frame makes two entries at most
+	if t.lastAdded != f.N {
+		t.lastAdded, t.added = f.N, 0
+	}
 	e := &Entry{
 		ID: stableID(t.session, f, kind), Session: t.session, Turn: t.turn, Generation: f.Generation,
-		Seq: f.N * perFrame, At: Time{f.At}, Kind: kind,
+		Seq: f.N*perFrame + t.added, At: Time{f.At}, Kind: kind,
 	}
+	t.added++
+	t.hold(e)
 	t.touch(e)
 	t.settle()
 	if kind != "agent" && kind != "thought" {
@@ -138,14 +162,23 @@ func (t *transcript) apply(f frame) {
 func (t *transcript) applyNote(f frame, n note) {
 	switch n.Note {
 	case noteStarting: // another process: it goes on with nothing of the one before
+		t.dropImport()
+		t.forking, t.forks = false, nil
 		clear(t.tools)
 		clear(t.byID)
+		t.endTerminals(f)
+		t.endCompactions(f)
 		t.settle()
 		t.open, t.replaying, t.peer = nil, false, ""
 	case noteReplaying:
 		t.replaying = true
+	case noteImporting, noteForking, noteFork, noteForked:
+		t.applyOrigin(f, n)
 	case noteReady:
 		t.replaying, t.peer = false, n.Session
+		if n.Reason == restoredImport || n.Reason == restoredUnseen {
+			t.endImport(f, n.Reason == restoredUnseen)
+		}
 		if code, ok := map[string]string{"resume": "session.resumed", "load": "session.loaded", "fresh": "session.fresh"}[n.Reason]; ok {
 			t.add(f, "divider").Divider = &Divider{Code: code}
 		}
@@ -153,26 +186,56 @@ func (t *transcript) applyNote(f frame, n note) {
 		t.beginTurn(f, n)
 	case noteTurnEnded:
 		t.endTurn(f)
+	case noteSteered:
+		t.prompt = ""
+		t.asked(f, n.Prompt)
 	case noteRequest:
 		t.add(f, "request").Request = n.Request
-	case noteInterrupted:
-		t.add(f, "divider").Divider = &Divider{Code: "turn.interrupt_sent"}
-	case noteKilled:
-		t.add(f, "divider").Divider = &Divider{Code: "turn.killed"}
 	case noteClosed:
 		t.close(f, n)
 	case noteRefused:
 		t.raw(f, n.Raw, "unknown_method")
 	case noteNotice:
 		t.add(f, "notice").Notice = n.Notice
+	case noteTerminal, noteWrote:
+		t.served(f, n)
+	default:
+		if d := dividerOf(n); d != nil {
+			t.add(f, "divider").Divider = d
+		}
 	}
+}
+
+// dividerOf is what a note is shown as that changes nothing else; nil = nothing.
+func dividerOf(n note) *Divider {
+	switch n.Note {
+	case noteInterrupted:
+		if n.Reason == reasonNoSignal {
+			return &Divider{Code: "turn.no_signal"}
+		}
+		return &Divider{Code: "turn.interrupt_sent"}
+	case noteMissing:
+		return &Divider{Code: "messages.missing"}
+	case noteTakenUp:
+		return &Divider{Code: "agent.taken_up"}
+	case noteKilled:
+		return &Divider{Code: "turn.killed"}
+	case noteMoved:
+		return &Divider{Code: noteMoved, Params: map[string]string{"from": n.From, "to": n.To}}
+	}
+	return nil
 }
 
 func (t *transcript) beginTurn(f frame, n note) {
 	t.turn, t.plan, t.prompt = n.Turn, nil, ""
 	clear(t.tools)
+	t.asked(f, n.Prompt)
+}
+
+// asked shows what a person has sent, and expects the agent to echo it.
+func (t *transcript) asked(f frame, prompt []json.RawMessage) {
 	e := t.add(f, "user")
-	for _, block := range n.Prompt {
+	for _, block := range prompt {
 		var b struct{ Type, Text string }
 		if json.Unmarshal(block, &b) == nil && b.Type == "text" {
 			t.extend(e, b.Text)
@@ -186,6 +249,16 @@ func (t *transcript) beginTurn(f frame, n note) {
 // endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last.
 func (t *transcript) endTurn(f frame) {
 	t.settle()
+	t.endTools(f)
+	t.endDisplays(f)
+	t.endCompactions(f)
+	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	t.turn, t.plan, t.open, t.prompt = "", nil, nil, ""
+	clear(t.byID)
+	clear(t.units)
+}
+
+func (t *transcript) endTools(f frame) {
 	for _, e := range t.tools {
 		if e.Tool.Status == "pending" || e.Tool.Status == "in_progress" {
 			e.Tool.Status = "cancelled"
@@ -193,13 +266,12 @@ func (t *transcript) endTurn(f frame) {
 			t.touch(e)
 		}
 	}
-	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
-	t.turn, t.plan, t.open, t.prompt = "", nil, nil, ""
-	clear(t.byID)
-	clear(t.units)
 }
 
 func (t *transcript) close(f frame, n note) {
+	t.dropImport()
+	t.endTerminals(f)
+	t.endCompactions(f)
 	switch {
 	case n.Reason == reasonHibernated:
 		t.add(f, "divider").Divider = &Divider{Code: "session.hibernated"}
@@ -231,7 +303,10 @@ func (t *transcript) applyInward(f frame) {
 	}
 	switch m.Method {
 	case "":
-		t.applyOptions(m.Result)
+		if !t.foreign(m.Result) {
+			t.applyOptions(m.Result)
+		}
+		t.applyOffers(m.Result)
 	case "session/update":
 		u, err := acp.ParseUpdate(m.Params)
 		if err == nil {
@@ -253,6 +328,9 @@ func (t *transcript) applyInward(f frame) {
 
 // applyUpdate folds one session/update. What replays history tells us nothing new but the facts.
 func (t *transcript) applyUpdate(f frame, u acp.Update) error {
+	if t.ofFork(u.SessionID) {
+		return nil
+	}
 	if t.peer != "" && u.SessionID != "" && u.SessionID != t.peer {
 		t.raw(f, f.Data, "other_session") // not this agent's own words to this person
 		return nil
@@ -275,6 +353,16 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 		return err
 	case "plan":
 		return t.setPlan(f, u)
+	case "compaction_update", "compaction_summary_chunk":
+		parse := acp.ParseCompaction
+		if u.Kind == "compaction_summary_chunk" {
+			parse = acp.ParseCompactionChunk
+		}
+		patch, err := parse(u.Body)
+		if err == nil {
+			t.compaction(f, patch)
+		}
+		return err
 	case "notice":
 		n, err := acp.ParseNotice(u.Body)
 		if err == nil {
@@ -318,6 +406,9 @@ func (t *transcript) message(f frame, kind, id string) *Entry {
 		t.open = e
 		return e
 	}
+	if kind == "user" {
+		t.importedTurn(f)
+	}
 	e := t.add(f, kind)
 	t.open = e
 	if id != "" {
@@ -349,6 +440,7 @@ func (t *transcript) extend(e *Entry, text string) {
 	e.Text += text
 	t.units[e] = before + units(text)
 	switch a := t.appends[e]; {
+	case t.holds(e):
 	case a != nil:
 		a.Text += text
 	case !t.isDirty[e]:
@@ -422,6 +514,9 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 		e.Tool.EndedAt = &Time{f.At}
 	}
 	t.touch(e)
+	if p.Display != nil {
+		t.display(f, *p.Display)
+	}
 }
 
 func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
@@ -434,6 +529,9 @@ func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
 	set(&tool.Name, p.Name)
 	set(&tool.Kind, p.Kind)
 	set(&tool.Status, p.Status)
+	if p.Parent != "" {
+		tool.Parent = p.Parent
+	}
 	if p.Content != nil {
 		tool.Content = make([]json.RawMessage, len(*p.Content))
 		for i, item := range *p.Content {

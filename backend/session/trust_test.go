@@ -26,7 +26,7 @@ func mcpServer(args []string) {
 		return
 	}
 
-	if err := saying(strings.Join(args, " ")+os.Getenv("FIXTURE_SECRET")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
+	if err := saying(strings.Join(args, " ")+os.Getenv("FIXTURE_WORD")+os.Getenv("FIXTURE_SECRET")).Run(context.Background(), &sdk.StdioTransport{}); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 	}
 }
@@ -61,7 +61,7 @@ func saysEntry(t testing.TB, word string) string {
 		t.Fatal(err)
 	}
 	command, _ := json.Marshal([]string{self, "mcp-server", word})
-	return fmt.Sprintf(`{"type":"local","command":%s,"env":{"FIXTURE_SECRET":" and hidden-value-1"}}`, command)
+	return fmt.Sprintf(`{"type":"local","command":%s,"env":{"FIXTURE_WORD":" and hidden-value-1"}}`, command)
 }
 
 func (d *desk) ready(id string) {
@@ -111,7 +111,7 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 	}
 	e := r.Executables[0]
 	if e.Kind != "mcp" || e.Name != "one" || e.Approved || e.Before != "" || len(e.Hash) != 64 || !strings.Contains(e.Detail, "mcp-server one") ||
-		!strings.Contains(e.Detail, "FIXTURE_SECRET") || strings.Contains(e.Detail, "hidden-value") {
+		!strings.Contains(e.Detail, "FIXTURE_WORD") || strings.Contains(e.Detail, "hidden-value") {
 		t.Errorf("%+v", e)
 	}
 	if now := d.get(s.ID); now.Phase != session.Waiting || now.Waiting != 1 || now.Turn == nil || now.Turn.ID != turn.ID || now.Turn.State != "requires_action" {
@@ -132,7 +132,7 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 	if list, err := d.Trust(t.Context(), d.work); err != nil || len(list) != 2 || list[0].Approved || !list[1].Approved {
 		t.Errorf("%+v %v", list, err)
 	}
-	if sent := d.sent(s.ID); strings.Contains(sent, "hidden-value") || !strings.Contains(sent, "FIXTURE_SECRET") {
+	if sent := d.sent(s.ID); strings.Contains(sent, "hidden-value") || !strings.Contains(sent, "FIXTURE_WORD") {
 		t.Errorf("the journal has the secret: %s", sent)
 	}
 	if err := d.Restart(t.Context(), s.ID); err != nil {

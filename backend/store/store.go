@@ -28,8 +28,10 @@ var migrations embed.FS
 
 // DB is one open data directory.
 type DB struct {
-	Blobs Blobs
-	w, r  *sql.DB
+	Blobs  *Blobs
+	w, r   *sql.DB
+	packer *packer
+	file   string
 }
 
 const readers = 4
@@ -53,12 +55,21 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := migrate(ctx, w); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	r, err := sql.Open("sqlite", dsn(file, url.Values{"_pragma": {"query_only(1)"}}))
+	r, err := openReader(file)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("opening the database: %w", err), w.Close())
+		return nil, errors.Join(err, w.Close())
 	}
 	r.SetMaxOpenConns(readers)
-	return &DB{Blobs: Blobs{dir: filepath.Join(dir, "blobs")}, w: w, r: r}, nil
+	p := newPacker()
+	return &DB{Blobs: newBlobs(filepath.Join(dir, "blobs"), p), w: w, r: r, packer: p, file: file}, nil
+}
+
+func openReader(file string) (*sql.DB, error) {
+	r, err := sql.Open("sqlite", dsn(file, url.Values{"_pragma": {"query_only(1)"}}))
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	return r, nil
 }
 
 func dsn(file string, q url.Values) string {
@@ -152,4 +163,44 @@ func migrate(ctx context.Context, db *sql.DB) error {
 		}
 	}
 	return nil
+}
+
+// Size is how many bytes the database takes of the disk.
+func (db *DB) Size() (total int64, err error) {
+	for _, end := range []string{"", "-wal"} {
+		info, err := os.Stat(db.file + end)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return 0, fmt.Errorf("the size of the database: %w", err)
+		}
+		if err == nil {
+			total += info.Size()
+		}
+	}
+	return total, nil
+}
+
+// Check has SQLite look through the whole database, and tells what it says of it: nothing, where all is as it should be. It does so by
+// a connection of its own: one that has read the full-text index before, and sees it changed, takes it for damaged.
+func (db *DB) Check(ctx context.Context) (faults []string, err error) {
+	r, err := openReader(db.file)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	const most = "20"
+	rows, err := r.QueryContext(ctx, "PRAGMA integrity_check("+most+")")
+	if err != nil {
+		return nil, fmt.Errorf("checking the database: %w", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var fault string
+		if err := rows.Scan(&fault); err != nil {
+			return nil, fmt.Errorf("checking the database: %w", err)
+		}
+		if fault != "ok" {
+			faults = append(faults, fault)
+		}
+	}
+	return faults, rows.Err()
 }

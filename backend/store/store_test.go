@@ -1,12 +1,17 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"database/sql"
+	"encoding/hex"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"deskhand/backend/store"
@@ -131,12 +136,24 @@ func TestBlobs(t *testing.T) {
 	if data, err := b.Get(sha); err != nil || string(data) != "hello" {
 		t.Fatalf("Get = %q, %v", data, err)
 	}
-	file := filepath.Join(dir, "blobs", sha[:2], sha)
-	if err := os.WriteFile(file, []byte("hellO"), 0o600); err != nil {
+	file := filepath.Join(dir, "blobs", sha[:2], sha+".zst")
+	short, err := os.ReadFile(file)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := b.Get(sha); err == nil || !strings.Contains(err.Error(), "damaged") {
-		t.Fatalf("a damaged blob was read: %v", err)
+	for what, harm := range map[string][]byte{"cut off": short[:len(short)-3], "empty": nil, "something else": []byte("hello")} {
+		if err := os.WriteFile(file, harm, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := b.Get(sha); !errors.Is(err, store.ErrDamaged) {
+			t.Errorf("%s: %v, want damaged", what, err)
+		}
+		if _, err := b.Put([]byte("hello")); err != nil {
+			t.Fatal(err)
+		}
+		if data, err := b.Get(sha); err != nil || string(data) != "hello" {
+			t.Errorf("%s: it was put anew, and is %q %v", what, data, err)
+		}
 	}
 	for _, bad := range []string{"", "zz", "../../etc/passwd", sha[:10]} {
 		if _, err := b.Get(bad); !errors.Is(err, os.ErrNotExist) {
@@ -204,5 +221,142 @@ func TestAnOlderDatabaseIsBroughtUp(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
+	}
+}
+
+// What the journal of an older database holds stays as it is, and what is new fits in.
+func TestAJournalOfTheFirstSchemaTakesCompressedFrames(t *testing.T) {
+	dir := t.TempDir()
+	old, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, name := range []string{"001_spine.sql", "002_trust.sql", "003_search.sql", "004_queue.sql"} {
+		text, err := os.ReadFile(filepath.Join("migrations", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := old.ExecContext(t.Context(), string(text)+fmt.Sprintf("; PRAGMA user_version=%d", i+1)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const frame = `INSERT INTO frame (session, n, generation, at, dir, encoding, payload) VALUES ('s', ?, 1, 1, 'in', ?, ?)`
+	for _, text := range []string{
+		`INSERT INTO workspace VALUES ('w', 'local', '/w', 0, 0, 0, 1)`,
+		`INSERT INTO session VALUES ('s', 'local', 'w', '/w', 'mock', '', '', '[]', 0, 0, '', '', 1, 1, '{}', '', 1, 1, 0)`,
+	} {
+		if _, err := old.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := old.ExecContext(t.Context(), frame, 1, "raw", []byte("{}")); err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db := open(t, dir)
+	put := func(n int, encoding string) error {
+		return db.Write(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), frame, n, encoding, []byte("x"))
+			return err
+		})
+	}
+	if err := errors.Join(put(2, "zstd"), put(3, "blob")); err != nil {
+		t.Fatal(err)
+	}
+	if put(4, "other") == nil {
+		t.Error("any encoding is taken")
+	}
+	var sound, kept string
+	var version int
+	if err := errors.Join(
+		db.Read().QueryRowContext(t.Context(), `PRAGMA integrity_check`).Scan(&sound),
+		db.Read().QueryRowContext(t.Context(), `SELECT CAST(payload AS TEXT) FROM frame WHERE n = 1`).Scan(&kept),
+		db.Read().QueryRowContext(t.Context(), `SELECT projection FROM session`).Scan(&version),
+	); err != nil || sound != "ok" || kept != "{}" || version != 1 {
+		t.Errorf("%q %q %d %v", sound, kept, version, err)
+	}
+}
+
+// What older versions wrote is read, and is not written a second time.
+func TestBlobsOfOlderVersions(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir).Blobs
+	sum := sha256.Sum256([]byte("plain"))
+	sha := hex.EncodeToString(sum[:])
+	file := filepath.Join(dir, "blobs", sha[:2], sha)
+	if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("plain"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if data, err := b.Get(sha); err != nil || string(data) != "plain" {
+		t.Fatalf("%q %v", data, err)
+	}
+	if again, err := b.Put([]byte("plain")); err != nil || again != sha {
+		t.Fatalf("%s %v", again, err)
+	}
+	if files, _ := os.ReadDir(filepath.Dir(file)); len(files) != 1 {
+		t.Errorf("it is kept twice: %v", files)
+	}
+}
+
+func TestSweep(t *testing.T) {
+	dir := t.TempDir()
+	b := open(t, dir).Blobs
+	var names []string
+	for i := range 5 {
+		sha, err := b.Put(bytes.Repeat([]byte{byte(i)}, 100))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, sha)
+	}
+	remains := filepath.Join(dir, "blobs", names[0][:2], ".new-123")
+	foreign := filepath.Join(dir, "blobs", names[0][:2], "README")
+	if err := errors.Join(os.WriteFile(remains, nil, 0o600), os.WriteFile(foreign, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	used := func(sha string) (bool, error) { return sha == names[0] || sha == names[1], nil }
+	if n, err := b.Sweep(t.Context(), used); err != nil || n != 4 {
+		t.Fatalf("%d removed, %v", n, err)
+	}
+	for i, sha := range names {
+		if _, err := b.Get(sha); (err == nil) != (i < 2) {
+			t.Errorf("blob %d: %v", i, err)
+		}
+	}
+	if _, err := os.Stat(foreign); err != nil {
+		t.Errorf("a file that is none of ours: %v", err)
+	}
+	boom := errors.New("boom")
+	if _, err := b.Sweep(t.Context(), func(string) (bool, error) { return false, boom }); !errors.Is(err, boom) {
+		t.Errorf("%v: what cannot be asked must not be removed", err)
+	}
+}
+
+// A blob that is put just now, and whose name is about to be written down, is not swept.
+func TestSweepWaitsForWhoIsAboutToUseABlob(t *testing.T) {
+	b := open(t, t.TempDir()).Blobs
+	put, looked := make(chan struct{}), make(chan struct{})
+	var named atomic.Bool
+	done := make(chan error)
+	go func() {
+		done <- b.Keep(func() error {
+			_, err := b.Put([]byte("new"))
+			close(put)
+			<-looked
+			named.Store(true)
+			return err
+		})
+	}()
+	<-put
+	once := sync.OnceFunc(func() { close(looked) })
+	n, err := b.Sweep(t.Context(), func(string) (bool, error) {
+		now := named.Load()
+		once()
+		return now, nil
+	})
+	if err := errors.Join(err, <-done); err != nil || n != 0 {
+		t.Errorf("%d removed, %v", n, err)
 	}
 }

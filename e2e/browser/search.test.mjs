@@ -242,12 +242,13 @@ test("a conversation is saved as a file", async (t) => {
   const menu = (name) => async () => {
     await row.focus();
     await app.page.keyboard.press("Shift+F10");
-    await app.page.getByRole("menuitem", { name, exact: true }).click();
+    await app.page.getByRole("menuitem", { name: "Export…" }).press("Enter");
+    await app.page.getByRole("menuitem", { name, exact: true }).press("Enter");
   };
-  const md = await save(menu("Save as Markdown"));
+  const md = await save(menu("Markdown"));
   assert.match(md.name, /^\d{4}-\d\d-\d\d-uber-das-meer-海\.md$/);
   assert.match(String(md.content), /^# Über das Meer \/ 海\n[\s\S]*the lighthouse/);
-  const json = JSON.parse(String((await save(menu("Save as JSON"))).content));
+  const json = JSON.parse(String((await save(menu("JSON"))).content));
   assert.equal(json.session.id, id);
   assert.ok(json.entries.length >= 2);
   const recording = await save(async () => {

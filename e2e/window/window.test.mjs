@@ -42,6 +42,40 @@ onDesktop("a first conversation, by a native dialog and the page's own controls"
   await d.picture("conversation");
 });
 
+onDesktop("a conversation is saved where the person says, by the native dialog", async (d) => {
+  await d.drive();
+  const id = await session(d);
+  await d.desk.api("PATCH", `/client/sessions/${id}`, { title: "Über 100% %s" });
+  await d.desk.api("POST", `/client/sessions/${id}/prompt`, { message: "echo\nthe lighthouse" });
+  await until("the end of the turn", async () => !(await d.desk.api("GET", `/client/sessions/${id}`)).turn);
+  await d.click("//*[@role = 'treeitem'][contains(., 'Über')]");
+  const save = async (format) => {
+    await d.click("//button[@aria-label = 'What to do with this conversation']");
+    await d.click("//*[@role = 'menuitem'][contains(., 'Export')]");
+    await d.click(`//*[@role = 'menuitem'][normalize-space() = '${format}']`);
+  };
+
+  // Nothing is saved where the person wants none.
+  await save("JSON");
+  await d.dialog("^Save the conversation as JSON$");
+  await d.picture("save-dialog");
+  await d.key("Escape");
+  await until("the end of the dialog", async () => (await d.windows("^Save the conversation")).length === 0);
+
+  const file = path.join(d.desk.work, "kept 100% %s.md");
+  await save("Markdown");
+  await d.choose("^Save the conversation as Markdown$", file);
+  await d.shows("Saved as");
+  assert.match(fs.readFileSync(file, "utf8"), /^# Über 100% %s\n[\s\S]*the lighthouse/);
+  assert.deepEqual(fs.readdirSync(d.desk.work), [path.basename(file)], "nothing else is left");
+
+  // What cannot be written is told, with the path.
+  await save("Recording");
+  await d.choose("^Save a recording of the conversation$", "/proc/deskhand.zip");
+  await d.shows("could not be written");
+  await d.picture("save-failed");
+});
+
 onDesktop("the page stays in the window, whatever is dropped or clicked", async (d) => {
   const browser = d.desk.script("xdg-open", `#!/bin/sh\nprintf '%s\\n' "$1" >>"${d.desk.dir}/opened"\n`);
   d.env.PATH = `${path.dirname(browser)}:${d.env.PATH}`;

@@ -47,6 +47,9 @@ const answer = (path: string): unknown => {
   if (url.pathname === '/client/sessions') return { items: server.sessions };
   if (url.pathname === '/client/sessions/s9') return session({ id: 's9', title: 'Far away' });
   if (url.pathname === '/client/sessions/s1/queue') return { items: queue };
+  if (url.pathname === '/client/sessions/s1/restore') return session();
+  if (url.pathname === '/client/sessions/s1/fork') return session({ id: 's2' });
+  if (url.pathname === '/client/sessions/s1/continue') return session({ id: 's3', agent: 'codex' });
   if (url.pathname.endsWith('/entries')) return { items: server.entries, turns: [], requests: [] };
   return {};
 };
@@ -326,6 +329,68 @@ test('archiving offers to undo it for five seconds', async () => {
   expect(calls.at(-1)?.body).toEqual({ archived: false });
   await vi.advanceTimersByTimeAsync(5_000);
   expect(app.toasts).toEqual([]);
+});
+
+describe('a deleted conversation', () => {
+  test('is gone from everything that shows it, and offers to come back', async () => {
+    app.show({ name: 'session', id: 's1' });
+    await tell('request.upsert', request(), 2);
+    await app.delete(session());
+    expect(calls.at(-1)).toMatchObject({ method: 'DELETE', path: '/client/sessions/s1' });
+    await tell('session.removed', { id: 's1' }, 3);
+    expect([app.sessions.size, app.inbox.length, app.view.name]).toEqual([0, 0, 'new']);
+    expect(localStorage.getItem('deskhand.last')).toBeNull();
+    app.undo();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(calls.some((call) => call.path === '/client/sessions/s1/restore')).toBe(true);
+    expect(app.toasts).toEqual([]);
+  });
+
+  test('is not where the search leads back to', async () => {
+    app.show({ name: 'session', id: 's1' });
+    app.search();
+    await tell('session.removed', { id: 's1' }, 2);
+    expect(app.view).toEqual({ name: 'search', back: { name: 'new' } });
+  });
+
+  test('that could not be deleted stays', async () => {
+    refuse = (path) => path.endsWith('/s1') && { code: 'storage.failed' };
+    await app.delete(session());
+    expect(app.toasts.map((toast) => [toast.tone, toast.undo])).toEqual([['danger', undefined]]);
+  });
+});
+
+test('a fork is shown, unless the person has gone elsewhere meanwhile', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await app.fork(session());
+  expect(app.view).toEqual({ name: 'session', id: 's2' });
+  app.show({ name: 'session', id: 's1' });
+  const begun = app.continueWith(session(), 'codex');
+  app.show({ name: 'inbox' });
+  await begun;
+  expect(app.view).toEqual({ name: 'inbox' });
+  expect(app.sessions.get('s3')?.agent).toBe('codex');
+});
+
+test('what is kept and what is verified is told by events', async () => {
+  await tell('storage.upsert', { sessions: 7, rebuilding: { done: 1, total: 7 } }, 2);
+  await tell('verify.upsert', { state: 'running', done: 1, total: 7, findings: [] }, 3);
+  expect([app.storage?.rebuilding?.done, app.verification?.state]).toEqual([1, 'running']);
+});
+
+test('the window writes what is exported, and says where', async () => {
+  const SaveExport = vi.fn(() => Promise.resolve('/home/ada/a.md'));
+  (window as { go?: unknown }).go = { app: { Files: { SaveExport } } };
+  await app.export(session(), 'md');
+  expect(SaveExport).toHaveBeenCalledWith(
+    'Save the conversation as Markdown',
+    '/client/sessions/s1/export?format=md',
+  );
+  expect(app.toasts.at(-1)?.text).toBe('Saved as /home/ada/a.md');
+  SaveExport.mockResolvedValueOnce(''); // the person wants none
+  await app.export(session(), 'json');
+  expect(app.toasts).toHaveLength(1);
+  delete (window as { go?: unknown }).go;
 });
 
 test('errors have words, also those that nobody has words for', () => {

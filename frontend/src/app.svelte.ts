@@ -3,6 +3,7 @@ import { Client } from './api/client';
 import { ApiError, asApiError } from './api/errors';
 import { Feed } from './api/events';
 import { FrameBatch } from './api/frame';
+import { here, type Site } from './api/places';
 import type {
   Agent,
   AgentList,
@@ -19,6 +20,8 @@ import type {
   Session,
   SessionPatch,
   Settings,
+  StorageState,
+  Verification,
 } from './api/records';
 import { QueueView } from './composer/queue.svelte';
 import { newest } from './login/login';
@@ -34,6 +37,7 @@ import {
   withoutFailures,
 } from './settings/agents';
 import { saveFile } from './shell/save';
+import { copyText, saveExport, surface } from './shell/wails';
 import { sumOf } from './status/usage';
 import { lookup, t } from './strings/t';
 import { statusOf } from './ui/glyph';
@@ -43,6 +47,7 @@ export type View =
   | { name: 'search'; back: View }
   | { name: 'inbox'; request?: string }
   | { name: 'new'; cwd?: string }
+  | { name: 'import'; agent?: string; directory?: string }
   | { name: 'agents'; agent?: string }
   | { name: 'settings' }
   | { name: 'mcp' | 'skills'; directory?: string };
@@ -90,6 +95,13 @@ export class App {
   /** What runs because of us; undefined until the server tells. */
   processes = $state.raw<ProcessSum | undefined>();
   settings = $state.raw<Settings | undefined>();
+  /** Where agents run, this computer first. */
+  sites = $state.raw<readonly Site[]>([]);
+  /** How much is kept, and whether it is being made anew. */
+  storage = $state.raw<StorageState | undefined>();
+  verification = $state.raw<Verification | undefined>();
+  /** The workspace whose directory the person looks for. */
+  relinking = $state.raw<Pick<Session['workspace'], 'id' | 'path'> | undefined>();
   /** Logins to agents that run, or ran while this window was open. */
   readonly logins = new SvelteMap<string, Login>();
   /** The agent that the person logs in to. */
@@ -180,6 +192,9 @@ export class App {
   async #load(signal: AbortSignal): Promise<void> {
     // What still waits belongs to before the gap; the snapshots have it.
     this.#frames.clear();
+    // What was shown last is shown again: its transcript comes beside the list, not after it.
+    const last = this.loaded ? null : localStorage.getItem(lastKey);
+    if (last !== null) this.transcript(last);
     const [hello, , page, archived, waiting] = await Promise.all([
       this.client.hello(signal),
       this.#loadAgents(this.book.more !== undefined, signal),
@@ -213,6 +228,9 @@ export class App {
     await Promise.allSettled([
       this.client.processes(signal).then((list) => (this.processes = sumOf(list))),
       this.client.settings(signal).then((settings) => (this.settings = settings)),
+      this.client.places(signal).then((sites) => (this.sites = sites)),
+      this.client.storage(signal).then((storage) => (this.storage = storage)),
+      this.client.verification(signal).then((verification) => (this.verification = verification)),
       ...running.map(({ id }) => this.client.loginState(id).then((login) => this.putLogin(login))),
     ]);
   }
@@ -250,7 +268,7 @@ export class App {
           this.#putSession(event.data as Session);
           break;
         case 'session.removed':
-          this.sessions.delete((event.data as { id: string }).id);
+          this.#removeSession((event.data as { id: string }).id);
           break;
         case 'request.upsert':
           this.#putRequest(event.data as Request);
@@ -269,6 +287,18 @@ export class App {
           break;
         case 'settings.upsert':
           this.settings = event.data as Settings;
+          break;
+        case 'place.upsert':
+          this.putSite(event.data as Site);
+          break;
+        case 'place.removed':
+          this.dropSite((event.data as { id: string }).id);
+          break;
+        case 'storage.upsert':
+          this.storage = event.data as StorageState;
+          break;
+        case 'verify.upsert':
+          this.verification = event.data as Verification;
           break;
         case 'queue.upsert':
         case 'queue.removed':
@@ -293,6 +323,51 @@ export class App {
       this.announce(t('announce.finished', { agent: session.agentName, title: titleOf(session) }));
     }
     this.#seen(session);
+  }
+
+  /** Takes a place as it is now; those elsewhere stand by their names behind this computer. */
+  putSite(site: Site): void {
+    const [local, ...rest] = this.sites.filter((one) => one.id !== site.id);
+    const list = [...rest, site].sort((a, b) => a.name.localeCompare(b.name));
+    this.sites = local ? [local, ...list] : list;
+  }
+
+  dropSite(id: string): void {
+    this.sites = this.sites.filter((one) => one.id !== id);
+  }
+
+  /** The place of a conversation that is not at this computer. */
+  siteOf(session: Session): Site | undefined {
+    if (session.place === here) return undefined;
+    return (
+      this.sites.find((one) => one.id === session.place) ?? {
+        id: session.place,
+        name: t('places.gone'),
+        url: '',
+        state: 'unknown',
+      }
+    );
+  }
+
+  /** It was deleted, here or elsewhere: nothing of it is shown any more. */
+  #removeSession(id: string): void {
+    this.sessions.delete(id);
+    for (const request of [...this.requests.values()]) {
+      if (request.session !== id) continue;
+      this.requests.delete(request.id);
+      this.later.delete(request.id);
+    }
+    this.#forgetView(id);
+    if (this.view.name === 'session' && this.view.id === id) this.show({ name: 'new' });
+    else if (this.view.name === 'search' && this.view.back.name === 'session' && this.view.back.id === id)
+      this.view = { name: 'search', back: { name: 'new' } };
+    if (localStorage.getItem(lastKey) === id) localStorage.removeItem(lastKey);
+  }
+
+  #forgetView(id: string): void {
+    this.#order = this.#order.filter((one) => one !== id);
+    this.#views.delete(id);
+    this.#queues.delete(id);
   }
 
   #putRequest(request: Request): void {
@@ -452,11 +527,11 @@ export class App {
     return this.#loadAgents(true);
   }
 
-  /** Shows a place in a conversation, also of one that no list has brought yet. */
-  async open(id: string, at: Place): Promise<void> {
+  /** Shows a conversation, or a place in it, also of one that no list has brought yet. */
+  async open(id: string, at?: Place): Promise<void> {
     try {
       if (!this.sessions.has(id)) this.#addSessions([await this.client.session(id)]);
-      this.show({ name: 'session', id, at });
+      this.show({ name: 'session', id, ...(at ? { at } : {}) });
     } catch (thrown) {
       this.fail(thrown);
     }
@@ -479,8 +554,8 @@ export class App {
 
   // What a person does. Failures are shown, and thrown where the caller has something to keep.
 
-  async create(agent: string, cwd: string): Promise<Session> {
-    const session = await this.client.createSession({ agent, cwd });
+  async create(agent: string, cwd: string, place = here): Promise<Session> {
+    const session = await this.client.createSession({ agent, cwd, ...(place === here ? {} : { place }) });
     if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
     this.show({ name: 'session', id: session.id });
     return session;
@@ -507,9 +582,73 @@ export class App {
     if (this.view.name === 'session' && this.view.id === session.id) this.show({ name: 'new' });
   }
 
+  /** Deletes a conversation. The event that follows takes it out of every list, wherever it is shown. */
+  async delete(session: Session): Promise<void> {
+    try {
+      await this.client.deleteSession(session.id);
+    } catch (thrown) {
+      this.fail(thrown);
+      return;
+    }
+    this.toast({
+      text: t('lifecycle.deleted', { title: titleOf(session) }),
+      tone: 'info',
+      undo: () => void this.#restore(session.id, this.view.name === 'new'),
+    });
+  }
+
+  async #restore(id: string, show: boolean): Promise<void> {
+    try {
+      const session = await this.client.restoreSession(id);
+      if (!this.sessions.has(id)) this.sessions.set(id, session);
+      if (show) this.show({ name: 'session', id });
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  /** Begins a conversation that knows what this one does, and leaves this one as it is. */
+  fork(session: Session): Promise<void> {
+    return this.#begin(() => this.client.forkSession(session.id));
+  }
+
+  /** Goes on with another agent, in a conversation of its own; what is handed over stands in its draft. */
+  continueWith(session: Session, agent: string): Promise<void> {
+    return this.#begin(() => this.client.continueSession(session.id, agent));
+  }
+
+  async #begin(call: () => Promise<Session>): Promise<void> {
+    const { view } = this;
+    try {
+      const session = await call();
+      if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
+      // Who has gone elsewhere meanwhile stays there.
+      if (this.view === view) this.show({ name: 'session', id: session.id });
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
+  async copyId(session: Session): Promise<void> {
+    try {
+      await copyText(session.id);
+      this.toast({ text: t('lifecycle.id_copied'), tone: 'info' });
+    } catch (thrown) {
+      this.fail(thrown);
+    }
+  }
+
   /** Saves a conversation as a file. */
   async export(session: Session, format: ExportFormat): Promise<void> {
     try {
+      if (surface() === 'window') {
+        const path = await saveExport(
+          t(`export.title.${format}`),
+          `/client/sessions/${encodeURIComponent(session.id)}/export?format=${format}`,
+        );
+        if (path !== undefined) this.toast({ text: t('export.done', { name: path }), tone: 'info' });
+        return;
+      }
       const { name, content } = await this.client.exportSession(
         session.id,
         format,
@@ -618,6 +757,14 @@ export class App {
     const id = ++this.#toast;
     this.toasts = [...this.toasts.slice(-2), { ...toast, id }];
     setTimeout(() => this.dismiss(id), toast.tone === 'danger' ? 8_000 : 5_000);
+  }
+
+  /** Takes back what was done last, while it is offered. */
+  undo(): void {
+    const toast = this.toasts.findLast((one) => one.undo !== undefined);
+    if (!toast) return;
+    toast.undo?.();
+    this.dismiss(toast.id);
   }
 
   dismiss(id: number): void {

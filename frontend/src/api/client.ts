@@ -2,10 +2,12 @@ import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
 import { fileNameOf } from './filename';
 import { limited } from './limit';
+import type { NewSite, Site, SiteAgent, SiteDirectory, SitePatch } from './places';
 import type {
   Agent,
   AgentDefinition,
   AgentList,
+  AgentSessionPage,
   Answer,
   Directory,
   EntryPage,
@@ -16,6 +18,7 @@ import type {
   Found,
   Hello,
   InstallPlan,
+  KnownWorkspace,
   Login,
   LoginMethods,
   McpServer,
@@ -32,8 +35,10 @@ import type {
   Settings,
   SettingsPatch,
   SkillEntry,
+  StorageState,
   TerminalOutput,
   TestReport,
+  Verification,
 } from './records';
 
 // All calls of the client API. URLs are relative: the same code runs in the window, where the routes are mounted beside the
@@ -54,6 +59,8 @@ export interface SearchQuery {
   agent?: string;
   /** Its id. */
   workspace?: string;
+  /** The one conversation to look through: then every place in it is told. */
+  session?: string;
   /** Said then or later, said before then. */
   from?: string;
   to?: string;
@@ -126,6 +133,48 @@ export class Client {
   patchSession = (id: string, body: SessionPatch, keepalive = false) =>
     this.#json<Session>(`/client/sessions/${part(id)}`, { method: 'PATCH', body, keepalive });
 
+  // How conversations come and go. What starts an agent takes as long as it does.
+
+  deleteSession = (id: string) => this.#done(`/client/sessions/${part(id)}`, undefined, 'DELETE');
+  /** Takes a deletion back, for a moment after it. */
+  restoreSession = (id: string) =>
+    this.#json<Session>(`/client/sessions/${part(id)}/restore`, { method: 'POST' });
+  forkSession = (id: string) =>
+    this.#json<Session>(`/client/sessions/${part(id)}/fork`, { method: 'POST', signal: unlimited() });
+  /** Begins one with another agent, to which what was said is handed over in the draft. */
+  continueSession = (id: string, agent: string) =>
+    this.#json<Session>(`/client/sessions/${part(id)}/continue`, {
+      method: 'POST',
+      body: { agent },
+      signal: unlimited(),
+    });
+  /** The conversations that an agent keeps by itself. */
+  async agentSessions(
+    agent: string,
+    wanted: { directory?: string; before?: string },
+    signal: AbortSignal,
+  ): Promise<AgentSessionPage> {
+    const path = `/client/agents/${part(agent)}/sessions${search(wanted)}`;
+    const page = await this.#json<AgentSessionPage & { items: AgentSessionPage['items'] | null }>(path, {
+      signal,
+    });
+    return { ...page, items: page.items ?? [] };
+  }
+  importSession = (body: { agent: string; acpSessionId: string; cwd: string; title?: string }) =>
+    this.#json<Session>('/client/sessions/import', { method: 'POST', body, signal: unlimited() });
+
+  workspaces = (signal?: AbortSignal) => this.#list<KnownWorkspace>('/client/workspaces', signal);
+  /** Tells where a directory is now. */
+  relink = (id: string, path: string) =>
+    this.#json<KnownWorkspace>(`/client/workspaces/${part(id)}/relink`, { method: 'POST', body: { path } });
+
+  storage = (signal?: AbortSignal) => this.#json<StorageState>('/client/storage', { ...when({ signal }) });
+  verification = (signal?: AbortSignal) =>
+    this.#json<Verification>('/client/verify', { ...when({ signal }) });
+  verify = (body: { agents?: boolean; repair?: boolean }) =>
+    this.#json<Verification>('/client/verify', { method: 'POST', body });
+  cancelVerify = () => this.#done('/client/verify', undefined, 'DELETE');
+
   entries = (id: string, before?: number, limit = 200, signal?: AbortSignal) =>
     this.#entries(id, { before, limit }, signal);
   /** What stands around a place. */
@@ -172,8 +221,8 @@ export class Client {
     return this.#send(path, { ...when({ signal }) }, (answer) => answer.text());
   }
 
-  /** Sends a message. While a turn runs it waits for its end, or cancels it and goes next. */
-  prompt = (id: string, message: string, when: 'queue' | 'interrupt') =>
+  /** Sends a message. While a turn runs it waits for its end, cancels it and goes next, or reaches the agent within it. */
+  prompt = (id: string, message: string, when: 'queue' | 'interrupt' | 'steer') =>
     this.#json<Sent>(`/client/sessions/${part(id)}/prompt`, { method: 'POST', body: { message, when } });
   queue = (id: string, signal?: AbortSignal) =>
     this.#list<QueueItem>(`/client/sessions/${part(id)}/queue`, signal);
@@ -297,6 +346,21 @@ export class Client {
       items: (at.items as Directory['items'] | null) ?? [],
     }));
 
+  // Runtimes elsewhere. What asks them takes as long as the line does.
+
+  places = (signal?: AbortSignal) => this.#list<Site>('/client/places', signal);
+  addPlace = (body: NewSite) =>
+    this.#json<Site>('/client/places', { method: 'POST', body, signal: unlimited() });
+  patchPlace = (id: string, body: SitePatch) =>
+    this.#json<Site>(`/client/places/${part(id)}`, { method: 'PATCH', body, signal: unlimited() });
+  removePlace = (id: string) => this.#done(`/client/places/${part(id)}`, undefined, 'DELETE');
+  checkPlace = (id: string) =>
+    this.#json<Site>(`/client/places/${part(id)}/check`, { method: 'POST', signal: unlimited() });
+  placeAgents = (id: string, signal?: AbortSignal) =>
+    this.#list<SiteAgent>(`/client/places/${part(id)}/agents`, signal);
+  placeDirectories = (id: string, path?: string) =>
+    this.#json<SiteDirectory>(`/client/places/${part(id)}/directories${search({ path })}`);
+
   answer = (request: string, body: Answer) => this.#done(`/client/requests/${part(request)}/answer`, body);
 
   // Questions keep the names that programs around them have always used, over the routes of requests.
@@ -388,6 +452,11 @@ export class Client {
       }),
     };
   }
+}
+
+/** For what takes as long as it takes. */
+function unlimited(): AbortSignal {
+  return new AbortController().signal;
 }
 
 function part(id: string): string {

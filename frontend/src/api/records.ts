@@ -17,9 +17,21 @@ export type ConfigChoice = Schemas['ConfigChoice'];
 export type ConfigOption = Schemas['ConfigOption'];
 export type Command = Schemas['Command'];
 export type Session = Schemas['Session'];
+/** Where a conversation comes from, when it was not begun here from nothing. */
+export type Origin = Schemas['Origin'];
+/** A conversation that an agent keeps by itself. */
+export type AgentSession = Schemas['AgentSession'];
+export type AgentSessionPage = Schemas['AgentSessions'];
+export type KnownWorkspace = Schemas['KnownWorkspace'];
+/** What is kept, and what it takes of the disk. */
+export type StorageState = Schemas['Storage'];
+export type Verification = Schemas['Verification'];
+export type Finding = Schemas['Finding'];
 export type Phase = Session['phase'];
 export type Location = Schemas['Location'];
 export type ToolCall = Schemas['ToolCall'];
+export type Terminal = Schemas['Terminal'];
+export type FileChange = Schemas['FileChange'];
 export type ToolStatus = ToolCall['status'];
 export type PlanItem = Schemas['PlanItem'];
 export type Notice = Schemas['Notice'];

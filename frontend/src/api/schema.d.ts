@@ -178,6 +178,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/agents/{id}/sessions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The agent's own conversations, as it lists them */
+        get: operations["listAgentSessions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/agents/{id}/signed-in": {
         parameters: {
             query?: never;
@@ -421,6 +438,93 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/places": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where agents can run: this machine, and runtimes elsewhere */
+        get: operations["listPlaces"];
+        put?: never;
+        /** Add a runtime elsewhere, and ask it what it is */
+        post: operations["addPlace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/places/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Forget a runtime that no session uses */
+        delete: operations["removePlace"];
+        options?: never;
+        head?: never;
+        /** Change a runtime's name, URL or token */
+        patch: operations["changePlace"];
+        trace?: never;
+    };
+    "/client/places/{id}/agents": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The agents that a runtime elsewhere can start */
+        get: operations["listPlaceAgents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/places/{id}/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Ask a runtime whether it is there, what it is and whether it takes the token */
+        post: operations["checkPlace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/places/{id}/directories": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a directory picker shows of a place elsewhere; a runtime may not tell */
+        get: operations["listPlaceDirectories"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/processes": {
         parameters: {
             query?: never;
@@ -490,6 +594,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/import": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a session of one that an agent has, or find the one that is it */
+        post: operations["importSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}": {
         parameters: {
             query?: never;
@@ -501,7 +622,8 @@ export interface paths {
         get: operations["getSession"];
         put?: never;
         post?: never;
-        delete?: never;
+        /** Delete a session; for 5 s it can be restored */
+        delete: operations["deleteSession"];
         options?: never;
         head?: never;
         /** Change what a person may change */
@@ -536,6 +658,23 @@ export interface paths {
         put?: never;
         /** Change a setting of the agent */
         post: operations["setConfig"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/continue": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a session for another agent, with a summary of this one as its draft */
+        post: operations["continueSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -587,6 +726,23 @@ export interface paths {
         get: operations["exportSession"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/fork": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Make a second session that goes on from where this one is */
+        post: operations["forkSession"];
         delete?: never;
         options?: never;
         head?: never;
@@ -679,6 +835,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take the deletion of a session back */
+        post: operations["restoreSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/settings": {
         parameters: {
             query?: never;
@@ -695,6 +868,23 @@ export interface paths {
         head?: never;
         /** Change settings; those that are left out stay */
         patch: operations["changeSettings"];
+        trace?: never;
+    };
+    "/client/storage": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is kept, and what it takes of the disk */
+        get: operations["storage"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/client/terminals/{id}": {
@@ -763,6 +953,59 @@ export interface paths {
         post: operations["approve"];
         /** Take an approval back; what runs goes on */
         delete: operations["revoke"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** How far the verification is, or what the last one found */
+        get: operations["verification"];
+        put?: never;
+        /** Begin to compare what is kept with its journal; one at a time */
+        post: operations["verify"];
+        /** End the verification; what it found is kept */
+        delete: operations["cancelVerify"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/workspaces": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The directories of all sessions, the most recently used first */
+        get: operations["listWorkspaces"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/workspaces/{id}/relink": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Tell where a directory is now; its sessions follow */
+        post: operations["relinkWorkspace"];
+        delete?: never;
         options?: never;
         head?: never;
         patch?: never;
@@ -838,7 +1081,7 @@ export interface components {
              * @description Used up so far by all of them, those included that have ended and were waited for
              */
             cpuSeconds?: number;
-            /** @description What it runs for: session, api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet */
+            /** @description What it runs for: session, terminal (a program that an agent has us run), api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet */
             owner: string;
             /** Format: int64 */
             pid: number;
@@ -861,6 +1104,22 @@ export interface components {
             startedAt: string;
             /** @description The session's title */
             title?: string;
+        };
+        AgentSession: {
+            acpSessionId: string;
+            cwd: string;
+            /** @description The session of ours that is it */
+            session?: string;
+            title: string;
+            /** Format: date-time */
+            updatedAt?: string;
+        };
+        AgentSessions: {
+            items: components["schemas"]["AgentSession"][];
+            /** @description What to pass as before for the next page */
+            next?: string;
+            /** @description The agent lists its conversations */
+            supported: boolean;
         };
         Answer: {
             /** @enum {string} */
@@ -920,6 +1179,16 @@ export interface components {
             hint?: string;
             name: string;
         };
+        Compaction: {
+            compactionId: string;
+            /** Format: date-time */
+            endedAt?: string;
+            error?: string;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description in_progress, completed, failed, cancelled, or what the agent sent */
+            status: string;
+        };
         ConfigChoice: {
             description?: string;
             group?: string;
@@ -938,6 +1207,9 @@ export interface components {
             type: string;
             /** @description The chosen value of a select */
             value?: string;
+        };
+        ContinueSessionRequest: {
+            agent: string;
         };
         Cost: {
             /** Format: double */
@@ -986,12 +1258,14 @@ export interface components {
              * @description How many bytes of the text are left out here; …/entries/{entry}/text has all
              */
             clipped?: number;
+            compaction?: components["schemas"]["Compaction"];
             divider?: components["schemas"]["Divider"];
+            file?: components["schemas"]["FileChange"];
             /** Format: int64 */
             generation: number;
             id: string;
             /** @enum {string} */
-            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "notice" | "divider" | "raw";
+            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "notice" | "divider" | "terminal" | "file" | "compaction" | "raw";
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
             raw?: unknown;
@@ -1004,6 +1278,7 @@ export interface components {
              */
             seq: number;
             session: string;
+            terminal?: components["schemas"]["Terminal"];
             text?: string;
             tool?: components["schemas"]["ToolCall"];
             turn?: string;
@@ -1016,7 +1291,7 @@ export interface components {
         Event: {
             /** Format: date-time */
             at: string;
-            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | unknown;
+            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | unknown;
             /** Format: int64 */
             seq: number;
             session?: string;
@@ -1045,7 +1320,7 @@ export interface components {
             params?: {
                 [key: string]: string;
             };
-            /** @description A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, directory.missing, session.interrupted */
+            /** @description A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended */
             problem?: string;
             signal?: string;
             /** @description The last lines, at most 8 KiB */
@@ -1058,6 +1333,16 @@ export interface components {
             /** @description The end of what npm, uv, or the agent that did not answer, wrote there */
             stderr?: string;
         };
+        FarDirectories: {
+            items: components["schemas"]["FarDirectory"][];
+            parent?: string;
+            /** @description Empty where the runtime does not tell which one it has listed */
+            path: string;
+        };
+        FarDirectory: {
+            name: string;
+            path: string;
+        };
         File: {
             /** @description It can be run: by its mode, its first line or its name */
             executable: boolean;
@@ -1067,6 +1352,27 @@ export interface components {
             sha256: string;
             /** Format: int64 */
             size: number;
+        };
+        FileChange: {
+            /**
+             * Format: int64
+             * @description Its size now
+             */
+            bytes: number;
+            /** @description It was not there before */
+            created?: boolean;
+            /** @description An ACP diff, where neither side is too long for it */
+            diff?: unknown;
+            path: string;
+        };
+        Finding: {
+            /** @description Stable and dotted; the texts are the surfaces' */
+            code: string;
+            params: {
+                [key: string]: string;
+            };
+            repaired: boolean;
+            session?: string;
         };
         Footprint: {
             /**
@@ -1094,6 +1400,8 @@ export interface components {
              * @description How many entries are not in the index yet, and may be missing here
              */
             pending?: number;
+            /** @description Where one conversation is looked through: the seq of every entry that was found, in the conversation's order, and of no more than the last 20,000 */
+            places?: number[];
         };
         Granted: {
             token: string;
@@ -1101,6 +1409,8 @@ export interface components {
         Hello: {
             /** Format: int64 */
             api: number;
+            /** @description The data directory, on the machine of the program */
+            data?: string;
             features: string[];
             /** @description Random for each start of the program */
             gen: string;
@@ -1132,6 +1442,13 @@ export interface components {
         Identity: {
             name: string;
             version: string;
+        };
+        Import: {
+            acpSessionId: string;
+            agent: string;
+            /** @description Where the conversation was; the directory has to be there */
+            cwd: string;
+            title?: string;
         };
         InstallProgress: {
             agent: string;
@@ -1167,6 +1484,30 @@ export interface components {
              * @description How much it will be; absent where nobody tells
              */
             total?: number;
+        };
+        KnownWorkspace: {
+            id: string;
+            /** @description The directory is not there now */
+            missing: boolean;
+            /** @description Of a missing one: where that very directory is now, if it was found. Nothing follows it until somebody relinks it */
+            movedTo?: string;
+            path: string;
+            place: string;
+            /**
+             * Format: int64
+             * @description How many work in it, with those that were put away
+             */
+            sessions: number;
+        };
+        Line: {
+            detail?: string;
+            /** Format: date-time */
+            since: string;
+            /**
+             * @description broken: it is tried again, and nothing is lost that the runtime holds; refused: its token is
+             * @enum {string}
+             */
+            state: "broken" | "refused";
         };
         Link: {
             url: string;
@@ -1281,14 +1622,47 @@ export interface components {
             agent: string;
             /** @description An absolute path of a directory that is there */
             cwd: string;
+            /** @description Directories that it works in beside cwd, as absolute paths */
+            directories?: string[];
             labels?: string[];
+            /** @description Where: local when it is left out */
+            place?: string;
             title?: string;
+        };
+        NewPlace: {
+            /** @description http to another machine is wanted, although the token and all that is said can be read on the way */
+            insecure?: boolean;
+            name: string;
+            token?: string;
+            url: string;
         };
         Notice: {
             description?: string;
             /** @description info, warning, error or other */
             severity: string;
             title: string;
+        };
+        Origin: {
+            /** @description The agent of that one, or from which it was imported */
+            agent?: string;
+            /** @enum {string} */
+            kind: "fork" | "continue" | "import";
+            /** @description Of a fork or a continuation: the session before it; it may be gone */
+            session?: string;
+            /** @description What that one was called then */
+            title?: string;
+        };
+        PageKnownWorkspace: {
+            items: components["schemas"]["KnownWorkspace"][];
+            next?: string;
+        };
+        PagePlace: {
+            items: components["schemas"]["Place"][];
+            next?: string;
+        };
+        PagePlaceAgent: {
+            items: components["schemas"]["PlaceAgent"][];
+            next?: string;
         };
         PageQueueItem: {
             items: components["schemas"]["QueueItem"][];
@@ -1309,11 +1683,49 @@ export interface components {
         };
         Patch: {
             archived?: boolean;
+            /** @description The whole list of directories beside cwd; the agent is told of it at its next start */
+            directories?: string[];
             draft?: string;
             labels?: string[];
             pinned?: boolean;
             title?: string;
             unread?: boolean;
+        };
+        Place: {
+            /** @description Why it is not ready, in the words of who said so */
+            detail?: string;
+            /** @description local is this machine */
+            id: string;
+            name: string;
+            /** @description What the runtime calls itself */
+            software?: string;
+            /**
+             * @description As of the last time that it was used or checked; refused is its token
+             * @enum {string}
+             */
+            state: "unknown" | "ready" | "unreachable" | "refused";
+            /** @description Of its runtime; empty for local */
+            url: string;
+            version?: string;
+            /** @description Why its token is not in the keyring; of the answer to its change alone */
+            warning?: string;
+        };
+        PlaceAgent: {
+            id: string;
+            /** @description One that is not is installed there by the first message, where the runtime does that */
+            installed: boolean;
+            name: string;
+            version?: string;
+        };
+        PlacePatch: {
+            insecure?: boolean;
+            name?: string;
+            /** @description Empty: without one */
+            token?: string;
+            url?: string;
+        };
+        PlaceRemoved: {
+            id: string;
         };
         Plan: {
             /**
@@ -1389,14 +1801,20 @@ export interface components {
              */
             selfRssBytes: number;
         };
+        Progress: {
+            /** Format: int64 */
+            done: number;
+            /** Format: int64 */
+            total: number;
+        };
         PromptRequest: {
             message: string;
             /**
-             * @description While a turn runs: now is refused, queue waits, interrupt cancels it and goes next
+             * @description While a turn runs: now is refused, queue waits, interrupt cancels it and goes next, steer reaches the agent within it
              * @default now
              * @enum {string}
              */
-            when: "now" | "queue" | "interrupt";
+            when: "now" | "queue" | "interrupt" | "steer";
         };
         Question: {
             allowFreeText?: boolean;
@@ -1413,10 +1831,10 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             /**
-             * @description Why it waits for a person, however the turn ends; absent while it does not
+             * @description Why it waits for a person, however the turn ends; absent while it does not. Steering: it is on its way into the running turn
              * @enum {string}
              */
-            held?: "stopped" | "failed" | "refused" | "exited" | "interrupted" | "archived" | "person";
+            held?: "stopped" | "failed" | "refused" | "exited" | "interrupted" | "archived" | "person" | "steering";
             /** @description Also of the turn that it becomes */
             id: string;
             message: string;
@@ -1458,6 +1876,13 @@ export interface components {
             sessionSeconds?: number;
             /** @description The folders of a workspace that it reads skills from */
             skillDirs?: string[];
+        };
+        RelinkWorkspaceRequest: {
+            /** @description An absolute path of a directory that is there */
+            path: string;
+        };
+        Removed: {
+            id: string;
         };
         Report: {
             /** @description What can be done, the most useful first */
@@ -1558,6 +1983,8 @@ export interface components {
             /** Format: date-time */
             createdAt: string;
             cwd: string;
+            /** @description Directories that it works in beside cwd; the agent is told of them at its next start, if it takes them */
+            directories: string[];
             /** @description What stands in the composer, unsent */
             draft: string;
             /** @description How the agent ended or why it did not start; gone after a restart */
@@ -1571,10 +1998,16 @@ export interface components {
             hibernated?: boolean;
             id: string;
             labels: string[];
+            /** @description While the line to an agent elsewhere is broken */
+            line?: components["schemas"]["Line"];
+            /** @description What its agent can do beside the usual, as it said when it was last started */
+            offers: ("fork" | "steer" | "close" | "delete" | "list")[];
+            /** @description Where it comes from, when it was not begun here from nothing */
+            origin?: components["schemas"]["Origin"];
             /** @enum {string} */
             phase: "starting" | "replaying" | "ready" | "working" | "waiting" | "cancelling" | "closed";
             pinned: boolean;
-            /** @description Where the session runs; local for now */
+            /** @description Where the session runs: the id of a place */
             place: string;
             /** Format: int64 */
             protocolVersion?: number;
@@ -1693,6 +2126,53 @@ export interface components {
             /** @enum {string} */
             step: "resolve" | "spawn" | "initialize" | "session";
         };
+        Storage: {
+            /**
+             * Format: int64
+             * @description As they are on the disk, compressed
+             */
+            blobBytes: number;
+            /** Format: int64 */
+            blobs: number;
+            /** Format: int64 */
+            databaseBytes: number;
+            /** Format: int64 */
+            entries: number;
+            /**
+             * Format: int64
+             * @description Messages of the journal
+             */
+            frames: number;
+            /**
+             * Format: int64
+             * @description Entries that are not in the search index yet
+             */
+            pending: number;
+            /** @description Absent while no transcript is made anew */
+            rebuilding?: components["schemas"]["Progress"];
+            /** Format: int64 */
+            sessions: number;
+        };
+        Terminal: {
+            args?: string[];
+            command?: string;
+            cwd?: string;
+            /** Format: date-time */
+            endedAt?: string;
+            /** Format: int64 */
+            exitCode?: number;
+            running: boolean;
+            signal?: string;
+            /**
+             * Format: int64
+             * @description How many bytes of its output are left out: they stood before the text
+             */
+            skipped?: number;
+            /** Format: date-time */
+            startedAt: string;
+            /** @description Content of tool calls names it */
+            terminalId: string;
+        };
         TerminalOutput: {
             /** @description In base64: a character may be cut in two */
             data: string;
@@ -1735,6 +2215,8 @@ export interface components {
             kind: string;
             locations?: components["schemas"]["Location"][];
             name?: string;
+            /** @description The tool call that it belongs to, such as a subagent's */
+            parent?: string;
             rawInput?: unknown;
             rawOutput?: unknown;
             /** Format: date-time */
@@ -1786,6 +2268,25 @@ export interface components {
             size: number;
             /** Format: int64 */
             used: number;
+        };
+        Verification: {
+            /** Format: int64 */
+            done: number;
+            /** Format: date-time */
+            endedAt?: string;
+            findings: components["schemas"]["Finding"][];
+            /** Format: date-time */
+            startedAt?: string;
+            /** @enum {string} */
+            state: "none" | "running" | "done" | "cancelled";
+            /** Format: int64 */
+            total: number;
+        };
+        Verify: {
+            /** @description Ask the agents, too, which sessions they know */
+            agents?: boolean;
+            /** @description Make anew what the journal holds; no conversation is ever deleted */
+            repair?: boolean;
         };
         Workspace: {
             id: string;
@@ -2232,6 +2733,42 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listAgentSessions: {
+        parameters: {
+            query?: {
+                /** @description Those of this directory alone */
+                directory?: string;
+                /** @description The next of the page before */
+                before?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AgentSessions"];
                 };
             };
             /** @description Error */
@@ -2867,6 +3404,227 @@ export interface operations {
             };
         };
     };
+    listPlaces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PagePlace"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    addPlace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewPlace"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Place"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    removePlace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    changePlace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["PlacePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Place"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listPlaceAgents: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PagePlaceAgent"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    checkPlace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Place"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listPlaceDirectories: {
+        parameters: {
+            query?: {
+                path?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FarDirectories"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     listProcesses: {
         parameters: {
             query?: {
@@ -2942,6 +3700,8 @@ export interface operations {
                 agent?: string;
                 /** @description Its id */
                 workspace?: string;
+                /** @description Looks through this conversation alone, and tells every place in it */
+                session?: string;
                 /** @description Said then or later */
                 from?: string;
                 /** @description Said before then */
@@ -3041,6 +3801,39 @@ export interface operations {
             };
         };
     };
+    importSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Import"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     getSession: {
         parameters: {
             query?: never;
@@ -3060,6 +3853,38 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Session"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    deleteSession: {
+        parameters: {
+            query?: {
+                /** @description false erases it at once, and answers when nothing of it is stored any more */
+                undo?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
@@ -3171,6 +3996,41 @@ export interface operations {
             };
         };
     };
+    continueSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ContinueSessionRequest"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     listEntries: {
         parameters: {
             query?: {
@@ -3264,6 +4124,37 @@ export interface operations {
                     "application/json": Record<string, never>;
                     "application/zip": string;
                     "text/markdown": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    forkSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
                 };
             };
             /** @description Error */
@@ -3470,6 +4361,37 @@ export interface operations {
             };
         };
     };
+    restoreSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     getSettings: {
         parameters: {
             query?: never;
@@ -3519,6 +4441,35 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Settings"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    storage: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Storage"];
                 };
             };
             /** @description Error */
@@ -3745,6 +4696,159 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    verification: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    verify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["Verify"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Verification"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    cancelVerify: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listWorkspaces: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageKnownWorkspace"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    relinkWorkspace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RelinkWorkspaceRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["KnownWorkspace"];
+                };
             };
             /** @description Error */
             default: {

@@ -2,7 +2,7 @@ import { expect, test, vi } from 'vitest';
 import type { QueueItem } from '../api/records';
 import { event, queued } from '../test/records';
 import { QueueView } from './queue.svelte';
-import { applyQueue, neighbour, whenOf } from './queue';
+import { applyQueue, heard, neighbour, whenOf } from './queue';
 
 const ids = (items: readonly QueueItem[]) => items.map((item) => item.id);
 
@@ -29,9 +29,15 @@ test('the focus goes to the row that takes the place of one that is gone', () =>
 });
 
 test('with Mod a message interrupts', () => {
-  expect(whenOf({ ctrlKey: false, metaKey: false })).toBe('queue');
-  expect(whenOf({ ctrlKey: true, metaKey: false })).toBe('interrupt');
-  expect(whenOf({ ctrlKey: false, metaKey: true })).toBe('interrupt');
+  expect(whenOf({ ctrlKey: false, metaKey: false }, false)).toBe('queue');
+  expect(whenOf({ ctrlKey: true, metaKey: false }, false)).toBe('interrupt');
+  expect(whenOf({ ctrlKey: false, metaKey: true }, false)).toBe('interrupt');
+});
+
+test('where the agent can be steered, Mod does that', () => {
+  expect(whenOf({ ctrlKey: false, metaKey: false }, true)).toBe('queue');
+  expect(whenOf({ ctrlKey: true, metaKey: false }, true)).toBe('steer');
+  expect([heard('steer', true), heard('steer', false)]).toEqual(['announce.steering', undefined]);
 });
 
 test('what comes while the list is under way is not undone by it', async () => {

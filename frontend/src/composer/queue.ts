@@ -23,7 +23,19 @@ export function neighbour(items: readonly QueueItem[], id: string): string | und
   return left[Math.min(Math.max(at, 0), left.length - 1)]?.id;
 }
 
-/** What is done with a prompt that is sent: Enter waits for its turn, with Mod it goes before everything. */
-export function whenOf(event: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey'>): 'queue' | 'interrupt' {
-  return event.ctrlKey || event.metaKey ? 'interrupt' : 'queue';
+/** When a prompt is to reach the agent. */
+export type When = 'queue' | 'interrupt' | 'steer';
+
+/** What is done with a prompt that is sent: Enter waits for its turn, with Mod it goes before everything, or into the turn. */
+export function whenOf(event: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey'>, steers: boolean): When {
+  if (!event.ctrlKey && !event.metaKey) return 'queue';
+  return steers ? 'steer' : 'interrupt';
+}
+
+/** What a screen reader is told of a prompt that was sent, if it waits for something. */
+export function heard(when: When, waits: boolean) {
+  if (!waits) return undefined;
+  return (
+    { queue: 'announce.queued', interrupt: 'announce.interrupting', steer: 'announce.steering' } as const
+  )[when];
 }

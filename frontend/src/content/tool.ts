@@ -86,7 +86,7 @@ export function command(tool: ToolCall): string | undefined {
 }
 
 /** An argument as a shell would need it, so that where one ends can be seen. */
-function quote(arg: string): string {
+export function quote(arg: string): string {
   return /^[\w@%+=:,./-]+$/.test(arg) ? arg : `'${arg.replaceAll("'", `'\\''`)}'`;
 }
 

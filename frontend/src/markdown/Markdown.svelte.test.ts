@@ -24,6 +24,22 @@ test('finished blocks keep their elements while text streams in', () => {
   void unmount(component);
 });
 
+test('pages of code that are full are not drawn anew while more comes', () => {
+  const lines = (count: number) => Array.from({ length: count }, (_, n) => `line ${n}`).join('\n');
+  const props = $state({ text: '```\n' + lines(90), live: true });
+  const component = mount(Markdown, { target: document.body, props });
+  flushSync();
+  const pages = () => [...document.querySelectorAll('code > span')].map((page) => page.firstChild);
+  const before = pages();
+  expect(before).toHaveLength(3);
+  props.text = '```\n' + lines(100);
+  vi.advanceTimersByTime(60);
+  flushSync();
+  expect(document.querySelector('code')?.textContent).toBe(`${lines(100)}\n`);
+  expect(pages().map((page, at) => page === before[at])).toEqual([true, true, false]);
+  void unmount(component);
+});
+
 test('the end is shown at once, with links that were defined late', () => {
   const props = $state({ text: 'See [it][1].\n\nMore', live: true });
   const component = mount(Markdown, { target: document.body, props });

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
-import { advance, empty, lex, whole, type Blocks } from './blocks';
+import { advance, empty, lex, pieces, whole, type Blocks } from './blocks';
 import { html } from './render';
 
 const sample = `# Title
@@ -138,4 +138,27 @@ test('a link that is defined after its use is resolved by the last parse', () =>
 test('a link that is defined before its use holds for later blocks', () => {
   const source = '[1]: https://example.com\n\nMore.\n\nSee [it][1].\n';
   expect(shown(stream(source, () => 7))).toContain('href="https://example.com/"');
+});
+
+describe('pieces', () => {
+  const kinds = (source: string, streams: boolean) =>
+    pieces(whole(source).blocks, streams).map((piece) => piece.tokens.map((token) => token.type).join('+'));
+  const source = 'One.\n\n- a\n- b\n\n```go\nx\n```\n\nTwo <b>x.\n\nThree.\n\nFour.';
+
+  test('put together what follows each other, but neither code nor what holds HTML', () => {
+    expect(kinds(source, false)).toEqual(['paragraph+list', 'code', 'paragraph', 'paragraph+paragraph']);
+  });
+
+  test('are single blocks while text streams in', () => {
+    expect(kinds(source, true)).toEqual(['paragraph', 'list', 'code', 'paragraph', 'paragraph', 'paragraph']);
+  });
+
+  test('show what the blocks show', () => {
+    const shown = (streams: boolean) =>
+      pieces(whole(source).blocks, streams)
+        .map((piece) => html(...piece.tokens))
+        .join('')
+        .replace(/\s+</g, '<');
+    expect(shown(false)).toBe(shown(true));
+  });
 });

@@ -102,3 +102,35 @@ function lastReal(blocks: readonly Block[], end: number, from: number): number {
   }
   return -1;
 }
+
+/** Blocks that are rendered in one go. */
+export interface Piece {
+  /** Its place among the blocks, and so its identity. */
+  readonly key: number;
+  readonly raw: string;
+  readonly tokens: readonly Token[];
+}
+
+/**
+ * What is rendered in one go: the blocks of a text that stands, as far as they follow each other, since each go costs as much as a
+ * long paragraph. Code stands alone, because it gets its colours later, and so does what holds HTML: a tag that is not closed must
+ * not reach beyond its block. While text streams in every block stands alone.
+ */
+export function pieces(blocks: readonly Block[], streams: boolean): Piece[] {
+  const list: Piece[] = [];
+  let run: { key: number; raw: string; tokens: Token[] } | undefined;
+  for (const { key, raw, token } of blocks) {
+    if (token.type === 'space') continue;
+    if (streams || token.type === 'code' || raw.includes('<')) {
+      run = undefined;
+      list.push({ key, raw, tokens: [token] });
+    } else if (run) {
+      run.raw += `\n${raw}`;
+      run.tokens.push(token);
+    } else {
+      run = { key, raw, tokens: [token] };
+      list.push(run);
+    }
+  }
+  return list;
+}

@@ -82,3 +82,9 @@ test('tables, tasks and lists', () => {
   expect(render('- [x] done').querySelector('[role=img]')?.getAttribute('aria-label')).toBe('done');
   expect(render('3. three').querySelector('ol')?.getAttribute('start')).toBe('3');
 });
+
+test('items with a box to tick are told from others', () => {
+  const items = render('- [x] done\n- plain').querySelectorAll('li');
+  expect([...items].map((one) => one.className)).toEqual(['task', '']);
+  expect(items[0]?.querySelector('.check')).not.toBeNull();
+});

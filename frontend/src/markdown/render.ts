@@ -2,7 +2,6 @@ import DOMPurify from 'dompurify';
 import { Parser, Renderer, type Token, type Tokens } from 'marked';
 import { safeLink } from '../shell/wails';
 import { t } from '../strings/t';
-import type { Line } from './highlight';
 
 // Turns a block of Markdown into HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. Markup that
 // the agent wrote as HTML is shown as text, so that nothing of an answer disappears.
@@ -18,7 +17,7 @@ function escape(text: string): string {
     .replaceAll("'", '&#39;');
 }
 
-/** Code in its box; the code itself is HTML by now. */
+/** Code within a list or a quotation, in its box; the code itself is HTML by now. Other code is Code.svelte's. */
 function codeBox(info: string | undefined, code: string): string {
   const name = info?.trim().split(/\s+/)[0] ?? '';
   const head = `<div class="code-head"><span>${escape(name)}</span><button type="button" data-copy>${escape(t('code.copy'))}</button></div>`;
@@ -57,6 +56,11 @@ class SafeRenderer extends Renderer {
     return `<div class="table">${super.table(token)}</div>`;
   }
 
+  override listitem(item: Tokens.ListItem): string {
+    const made = super.listitem(item);
+    return item.task ? made.replace(/^<li>/, '<li class="task">') : made;
+  }
+
   override checkbox({ checked }: Tokens.Checkbox): string {
     return `<span class="check" role="img" aria-label="${escape(t(checked ? 'markdown.checked' : 'markdown.unchecked'))}">${checked ? '☑' : '☐'}</span> `;
   }
@@ -83,30 +87,21 @@ const attributes = [
 
 const parser = new Parser({ gfm: true, renderer: new SafeRenderer() });
 
+// Once for all: read anew for every block, the rules would cost more than the block.
+DOMPurify.setConfig({
+  ALLOWED_TAGS: tags,
+  ALLOWED_ATTR: attributes,
+  ALLOW_DATA_ATTR: false,
+  // The sanitizer takes any value for an address unless the attribute is known to hold none.
+  ADD_URI_SAFE_ATTR: ['align', 'colspan', 'rowspan', 'start', 'tabindex', 'type'],
+  ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
+});
+
 function clean(unsafe: string): string {
-  return DOMPurify.sanitize(unsafe, {
-    ALLOWED_TAGS: tags,
-    ALLOWED_ATTR: attributes,
-    ALLOW_DATA_ATTR: false,
-    // The sanitizer takes any value for an address unless the attribute is known to hold none.
-    ADD_URI_SAFE_ATTR: ['align', 'colspan', 'rowspan', 'start', 'tabindex', 'type'],
-    ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
-  });
+  return DOMPurify.sanitize(unsafe);
 }
 
-/** A block as HTML. */
-export function html(token: Token): string {
-  return clean(parser.parse([token]));
-}
-
-/** A block of code with its colours. */
-export function paintedHtml(info: string | undefined, lines: readonly Line[]): string {
-  const code = lines
-    .map((line) =>
-      line
-        .map(([kind, text]) => (kind ? `<span class="${escape(kind)}">${escape(text)}</span>` : escape(text)))
-        .join(''),
-    )
-    .join('\n');
-  return clean(codeBox(info, code));
+/** Blocks as HTML. */
+export function html(...blocks: readonly Token[]): string {
+  return clean(parser.parse([...blocks]));
 }

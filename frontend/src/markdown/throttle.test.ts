@@ -29,3 +29,17 @@ test('flush lets through what waits, close forgets it', () => {
   vi.advanceTimersByTime(100);
   expect(seen).toEqual([1, 2]);
 });
+
+test('what costs much is let through less often', () => {
+  const taken: string[] = [];
+  const throttle = new Throttle<string>(50, (value) => {
+    taken.push(value);
+    throttle.took(40);
+  });
+  throttle.push('a');
+  throttle.push('b');
+  vi.advanceTimersByTime(190);
+  expect(taken).toEqual(['a']);
+  vi.advanceTimersByTime(20);
+  expect(taken).toEqual(['a', 'b']);
+});

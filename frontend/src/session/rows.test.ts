@@ -51,3 +51,21 @@ describe('footers', () => {
     expect(footer?.kind === 'footer' && footer.items.map((item) => item.id)).toEqual(['e1', 'e3']);
   });
 });
+
+describe('a program', () => {
+  const program = (seq: number, id: string) =>
+    entry(seq, {
+      kind: 'terminal',
+      turn: 't1',
+      terminal: { terminalId: id, running: false, startedAt: '2026-01-01T00:00:00.000Z' },
+    });
+
+  test('stands for itself, unless a tool call shows it', () => {
+    const shows = entry(2, {
+      kind: 'tool',
+      turn: 't1',
+      tool: tool({ kind: 'execute', content: [{ type: 'terminal', terminalId: 'a' }, null, 7] }),
+    });
+    expect(list([program(1, 'a'), shows, program(3, 'b')], [])).toEqual(['e2', 'e3']);
+  });
+});

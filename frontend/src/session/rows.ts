@@ -1,4 +1,5 @@
 import type { Turn } from '../api/records';
+import { isObject } from '../content/blocks';
 import type { Item } from './transcript';
 
 // What stands under each other on the screen: entries, runs of reads folded into one row, and a footer after each turn.
@@ -15,8 +16,18 @@ function isQuietRead(item: Item): boolean {
   return entry.kind === 'tool' && entry.tool?.kind === 'read' && entry.tool.status === 'completed';
 }
 
+/** The programs that a tool call shows in itself. */
+function terminalsOf({ entry }: Item): string[] {
+  return (entry.tool?.content ?? []).flatMap((content: unknown) =>
+    isObject(content) && content['type'] === 'terminal' && typeof content['terminalId'] === 'string'
+      ? [content['terminalId']]
+      : [],
+  );
+}
+
 export function rows(items: readonly Item[], turns: ReadonlyMap<string, Turn>): Row[] {
   const result: Row[] = [];
+  const inTools = new Set(items.flatMap(terminalsOf));
   let reads: Item[] = [];
   let inTurn: Item[] = [];
 
@@ -38,6 +49,7 @@ export function rows(items: readonly Item[], turns: ReadonlyMap<string, Turn>): 
   };
 
   for (const item of items) {
+    if (item.entry.terminal && inTools.has(item.entry.terminal.terminalId)) continue;
     const turn = item.entry.turn;
     if (inTurn.length > 0 && inTurn[0]?.entry.turn !== turn) endTurn();
     if (isQuietRead(item)) {

@@ -79,6 +79,28 @@ test('while the tail is followed the oldest are forgotten, while somebody reads 
   expect(view.next).toBe(view.items[0]?.seq);
 });
 
+test('who reads upwards through a long conversation holds a bounded part of it, and finds the rest again', async () => {
+  const size = 200;
+  const last = 4_000;
+  const from = (first: number) => Array.from({ length: size }, (_, n) => entry(first + n));
+  const older = Array.from({ length: 10 }, (_, n) => last - (n + 2) * size + 1);
+  const { view } = viewWith(
+    Promise.resolve(page({ items: from(last - size + 1), next: last - size + 1 })),
+    ...older.map((first) => Promise.resolve(page({ items: from(first), next: first }))),
+  );
+  await view.load();
+  view.reading = true;
+  for (const first of older) {
+    await view.loadOlder();
+    expect(view.items[0]?.seq).toBe(first);
+    expect(view.items.length).toBeLessThanOrEqual(1_000);
+  }
+  expect(view.newer).toBe(view.items.at(-1)?.seq);
+  view.apply([upsert(entry(last + 1))]);
+  expect(view.items.at(-1)?.seq).toBeLessThan(last);
+  expect(view.arrived).toBe(1);
+});
+
 test('a tool call is found by its id, the newest of them', async () => {
   const { view } = viewWith(Promise.resolve(page({})));
   await view.load();

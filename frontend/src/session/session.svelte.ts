@@ -2,7 +2,16 @@ import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import { asApiError, type ApiError } from '../api/errors';
 import type { Entry, EntryPage, Event, Request, Turn } from '../api/records';
-import { applyEvents, applyPage, forget, plainItem, refresh, type Item, type Transcript } from './transcript';
+import {
+  applyEvents,
+  applyPage,
+  forget,
+  forgetNewest,
+  plainItem,
+  refresh,
+  type Item,
+  type Transcript,
+} from './transcript';
 
 /** An item whose parts are signals of their own: a chunk of text touches the text and nothing else. */
 class LiveItem implements Item {
@@ -25,8 +34,10 @@ class LiveItem implements Item {
 const live = (entry: Entry): Item => new LiveItem(entry);
 
 const pageSize = 200;
-/** How many entries are kept while the tail is followed. */
+/** How many entries are kept: those around what the person reads. */
 const kept = 1_000;
+/** And so many characters of their texts, while the tail is followed: what streams all day must not fill the window. */
+const keptText = 1_000_000;
 
 /** One conversation that is shown, or was a moment ago. */
 export class SessionView implements Transcript {
@@ -121,6 +132,7 @@ export class SessionView implements Transcript {
       this.#requests(page.requests);
       if (this.next !== before) return; // other entries have taken the place of those that it stands before
       applyPage(this, page, 'older', live);
+      forgetNewest(this, kept);
     } catch (thrown) {
       this.error = asApiError(thrown);
     } finally {
@@ -137,6 +149,7 @@ export class SessionView implements Transcript {
       const after = this.newer;
       if (after === undefined) return;
       await this.#take(() => this.#client.entriesAfter(this.id, after, pageSize), 'newer');
+      forget(this, kept);
     } catch {
       // It is kept as the error, beside which there is a way to try again.
     } finally {
@@ -152,7 +165,7 @@ export class SessionView implements Transcript {
     }
     const change = applyEvents(this, events, live);
     this.arrived += change.added;
-    if (!this.reading && this.newer === undefined) forget(this, kept);
+    if (!this.reading && this.newer === undefined) forget(this, kept, keptText);
     if (change.gap) void this.load().catch(() => undefined);
   }
 

@@ -158,6 +158,16 @@ describe('pages', () => {
     expect(held.next).toBe(3);
   });
 
+  test('of long texts fewer are kept, but never few', () => {
+    const items = Array.from({ length: 300 }, (_, n) => entry(n + 1, { text: 'x'.repeat(1_000) }));
+    applyPage(held, { items, turns: [] }, 'tail', plainItem);
+    forget(held, 1_000, 100_000);
+    expect(held.items).toHaveLength(100);
+    expect(held.next).toBe(201);
+    forget(held, 1_000, 10);
+    expect(held.items).toHaveLength(50);
+  });
+
   test('what is forgotten can be asked for again', () => {
     applyPage(held, page(1, 9), 'tail', plainItem);
     forget(held, 4);

@@ -120,11 +120,27 @@ export function refresh(
   draft.done();
 }
 
-/** Forgets the oldest items, which can be fetched again. */
-export function forget(transcript: Transcript, keep: number): void {
-  if (transcript.items.length <= keep) return;
-  transcript.items = transcript.items.slice(-keep);
+/** Forgets the oldest items, which can be fetched again: those beyond a number, and those beyond so many characters. */
+export function forget(transcript: Transcript, keep: number, characters = Infinity): void {
+  const { items } = transcript;
+  let from = items.length;
+  for (let sum = 0; from > 0 && items.length - from < keep; from--) {
+    sum += items[from - 1]?.text.length ?? 0;
+    if (sum > characters && items.length - from >= fewest) break;
+  }
+  if (from === 0) return;
+  transcript.items = items.slice(from);
   transcript.next = transcript.items[0]?.seq;
+}
+
+/** So many are kept however long they are. */
+const fewest = 50;
+
+/** Forgets the newest items, which can be fetched again: what is new comes with their page from then on. */
+export function forgetNewest(transcript: Transcript, keep: number): void {
+  if (transcript.items.length <= keep) return;
+  transcript.items = transcript.items.slice(0, keep);
+  transcript.newer = transcript.items.at(-1)?.seq;
 }
 
 function put(item: Item, entry: Entry): void {

@@ -1,36 +1,95 @@
 import { expect, test } from 'vitest';
-import { around, earlier, follow, later, most, shift, stay, step, tailSize } from './window';
+import { plainItem, type Item } from './transcript';
+import {
+  around,
+  earlier,
+  follow,
+  later,
+  most,
+  opening,
+  shift,
+  stay,
+  step,
+  weightOf,
+  type Slice,
+} from './window';
+
+function item(seq: number, text?: string): Item {
+  return plainItem({
+    id: `e${seq}`,
+    session: 's',
+    generation: 1,
+    seq,
+    at: '2026-01-05T09:00:00.000Z',
+    kind: text === undefined ? 'thought' : 'agent',
+    ...(text === undefined ? {} : { text }),
+  });
+}
+
+const many = (count: number) => Array.from({ length: count }, (_, seq) => item(seq));
+const each = weightOf(item(0));
+const heavy = (items: readonly Item[], { from, to }: Slice) =>
+  items.slice(from, to).reduce((sum, one) => sum + weightOf(one), 0);
 
 test('following mounts the tail', () => {
-  expect(follow({ from: 0, to: 0 }, 5_000)).toEqual({ from: 5_000 - tailSize, to: 5_000 });
-  expect(follow({ from: 0, to: 0 }, 20)).toEqual({ from: 0, to: 20 });
+  const items = many(5_000);
+  const slice = follow({ from: 0, to: 0 }, items);
+  expect(slice.to).toBe(5_000);
+  expect(heavy(items, slice)).toBeLessThanOrEqual(opening);
+  expect(heavy(items, slice)).toBeGreaterThan(opening - each);
+  expect(follow({ from: 0, to: 0 }, items.slice(0, 20))).toEqual({ from: 0, to: 20 });
+});
+
+test('of what is heavy less is mounted', () => {
+  const code = '```go\n' + 'a := b(c)\n'.repeat(20) + '```\n';
+  const items = Array.from({ length: 100 }, (_, seq) => item(seq, code));
+  const slice = follow({ from: 0, to: 0 }, items);
+  expect(weightOf(item(0, code))).toBeGreaterThan(100);
+  expect(slice).toEqual({ from: 96, to: 100 });
 });
 
 test('following removes old ones in steps, not one by one', () => {
-  let slice = follow({ from: 0, to: 0 }, tailSize);
+  const items = many(1_200);
+  let slice = follow({ from: 0, to: 0 }, items.slice(0, 100));
   let cuts = 0;
-  for (let length = tailSize; length < tailSize + 1_000; length++) {
-    const next = follow(slice, length);
+  for (let length = 100; length < 1_200; length++) {
+    const held = items.slice(0, length);
+    const next = follow(slice, held);
     if (next.from !== slice.from) cuts++;
-    expect(next.to - next.from).toBeLessThanOrEqual(tailSize + step);
+    expect(heavy(held, next)).toBeLessThanOrEqual(opening + step);
     slice = next;
   }
-  expect(cuts).toBeLessThan(15);
+  expect(cuts).toBeGreaterThan(1);
+  expect(cuts).toBeLessThan(1_100 / Math.floor(step / each) + 2);
 });
 
 test('somebody who reads loses nothing above, and the mounted part stays bounded', () => {
-  const reading = { from: 100, to: 300 };
-  expect(stay(reading, 310, true)).toEqual({ from: 100, to: 310 });
-  expect(stay(reading, 10_000, true)).toEqual({ from: 100, to: 100 + most });
-  expect(stay(reading, 10_000, false)).toEqual(reading);
+  const items = many(10_000);
+  const reading = { from: 100, to: 120 };
+  expect(stay(reading, items.slice(0, 125), true)).toEqual({ from: 100, to: 125 });
+  const full = stay(reading, items, true);
+  expect(full.from).toBe(100);
+  expect(heavy(items, full)).toBeLessThanOrEqual(most);
+  expect(stay(reading, items, false)).toEqual(reading);
 });
 
-test('the slice moves up and down and never grows beyond its bound', () => {
-  let slice = { from: 1_000, to: 1_200 };
-  for (let n = 0; n < 20; n++) slice = earlier(slice);
-  expect(slice).toEqual({ from: 0, to: most });
-  for (let n = 0; n < 40; n++) slice = later(slice, 1_200);
-  expect(slice).toEqual({ from: 1_200 - most, to: 1_200 });
+test('the slice moves up and down, never grows beyond its bound, and keeps what is seen', () => {
+  const items = many(1_200);
+  let slice: Slice = { from: 1_000, to: 1_030 };
+  for (let n = 0; n < 200; n++) {
+    slice = earlier(slice, items, { from: slice.from, to: slice.from + 5 });
+    expect(heavy(items, slice)).toBeLessThanOrEqual(most);
+  }
+  expect(slice.from).toBe(0);
+  for (let n = 0; n < 200; n++) {
+    slice = later(slice, items, { from: slice.to - 5, to: slice.to });
+    expect(heavy(items, slice)).toBeLessThanOrEqual(most);
+  }
+  expect(slice.to).toBe(1_200);
+
+  const seen = { from: 900, to: 1_100 };
+  expect(earlier(seen, items, seen).to).toBe(1_100);
+  expect(later(seen, items, seen).from).toBe(900);
 });
 
 test('it shows the same after others were put before it, or dropped there', () => {
@@ -39,7 +98,9 @@ test('it shows the same after others were put before it, or dropped there', () =
 });
 
 test('around an item as much is mounted on both sides, where there is as much', () => {
-  expect(around(1_000, 5_000)).toEqual({ from: 1_000 - tailSize / 2, to: 1_000 + tailSize / 2 });
-  expect(around(3, 5_000)).toEqual({ from: 0, to: 3 + tailSize / 2 });
-  expect(around(4_999, 5_000)).toEqual({ from: 4_999 - tailSize / 2, to: 5_000 });
+  const items = many(5_000);
+  const slice = around(1_000, items);
+  expect(slice.to - 1_000).toBe(1_000 - slice.from);
+  expect(around(3, items).from).toBe(0);
+  expect(around(4_999, items).to).toBe(5_000);
 });

@@ -6,6 +6,7 @@ import {
   openLink,
   pastedText,
   safeLink,
+  saveExport,
   surface,
 } from './wails';
 
@@ -42,11 +43,12 @@ describe('in a browser', () => {
 
 describe('in the window', () => {
   const ChooseDirectory = vi.fn((_title: string, _start: string) => Promise.resolve(''));
+  const SaveExport = vi.fn((_title: string, _source: string) => Promise.resolve(''));
   const OpenLink = vi.fn((_url: string) => Promise.resolve());
   const ClipboardSetText = vi.fn((_text: string) => Promise.resolve(true));
 
   beforeEach(() => {
-    desktop.go = { app: { Files: { ChooseDirectory }, Window: { OpenLink } } };
+    desktop.go = { app: { Files: { ChooseDirectory, SaveExport }, Window: { OpenLink } } };
     desktop.runtime = { ClipboardSetText, ClipboardGetText: () => Promise.resolve('pasted') };
   });
 
@@ -56,6 +58,17 @@ describe('in the window', () => {
     ChooseDirectory.mockResolvedValueOnce('/home/ada');
     expect(await chooseDirectory('Title', '/home')).toBe('/home/ada');
     expect(ChooseDirectory).toHaveBeenLastCalledWith('Title', '/home');
+  });
+
+  test('it saves what is exported, where the person wants it', async () => {
+    expect(await saveExport('Title', '/client/sessions/s1/export?format=md')).toBeUndefined();
+    SaveExport.mockResolvedValueOnce('/home/ada/a.md');
+    expect(await saveExport('Title', '/client/sessions/s1/export?format=md')).toBe('/home/ada/a.md');
+    expect(SaveExport).toHaveBeenLastCalledWith('Title', '/client/sessions/s1/export?format=md');
+    SaveExport.mockRejectedValueOnce(
+      '{"code":"save.failed","params":{"path":"/a","detail":"full"}}' as never,
+    );
+    await expect(saveExport('', '')).rejects.toMatchObject({ code: 'save.failed', params: { path: '/a' } });
   });
 
   test('links and the clipboard go through it', async () => {

@@ -1,4 +1,4 @@
-import { ChooseDirectory } from '../../wailsjs/go/app/Files';
+import { ChooseDirectory, SaveExport } from '../../wailsjs/go/app/Files';
 import { OpenLink } from '../../wailsjs/go/app/Window';
 import { ClipboardGetText, ClipboardSetText } from '../../wailsjs/runtime/runtime';
 import { ApiError } from '../api/errors';
@@ -25,6 +25,18 @@ export function hasDirectoryDialog(): boolean {
 export async function chooseDirectory(title: string, start: string): Promise<string | undefined> {
   try {
     return (await ChooseDirectory(title, start)) || undefined;
+  } catch (thrown) {
+    throw shellError(thrown);
+  }
+}
+
+/**
+ * Has the window write what a path of the API exports to a file that the person chooses; undefined when they chose none. It takes as
+ * long as they, and the conversation, do.
+ */
+export async function saveExport(title: string, source: string): Promise<string | undefined> {
+  try {
+    return (await SaveExport(title, source)) || undefined;
   } catch (thrown) {
     throw shellError(thrown);
   }

@@ -28,6 +28,8 @@ export function session(part: Partial<Session> = {}): Session {
     agentName: 'Demo agent',
     generation: 1,
     phase: 'ready',
+    directories: [],
+    offers: [],
     queue: 0,
     waiting: 0,
     configOptions: [],

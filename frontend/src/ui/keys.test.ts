@@ -13,7 +13,8 @@ test('keys lead to commands, with the modifiers exactly', () => {
   expect(press('KeyN', { ctrlKey: true, shiftKey: true })).toBeUndefined();
   expect(press('KeyK', { metaKey: true })).toBeUndefined();
   expect(press('KeyF', { ctrlKey: true, shiftKey: true })).toBe('search');
-  expect(press('KeyF', { ctrlKey: true })).toBeUndefined();
+  expect(press('KeyF', { ctrlKey: true })).toBe('find');
+  expect(press('KeyZ', { ctrlKey: true })).toBe('undo');
   expect(press('F6')).toBe('nextRegion');
   expect(press('F6', { shiftKey: true })).toBe('previousRegion');
   expect(press('Backspace', { ctrlKey: true, shiftKey: true })).toBe('stop');

@@ -8,6 +8,7 @@ export type CommandId =
   | 'new'
   | 'inbox'
   | 'search'
+  | 'find'
   | 'agents'
   | 'mcp'
   | 'skills'
@@ -15,6 +16,7 @@ export type CommandId =
   | 'sidebar'
   | 'band'
   | 'stop'
+  | 'undo'
   | 'tail'
   | 'previousPrompt'
   | 'nextPrompt'
@@ -36,6 +38,7 @@ const bindings: readonly Binding[] = [
   { id: 'new', code: 'KeyN', key: 'N', mod: true },
   { id: 'new', code: 'KeyN', key: 'N', alt: true },
   { id: 'search', code: 'KeyF', key: 'F', mod: true, shift: true },
+  { id: 'find', code: 'KeyF', key: 'F', mod: true },
   { id: 'inbox', code: 'KeyI', key: 'I', mod: true },
   { id: 'inbox', code: 'KeyI', key: 'I', alt: true },
   { id: 'agents', code: 'KeyD', key: 'D', mod: true, shift: true },
@@ -46,6 +49,7 @@ const bindings: readonly Binding[] = [
   { id: 'sidebar', code: 'KeyB', key: 'B', mod: true },
   { id: 'band', code: 'Period', key: '.', mod: true },
   { id: 'stop', code: 'Backspace', key: 'Backspace', mod: true, shift: true },
+  { id: 'undo', code: 'KeyZ', key: 'Z', mod: true },
   { id: 'previousPrompt', code: 'ArrowUp', key: 'Up', alt: true },
   { id: 'nextPrompt', code: 'ArrowDown', key: 'Down', alt: true },
   { id: 'nextRegion', code: 'F6', key: 'F6' },

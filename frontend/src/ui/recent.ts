@@ -5,11 +5,11 @@ export interface Recent {
   at: string;
 }
 
-/** Directories of conversations, the newest first; those that have gone are left out. */
-export function recentDirectories(sessions: readonly Session[], most: number): Recent[] {
+/** Directories of the conversations at a place, the newest first; those that have gone are left out. */
+export function recentDirectories(sessions: readonly Session[], most: number, place = 'local'): Recent[] {
   const newest = new Map<string, string>();
   for (const session of sessions) {
-    if (session.workspace.missing) continue;
+    if (session.workspace.missing || session.place !== place) continue;
     const { path } = session.workspace;
     const held = newest.get(path);
     if (held === undefined || held < session.updatedAt) newest.set(path, session.updatedAt);

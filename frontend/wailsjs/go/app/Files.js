@@ -5,3 +5,7 @@
 export function ChooseDirectory(arg1, arg2) {
   return window['go']['app']['Files']['ChooseDirectory'](arg1, arg2);
 }
+
+export function SaveExport(arg1, arg2) {
+  return window['go']['app']['Files']['SaveExport'](arg1, arg2);
+}

@@ -1,0 +1,163 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// ask shows a person where a file of this name would go, and answers where it shall go; empty when they want none.
+type ask func(name string) (path string, err error)
+
+// saveExport writes what the API exports to a file that a person chooses: whole or not at all. Nothing of it passes through the
+// page, whose engine would keep it in memory. The answer is the file's path, empty when there was none chosen. What the API refuses
+// keeps its code; a file that cannot be written is save.failed.
+//
+// The person is asked once the API has begun to answer: by then it is known that there is something to save, and under which name.
+func saveExport(ctx context.Context, api http.Handler, source string, choose ask) (string, error) {
+	if !exported(source) {
+		return "", &Error{Code: "save.refused", Params: map[string]string{"source": source}}
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
+	if err != nil {
+		return "", &Error{Code: "save.refused", Params: map[string]string{"source": source}, cause: err}
+	}
+	s := &saving{header: http.Header{}, choose: choose}
+	api.ServeHTTP(s, r)
+	return s.finish(ctx.Err())
+}
+
+// exported says whether a path of the API is that of an export: nothing else ends up in a file.
+func exported(source string) bool {
+	u, err := url.Parse(source)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.Path != u.EscapedPath() {
+		return false
+	}
+	parts := strings.Split(u.Path, "/")
+	return len(parts) == 5 && parts[1] == "client" && parts[2] == "sessions" && parts[3] != "" && parts[4] == "export"
+}
+
+// saving is the response that becomes a file.
+type saving struct {
+	header http.Header
+	choose ask
+
+	status  int
+	problem bytes.Buffer // what the API answered in place of a file
+	target  string       // empty: the person wants none
+	file    *os.File     // beside the target, until all is written
+	err     error
+}
+
+func (s *saving) Header() http.Header { return s.header }
+
+// WriteHeader asks where the file goes.
+func (s *saving) WriteHeader(status int) {
+	if s.status != 0 {
+		return
+	}
+	s.status = status
+	if status != http.StatusOK {
+		return
+	}
+	name := "export"
+	if _, params, err := mime.ParseMediaType(s.header.Get("Content-Disposition")); err == nil && params["filename"] != "" {
+		name = filepath.Base(params["filename"])
+	}
+	if s.target, s.err = s.choose(name); s.target == "" || s.err != nil {
+		return
+	}
+	if to, err := filepath.EvalSymlinks(s.target); err == nil {
+		s.target = to // a link stays one
+	}
+	if s.file, s.err = os.CreateTemp(filepath.Dir(s.target), ".deskhand-export-*"); s.err != nil {
+		s.err = notSaved(s.target, s.err)
+	}
+}
+
+var errUnwanted = errors.New("nobody wants it any more")
+
+// Write fails once there is no file to write to: the rest is not made then.
+func (s *saving) Write(data []byte) (int, error) {
+	s.WriteHeader(http.StatusOK)
+	const most = 64 << 10
+	switch {
+	case s.status != http.StatusOK:
+		if s.problem.Len() < most {
+			s.problem.Write(data)
+		}
+		return len(data), nil
+	case s.file == nil || s.err != nil:
+		return 0, errUnwanted
+	}
+	n, err := s.file.Write(data)
+	if err != nil {
+		s.err = notSaved(s.target, err)
+	}
+	return n, err
+}
+
+// finish puts the file in its place. With a cause it was cut off, and nothing is left of it.
+func (s *saving) finish(cause error) (string, error) {
+	s.WriteHeader(http.StatusOK)
+	if s.status != http.StatusOK {
+		return "", refusal(s.problem.Bytes())
+	}
+	if s.file == nil {
+		return "", s.err
+	}
+	err := errors.Join(s.err, cause)
+	if err == nil {
+		err = s.place()
+	}
+	if err != nil {
+		_ = errors.Join(s.file.Close(), os.Remove(s.file.Name())) // what is left over is the lesser evil
+		return "", notSaved(s.target, err)
+	}
+	return s.target, nil
+}
+
+// place replaces what is there with all that was written. A new file is its owner's alone, as a conversation is.
+func (s *saving) place() error {
+	if info, err := os.Stat(s.target); err == nil {
+		if err := s.file.Chmod(info.Mode().Perm()); err != nil {
+			return err
+		}
+	}
+	if err := errors.Join(s.file.Sync(), s.file.Close()); err != nil {
+		return err
+	}
+	return os.Rename(s.file.Name(), s.target)
+}
+
+// notSaved is a failure of the file system, told with the path: the person chose it.
+func notSaved(path string, err error) error {
+	if e, ok := errors.AsType[*Error](err); ok {
+		return e
+	}
+	detail := err
+	if e, ok := errors.AsType[*os.PathError](err); ok {
+		detail = e.Err // the path is told beside it
+	}
+	return &Error{Code: "save.failed", Params: map[string]string{"path": path, "detail": detail.Error()}, cause: err}
+}
+
+// refusal is the problem that the API answered with.
+func refusal(body []byte) error {
+	var p struct {
+		Code   string            `json:"code"`
+		Params map[string]string `json:"params"`
+	}
+	if err := json.NewDecoder(io.LimitReader(bytes.NewReader(body), 64<<10)).Decode(&p); err != nil || p.Code == "" {
+		return &Error{Code: "shell.failed", cause: err}
+	}
+	return &Error{Code: p.Code, Params: p.Params}
+}

@@ -1,0 +1,138 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// TerminalDisplay is what an agent tells of a program of its own in the _meta of a tool call: an extension of Claude, Codex and Zed,
+// asked for by clientCapabilities._meta.terminal_output.
+type TerminalDisplay struct {
+	ID       string
+	Cwd      string
+	Data     string // more of its output
+	Exited   bool
+	ExitCode *int
+	Signal   string
+}
+
+// meta is what is understood of the _meta of a tool call.
+type meta struct {
+	Claude struct {
+		Parent string `json:"parentToolUseId"`
+	} `json:"claudeCode"`
+	Codex struct {
+		Parent string `json:"parentToolCallId"`
+	} `json:"codex"`
+	Info *struct {
+		ID  string `json:"terminal_id"`
+		Cwd string `json:"cwd"`
+	} `json:"terminal_info"`
+	Output *terminalData `json:"terminal_output"`
+	Delta  *terminalData `json:"terminal_output_delta"`
+	Exit   *struct {
+		ID     string `json:"terminal_id"`
+		Code   *int   `json:"exit_code"`
+		Signal string `json:"signal"`
+	} `json:"terminal_exit"`
+}
+
+type terminalData struct {
+	ID   string `json:"terminal_id"`
+	Data string `json:"data"`
+}
+
+// parent is the tool call that this one belongs to.
+func (m meta) parent() string {
+	if m.Claude.Parent != "" {
+		return m.Claude.Parent
+	}
+	return m.Codex.Parent
+}
+
+// display is nil where the tool call tells of no program. An id that is left out is the tool call's.
+func (m meta) display(toolCall string) *TerminalDisplay {
+	if m.Info == nil && m.Output == nil && m.Delta == nil && m.Exit == nil {
+		return nil
+	}
+	d := TerminalDisplay{ID: toolCall}
+	take := func(id string) {
+		if id != "" {
+			d.ID = id
+		}
+	}
+	if m.Info != nil {
+		take(m.Info.ID)
+		d.Cwd = m.Info.Cwd
+	}
+	for _, data := range []*terminalData{m.Output, m.Delta} {
+		if data != nil {
+			take(data.ID)
+			d.Data += data.Data
+		}
+	}
+	if m.Exit != nil {
+		take(m.Exit.ID)
+		d.Exited, d.ExitCode, d.Signal = true, m.Exit.Code, m.Exit.Signal
+	}
+	return &d
+}
+
+// CompactionPatch is a compaction_update or a compaction_summary_chunk. Replaces tells that Content takes the summary's place rather
+// than goes behind it; an empty Status stays as it was, and so does an Error that is nil.
+type CompactionPatch struct {
+	ID       string
+	Status   string
+	Error    *string
+	Content  []Chunk
+	Replaces bool
+}
+
+// ParseCompaction decodes a compaction_update: what it leaves out stays, null clears.
+func ParseCompaction(body json.RawMessage) (CompactionPatch, error) {
+	var c struct {
+		ID      string          `json:"compactionId"`
+		Status  string          `json:"status"`
+		Summary json.RawMessage `json:"summary"`
+		Error   json.RawMessage `json:"error"`
+	}
+	if err := lenient(body, &c); err != nil {
+		return CompactionPatch{}, err
+	}
+	if c.ID == "" {
+		return CompactionPatch{}, fmt.Errorf("%w: a compaction without compactionId", ErrShape)
+	}
+	p := CompactionPatch{ID: c.ID, Status: c.Status}
+	if c.Error != nil {
+		p.Error = new(string)
+		_ = json.Unmarshal(c.Error, p.Error) // what is no text clears it, as the schema wants
+	}
+	if c.Summary == nil {
+		return p, nil
+	}
+	p.Replaces = true
+	var blocks []json.RawMessage
+	_ = json.Unmarshal(c.Summary, &blocks) // null and what is no list clear it
+	for _, raw := range blocks {
+		if chunk, err := parseBlock(raw); err == nil {
+			p.Content = append(p.Content, chunk)
+		}
+	}
+	return p, nil
+}
+
+// ParseCompactionChunk decodes a compaction_summary_chunk.
+func ParseCompactionChunk(body json.RawMessage) (CompactionPatch, error) {
+	var c struct {
+		ID      string          `json:"compactionId"`
+		Content json.RawMessage `json:"content"`
+	}
+	if err := lenient(body, &c); err != nil {
+		return CompactionPatch{}, err
+	}
+	if c.ID == "" {
+		return CompactionPatch{}, fmt.Errorf("%w: a compaction without compactionId", ErrShape)
+	}
+	chunk, err := parseBlock(c.Content)
+	return CompactionPatch{ID: c.ID, Content: []Chunk{chunk}}, err
+}

@@ -1,0 +1,46 @@
+package acp
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Listed is a conversation of an agent's own, as session/list tells of it. UpdatedAt is zero where the agent gives none.
+type Listed struct {
+	SessionID string
+	Cwd       string
+	Title     string
+	UpdatedAt time.Time
+}
+
+// ParseSessionList decodes the result of session/list. next is the agent's cursor, "" at the end.
+func ParseSessionList(result json.RawMessage) (list []Listed, next string, err error) {
+	var r struct {
+		Sessions []json.RawMessage `json:"sessions"`
+		Next     string            `json:"nextCursor"`
+	}
+	if err := lenient(result, &r); err != nil {
+		return nil, "", err
+	}
+	type item struct{ SessionID, Cwd, Title, UpdatedAt string }
+	for _, s := range items(r.Sessions, func(s *item) bool { return s.SessionID != "" }) {
+		at, _ := time.Parse(time.RFC3339, s.UpdatedAt) // one that is no time is none
+		list = append(list, Listed{SessionID: s.SessionID, Cwd: s.Cwd, Title: s.Title, UpdatedAt: at})
+	}
+	return list, r.Next, nil
+}
+
+// ParseNewSession decodes the id in the answer to session/new or session/fork.
+func ParseNewSession(result json.RawMessage) (string, error) {
+	var r struct {
+		SessionID string `json:"sessionId"`
+	}
+	if err := lenient(result, &r); err != nil {
+		return "", err
+	}
+	if r.SessionID == "" {
+		return "", fmt.Errorf("%w: a session without sessionId", ErrShape)
+	}
+	return r.SessionID, nil
+}

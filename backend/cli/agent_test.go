@@ -1,0 +1,71 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAConversationAsATestCase is the whole way by the command line: converse, export, replay as an own agent, with and without a fault.
+func TestAConversationAsATestCase(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	said, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "thought")
+	if code != 0 {
+		t.Fatal(code, stderr)
+	}
+	file := filepath.Join(work, "case.zip")
+	if _, stderr, code := run(t, dir, "sessions", "export", "last", "--format", "recording", "-o", file); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	entry := func(id string, flags ...string) map[string]any {
+		return map[string]any{"id": id, "command": self, "args": append([]string{"agent", "replay", file, "--speed", "0"}, flags...)}
+	}
+	again := t.TempDir() // one that has never seen it
+	data, err := json.Marshal(map[string]any{"agents": []any{entry("again"), entry("crashes", "--fault", "stderr@12", "--fault", "exit@12=9")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(again, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(again, "config", "agents.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if text, stderr, code := run(t, again, "prompt", "--agent", "again", "--dir", work, "whatever"); code != 0 || text != said {
+		t.Errorf("%d %s\n%s\nwant\n%s", code, stderr, text, said)
+	}
+	if _, stderr, code := run(t, again, "prompt", "--agent", "crashes", "--dir", work, "whatever"); code != 1 || !strings.Contains(stderr, "fault stderr@12") {
+		t.Errorf("%d %s", code, stderr)
+	}
+}
+
+func TestReplayByItself(t *testing.T) {
+	dir := t.TempDir()
+	text := filepath.Join(dir, "conversation.md")
+	if err := os.WriteFile(text, []byte("# Hello\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		code int
+		says string
+	}{
+		"no file given":  {nil, 2, "<file>"},
+		"no such fault":  {[]string{text, "--fault", "boom@3"}, 2, "there are crash@N, exit@N=CODE"},
+		"no such number": {[]string{text, "--fault", "slow@3"}, 2, "slow@N=5s"},
+		"backwards":      {[]string{text, "--speed=-1"}, 2, "--speed"},
+		"no file":        {[]string{filepath.Join(dir, "none.zip")}, 1, "none.zip"},
+		"no recording":   {[]string{text}, 1, "no zip archive"},
+	} {
+		out, stderr, code := run(t, dir, append([]string{"agent", "replay"}, test.args...)...)
+		if code != test.code || out != "" || !strings.Contains(stderr, test.says) {
+			t.Errorf("%s: %d %s\n%s", name, code, out, stderr)
+		}
+	}
+}

@@ -1,0 +1,155 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"deskhand/backend"
+)
+
+type verifyCommand struct {
+	common
+	Agents bool `help:"Ask the agents, too, which conversations they know. That starts them."`
+	Repair bool `help:"Make anew what the journal holds, and the search index. No conversation is ever deleted."`
+	JSON   bool `name:"json" help:"Print what was found as JSON."`
+}
+
+// verifyEvery is how often the progress is asked for.
+const verifyEvery = 200 * time.Millisecond
+
+// Run compares what is kept with its journal: by the running app if there is one, else on the data directory itself.
+func (c *verifyCommand) Run(p *Program) error {
+	var v backend.Verification
+	err := p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) (err error) {
+		if v, err = c.run(ctx, p, api); err != nil {
+			return err
+		}
+		return c.show(p.Stdout, v)
+	})
+	switch {
+	case err != nil:
+		return err
+	case v.State != "done":
+		return errors.New("the verification was ended before it was through")
+	case len(v.Findings) > 0:
+		return &failure{exitError, errors.New("")} // the page has said it
+	}
+	return nil
+}
+
+// run begins a verification and waits for its end. With us it ends too.
+func (c *verifyCommand) run(ctx context.Context, p *Program, api *api) (v backend.Verification, err error) {
+	if err := api.call(ctx, "POST", "verify", backend.Verify{Agents: c.Agents, Repair: c.Repair}, nil); err != nil {
+		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "verify.running" {
+			return v, errors.New("a verification is running already")
+		}
+		return v, unanswered(ctx, err)
+	}
+	told := time.Now()
+	for {
+		if v, err = c.look(ctx, api); err != nil || v.State != "running" {
+			return v, err
+		}
+		if time.Since(told) > time.Second {
+			told = time.Now()
+			p.say("%d of %d…\n", v.Done, v.Total)
+		}
+		select {
+		case <-time.After(verifyEvery):
+		case <-ctx.Done():
+			c.cancel(ctx, api)
+			return v, ctx.Err()
+		}
+	}
+}
+
+func (c *verifyCommand) look(ctx context.Context, api *api) (v backend.Verification, err error) {
+	var raw json.RawMessage
+	if err := api.call(ctx, "GET", "verify", nil, &raw); err != nil {
+		if ctx.Err() != nil {
+			c.cancel(ctx, api)
+		}
+		return v, unanswered(ctx, err)
+	}
+	return v, json.Unmarshal(raw, &v)
+}
+
+func (c *verifyCommand) cancel(ctx context.Context, api *api) {
+	ctx, stop := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer stop()
+	_ = api.call(ctx, "DELETE", "verify", nil, nil) // it ends by itself where nobody hears us
+}
+
+func (c *verifyCommand) show(out io.Writer, v backend.Verification) error {
+	if c.JSON {
+		return printJSON(out, v)
+	}
+	var b strings.Builder
+	open := 0
+	for _, f := range v.Findings {
+		mark := "found"
+		if f.Repaired {
+			mark = "repaired"
+		} else {
+			open++
+		}
+		of := ""
+		if f.Session != "" {
+			of = "conversation " + f.Session + ": "
+		}
+		fmt.Fprintf(&b, "%-9s %s%s\n", mark, of, printable(foundText(f)))
+	}
+	switch {
+	case len(v.Findings) == 0:
+		fmt.Fprintf(&b, "All is well: %d parts were looked at.\n", v.Done)
+	case open == 0:
+		fmt.Fprintf(&b, "All %d were repaired.\n", len(v.Findings))
+	case c.Repair:
+		fmt.Fprintf(&b, "%d of %d are left.\n", open, len(v.Findings))
+	default:
+		fmt.Fprintf(&b, "%d found. --repair mends what can be made anew from the journal.\n", len(v.Findings))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// foundText puts a finding into words; those of other surfaces are their own.
+func foundText(f backend.Finding) string {
+	text, known := map[string]string{
+		"verify.failed":         "something could not be looked at: {detail}",
+		"verify.more":           "{count} more",
+		"database.damaged":      "the database is damaged: {detail}. Restore it from a backup",
+		"database.references":   "{rows} rows of the table {table} belong to nothing",
+		"journal.gap":           "its journal lacks the messages from {frame} up to {next}; what was shown of them is kept",
+		"journal.damaged":       "message {frame} of its journal is damaged ({detail}); what was shown of it is kept",
+		"blob.missing":          "the file of message {frame} of its journal is not there: {sha256}",
+		"blob.damaged":          "the file of message {frame} of its journal is damaged: {sha256}",
+		"blob.unused":           "{count} files of messages belong to no conversation ({bytes} bytes)",
+		"entries.differ":        "what is shown is not what its journal says: {missing} missing, {different} different, {extra} too many",
+		"turns.differ":          "its turns are not what its journal says: {missing} missing, {different} different, {extra} too many",
+		"requests.differ":       "its requests are not what its journal says: {missing} missing, {different} wait for an agent that has ended, {extra} too many",
+		"search.missing":        "{count} entries are not found by any search",
+		"search.extra":          "the search index has {count} entries that are gone",
+		"search.damaged":        "the search index is damaged: {detail}",
+		"workspace.missing":     "the directory {path} is not there",
+		"session.agent_unknown": "its agent {agent} is not known here",
+		"agent.forgot":          "{agent} no longer knows it; what was said is kept here",
+		"agent.offers":          "{agent} has a conversation that is not here: {title}, in {cwd}. `deskhand sessions import` takes it in",
+		"agent.unlisted":        "{agent} does not tell which conversations it has: {detail}",
+	}[f.Code]
+	if !known {
+		text = f.Code // of a Deskhand that is newer than we are
+	}
+	for name, value := range f.Params {
+		text = strings.ReplaceAll(text, "{"+name+"}", value)
+	}
+	if to := f.Params["movedTo"]; to != "" {
+		text += "; it is now " + to
+	}
+	return text
+}

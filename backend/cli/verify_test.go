@@ -1,0 +1,68 @@
+package cli_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// harm changes a database that nobody has open.
+func harm(t *testing.T, dir, text string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), text)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	if out, stderr, code := run(t, dir, "verify"); code != 0 || !strings.Contains(out, "All is well") {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	harm(t, dir, `UPDATE entry SET data = json_set(data, '$.text', 'something else') WHERE json_extract(data, '$.kind') = 'user'`)
+	out, stderr, code := run(t, dir, "verify", "--json")
+	var v session.Verification
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 1 || len(v.Findings) != 1 || v.Findings[0].Code != "entries.differ" || v.Findings[0].Repaired {
+		t.Fatalf("exit %d %v\n%s%s", code, err, out, stderr)
+	}
+	if out, _, code := run(t, dir, "verify"); code != 1 || !strings.Contains(out, "1 different") || !strings.Contains(out, "--repair") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if out, _, code := run(t, dir, "verify", "--repair"); code != 1 || !strings.Contains(out, "repaired") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	srv, _ := server(t, dir) // and by way of one that runs
+	if out, stderr, code := run(t, dir, "verify"); code != 0 {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+	if text, _, _ := run(t, dir, "sessions", "show", "last"); !strings.Contains(text, "the quick zeppelin") || strings.Contains(text, "something else") {
+		t.Errorf("%s", text)
+	}
+	if out, stderr, code := run(t, dir, "verify", "--agents"); code != 0 {
+		t.Errorf("with the agents: exit %d\n%s%s", code, out, stderr)
+	}
+	_ = srv.Process.Kill()
+	_, _ = srv.end()
+	harm(t, dir, `UPDATE session SET acp_session_id = 'forgotten'`)
+	if out, _, code := run(t, dir, "verify", "--agents"); code != 1 || !strings.Contains(out, "no longer knows it") || !strings.Contains(out, "has a conversation that is not here") {
+		t.Errorf("with an agent that forgets: exit %d\n%s", code, out)
+	}
+	if _, _, code := run(t, dir, "verify", "nonsense"); code != 2 {
+		t.Errorf("exit %d, want 2", code)
+	}
+}

@@ -1,0 +1,604 @@
+package demoagent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deskhand/backend/acp"
+)
+
+const (
+	methodNew    = "session/new"
+	methodPrompt = "session/prompt"
+)
+
+func isWants(s *step) bool { return s.kind == wants }
+
+// opens tells whether a request gets a session.
+func opens(method string) bool {
+	return slices.Contains([]string{methodNew, "session/load", "session/resume", "session/fork"}, method)
+}
+
+// opening is the first request for a session in the generation that begins there; "" = there is none.
+func (p *player) opening(start int) string {
+	i := p.rec.next(start, func(s *step) bool { return s.kind == wants && opens(s.method) })
+	if i < 0 || i >= p.rec.end(start) {
+		return ""
+	}
+	return p.rec.steps[i].method
+}
+
+// open answers what comes before a session, and finds the step to begin with.
+func (p *player) open() error {
+	if p.rec.next(0, func(s *step) bool { return s.kind == wants && opens(s.method) }) < 0 {
+		return nil // it never came so far, and neither does this
+	}
+	for {
+		m, err := p.next()
+		if err != nil {
+			return err
+		}
+		begun := opens(*m.Method) && p.begin(m)
+		if begun && p.at < len(p.rec.steps) && p.rec.steps[p.at].method != methodPrompt {
+			p.waiting = append([]message{m}, p.waiting...) // its answer is in the recording
+			return nil
+		}
+		if err := p.extra(m); err != nil || begun {
+			return err
+		}
+	}
+}
+
+// next waits for a request while nothing is played.
+func (p *player) next() (message, error) {
+	for len(p.waiting) == 0 {
+		if err := p.wait(func() bool { return len(p.waiting) > 0 }, nil); err != nil {
+			return message{}, err
+		}
+		if _, err := p.turn(); err != nil {
+			return message{}, err
+		}
+	}
+	m := p.waiting[0]
+	p.waiting = p.waiting[1:]
+	return m, nil
+}
+
+// begin finds the step with which the answer to this request begins; false = it names a session that is none of ours.
+func (p *player) begin(m message) bool {
+	request, _ := decode[sessionRequest](m.Params) // what is wrong with it is empty
+	p.cwd = request.Cwd
+	key, from := "session:"+request.SessionID, 0
+	if *m.Method == methodNew {
+		key = "cwd:" + p.cwd
+	}
+	now, known := p.positions.load(key)
+	switch {
+	case known:
+		from = min(now.Step, len(p.rec.steps))
+		p.written += now.Sent
+	case *m.Method != methodNew:
+		return false
+	}
+	p.initialized = true
+	if *m.Method == methodNew {
+		if err := p.positions.forget(key); err != nil {
+			p.remark("the next conversation in this directory may begin in the middle: %v", err)
+		}
+		p.jump(p.start(from))
+		return true
+	}
+	p.session = request.SessionID
+	p.jump(p.resumption(from))
+	return true
+}
+
+// start is where the next generation begins that asks for a new session.
+func (p *player) start(from int) int {
+	for at := from; at < len(p.rec.steps); at = p.rec.end(at) {
+		if p.opening(at) == methodNew {
+			return at
+		}
+	}
+	for at := 0; at < len(p.rec.steps); at = p.rec.end(at) {
+		if p.opening(at) != "" {
+			return at
+		}
+		p.remark("a start that failed before a session was asked for is passed over")
+	}
+	return 0
+}
+
+// resumption is where a session goes on that another process has played so far: with the next prompt of the same generation, or with
+// the next one.
+func (p *player) resumption(from int) int {
+	first := from == 0 || from < len(p.rec.steps) && p.rec.steps[from].generation != p.rec.steps[from-1].generation
+	for at := from; at < len(p.rec.steps); at++ {
+		s := &p.rec.steps[at]
+		begins := at > from && s.generation != p.rec.steps[at-1].generation || at == from && first
+		switch {
+		case begins && p.opening(at) != "":
+			return at
+		case begins:
+			p.remark("a start that failed before a session was asked for is passed over")
+		case s.kind == wants && s.method == methodPrompt:
+			return at
+		}
+	}
+	return len(p.rec.steps)
+}
+
+// play does one step; false = it is to be looked at again.
+func (p *player) play(at int) (bool, error) {
+	s := &p.rec.steps[at]
+	switch s.kind {
+	case wants:
+		return p.want(at, s)
+	case cancels:
+		if p.prompt < 0 || p.heeded {
+			return true, nil
+		}
+		return false, p.wait(never, nil)
+	case replies:
+		return p.reply(s)
+	case interrupted:
+		return false, p.wait(never, nil)
+	case killed:
+		return p.die(at)
+	case answers, asks, says, prints, exits:
+	}
+	if err := p.pause(s.at); err != nil || p.cancelled || p.struck {
+		return false, err
+	}
+	return true, p.say(at, s)
+}
+
+func never() bool { return false }
+
+// say is every step that sends something.
+func (p *player) say(at int, s *step) error {
+	switch s.kind {
+	case answers:
+		return p.answer(at, s)
+	case asks:
+		return p.ask(at, s)
+	case says:
+		return p.notify(s)
+	case prints:
+		return p.put(append(bytes.Clone(s.data), '\n'))
+	case exits:
+		return p.leave(s)
+	case wants, cancels, replies, interrupted, killed:
+	}
+	return nil
+}
+
+// want takes the client's request. One that it does not make while it makes a later one is passed over.
+func (p *player) want(at int, s *step) (bool, error) {
+	if s.method == "initialize" && p.initialized {
+		return p.startAgain(at)
+	}
+	if i := slices.IndexFunc(p.waiting, func(m message) bool { return p.fits(at, m) }); i >= 0 {
+		m := p.waiting[i]
+		p.waiting = slices.Delete(p.waiting, i, i+1)
+		return p.took(at, s, m)
+	}
+	for len(p.waiting) > 0 {
+		m := p.waiting[0]
+		if p.comes(at+1, *m.Method) {
+			p.pass(at)
+			return true, nil
+		}
+		p.waiting = p.waiting[1:]
+		if err := p.extra(m); err != nil {
+			return false, err
+		}
+	}
+	var limit <-chan time.Time
+	if p.prompt >= 0 { // a turn does not stand still for what the client need not do
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		limit = timer.C
+	}
+	err := p.wait(func() bool { return len(p.waiting) > 0 }, limit)
+	if err == nil && limit != nil && len(p.waiting) == 0 && !p.cancelled && !p.struck {
+		p.pass(at)
+		return true, nil
+	}
+	return false, err
+}
+
+func (p *player) pass(at int) {
+	p.remark("%s is not asked as it was then", p.rec.steps[at].method)
+	p.passed[at] = true
+}
+
+// startAgain comes to a start of the agent's process. It was started with its own; here it goes on, as of one that was put to sleep
+// then and is not now: the next request finds the session open.
+func (p *player) startAgain(at int) (bool, error) {
+	if !p.begun {
+		p.sync(p.rec.steps[at].at)
+		return true, nil
+	}
+	if p.prompt >= 0 {
+		p.remark("the recorded turn was cut off here; a cancel ends it")
+		return false, p.wait(never, nil)
+	}
+	if err := p.wait(func() bool { return len(p.waiting) > 0 }, nil); err != nil || p.cancelled || p.struck {
+		return false, err
+	}
+	end := p.rec.end(at)
+	for i := at; i < end; i++ {
+		s := &p.rec.steps[i]
+		if s.kind != wants || !opens(s.method) {
+			continue
+		}
+		if result, ok := p.rec.succeeded(i); ok {
+			p.nameSession(s, result)
+			p.jump(s.other + 1)
+			return false, nil
+		}
+	}
+	p.jump(end)
+	return false, nil
+}
+
+// fits tells whether a request of the client is the one of the step. Of requests for a session any will do where one was given.
+func (p *player) fits(at int, m message) bool {
+	s := &p.rec.steps[at]
+	if s.method == *m.Method {
+		return true
+	}
+	_, ok := p.rec.succeeded(at)
+	return ok && opens(s.method) && opens(*m.Method)
+}
+
+// comes tells whether a request was made later, before the next prompt.
+func (p *player) comes(from int, method string) bool {
+	for i := from; i < len(p.rec.steps); i++ {
+		s := &p.rec.steps[i]
+		switch {
+		case s.kind == wants && s.method == method:
+			return true
+		case method == methodPrompt: // however far
+		case s.kind == exits, s.kind == wants && s.method == methodPrompt:
+			return false
+		}
+	}
+	return false
+}
+
+func (p *player) took(at int, s *step, m message) (bool, error) {
+	p.live[at] = m.ID
+	p.sync(s.at)
+	switch {
+	case s.method == methodPrompt:
+		p.prompt, p.heeded = at, false
+		p.keep(at + 1)
+	case opens(s.method) && (s.method == *m.Method || s.other < 0):
+		p.nameSession(s, nil)
+	case opens(s.method):
+		p.nameSession(s, nil)
+		p.jump(s.other) // what a load tells of the past belongs to a load
+		return false, nil
+	}
+	return true, nil
+}
+
+// nameSession makes the session of a recorded request, or of its result, ours.
+func (p *player) nameSession(s *step, result json.RawMessage) {
+	if p.session == "" && result != nil {
+		p.session = uuid.NewString()
+	}
+	var request struct{ Params sessionRequest }
+	var given sessionRequest
+	_ = json.Unmarshal(s.data, &request) // what does not fit stays empty
+	_ = json.Unmarshal(result, &given)
+	for _, id := range []string{request.Params.SessionID, given.SessionID} {
+		if id != "" && p.session != "" {
+			p.ids[id] = p.session
+		}
+	}
+}
+
+// extra answers what was not asked then.
+func (p *player) extra(m message) error {
+	method := *m.Method
+	result, failed := any(struct{}{}), (*rpcError)(nil)
+	switch {
+	case p.hung:
+		return nil
+	case method == "initialize":
+		return p.again(m, p.recorded(method))
+	case method == methodPrompt:
+		return p.tellEnd(m)
+	case method != methodNew && opens(method) && p.session != "":
+		result = p.sessionState()
+		p.begun = true
+	case opens(method) && p.session != "":
+		failed = errorf(acp.CodeInvalidRequest, "invalid request: a replay is one conversation; start it again for another")
+	case opens(method):
+		failed = errorf(acp.CodeResourceNotFound, "resource not found: this replay has not begun that session")
+	case p.late[method] != nil:
+		return p.again(m, p.late[method])
+	case method == "session/list" && p.recorded(method) != nil:
+		return p.again(m, p.recorded(method))
+	case slices.Contains([]string{"authenticate", "session/set_mode", "session/close"}, method):
+	default:
+		p.remark("%s is not in the recording", method)
+		failed = errorf(acp.CodeMethodNotFound, "method not found: %s is not in the recording", method)
+	}
+	if failed != nil {
+		result = nil
+	}
+	return p.put(frame{ID: m.ID, Result: result, Error: failed}.encode())
+}
+
+// tellEnd answers a prompt that has no counterpart.
+func (p *player) tellEnd(m message) error {
+	request, _ := decode[sessionRequest](m.Params) // a client knows its sessions
+	p.remark("the recording has ended")
+	update := frame{Method: "session/update", Params: sessionNotification{SessionID: request.SessionID, Update: chunk{
+		SessionUpdate: "agent_message_chunk", MessageID: "replay-" + uuid.NewString(), Content: text(textAtTheEnd),
+	}}}
+	if err := p.put(update.encode()); err != nil {
+		return err
+	}
+	return p.put(frame{ID: m.ID, Result: map[string]string{"stopReason": "end_turn"}}.encode())
+}
+
+// recorded is the first good answer to a method in the whole recording; nil = there is none.
+func (p *player) recorded(method string) []byte {
+	for i := range p.rec.steps {
+		if s := &p.rec.steps[i]; s.kind == wants && s.method == method {
+			if _, ok := p.rec.succeeded(i); ok {
+				return p.rec.steps[s.other].data
+			}
+		}
+	}
+	return nil
+}
+
+// again answers with what was recorded; nil is an error.
+func (p *player) again(m message, recorded []byte) error {
+	if recorded == nil {
+		return p.put(frame{ID: m.ID, Error: errorf(acp.CodeInternalError, "the recording has no answer to %s", *m.Method)}.encode())
+	}
+	return p.put(p.named(recorded, m.ID))
+}
+
+// sessionState is what the last request for a session before this step got, or else the first one.
+func (p *player) sessionState() any {
+	state := map[string]json.RawMessage{}
+	found := -1
+	for i := range p.rec.steps {
+		s := &p.rec.steps[i]
+		if s.kind != wants || !opens(s.method) || found >= 0 && i >= p.at {
+			continue
+		}
+		if result, ok := p.rec.succeeded(i); ok {
+			found = i
+			clear(state)
+			_ = json.Unmarshal(result, &state) // what cannot be read is nothing
+			p.nameSession(s, result)
+		}
+	}
+	delete(state, "sessionId")
+	return state
+}
+
+func (p *player) answer(at int, s *step) error {
+	if s.other < 0 {
+		return p.notify(s) // it answered nothing then either
+	}
+	asked := &p.rec.steps[s.other]
+	id, ok := p.live[s.other]
+	switch {
+	case !ok:
+		if p.passed[s.other] {
+			p.late[asked.method] = s.data
+		}
+		return nil
+	case opens(asked.method):
+		return p.opened(at, s, asked, id)
+	case s.other == p.prompt:
+		p.prompt = -1
+		p.keep(at + 1)
+	case asked.method == "initialize":
+		p.initialized = true
+	}
+	return p.put(p.named(s.data, id))
+}
+
+// opened answers a request for a session. The client gets an id of its own: two replays of a recording are two sessions.
+func (p *player) opened(at int, s, asked *step, id json.RawMessage) error {
+	result, ok := p.rec.succeeded(s.other)
+	if !ok {
+		p.keep(at + 1)
+		return p.put(p.named(s.data, id))
+	}
+	p.nameSession(asked, result)
+	p.begun = true
+	state := map[string]json.RawMessage{}
+	_ = json.Unmarshal(result, &state) // what cannot be read is nothing
+	state["sessionId"] = json.RawMessage(strconv.Quote(p.session))
+	p.keep(at + 1)
+	return p.put(frame{ID: id, Result: state}.encode())
+}
+
+// acts tells whether the client does something to the machine when it is asked that.
+func acts(method string) bool {
+	return method == "fs/write_text_file" || strings.HasPrefix(method, "terminal/")
+}
+
+func (p *player) ask(at int, s *step) error {
+	if acts(s.method) && !p.Act {
+		p.remark("%s is left out; --act sends it", s.method)
+		return nil
+	}
+	p.lastID++
+	id := json.RawMessage(strconv.FormatInt(p.lastID, 10))
+	p.sent[at] = id
+	return p.put(p.named(s.data, id))
+}
+
+// reply waits for the client's answer to what was asked.
+func (p *player) reply(s *step) (bool, error) {
+	id, asked := p.sent[s.other]
+	if s.other < 0 || !asked {
+		return true, nil
+	}
+	has := func() bool { _, ok := p.replied[keyOf(id)]; return ok }
+	if err := p.wait(has, nil); err != nil {
+		return false, err
+	}
+	m, ok := p.replied[keyOf(id)]
+	if !ok {
+		return false, nil
+	}
+	p.sync(s.at)
+	var was struct{ Result json.RawMessage }
+	_ = json.Unmarshal(s.data, &was) // an error has none
+	method := p.rec.steps[s.other].method
+	var then, now struct{ TerminalID string }
+	if json.Unmarshal(was.Result, &then) == nil && json.Unmarshal(m.Result, &now) == nil && then.TerminalID != "" {
+		p.ids[then.TerminalID] = now.TerminalID
+	} else if !sameJSON(was.Result, m.Result) {
+		p.remark("%s is answered in another way than then; it goes on as it did then", method)
+	}
+	return true, nil
+}
+
+func sameJSON(a, b json.RawMessage) bool {
+	var x, y any
+	_ = json.Unmarshal(a, &x) // nothing is nil
+	_ = json.Unmarshal(b, &y)
+	return reflect.DeepEqual(x, y)
+}
+
+// notify sends what needs no answer.
+func (p *player) notify(s *step) error {
+	data := s.data
+	if s.method == "$/cancel_request" {
+		var m struct {
+			Params struct {
+				RequestID json.RawMessage `json:"requestId"`
+			} `json:"params"`
+		}
+		_ = json.Unmarshal(data, &m) // what does not fit stays empty
+		for at, id := range p.sent {
+			if asked := &p.rec.steps[at]; asked.generation == s.generation && asked.id == keyOf(m.Params.RequestID) {
+				return p.put(frame{Method: s.method, Params: map[string]json.RawMessage{"requestId": id}}.encode())
+			}
+		}
+		return nil
+	}
+	return p.put(append(p.mapped(data), '\n'))
+}
+
+// named is a recorded message with an id of now.
+func (p *player) named(data []byte, id json.RawMessage) []byte {
+	m := map[string]json.RawMessage{}
+	_ = json.Unmarshal(p.mapped(data), &m) // it was read before
+	m["id"] = id
+	var line bytes.Buffer
+	e := json.NewEncoder(&line)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(m) // it is JSON that was read
+	return line.Bytes()
+}
+
+// mapped is a recorded message with the sessions and terminals of now.
+func (p *player) mapped(data []byte) []byte {
+	for was, now := range p.ids {
+		data = renamed(data, strconv.Quote(was), strconv.Quote(now))
+	}
+	return data
+}
+
+// renamed replaces a text where it is the value of sessionId or terminalId. In JSON no text holds a quote that is not escaped, so what
+// looks like such a member is one.
+func renamed(data []byte, was, now string) []byte {
+	var out []byte
+	for {
+		i := bytes.Index(data, []byte(was))
+		if i < 0 {
+			return append(out, data...)
+		}
+		before, isValue := bytes.CutSuffix(bytes.TrimRight(data[:i], " \t"), []byte(":"))
+		before = bytes.TrimRight(before, " \t")
+		out = append(out, data[:i]...)
+		if isValue && (bytes.HasSuffix(before, []byte(`"sessionId"`)) || bytes.HasSuffix(before, []byte(`"terminalId"`))) {
+			out = append(out, now...)
+		} else {
+			out = append(out, was...)
+		}
+		data = data[i+len(was):]
+	}
+}
+
+// recordedExit is how a process ended.
+type recordedExit struct {
+	Code       *int   `json:"code"`
+	Signal     string `json:"signal"`
+	StderrTail string `json:"stderrTail"`
+}
+
+func readExit(s *step) recordedExit {
+	var m struct{ Params recordedExit }
+	_ = json.Unmarshal(s.data, &m) // what does not fit stays empty
+	return m.Params
+}
+
+// leave is the end of the recorded process.
+func (p *player) leave(s *step) error {
+	e := readExit(s)
+	p.out.flush()
+	_, _ = fmt.Fprint(p.stderr, e.StderrTail) // nobody to tell if this fails
+	if e.Signal != "" {
+		return p.endBy(e.Signal)
+	}
+	if e.Code == nil {
+		return p.exit(0)
+	}
+	return p.exit(*e.Code)
+}
+
+// die waits to be ended: then too the client did so. What ended only by SIGKILL heeds nothing else.
+func (p *player) die(at int) (bool, error) {
+	end := recordedExit{}
+	if i := p.rec.next(at, func(s *step) bool { return s.kind == exits }); i >= 0 && i < p.rec.end(at) {
+		end = readExit(&p.rec.steps[i])
+	}
+	p.keep(p.rec.end(at))
+	if end.Signal == "" {
+		p.out.flush()
+		err := p.wait(never, nil)
+		if errors.Is(err, errGone) && p.ctx.Err() == nil {
+			p.lines = nil
+			return true, nil
+		}
+		return false, err
+	}
+	p.out.flush()
+	if end.Signal == "SIGKILL" {
+		signal.Ignore(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	}
+	select {
+	case <-time.After(outliving):
+	case <-p.ctx.Done():
+	}
+	return false, errGone
+}

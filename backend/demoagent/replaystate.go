@@ -1,0 +1,69 @@
+package demoagent
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+)
+
+// place is how far a replay has come: what it goes on with when its process is started again.
+type place struct {
+	Step int `json:"step"` // the next one
+	Sent int `json:"sent"` // messages of the agent so far, for the faults
+}
+
+// positions keeps one small file for each session that was handed out, and for each directory in which the next session/new is not
+// the first.
+type positions struct {
+	dir    string
+	digest string // of the recording: another file is another conversation
+}
+
+func openPositions(dir, digest string) positions {
+	if dir == "" {
+		dir = os.Getenv(stateVariable)
+		if dir == "" {
+			dir = filepath.Join(xdg.StateHome, "deskhand", "demo-agent")
+		}
+		dir = filepath.Join(dir, "replays")
+	}
+	return positions{dir, digest}
+}
+
+func (s positions) path(key string) string {
+	sum := sha256.Sum256([]byte(s.digest + "\x00" + key))
+	return filepath.Join(s.dir, hex.EncodeToString(sum[:16])+".json")
+}
+
+// load tells false where nothing is kept.
+func (s positions) load(key string) (p place, known bool) {
+	data, err := os.ReadFile(s.path(key))
+	if err == nil {
+		err = json.Unmarshal(data, &p)
+	}
+	return p, err == nil && p.Step >= 0
+}
+
+func (s positions) save(key string, p place) error {
+	if err := os.MkdirAll(s.dir, 0o700); err != nil {
+		return err
+	}
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	return replaceFile(s.path(key), data)
+}
+
+func (s positions) forget(key string) error {
+	if err := os.Remove(s.path(key)); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,71 @@
+package demoagent
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"unicode"
+
+	"deskhand/backend/acp"
+)
+
+// steeringMethod reaches a running turn. It is no part of ACP, but several agents share it.
+const steeringMethod = "_session/steering"
+
+type initializeMeta struct {
+	Steering steeringSupport `json:"steering"`
+}
+
+type steeringSupport struct {
+	Supported bool `json:"supported"`
+}
+
+type steeringResponse struct {
+	Outcome string `json:"outcome"`
+	Reason  string `json:"reason,omitempty"`
+}
+
+// steer gives a message to the running turn, which tells of it with the next that it says. The first word of the message can make it
+// fail, so that clients can be tested; done is false where there is to be no answer.
+func (a *agent) steer(params json.RawMessage) (result any, done bool, err *rpcError) {
+	request, err := decode[promptRequest](params)
+	if err == nil && len(request.Prompt) == 0 {
+		err = errorf(acp.CodeInvalidParams, "invalid params: the prompt is empty")
+	}
+	if err != nil {
+		return nil, true, err
+	}
+	asked := readInput(request).text
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	s := a.openLocked(request.SessionID)
+	if s == nil {
+		return nil, true, unknownSession(request.SessionID)
+	}
+	if s.turn == nil || s.turn.full {
+		return steeringResponse{Outcome: "promptRequired", Reason: "noRunningTurn"}, true, nil
+	}
+	first, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(asked)), " ")
+	switch strings.TrimFunc(first, unicode.IsPunct) {
+	case "refuse":
+		return steeringResponse{Outcome: "failed"}, true, nil
+	case "error":
+		return nil, true, errorf(acp.CodeInternalError, "internal error: the message asked for an error")
+	case "silent":
+		return nil, false, nil
+	}
+	s.turn.steered = append(s.turn.steered, asked)
+	return steeringResponse{Outcome: "injected"}, true, nil
+}
+
+// heed tells of what has come in meanwhile. After the last call of a turn nothing more is taken.
+func (t *turn) heed(ctx context.Context, last bool) {
+	t.agent.mu.Lock()
+	asked := t.steered
+	t.steered, t.full = nil, last
+	t.agent.mu.Unlock()
+	for _, text := range asked {
+		t.history.other(chunk{SessionUpdate: "user_message_chunk", MessageID: t.nextMessage(), Content: keptBlock(encodeUpdate(textBlock{"text", text}))})
+		t.send(ctx, "agent_message_chunk", t.nextMessage(), "You add: *"+clip(strings.Join(strings.Fields(text), " "), 200)+"*. I work that in.\n\n")
+	}
+}

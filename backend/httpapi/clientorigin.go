@@ -1,0 +1,42 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// originRoutes are those that make a session of another one: of the agent's own, of one of ours, or for another agent.
+func (c *Client) originRoutes() {
+	s := c.cfg.Sessions
+	huma.Register(c.api, op("listAgentSessions", http.MethodGet, "agents/{id}/sessions", "The agent's own conversations, as it lists them", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID        string `path:"id" maxLength:"64"`
+			Directory string `query:"directory" maxLength:"4096" doc:"Those of this directory alone"`
+			Before    string `query:"before" maxLength:"8192" doc:"The next of the page before"`
+		},
+		) (*body[session.AgentSessions], error) {
+			return answer(s.AgentSessions(ctx, in.ID, in.Directory, in.Before))
+		})
+	huma.Register(c.api, op("importSession", http.MethodPost, "sessions/import", "Make a session of one that an agent has, or find the one that is it", http.StatusCreated),
+		func(ctx context.Context, in *body[session.Import]) (*body[session.Session], error) {
+			return answer(s.Import(ctx, in.Body))
+		})
+	huma.Register(c.api, op("forkSession", http.MethodPost, "sessions/{id}/fork", "Make a second session that goes on from where this one is", http.StatusCreated),
+		func(ctx context.Context, in *sessionPath) (*body[session.Session], error) {
+			return answer(s.Fork(ctx, in.ID))
+		})
+	huma.Register(c.api, op("continueSession", http.MethodPost, "sessions/{id}/continue", "Make a session for another agent, with a summary of this one as its draft", http.StatusCreated),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Body struct {
+				Agent string `json:"agent" minLength:"1" maxLength:"64"`
+			}
+		},
+		) (*body[session.Session], error) {
+			return answer(s.Continue(ctx, in.ID, in.Body.Agent))
+		})
+}

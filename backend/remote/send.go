@@ -1,0 +1,383 @@
+package remote
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"deskhand/backend/acp"
+)
+
+// Send sends a message, and returns when the runtime has it: while the line is broken it waits, until ctx ends or the instance is let go. An
+// error tells that the message will not arrive; of a request that comes as its answer instead.
+func (i *Instance) Send(ctx context.Context, msg []byte) error {
+	e, err := acp.Peek(msg)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(i.ctx, func() { cancel(ErrClosed) })() //nolint:contextcheck // what is sent ends with the caller's context and with the instance's
+	var c *call
+	if e.Kind == acp.Request {
+		c = &call{answered: make(chan struct{})}
+		i.mu.Lock()
+		i.calls[e.Key()] = c
+		i.mu.Unlock()
+	}
+	for pause := firstPause; ; pause = min(2*pause, i.runtime.cfg.Backoff) {
+		err := i.try(ctx, e, c)
+		var problem *ProblemError
+		switch {
+		case err == nil:
+			return nil
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case errors.Is(err, ErrGone):
+			return err
+		case errors.Is(err, ErrProblem):
+			return i.refused(ctx, e, err)
+		case errors.As(err, &problem):
+			pause = max(pause, problem.after)
+		}
+		i.note(err)
+		if errors.Is(err, errUnknown) {
+			i.renew()
+			if i.settled(ctx, c) {
+				return nil
+			}
+		}
+		line, person := i.better()
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-line:
+		case <-person:
+		case <-time.After(pause):
+		}
+	}
+}
+
+// errUnknown is what becomes of a request whose line breaks before it is confirmed.
+var errUnknown = errors.New("it is not known whether it arrived")
+
+// note tells of a token that what was sent had refused, or no longer has.
+func (i *Instance) note(err error) {
+	i.mu.Lock()
+	if i.denied = nil; errors.Is(err, ErrRefused) {
+		i.denied = err
+	}
+	i.mu.Unlock()
+	i.tell()
+}
+
+// better is closed when a line that was broken may be there again, which it may know sooner than our own next try, and when a person wants
+// it tried.
+func (i *Instance) better() (line, person <-chan struct{}) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if !i.up {
+		line = i.changed
+	}
+	return line, i.again
+}
+
+// try sends once.
+func (i *Instance) try(ctx context.Context, e acp.Envelope, c *call) error {
+	if !i.runtime.asked.Load() {
+		if _, err := i.runtime.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if c == nil {
+		return i.post(ctx, e)
+	}
+	if i.runtime.careful.Load() {
+		return i.ask(ctx, e, c)
+	}
+	return i.call(ctx, e, c)
+}
+
+// query names the agent, until it has been started. After that it would be started anew, and be asked what it knows nothing of.
+func (i *Instance) query() url.Values {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.started {
+		return nil
+	}
+	q := url.Values{"agent": {i.start.Agent}}
+	if i.start.Cwd != "" {
+		q.Set("cwd", i.start.Cwd)
+	}
+	return q
+}
+
+// message makes the POST of a message.
+func (i *Instance) message(ctx context.Context, e acp.Envelope) (*http.Request, error) {
+	req, err := i.runtime.request(ctx, http.MethodPost, instancePath(i.id), i.query(), bytes.NewReader(e.Raw))
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "application/json")
+	req.Header.Set("Accept", "application/json")
+	return req, nil
+}
+
+// arrived notes that the runtime has taken a message, and so has the instance.
+func (i *Instance) arrived() {
+	i.mu.Lock()
+	first, denied := !i.started, i.denied
+	i.started, i.denied = true, nil
+	i.mu.Unlock()
+	if first {
+		i.kickLine()
+	}
+	if denied != nil {
+		i.tell()
+	}
+}
+
+// post sends what has no answer. It may arrive twice when the line breaks; nothing that we send minds.
+func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errStalled)
+	defer cancel()
+	req, err := i.message(ctx, e)
+	if err != nil {
+		return err
+	}
+	res, err := i.runtime.do(req)
+	if err != nil {
+		return err
+	}
+	drop(res)
+	i.arrived()
+	return nil
+}
+
+// ask sends a request to a runtime that confirms it at once. Its answer comes over the stream.
+func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
+	var wrote atomic.Bool
+	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) { wrote.Store(w.Err == nil) }}
+	limited, cancel := context.WithTimeoutCause(httptrace.WithClientTrace(ctx, trace), i.patience(), errStalled)
+	defer cancel()
+	req, err := i.message(limited, e)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Prefer", "respond-async")
+	res, err := i.runtime.do(req)
+	problem, refused := errors.AsType[*ProblemError](err)
+	switch {
+	case err == nil:
+		defer res.Body.Close()
+		i.arrived()
+		if res.StatusCode == http.StatusOK { // it has not heeded our wish
+			i.answer(ctx, e, c, res.Body)
+		}
+		return nil
+	case refused && problem.kind() == "conflict", refused && problem.kind() == "timeout":
+		i.arrived() // it is in flight
+		return nil
+	case !refused && wrote.Load():
+		return fmt.Errorf("%w: %w", errUnknown, err)
+	}
+	return err
+}
+
+// patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed.
+func (i *Instance) patience() time.Duration {
+	if i.query() != nil {
+		return 15 * time.Minute
+	}
+	return answerLimit
+}
+
+// settled waits for the line to be there again, and for what the runtime held to have come over it. It tells whether the answer was
+// among that.
+func (i *Instance) settled(ctx context.Context, c *call) bool {
+	for {
+		select {
+		case <-c.answered:
+			return true
+		default:
+		}
+		i.mu.Lock()
+		up, heard, begun, changed := i.up, i.heard, i.started, i.changed
+		i.mu.Unlock()
+		var quiet <-chan time.Time
+		switch {
+		case !begun:
+			return false
+		case up && time.Since(heard) >= quietFor:
+			return false
+		case up:
+			quiet = time.After(quietFor - time.Since(heard))
+		}
+		select {
+		case <-c.answered:
+			return true
+		case <-changed:
+		case <-quiet:
+		case <-ctx.Done():
+			return false
+		}
+	}
+}
+
+// call sends a request to a runtime that answers with the answer. It returns when the agent has the request, as far as that can be known;
+// who waits for the answer is a goroutine of its own.
+func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
+	wrote := make(chan struct{}, 1)
+	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
+		if w.Err == nil {
+			select {
+			case wrote <- struct{}{}:
+			default:
+			}
+		}
+	}}
+	req, err := i.message(httptrace.WithClientTrace(i.ctx, trace), e) //nolint:contextcheck // it outlives the call
+	if err != nil {
+		return err
+	}
+	req.Close = true // on a connection that was kept the line may have been broken for long
+	before, first := i.came(), i.query() != nil
+	done := make(chan error, 1)
+	i.wg.Go(func() { done <- i.await(req, e, c) })
+	select {
+	case err := <-done:
+		return err
+	case <-c.answered:
+		return nil
+	case <-wrote:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	var enough <-chan time.Time
+	if !first {
+		enough = time.After(unconfirmed)
+	}
+	select {
+	case err = <-done:
+	case <-c.answered:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-enough:
+		i.wg.Go(func() { i.doubt(done, e, c, before) })
+		return nil
+	}
+	if _, refused := errors.AsType[*ProblemError](err); err != nil && !refused && !first {
+		i.doubted(e, c, before)
+		return nil
+	}
+	return err
+}
+
+// await waits for the answer in a POST.
+func (i *Instance) await(req *http.Request, e acp.Envelope, c *call) error {
+	res, err := i.runtime.do(req)
+	problem, refused := errors.AsType[*ProblemError](err)
+	switch {
+	case err == nil:
+		defer res.Body.Close()
+		i.arrived()
+		if res.StatusCode == http.StatusOK {
+			i.answer(i.ctx, e, c, res.Body)
+		}
+		return nil
+	case refused && (problem.kind() == "timeout" || problem.Status == http.StatusGatewayTimeout):
+		i.arrived() // it waits no more; the agent works on
+		return nil
+	}
+	return err
+}
+
+// doubt looks at what becomes of a request that counted as delivered.
+func (i *Instance) doubt(done <-chan error, e acp.Envelope, c *call, before uint64) {
+	err := <-done
+	switch {
+	case err == nil || i.ctx.Err() != nil:
+	case errors.Is(err, ErrProblem):
+		_ = i.refused(i.ctx, e, err)
+	default:
+		i.doubted(e, c, before)
+	}
+}
+
+// doubted tells that a request may not have arrived, when nothing of what came since shows that it did.
+func (i *Instance) doubted(e acp.Envelope, c *call, before uint64) {
+	i.renew()
+	if i.settled(i.ctx, c) || i.came() != before || i.ctx.Err() != nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.putLocked(item{err: &DoubtError{e.Method()}})
+}
+
+// answer takes the answer that a POST has brought. The stream's copy is better, since it stands behind what was said before it.
+func (i *Instance) answer(ctx context.Context, e acp.Envelope, c *call, body io.Reader) {
+	data, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
+	if err != nil || len(data) > maxMessage {
+		return // it comes over the stream, or as a gap there
+	}
+	got, err := acp.Peek(data)
+	if err != nil || got.Kind != acp.Response || got.Key() != e.Key() {
+		return
+	}
+	select {
+	case <-c.answered:
+		return
+	case <-time.After(overtakes):
+	case <-ctx.Done():
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.byPostLocked(e, c, got.Raw)
+}
+
+// byPostLocked hands over an answer that did not come over the stream.
+func (i *Instance) byPostLocked(e acp.Envelope, c *call, data []byte) {
+	if i.calls[e.Key()] != c || c.byPost {
+		return
+	}
+	c.byPost = true
+	close(c.answered)
+	i.putLocked(item{Message: Message{i.last, acp.Compact(nil, data)}})
+}
+
+// refused is the end of a message that the runtime will not take. The instance may be gone with it.
+func (i *Instance) refused(ctx context.Context, e acp.Envelope, err error) error {
+	if i.query() == nil {
+		if known, lost := i.runtime.knows(ctx, i.id); lost == nil && !known {
+			i.finish(ErrGone)
+			return ErrGone
+		}
+	}
+	if e.Kind != acp.Request {
+		return err
+	}
+	problem, _ := errors.AsType[*ProblemError](err)
+	data, _ := json.Marshal(problem)
+	answer, failed := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeInternalError, Message: problem.Error(), Data: data})
+	if failed != nil {
+		return failed
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if c := i.calls[e.Key()]; c != nil {
+		i.byPostLocked(e, c, answer)
+		delete(i.calls, e.Key())
+	}
+	return nil
+}

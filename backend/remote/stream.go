@@ -1,0 +1,170 @@
+package remote
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+// event is one server-sent event.
+type event struct {
+	kind   string
+	id     string
+	data   []byte
+	tooBig bool // its data was longer than any message
+}
+
+// events reads server-sent events.
+type events struct {
+	in *bufio.Reader
+}
+
+// next reads up to the end of an event that says something.
+func (s *events) next() (event, error) {
+	var e event
+	filled := false
+	for {
+		line, whole, err := s.line()
+		if err != nil {
+			return e, err
+		}
+		if len(line) == 0 && whole {
+			if filled {
+				return e, nil
+			}
+			continue
+		}
+		filled = e.field(line, whole) || filled
+	}
+}
+
+// field takes one line of an event, and tells whether it is data.
+func (e *event) field(line []byte, whole bool) bool {
+	name, value, _ := bytes.Cut(line, []byte(":"))
+	value = bytes.TrimPrefix(value, []byte(" "))
+	switch string(name) {
+	case "event":
+		e.kind = string(value)
+	case "id":
+		e.id = string(value)
+	case "data":
+		if e.data != nil {
+			e.data = append(e.data, '\n')
+		}
+		e.data, e.tooBig = append(e.data, value...), e.tooBig || !whole
+		return true
+	}
+	return false
+}
+
+// line reads a line, without its end. Of one that is longer than any message the start is given, and whole is false.
+func (s *events) line() (line []byte, whole bool, err error) {
+	whole = true
+	for {
+		part, err := s.in.ReadSlice('\n')
+		if len(line)+len(part) <= maxMessage {
+			line = append(line, part...)
+		} else {
+			whole = false
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			continue
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		return bytes.TrimRight(line, "\r\n"), whole, nil
+	}
+}
+
+// pulse tells a timer of everything that comes.
+type pulse struct {
+	io.Reader
+	beat func()
+}
+
+func (p pulse) Read(b []byte) (int, error) {
+	n, err := p.Reader.Read(b)
+	if n > 0 {
+		p.beat()
+	}
+	return n, err
+}
+
+// stream reads the instance's stream until it breaks.
+func (i *Instance) stream(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	last, begun := i.begin(cancel)
+	watch := time.AfterFunc(i.runtime.cfg.Stall, func() { cancel(errStalled) })
+	defer watch.Stop()
+	req, err := i.runtime.request(ctx, http.MethodGet, instancePath(i.id), nil, nil)
+	if err != nil {
+		return err
+	}
+	req.Header.Set("Accept", "text/event-stream")
+	req.Header.Set("Cache-Control", "no-store")
+	if last > 0 {
+		req.Header.Set("Last-Event-ID", strconv.FormatUint(last, 10))
+	}
+	res, err := i.runtime.do(req)
+	if err != nil {
+		if p, ok := errors.AsType[*ProblemError](err); ok && p.kind() == "session_not_found" {
+			if begun {
+				return ErrGone
+			}
+			return errNotThere
+		}
+		return because(ctx, err)
+	}
+	defer res.Body.Close()
+	i.connected()
+	in := events{bufio.NewReaderSize(pulse{res.Body, func() { watch.Reset(i.runtime.cfg.Stall) }}, 64<<10)}
+	for {
+		e, err := in.next()
+		if err != nil {
+			return because(ctx, fmt.Errorf("%w: %w", ErrUnreachable, err))
+		}
+		watch.Stop() // while we wait for who reads from us, nobody reads the line
+		if err := i.take(ctx, e); err != nil {
+			return err
+		}
+		watch.Reset(i.runtime.cfg.Stall)
+	}
+}
+
+// because is why a context has ended, where that is the reason of an error.
+func because(ctx context.Context, err error) error {
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// take takes one event.
+func (i *Instance) take(ctx context.Context, e event) error {
+	switch e.kind {
+	case "gap":
+		var gap struct {
+			Oldest uint64 `json:"oldest"`
+		}
+		if json.Unmarshal(e.data, &gap) == nil {
+			i.skip(gap.Oldest)
+		}
+		return nil
+	case "message", "":
+		n, err := strconv.ParseUint(e.id, 10, 64)
+		if err != nil {
+			n = 0
+		}
+		return i.enqueue(ctx, n, e)
+	}
+	return nil
+}

@@ -1,0 +1,452 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+func (d *desk) delete(id string) {
+	d.t.Helper()
+	if err := d.Delete(d.t.Context(), id); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) restore(id string) session.Session {
+	d.t.Helper()
+	s, err := d.Restore(d.t.Context(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// listed tells whether anything that lists sessions, or what is in them, has this one.
+func (d *desk) listed(id, word string) []string {
+	d.t.Helper()
+	var where []string
+	for _, archived := range []bool{false, true} {
+		page, err := d.List(d.t.Context(), archived, "", 1000)
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if slices.ContainsFunc(page.Items, func(s session.Session) bool { return s.ID == id }) {
+			where = append(where, "list")
+		}
+	}
+	if found := d.search(word); slices.ContainsFunc(found.Items, func(h session.Hit) bool { return h.Session == id }) {
+		where = append(where, "search")
+	}
+	inbox, err := d.Inbox(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if slices.ContainsFunc(inbox, func(r session.Request) bool { return r.Session == id }) {
+		where = append(where, "inbox")
+	}
+	spaces, err := d.Workspaces(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for _, w := range spaces {
+		if w.Sessions > 0 {
+			where = append(where, "workspaces")
+		}
+	}
+	return where
+}
+
+func (d *desk) search(word string) session.Found {
+	d.t.Helper()
+	found, err := d.Search(d.t.Context(), session.Search{Query: word, Limit: 100})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return found
+}
+
+// rows counts what is stored of a session.
+func (d *desk) rows(id string) map[string]int {
+	d.t.Helper()
+	counts := map[string]int{}
+	for _, table := range []string{"session", "frame", "entry", "turn", "request", "queue_item"} {
+		column := "session"
+		if table == "session" {
+			column = "id"
+		}
+		var n int
+		if err := d.db.Read().QueryRowContext(d.t.Context(), "SELECT count(*) FROM "+table+" WHERE "+column+" = ?", id).Scan(&n); err != nil {
+			d.t.Fatal(err)
+		}
+		if n > 0 {
+			counts[table] = n
+		}
+	}
+	return counts
+}
+
+// methods is every method of the client that takes a session.
+func (d *desk) methods(ctx context.Context, id string) map[string]error {
+	_, get := d.Get(ctx, id)
+	_, change := d.Change(ctx, id, session.Patch{Draft: new("x")})
+	_, entries := d.Entries(ctx, id, 0, 10)
+	_, after := d.After(ctx, id, 0, 10)
+	_, around := d.Around(ctx, id, 1, 10)
+	_, text := d.Text(ctx, id, "none")
+	_, prompt := d.Prompt(ctx, id, "x")
+	_, send := d.Send(ctx, id, "x", session.Queue)
+	_, queue := d.Queue(ctx, id)
+	_, export := d.Export(ctx, id, session.Markdown)
+	return map[string]error{
+		"Get": get, "Change": change, "Entries": entries, "After": after, "Around": around, "Text": text, "Prompt": prompt, "Send": send,
+		"Queue": queue, "Export": export, "Cancel": d.Cancel(ctx, id), "Restart": d.Restart(ctx, id), "SetConfig": d.SetConfig(ctx, id, "x", nil),
+	}
+}
+
+func (d *desk) notFound(id string) {
+	d.t.Helper()
+	for name, err := range d.methods(d.t.Context(), id) {
+		if !errors.Is(err, session.ErrNotFound) {
+			d.t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// A session is deleted while it waits for an approval, with prompts in its queue: it is nowhere any more, and all of it comes back.
+func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "echo zeppelin")
+	d.idle(s.ID)
+	d.prompt(s.ID, "please write a note")
+	r := d.request(s.ID)
+	d.queues(s.ID, "first")
+	d.queues(s.ID, "second")
+	if _, err := d.Change(t.Context(), s.ID, session.Patch{Draft: new("half a thou"), Labels: &[]string{"work"}, Pinned: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the index", func() bool { return len(d.search("zeppelin").Items) > 0 })
+	if got := d.listed(s.ID, "zeppelin"); !slices.Equal(got, []string{"list", "search", "inbox", "workspaces"}) {
+		t.Fatal(got)
+	}
+	before := d.get(s.ID)
+	from := d.Feed().Gen()
+	start, err := d.Feed().After(t.Context(), session.Query{Gen: from, After: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	d.delete(s.ID)
+	if got := d.listed(s.ID, "zeppelin"); len(got) > 0 {
+		t.Errorf("it is still in: %v", got)
+	}
+	d.notFound(s.ID)
+	refusedAnswer := d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window")
+	if !errors.Is(refusedAnswer, session.ErrNotFound) {
+		t.Errorf("answer: %v", refusedAnswer)
+	}
+	if n := d.Running(); n != 0 {
+		t.Errorf("%d turns run", n)
+	}
+	d.delete(s.ID)
+	d.until("the end of the agent", func() bool { return d.process(s.ID) == 0 })
+
+	batch, err := d.Feed().After(t.Context(), session.Query{Gen: from, After: start.Seq})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for _, e := range batch.Events {
+		told = append(told, e.Type)
+	}
+	if last := told[len(told)-1]; last != "session.removed" || slices.Contains(told, "session.upsert") || strings.Count(strings.Join(told, " "), "session.removed") != 1 {
+		t.Errorf("the feed tells %v", told)
+	}
+
+	now := d.restore(s.ID)
+	if now.Draft != before.Draft || !slices.Equal(now.Labels, before.Labels) || !now.Pinned || now.Title != before.Title || now.Phase != session.Closed || now.Exit != nil {
+		t.Errorf("%+v", now)
+	}
+	d.queueIs(s.ID, "first stopped, second stopped")
+	tr := d.transcript(s.ID)
+	if last := lastTurn(tr); last.StopReason != "cancelled" || last.State != "done" {
+		t.Errorf("%+v", last)
+	}
+	if i := slices.IndexFunc(tr.Requests, func(q session.Request) bool { return q.ID == r.ID }); tr.Requests[i].Status != "cancelled" {
+		t.Errorf("%+v", tr.Requests[i])
+	}
+	if got := d.listed(s.ID, "zeppelin"); !slices.Equal(got, []string{"list", "search", "workspaces"}) {
+		t.Error(got)
+	}
+	if again := d.restore(s.ID); again.ID != s.ID {
+		t.Error(again)
+	}
+	d.prompt(s.ID, "echo again")
+	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "echo again") {
+		t.Error(text)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// An idle one that is deleted and restored stands in the list where it stood.
+func TestARestoredSessionKeepsItsPlace(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "echo one")
+	d.idle(s.ID)
+	before := d.get(s.ID)
+	d.delete(s.ID)
+	if now := d.restore(s.ID); now.UpdatedAt != before.UpdatedAt || now.Unread != before.Unread {
+		t.Errorf("%+v, before %+v", now, before)
+	}
+}
+
+func TestWhatIsDeletedIsErased(t *testing.T) {
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Undo: 50 * time.Millisecond})
+	s, other := d.create(), d.create()
+	for _, id := range []string{s.ID, other.ID} {
+		d.prompt(id, "please write a note")
+		d.request(id)
+		d.queues(id, "later")
+	}
+	if err := d.Cancel(t.Context(), other.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(other.ID)
+	d.until("the index", func() bool { return d.search("note").Pending == 0 })
+	kept, words := d.rows(other.ID), len(d.search("note").Items)
+	if have := d.rows(s.ID); len(have) != 6 || words == 0 {
+		t.Fatalf("%v", have)
+	}
+	d.delete(s.ID)
+	for len(d.rows(s.ID)) > 0 { // no event tells of it
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(d.rows(s.ID))
+		}
+	}
+	if _, err := d.Restore(t.Context(), s.ID); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("restore: %v", err)
+	}
+	d.notFound(s.ID)
+	d.delete(s.ID)
+	if err := d.Delete(t.Context(), "none"); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("one that never was: %v", err)
+	}
+	var left int
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM words WHERE rowid NOT IN (SELECT rowid FROM entry)`).Scan(&left); err != nil || left != 0 {
+		t.Errorf("%d rows of the index are left, %v", left, err)
+	}
+	if now := d.rows(other.ID); fmt.Sprint(now) != fmt.Sprint(kept) || len(d.search("note").Items) == 0 {
+		t.Errorf("the other one has %v, had %v", now, kept)
+	}
+	d.sameAsRebuilt(other.ID)
+}
+
+// Nothing in a deletion needs the program to live until it is over.
+func TestADeletionOutlivesTheProgram(t *testing.T) {
+	dir := t.TempDir()
+	d := openAs(t, dir, proxy.Config{}, session.Config{Undo: time.Hour})
+	back, gone := d.create(), d.create()
+	for _, id := range []string{back.ID, gone.ID} {
+		d.prompt(id, "echo zeppelin")
+		d.idle(id)
+		d.queueAndStop(id)
+		d.delete(id)
+	}
+	d.close()
+
+	d = openAs(t, dir, proxy.Config{}, session.Config{Undo: time.Hour})
+	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
+		t.Fatalf("%+v, %v", page, err)
+	}
+	d.notFound(gone.ID)
+	d.restore(back.ID)
+	d.queueIs(back.ID, "later stopped")
+	d.sameAsRebuilt(back.ID)
+	d.close()
+
+	d = openAs(t, dir, proxy.Config{}, session.Config{Undo: time.Nanosecond})
+	for len(d.rows(gone.ID)) > 0 {
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-t.Context().Done():
+			t.Fatal(d.rows(gone.ID))
+		}
+	}
+	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != back.ID {
+		t.Fatalf("%+v, %v", page, err)
+	}
+}
+
+// queueAndStop leaves an item in the queue.
+func (d *desk) queueAndStop(id string) {
+	d.t.Helper()
+	d.prompt(id, "please write a note")
+	d.request(id)
+	d.queues(id, "later")
+	if err := d.Cancel(d.t.Context(), id); err != nil {
+		d.t.Fatal(err)
+	}
+	d.idle(id)
+}
+
+func TestDeletedWhileItStarts(t *testing.T) {
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{})
+	s := d.create()
+	d.prompt(s.ID, "echo held")
+	d.delete(s.ID)
+	d.notFound(s.ID)
+	d.until("the end of the agent", func() bool { return d.process(s.ID) == 0 })
+	if now := d.restore(s.ID); now.Phase != session.Closed || now.Turn != nil || now.Step != "" {
+		t.Errorf("%+v", now)
+	}
+	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "cancelled" {
+		t.Errorf("%+v", last)
+	}
+	d.prompt(s.ID, "echo awake")
+	if text := textOf(d.idle(s.ID), "agent"); !strings.Contains(text, "echo awake") {
+		t.Errorf("%q", text)
+	}
+}
+
+// A hundred are deleted at once, while others speak to them and take every second deletion back: each is there whole, or not at all.
+func TestManyAreDeletedWhileOthersSpeakToThem(t *testing.T) {
+	dir := t.TempDir()
+	file := `{"agents":[{"id":"none","command":"/there/is/none"}]}`
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := openAs(t, dir, proxy.Config{}, session.Config{Undo: 300 * time.Millisecond})
+	const many = 100
+	var ids []string
+	for range many {
+		s, err := d.Create(t.Context(), session.New{Agent: "none", Cwd: d.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, s.ID)
+	}
+	var all sync.WaitGroup
+	restored := make([]bool, many)
+	for i, id := range ids {
+		all.Go(func() {
+			if err := d.Delete(t.Context(), id); err != nil {
+				t.Errorf("delete: %v", err)
+			}
+			if i%2 == 0 {
+				_, err := d.Restore(t.Context(), id)
+				if restored[i] = err == nil; err != nil && !errors.Is(err, session.ErrNotFound) {
+					t.Errorf("restore: %v", err)
+				}
+			}
+		})
+		all.Go(func() {
+			for name, err := range d.methods(t.Context(), id) {
+				var refused *session.RefusedError
+				if err != nil && !errors.Is(err, session.ErrNotFound) && !errors.As(err, &refused) {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
+	}
+	all.Wait()
+	for i, id := range ids {
+		if restored[i] {
+			d.get(id)
+			d.sameAsRebuilt(id)
+			continue
+		}
+		for len(d.rows(id)) > 0 {
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-t.Context().Done():
+				t.Fatal(d.rows(id))
+			}
+		}
+	}
+}
+
+// An agent is taken leave of: it hears what it offers to hear, and nothing else.
+func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
+	const wait = 400 * time.Millisecond
+	for name, tc := range map[string]struct {
+		words   string
+		do      func(d *desk, id string)
+		want    string
+		forever bool
+	}{
+		"deleted":                {"resume close delete", nil, "session/close session/delete", true},
+		"deleted, no close":      {"resume delete", nil, "session/delete", true},
+		"deleted, close alone":   {"resume close", nil, "session/close", true},
+		"deleted, nothing":       {"resume", nil, "", true},
+		"restored":               {"resume close delete", func(d *desk, id string) { d.restore(id) }, "session/close", false},
+		"the program ends":       {"resume close delete", func(d *desk, _ string) { d.close() }, "session/close", false},
+		"it answers neither":     {"resume close delete unanswered", nil, "session/close session/delete", true},
+		"archived":               {"resume close", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id); d.archive(id) }, "session/close session/close", false},
+		"archived, no close":     {"resume", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id); d.archive(id) }, "", false},
+		"archived, no way back":  {"close", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id); d.archive(id) }, "session/close session/close", false},
+		"gone before the end":    {"resume close delete leaves", nil, "session/close", true},
+		"restored and spoken to": {"resume close delete", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id) }, "session/close session/close", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			forgetfulAgent(t, dir, tc.words+" writes")
+			d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: wait})
+			if tc.do != nil {
+				d = openAgain(d, dir)
+			}
+			id := d.forgetful()
+			d.prompt(id, "one")
+			d.idle(id)
+			d.delete(id)
+			if tc.do != nil {
+				tc.do(d, id)
+			}
+			if tc.forever {
+				for d.process(id) != 0 || len(d.rows(id)) > 0 {
+					select {
+					case <-time.After(5 * time.Millisecond):
+					case <-t.Context().Done():
+						t.Fatal(d.process(id), d.rows(id))
+					}
+				}
+			}
+			d.close()
+			heard, _ := os.ReadFile(filepath.Join(d.work, "heard"))
+			if got := strings.Join(strings.Fields(string(heard)), " "); got != tc.want {
+				t.Errorf("it heard %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// archive puts a session away, and checks that its agent ends where it can come back.
+func (d *desk) archive(id string) {
+	d.t.Helper()
+	s, err := d.Change(d.t.Context(), id, session.Patch{Archived: new(true)})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if ends := slices.Contains(s.Offers, "close") && strings.Contains(textOf(d.transcript(id), "agent"), "session/resume"); ends != s.Hibernated {
+		d.t.Errorf("it ends: %v; %+v", ends, s)
+	}
+}
+
+// openAgain is a desk in which nothing is erased before it ends.
+func openAgain(d *desk, dir string) *desk {
+	d.close()
+	return openAs(d.t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: time.Hour})
+}

@@ -1,0 +1,207 @@
+package session
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"deskhand/backend/acp"
+)
+
+const (
+	mostFile    = 16 << 20 // bytes of a file that is read or written
+	mostSkipped = 1 << 30  // bytes of a file before the lines that are wanted
+	journalFile = 64 << 10 // of a file that is read, what the journal has: it is the agent's work that is kept, not a copy of the disk
+)
+
+var errTooLong = errors.New("is too long")
+
+// inOrder makes file work start when that before it has ended: an agent that writes and then reads, without waiting for the answer
+// between, reads what it wrote.
+func (a *link) inOrder(work chore) chore {
+	before, done := a.lastFile, make(chan struct{})
+	a.lastFile = done
+	return func(ctx context.Context) outcome {
+		defer close(done)
+		if before != nil {
+			<-before // does not last: it ends with its own context
+		}
+		if ctx.Err() != nil {
+			return withdrawnOutcome()
+		}
+		return work(ctx)
+	}
+}
+
+func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
+	var p struct {
+		Path  string  `json:"path"`
+		Line  *uint32 `json:"line"`
+		Limit *uint32 `json:"limit"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, wrong("invalid params: " + err.Error())
+	}
+	if !filepath.IsAbs(p.Path) {
+		return nil, wrong("path must be absolute")
+	}
+	roots, files := a.v.roots(), a.v.c.cfg.Files
+	return a.inOrder(func(ctx context.Context) outcome {
+		f, err := files.Open(roots, p.Path)
+		if err != nil {
+			return fileFailure(err)
+		}
+		defer f.Close()
+		text, err := readText(withdrawable{ctx, f}, p.Line, p.Limit)
+		switch {
+		case errors.Is(err, context.Canceled):
+			return withdrawnOutcome()
+		case errors.Is(err, errTooLong):
+			return failed(acp.CodeInvalidParams, fmt.Sprintf("%q %v: at most %d MiB are given at a time; line and limit ask for a part", p.Path, err, mostFile>>20))
+		case err != nil:
+			return fileFailure(err)
+		case !utf8.ValidString(text): // as text with its bad bytes replaced it would be written back broken
+			return failed(acp.CodeInvalidParams, fmt.Sprintf("%q is not UTF-8 text", p.Path))
+		}
+		out := outcome{result: map[string]any{"content": text}}
+		if len(text) > journalFile {
+			out.journaled = map[string]any{"content": fmt.Sprintf("[%d bytes of %s, which the agent was given]", len(text), p.Path)}
+		}
+		return out
+	}), nil
+}
+
+// withdrawable is a reader until nobody wants to read any more.
+type withdrawable struct {
+	ctx context.Context //nolint:containedctx // a reader takes none
+	r   io.Reader
+}
+
+func (w withdrawable) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}
+
+// readText reads limit lines from a line on, which count from 1, with their line ends; nil = all.
+func readText(r io.Reader, line, limit *uint32) (string, error) {
+	lines := bufio.NewReaderSize(r, 64<<10)
+	if line != nil {
+		end, err := skipLines(lines, *line)
+		if err != nil || end {
+			return "", err
+		}
+	}
+	if limit == nil {
+		all, err := io.ReadAll(io.LimitReader(lines, mostFile+1))
+		if len(all) > mostFile {
+			err = errTooLong
+		}
+		return string(all), err
+	}
+	var b strings.Builder
+	for n := uint32(0); n < *limit; {
+		part, err := lines.ReadSlice('\n')
+		b.Write(part)
+		switch {
+		case b.Len() > mostFile:
+			return "", errTooLong
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return b.String(), nil
+		case err != nil:
+			return "", err
+		}
+		n++
+	}
+	return b.String(), nil
+}
+
+// skipLines goes to the start of a line; end = there is no such line.
+func skipLines(lines *bufio.Reader, line uint32) (end bool, failed error) {
+	skipped := 0
+	for n := uint32(1); n < line; {
+		part, err := lines.ReadSlice('\n')
+		skipped += len(part)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull) && skipped > mostSkipped:
+			return true, errTooLong
+		case errors.Is(err, bufio.ErrBufferFull):
+			continue
+		case errors.Is(err, io.EOF):
+			return true, nil
+		case err != nil:
+			return true, err
+		}
+		n++
+	}
+	return false, nil
+}
+
+func (a *link) writeFile(params json.RawMessage) (chore, *acp.Error) {
+	var p struct {
+		Path    string  `json:"path"`
+		Content *string `json:"content"`
+	}
+	switch err := json.Unmarshal(params, &p); {
+	case err != nil:
+		return nil, wrong("invalid params: " + err.Error())
+	case p.Content == nil:
+		return nil, wrong("content is missing")
+	case !filepath.IsAbs(p.Path):
+		return nil, wrong("path must be absolute")
+	case len(*p.Content) > mostFile:
+		return nil, wrong(fmt.Sprintf("content is longer than %d MiB", mostFile>>20))
+	}
+	v, roots, files := a.v, a.v.roots(), a.v.c.cfg.Files
+	return a.inOrder(func(ctx context.Context) outcome {
+		change := FileChange{Path: p.Path, Bytes: int64(len(*p.Content))}
+		old, known := textBefore(files, roots, p.Path, &change)
+		if err := files.Write(roots, p.Path, withdrawable{ctx, strings.NewReader(*p.Content)}); err != nil {
+			if ctx.Err() != nil {
+				return withdrawnOutcome()
+			}
+			return fileFailure(err)
+		}
+		if known && len(*p.Content) <= maxItem && utf8.ValidString(*p.Content) {
+			change.Diff = mustJSON(map[string]any{"type": "diff", "path": p.Path, "oldText": old, "newText": *p.Content})
+		}
+		return outcome{result: struct{}{}, told: func() { v.note(note{Note: noteWrote, File: &change}) }}
+	}), nil
+}
+
+// textBefore is what stood in a file before it is written, nil for one that was not there; known is false where it is too long to be
+// shown, or no text.
+func textBefore(files Files, roots []string, path string, change *FileChange) (text *string, known bool) {
+	f, err := files.Open(roots, path)
+	if err != nil {
+		change.Created = errors.Is(err, fs.ErrNotExist)
+		return nil, change.Created
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.LimitReader(f, maxItem+1))
+	if err != nil || len(data) > maxItem || !utf8.Valid(data) {
+		return nil, false
+	}
+	old := string(data)
+	return &old, true
+}
+
+func fileFailure(err error) outcome {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return failed(acp.CodeResourceNotFound, err.Error())
+	case errors.Is(err, fs.ErrInvalid):
+		return failed(acp.CodeInvalidParams, err.Error())
+	}
+	return failed(acp.CodeInternalError, err.Error())
+}

@@ -1,0 +1,372 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deskhand/backend/acp"
+)
+
+// A fork is a second session that begins with all that was said in the first. The agent makes it (session/fork), in the process of the
+// first and while no turn runs; we copy the journal as far as it went then, in one transaction, and fold it anew, since ids of entries
+// come from the session. So the transcript of a fork is what its journal gives, as that of every session is. Then the agent takes the
+// fork up like any other session, in a process of its own.
+
+const (
+	refusedFork    = "fork.unsupported"
+	refusedNotMade = "fork.failed"
+	refusedTooSlow = "fork.slow"
+)
+
+// forkLimit is how long a fork may take, with a start of the agent before it: a directory that nobody approves must not hold it for ever.
+const forkLimit = 5 * time.Minute
+
+// fork is what has become of one that was asked for.
+type fork struct {
+	peer   string // the agent's id of it
+	until  int64  // the last frame of the journal that it knows
+	parent row
+	err    error
+}
+
+// Fork makes a second session that goes on from where this one is. It starts the agent if it has to, and waits for it.
+func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, forkLimit)
+	defer cancel()
+	made := make(chan fork, 1)
+	if err := v.call(ctx, func() error { return v.fork(made) }); err != nil {
+		return Session{}, err
+	}
+	select {
+	case f := <-made:
+		if f.err != nil {
+			return Session{}, f.err
+		}
+		return c.branch(ctx, f)
+	case <-v.ended:
+		return Session{}, ErrClosed
+	case <-ctx.Done():
+		return Session{}, &RefusedError{Code: refusedTooSlow, Params: map[string]string{"agent": v.agentName}}
+	}
+}
+
+// fork asks the agent for one, when it is ready.
+func (v *conversation) fork(made chan<- fork) error {
+	switch {
+	case v.state.turn != "":
+		return &RefusedError{Code: refusedRunning}
+	case v.row.facts.Offers != nil && !slices.Contains(v.row.facts.Offers, offerFork):
+		return v.noFork()
+	case v.state.base == Closed:
+		if err := v.wish(doStart{}); err != nil {
+			return err
+		}
+	}
+	v.forks = append(v.forks, made)
+	if v.state.base == Ready {
+		v.makeForks()
+	}
+	return nil
+}
+
+func (v *conversation) noFork() error {
+	return &RefusedError{Code: refusedFork, Params: map[string]string{"agent": v.agentName}}
+}
+
+// makeForks has the agent make what waits for it to be ready.
+func (v *conversation) makeForks() {
+	for _, made := range slices.Clone(v.forks[v.branching:]) {
+		switch {
+		case v.state.turn != "":
+			v.endFork(made, fork{err: &RefusedError{Code: refusedRunning}})
+		case !v.agent.can.Fork:
+			v.endFork(made, fork{err: v.noFork()})
+		default:
+			v.branching++
+			v.askForFork(made)
+		}
+	}
+}
+
+func (v *conversation) askForFork(made chan<- fork) {
+	a, until := v.agent, v.frames
+	v.note(note{Note: noteForking})
+	params := a.setup()
+	params["sessionId"] = v.row.ACPSessionID
+	v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
+		peer, err := v.madeFork(result, failure)
+		v.note(note{Note: noteFork, Session: peer})
+		f := fork{peer: peer, until: until, parent: v.row, err: err}
+		f.parent.facts = v.fold.facts
+		if err != nil || !a.can.Close {
+			v.endFork(made, f)
+			return
+		}
+		// It is open in this process as well, and two processes must not have one session.
+		v.request("session/close", map[string]any{"sessionId": peer}, func(json.RawMessage, *acp.Error) { v.endFork(made, f) })
+	})
+}
+
+func (v *conversation) madeFork(result json.RawMessage, failure *acp.Error) (peer string, err error) {
+	if failure != nil && failure.Code == acp.CodeAuthRequired {
+		v.noteLogin(failure)
+		return "", &RefusedError{Code: problemAuth, Params: map[string]string{"agent": v.agentName}}
+	}
+	if failure != nil {
+		return "", v.notMade(failure)
+	}
+	if peer, err = acp.ParseNewSession(result); err != nil {
+		return "", v.notMade(err)
+	}
+	return peer, nil
+}
+
+func (v *conversation) notMade(why error) error {
+	return &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": v.agentName, "detail": v.c.secret.text(why.Error())}}
+}
+
+// endFork tells who waits.
+func (v *conversation) endFork(made chan<- fork, f fork) {
+	i := slices.Index(v.forks, made)
+	if i < 0 {
+		return
+	}
+	v.forks = slices.Delete(v.forks, i, i+1)
+	if i < v.branching {
+		v.branching--
+	}
+	made <- f // has room: it is told once
+}
+
+// endForks tells all who wait that the agent is gone.
+func (v *conversation) endForks(code string) {
+	r := &RefusedError{Code: refusedNotMade, Params: map[string]string{"agent": v.agentName, "detail": code}}
+	if e := v.row.Exit; e != nil && e.Problem != "" {
+		r = &RefusedError{Code: e.Problem, Params: e.Params}
+	}
+	for len(v.forks) > 0 {
+		v.endFork(v.forks[0], fork{err: r})
+	}
+}
+
+// branch makes the session of a fork that the agent has made.
+func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
+	now := Time{time.Now()}
+	r := f.parent
+	r.Session = Session{
+		ID: uuid.Must(uuid.NewV7()).String(), Labels: slices.Clone(r.Labels), Place: r.Place, Workspace: r.Workspace, Cwd: r.Cwd, Directories: r.Directories,
+		Agent: r.Agent, ACPSessionID: f.peer, ProtocolVersion: r.ProtocolVersion, Generation: r.Generation, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+		Origin: &Origin{Kind: originFork, Session: f.parent.ID, Title: f.parent.Title, Agent: r.Agent}, Title: f.parent.Title,
+	}
+	if r.Title != "" {
+		r.Title, r.titleBy = r.Title+" (fork)", titleByPerson // else the agent's title makes the two look the same
+	}
+	r.queue, r.facts.Terminals, r.deletedAt = nil, 0, time.Time{}
+	r.showFacts()
+	last := f.until + 1
+	err := c.cfg.Store.Blobs.Keep(func() error { return c.copyJournal(ctx, f, r, last) })
+	if err != nil {
+		return Session{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	v, err := c.enliven(r, last)
+	if err != nil {
+		return Session{}, err
+	}
+	c.changedEntries()
+	// At once: what the agent cannot take up it can still make again, see afresh.
+	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
+		return Session{}, err
+	}
+	return c.show(row{Session: v.look()}), nil
+}
+
+// copyJournal stores r with the parent's journal, as far as the fork knows it, and what follows from that. Turns and requests get ids
+// of their own, like entries: the parent may be deleted.
+func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) error {
+	db := c.cfg.Store
+	notes, entries, err := c.refolded(ctx, f, r, last)
+	if err != nil {
+		return err
+	}
+	stored, err := encoded(db, notes)
+	if err != nil {
+		return err
+	}
+	turns, requests, err := c.copied(ctx, f, r.ID)
+	if err != nil {
+		return err
+	}
+	return db.Write(ctx, func(tx *sql.Tx) error {
+		if err := r.save(ctx, tx); err != nil {
+			return err
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload)
+			SELECT ?, n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n <= ? AND dir <> 'note'`, r.ID, f.parent.ID, f.until); err != nil {
+			return err
+		}
+		if err := saveFrames(ctx, tx, r.ID, stored); err != nil {
+			return err
+		}
+		if err := saveEntries(ctx, tx, r.ID, entries); err != nil {
+			return err
+		}
+		if err := saveTurns(ctx, tx, turns); err != nil {
+			return err
+		}
+		return saveRequests(ctx, tx, requests)
+	})
+}
+
+// refolded are the parent's notes as those of the fork, with one of its own at the end, and the entries that follow from its journal.
+func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (notes []frame, entries []change, err error) {
+	t := newTranscript(r.ID, facts{})
+	err = frames(ctx, c.cfg.Store, f.parent.ID, func(fr frame) {
+		if fr.N > f.until {
+			return
+		}
+		if fr.Dir == noted {
+			fr.Data = renamed(r.ID, fr.Data)
+			notes = append(notes, fr)
+		}
+		t.apply(fr)
+	})
+	forked := frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: noted, Data: mustJSON(note{Note: noteForked, Session: f.parent.ID, Text: f.parent.Title})}
+	t.apply(forked)
+	entries, _ = t.take()
+	return append(notes, forked), entries, err
+}
+
+// copied are the parent's turns and requests as those of the fork.
+func (c *Client) copied(ctx context.Context, f fork, session string) (map[string]*Turn, map[string]*Request, error) {
+	db := c.cfg.Store.Read()
+	turns, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state = 'done'`, f.parent.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	requests, err := query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ?`, f.parent.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	byTurn, byRequest := map[string]*Turn{}, map[string]*Request{}
+	for i := range turns {
+		turns[i].ID, turns[i].Session = renamedID(session, turns[i].ID), session
+		byTurn[turns[i].ID] = &turns[i]
+	}
+	for i := range requests {
+		q := &requests[i]
+		q.ID, q.Session, q.Turn = renamedID(session, q.ID), session, renamedID(session, q.Turn)
+		if q.Status == statusRequested {
+			q.Status = statusExpired // it waits in the parent
+		}
+		byRequest[q.ID] = q
+	}
+	return byTurn, byRequest, nil
+}
+
+// renamed is a note of the parent's with the ids that its turns and requests have in the fork.
+func renamed(session string, data []byte) []byte {
+	var n note
+	if json.Unmarshal(data, &n) != nil || n.Turn == "" && n.Request == "" {
+		return data
+	}
+	n.Turn, n.Request = renamedID(session, n.Turn), renamedID(session, n.Request)
+	return mustJSON(n)
+}
+
+// renamedID is a UUIDv7 of the same time, so that what is sorted by it stays in order.
+func renamedID(session, id string) string {
+	was, err := uuid.Parse(id)
+	if err != nil {
+		return id
+	}
+	sum := sha256.Sum256([]byte(session + "\x00" + id))
+	const ofTime = 6 // bytes
+	copy(was[ofTime:], sum[:])
+	was[6] = was[6]&0x0f | 0x70
+	was[8] = was[8]&0x3f | 0x80
+	return was.String()
+}
+
+// applyOrigin folds a note of where a session comes from, or what comes of it.
+func (t *transcript) applyOrigin(f frame, n note) {
+	switch n.Note {
+	case noteImporting:
+		t.beginImport()
+	case noteForking:
+		t.forking = true
+	case noteFork:
+		t.forked(n)
+	case noteForked:
+		t.add(f, "divider").Divider = &Divider{Code: "session.forked", Params: map[string]string{"session": n.Session, "title": n.Text}}
+	}
+}
+
+// ofFork tells that an update is of a fork, which has a transcript of its own.
+func (t *transcript) ofFork(peer string) bool { return t.forking && peer != t.peer || t.forks[peer] }
+
+// forked learns the agent's id of a fork that it has made.
+func (t *transcript) forked(n note) {
+	t.forking = false
+	if n.Session == "" {
+		return
+	}
+	if t.forks == nil {
+		t.forks = map[string]bool{}
+	}
+	t.forks[n.Session] = true
+}
+
+// foreign tells that an answer of the agent is of another session, such as a fork of this one.
+func (t *transcript) foreign(result json.RawMessage) bool {
+	var r struct {
+		SessionID string `json:"sessionId"`
+	}
+	return t.peer != "" && bytes.Contains(result, []byte(`"sessionId"`)) && json.Unmarshal(result, &r) == nil && r.SessionID != "" && r.SessionID != t.peer
+}
+
+// afresh begins a new session where the one that was cannot be had back. Of a fork in which nothing was said yet some agents keep nothing
+// once it is closed (Codex): as long as its parent is what it was then, another fork is the same.
+func (a *link) afresh() {
+	parent := a.v.unspokenFork()
+	if parent == "" || !a.can.Fork {
+		a.create("fresh")
+		return
+	}
+	params := a.setup()
+	params["sessionId"] = parent
+	a.v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
+		peer, err := acp.ParseNewSession(result)
+		if failure != nil || err != nil {
+			a.create("fresh")
+			return
+		}
+		a.v.row.ACPSessionID = peer
+		a.ready(restoredFork)
+	})
+}
+
+// unspokenFork gives the agent's id of the parent of a fork, while no turn has ended in either since; else "".
+func (v *conversation) unspokenFork() (parent string) {
+	if v.row.Origin == nil || v.row.Origin.Kind != originFork {
+		return ""
+	}
+	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT acp_session_id FROM session s WHERE id = ? AND deleted_at = 0 AND NOT EXISTS
+		(SELECT 1 FROM turn WHERE session IN (s.id, ?) AND started_at >= ? AND (state = 'done' OR session = s.id))`,
+		v.row.Origin.Session, v.id, millis(v.row.CreatedAt.Time)).Scan(&parent)
+	if err != nil {
+		return "" // it is gone, or has gone on
+	}
+	return parent
+}

@@ -1,0 +1,171 @@
+package session_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+func (d *desk) forkOf(id string) session.Session {
+	d.t.Helper()
+	s, err := d.Fork(d.t.Context(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func TestForkGoesItsOwnWay(t *testing.T) {
+	d := open(t, t.TempDir())
+	parent := d.create()
+	d.prompt(parent.ID, "permission")
+	r := d.request(parent.ID)
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	d.idle(parent.ID)
+	d.prompt(parent.ID, "echo "+strings.Repeat("long ", 5000)) // the note of it is kept in a blob
+	d.idle(parent.ID)
+	parent = d.get(parent.ID)
+
+	s := d.forkOf(parent.ID)
+	if s.ID == parent.ID || s.ACPSessionID == "" || s.ACPSessionID == parent.ACPSessionID || s.Phase != session.Starting || s.Agent != parent.Agent || s.Cwd != parent.Cwd {
+		t.Fatalf("forked as %+v", s)
+	}
+	if want := (session.Origin{Kind: "fork", Session: parent.ID, Title: parent.Title, Agent: parent.Agent}); s.Origin == nil || *s.Origin != want {
+		t.Fatalf("origin %+v", s.Origin)
+	}
+	before, tr := d.transcript(parent.ID), d.idle(s.ID)
+	if len(tr.Items) != len(before.Items)+2 || asked(tr) != asked(before) || said(tr) != said(before) || dividers(tr) != "session.forked session.resumed" {
+		t.Fatalf("%d entries of %d, %s", len(tr.Items), len(before.Items), dividers(tr))
+	}
+	if len(tr.Turns) != 2 || len(tr.Requests) != 1 || tr.Requests[0].Session != s.ID || tr.Requests[0].ID == r.ID || tr.Requests[0].Status != "answered" {
+		t.Fatalf("turns %+v, requests %+v", tr.Turns, tr.Requests)
+	}
+	for i, e := range tr.Items[:len(before.Items)] {
+		if e.ID == before.Items[i].ID || e.Session != s.ID || e.Seq != before.Items[i].Seq || e.Turn != "" && e.Turn == before.Items[i].Turn {
+			t.Fatalf("entry %d is %+v", i, e)
+		}
+	}
+	d.sameAsRebuilt(s.ID)
+	d.sameAsRebuilt(parent.ID)
+	if text, err := d.Text(t.Context(), s.ID, tr.Items[len(before.Items)-1].ID); err != nil || text == "" {
+		t.Fatalf("%q, %v", text, err)
+	}
+
+	d.prompt(s.ID, "echo in the fork")
+	d.idle(s.ID)
+	d.prompt(parent.ID, "echo in the parent")
+	d.idle(parent.ID)
+	fork, rest := d.transcript(s.ID), d.transcript(parent.ID)
+	if !strings.Contains(asked(fork), "in the fork") || strings.Contains(asked(fork), "in the parent") || strings.Contains(asked(rest), "in the fork") {
+		t.Fatalf("they are mixed: %s\n%s", asked(fork), asked(rest))
+	}
+	if got := dividers(fork); got != "session.forked session.resumed" {
+		t.Fatalf("dividers of the fork: %s", got)
+	}
+	if got := dividers(rest); got != "" {
+		t.Fatalf("dividers of the parent: %s", got)
+	}
+	d.sameAsRebuilt(s.ID)
+	d.sameAsRebuilt(parent.ID)
+	second := d.forkOf(s.ID)
+	if got := dividers(d.idle(second.ID)); got != "session.forked session.resumed session.forked session.resumed" {
+		t.Fatalf("dividers of a fork's fork: %s", got)
+	}
+}
+
+// The agent is asked in the process that has the session, and lets go of the fork again.
+func TestForkStartsTheAgentAndLetsGo(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	parent := d.create()
+	d.prompt(parent.ID, "echo")
+	d.idle(parent.ID)
+	d.close()
+
+	d = open(t, dir)
+	s := d.forkOf(parent.ID)
+	closed := false
+	for dir, data := range d.journal(parent.ID) {
+		var m struct {
+			Method string
+			Params struct{ SessionID string }
+		}
+		_ = json.Unmarshal(data, &m)
+		closed = closed || dir == "out" && m.Method == "session/close" && m.Params.SessionID == s.ACPSessionID
+	}
+	if !closed {
+		t.Fatal("the fork stays open in the parent's process")
+	}
+	if tr := d.transcript(parent.ID); find(tr, "raw") != nil {
+		t.Fatalf("the parent shows what is the fork's: %+v", find(tr, "raw"))
+	}
+	d.sameAsRebuilt(parent.ID)
+}
+
+func TestForkIsRefused(t *testing.T) {
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "resume")
+	d := open(t, dir)
+	id := d.create().ID
+	d.prompt(id, "slow")
+	d.works(id)
+	_, err := d.Fork(t.Context(), id)
+	refused(t, err, "turn.running")
+	other := d.createOf("forgetful").ID
+	for range 2 { // while it starts, and when it is known
+		_, err = d.Fork(t.Context(), other)
+		refused(t, err, "fork.unsupported")
+		d.idle(other)
+	}
+	list, err := d.List(t.Context(), false, "", 10)
+	if err != nil || len(list.Items) != 2 {
+		t.Fatalf("%+v %v", list, err)
+	}
+}
+
+// An agent that ends before it has answered holds nobody up.
+func TestForkOfAnAgentThatEnds(t *testing.T) {
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "forks")
+	d := open(t, dir)
+	id := d.createOf("forgetful").ID
+	d.idle(id)
+	_, err := d.Fork(t.Context(), id)
+	refused(t, err, "agent.exited")
+}
+
+// A fork that the agent has forgotten before anything was said in it is made again, while that gives the same.
+func TestForkThatTheAgentForgets(t *testing.T) {
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "forks lives resume refuses")
+	d := open(t, dir)
+	parent := d.createOf("forgetful").ID
+	d.prompt(parent, "hello")
+	d.idle(parent)
+	fork := func() session.Session {
+		s := d.forkOf(parent)
+		if got := dividers(d.idle(s.ID)); got != "session.forked" {
+			t.Fatalf("dividers %s", got)
+		}
+		return s
+	}
+	first, second := fork(), fork()
+	d.prompt(first.ID, "go on")
+	if got := textOf(d.idle(first.ID), "agent"); !strings.HasSuffix(got, "initialize session/resume session/fork session/prompt\n") {
+		t.Fatalf("it says %q", got)
+	}
+	d.prompt(parent, "and further")
+	d.idle(parent)
+	for _, id := range []string{first.ID, second.ID} { // each has gone on, or its parent
+		if err := d.Restart(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		d.prompt(id, "what now?")
+		if got := dividers(d.idle(id)); got != "session.forked session.fresh" {
+			t.Fatalf("dividers %s", got)
+		}
+		d.sameAsRebuilt(id)
+	}
+}

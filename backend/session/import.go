@@ -1,0 +1,336 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/agents"
+	"deskhand/backend/store"
+)
+
+// Import makes a session of a conversation that an agent has had without us. The agent's replay of it (session/load) is journalled like
+// all that it says, between two notes of ours, and folded into the transcript; nothing of it is shown before the second note, so that a
+// load which breaks off leaves no half of a conversation: the session says what went wrong, and the next start tries anew. Agents that
+// can only resume tell nothing of what was said, and the transcript says that.
+
+// AgentSession is a conversation that an agent has, as it lists it.
+type AgentSession struct {
+	ACPSessionID string `json:"acpSessionId"`
+	Title        string `json:"title"`
+	Cwd          string `json:"cwd"`
+	UpdatedAt    *Time  `json:"updatedAt,omitempty"`
+	Session      string `json:"session,omitempty" doc:"The session of ours that is it"`
+}
+
+// AgentSessions is a page of them.
+type AgentSessions struct {
+	Items     []AgentSession `json:"items"`
+	Next      string         `json:"next,omitempty" doc:"What to pass as before for the next page"`
+	Supported bool           `json:"supported" doc:"The agent lists its conversations"`
+}
+
+// Import says which of an agent's conversations to take in.
+type Import struct {
+	Agent        string `json:"agent" minLength:"1" maxLength:"64"`
+	ACPSessionID string `json:"acpSessionId" minLength:"1" maxLength:"512"`
+	Cwd          string `json:"cwd" minLength:"1" maxLength:"4096" doc:"Where the conversation was; the directory has to be there"`
+	Title        string `json:"title,omitempty" maxLength:"1000"`
+}
+
+const (
+	originFork     = "fork"
+	originContinue = "continue"
+	originImport   = "import"
+)
+
+const (
+	problemImport     = "session.import_failed"      // the agent does not give its history
+	problemNoImport   = "session.import_unsupported" // it can take up no session at all
+	refusedSessions   = "agent.sessions_failed"
+	restoredImport    = "import"        // the reason of session.ready: with its history
+	restoredUnseen    = "import_unseen" // without
+	restoredFork      = "fork"          // as a fork of its parent, once more
+	maxImportedCursor = 8 << 10
+)
+
+// AgentSessions lists the conversations that an agent has, those of one directory or all. Each that is a session of ours names it.
+func (c *Client) AgentSessions(ctx context.Context, agent, directory, before string) (AgentSessions, error) {
+	if !c.cfg.Agents.Known(agent) {
+		return AgentSessions{}, bad(problemUnknown, "agent", agent)
+	}
+	if directory != "" && !filepath.IsAbs(directory) {
+		return AgentSessions{}, bad("directory.relative", "path", directory)
+	}
+	if directory != "" {
+		directory = filepath.Clean(directory)
+	}
+	list, next, supported, err := c.cfg.Agents.ListSessions(ctx, agent, directory, before)
+	if err != nil {
+		return AgentSessions{}, c.notListed(ctx, agent, err)
+	}
+	ours, err := c.sessionsOf(ctx, agent)
+	if err != nil {
+		return AgentSessions{}, err
+	}
+	page := AgentSessions{Items: make([]AgentSession, len(list)), Supported: supported}
+	if len(next) <= maxImportedCursor {
+		page.Next = next
+	}
+	for i, l := range list {
+		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: c.secret.text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID]}
+		if !l.UpdatedAt.IsZero() {
+			page.Items[i].UpdatedAt = &Time{l.UpdatedAt}
+		}
+	}
+	return page, nil
+}
+
+// notListed is why there is no list.
+func (c *Client) notListed(ctx context.Context, agent string, err error) error {
+	name := c.cfg.Agents.Name(agent)
+	auth, wantsLogin := errors.AsType[*agents.AuthError](err)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, agents.ErrClosed):
+		return ErrClosed
+	case wantsLogin:
+		c.noteLogin(agent, auth.Refused)
+		return &RefusedError{Code: problemAuth, Params: map[string]string{"agent": name, "detail": c.secret.text(auth.Refused.Message)}}
+	case errors.Is(err, agents.ErrNotInstalled):
+		return &RefusedError{Code: problemMissing, Params: map[string]string{"agent": name}}
+	}
+	return &RefusedError{Code: refusedSessions, Params: map[string]string{"agent": name, "detail": c.secret.text(err.Error())}}
+}
+
+// sessionsOf are our sessions with an agent of this machine, by the agent's ids. Of two with the same id the newer counts.
+func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]string, error) {
+	type pair struct{ acp, id string }
+	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (p pair, err error) { return p, s.Scan(&p.acp, &p.id) },
+		`SELECT acp_session_id, id FROM session WHERE agent = ? AND place = ? AND acp_session_id <> '' AND deleted_at = 0 ORDER BY created_at`, agent, LocalPlace)
+	if err != nil {
+		return nil, err
+	}
+	ours := make(map[string]string, len(list))
+	for _, p := range list {
+		ours[p.acp] = p.id
+	}
+	return ours, nil
+}
+
+// Import makes a session of one that an agent has, and begins to take its history; how that goes on is told by events. A session that
+// is here already is given as it is.
+func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
+	if !c.cfg.Agents.Known(from.Agent) {
+		return Session{}, bad(problemUnknown, "agent", from.Agent)
+	}
+	c.taking.Lock() // else two that ask for the same one make two
+	defer c.taking.Unlock()
+	ours, err := c.sessionsOf(ctx, from.Agent)
+	if err != nil {
+		return Session{}, err
+	}
+	if id := ours[from.ACPSessionID]; id != "" {
+		return c.Get(ctx, id)
+	}
+	w, err := c.workspace(ctx, from.Cwd)
+	if err != nil {
+		return Session{}, err
+	}
+	r := c.fresh(from.Agent, w)
+	r.ACPSessionID = from.ACPSessionID
+	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
+	if title := strings.TrimSpace(c.secret.text(from.Title)); title != "" {
+		r.Title, r.titleBy = titleOf(title), titleByAgent
+	}
+	return c.begin(ctx, r)
+}
+
+// fresh is the row of a session that is about to be made.
+func (c *Client) fresh(agent string, w Workspace) row {
+	now := Time{time.Now()}
+	r := row{Session: Session{
+		ID: uuid.Must(uuid.NewV7()).String(), Place: LocalPlace, Workspace: w, Cwd: w.Path, Agent: agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
+	}}
+	r.showFacts()
+	return r
+}
+
+// importing tells whether the history of an imported session is still to be taken in.
+func (v *conversation) importing() bool {
+	return v.row.Origin != nil && v.row.Origin.Kind == originImport && !v.fold.facts.Imported
+}
+
+// replay is how what follows in the journal is told of.
+func (v *conversation) replay() string {
+	if v.importing() {
+		return noteImporting
+	}
+	return noteReplaying
+}
+
+// takeOver opens a session that the agent had before us.
+func (a *link) takeOver() {
+	v := a.v
+	switch {
+	case a.can.LoadSession:
+		v.do(doReplay{})
+		a.restoreImported("session/load", restoredImport)
+	case a.can.Resume:
+		a.restoreImported("session/resume", restoredUnseen)
+	default:
+		a.fail(problemNoImport, "agent", v.agentName)
+	}
+}
+
+func (a *link) restoreImported(method, how string) {
+	params := a.setup()
+	params["sessionId"] = a.v.row.ACPSessionID
+	a.v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
+		switch {
+		case failure == nil:
+			a.ready(how)
+		case failure.Code == acp.CodeAuthRequired:
+			a.failed(failure)
+		default:
+			a.fail(problemImport, "agent", a.v.agentName, "detail", failure.Message)
+		}
+	})
+}
+
+// What the fold holds back while a history is taken in.
+type imported struct {
+	running bool
+	held    []*Entry
+	isHeld  map[*Entry]bool
+}
+
+// beginImport holds back what follows until it is known to be whole.
+func (t *transcript) beginImport() {
+	t.dropImport()
+	t.imported = imported{running: true, isHeld: map[*Entry]bool{}}
+}
+
+// holds tells whether the entry waits for the end of an import; a new one is taken into what waits.
+func (t *transcript) holds(e *Entry) bool { return t.imported.isHeld[e] }
+
+func (t *transcript) hold(e *Entry) {
+	switch e.Kind {
+	case "request", "notice", "divider": // these are of now
+	default:
+		if t.imported.running {
+			t.imported.held = append(t.imported.held, e)
+			t.imported.isHeld[e] = true
+		}
+	}
+}
+
+// importedTurn is what a person's message begins in a history: it names no turns.
+func (t *transcript) importedTurn(f frame) {
+	if !t.imported.running {
+		return
+	}
+	t.endTools(f)
+	t.plan = nil
+	clear(t.tools)
+	clear(t.units)
+}
+
+// endImport shows what was taken in. Unseen is a session of which the agent gives no history.
+func (t *transcript) endImport(f frame, unseen bool) {
+	t.importedTurn(f)
+	held := t.imported.held
+	t.forgetImport()
+	messages := 0
+	for _, e := range held {
+		if e.Kind == "user" || e.Kind == "agent" {
+			messages++
+		}
+		t.touch(e)
+	}
+	t.facts.Imported, t.changed = true, true
+	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	d := &Divider{Code: "session.imported", Params: map[string]string{"messages": strconv.Itoa(messages)}}
+	if unseen {
+		d = &Divider{Code: "session.imported_unseen"}
+	}
+	t.add(f, "divider").Divider = d
+}
+
+// dropImport forgets what came of a history that has broken off.
+func (t *transcript) dropImport() {
+	if t.imported.running {
+		t.forgetImport()
+	}
+}
+
+func (t *transcript) forgetImport() {
+	t.imported = imported{}
+	t.open, t.plan = nil, nil
+	clear(t.tools)
+	clear(t.byID)
+	clear(t.displays)
+	clear(t.compactions)
+	clear(t.units)
+	clear(t.clipped)
+}
+
+// begin stores a session that is made, and starts its agent.
+func (c *Client) begin(ctx context.Context, r row) (Session, error) {
+	v, err := c.store(ctx, r)
+	if err != nil {
+		return Session{}, err
+	}
+	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
+		return Session{}, err
+	}
+	return c.show(row{Session: v.look()}), nil
+}
+
+func (c *Client) store(ctx context.Context, r row) (*conversation, error) {
+	if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return r.save(ctx, tx) }); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return c.enliven(r, 0)
+}
+
+// importedAtOnce is how many entries of a history are stored in one transaction: others want to write as well.
+const importedAtOnce = 500
+
+// saveAhead stores most of a history before the step that ends its import, and gives what is left for that step. Should the program end
+// in between, dropHalfImported takes it away again.
+func saveAhead(ctx context.Context, db *store.DB, session string, entries []change) ([]change, error) {
+	for len(entries) > importedAtOnce {
+		part := entries[:importedAtOnce]
+		if err := db.Write(ctx, func(tx *sql.Tx) error { return saveEntries(ctx, tx, session, part) }); err != nil {
+			return nil, err
+		}
+		entries = entries[importedAtOnce:]
+	}
+	return entries, nil
+}
+
+// dropHalfImported removes what was stored of histories whose import did not come to its end.
+func (c *Client) dropHalfImported(ctx context.Context) error {
+	const half = `session IN (SELECT id FROM session WHERE origin <> '' AND json_extract(origin, '$.kind') = ?
+		AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND json_extract(data, '$.kind') NOT IN ('divider', 'notice', 'request')`
+	var n int
+	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT count(*) FROM entry WHERE `+half, originImport).Scan(&n); err != nil || n == 0 {
+		return err
+	}
+	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE `+half, originImport)
+		return err
+	})
+}

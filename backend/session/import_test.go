@@ -1,0 +1,273 @@
+package session_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// elsewhere has conversations with the demo agent in another desk, so that this one's agent has them and we do not.
+func (d *desk) elsewhere(prompts ...string) (acpID, cwd string) {
+	d.t.Helper()
+	other := open(d.t, d.t.TempDir())
+	s := other.create()
+	for _, p := range prompts {
+		other.prompt(s.ID, p)
+		other.idle(s.ID)
+	}
+	s = other.get(s.ID)
+	other.close()
+	if err := os.CopyFS(filepath.Join(d.dir, "demo"), os.DirFS(filepath.Join(other.dir, "demo"))); err != nil {
+		d.t.Fatal(err)
+	}
+	d.t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(d.dir, "demo"))
+	return s.ACPSessionID, s.Cwd
+}
+
+func (d *desk) importOf(agent, id, cwd string) session.Session {
+	d.t.Helper()
+	s, err := d.Import(d.t.Context(), session.Import{Agent: agent, ACPSessionID: id, Cwd: cwd, Title: "From elsewhere"})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) sessionsOf(agent, directory string) session.AgentSessions {
+	d.t.Helper()
+	page, err := d.AgentSessions(d.t.Context(), agent, directory, "")
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return page
+}
+
+func dividerCodes(t session.Transcript) (codes []string) {
+	for _, e := range t.Items {
+		if e.Kind == "divider" {
+			codes = append(codes, e.Divider.Code)
+		}
+	}
+	return codes
+}
+
+func TestImportTakesTheHistoryIn(t *testing.T) {
+	d := open(t, t.TempDir())
+	id, cwd := d.elsewhere("plan", "please *echo* this", "terminal")
+	page := d.sessionsOf("mock", "")
+	if !page.Supported || len(page.Items) != 1 || page.Items[0].ACPSessionID != id || page.Items[0].Session != "" || page.Items[0].Cwd != cwd || page.Items[0].UpdatedAt == nil {
+		t.Fatalf("listed %+v", page)
+	}
+	s := d.importOf("mock", id, cwd)
+	if s.Origin == nil || *s.Origin != (session.Origin{Kind: "import", Agent: "mock"}) || s.ACPSessionID != id || s.Title != "From elsewhere" {
+		t.Fatalf("imported as %+v", s)
+	}
+	tr := d.idle(s.ID)
+	if got := asked(tr); got != "plan, please *echo* this, terminal" {
+		t.Fatalf("asked %q", got)
+	}
+	if find(tr, "plan") == nil || find(tr, "tool") == nil {
+		t.Fatal("plan or tools are missing")
+	}
+	last := tr.Items[len(tr.Items)-1]
+	if last.Kind != "divider" || last.Divider.Code != "session.imported" || last.Divider.Params["messages"] != "6" {
+		t.Fatalf("it ends in %+v", last)
+	}
+	d.sameAsRebuilt(s.ID)
+
+	if page := d.sessionsOf("mock", cwd); len(page.Items) != 1 || page.Items[0].Session != s.ID {
+		t.Fatalf("listed %+v", page)
+	}
+	if page := d.sessionsOf("mock", filepath.Join(cwd, "other")); len(page.Items) != 0 || !page.Supported {
+		t.Fatalf("listed %+v", page)
+	}
+	if again := d.importOf("mock", id, cwd); again.ID != s.ID {
+		t.Fatalf("it is here twice, as %s and %s", again.ID, s.ID)
+	}
+
+	// From now on it is a session like every other: a start takes it up, and nothing is replayed into it.
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.prompt(s.ID, "echo once more")
+	after := d.idle(s.ID)
+	if got := asked(after); got != "plan, please *echo* this, terminal, echo once more" {
+		t.Fatalf("asked %q", got)
+	}
+	if got := dividerCodes(after); !slices.Equal(got, []string{"session.imported", "session.resumed"}) {
+		t.Fatalf("dividers %v", got)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// forgetfulOf writes down an agent "forgetful" that works by the words.
+func (d *desk) forgetfulOf(words string) {
+	d.t.Helper()
+	forgetfulAgent(d.t, d.dir, words)
+}
+
+func TestImportByWhatTheAgentCan(t *testing.T) {
+	for words, want := range map[string]struct{ dividers, problem string }{
+		"resume":       {"session.imported_unseen", ""},
+		"load":         {"session.imported", ""},
+		"load resume":  {"session.imported", ""},
+		"load refuses": {"agent.start_failed", "session.import_failed"},
+		"":             {"agent.start_failed", "session.import_unsupported"},
+	} {
+		t.Run("offers "+words, func(t *testing.T) {
+			d := open(t, t.TempDir())
+			d.forgetfulOf(words)
+			if page := d.sessionsOf("forgetful", ""); page.Supported || len(page.Items) > 0 {
+				t.Fatalf("lists %+v", page)
+			}
+			s := d.importOf("forgetful", "s1", d.work)
+			tr := d.idle(s.ID)
+			if got := strings.Join(dividerCodes(tr), " "); got != want.dividers {
+				t.Fatalf("dividers %s", got)
+			}
+			history := textOf(tr, "agent") != ""
+			if history != (want.dividers == "session.imported") {
+				t.Fatalf("history: %v", history)
+			}
+			problem := ""
+			if e := d.get(s.ID).Exit; e != nil {
+				problem = e.Problem
+			}
+			if problem != want.problem {
+				t.Fatalf("problem %q", problem)
+			}
+			d.sameAsRebuilt(s.ID)
+		})
+	}
+}
+
+// A history that breaks off leaves nothing of itself; the next start takes all of it.
+func TestImportThatBreaksOffLeavesNothing(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	d.forgetfulOf("load breaks")
+	s := d.importOf("forgetful", "s1", d.work)
+	tr := d.idle(s.ID)
+	if got := dividerCodes(tr); !slices.Equal(got, []string{"agent.start_failed"}) || textOf(tr, "agent") != "" {
+		t.Fatalf("left: %+v", tr.Items)
+	}
+	d.sameAsRebuilt(s.ID)
+	d.close()
+
+	d = open(t, dir)
+	d.forgetfulOf("load")
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.until("import", func() bool { return d.get(s.ID).Phase == session.Ready })
+	tr = d.transcript(s.ID)
+	if got := dividerCodes(tr); !slices.Equal(got, []string{"agent.start_failed", "session.imported"}) || textOf(tr, "agent") != "history that is held already\n" {
+		t.Fatalf("taken in: %+v", tr.Items)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestImportIsRefused(t *testing.T) {
+	d := open(t, t.TempDir())
+	_, err := d.AgentSessions(t.Context(), "nobody", "", "")
+	refused(t, err, "agent.unknown")
+	_, err = d.AgentSessions(t.Context(), "mock", "here", "")
+	refused(t, err, "directory.relative")
+	_, err = d.AgentSessions(t.Context(), "claude", "", "")
+	refused(t, err, "agent.not_installed")
+	_, err = d.Import(t.Context(), session.Import{Agent: "nobody", ACPSessionID: "x", Cwd: d.work})
+	refused(t, err, "agent.unknown")
+	_, err = d.Import(t.Context(), session.Import{Agent: "mock", ACPSessionID: "x", Cwd: filepath.Join(d.work, "gone")})
+	refused(t, err, "directory.missing")
+	d.close()
+	t.Setenv("DESKHAND_DEMO_LOGIN", "agent")
+	d = open(t, d.dir)
+	_, err = d.AgentSessions(t.Context(), "mock", "", "")
+	refused(t, err, "agent.auth_required")
+	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
+		t.Fatalf("%+v %v", page, err)
+	}
+}
+
+// TestImportOfALongHistory takes in 100,000 updates, and another conversation goes on meanwhile.
+func TestImportOfALongHistory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+	d := open(t, t.TempDir())
+	id, cwd := d.elsewhere("echo")
+	const turns, each = 5_000, 20
+	longHistory(t, filepath.Join(d.dir, "demo", id+".jsonl"), turns, each)
+	other := d.create().ID
+	d.idle(other)
+
+	began := time.Now()
+	s := d.importOf("mock", id, cwd)
+	longest := time.Duration(0)
+	for d.get(s.ID).Phase != session.Ready {
+		if time.Since(began) > time.Minute {
+			t.Fatal("it has not ended")
+		}
+		asked := time.Now()
+		if _, err := d.Change(t.Context(), other, session.Patch{Draft: new("x")}); err != nil {
+			t.Fatal(err)
+		}
+		longest = max(longest, time.Since(asked))
+		select {
+		case <-time.After(5 * time.Millisecond):
+		case <-t.Context().Done():
+		}
+	}
+	t.Logf("%d updates in %v; another conversation waited %v at most", turns*each, time.Since(began), longest)
+	if longest > 2*time.Second {
+		t.Errorf("another conversation waited %v", longest)
+	}
+	var n int
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM entry WHERE session = ?`, s.ID).Scan(&n); err != nil || n != turns*each+1 {
+		t.Fatalf("%d entries, %v", n, err)
+	}
+}
+
+// longHistory writes a history of the demo agent.
+func longHistory(t *testing.T, path string, turns, each int) {
+	t.Helper()
+	data, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(data), "\n")
+	f, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := bufio.NewWriter(f)
+	fmt.Fprintln(w, head)
+	enc := json.NewEncoder(w)
+	for turn := range turns {
+		for i := range each {
+			kind := "agent_message_chunk"
+			if i == 0 {
+				kind = "user_message_chunk"
+			}
+			update := map[string]any{"sessionUpdate": kind, "messageId": fmt.Sprintf("m-%d-%d", turn, i), "content": map[string]any{"type": "text", "text": fmt.Sprintf("words %d of turn %d", i, turn)}}
+			if i%2 == 1 {
+				update = map[string]any{"sessionUpdate": "tool_call", "toolCallId": fmt.Sprintf("c-%d-%d", turn, i), "title": "Read a file", "kind": "read", "status": "completed"}
+			}
+			if err := enc.Encode(map[string]any{"turn": turn + 1, "update": update}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -1,0 +1,181 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"deskhand/backend/store"
+)
+
+// How the payload of a frame is kept, by its size. Decision 22 has the figures.
+const (
+	blobFrom = 16 << 10 // in a file of its own, compressed, by its sha256: the same file read twice is kept once
+	packFrom = 1 << 10  // compressed: the page size of the database makes more of it than the bytes do
+)
+
+const (
+	encodedRaw  = "raw"
+	encodedZstd = "zstd"
+	encodedBlob = "blob"
+)
+
+// errGap means that frames of a journal are missing.
+var errGap = errors.New("frames are missing")
+
+// damage is what keeps a frame from being read.
+type damage struct {
+	n   int64 // of the frame
+	err error
+}
+
+func (d *damage) Error() string { return fmt.Sprintf("frame %d: %s", d.n, d.err) }
+func (d *damage) Unwrap() error { return d.err }
+
+// storedFrame is a frame as the database has it.
+type storedFrame struct {
+	frame
+	encoding string
+	payload  []byte
+}
+
+// hasBlobs tells that some of the frames go to the blob store.
+func hasBlobs(frames []frame) bool {
+	for _, f := range frames {
+		if len(f.Data) >= blobFrom {
+			return true
+		}
+	}
+	return false
+}
+
+// asItIs is how a frame of no great size is kept.
+func asItIs(f frame) storedFrame { return storedFrame{f, encodedRaw, f.Data} }
+
+// encoded puts frames into the shape in which they are kept. Our own notes stay as they are: they are looked through by what they say.
+func encoded(db *store.DB, frames []frame) ([]storedFrame, error) {
+	list := make([]storedFrame, len(frames))
+	for i, f := range frames {
+		list[i] = asItIs(f)
+		switch {
+		case len(f.Data) >= blobFrom:
+			sha, err := db.Blobs.Put(f.Data)
+			if err != nil {
+				return nil, err
+			}
+			list[i].encoding, list[i].payload = encodedBlob, []byte(sha)
+		case len(f.Data) >= packFrom && f.Dir != noted:
+			short, err := db.Pack(f.Data)
+			if err != nil {
+				return nil, err
+			}
+			if len(short) < len(f.Data) {
+				list[i].encoding, list[i].payload = encodedZstd, short
+			}
+		}
+	}
+	return list, nil
+}
+
+// decode gives back the message that was kept.
+func (f *storedFrame) decode(db *store.DB) (err error) {
+	switch f.encoding {
+	case encodedBlob:
+		f.Data, err = db.Blobs.Get(string(f.payload))
+	case encodedZstd:
+		f.Data, err = db.Unpack(f.payload)
+	default:
+		f.Data = f.payload
+	}
+	if err == nil && f.Dir == noted && !json.Valid(f.Data) { // an agent may say anything, but we do not
+		err = store.ErrDamaged
+	}
+	if err != nil {
+		return &damage{f.N, err}
+	}
+	return nil
+}
+
+// saveFrames adds to the journal. The number of a frame is its key: the same frame twice is an error, never a repeat.
+func saveFrames(ctx context.Context, tx *sql.Tx, session string, frames []storedFrame) error {
+	if len(frames) == 0 {
+		return nil
+	}
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	for _, f := range frames {
+		if _, err := insert.ExecContext(ctx, session, f.N, f.Generation, millis(f.At), string(f.Dir), f.encoding, f.payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// querier is what a query can be asked of: readers, or a transaction that writes.
+type querier interface {
+	QueryContext(context.Context, string, ...any) (*sql.Rows, error)
+}
+
+// journalPart is how many frames are read in one go: a reader that takes its time must not keep the WAL from being checkpointed.
+const journalPart = 512
+
+// storedFrames hands over a part of a journal as it is kept, in order, and tells the number of the last.
+func storedFrames(ctx context.Context, q querier, session string, after int64, limit int, each func(storedFrame) error) (last int64, err error) {
+	rows, err := q.QueryContext(ctx, `SELECT n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n > ? ORDER BY n LIMIT ?`, session, after, limit)
+	if err != nil {
+		return after, err
+	}
+	defer rows.Close()
+	last = after
+	for rows.Next() {
+		var f storedFrame
+		var at int64
+		if err := rows.Scan(&f.N, &f.Generation, &at, &f.Dir, &f.encoding, &f.payload); err != nil {
+			return last, err
+		}
+		f.At, last = fromMillis(at).Time, f.N
+		if err := each(f); err != nil {
+			return last, err
+		}
+	}
+	return last, rows.Err()
+}
+
+// framesAfter hands over a part of a journal. A frame that is missing or damaged is an error.
+func framesAfter(ctx context.Context, q querier, db *store.DB, session string, after int64, limit int, each func(frame)) (last int64, err error) {
+	want := after + 1
+	return storedFrames(ctx, q, session, after, limit, func(f storedFrame) error {
+		if f.N != want {
+			return &damage{want, errGap}
+		}
+		want++
+		if err := f.decode(db); err != nil {
+			return err
+		}
+		each(f.frame)
+		return nil
+	})
+}
+
+// frames reads the whole journal of a session in order and hands each frame over. Frames that are missing are left out: what is there
+// is still wanted.
+func frames(ctx context.Context, db *store.DB, session string, each func(frame)) error {
+	for after := int64(0); ; {
+		last, err := storedFrames(ctx, db.Read(), session, after, journalPart, func(f storedFrame) error {
+			if err := f.decode(db); err != nil {
+				return err
+			}
+			each(f.frame)
+			return nil
+		})
+		if err != nil || last == after {
+			return err
+		}
+		after = last
+	}
+}

@@ -1,0 +1,44 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+
+	"deskhand/backend/acp"
+)
+
+// What an agent can do beside the usual; Session.Offers.
+const (
+	offerFork   = "fork"
+	offerSteer  = "steer"
+	offerClose  = "close"
+	offerDelete = "delete"
+	offerList   = "list"
+)
+
+// applyOffers takes what the agent can do out of its answer to initialize; every other answer is left alone.
+func (t *transcript) applyOffers(result json.RawMessage) {
+	if !bytes.Contains(result, []byte(`"protocolVersion"`)) {
+		return
+	}
+	can, err := acp.ParseInitialized(result)
+	if err != nil || can.ProtocolVersion == 0 {
+		return
+	}
+	t.facts.Offers, t.changed = offers(can), true
+}
+
+func offers(can acp.Initialized) []string {
+	list := []string{}
+	for _, o := range []struct {
+		name  string
+		there bool
+	}{
+		{offerFork, can.Fork}, {offerSteer, can.Steer}, {offerClose, can.Close}, {offerDelete, can.Delete}, {offerList, can.List},
+	} {
+		if o.there {
+			list = append(list, o.name)
+		}
+	}
+	return list
+}

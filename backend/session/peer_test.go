@@ -1,0 +1,127 @@
+package session_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// peer starts the existing sandbox-agent server, as build/setup.sh peer installs it, with our demo agent in the place of its own. It
+// confirms nothing, gives up on long answers, and numbers what it broadcasts, which its answers are among.
+func peer(t *testing.T) *line {
+	t.Helper()
+	system := map[string]string{"amd64": "x64", "arm64": "arm64"}[runtime.GOARCH]
+	program, err := filepath.Abs(filepath.Join("../../build/bench/peer/node_modules/@sandbox-agent", "cli-"+runtime.GOOS+"-"+system, "bin/sandbox-agent"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(program); err != nil {
+		t.Skip("build/setup.sh peer installs the server that this is about")
+	}
+	dir := t.TempDir()
+	launchers := filepath.Join(dir, "sandbox-agent", "bin", "agent_processes")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(launchers, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' demo-agent\n", self)
+	if err := os.WriteFile(filepath.Join(launchers, "mock-acp"), []byte(script), 0o700); err != nil { //nolint:gosec // a program
+		t.Fatal(err)
+	}
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().String()
+	_ = free.Close()
+	_, port, _ := net.SplitHostPort(address)
+	ctx, cancel := context.WithCancel(context.Background())
+	cmd := exec.CommandContext(ctx, program, "server", "--port", port, "--token", placeToken, "--no-telemetry")
+	cmd.Env = append(os.Environ(), "XDG_DATA_HOME="+dir, "SANDBOX_AGENT_ACP_REQUEST_TIMEOUT_MS=1500", "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"))
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		_ = cmd.Wait()
+	})
+	for range 200 {
+		if c, err := net.Dial("tcp", address); err == nil {
+			_ = c.Close()
+			return newLine(t, address)
+		}
+		<-time.After(20 * time.Millisecond)
+	}
+	t.Fatal("the server does not listen")
+	return nil
+}
+
+func TestExistingServerAsAPlace(t *testing.T) {
+	l := peer(t)
+	d := deskWithPlaces(t, t.TempDir())
+	p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "Peer", URL: l.url(), Token: placeToken})
+	if err != nil || p.State != "ready" || p.Software != "Sandbox Agent" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	list, err := d.PlaceAgents(t.Context(), p.ID)
+	if err != nil || !slices.ContainsFunc(list, func(a session.PlaceAgent) bool { return a.ID == "mock" }) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if at, err := d.PlaceDirectories(t.Context(), p.ID, ""); err != nil || at.Path == "" {
+		t.Errorf("%+v, %v", at, err)
+	}
+	s := d.createAt(p.ID)
+	d.prompt(s.ID, "echo Hello")
+	if tr := d.idle(s.ID); lastTurn(tr).StopReason != "end_turn" || !strings.Contains(textOf(tr, "agent"), "Hello") {
+		t.Fatalf("%+v %+v", lastTurn(tr), d.get(s.ID).Exit)
+	}
+
+	// A turn that waits for a person for longer than the server does, over a line that breaks meanwhile.
+	d.prompt(s.ID, "permission")
+	r := d.request(s.ID)
+	l.set(true)
+	d.lineIs(s.ID, "broken")
+	<-time.After(2 * time.Second) // the server gives up on the answer
+	l.set(false)
+	d.lineIs(s.ID, "")
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	tr := d.idle(s.ID)
+	if lastTurn(tr).StopReason != "end_turn" || slices.Contains(dividersOf(tr), "messages.missing") {
+		t.Fatalf("%+v %v", lastTurn(tr), dividersOf(tr))
+	}
+	frames := 0
+	for dir, data := range d.journal(s.ID) {
+		if dir == "in" && strings.Contains(string(data), `"stopReason"`) {
+			frames++
+		}
+	}
+	if frames != 2 {
+		t.Errorf("%d answers to two prompts came", frames)
+	}
+
+	// It skips messages for a reader that is slow, and forgets soon: whatever is missing is told.
+	d.prompt(s.ID, "burst")
+	tr = d.idle(s.ID)
+	if have := d.numbered(s.ID); len(have) < 10_000 && !slices.Contains(dividersOf(tr), "messages.missing") {
+		t.Errorf("of the burst %d came, and nothing is said to be missing", len(have))
+	} else {
+		t.Logf("of the burst %d came; %v", len(have), dividersOf(tr))
+	}
+	if lastTurn(tr).StopReason != "end_turn" {
+		t.Errorf("%+v", lastTurn(tr))
+	}
+	refused(t, d.RemovePlace(t.Context(), p.ID), "place.used")
+}

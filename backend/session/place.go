@@ -1,0 +1,528 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/proxy"
+	"deskhand/backend/remote"
+)
+
+// An agent elsewhere, as a conversation has it. What differs from one on this machine: the line may break, which is told and ends nothing;
+// the agent may outlive this program, and is then taken up again in the middle of its turn (takeUpAgain); and what belongs to this
+// machine (MCP servers and skills of the directory, files, terminals, the memory budget) it gets nothing of.
+
+// errNoSignal is Interrupt where there is no way to.
+var errNoSignal = errors.New("there is no way to send the agent a signal")
+
+// gapError tells that messages of an agent are lost: the runtime holds them no more, or has begun to count anew.
+type gapError struct{ remote.GapError }
+
+// startThere is how long an agent elsewhere may take to be installed and started.
+const startThere = 15 * time.Minute
+
+// Line is the connection to an agent elsewhere while it is broken.
+type Line struct {
+	State  string `json:"state" enum:"broken,refused" doc:"broken: it is tried again, and nothing is lost that the runtime holds; refused: its token is"`
+	Detail string `json:"detail,omitempty"`
+	Since  Time   `json:"since"`
+}
+
+// progress is what the row of a session keeps of an agent elsewhere, in the transaction of the frames that it tells of.
+type progress struct {
+	Server string `json:"server"`
+	Seq    uint64 `json:"seq"`  // its messages up to here are in the journal
+	Sent   int    `json:"sent"` // so many of the messages to it, of this generation, have arrived
+}
+
+// there tells that the session's agent runs in a runtime elsewhere. Any goroutine may ask.
+func (v *conversation) there() bool { return v.look().Place != LocalPlace }
+
+// noteLogin is Client.noteLogin for an agent of this machine: of those elsewhere the catalogue here knows nothing.
+func (v *conversation) noteLogin(refused *acp.Error) {
+	if !v.there() {
+		v.c.noteLogin(v.row.Agent, refused)
+	}
+}
+
+// startLimit is how long an agent may take to answer to initialize.
+func (a *link) startLimit() time.Duration {
+	if a.v.there() {
+		return startThere
+	}
+	return initializeLimit
+}
+
+// there is an agent elsewhere as a transport.
+type there struct {
+	a       *link
+	p       *farPlace
+	server  string
+	inst    *remote.Instance
+	leaving atomic.Bool // this program ends, and the agent goes on
+	gone    atomic.Bool // the runtime has lost it
+	left    atomic.Bool // the runtime has not said that it has ended it
+}
+
+// reach makes the line to an agent elsewhere.
+func (a *link) reach(p *farPlace, start remote.Start) *there {
+	t := &there{a: a, p: p, server: start.ServerID}
+	start.Line = t.heard
+	c := a.v.c
+	runtime := c.runtimeOf(p)
+	t.inst = runtime.Instance(start)
+	c.places.mu.Lock()
+	p.lines[t] = struct{}{}
+	c.places.mu.Unlock()
+	return t
+}
+
+// runThere is run for an agent elsewhere.
+func (a *link) runThere(agent, cwd, serverID string) {
+	v, c := a.v, a.v.c
+	p, err := c.place(v.look().Place)
+	if err != nil {
+		a.post(func() { a.fail(refusedPlace, "agent", agent) })
+		return
+	}
+	a.post(func() { v.stage("spawn") })
+	info, err := c.runtimeOf(p).Check(a.ctx)
+	if a.ctx.Err() != nil {
+		return
+	}
+	c.sawPlace(p, info, err)
+	if err != nil {
+		why := c.refusedBy(p, err)
+		a.post(func() { a.fail(why.Code, "name", p.Name, "detail", why.Params["detail"]) })
+		return
+	}
+	c.removeStray(a.ctx, p, v.id, serverID)
+	t := a.reach(p, remote.Start{ServerID: serverID, Agent: agent, Cwd: cwd})
+	defer a.end(t)
+	defer a.takeLeave(t)
+	v.links.Go(func() { a.write(t) })
+	begun := a.post(func() {
+		a.inst = t
+		v.progress(progress{Server: serverID})
+		a.initialize()
+	})
+	if begun {
+		a.read(t)
+		a.post(v.exited)
+	}
+}
+
+// Send waits for the runtime to have the message, and notes that it has.
+func (t *there) Send(ctx context.Context, msg []byte) error {
+	err := t.inst.Send(ctx, msg)
+	if ctx.Err() == nil { // what will never arrive needs not be sent again either
+		t.a.post(func() {
+			t.a.reached.Sent++
+			t.a.v.progress(t.a.reached)
+		})
+	}
+	return err
+}
+
+// After reads on from where the line is; its number is what the line was made with.
+func (t *there) After(uint64) reader { return farReader{t} }
+
+// Status is how the agent's process ended, as far as it is known here.
+func (t *there) Status() proxy.Status {
+	exit := t.inst.Exit()
+	s := proxy.Status{Phase: proxy.Running, ExitCode: exit.Code, Signal: exit.Signal, StderrTail: exit.StderrTail}
+	if exit.Ended {
+		s.Phase = proxy.Exited
+	}
+	return s
+}
+
+// Problem is why it is gone, when its process has not told of its end.
+func (t *there) Problem() (string, map[string]string) {
+	switch {
+	case t.inst.Exit().Ended:
+		return "", nil
+	case t.gone.Load():
+		return problemPlaceGone, map[string]string{"name": t.p.Name}
+	case t.left.Load():
+		return problemPlaceEnding, map[string]string{"name": t.p.Name}
+	}
+	return "", nil
+}
+
+// Interrupt cannot: the API has no signals.
+func (*there) Interrupt() error { return errNoSignal }
+
+// Close ends the agent, unless it is to outlive this program.
+func (t *there) Close() error {
+	c := t.a.v.c
+	c.places.mu.Lock()
+	delete(t.p.lines, t)
+	c.places.mu.Unlock()
+	if t.leaving.Load() {
+		t.inst.Leave()
+		return nil
+	}
+	if err := t.inst.Close(); err != nil {
+		return err
+	}
+	return c.forgetProgress(t.a.v.id, t.server)
+}
+
+// heard takes news of the line.
+func (t *there) heard(l remote.Line) {
+	c, v := t.a.v.c, t.a.v
+	switch l.State {
+	case remote.LineUp:
+		c.sawPlace(t.p, remote.Info{}, nil)
+	case remote.LineRefused:
+		c.sawPlace(t.p, remote.Info{}, errors.Join(remote.ErrRefused, errors.New(l.Detail)))
+	default:
+		c.sawPlace(t.p, remote.Info{}, errors.Join(remote.ErrUnreachable, errors.New(l.Detail)))
+	}
+	t.a.post(func() {
+		v.row.Line = nil
+		if l.State != remote.LineUp {
+			v.row.Line = &Line{State: l.State, Detail: c.secret.text(l.Detail), Since: Time{time.Now()}}
+		}
+		v.saveRow()
+	})
+}
+
+// farReader is the reading of an agent elsewhere.
+type farReader struct{ t *there }
+
+func (r farReader) Next(ctx context.Context) ([]proxy.Message, error) {
+	for {
+		batch, err := r.t.inst.Next(ctx)
+		var gap *remote.GapError
+		var doubt *remote.DoubtError
+		switch {
+		case errors.As(err, &gap):
+			return nil, &gapError{*gap}
+		case errors.As(err, &doubt):
+			r.t.a.post(func() {
+				r.t.a.tell([]Notice{{
+					Severity: "warning", Title: "The line broke while the agent was being told something",
+					Description: "It is not known whether it got " + doubt.Method + ". If nothing comes, stop the turn and send it again.",
+				}})
+			})
+			continue
+		case errors.Is(err, remote.ErrGone):
+			r.t.gone.Store(true)
+		case errors.Is(err, remote.ErrNotEnded):
+			r.t.left.Store(true)
+		}
+		list := make([]proxy.Message, len(batch))
+		for n, m := range batch {
+			list[n] = proxy.Message(m)
+		}
+		return list, err
+	}
+}
+
+func (farReader) Working() {} // what is not taken waits in the line
+func (farReader) Close()   {}
+
+// progress notes how far the agent elsewhere is, with the step.
+func (v *conversation) progress(p progress) {
+	if v.agent != nil {
+		v.agent.reached = p
+	}
+	text := string(mustJSON(p))
+	v.step.line = &text
+}
+
+// reached notes that a message of an agent elsewhere is in the journal, with the step.
+func (v *conversation) reached(a *link, seq uint64) {
+	if v.agent == a && a.reached.Server != "" {
+		a.reached.Seq = max(a.reached.Seq, seq)
+		v.progress(a.reached)
+	}
+}
+
+// missing tells in the transcript that something is lost.
+func (v *conversation) missing(gap *gapError) {
+	v.note(note{Note: noteMissing})
+	if a := v.agent; a.reached.Server != "" && gap.Next > 0 {
+		a.reached.Seq = gap.Next - 1 // which may be less than it was: it counts anew
+		v.progress(a.reached)
+	}
+}
+
+// saveLine writes how far an agent elsewhere is.
+func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) error {
+	if line == nil {
+		return nil
+	}
+	_, err := tx.ExecContext(ctx, `UPDATE session SET line = ? WHERE id = ?`, *line, session)
+	return err
+}
+
+// forgetProgress notes that no agent of the session runs elsewhere any more.
+func (c *Client) forgetProgress(session, server string) error {
+	ctx := context.WithoutCancel(c.ctx)
+	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE session SET line = '' WHERE id = ? AND json_extract(nullif(line, ''), '$.server') = ?`, session, server)
+		return err
+	})
+}
+
+// stray is an agent elsewhere that this program started and no longer reads.
+func (c *Client) stray(ctx context.Context, session string) (progress, error) {
+	var text string
+	var p progress
+	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT line FROM session WHERE id = ?`, session).Scan(&text)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &p)
+	}
+	return p, err
+}
+
+// removeStray ends the agent of a generation before, which may have outlived its conversation: two must not have one ACP session.
+func (c *Client) removeStray(ctx context.Context, p *farPlace, session, but string) {
+	left, err := c.stray(ctx, session)
+	if err != nil || left.Server == "" || left.Server == but {
+		return
+	}
+	if err := c.runtimeOf(p).Remove(ctx, left.Server); err != nil {
+		c.cfg.Logger.Warn("an agent elsewhere is left", "place", p.ID, "server_id", left.Server, "error", err)
+		return
+	}
+	if err := c.forgetProgress(session, left.Server); err != nil {
+		c.cfg.Logger.Warn("the end of an agent elsewhere is not noted", "session", session, "error", err)
+	}
+}
+
+// left is an agent that outlived the program that started it, and that is not read on.
+type left struct{ session, place, server string }
+
+// findLeft finds them, before any is started.
+func (c *Client) findLeft(ctx context.Context) ([]left, error) {
+	return query(ctx, c.cfg.Store.Read(), func(s scanner) (l left, err error) {
+		return l, s.Scan(&l.session, &l.place, &l.server)
+	}, `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''
+		AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
+}
+
+// removeLeft ends them. Those whose place cannot be reached now are tried at the next start.
+func (c *Client) removeLeft(list []left) {
+	for _, l := range list {
+		p, err := c.place(l.place)
+		if err == nil {
+			err = c.runtimeOf(p).Remove(c.ctx, l.server)
+		}
+		if err == nil {
+			err = c.forgetProgress(l.session, l.server)
+		}
+		if err != nil {
+			c.cfg.Logger.Warn("an agent elsewhere is left", "session", l.session, "server_id", l.server, "error", err)
+		}
+	}
+}
+
+// interruptible tells whether the agent can be sent a signal, which stands between asking it to stop and ending it.
+func (a *link) interruptible() string {
+	if _, far := a.inst.(*there); far {
+		return reasonNoSignal
+	}
+	return ""
+}
+
+// armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
+func (v *conversation) armAgain() {
+	if v.agent.interruptible() == reasonNoSignal {
+		v.armFor(v.c.cfg.Patience / 4)
+		return
+	}
+	v.arm()
+}
+
+// reasonNoSignal is how the journal tells of an interrupt that there was no way to.
+const reasonNoSignal = "no_signal"
+
+// goOn leaves an agent elsewhere at its work when this program ends; the next start takes it up again. It is false where there is
+// nothing that goes on.
+func (v *conversation) goOn() bool {
+	if v.agent == nil || v.turn == nil || v.state.base != Working || !v.state.sent {
+		return false
+	}
+	t, far := v.agent.inst.(*there)
+	if !far {
+		return false
+	}
+	t.leaving.Store(true)
+	v.agent.close()
+	return true
+}
+
+// takeUpAgain goes on with an agent elsewhere that has outlived this program, in the middle of its turn. It is false where there is none: the
+// turn is over then. What it needs to know of the generation is in the journal.
+func (v *conversation) takeUpAgain(ctx context.Context) bool {
+	if v.row.Place == LocalPlace || v.turn == nil {
+		return false
+	}
+	p, err := v.c.place(v.row.Place)
+	if err != nil {
+		return false
+	}
+	at, err := v.c.stray(ctx, v.id)
+	if err != nil || at.Server != serverIDOf(v.row.Session) {
+		return false
+	}
+	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}}
+	if err := frames(ctx, v.c.cfg.Store, v.id, past.take); err != nil || past.prompt == "" {
+		return false
+	}
+	a := newLink(v)
+	a.can, a.nextID, a.kept, a.from, a.reached = past.can, past.lastID, true, at.Seq, at
+	a.pending[past.prompt] = v.promptReply(v.turn.ID)
+	a.servers = []any{}
+	v.agent, v.gone, v.restored = a, a.gone, "resume"
+	v.row.Exit = nil
+	for id, r := range v.requests {
+		raw, known := past.requests[id]
+		if !known || !r.wait(raw, v.c.secret.text) {
+			v.do(doResolve{id, statusExpired})
+		}
+	}
+	unsent := past.sent[min(at.Sent, len(past.sent)):]
+	v.note(note{Note: noteTakenUp})
+	v.saveTurn()
+	v.touched()
+	t := a.reach(p, remote.Start{ServerID: at.Server, Agent: v.row.Agent, Cwd: v.row.Cwd, Running: true, After: at.Seq})
+	a.inst = t
+	a.send(unsent)
+	v.links.Go(func() {
+		defer close(a.gone)
+		defer a.stop()
+		defer a.end(t)
+		defer a.takeLeave(t)
+		v.links.Go(func() { a.write(t) })
+		a.read(t)
+		a.post(v.exited)
+	})
+	return true
+}
+
+// newLink is one that has no process yet.
+func newLink(v *conversation) *link {
+	a := &link{v: v, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{})}
+	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // dismiss ends it, also when the program ends
+	return a
+}
+
+// wait makes a stored request one that can be answered, by the agent's message that asked it.
+func (r *openRequest) wait(raw json.RawMessage, clean func(string) string) bool {
+	env, err := acp.Peek(raw)
+	if err != nil || env.Kind != acp.Request {
+		return false
+	}
+	r.id, r.key, r.method = slices.Clone(env.ID), env.Key(), env.Method()
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	if json.Unmarshal(raw, &m) != nil {
+		return false
+	}
+	if p, err := acp.ParsePermission(m.Params); r.method == "session/request_permission" && r.Kind == kindQuestion && err == nil {
+		for _, o := range p.Options {
+			r.Options = append(r.Options, RequestOption{ID: o.ID, Name: o.Name, Kind: o.Kind})
+		}
+		r.readAsked(p.ToolCall, clean)
+	}
+	return true
+}
+
+// pastGeneration is what the journal tells of a generation whose agent has outlived the program.
+type pastGeneration struct {
+	generation int64
+	turn       string
+
+	can      acp.Initialized
+	lastID   int64
+	prompt   acp.Key  // of the turn, while it is not answered
+	sent     [][]byte // all messages to the agent
+	requests map[string]json.RawMessage
+
+	initialize acp.Key
+	inTurn     bool
+	asked      json.RawMessage // the last request of the agent
+}
+
+func (g *pastGeneration) take(f frame) {
+	if f.Generation != g.generation {
+		return
+	}
+	switch f.Dir {
+	case noted:
+		g.takeNote(f)
+	case outward:
+		g.takeOut(f)
+	case inward:
+		g.takeIn(f)
+	}
+}
+
+func (g *pastGeneration) takeNote(f frame) {
+	var n note
+	if json.Unmarshal(f.Data, &n) != nil {
+		return
+	}
+	switch n.Note {
+	case noteTurnBegan:
+		g.inTurn, g.prompt = n.Turn == g.turn, ""
+	case noteRequest:
+		g.requests[n.Request] = g.asked
+	}
+}
+
+func (g *pastGeneration) takeOut(f frame) {
+	g.sent = append(g.sent, f.Data)
+	env, err := acp.Peek(f.Data)
+	if err != nil || env.Kind != acp.Request {
+		return
+	}
+	if id, err := strconv.ParseInt(string(env.ID), 10, 64); err == nil {
+		g.lastID = max(g.lastID, id)
+	}
+	switch env.Method() {
+	case "initialize":
+		g.initialize = env.Key()
+	case "session/prompt":
+		if g.inTurn {
+			g.prompt = env.Key()
+		}
+	}
+}
+
+func (g *pastGeneration) takeIn(f frame) {
+	env, err := acp.Peek(f.Data)
+	if err != nil {
+		return
+	}
+	switch env.Kind {
+	case acp.Request:
+		g.asked = f.Data
+	case acp.Response:
+		if env.Key() == g.prompt {
+			g.prompt = ""
+		}
+		if env.Key() == g.initialize {
+			var m struct {
+				Result json.RawMessage `json:"result"`
+			}
+			if json.Unmarshal(f.Data, &m) == nil {
+				g.can, _ = acp.ParseInitialized(m.Result)
+			}
+		}
+	case acp.Notification, acp.Other:
+	}
+}

@@ -1,0 +1,754 @@
+package session_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/httpapi"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// elsewhere is a runtime of its own behind a line that can be broken.
+type elsewhere struct {
+	t      *testing.T
+	set    *proxy.Set
+	agents *agents.Catalogue
+	server *httptest.Server
+	line   *line
+	token  atomic.Pointer[string]
+	stop   func()
+}
+
+const placeToken = "the-token-of-the-runtime-elsewhere"
+
+// runtime starts one; logBytes bounds what it holds of each agent.
+func runtimeElsewhere(t *testing.T, logBytes int64) *elsewhere {
+	t.Helper()
+	e := &elsewhere{t: t}
+	e.setToken(placeToken)
+	e.begin(logBytes)
+	e.line = newLine(t, e.server.Listener.Addr().String())
+	return e
+}
+
+func (e *elsewhere) setToken(token string) { e.token.Store(&token) }
+
+// begin starts the runtime; a second time it is one that knows nothing of the first.
+func (e *elsewhere) begin(logBytes int64) {
+	t := e.t
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e.set, err = proxy.Open(proxy.Config{LogBytes: logBytes}); err != nil {
+		t.Fatal(err)
+	}
+	e.agents = agents.Open(agents.Config{Self: self, File: filepath.Join(t.TempDir(), "agents.json")})
+	api, err := httpapi.New(httpapi.Config{Version: "9.9.9", Runtime: e.set, Agents: e.agents, RuntimeToken: placeToken, Roots: []string{"/"}, AllowHosts: []string{"127.0.0.1"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	inner := api.Loopback(listener.Addr())
+	e.server = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") == "Bearer "+*e.token.Load() { // the test's token stands for the runtime's
+			r.Header.Set("Authorization", "Bearer "+placeToken)
+		} else {
+			r.Header.Set("Authorization", "Bearer wrong")
+		}
+		r.Host = listener.Addr().String() // the line has an address of its own
+		inner.ServeHTTP(w, r)
+	}))
+	_ = e.server.Listener.Close()
+	e.server.Listener = listener
+	e.server.Start()
+	var once sync.Once
+	e.stop = func() {
+		once.Do(func() {
+			if err := errors.Join(e.set.Close(), e.agents.Close()); err != nil {
+				t.Error(err)
+			}
+			e.server.CloseClientConnections()
+			e.server.Close()
+		})
+	}
+	t.Cleanup(e.stop)
+}
+
+// instances counts those that run.
+func (e *elsewhere) instances() int {
+	n := 0
+	for _, s := range e.set.List() {
+		if s.Phase == proxy.Running {
+			n++
+		}
+	}
+	return n
+}
+
+// line is a TCP connection that can be cut, held up and refused.
+type line struct {
+	t        *testing.T
+	listener net.Listener
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex // protects the fields below
+	to    string
+	down  bool
+	held  chan struct{} // closed when bytes flow; nil while they do
+	conns map[net.Conn]struct{}
+	cutAt int64 // after so many more bytes to the client every connection is cut; 0 = never
+}
+
+func newLine(t *testing.T, to string) *line {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := &line{t: t, listener: listener, to: to, conns: map[net.Conn]struct{}{}}
+	l.wg.Go(l.serve)
+	t.Cleanup(func() {
+		_ = listener.Close()
+		l.flow()
+		l.cut()
+		l.wg.Wait()
+	})
+	return l
+}
+
+func (l *line) url() string { return "http://" + l.listener.Addr().String() }
+
+func (l *line) serve() {
+	for {
+		c, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		l.mu.Lock()
+		to, down := l.to, l.down
+		l.mu.Unlock()
+		if down {
+			_ = c.Close()
+			continue
+		}
+		out, err := net.Dial("tcp", to)
+		if err != nil {
+			_ = c.Close()
+			continue
+		}
+		l.mu.Lock()
+		l.conns[c], l.conns[out] = struct{}{}, struct{}{}
+		l.mu.Unlock()
+		l.wg.Go(func() { l.copy(out, c, false) })
+		l.wg.Go(func() { l.copy(c, out, true) })
+	}
+}
+
+func (l *line) copy(to, from net.Conn, toClient bool) {
+	defer func() {
+		_, _ = to.Close(), from.Close()
+		l.mu.Lock()
+		delete(l.conns, to)
+		delete(l.conns, from)
+		l.mu.Unlock()
+	}()
+	buf := make([]byte, 4<<10)
+	for {
+		n, err := from.Read(buf)
+		l.mu.Lock()
+		held, cut := l.held, false
+		if toClient && l.cutAt > 0 {
+			if l.cutAt -= int64(n); l.cutAt <= 0 {
+				n, cut, l.cutAt = n/2, true, 0 // in the middle of a frame
+			}
+		}
+		l.mu.Unlock()
+		if held != nil {
+			<-held
+		}
+		if _, werr := to.Write(buf[:n]); werr != nil || err != nil {
+			return
+		}
+		if cut {
+			l.cut()
+			return
+		}
+	}
+}
+
+// cut breaks every connection.
+func (l *line) cut() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for c := range l.conns {
+		if tcp, ok := c.(*net.TCPConn); ok {
+			_ = tcp.SetLinger(0)
+		}
+		_ = c.Close()
+	}
+}
+
+func (l *line) cutAfter(bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.cutAt = bytes
+}
+
+func (l *line) set(down bool) {
+	l.mu.Lock()
+	l.down = down
+	l.mu.Unlock()
+	if down {
+		l.cut()
+	}
+}
+
+// hold lets no byte through until flow; the connections stay.
+func (l *line) hold() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held == nil {
+		l.held = make(chan struct{})
+	}
+}
+
+func (l *line) flow() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.held != nil {
+		close(l.held)
+		l.held = nil
+	}
+}
+
+// deskWithPlaces is a desk that can have places.
+func deskWithPlaces(t *testing.T, dir string) *desk {
+	t.Helper()
+	return openAs(t, dir, proxy.Config{}, session.Config{
+		Tokens:    agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile}),
+		LineStall: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(logTo{t}, nil)),
+	})
+}
+
+type logTo struct{ t *testing.T }
+
+func (l logTo) Write(p []byte) (int, error) {
+	if testing.Verbose() {
+		l.t.Log(strings.TrimSpace(string(p)))
+	}
+	return len(p), nil
+}
+
+func (d *desk) addPlace(e *elsewhere, token string) session.Place {
+	d.t.Helper()
+	p, err := d.AddPlace(d.t.Context(), session.NewPlace{Name: "Sandbox", URL: e.line.url(), Token: token})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return p
+}
+
+func (d *desk) createAt(place string) session.Session {
+	d.t.Helper()
+	s, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work, Place: place})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func dividersOf(t session.Transcript) []string {
+	var list []string
+	for _, e := range t.Items {
+		if e.Divider != nil {
+			list = append(list, e.Divider.Code)
+		}
+	}
+	return list
+}
+
+func TestConversationElsewhere(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	p := d.addPlace(e, placeToken)
+	if p.State != "ready" || p.Software != "Deskhand" || p.Version != "9.9.9" {
+		t.Fatalf("%+v", p)
+	}
+	s := d.createAt(p.ID)
+	d.prompt(s.ID, "please write a note")
+	r := d.request(s.ID)
+	if n := e.instances(); n != 1 {
+		t.Fatalf("%d instances run there", n)
+	}
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	tr := d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "end_turn" || find(tr, "tool") == nil {
+		t.Fatalf("%+v", turn)
+	}
+	if got := d.get(s.ID); got.Place != p.ID || got.Line != nil || got.Workspace.Missing {
+		t.Fatalf("%+v", got)
+	}
+	if len(d.set.List()) != 0 {
+		t.Error("an agent runs here")
+	}
+	d.sameAsRebuilt(s.ID)
+	refused(t, d.RemovePlace(t.Context(), p.ID), "place.used")
+	d.close()
+	if n := e.instances(); n != 0 {
+		t.Errorf("%d instances are left there", n)
+	}
+	for _, dir := range []string{d.dir} {
+		_ = filepath.WalkDir(dir, func(path string, entry os.DirEntry, err error) error {
+			if err != nil || entry.IsDir() || entry.Name() == "place-tokens.json" {
+				return err
+			}
+			if data, _ := os.ReadFile(path); bytes.Contains(data, []byte(placeToken)) {
+				t.Errorf("the token is in %s", path)
+			}
+			return nil
+		})
+	}
+}
+
+// numbered gives the numbers of the burst that are in the journal.
+func (d *desk) numbered(id string) []string {
+	var list []string
+	for dir, data := range d.journal(id) {
+		if dir != "in" {
+			continue
+		}
+		var m struct {
+			Params struct {
+				Update struct {
+					SessionUpdate string `json:"sessionUpdate"`
+					Content       struct {
+						Text string `json:"text"`
+					} `json:"content"`
+				} `json:"update"`
+			} `json:"params"`
+		}
+		if json.Unmarshal(data, &m) == nil && m.Params.Update.SessionUpdate == "agent_message_chunk" {
+			list = append(list, strings.TrimSpace(m.Params.Update.Content.Text))
+		}
+	}
+	return list
+}
+
+// Ten thousand updates come once each and in order over a line that is cut twenty times, mostly in the middle of a frame.
+func TestLineThatIsCutLosesNothing(t *testing.T) {
+	plain := open(t, t.TempDir())
+	s := plain.create()
+	plain.prompt(s.ID, "burst")
+	plain.idle(s.ID)
+	want := plain.numbered(s.ID)
+	if len(want) < 10_000 {
+		t.Fatalf("the burst has %d updates", len(want))
+	}
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s = d.createAt(d.addPlace(e, placeToken).ID)
+	d.idle(s.ID)
+	cuts := 0
+	e.line.cutAfter(10_000)
+	d.prompt(s.ID, "burst")
+	for d.get(s.ID).Turn != nil {
+		e.line.mu.Lock()
+		if e.line.cutAt == 0 && cuts < 20 {
+			cuts++
+			e.line.cutAt = 60_000
+		}
+		e.line.mu.Unlock()
+		<-time.After(5 * time.Millisecond)
+	}
+	have := d.numbered(s.ID)
+	if !slices.Equal(have, want) {
+		t.Fatalf("%d updates came of %d, or in another order", len(have), len(want))
+	}
+	if turn := lastTurn(d.transcript(s.ID)); turn.StopReason != "end_turn" {
+		t.Fatalf("%+v", turn)
+	}
+	t.Logf("%d cuts", cuts)
+	if cuts < 20 {
+		t.Errorf("only %d cuts", cuts)
+	}
+}
+
+func (d *desk) lineIs(id, state string) {
+	d.t.Helper()
+	d.until("line "+state, func() bool {
+		l := d.get(id).Line
+		return state == "" && l == nil || l != nil && l.State == state
+	})
+}
+
+// A prompt that is given while the line is broken waits, and reaches the agent once.
+func TestPromptWaitsForTheLine(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	p := d.addPlace(e, placeToken)
+	s := d.createAt(p.ID)
+	d.idle(s.ID)
+	e.line.set(true)
+	d.lineIs(s.ID, "broken")
+	if got := d.Places(); got[1].State != "unreachable" {
+		t.Errorf("%+v", got)
+	}
+	d.prompt(s.ID, "echo Hello there")
+	if d.get(s.ID).Phase != session.Working {
+		t.Errorf("%s", d.get(s.ID).Phase)
+	}
+	e.line.set(false)
+	d.idle(s.ID)
+	d.lineIs(s.ID, "")
+	tr := d.transcript(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "end_turn" {
+		t.Fatalf("%+v", turn)
+	}
+	if n := strings.Count(textOf(tr, "agent"), "Hello there"); n != 1 {
+		t.Errorf("it was echoed %d times: %s", n, textOf(tr, "agent"))
+	}
+	if got := d.Places(); got[1].State != "ready" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// A line over which nothing comes any more, though it stands, is noticed and made anew.
+func TestLineThatStalls(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.idle(s.ID)
+	d.prompt(s.ID, "permission")
+	r := d.request(s.ID)
+	e.line.hold()
+	d.lineIs(s.ID, "broken")
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+	e.line.flow()
+	tr := d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "end_turn" {
+		t.Fatalf("%+v", turn)
+	}
+}
+
+// What the runtime holds no more is told as a gap, and the conversation goes on.
+func TestGapIsShown(t *testing.T) {
+	e := runtimeElsewhere(t, 64<<10)
+	d := deskWithPlaces(t, t.TempDir())
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.idle(s.ID)
+	e.line.cutAfter(4 << 10)
+	d.prompt(s.ID, "burst")
+	d.until("cut", func() bool {
+		e.line.mu.Lock()
+		defer e.line.mu.Unlock()
+		if e.line.cutAt == 0 {
+			e.line.down = true
+		}
+		return e.line.down
+	})
+	for range 3000 { // until the burst is over, unread
+		if list := e.set.List(); len(list) == 1 && e.seen(list[0].ServerID) > 10_000 {
+			break
+		}
+		<-time.After(10 * time.Millisecond)
+	}
+	e.line.set(false)
+	tr := d.idle(s.ID)
+	if !slices.Contains(dividersOf(tr), "messages.missing") || lastTurn(tr).StopReason != "end_turn" {
+		t.Fatalf("%v, %+v", dividersOf(tr), lastTurn(tr))
+	}
+	if n := len(d.numbered(s.ID)); n >= 10_000 {
+		t.Errorf("nothing is missing: %d", n)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// seen is the number of the newest message of an instance.
+func (e *elsewhere) seen(id string) uint64 {
+	r, err := e.set.Reader(e.t.Context(), id, 0)
+	if err != nil {
+		return 0
+	}
+	defer r.Close()
+	last := uint64(0)
+	for {
+		batch, _, err := r.Poll()
+		if err != nil || len(batch) == 0 {
+			return last
+		}
+		last = batch[len(batch)-1].Seq
+	}
+}
+
+// A runtime that was started anew has lost the agent, which is told; the next start takes the conversation up again.
+func TestRuntimeThatWasRestarted(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.prompt(s.ID, "echo first")
+	d.idle(s.ID)
+	d.prompt(s.ID, "permission")
+	d.request(s.ID)
+	e.line.set(true)
+	e.stop()
+	e.begin(0)
+	e.line.mu.Lock()
+	e.line.to = e.server.Listener.Addr().String()
+	e.line.mu.Unlock()
+	e.line.set(false)
+	tr := d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "agent_exited" {
+		t.Fatalf("%+v", turn)
+	}
+	if got := d.get(s.ID); got.Phase != session.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" {
+		t.Fatalf("%s %+v", got.Phase, got.Exit)
+	}
+	d.prompt(s.ID, "echo again")
+	tr = d.idle(s.ID)
+	if !strings.Contains(textOf(tr, "agent"), "again") || lastTurn(tr).StopReason != "end_turn" {
+		t.Fatalf("%s", textOf(tr, "agent"))
+	}
+}
+
+func TestTokenIsRefused(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	p := d.addPlace(e, "some-wrong-token")
+	if p.State != "refused" {
+		t.Fatalf("%+v", p)
+	}
+	s := d.createAt(p.ID)
+	d.until("failure", func() bool { return d.get(s.ID).Exit != nil })
+	if exit := d.get(s.ID).Exit; exit.Problem != "place.refused" || strings.Contains(exit.Params["detail"], "wrong") {
+		t.Fatalf("%+v", exit)
+	}
+	right := placeToken
+	if p, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{Token: &right}); err != nil || p.State != "ready" {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	d.prompt(s.ID, "echo now")
+	d.idle(s.ID)
+
+	// It is revoked in the middle of a session, which is told; a new one takes it up.
+	e.setToken("another-token-of-the-runtime")
+	d.prompt(s.ID, "echo later")
+	d.lineIs(s.ID, "refused")
+	next := "another-token-of-the-runtime"
+	if _, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{Token: &next}); err != nil {
+		t.Fatal(err)
+	}
+	tr := d.idle(s.ID)
+	d.lineIs(s.ID, "")
+	if !strings.Contains(textOf(tr, "agent"), "later") {
+		t.Fatalf("%s", textOf(tr, "agent"))
+	}
+}
+
+// The agent goes on while this program is away, and its request is answered after.
+func TestAgentOutlivesTheProgram(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		t.Run(map[bool]string{true: "killed", false: "closed"}[killed], func(t *testing.T) {
+			e := runtimeElsewhere(t, 0)
+			dir := t.TempDir()
+			d := deskWithPlaces(t, dir)
+			s := d.createAt(d.addPlace(e, placeToken).ID)
+			d.prompt(s.ID, "permission")
+			r := d.request(s.ID)
+			copied := filepath.Join(t.TempDir(), "copy")
+			if killed { // the directory as it would be, had the program died now
+				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
+					t.Fatal(err)
+				}
+				e.line.set(true) // it can say nothing more
+				dir = copied
+			}
+			d.close()
+			e.line.set(false)
+			if n := e.instances(); n != 1 {
+				t.Fatalf("%d instances run there", n)
+			}
+			d = deskWithPlaces(t, dir)
+			if got := d.get(s.ID); got.Turn == nil || got.Phase != session.Waiting {
+				t.Fatalf("%s %+v", got.Phase, got.Turn)
+			}
+			d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once")})
+			tr := d.idle(s.ID)
+			if turn := lastTurn(tr); turn.StopReason != "end_turn" || turn.ID != r.Turn {
+				t.Fatalf("%+v", turn)
+			}
+			if !slices.Contains(dividersOf(tr), "agent.taken_up") || slices.Contains(dividersOf(tr), "app.interrupted") {
+				t.Errorf("%v", dividersOf(tr))
+			}
+			d.prompt(s.ID, "echo and on")
+			if tr = d.idle(s.ID); !strings.Contains(textOf(tr, "agent"), "and on") {
+				t.Errorf("%s", textOf(tr, "agent"))
+			}
+			d.sameAsRebuilt(s.ID)
+			d.close()
+			if n := e.instances(); n != 0 {
+				t.Errorf("%d instances are left there", n)
+			}
+		})
+	}
+}
+
+// What came while the program was away is read when it is back: everything, once.
+func TestBurstWhileTheProgramIsAway(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	dir := t.TempDir()
+	d := deskWithPlaces(t, dir)
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.idle(s.ID)
+	e.line.cutAfter(300_000) // of some two million bytes
+	d.prompt(s.ID, "burst")
+	d.until("cut", func() bool {
+		e.line.mu.Lock()
+		defer e.line.mu.Unlock()
+		e.line.down = e.line.down || e.line.cutAt == 0
+		return e.line.down
+	})
+	d.close()
+	part := e.seen(s.ID + ".1")
+	e.line.set(false)
+	d = deskWithPlaces(t, dir)
+	tr := d.idle(s.ID)
+	have := d.numbered(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "end_turn" || len(have) < 10_000 || !slices.IsSorted(pad(have)) {
+		t.Fatalf("%+v: %d updates, %d held", turn, len(have), part)
+	}
+	if once := slices.Compact(slices.Clone(have)); len(once) != len(have) {
+		t.Errorf("%d came twice", len(have)-len(once))
+	}
+}
+
+// pad makes texts that begin with a number sort like the numbers.
+func pad(list []string) []string {
+	out := make([]string, len(list))
+	for i, s := range list {
+		out[i] = strings.Repeat("0", max(0, 12-len(s))) + s
+	}
+	return out
+}
+
+// Stop ends an agent that does not heed it; where the runtime cannot be reached for that, it is told that the agent may still work.
+func TestStopElsewhere(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	p := d.addPlace(e, placeToken)
+	s := d.createAt(p.ID)
+	d.prompt(s.ID, "hang")
+	d.until("words", func() bool { return strings.Count(textOf(d.transcript(s.ID), "agent"), "I hang now") == 1 })
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	tr := d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "cancelled" {
+		t.Fatalf("%+v", turn)
+	}
+	if got := dividersOf(tr); !slices.Contains(got, "turn.no_signal") || !slices.Contains(got, "turn.killed") {
+		t.Errorf("%v", got)
+	}
+	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == session.Closed })
+
+	d.prompt(s.ID, "hang")
+	d.until("words", func() bool { return strings.Count(textOf(d.transcript(s.ID), "agent"), "I hang now") == 2 })
+	e.line.set(true)
+	begun := time.Now()
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	tr = d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "cancelled" || time.Since(begun) > 10*time.Second {
+		t.Fatalf("%+v after %v", turn, time.Since(begun))
+	}
+	if exit := d.get(s.ID).Exit; exit == nil || exit.Problem != "place.unended" {
+		t.Errorf("%+v", exit)
+	}
+	if e.instances() != 1 {
+		t.Errorf("%d run there", e.instances())
+	}
+	e.line.set(false)
+	d.prompt(s.ID, "echo back again") // which ends the one that was left
+	d.idle(s.ID)
+	if e.instances() != 1 {
+		t.Errorf("%d run there", e.instances())
+	}
+}
+
+func TestPlacesAreChecked(t *testing.T) {
+	d := deskWithPlaces(t, t.TempDir())
+	add := func(name, url string, insecure bool) error {
+		_, err := d.AddPlace(t.Context(), session.NewPlace{Name: name, URL: url, Insecure: insecure})
+		return err
+	}
+	refused(t, add("A", "http://192.0.2.1:2468", false), "place.insecure")
+	for _, url := range []string{"ftp://example.org", "example.org", "https://u:p@example.org", "https://example.org/?a=b", "https://example.org/#x", "http://"} {
+		refused(t, add("A", url, true), "place.url")
+	}
+	refused(t, add("local", "http://localhost:1", false), "place.name")
+	redirecting := httptest.NewServer(http.RedirectHandler("http://127.0.0.1:1/", http.StatusFound))
+	defer redirecting.Close()
+	p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "B", URL: redirecting.URL})
+	if err != nil || p.State != "unreachable" || !strings.Contains(p.Detail, "redirects") {
+		t.Errorf("%+v, %v", p, err)
+	}
+	refused(t, add("b", "http://localhost:1", false), "place.name")
+	page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }))
+	defer page.Close()
+	if p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "C", URL: page.URL + "/"}); err != nil || p.State != "unreachable" || p.URL != page.URL {
+		t.Errorf("%+v, %v", p, err)
+	}
+	if err := d.RemovePlace(t.Context(), p.ID); err != nil {
+		t.Error(err)
+	}
+	if got := d.Places(); len(got) != 2 || got[0].ID != "local" {
+		t.Errorf("%+v", got)
+	}
+	if _, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: "relative", Place: d.Places()[1].ID}); err == nil {
+		t.Error("a relative directory was taken")
+	}
+	refused(t, d.RemovePlace(t.Context(), "nobody"), "place.unknown")
+	refused(t, d.RemovePlace(t.Context(), "local"), "place.local")
+}
+
+func TestAgentsAndDirectoriesOfAPlace(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	p := d.addPlace(e, placeToken)
+	list, err := d.PlaceAgents(t.Context(), p.ID)
+	if err != nil || !slices.ContainsFunc(list, func(a session.PlaceAgent) bool { return a.ID == "mock" && a.Name != "" && a.Installed }) {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := os.MkdirAll(filepath.Join(d.work, "inner"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	dirs, err := d.PlaceDirectories(t.Context(), p.ID, d.work)
+	if err != nil || len(dirs.Items) != 1 || dirs.Items[0].Path != filepath.Join(d.work, "inner") || dirs.Parent != filepath.Dir(d.work) {
+		t.Errorf("%+v, %v", dirs, err)
+	}
+	if _, err = d.PlaceDirectories(t.Context(), p.ID, d.work+"/none"); err == nil {
+		t.Error("a directory that is not there was listed")
+	}
+}

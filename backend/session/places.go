@@ -1,0 +1,544 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+
+	"deskhand/backend/remote"
+)
+
+// Places are where agents run: this machine, and runtimes elsewhere that a person has named. The record of one is in the database; its
+// token is not.
+
+// LocalPlace is the id of the place that this program runs at. It is always there.
+const LocalPlace = "local"
+
+// Place is where agents can run.
+type Place struct {
+	ID       string `json:"id" doc:"local is this machine"`
+	Name     string `json:"name"`
+	URL      string `json:"url" doc:"Of its runtime; empty for local"`
+	State    string `json:"state" enum:"unknown,ready,unreachable,refused" doc:"As of the last time that it was used or checked; refused is its token"`
+	Detail   string `json:"detail,omitempty" doc:"Why it is not ready, in the words of who said so"`
+	Version  string `json:"version,omitempty"`
+	Software string `json:"software,omitempty" doc:"What the runtime calls itself"`
+	Warning  string `json:"warning,omitempty" doc:"Why its token is not in the keyring; of the answer to its change alone"`
+}
+
+// PlaceRemoved is the data of a place.removed event.
+type PlaceRemoved struct {
+	ID string `json:"id"`
+}
+
+const (
+	eventPlace        = "place.upsert"
+	eventPlaceRemoved = "place.removed"
+)
+
+// The states of a place.
+const (
+	placeUnknown     = "unknown"
+	placeReady       = "ready"
+	placeUnreachable = "unreachable"
+	placeRefused     = "refused"
+)
+
+// Codes of what cannot be done with a place; some are an Exit's too.
+const (
+	refusedPlace       = "place.unknown"
+	refusedPlaceLocal  = "place.local"
+	refusedPlaceURL    = "place.url"
+	refusedInsecure    = "place.insecure"
+	refusedPlaceName   = "place.name"
+	refusedPlaceUsed   = "place.used"
+	refusedPlaceToken  = "place.token"
+	refusedNoAnswer    = "place.unreachable"
+	refusedToken       = "place.refused"
+	refusedThere       = "place.problem"
+	refusedNotThere    = "place.not_there" // what is asked for works on this machine alone
+	problemPlaceGone   = "place.gone"      // the runtime has lost the agent
+	problemPlaceEnding = "place.unended"   // the agent could not be ended there
+)
+
+// farPlace is one elsewhere.
+type farPlace struct {
+	Place
+	runtime *remote.Runtime
+	lines   map[*there]struct{} // those that are in use
+}
+
+// farPlaces are all that are elsewhere.
+type farPlaces struct {
+	mu  sync.Mutex // protects what is below
+	all map[string]*farPlace
+}
+
+// secrets are what must not be written, of agents and of places.
+func (cfg Config) secrets() []string {
+	if cfg.Tokens == nil {
+		return cfg.Agents.Secrets()
+	}
+	return append(slices.Clip(cfg.Agents.Secrets()), cfg.Tokens.Secrets()...)
+}
+
+// loadPlaces reads them.
+func (c *Client) loadPlaces(ctx context.Context) error {
+	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (Place, error) {
+		p := Place{State: placeUnknown}
+		return p, s.Scan(&p.ID, &p.Name, &p.URL)
+	}, `SELECT id, name, url FROM place`)
+	if err != nil {
+		return err
+	}
+	for _, p := range list {
+		if c.cfg.Tokens != nil { // so that it is known what must not be written, before anything is
+			if _, err := c.cfg.Tokens.Value(ctx, placeOwner(p.ID)); err != nil {
+				c.cfg.Logger.Error("the token of a place cannot be read", "place", p.ID, "error", err)
+			}
+		}
+		c.places.all[p.ID] = c.newPlace(p)
+	}
+	return nil
+}
+
+func placeOwner(id string) string { return "place/" + id }
+
+func (c *Client) newPlace(p Place) *farPlace {
+	return &farPlace{Place: p, lines: map[*there]struct{}{}, runtime: remote.New(remote.Config{
+		URL: p.URL, Logger: c.cfg.Logger, Stall: c.cfg.LineStall,
+		Token: func(ctx context.Context) (string, error) {
+			if c.cfg.Tokens == nil {
+				return "", nil
+			}
+			return c.cfg.Tokens.Value(ctx, placeOwner(p.ID))
+		},
+	})}
+}
+
+// local is this machine as a place.
+func (c *Client) local() Place {
+	return Place{ID: LocalPlace, Name: "This computer", State: placeReady, Version: c.cfg.Version, Software: "Deskhand"}
+}
+
+// Places lists them: this machine, then the others by name.
+func (c *Client) Places() []Place {
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	list := make([]Place, 0, len(c.places.all)+1)
+	for _, p := range c.places.all {
+		list = append(list, p.Place)
+	}
+	slices.SortFunc(list, func(a, b Place) int {
+		return strings.Compare(strings.ToLower(a.Name)+a.ID, strings.ToLower(b.Name)+b.ID)
+	})
+	return slices.Insert(list, 0, c.local())
+}
+
+// place finds one elsewhere.
+func (c *Client) place(id string) (*farPlace, error) {
+	if id == LocalPlace {
+		return nil, bad(refusedPlaceLocal)
+	}
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	p := c.places.all[id]
+	if p == nil {
+		return nil, bad(refusedPlace, "place", id)
+	}
+	return p, nil
+}
+
+// NewPlace is what a place is made from.
+type NewPlace struct {
+	Name     string `json:"name" minLength:"1" maxLength:"80"`
+	URL      string `json:"url" minLength:"1" maxLength:"2000"`
+	Token    string `json:"token,omitempty" maxLength:"4096"`
+	Insecure bool   `json:"insecure,omitempty" doc:"http to another machine is wanted, although the token and all that is said can be read on the way"`
+}
+
+// PlacePatch is what a person changes about a place; nil stays.
+type PlacePatch struct {
+	Name     *string `json:"name,omitempty" minLength:"1" maxLength:"80"`
+	URL      *string `json:"url,omitempty" minLength:"1" maxLength:"2000"`
+	Token    *string `json:"token,omitempty" maxLength:"4096" doc:"Empty: without one"`
+	Insecure bool    `json:"insecure,omitempty"`
+}
+
+// placeURL checks a URL that a person has entered.
+func placeURL(text string, insecure bool) (string, error) {
+	clean, err := remote.CheckURL(text, insecure)
+	switch {
+	case errors.Is(err, remote.ErrInsecure):
+		return "", bad(refusedInsecure, "url", text)
+	case err != nil:
+		return "", bad(refusedPlaceURL, "detail", err.Error())
+	}
+	return clean, nil
+}
+
+// placeName checks a name, which tells places apart.
+func (c *Client) placeName(name, id string) (string, error) {
+	name = strings.Join(strings.Fields(name), " ")
+	if name == "" {
+		return "", bad(refusedPlaceName, "name", name)
+	}
+	for _, p := range c.Places() {
+		if p.ID != id && strings.EqualFold(p.Name, name) || strings.EqualFold(name, LocalPlace) {
+			return "", &RefusedError{Code: refusedPlaceName, Params: map[string]string{"name": name}}
+		}
+	}
+	return name, nil
+}
+
+// keepToken keeps the token of a place, or forgets it.
+func (c *Client) keepToken(ctx context.Context, id, token string) (warning string, err error) {
+	token = strings.TrimSpace(token)
+	switch {
+	case c.cfg.Tokens == nil && token == "":
+		return "", nil
+	case c.cfg.Tokens == nil:
+		return "", bad(refusedPlaceToken, "detail", "there is nowhere to keep it")
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }):
+		return "", bad(refusedPlaceToken, "detail", "it holds a space or a letter that no header can carry")
+	case token == "":
+		err = c.cfg.Tokens.Forget(ctx, placeOwner(id))
+	default:
+		warning, err = c.cfg.Tokens.Keep(ctx, placeOwner(id), token)
+	}
+	if err != nil {
+		return "", &RefusedError{Code: refusedPlaceToken, Params: map[string]string{"detail": err.Error()}}
+	}
+	return warning, nil
+}
+
+// AddPlace makes a place, and asks its runtime what it is. One that cannot be reached is made all the same: it may be off.
+func (c *Client) AddPlace(ctx context.Context, n NewPlace) (Place, error) {
+	url, err := placeURL(n.URL, n.Insecure)
+	if err != nil {
+		return Place{}, err
+	}
+	name, err := c.placeName(n.Name, "")
+	if err != nil {
+		return Place{}, err
+	}
+	p := Place{ID: uuid.Must(uuid.NewV7()).String(), Name: name, URL: url, State: placeUnknown}
+	warning, err := c.keepToken(ctx, p.ID, n.Token)
+	if err != nil {
+		return Place{}, err
+	}
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO place (id, name, url, created_at) VALUES (?, ?, ?, ?)`, p.ID, p.Name, p.URL, millis(time.Now()))
+		return err
+	})
+	if err != nil {
+		return Place{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	c.places.mu.Lock()
+	c.places.all[p.ID] = c.newPlace(p)
+	c.places.mu.Unlock()
+	p, err = c.CheckPlace(ctx, p.ID)
+	p.Warning = warning
+	return p, err
+}
+
+// ChangePlace applies a patch. Sessions that run there go on as they do; a new token is tried at once.
+func (c *Client) ChangePlace(ctx context.Context, id string, change PlacePatch) (Place, error) {
+	old, err := c.place(id)
+	if err != nil {
+		return Place{}, err
+	}
+	p := old.Place
+	if change.Name != nil {
+		if p.Name, err = c.placeName(*change.Name, id); err != nil {
+			return Place{}, err
+		}
+	}
+	if change.URL != nil {
+		if p.URL, err = placeURL(*change.URL, change.Insecure); err != nil {
+			return Place{}, err
+		}
+	}
+	warning := ""
+	if change.Token != nil {
+		if warning, err = c.keepToken(ctx, id, *change.Token); err != nil {
+			return Place{}, err
+		}
+	}
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE place SET name = ?, url = ? WHERE id = ?`, p.Name, p.URL, id)
+		return err
+	})
+	if err != nil {
+		return Place{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	c.places.mu.Lock()
+	if p.URL != old.URL {
+		old.runtime = c.newPlace(p).runtime
+	}
+	old.Name, old.URL, old.State, old.Detail = p.Name, p.URL, placeUnknown, ""
+	c.places.mu.Unlock()
+	p, err = c.CheckPlace(ctx, id)
+	p.Warning = warning
+	c.retryLines(old)
+	return p, err
+}
+
+// retryLines has the lines to a place tried now.
+func (c *Client) retryLines(p *farPlace) {
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	for l := range p.lines {
+		l.inst.Retry()
+	}
+}
+
+// RemovePlace forgets a place. One that sessions are at which are not archived stays; those that are keep what was said.
+func (c *Client) RemovePlace(ctx context.Context, id string) error {
+	p, err := c.place(id)
+	if err != nil {
+		return err
+	}
+	used := 0
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `SELECT count(*) FROM session WHERE place = ? AND archived_at = 0 AND deleted_at = 0`, id).Scan(&used)
+		if err != nil || used > 0 {
+			return err
+		}
+		_, err = tx.ExecContext(ctx, `DELETE FROM place WHERE id = ?`, id)
+		return err
+	})
+	switch {
+	case err != nil:
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	case used > 0:
+		return &RefusedError{Code: refusedPlaceUsed, Params: map[string]string{"name": p.Name, "sessions": strconv.Itoa(used)}}
+	}
+	c.places.mu.Lock()
+	delete(c.places.all, id)
+	c.places.mu.Unlock()
+	p.runtime.Close()
+	c.feed.publish(Event{Type: eventPlaceRemoved, Data: mustJSON(PlaceRemoved{id})})
+	if c.cfg.Tokens == nil {
+		return nil
+	}
+	if err := c.cfg.Tokens.Forget(ctx, placeOwner(id)); err != nil {
+		c.cfg.Logger.Warn("the token of a place that is gone is left", "place", id, "error", err)
+	}
+	return nil
+}
+
+// CheckPlace asks the runtime of a place what it is. That it cannot be reached is an answer too.
+func (c *Client) CheckPlace(ctx context.Context, id string) (Place, error) {
+	if id == LocalPlace {
+		return c.local(), nil
+	}
+	p, err := c.place(id)
+	if err != nil {
+		return Place{}, err
+	}
+	info, err := c.runtimeOf(p).Check(ctx)
+	if err != nil && ctx.Err() != nil {
+		return Place{}, ctx.Err()
+	}
+	c.sawPlace(p, info, err)
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	return p.Place, nil
+}
+
+func (c *Client) runtimeOf(p *farPlace) *remote.Runtime {
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	return p.runtime
+}
+
+// sawPlace notes how a place is, and tells when that is news.
+func (c *Client) sawPlace(p *farPlace, info remote.Info, err error) {
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	before := p.Place
+	switch {
+	case err == nil:
+		p.State, p.Detail = placeReady, ""
+		if info.Software != "" {
+			p.Software, p.Version = info.Software, info.Version
+		}
+	case errors.Is(err, remote.ErrRefused):
+		p.State, p.Detail = placeRefused, c.secret.text(err.Error())
+	default:
+		p.State, p.Detail = placeUnreachable, c.secret.text(err.Error())
+	}
+	if p.Place == before || c.places.all[p.ID] != p {
+		return
+	}
+	c.feed.publish(Event{Type: eventPlace, Data: mustJSON(p.Place)})
+}
+
+// refusedBy gives an error of a runtime its code.
+func (c *Client) refusedBy(p *farPlace, err error) *RefusedError {
+	code := refusedThere
+	switch {
+	case errors.Is(err, remote.ErrRefused):
+		code = refusedToken
+	case errors.Is(err, remote.ErrUnreachable):
+		code = refusedNoAnswer
+	}
+	return &RefusedError{Code: code, Params: map[string]string{"name": p.Name, "detail": c.secret.text(err.Error())}}
+}
+
+// PlaceAgent is an agent that a place can start.
+type PlaceAgent struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`
+	Installed bool   `json:"installed" doc:"One that is not is installed there by the first message, where the runtime does that"`
+	Version   string `json:"version,omitempty"`
+}
+
+// PlaceAgents lists the agents of a place elsewhere.
+func (c *Client) PlaceAgents(ctx context.Context, id string) ([]PlaceAgent, error) {
+	p, err := c.place(id)
+	if err != nil {
+		return nil, err
+	}
+	found, err := c.runtimeOf(p).Agents(ctx)
+	c.heardOf(ctx, p, err)
+	if err != nil {
+		return nil, c.refusedBy(p, err)
+	}
+	list := make([]PlaceAgent, 0, len(found))
+	for _, a := range found {
+		name := a.Name
+		if name == "" {
+			name = c.cfg.Agents.Name(a.ID)
+		}
+		list = append(list, PlaceAgent{a.ID, name, a.Installed, a.Version})
+	}
+	return list, nil
+}
+
+// heardOf notes what a call tells of a place.
+func (c *Client) heardOf(ctx context.Context, p *farPlace, err error) {
+	if ctx.Err() == nil && !errors.Is(err, remote.ErrProblem) {
+		c.sawPlace(p, remote.Info{}, err)
+	}
+}
+
+// FarDirectory is one that a picker shows.
+type FarDirectory struct {
+	Name string `json:"name"`
+	Path string `json:"path"`
+}
+
+// FarDirectories is what a picker shows of a directory elsewhere.
+type FarDirectories struct {
+	Path   string         `json:"path" doc:"Empty where the runtime does not tell which one it has listed"`
+	Parent string         `json:"parent,omitempty"`
+	Items  []FarDirectory `json:"items"`
+}
+
+// PlaceDirectories lists the directories in one at a place elsewhere; "" is where its paths begin.
+func (c *Client) PlaceDirectories(ctx context.Context, id, directory string) (FarDirectories, error) {
+	p, err := c.place(id)
+	if err != nil {
+		return FarDirectories{}, err
+	}
+	found, err := c.runtimeOf(p).Directories(ctx, directory)
+	c.heardOf(ctx, p, err)
+	if err != nil {
+		return FarDirectories{}, c.refusedBy(p, err)
+	}
+	list := FarDirectories{Path: directory, Items: []FarDirectory{}}
+	for _, e := range found {
+		list.Items = append(list.Items, FarDirectory{e.Name, e.Path})
+		if list.Path == "" {
+			list.Path = parentOf(e.Path)
+		}
+	}
+	list.Parent = parentOf(list.Path)
+	slices.SortStableFunc(list.Items, func(a, b FarDirectory) int {
+		return hiddenLast(a.Name) - hiddenLast(b.Name)
+	})
+	return list, nil
+}
+
+func hiddenLast(name string) int {
+	if strings.HasPrefix(name, ".") {
+		return 1
+	}
+	return 0
+}
+
+// parentOf is the directory above one, by the separators of the place that it is at; "" when it has none.
+func parentOf(directory string) string {
+	i := strings.LastIndexAny(directory, `/\`)
+	switch {
+	case i < 0 || i == len(directory)-1:
+		return ""
+	case i == 0, windowsPath(directory) && i == 2:
+		return directory[:i+1]
+	}
+	return directory[:i]
+}
+
+func windowsPath(directory string) bool {
+	return regexp.MustCompile(`^[A-Za-z]:[\\/]`).MatchString(directory)
+}
+
+// workspaceAt finds or makes the record of a directory elsewhere, by its path: what else it is cannot be seen from here.
+func (c *Client) workspaceAt(ctx context.Context, p *farPlace, directory string) (Workspace, error) {
+	switch {
+	case strings.HasPrefix(directory, "/"):
+		directory = path.Clean(directory)
+	case !windowsPath(directory):
+		return Workspace{}, bad("directory.relative", "path", directory)
+	}
+	if strings.ContainsRune(directory, 0) {
+		return Workspace{}, bad("directory.unreadable", "path", directory, "detail", "NUL")
+	}
+	w := Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: directory}
+	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		return tx.QueryRowContext(ctx, `INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES (?, ?, ?, 0, 0, 0, ?)
+			ON CONFLICT (place, path) DO UPDATE SET path = excluded.path RETURNING id`, w.ID, p.ID, directory, millis(time.Now())).Scan(&w.ID)
+	})
+	if err != nil {
+		return Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return w, nil
+}
+
+// whereabouts finds where a new session is to be.
+func (c *Client) whereabouts(ctx context.Context, n New) (place string, w Workspace, further []string, err error) {
+	if n.Place != "" && n.Place != LocalPlace {
+		p, err := c.place(n.Place)
+		if err == nil {
+			w, err = c.workspaceAt(ctx, p, n.Cwd)
+		}
+		return n.Place, w, slices.Compact(n.Directories), err
+	}
+	if !c.cfg.Agents.Known(n.Agent) {
+		return "", w, nil, bad(problemUnknown, "agent", n.Agent)
+	}
+	if w, err = c.workspace(ctx, n.Cwd); err == nil {
+		further, err = directories(n.Directories)
+	}
+	return LocalPlace, w, further, err
+}
+
+// PlaceIDs are the ids of all places.
+func (c *Client) PlaceIDs() []string {
+	c.places.mu.Lock()
+	defer c.places.mu.Unlock()
+	return append([]string{LocalPlace}, slices.Sorted(maps.Keys(c.places.all))...)
+}

@@ -1,0 +1,359 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"slices"
+
+	"deskhand/backend/acp"
+)
+
+// projection is the version of the rules by which a transcript is made of its journal. Raise it with every change to them that makes
+// something else of frames that are there already: the transcripts of earlier versions are then made anew, see upkeep.go.
+const projection = 2
+
+// perFrame is how far apart the entries of two frames are in their order: a frame makes two of them at most, and there is room.
+const perFrame = 16
+
+// retelling reads a journal from its beginning and makes of it what is shown: the entries by the transcript's rules, and the turns.
+// Of requests the journal holds that they were opened, and when their agent ended; who answered is in the request's own row alone.
+type retelling struct {
+	fold     *transcript
+	last     int64 // frame
+	seen     int   // bytes of frames since the last take
+	ready    []change
+	turns    map[string]*retoldTurn
+	order    []string // of turns, as they began
+	running  string   // the turn
+	prompts  map[acp.Key]string
+	requests map[string]*retoldRequest
+}
+
+type retoldTurn struct {
+	Turn
+	generation int64
+}
+
+type retoldRequest struct {
+	id         string
+	generation int64
+	over       bool // its agent has ended
+}
+
+func retell(session string) *retelling {
+	return &retelling{
+		fold: newTranscript(session, facts{}), turns: map[string]*retoldTurn{}, prompts: map[acp.Key]string{}, requests: map[string]*retoldRequest{},
+	}
+}
+
+// What is held back at most until the end of a turn makes it final.
+const heldBack = 8 << 20
+
+func (r *retelling) apply(f frame) {
+	r.last = f.N
+	r.fold.apply(f)
+	r.seen += len(f.Data)
+	final := false
+	switch f.Dir {
+	case noted:
+		var n note
+		if json.Unmarshal(f.Data, &n) == nil {
+			r.applyNote(f, n)
+			final = n.Note == noteTurnBegan || n.Note == noteStarting
+		}
+	case outward:
+		if bytes.Contains(f.Data, []byte(`"session/prompt"`)) {
+			if env, err := acp.Peek(f.Data); err == nil && env.Kind == acp.Request && env.Method() == "session/prompt" {
+				r.prompts[env.Key()] = r.running
+			}
+		}
+	case inward:
+		r.applyUsage(f)
+	}
+	if final || r.seen > heldBack {
+		r.take()
+	}
+}
+
+// take has ready what has changed. Most of it is final; what is not comes again.
+func (r *retelling) take() {
+	changes, _ := r.fold.take()
+	r.ready = append(r.ready, changes...)
+	r.seen = 0
+}
+
+func (r *retelling) applyNote(f frame, n note) {
+	switch n.Note {
+	case noteStarting:
+		clear(r.prompts)
+	case noteTurnBegan:
+		r.running = n.Turn
+		r.order = append(r.order, n.Turn)
+		r.turns[n.Turn] = &retoldTurn{Turn{ID: n.Turn, Session: r.fold.session, State: turnRunning, StartedAt: Time{f.At}}, f.Generation}
+	case noteTurnEnded:
+		if t := r.turns[n.Turn]; t != nil {
+			t.State, t.StopReason, t.Error, t.EndedAt = turnDone, n.Reason, n.Error, &Time{f.At}
+		}
+		r.running = ""
+	case noteRequest:
+		r.requests[n.Request] = &retoldRequest{id: n.Request, generation: f.Generation}
+	case noteClosed:
+		for _, q := range r.requests {
+			q.over = true
+		}
+	}
+}
+
+const (
+	turnRunning = "running"
+	turnDone    = "done"
+)
+
+// applyUsage takes from the answer to a prompt what its turn used.
+func (r *retelling) applyUsage(f frame) {
+	if !bytes.Contains(f.Data, []byte(`"stopReason"`)) {
+		return
+	}
+	env, err := acp.Peek(f.Data)
+	if err != nil || env.Kind != acp.Response {
+		return
+	}
+	t := r.turns[r.prompts[env.Key()]]
+	var m struct {
+		Result struct {
+			Usage json.RawMessage `json:"usage"`
+		} `json:"result"`
+	}
+	if t != nil && t.State != turnDone && json.Unmarshal(f.Data, &m) == nil {
+		t.Usage = m.Result.Usage
+	}
+}
+
+// A batch is what is written in one transaction: conversations wait for it.
+const (
+	batchEntries = 100
+	batchOfBytes = 256 << 10
+)
+
+// rebuild makes what is shown of a session anew from its journal. It may run while
+// the conversation goes on: what is said meanwhile is in the journal before it is folded here, and the last batch takes in the rest.
+// Until then the session counts as not rebuilt, so that one that was broken off is begun again. An error of type damage leaves the
+// entries from the damaged frame on as they are.
+func (c *Client) rebuild(ctx context.Context, session string) error {
+	b := &rebuilding{c: c, session: session, retelling: retell(session), made: map[string]bool{}}
+	if err := c.readable(ctx, session); err != nil {
+		return err
+	}
+	db := c.cfg.Store
+	for {
+		before := b.last
+		if _, err := framesAfter(ctx, db.Read(), db, session, before, journalPart, b.apply); err != nil {
+			return err
+		}
+		if b.last == before {
+			b.take()
+		}
+		if err := b.store(ctx); err != nil {
+			return err
+		}
+		if b.last == before {
+			break
+		}
+	}
+	if err := b.drop(ctx); err != nil {
+		return err
+	}
+	return b.finish(ctx)
+}
+
+// readable tells, before anything is changed, whether the whole journal can be read.
+func (c *Client) readable(ctx context.Context, session string) error {
+	db := c.cfg.Store
+	for after := int64(0); ; {
+		last, err := framesAfter(ctx, db.Read(), db, session, after, journalPart, func(frame) {})
+		if err != nil || last == after {
+			return err
+		}
+		after = last
+	}
+}
+
+type rebuilding struct {
+	*retelling
+	c       *Client
+	session string
+	made    map[string]bool // the ids of the entries
+}
+
+// entryWrite is an entry as it is to be.
+type entryWrite struct {
+	id   string
+	seq  int64
+	data string
+}
+
+// different are those of the entries that are ready which are stored otherwise, or not at all.
+func (b *rebuilding) different(ctx context.Context, q rowQuerier) (list []entryWrite, err error) {
+	for _, ch := range b.ready {
+		e := entryWrite{ch.Entry.ID, ch.Entry.Seq, string(mustJSON(ch.Entry))}
+		b.made[e.id] = true
+		var have string
+		err := q.QueryRowContext(ctx, `SELECT data FROM entry WHERE id = ? AND seq = ?`, e.id, e.seq).Scan(&have)
+		if err != nil && !errors.Is(err, sql.ErrNoRows) {
+			return nil, err
+		}
+		if err != nil || have != e.data {
+			list = append(list, e)
+		}
+	}
+	b.ready = b.ready[:0]
+	return list, nil
+}
+
+type rowQuerier interface {
+	QueryRowContext(context.Context, string, ...any) *sql.Row
+}
+
+// store writes what differs, in batches.
+func (b *rebuilding) store(ctx context.Context) error {
+	list, err := b.different(ctx, b.c.cfg.Store.Read())
+	if err != nil {
+		return err
+	}
+	for len(list) > 0 {
+		n, size := 0, 0
+		for n < len(list) && n < batchEntries && size < batchOfBytes {
+			size += len(list[n].data)
+			n++
+		}
+		if err := b.c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return b.write(ctx, tx, list[:n]) }); err != nil {
+			return err
+		}
+		list = list[n:]
+	}
+	return nil
+}
+
+// write puts entries in their places; whatever older rules had put there goes. A place keeps its row: searches give the newest rows first.
+func (b *rebuilding) write(ctx context.Context, tx *sql.Tx, list []entryWrite) error {
+	for _, e := range list {
+		_, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE id = ? AND (session <> ? OR seq <> ?)`, e.id, b.session, e.seq)
+		if err != nil {
+			return err
+		}
+		result, err := tx.ExecContext(ctx, `UPDATE entry SET id = ?, data = ? WHERE session = ? AND seq = ?`, e.id, e.data, b.session, e.seq)
+		if err != nil {
+			return err
+		}
+		n, err := result.RowsAffected()
+		if err != nil {
+			return err
+		}
+		if n > 0 {
+			continue
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO entry (id, session, seq, data) VALUES (?, ?, ?, ?)`, e.id, b.session, e.seq, e.data); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// drop removes the entries that older rules made and that are none by these. What was said since the last frame that was read is not
+// its business.
+func (b *rebuilding) drop(ctx context.Context) error {
+	db := b.c.cfg.Store
+	ids, err := query(ctx, db.Read(), scanText, `SELECT id FROM entry WHERE session = ? AND seq < ?`, b.session, (b.last+1)*perFrame)
+	if err != nil {
+		return err
+	}
+	ids = slices.DeleteFunc(ids, func(id string) bool { return b.made[id] })
+	for part := range slices.Chunk(ids, batchEntries) {
+		err := db.Write(ctx, func(tx *sql.Tx) error {
+			for _, id := range part {
+				if _, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE id = ?`, id); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// finish takes in what was said meanwhile, and has the session count as rebuilt.
+func (b *rebuilding) finish(ctx context.Context) error {
+	db := b.c.cfg.Store
+	return db.Write(ctx, func(tx *sql.Tx) error {
+		for {
+			before := b.last
+			if _, err := framesAfter(ctx, tx, db, b.session, before, journalPart, b.apply); err != nil {
+				return err
+			}
+			if b.last == before {
+				break
+			}
+		}
+		b.take()
+		list, err := b.different(ctx, tx)
+		if err != nil {
+			return err
+		}
+		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, projection, b.session)
+		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), done)
+	})
+}
+
+// saveTurns puts back the turns that the journal tells of and corrects how they ended; the times of those that are there are exacter.
+func (b *rebuilding) saveTurns(ctx context.Context, tx *sql.Tx) error {
+	have, err := storedTurns(ctx, tx, b.session)
+	if err != nil {
+		return err
+	}
+	for _, id := range b.order {
+		t := b.turns[id]
+		if was, there := have[id]; there && t.sameAs(was) {
+			continue
+		}
+		failure := ""
+		if t.Error != nil {
+			failure = string(mustJSON(t.Error))
+		}
+		if _, err := tx.ExecContext(ctx, `INSERT INTO turn (id, session, generation, state, stop_reason, error, usage, started_at, ended_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET state = excluded.state, stop_reason = excluded.stop_reason,
+			error = excluded.error, ended_at = max(ended_at, excluded.ended_at)`,
+			t.ID, t.Session, t.generation, t.State, t.StopReason, failure, string(t.Usage), millis(t.StartedAt.Time), optionalMillis(t.EndedAt)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// storedTurns are the turns of a session by their ids.
+func storedTurns(ctx context.Context, q querier, session string) (map[string]Turn, error) {
+	rows, err := q.QueryContext(ctx, `SELECT `+turnColumns+` FROM turn WHERE session = ?`, session)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	have := map[string]Turn{}
+	for rows.Next() {
+		t, err := scanTurn(rows)
+		if err != nil {
+			return nil, err
+		}
+		have[t.ID] = t
+	}
+	return have, rows.Err()
+}
+
+// sameAs tells whether the journal and the row of a turn agree on whether and how it ended.
+func (t *retoldTurn) sameAs(stored Turn) bool {
+	return (t.State == turnDone) == (stored.State == turnDone) && t.StopReason == stored.StopReason && (t.Error == nil) == (stored.Error == nil)
+}

@@ -1,0 +1,406 @@
+package session_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// These tests go through ACP v1 row by row: every update, every request of an agent, every method of ours and every capability that the
+// published schema knows has a case here, and what the schema knows beyond them fails the test.
+
+// shown is an entry as the tables below write it down.
+func shown(e session.Entry) string {
+	switch {
+	case e.Tool != nil:
+		text := fmt.Sprintf("tool %s %s %s %q", e.Tool.ToolCallID, e.Tool.Kind, e.Tool.Status, e.Tool.Title)
+		for _, c := range e.Tool.Content {
+			text += " " + string(c)
+		}
+		for _, l := range e.Tool.Locations {
+			text += " at " + filepath.Base(l.Path)
+		}
+		if e.Tool.Parent != "" {
+			text += " of " + e.Tool.Parent
+		}
+		return text
+	case e.Terminal != nil:
+		code := "-"
+		if e.Terminal.ExitCode != nil {
+			code = fmt.Sprint(*e.Terminal.ExitCode)
+		}
+		return fmt.Sprintf("terminal %s %q %v %s", e.Terminal.TerminalID, e.Text, e.Terminal.Running, code)
+	case e.Compaction != nil:
+		return fmt.Sprintf("compaction %s %s %q %s", e.Compaction.CompactionID, e.Compaction.Status, e.Text, e.Compaction.Error)
+	case e.Notice != nil:
+		return fmt.Sprintf("notice %s %q %q", e.Notice.Severity, e.Notice.Title, e.Notice.Description)
+	case e.Kind == "plan":
+		return fmt.Sprintf("plan %v", e.Plan)
+	case e.Kind == "raw":
+		return "raw " + e.Reason
+	}
+	text := fmt.Sprintf("%s %q", e.Kind, e.Text)
+	for _, b := range e.Blocks {
+		text += " " + string(b)
+	}
+	return text
+}
+
+type updateCase struct {
+	name    string
+	updates []string
+	want    []string                         // the entries that they make, as shown writes them
+	session func(session.Session) (any, any) // what of the session they change: as it is, as it should be
+	wild    bool                             // not of the stable schema, on purpose
+}
+
+func block(kind, messageID, text string) string {
+	id := ""
+	if messageID != "" {
+		id = fmt.Sprintf(`,"messageId":%q`, messageID)
+	}
+	return fmt.Sprintf(`{"sessionUpdate":%q%s,"content":{"type":"text","text":%q}}`, kind, id, text)
+}
+
+func updateCases() []updateCase {
+	return []updateCase{
+		{name: "a message grows by its id", updates: []string{
+			block("agent_message_chunk", "a", "one "), block("agent_message_chunk", "b", "other"), block("agent_message_chunk", "a", "two"),
+		}, want: []string{`agent "one two"`, `agent "other"`}},
+		{name: "chunks without an id join until something else comes", updates: []string{
+			block("agent_message_chunk", "", "one "), block("agent_message_chunk", "", "two"), block("agent_thought_chunk", "", "hm"), block("agent_message_chunk", "", "three"),
+		}, want: []string{`agent "one two"`, `thought "hm"`, `agent "three"`}},
+		{name: "blocks that are no text", updates: []string{
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"resource_link","uri":"file:///a","name":"a"}}`,
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"image","data":"AAAA","mimeType":"image/png"}}`,
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"audio","data":"AAAA","mimeType":"audio/wav"}}`,
+			`{"sessionUpdate":"agent_message_chunk","content":{"type":"resource","resource":{"uri":"file:///b","text":"b"}}}`,
+		}, want: []string{`agent "" {"type":"resource_link","uri":"file:///a","name":"a"} {"type":"image","data":"AAAA","mimeType":"image/png"} ` +
+			`{"type":"audio","data":"AAAA","mimeType":"audio/wav"} {"type":"resource","resource":{"uri":"file:///b","text":"b"}}`}},
+		{name: "what somebody types into the agent elsewhere", updates: []string{block("user_message_chunk", "u", "typed elsewhere")}, want: []string{`user "typed elsewhere"`}},
+		{name: "a tool call and its updates: what is left out stays, lists are replaced", updates: []string{
+			`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Look","kind":"read","status":"pending","locations":[{"path":"/x/a","line":3}],"content":[{"type":"content","content":{"type":"text","text":"old"}}]}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","title":null,"content":[{"type":"diff","path":"/x/a","oldText":null,"newText":"n"}]}`,
+		}, want: []string{`tool 1 read completed "Look" {"type":"diff","path":"/x/a","oldText":null,"newText":"n"} at a`}},
+		{name: "an update of a tool call that nobody has heard of makes it", updates: []string{
+			`{"sessionUpdate":"tool_call_update","toolCallId":"2","title":"Late","kind":"execute","status":"failed"}`,
+		}, want: []string{`tool 2 execute failed "Late"`}},
+		{name: "a tool call that is left open ends with the turn", updates: []string{
+			`{"sessionUpdate":"tool_call","toolCallId":"3","title":"Open","status":"in_progress"}`,
+		}, want: []string{`tool 3 other cancelled "Open"`}},
+		{name: "a subagent's tool call names the one it belongs to", updates: []string{
+			`{"sessionUpdate":"tool_call","toolCallId":"4","title":"Inner","status":"completed","_meta":{"claudeCode":{"parentToolUseId":"0"}}}`,
+		}, want: []string{`tool 4 other completed "Inner" of 0`}},
+		{name: "a program of the agent's own, in the extension for it", updates: []string{
+			`{"sessionUpdate":"tool_call","toolCallId":"5","title":"ls","kind":"execute","status":"in_progress","content":[{"type":"terminal","terminalId":"5"}],"_meta":{"terminal_info":{"terminal_id":"5","cwd":"/"}}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"5","_meta":{"terminal_output":{"terminal_id":"5","data":"a\n"}}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"5","_meta":{"terminal_output_delta":{"terminal_id":"5","data":"b\n"}}}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"5","status":"completed","_meta":{"terminal_exit":{"terminal_id":"5","exit_code":2,"signal":null}}}`,
+		}, want: []string{`tool 5 execute completed "ls" {"type":"terminal","terminalId":"5"}`, `terminal 5 "a\nb\n" false 2`}},
+		{name: "a plan is replaced as a whole", updates: []string{
+			`{"sessionUpdate":"plan","entries":[{"content":"one","priority":"high","status":"pending"},{"content":"two","priority":"low","status":"pending"}]}`,
+			`{"sessionUpdate":"plan","entries":[{"content":"one","priority":"high","status":"completed"}]}`,
+		}, want: []string{"plan [{one high completed}]"}},
+		{name: "commands, one of them with input null", updates: []string{
+			`{"sessionUpdate":"available_commands_update","availableCommands":[{"name":"init","description":"d","input":null},{"name":"ask","description":"","input":{"hint":"what"}}]}`,
+		}, session: func(s session.Session) (any, any) {
+			return s.Commands, []session.Command{{Name: "init", Description: "d"}, {Name: "ask", Hint: "what"}}
+		}},
+		{name: "options: grouped, boolean, and a category that nobody knows", updates: []string{
+			`{"sessionUpdate":"config_option_update","configOptions":[
+				{"id":"model","name":"Model","category":"model","type":"select","currentValue":"b","options":[{"group":"g1","name":"Fast","options":[{"value":"a","name":"A"}]},{"group":"g2","name":"Slow","options":[{"value":"b","name":"B","description":"big"}]}]},
+				{"id":"web","name":"Web","category":"_of_mine","type":"boolean","currentValue":true},
+				{"id":"flat","name":"Flat","type":"select","currentValue":"x","options":[{"value":"x","name":"X"}]}]}`,
+		}, session: func(s session.Session) (any, any) {
+			return s.ConfigOptions, []session.ConfigOption{
+				{ID: "model", Name: "Model", Category: "model", Type: "select", Value: "b", Choices: []session.ConfigChoice{{Value: "a", Name: "A", Group: "Fast"}, {Value: "b", Name: "B", Description: "big", Group: "Slow"}}},
+				{ID: "web", Name: "Web", Category: "_of_mine", Type: "boolean", Checked: true},
+				{ID: "flat", Name: "Flat", Type: "select", Value: "x", Choices: []session.ConfigChoice{{Value: "x", Name: "X"}}},
+			}
+		}},
+		{name: "an option of a type that nobody knows does not break the rest", wild: true, updates: []string{
+			`{"sessionUpdate":"config_option_update","configOptions":[{"id":"dial","name":"Dial","type":"_slider","currentValue":7},{"id":"ok","name":"Ok","type":"boolean","currentValue":true},7]}`,
+		}, session: func(s session.Session) (any, any) {
+			ids := []string{}
+			for _, o := range s.ConfigOptions {
+				ids = append(ids, o.ID+" "+o.Type)
+			}
+			return ids, []string{"dial _slider", "ok boolean"}
+		}},
+		{name: "the older modes count for nothing beside options", updates: []string{`{"sessionUpdate":"current_mode_update","currentModeId":"m"}`}},
+		{
+			name: "a title", updates: []string{`{"sessionUpdate":"session_info_update","title":"Named by the agent"}`, `{"sessionUpdate":"session_info_update","updatedAt":"2026-01-01T00:00:00Z"}`},
+			session: func(s session.Session) (any, any) { return s.Title, "Named by the agent" },
+		},
+		{
+			name: "usage and cost", updates: []string{`{"sessionUpdate":"usage_update","used":7,"size":9,"cost":{"amount":0.5,"currency":"USD"}}`},
+			session: func(s session.Session) (any, any) {
+				return s.Usage, &session.Usage{Used: 7, Size: 9, Cost: &session.Cost{Amount: 0.5, Currency: "USD"}}
+			},
+		},
+		{name: "a notice", updates: []string{`{"sessionUpdate":"notice","severity":"warning","title":"Careful","description":"very"}`}, want: []string{`notice warning "Careful" "very"`}},
+		{name: "a compaction and its summary", updates: []string{
+			`{"sessionUpdate":"compaction_update","compactionId":"c","status":"in_progress"}`,
+			`{"sessionUpdate":"compaction_summary_chunk","compactionId":"c","content":{"type":"text","text":"so "}}`,
+			`{"sessionUpdate":"compaction_summary_chunk","compactionId":"c","content":{"type":"text","text":"far"}}`,
+			`{"sessionUpdate":"compaction_update","compactionId":"c","status":"completed"}`,
+		}, want: []string{`compaction c completed "so far" `}},
+		{name: "a compaction: a chunk makes one, a summary replaces, null clears, omission keeps", updates: []string{
+			`{"sessionUpdate":"compaction_summary_chunk","compactionId":"d","content":{"type":"text","text":"x"}}`,
+			`{"sessionUpdate":"compaction_update","compactionId":"d","status":"failed","summary":[{"type":"text","text":"new"}],"error":"too long"}`,
+			`{"sessionUpdate":"compaction_update","compactionId":"d","status":"failed"}`,
+			`{"sessionUpdate":"compaction_update","compactionId":"e","status":"completed","summary":[{"type":"text","text":"gone"}],"error":"gone"}`,
+			`{"sessionUpdate":"compaction_update","compactionId":"e","status":"_odd","summary":null,"error":null}`,
+		}, want: []string{`compaction d failed "new" too long`, `compaction e _odd "" `}},
+		{
+			name: "a compaction that is left open ends with the turn", updates: []string{`{"sessionUpdate":"compaction_update","compactionId":"f","status":"in_progress"}`},
+			want: []string{`compaction f cancelled "" `},
+		},
+		{name: "what nobody knows is shown as it came", wild: true, updates: []string{
+			`{"sessionUpdate":"plan_removed","planId":"p"}`, `{"sessionUpdate":"tool_call"}`, `{"sessionUpdate":"_vendor","x":1}`, `{"x":1}`,
+		}, want: []string{"raw unknown_update", "raw broken_update", "raw unknown_update", "raw broken_update"}},
+	}
+}
+
+func TestEveryUpdateOfTheProtocol(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	fits := acpSchema(t)("session/update", "Notification")
+	seen := map[string]bool{}
+	for _, tc := range updateCases() {
+		t.Run(tc.name, func(t *testing.T) {
+			id := d.asking()
+			var steps []step
+			for _, u := range tc.updates {
+				var value map[string]any
+				if err := json.Unmarshal([]byte(u), &value); err != nil {
+					t.Fatal(err)
+				}
+				kind, _ := value["sessionUpdate"].(string)
+				if err := fits.Validate(map[string]any{"sessionId": "s", "update": value}); (err != nil) && !tc.wild {
+					t.Errorf("the case itself does not fit the schema: %v", err)
+				}
+				seen[kind] = seen[kind] || !tc.wild
+				steps = append(steps, step{Update: json.RawMessage(u)})
+			}
+			d.steps(id, steps...)
+			tr := d.transcript(id).Items
+			var have []string
+			for _, e := range tr[1 : len(tr)-1] { // between the prompt and the agent's last word
+				have = append(have, shown(e))
+			}
+			if !slices.Equal(have, tc.want) {
+				t.Errorf("shown:\n%s\nwant:\n%s", strings.Join(have, "\n"), strings.Join(tc.want, "\n"))
+			}
+			if tc.session != nil {
+				if have, want := tc.session(d.get(id)); !reflect.DeepEqual(have, want) {
+					t.Errorf("the session has\n%+v\nwant\n%+v", have, want)
+				}
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+	for _, variant := range acpDefinitions(t)["SessionUpdate"].(map[string]any)["oneOf"].([]any) {
+		kind := variant.(map[string]any)["properties"].(map[string]any)["sessionUpdate"].(map[string]any)["const"].(string)
+		if !seen[kind] {
+			t.Errorf("no case for %s", kind)
+		}
+	}
+}
+
+// The requests of an agent, each with its answer. What people answer has its tests beside requests.go, and what it sends is checked in
+// TestEveryFrameThatWeSendFitsTheSchema.
+func TestEveryRequestOfAnAgent(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	file := d.write("file", "one\ntwo\n")
+	id := d.asking()
+	steps := []step{
+		read(file, "line", 2, "limit", 1), write(filepath.Join(d.work, "new", "file"), "text"),
+		{Ask: "terminal/create", Params: map[string]any{"command": "echo", "args": []string{"hello"}, "env": []any{map[string]any{"name": "A", "value": "b"}}, "cwd": d.work, "outputByteLimit": 100}},
+		of("output"), of("wait_for_exit"), of("kill"), of("release"),
+		{Ask: "_vendor/unknown"},
+		{Ask: "session/unheard_of", As: "u"},
+		{Notify: "_vendor/unknown"},
+		{Notify: "elicitation/complete", Params: map[string]any{"elicitationId": "e"}},
+		{Cancel: "u"},
+		{Await: "u"},
+		{Ask: "elicitation/create", Params: map[string]any{"mode": "url", "elicitationId": "e", "url": "https://example.com", "message": "go there"}},
+		{Ask: "session/request_permission", As: "p", Params: map[string]any{
+			"toolCall": map[string]any{"toolCallId": "t"}, "options": []any{map[string]any{"optionId": "o", "name": "Yes", "kind": "allow_once"}},
+		}},
+		{Cancel: "p"},
+		{Await: "p"},
+		{Ask: "elicitation/create", As: "e", Params: map[string]any{"mode": "form", "message": "m", "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}}},
+		{Cancel: "e"},
+		{Await: "e"},
+	}
+	got := d.steps(id, steps...)
+	code := map[int]int{7: -32601, 8: -32800, 9: -32602}
+	for i, a := range got {
+		if want, bad := code[i]; bad != (a.Error != nil) || bad && a.Error.Code != want {
+			t.Errorf("answer %d: %s %+v", i, a.Result, a.Error)
+		}
+	}
+	if string(got[10].Result) != `{"outcome":{"outcome":"cancelled"}}` || string(got[11].Result) != `{"action":"cancel"}` {
+		t.Errorf("withdrawn requests are answered with %s and %s", got[10].Result, got[11].Result)
+	}
+	seen := d.checkFrames(t, id)
+	for method, side := range acpMethods(t) {
+		if side == "client" && method != "session/update" && method != "elicitation/complete" && !seen[method+" Response"] {
+			t.Errorf("no case for %s", method)
+		}
+	}
+}
+
+// The methods of ours, and the test that sends each.
+func TestEveryMethodOfOurs(t *testing.T) {
+	proof := map[string]string{
+		"initialize": "TestCapabilitiesAreThoseOfTheProtocol", "authenticate": "TestLoginTriesAgainWhatWasRefused", "logout": "TestLoginTriesAgainWhatWasRefused",
+		"session/new": "TestDirectoriesAreToldToTheAgent", "session/resume": "TestDirectoriesAreToldToTheAgent", "session/load": "TestDirectoriesAreToldToTheAgent",
+		"session/list": "TestImportByWhatTheAgentCan", "session/delete": "TestAnAgentIsToldThatItsSessionIsClosedOrDeleted", "session/close": "TestAnAgentIsToldThatItsSessionIsClosedOrDeleted",
+		"session/prompt": "TestEveryFrameThatWeSendFitsTheSchema", "session/cancel": "TestEveryFrameThatWeSendFitsTheSchema",
+		"session/set_config_option": "TestEveryFrameThatWeSendFitsTheSchema", "session/set_mode": "TestOlderModesAreSetByTheirMethod",
+		"$/cancel_request": "TestAWithdrawalFitsTheSchema",
+	}
+	var tests strings.Builder
+	files, err := filepath.Glob("*_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		data, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tests.Write(data)
+	}
+	for method, side := range acpMethods(t) {
+		if side == "client" {
+			continue
+		}
+		if !regexp.MustCompile(`\nfunc `+proof[method]+`\w*\(`).MatchString(tests.String()) || proof[method] == "" {
+			t.Errorf("no test for %s: %q", method, proof[method])
+		}
+	}
+}
+
+// What we tell of ourselves is what we do, and nothing that the schema does not know but for extensions in _meta.
+func TestCapabilitiesAreThoseOfTheProtocol(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	d.idle(id)
+	var sent struct {
+		Params struct {
+			ProtocolVersion    int
+			ClientInfo         map[string]string
+			ClientCapabilities map[string]any
+		}
+	}
+	d.frames(id, func(dir string, data []byte) {
+		if dir == "out" && strings.Contains(string(data), `"initialize"`) {
+			if err := json.Unmarshal(data, &sent); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+	d.checkFrames(t, id)
+	const want = `{"_meta":{"sandboxagent.dev":{"extensions":{"sessionRequestQuestion":true}},"terminal-auth":true,"terminal_output":true},` +
+		`"auth":{"terminal":true},"elicitation":{"form":{}},"fs":{"readTextFile":true,"writeTextFile":true},` +
+		`"session":{"compaction":{},"configOptions":{"boolean":{}},"notices":{}},"terminal":true}`
+	if have, _ := json.Marshal(sent.Params.ClientCapabilities); string(have) != want {
+		t.Errorf("told:\n%s\nwant:\n%s", have, want)
+	}
+	if sent.Params.ProtocolVersion != 1 || sent.Params.ClientInfo["name"] != "deskhand" {
+		t.Errorf("%+v", sent)
+	}
+	known := acpDefinitions(t)["ClientCapabilities"].(map[string]any)["properties"].(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(known)) {
+		if _, told := sent.Params.ClientCapabilities[name]; !told {
+			t.Errorf("nothing is told of %s", name)
+		}
+	}
+}
+
+func TestDirectoriesAreToldToTheAgent(t *testing.T) {
+	takes := `{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{%s"additionalDirectories":{}}}}`
+	for method, options := range map[string]string{
+		"session/resume": fmt.Sprintf(takes, `"resume":{},`), "session/load": fmt.Sprintf(takes, ""),
+		"": `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"additionalDirectories":null}}}`,
+	} {
+		t.Run(method, func(t *testing.T) {
+			d := askingDesk(t, t.TempDir(), options)
+			one, two := filepath.Join(d.dir, "one"), filepath.Join(d.dir, "two")
+			for _, dir := range []string{one, two} {
+				if err := os.MkdirAll(dir, 0o700); err != nil {
+					t.Fatal(err)
+				}
+			}
+			_, err := d.Create(t.Context(), session.New{Agent: "asking", Cwd: d.work, Directories: []string{"one"}})
+			refused(t, err, "directory.relative")
+			_, err = d.Create(t.Context(), session.New{Agent: "asking", Cwd: d.work, Directories: []string{filepath.Join(d.dir, "three")}})
+			refused(t, err, "directory.missing")
+			id := d.asking(one, one+"/")
+			d.idle(id)
+			if s := d.get(id); !slices.Equal(s.Directories, []string{one}) {
+				t.Errorf("%v", s.Directories)
+			}
+			d.steps(id)
+			if s, err := d.Change(t.Context(), id, session.Patch{Directories: &[]string{two, one}}); err != nil || !slices.Equal(s.Directories, []string{two, one}) {
+				t.Fatal(s.Directories, err)
+			}
+			got := d.steps(id, write(filepath.Join(two, "file"), "x"))
+			if got[0].Error != nil {
+				t.Errorf("a directory is open to the agent from its start on: %+v", got[0].Error)
+			}
+			if err := d.Restart(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+			told := map[string]any{}
+			d.frames(id, func(dir string, data []byte) {
+				var m struct {
+					Method string
+					Params map[string]any
+				}
+				if dir == "out" && json.Unmarshal(data, &m) == nil && m.Params["mcpServers"] != nil {
+					told[m.Method] = m.Params["additionalDirectories"]
+				}
+			})
+			want := map[string]any{"session/new": []any{one}, method: []any{two, one}}
+			if method == "" {
+				want = map[string]any{"session/new": nil}
+			}
+			if !reflect.DeepEqual(told, want) {
+				t.Errorf("told %v, want %v", told, want)
+			}
+			d.checkFrames(t, id)
+		})
+	}
+}
+
+// An agent of before there were options.
+func TestOlderModesAreSetByTheirMethod(t *testing.T) {
+	d := askingDesk(t, t.TempDir(), "", "none", "modes")
+	id := d.asking()
+	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"code"`)); err != nil {
+		t.Fatal(err)
+	}
+	d.until("mode", func() bool { return d.get(id).ConfigOptions[0].Value == "code" })
+	d.steps(id, step{Update: json.RawMessage(`{"sessionUpdate":"current_mode_update","currentModeId":"ask"}`)})
+	if s := d.get(id); s.ConfigOptions[0].Value != "ask" {
+		t.Errorf("%+v", s.ConfigOptions)
+	}
+	if !d.checkFrames(t, id)["session/set_mode Request"] {
+		t.Error("session/set_mode was not sent")
+	}
+}

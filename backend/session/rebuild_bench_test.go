@@ -1,0 +1,71 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"sync/atomic"
+	"testing"
+	"time"
+)
+
+// BenchmarkRebuild makes the transcript of a long conversation anew, all of it, while somebody else writes a row every few
+// milliseconds, as a conversation does: the longest wait of that one is told beside the speed.
+func BenchmarkRebuild(b *testing.B) {
+	s := openShelf(b)
+	story := newStoryteller(b, 11).tell(1500)
+	size := 0
+	for _, f := range story {
+		size += len(f.Data)
+	}
+	s.put("s", story)
+	c := s.open()
+	until(b, c, s.current)
+	var longest atomic.Int64
+	ctx, stop := context.WithCancel(b.Context())
+	defer stop()
+	go func() {
+		for ctx.Err() == nil {
+			begun := time.Now()
+			_ = s.db.Write(ctx, func(tx *sql.Tx) error {
+				_, err := tx.ExecContext(ctx, `UPDATE session SET unread = 1 - unread WHERE id = 's'`)
+				return err
+			})
+			longest.Store(max(longest.Load(), int64(time.Since(begun))))
+			select {
+			case <-time.After(5 * time.Millisecond):
+			case <-ctx.Done():
+			}
+		}
+	}()
+	for b.Loop() {
+		b.StopTimer()
+		s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'as it was once') WHERE session = 's'`)
+		longest.Store(0)
+		b.StartTimer()
+		if err := c.rebuild(ctx, "s"); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.SetBytes(int64(size))
+	b.ReportMetric(float64(len(story)), "frames")
+	b.ReportMetric(float64(longest.Load())/1e6, "ms/longest-wait")
+}
+
+// BenchmarkVerifySession compares the same with its journal.
+func BenchmarkVerifySession(b *testing.B) {
+	s := openShelf(b)
+	story := newStoryteller(b, 11).tell(400)
+	size := 0
+	for _, f := range story {
+		size += len(f.Data)
+	}
+	s.put("s", story)
+	c := s.open()
+	until(b, c, s.current)
+	for b.Loop() {
+		if d, err := c.compare(context.Background(), "s"); err != nil || !d.clean() {
+			b.Fatal(d, err)
+		}
+	}
+	b.SetBytes(int64(size))
+}

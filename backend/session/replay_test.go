@@ -1,0 +1,371 @@
+package session_test
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/demoagent"
+	"deskhand/backend/session"
+)
+
+// replayAgent is a replay as a process: its words are the file, the directory of its positions, and faults.
+func replayAgent(words []string) int {
+	cfg := demoagent.ReplayConfig{File: words[0], State: words[1]}
+	for _, w := range words[2:] {
+		if _, err := fmt.Sscanf(w, "speed=%g", &cfg.Speed); err == nil {
+			continue
+		}
+		var f demoagent.Fault
+		if err := f.UnmarshalText([]byte(w)); err != nil {
+			panic(err)
+		}
+		cfg.Faults = append(cfg.Faults, f)
+	}
+	err := demoagent.Replay(context.Background(), cfg, os.Stdin, os.Stdout, os.Stderr)
+	if exit, ok := errors.AsType[*demoagent.ExitError](err); ok {
+		return exit.Code
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	return 0
+}
+
+// replayOf makes a recording an own agent, and a conversation with it.
+func (d *desk) replayOf(recording []byte, words ...string) session.Session {
+	d.t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	dir := d.t.TempDir()
+	file := filepath.Join(dir, "recording.zip")
+	if err := os.WriteFile(file, recording, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	entry := map[string]any{"id": "replay", "command": self, "args": append([]string{"replay-agent", file, filepath.Join(dir, "positions")}, words...)}
+	data, err := json.Marshal(map[string]any{"agents": []any{entry}})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(d.dir, "agents.json"), data, 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+	s, err := d.Create(d.t.Context(), session.New{Agent: "replay", Cwd: d.work})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// answers gives any request an answer that says yes.
+func (d *desk) answers(r session.Request) {
+	d.t.Helper()
+	var a session.Answer
+	switch r.Kind {
+	case "permission":
+		a.OptionID = r.Options[0].ID
+	case "question":
+		for _, q := range r.Questions {
+			a.Answers = append(a.Answers, []string{q.Options[0].ID})
+		}
+	case "form":
+		a.Action, a.Content = "accept", json.RawMessage(`{"name":"lighthouse","size":"small","features":["api"]}`)
+	default:
+		a.Action = "cancel"
+	}
+	d.answer(r, a)
+}
+
+// says is what a person does in a turn: prompt, answer all that is asked, and cancel once the agent has said so much.
+func (d *desk) says(id, prompt string, cancelAt func(said string) bool) {
+	d.t.Helper()
+	before := d.transcript(id)
+	d.prompt(id, prompt)
+	cancelled := false
+	d.until("end of "+prompt, func() bool {
+		s := d.get(id)
+		if s.Turn == nil && s.Phase != session.Starting && s.Phase != session.Replaying {
+			return true
+		}
+		list, err := d.Inbox(d.t.Context())
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		for _, r := range list {
+			if r.Session == id {
+				d.answers(r)
+			}
+		}
+		if cancelAt == nil || cancelled {
+			return false
+		}
+		now := d.transcript(id)
+		now.Items = slices.DeleteFunc(now.Items, func(e session.Entry) bool {
+			return len(before.Items) > 0 && e.Seq <= before.Items[len(before.Items)-1].Seq
+		})
+		if cancelled = cancelAt(textOf(now, "agent")); cancelled {
+			if err := d.Cancel(d.t.Context(), id); err != nil {
+				d.t.Fatal(err)
+			}
+		}
+		return false
+	})
+}
+
+// seenAs is a conversation without what differs each time: ids, times and the names of agents.
+func (d *desk) seenAs(id string) string {
+	d.t.Helper()
+	_, data := d.export(id, session.JSON)
+	var out struct {
+		Session  session.Session
+		Entries  []map[string]any
+		Turns    []map[string]any
+		Requests []map[string]any
+	}
+	if err := json.Unmarshal(data, &out); err != nil {
+		d.t.Fatal(err)
+	}
+	var lines strings.Builder
+	for _, list := range [][]map[string]any{out.Entries, out.Requests, out.Turns} {
+		for _, item := range list {
+			line, err := json.Marshal(same(item))
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			fmt.Fprintf(&lines, "%s\n", line)
+		}
+	}
+	return uuids.ReplaceAllString(lines.String(), "ID")
+}
+
+var uuids = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+
+// same leaves out what differs, and a SIGKILL: a busy machine may take longer to tell of it than is waited for.
+func same(v any) any {
+	m, ok := v.(map[string]any)
+	if !ok {
+		return v
+	}
+	if m["signal"] == "SIGKILL" {
+		delete(m, "signal")
+	}
+	for k, x := range m {
+		if slices.Contains([]string{"session", "seq", "at", "startedAt", "endedAt", "generation", "createdAt", "resolvedAt", "agent"}, k) {
+			delete(m, k)
+			continue
+		}
+		if k != "raw" {
+			m[k] = same(x)
+		}
+	}
+	return m
+}
+
+func wantSame(t *testing.T, have, want string) {
+	t.Helper()
+	h, w := strings.Split(have, "\n"), strings.Split(want, "\n")
+	for i := range max(len(h), len(w)) {
+		switch {
+		case i >= len(h):
+			t.Fatalf("line %d of %d is missing: %.600s", i, len(w), w[i])
+		case i >= len(w):
+			t.Fatalf("line %d is too many: %.600s", i, h[i])
+		case h[i] != w[i]:
+			t.Fatalf("line %d differs:\nhave %.900s\nwant %.900s", i, h[i], w[i])
+		}
+	}
+}
+
+// wordsOfDemo are all words of the demo agent, by its own help.
+func wordsOfDemo(t *testing.T, help string) []string {
+	t.Helper()
+	var words []string
+	for _, m := range regexp.MustCompile("(?m)^\\| `([a-z ]+)[^`]*` \\|").FindAllStringSubmatch(help, -1) {
+		words = append(words, strings.TrimSpace(m[1]))
+	}
+	if len(words) < 30 || !slices.Contains(words, "stubborn") {
+		t.Fatalf("words %q in %s", words, help)
+	}
+	return words
+}
+
+// TestReplayOfEveryWord: a conversation with every word of the demo agent, among them those after which it is gone, is the same
+// conversation when it is replayed.
+func TestReplayOfEveryWord(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.says(s.ID, "help", nil)
+	words := wordsOfDemo(t, textOf(d.transcript(s.ID), "agent"))
+	cancels := map[string]func(string) bool{
+		"slow":     func(said string) bool { return strings.Contains(said, "tick 5\n") },
+		"hang":     func(said string) bool { return strings.Contains(said, "Cancel does not help.") },
+		"stubborn": func(said string) bool { return regexp.MustCompile(`Its pid is \d+\.`).MatchString(said) },
+	}
+	said, prompts := map[string]string{}, map[string]string{"stream": "stream 200/s 1s"}
+	for _, word := range words {
+		d.says(s.ID, cmp.Or(prompts[word], word), cancels[word])
+		if cancels[word] != nil {
+			tr := d.transcript(s.ID)
+			for _, e := range tr.Items {
+				if e.Kind == "agent" {
+					said[word] = e.Text
+				}
+			}
+		}
+	}
+	d.says(s.ID, "tidy up", nil)
+	want := d.seenAs(s.ID)
+	_, recording := d.export(s.ID, session.Recording)
+	if err := os.Remove(filepath.Join(d.work, "deskhand-demo.md")); err != nil {
+		t.Fatal(err)
+	}
+
+	r := d.replayOf(recording)
+	d.says(r.ID, "help", nil)
+	for _, word := range words {
+		var whole func(string) bool
+		if cancels[word] != nil {
+			whole = func(now string) bool { return strings.TrimSpace(now) == strings.TrimSpace(said[word]) }
+		}
+		d.says(r.ID, cmp.Or(prompts[word], word), whole)
+	}
+	d.says(r.ID, "tidy up", nil)
+	wantSame(t, d.seenAs(r.ID), want)
+	if _, err := os.Stat(filepath.Join(d.work, "deskhand-demo.md")); err == nil {
+		t.Error("a replay wrote a file")
+	}
+	d.says(r.ID, "and more", nil)
+	tr := d.transcript(r.ID)
+	if last := tr.Items[len(tr.Items)-1]; !strings.Contains(last.Text, "The recording has ended") || lastTurn(tr).StopReason != "end_turn" {
+		t.Errorf("%+v, %+v", last, lastTurn(tr))
+	}
+}
+
+// TestReplayWithOtherDeeds: who does something else than then sees the recording go on.
+func TestReplayWithOtherDeeds(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.says(s.ID, "first please", nil)
+	d.says(s.ID, "markdown", nil)
+	d.says(s.ID, "thought", nil)
+	_, recording := d.export(s.ID, session.Recording)
+	original := d.transcript(s.ID)
+
+	r := d.replayOf(recording, "speed=1")
+	d.prompt(r.ID, "something else")
+	q := d.request(r.ID)
+	d.answer(q, session.Answer{OptionID: optionOf(t, q, "reject_once")})
+	tr := d.idle(r.ID)
+	if text := textOf(tr, "agent"); !strings.Contains(text, "**Done.**") {
+		t.Errorf("after another answer it says %q", text)
+	}
+	if e := find(tr, "user"); e.Text != "something else" {
+		t.Errorf("%+v", e)
+	}
+
+	d.says(r.ID, "markdown", func(said string) bool { return said != "" }) // never cancelled then
+	tr = d.transcript(r.ID)
+	if lastTurn(tr).StopReason != "cancelled" || len(textOf(tr, "agent")) >= len(textOf(original, "agent")) {
+		t.Errorf("%+v", lastTurn(tr))
+	}
+	if err := d.Restart(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.says(r.ID, "thought", nil)
+	tr = d.transcript(r.ID)
+	if text := textOf(tr, "thought"); !strings.Contains(text, "first idea was the right one") {
+		t.Errorf("after a restart it does not go on with the next turn: %q", text)
+	}
+}
+
+func TestReplayFaults(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.says(s.ID, "thought", nil)
+	_, recording := d.export(s.ID, session.Recording)
+	whole := textOf(d.transcript(s.ID), "agent")
+	for name, test := range map[string]struct {
+		faults []string
+		shown  func(t *testing.T, d *desk, s session.Session, tr session.Transcript)
+	}{
+		"crash": {[]string{"crash@6"}, func(t *testing.T, d *desk, s session.Session, tr session.Transcript) {
+			t.Helper()
+			if e := find(tr, "divider"); e == nil || e.Divider.Code != "agent.exited" || *e.Divider.Exit.Code != 3 || e.Divider.Exit.StderrTail != "" {
+				t.Errorf("%+v", e)
+			}
+			d.says(s.ID, "and now?", nil)
+			if tr := d.transcript(s.ID); lastTurn(tr).StopReason != "end_turn" || !strings.Contains(textOf(tr, "agent"), "The recording has ended") {
+				t.Errorf("after the crash: %+v", lastTurn(tr))
+			}
+		}},
+		"exit": {[]string{"stderr@6", "exit@6=7"}, func(t *testing.T, _ *desk, _ session.Session, tr session.Transcript) {
+			t.Helper()
+			if e := find(tr, "divider"); e == nil || *e.Divider.Exit.Code != 7 || !strings.Contains(e.Divider.Exit.StderrTail, "fault stderr@6") {
+				t.Errorf("%+v", e)
+			}
+		}},
+		"start": {[]string{"crash@0"}, func(t *testing.T, _ *desk, s session.Session, tr session.Transcript) {
+			t.Helper()
+			if e := find(tr, "divider"); e == nil || e.Divider.Code != "agent.start_failed" {
+				t.Errorf("%+v", e)
+			}
+		}},
+		"garbage": {[]string{"garbage@6"}, func(t *testing.T, _ *desk, _ session.Session, tr session.Transcript) {
+			t.Helper()
+			if e := find(tr, "raw"); e == nil || e.Reason != "invalid_stdout" || !strings.Contains(string(e.Raw), "garbage@6") {
+				t.Errorf("%+v", e)
+			}
+			if textOf(tr, "agent") != whole {
+				t.Error("the rest is not whole")
+			}
+		}},
+		"duplicate": {[]string{"duplicate@16"}, func(t *testing.T, _ *desk, _ session.Session, tr session.Transcript) {
+			t.Helper()
+			if len(textOf(tr, "agent"))+len(textOf(tr, "thought")) <= len(whole)+len(textOf(d.transcript(s.ID), "thought")) {
+				t.Error("nothing is there twice")
+			}
+		}},
+		"drop": {[]string{"drop@16"}, func(t *testing.T, _ *desk, _ session.Session, tr session.Transcript) {
+			t.Helper()
+			if len(textOf(tr, "agent"))+len(textOf(tr, "thought")) >= len(whole)+len(textOf(d.transcript(s.ID), "thought")) {
+				t.Error("nothing is missing")
+			}
+		}},
+		"slow": {[]string{"slow@6=700ms"}, func(t *testing.T, _ *desk, _ session.Session, tr session.Transcript) {
+			t.Helper()
+			if took := lastTurn(tr).EndedAt.Sub(lastTurn(tr).StartedAt.Time); took < 700*time.Millisecond {
+				t.Errorf("it took %v", took)
+			}
+			if textOf(tr, "agent") != whole {
+				t.Error("the rest is not whole")
+			}
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := open(t, t.TempDir())
+			r := d.replayOf(recording, test.faults...)
+			d.prompt(r.ID, "thought")
+			test.shown(t, d, r, d.idle(r.ID))
+		})
+	}
+	t.Run("hang", func(t *testing.T) {
+		d := open(t, t.TempDir())
+		r := d.replayOf(recording, "hang@6")
+		d.says(r.ID, "thought", func(string) bool { return find(d.transcript(r.ID), "thought") != nil })
+		if tr := d.transcript(r.ID); find(tr, "divider") == nil || find(tr, "divider").Divider.Code != "turn.interrupt_sent" {
+			t.Errorf("%+v", lastTurn(tr))
+		}
+	})
+}

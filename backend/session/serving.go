@@ -1,0 +1,150 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"os"
+	"strings"
+
+	"deskhand/backend/acp"
+)
+
+// What an agent asks of us rather than of a person: files and programs. It is done beside the conversation's goroutine, and answered in
+// it. Only sessions of this machine have it: an agent elsewhere means files there.
+
+// Files are what agents may do to files through us: inside of the roots, whatever links say, and never in directories of our own. An
+// error that is fs.ErrNotExist or fs.ErrInvalid is told as such; the text of each is told.
+type Files struct {
+	Open      func(roots []string, path string) (*os.File, error)               // a regular file
+	Write     func(roots []string, path string, content io.Reader) error        // whole or not at all, with its parents
+	Directory func(roots []string, path string) (absolute string, failed error) // one that is there
+}
+
+const mostServed = 256 // requests of one agent at a time
+
+// outcome is what comes of a request: a result or a failure for the agent. Of a long result the journal has journaled in its place, and
+// told is called before the answer goes out, in the conversation's goroutine.
+type outcome struct {
+	result    any
+	failure   *acp.Error
+	journaled any
+	told      func()
+}
+
+// chore is the work behind a request. It ends with ctx at the latest.
+type chore func(ctx context.Context) outcome
+
+func failed(code int, message string) outcome {
+	return outcome{failure: &acp.Error{Code: code, Message: message}}
+}
+
+func withdrawnOutcome() outcome { return failed(acp.CodeRequestCancelled, "the request was cancelled") }
+
+// serves tells whether a method is one of these, and has what it needs here.
+func (v *conversation) serves(method string) bool {
+	switch {
+	case v.row.Place != LocalPlace || v.c.cfg.Files.Open == nil:
+		return false
+	case strings.HasPrefix(method, "fs/"):
+		return method == "fs/read_text_file" || method == "fs/write_text_file"
+	}
+	switch method {
+	case "terminal/create", "terminal/output", "terminal/wait_for_exit", "terminal/kill", "terminal/release":
+		return true
+	}
+	return false
+}
+
+// serve does what the agent asks for and answers.
+func (v *conversation) serve(r *openRequest, params json.RawMessage) {
+	a := v.agent
+	if a.serving[r.key] != nil {
+		v.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
+		return
+	}
+	if len(a.serving) >= mostServed {
+		v.refuse(r, acp.CodeInternalError, "too many requests are open")
+		return
+	}
+	work, failure := a.chore(r.method, params)
+	if failure != nil {
+		v.refuse(r, failure.Code, failure.Message)
+		return
+	}
+	ctx, cancel := context.WithCancel(a.ctx)
+	a.serving[r.key] = cancel
+	a.work.Go(func() {
+		defer cancel()
+		out := work(ctx)
+		a.post(func() {
+			delete(a.serving, r.key)
+			v.served(r, out)
+		})
+	})
+}
+
+func (v *conversation) served(r *openRequest, out outcome) {
+	if out.told != nil {
+		out.told()
+	}
+	if out.failure != nil {
+		v.out(acp.NewErrorResponse(r.id, out.failure))
+		return
+	}
+	if out.journaled == nil {
+		v.out(acp.NewResponse(r.id, out.result))
+		return
+	}
+	short, err := acp.NewResponse(r.id, out.journaled)
+	if err != nil {
+		v.out(nil, err)
+		return
+	}
+	msg, err := acp.NewResponse(r.id, out.result)
+	if err != nil {
+		v.out(nil, err)
+		return
+	}
+	v.frame(outward, short)
+	v.step.send = append(v.step.send, msg)
+}
+
+// chore reads the params of a request; what is wrong with them is told at once.
+func (a *link) chore(method string, params json.RawMessage) (chore, *acp.Error) {
+	switch method {
+	case "fs/read_text_file":
+		return a.readFile(params)
+	case "fs/write_text_file":
+		return a.writeFile(params)
+	case "terminal/create":
+		return a.createTerminal(params)
+	}
+	p, failure := a.terminal(params)
+	if failure != nil {
+		return nil, failure
+	}
+	switch method {
+	case "terminal/output":
+		return p.output, nil
+	case "terminal/wait_for_exit":
+		return p.waitForExit, nil
+	case "terminal/kill":
+		return p.kill, nil
+	}
+	delete(a.programs, p.id) // its id is dead from now on
+	return p.kill, nil
+}
+
+// withdraw is the agent's $/cancel_request of what we serve; false = that is no such request.
+func (a *link) withdraw(key acp.Key) bool {
+	cancel := a.serving[key]
+	if cancel != nil {
+		cancel()
+	}
+	return cancel != nil
+}
+
+func wrong(message string) *acp.Error {
+	return &acp.Error{Code: acp.CodeInvalidParams, Message: message}
+}

@@ -1,0 +1,47 @@
+package session
+
+import (
+	"context"
+	"io/fs"
+)
+
+// Storage is what is kept, and what it takes of the disk.
+type Storage struct {
+	DatabaseBytes int64     `json:"databaseBytes"`
+	BlobBytes     int64     `json:"blobBytes" doc:"As they are on the disk, compressed"`
+	Blobs         int64     `json:"blobs"`
+	Sessions      int64     `json:"sessions"`
+	Entries       int64     `json:"entries"`
+	Frames        int64     `json:"frames" doc:"Messages of the journal"`
+	Pending       int64     `json:"pending" doc:"Entries that are not in the search index yet"`
+	Rebuilding    *Progress `json:"rebuilding,omitempty" doc:"Absent while no transcript is made anew"`
+}
+
+// Progress is how far something is.
+type Progress struct {
+	Done  int `json:"done"`
+	Total int `json:"total"`
+}
+
+// Storage tells what is kept.
+func (c *Client) Storage(ctx context.Context) (Storage, error) {
+	var s Storage
+	db := c.cfg.Store
+	var err error
+	if s.DatabaseBytes, err = db.Size(); err != nil {
+		return s, err
+	}
+	err = db.Blobs.Each(ctx, func(_ string, info fs.FileInfo) error {
+		s.Blobs++
+		s.BlobBytes += info.Size()
+		return nil
+	})
+	if err != nil {
+		return s, err
+	}
+	// The frames of a session are numbered without a gap; to count them would be to read the whole journal.
+	err = db.Read().QueryRowContext(ctx, `SELECT count(*), coalesce(sum((SELECT max(n) FROM frame f WHERE f.session = s.id)), 0),
+		(SELECT count(*) FROM entry), (SELECT count(*) FROM unsearched) FROM session s`).Scan(&s.Sessions, &s.Frames, &s.Entries, &s.Pending)
+	s.Rebuilding = c.upkeep.progress()
+	return s, err
+}

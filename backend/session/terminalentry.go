@@ -1,0 +1,197 @@
+package session
+
+import (
+	"strings"
+	"unicode/utf8"
+
+	"deskhand/backend/acp"
+)
+
+// Of what a program writes the newest part is shown. At the limit half of it goes, so that a program that writes on and on costs a
+// rewrite of the entry now and then, and an append else.
+const (
+	shownOutput = 256 << 10
+	keptOutput  = shownOutput / 2
+)
+
+// served folds what we did for the agent.
+func (t *transcript) served(f frame, n note) {
+	switch {
+	case n.File != nil:
+		t.add(f, "file").File = n.File
+	case n.Terminal != nil:
+		t.terminal(f, *n.Terminal, n.Text)
+	}
+}
+
+// terminal folds what is noted of a program: its state from then on, and what it has written since the note before.
+func (t *transcript) terminal(f frame, now Terminal, text string) {
+	e := t.terminals[now.TerminalID]
+	if e == nil {
+		e = t.add(f, "terminal")
+		now.StartedAt = Time{f.At}
+		e.Terminal = &Terminal{TerminalID: now.TerminalID, Command: now.Command, Args: now.Args, Cwd: now.Cwd, Running: true, StartedAt: Time{f.At}}
+		t.terminals[now.TerminalID] = e
+		t.countTerminals()
+	}
+	t.output(e, text, now.Skipped)
+	if !now.Running {
+		t.endTerminal(f, e, now.ExitCode, now.Signal)
+		delete(t.terminals, now.TerminalID)
+		t.countTerminals()
+	}
+}
+
+// display folds what an agent tells, in the extension that some have for it, of a program of its own. What it says of one of ours
+// counts for nothing.
+func (t *transcript) display(f frame, d acp.TerminalDisplay) {
+	if t.terminals[d.ID] != nil {
+		return
+	}
+	e := t.displays[d.ID]
+	if e == nil {
+		e = t.add(f, "terminal")
+		e.Terminal = &Terminal{TerminalID: d.ID, Cwd: d.Cwd, Running: true, StartedAt: Time{f.At}}
+		t.displays[d.ID] = e
+	}
+	t.output(e, d.Data, 0)
+	if d.Exited && e.Terminal.Running {
+		t.endTerminal(f, e, d.ExitCode, d.Signal)
+	}
+}
+
+func (t *transcript) endTerminal(f frame, e *Entry, code *int, signal string) {
+	now := *e.Terminal
+	now.Running, now.ExitCode, now.Signal, now.EndedAt = false, code, signal, &Time{f.At}
+	e.Terminal = &now
+	t.touch(e)
+}
+
+// endTerminals is the end of all programs with the agent that had them run.
+func (t *transcript) endTerminals(f frame) {
+	for _, e := range t.terminals {
+		t.endTerminal(f, e, nil, "")
+	}
+	clear(t.terminals)
+	t.countTerminals()
+	t.endDisplays(f)
+}
+
+// endDisplays: what an agent tells of its own programs is over with the turn.
+func (t *transcript) endDisplays(f frame) {
+	for _, e := range t.displays {
+		if e.Terminal.Running {
+			t.endTerminal(f, e, nil, "")
+		}
+	}
+	clear(t.displays)
+}
+
+// countTerminals remembers, in the session's record, that there is something to be ended should we die before.
+func (t *transcript) countTerminals() {
+	if n := len(t.terminals); n != t.facts.Terminals {
+		t.facts.Terminals, t.changed = n, true
+	}
+}
+
+// output adds to what a program wrote; skipped bytes before it are not here, and then what was shown is not what stands before it.
+func (t *transcript) output(e *Entry, text string, skipped int64) {
+	if t.said != nil {
+		t.said(e, text)
+	}
+	if skipped > 0 {
+		t.forgetOutput(e, len(e.Text), skipped)
+	}
+	if text == "" {
+		return
+	}
+	t.grow(e, text)
+	if len(e.Text) <= shownOutput {
+		return
+	}
+	cut := len(e.Text) - keptOutput
+	if line := strings.IndexByte(e.Text[cut:], '\n'); line >= 0 && line < keptOutput/2 {
+		cut += line + 1
+	}
+	for cut < len(e.Text) && !utf8.RuneStart(e.Text[cut]) {
+		cut++
+	}
+	t.forgetOutput(e, cut, 0)
+}
+
+// forgetOutput drops the first bytes of the text and counts them, with others that never were in it.
+func (t *transcript) forgetOutput(e *Entry, cut int, others int64) {
+	now := *e.Terminal
+	now.Skipped += int64(cut) + others
+	e.Terminal = &now
+	e.Text = strings.Clone(e.Text[cut:])
+	delete(t.units, e)
+	t.touch(e)
+}
+
+// grow adds to the text of an entry whatever its length.
+func (t *transcript) grow(e *Entry, text string) {
+	before, known := t.units[e]
+	if !known {
+		before = units(e.Text)
+	}
+	e.Text += text
+	t.units[e] = before + units(text)
+	switch a := t.appends[e]; {
+	case a != nil:
+		a.Text += text
+	case !t.isDirty[e]:
+		t.isDirty[e] = true
+		t.dirty = append(t.dirty, e)
+		t.appends[e] = &Append{ID: e.ID, Field: "text", Text: text, Offset: before}
+	}
+}
+
+// compaction folds both updates of one: a chunk of its summary may be the first that is heard of it.
+func (t *transcript) compaction(f frame, p acp.CompactionPatch) {
+	e := t.compactions[p.ID]
+	if e == nil {
+		e = t.add(f, "compaction")
+		e.Compaction = &Compaction{CompactionID: p.ID, Status: "in_progress", StartedAt: Time{f.At}}
+		t.compactions[p.ID] = e
+	}
+	if p.Replaces {
+		e.Text, e.Blocks, e.Clipped = "", nil, 0
+		delete(t.units, e)
+		t.touch(e)
+	}
+	for _, c := range p.Content {
+		if c.Block != nil {
+			e.Blocks = append(e.Blocks, clipRaw(c.Block))
+			t.touch(e)
+			continue
+		}
+		t.extend(e, c.Text)
+	}
+	if p.Status == "" {
+		return
+	}
+	now := *e.Compaction
+	now.Status = p.Status
+	if p.Error != nil {
+		now.Error = *p.Error
+	}
+	if now.EndedAt = nil; p.Status != "in_progress" {
+		now.EndedAt = &Time{f.At}
+	}
+	e.Compaction = &now
+	t.touch(e)
+}
+
+// endCompactions: one that was cut off with its turn is cancelled, whatever the agent said last.
+func (t *transcript) endCompactions(f frame) {
+	for _, e := range t.compactions {
+		if e.Compaction.Status == "in_progress" {
+			now := *e.Compaction
+			now.Status, now.EndedAt = "cancelled", &Time{f.At}
+			e.Compaction = &now
+			t.touch(e)
+		}
+	}
+	clear(t.compactions)
+}

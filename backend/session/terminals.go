@@ -1,0 +1,411 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/proxy"
+)
+
+// ForTerminal is what programs are started for that an agent has us run, in the list of all that run.
+const ForTerminal = "terminal"
+
+// Bounds of the programs of one agent.
+const (
+	mostTerminals = 32      // that are not released
+	usualOutput   = 1 << 20 // bytes of output that are kept for the agent where it says nothing
+	mostOutput    = 4 << 20 // and where it wants more than that
+	endGrace      = time.Second
+)
+
+// What of a program's output is noted, so that people see it. A note every moment, with the newest of what came since the one before;
+// and of a program that writes on and on no more than the budget, which grows slowly: that is a note now and then.
+const (
+	outputPace   = 100 * time.Millisecond
+	mostNoted    = 64 << 10 // bytes of one note
+	seldomNoted  = 16 << 10 // of one when the budget is used up
+	outputBudget = 1 << 20
+	budgetGrowth = 1 << 10 // bytes a second
+	journalFrame = 4 << 10 // of an answer with output, what the journal has: the notes have the output
+)
+
+// program is one that runs for an agent: what it writes on stdout and stderr, in the order in which it came, and its end.
+type program struct {
+	a      *link
+	id     string
+	limit  int
+	life   context.Context    //nolint:containedctx // of the process; its end is that of all that it has started
+	cancel context.CancelFunc // ends life
+	ended  chan struct{}      // closed when it is gone, all that it wrote is here, and its end is noted
+	gone   chan struct{}      // closed when it is gone and all that it wrote is here
+	fresh  chan struct{}      // holds one when there is something to note
+
+	mu      sync.Mutex // protects the fields below
+	kept    []byte     // for the agent
+	cut     bool       // kept is not all
+	unnoted []byte     // for people
+	skipped int64      // bytes before unnoted that are not noted
+	over    bool
+	exit    proxy.Exit
+}
+
+func (a *link) createTerminal(params json.RawMessage) (chore, *acp.Error) {
+	var p struct {
+		Command string   `json:"command"`
+		Args    []string `json:"args"`
+		Env     []struct {
+			Name  string `json:"name"`
+			Value string `json:"value"`
+		} `json:"env"`
+		Cwd   *string `json:"cwd"`
+		Limit *uint64 `json:"outputByteLimit"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, wrong("invalid params: " + err.Error())
+	}
+	env := make([]string, 0, len(p.Env))
+	for _, e := range p.Env {
+		if e.Name == "" || strings.ContainsAny(e.Name, "=\x00") || strings.ContainsRune(e.Value, 0) {
+			return nil, wrong(fmt.Sprintf("%q cannot be set in an environment", e.Name))
+		}
+		env = append(env, e.Name+"="+e.Value)
+	}
+	switch {
+	case p.Command == "" || slices.ContainsFunc(append(p.Args, p.Command), func(s string) bool { return strings.ContainsRune(s, 0) }):
+		return nil, wrong("command is empty, or an argument holds NUL")
+	case p.Cwd != nil && *p.Cwd != "" && !filepath.IsAbs(*p.Cwd):
+		return nil, wrong("cwd must be absolute")
+	case len(a.programs) >= mostTerminals:
+		return nil, &acp.Error{Code: acp.CodeInternalError, Message: fmt.Sprintf("%d terminals are open: release one first", mostTerminals)}
+	}
+	limit := usualOutput
+	if p.Limit != nil {
+		limit = int(min(*p.Limit, mostOutput)) //nolint:gosec // it is in range now
+	}
+	a.lastTerminal++
+	prog := &program{
+		a: a, id: fmt.Sprintf("terminal-%d-%d", a.v.row.Generation, a.lastTerminal), limit: limit,
+		gone: make(chan struct{}), ended: make(chan struct{}), fresh: make(chan struct{}, 1),
+	}
+	prog.life, prog.cancel = context.WithCancel(a.ctx) // it outlives the request
+	a.programs[prog.id] = prog
+	dir := a.v.row.Cwd
+	if p.Cwd != nil {
+		dir = cmp.Or(*p.Cwd, dir)
+	}
+	now := Terminal{TerminalID: prog.id, Command: p.Command, Args: p.Args, Cwd: dir, Running: true}
+	roots := a.v.roots()
+	return func(ctx context.Context) outcome { return prog.start(ctx, roots, now, env) }, nil
+}
+
+// start starts the program, and answers when it runs. A request that is withdrawn before that ends it.
+func (p *program) start(asked context.Context, roots []string, now Terminal, env []string) outcome {
+	cfg := p.a.v.c.cfg
+	fail := func(code int, text string) outcome {
+		p.cancel()
+		out := failed(code, text)
+		out.told = func() {
+			delete(p.a.programs, p.id)
+			close(p.ended)
+		}
+		return out
+	}
+	dir, err := cfg.Files.Directory(roots, now.Cwd)
+	if err != nil {
+		return fail(acp.CodeInvalidParams, err.Error())
+	}
+	env = append(slices.Clip(cfg.Agents.Environ(asked)), env...)
+	file, err := findProgram(now.Command, dir, env)
+	if err != nil {
+		return fail(acp.CodeInvalidParams, err.Error())
+	}
+	cmd := proxy.Command{Path: file, Args: now.Args, Env: env, Dir: dir, Purpose: ForTerminal, Merged: true, Grace: endGrace}
+	started := make(chan error, 1)
+	p.a.work.Go(func() {
+		ran, err := cfg.Proxy.Run(p.life, cmd, nil, func(r io.Reader) error { started <- nil; return p.follow(r) })
+		if errors.Is(err, proxy.ErrSpawn) || errors.Is(err, proxy.ErrClosed) {
+			started <- err
+		}
+		p.finish(ran.Exit)
+	})
+	select {
+	case err = <-started:
+	case <-p.life.Done():
+		err = p.life.Err()
+	}
+	if err != nil {
+		return fail(acp.CodeInternalError, err.Error())
+	}
+	if asked.Err() != nil {
+		return fail(acp.CodeRequestCancelled, "the request was cancelled")
+	}
+	return outcome{result: map[string]any{"terminalId": p.id}, told: func() {
+		p.a.v.note(note{Note: noteTerminal, Terminal: &now})
+		p.a.work.Go(p.tell)
+	}}
+}
+
+// findProgram looks for a program as a shell would, without one. Relative directories of PATH are left out: they would mean the
+// workspace, where anybody may put a "git".
+func findProgram(command, dir string, env []string) (string, error) {
+	var candidates []string
+	switch {
+	case filepath.IsAbs(command):
+		candidates = []string{command}
+	case strings.ContainsAny(command, `/`+string(filepath.Separator)):
+		candidates = []string{filepath.Join(dir, command)}
+	default:
+		for _, d := range filepath.SplitList(pathOf(env)) {
+			if filepath.IsAbs(d) {
+				candidates = append(candidates, filepath.Join(d, command))
+			}
+		}
+	}
+	for _, c := range candidates {
+		if file, err := exec.LookPath(c); err == nil {
+			return file, nil
+		}
+	}
+	return "", fmt.Errorf("the program %q was not found", command)
+}
+
+func pathOf(env []string) string {
+	for _, kv := range slices.Backward(env) {
+		if name, value, ok := strings.Cut(kv, "="); ok && strings.EqualFold(name, "PATH") {
+			return value
+		}
+	}
+	return ""
+}
+
+// follow keeps what the program writes; it never makes it wait for long.
+func (p *program) follow(r io.Reader) error {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		p.take(buf[:n])
+		if err != nil {
+			return nil //nolint:nilerr // the end of a pipe, by whatever error, is no failure of the program
+		}
+	}
+}
+
+func (p *program) take(data []byte) {
+	if len(data) == 0 {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.kept = append(p.kept, data...)
+	if over := len(p.kept) - p.limit; over > p.limit/2+chunkSlack { // not at each byte: the rest is cut when it is asked for
+		p.kept, p.cut = append(p.kept[:0], p.kept[over:]...), true
+	}
+	p.unnoted = append(p.unnoted, data...)
+	if over := len(p.unnoted) - mostNoted; over > 0 {
+		p.unnoted = append(p.unnoted[:0], p.unnoted[over:]...)
+		p.skipped += int64(over)
+	}
+	p.wake()
+}
+
+// chunkSlack keeps small limits from moving their bytes at each write.
+const chunkSlack = 4 << 10
+
+func (p *program) wake() {
+	select {
+	case p.fresh <- struct{}{}:
+	default:
+	}
+}
+
+func (p *program) finish(exit proxy.Exit) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.over, p.exit = true, exit
+	close(p.gone)
+	p.wake()
+}
+
+// tell notes what the program writes, as far as the budget goes, and its end.
+func (p *program) tell() {
+	defer close(p.ended)
+	begun, noted := time.Now(), 0
+	for {
+		select {
+		case <-p.fresh:
+		case <-p.a.ctx.Done():
+			return // the end of the agent is that of its programs, and told as such
+		}
+		most, wait := mostNoted, outputPace
+		allowed := outputBudget + int(time.Since(begun)/time.Second)*budgetGrowth
+		if missing := noted + seldomNoted - allowed; missing > 0 {
+			most, wait = seldomNoted, max(wait, time.Duration(missing/budgetGrowth)*time.Second)
+		}
+		select {
+		case <-time.After(wait):
+		case <-p.gone:
+			most = mostNoted
+		case <-p.a.ctx.Done():
+			return
+		}
+		now, text := p.news(most)
+		noted += len(text)
+		if !p.a.post(func() { p.a.v.note(note{Note: noteTerminal, Terminal: &now, Text: text}) }) || !now.Running {
+			return
+		}
+	}
+}
+
+// news is what has not been noted yet, the newest of it.
+func (p *program) news(most int) (now Terminal, text string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if over := len(p.unnoted) - most; over > 0 {
+		p.unnoted = p.unnoted[over:]
+		p.skipped += int64(over)
+	}
+	if p.skipped > 0 {
+		part := fromRune(p.unnoted)
+		p.skipped += int64(len(p.unnoted) - len(part))
+		p.unnoted = part
+	}
+	whole := len(p.unnoted)
+	if !p.over {
+		whole = wholeRunes(p.unnoted)
+	}
+	text = strings.ToValidUTF8(string(p.unnoted[:whole]), "\uFFFD")
+	now = Terminal{TerminalID: p.id, Running: !p.over, Skipped: p.skipped}
+	if p.over {
+		now.ExitCode, now.Signal = exitCode(p.exit), p.exit.Signal
+	}
+	p.unnoted, p.skipped = slices.Clone(p.unnoted[whole:]), 0
+	return now, text
+}
+
+// fromRune is the text from the first character on that is not cut in two.
+func fromRune(b []byte) []byte {
+	for i := 0; i < utf8.UTFMax-1 && i < len(b); i++ {
+		if utf8.RuneStart(b[i]) {
+			return b[i:]
+		}
+	}
+	return b // no UTF-8: there is nothing to be cut in two
+}
+
+// wholeRunes is the length of b without a character at its end of which there may be more to come.
+func wholeRunes(b []byte) int {
+	for back := 1; back < utf8.UTFMax && back <= len(b); back++ {
+		last := b[len(b)-back:]
+		if utf8.RuneStart(last[0]) {
+			if !utf8.FullRune(last) {
+				return len(b) - back
+			}
+			break
+		}
+	}
+	return len(b)
+}
+
+// exitCode is nothing for a program that a signal ended, or that could not be waited for.
+func exitCode(e proxy.Exit) *int {
+	if e.Signal != "" || e.Code < 0 {
+		return nil
+	}
+	return &e.Code
+}
+
+// terminal finds the program that a request is about.
+func (a *link) terminal(params json.RawMessage) (*program, *acp.Error) {
+	var p struct {
+		TerminalID string `json:"terminalId"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, wrong("invalid params: " + err.Error())
+	}
+	found := a.programs[p.TerminalID]
+	if found == nil {
+		return nil, &acp.Error{Code: acp.CodeResourceNotFound, Message: fmt.Sprintf("there is no terminal %q, or it was released", p.TerminalID)}
+	}
+	return found, nil
+}
+
+// exitStatus is nil while the program runs.
+func (p *program) exitStatusLocked() map[string]any {
+	if !p.over {
+		return nil
+	}
+	status := map[string]any{}
+	if code := exitCode(p.exit); code != nil {
+		status["exitCode"] = *code
+	}
+	if p.exit.Signal != "" {
+		status["signal"] = p.exit.Signal
+	}
+	return status
+}
+
+// output is what the program has written, the newest of it.
+func (p *program) output(context.Context) outcome {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	data, cut := p.kept, p.cut
+	if over := len(data) - p.limit; over > 0 {
+		data, cut = data[over:], true
+	}
+	if cut {
+		data = fromRune(data)
+	}
+	if !p.over {
+		data = data[:wholeRunes(data)]
+	}
+	text := strings.ToValidUTF8(string(data), "\uFFFD")
+	if over := len(text) - p.limit; over > 0 { // what is no UTF-8 has grown
+		text, cut = string(fromRune([]byte(text[over:]))), true
+	}
+	result := map[string]any{"output": text, "truncated": cut}
+	if status := p.exitStatusLocked(); status != nil {
+		result["exitStatus"] = status
+	}
+	out := outcome{result: result}
+	if len(text) > journalFrame {
+		short := maps.Clone(result)
+		short["output"] = fmt.Sprintf("[%d bytes of %s]", len(text), p.id)
+		out.journaled = short
+	}
+	return out
+}
+
+func (p *program) waitForExit(ctx context.Context) outcome {
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return withdrawnOutcome()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return outcome{result: p.exitStatusLocked()}
+}
+
+// kill ends the program with all that it has started, and answers when that is so. What it wrote stays.
+func (p *program) kill(ctx context.Context) outcome {
+	p.cancel()
+	select {
+	case <-p.ended:
+	case <-ctx.Done():
+		return withdrawnOutcome()
+	}
+	return outcome{result: struct{}{}}
+}

@@ -1,0 +1,376 @@
+package session
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"strconv"
+	"strings"
+	"time"
+
+	"deskhand/backend/store"
+)
+
+// database asks SQLite whether its file is as it should be.
+func (x *examination) database(ctx context.Context) error {
+	db := x.c.cfg.Store
+	faults, err := db.Check(ctx)
+	if err != nil {
+		return err
+	}
+	var file, index []string
+	for _, line := range faults {
+		if strings.Contains(line, "words") { // the table of the index, which is made of what is elsewhere
+			index = append(index, line)
+		} else {
+			file = append(file, line)
+		}
+	}
+	if len(file) > 0 {
+		x.find(foundDatabase, "", false, "detail", strings.Join(file, "; "))
+	}
+	if len(index) > 0 {
+		x.find(foundIndex, "", x.wish.Repair && x.reindex(ctx) == nil, "detail", strings.Join(index, "; "))
+	}
+	lost, err := query(ctx, db.Read(), func(s scanner) (string, error) {
+		var table, parent string
+		var row, key sql.NullInt64
+		return table, s.Scan(&table, &row, &parent, &key)
+	}, `PRAGMA foreign_key_check`)
+	count := map[string]int{}
+	for _, table := range lost {
+		count[table]++
+	}
+	for table, n := range count {
+		x.find(foundForeign, "", false, "table", table, "rows", strconv.Itoa(n))
+	}
+	return err
+}
+
+// reindex has the whole index made anew, in the background.
+func (x *examination) reindex(ctx context.Context) error {
+	defer x.c.changedEntries()
+	return x.c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, emptied := tx.ExecContext(ctx, `INSERT INTO words (words) VALUES ('delete-all')`)
+		_, all := tx.ExecContext(ctx, `INSERT INTO unsearched SELECT rowid FROM entry WHERE rowid NOT IN (SELECT entry FROM unsearched)`)
+		return errors.Join(emptied, all)
+	})
+}
+
+// blobs looks for those that no frame names. What was written just now may still be about to be named.
+func (x *examination) blobs(ctx context.Context) error {
+	const settled = time.Minute
+	count, bytes := 0, int64(0)
+	err := x.c.cfg.Store.Blobs.Each(ctx, func(sha string, info fs.FileInfo) error {
+		if time.Since(info.ModTime()) < settled {
+			return nil
+		}
+		named, err := x.c.named(ctx, sha)
+		if err == nil && !named {
+			count++
+			bytes += info.Size()
+		}
+		return err
+	})
+	if err != nil || count == 0 {
+		return err
+	}
+	repaired := false
+	if x.wish.Repair {
+		_, err = x.c.sweep(ctx)
+		repaired = err == nil
+	}
+	x.find(foundOrphans, "", repaired, "count", strconv.Itoa(count), "bytes", strconv.FormatInt(bytes, 10))
+	return err
+}
+
+// index looks for entries that no search would find, and for what it would find of entries that are gone.
+func (x *examination) index(ctx context.Context) error {
+	db := x.c.cfg.Store
+	missing, err := x.unindexed(ctx)
+	if err != nil {
+		return err
+	}
+	extra, err := query(ctx, db.Read(), scanInt, `SELECT d.id FROM words_docsize d WHERE NOT EXISTS (SELECT 1 FROM entry e WHERE e.rowid = d.id)`)
+	if err != nil {
+		return err
+	}
+	repaired := false
+	if x.wish.Repair && len(missing)+len(extra) > 0 {
+		err = db.Write(ctx, func(tx *sql.Tx) error {
+			return errors.Join(each(ctx, tx, `INSERT INTO unsearched (entry) VALUES (?) ON CONFLICT DO NOTHING`, missing),
+				each(ctx, tx, `DELETE FROM words WHERE rowid = ?`, extra))
+		})
+		repaired = err == nil
+		x.c.changedEntries()
+	}
+	if len(missing) > 0 {
+		x.find(foundUnindexed, "", repaired, "count", strconv.Itoa(len(missing)))
+	}
+	if len(extra) > 0 {
+		x.find(foundOverindexed, "", repaired, "count", strconv.Itoa(len(extra)))
+	}
+	return err
+}
+
+// each executes a statement for each id.
+func each(ctx context.Context, tx *sql.Tx, statement string, ids []int64) error {
+	for _, id := range ids {
+		if _, err := tx.ExecContext(ctx, statement, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// unindexed are the entries that are neither in the index nor wait for it. Those without a word are none.
+func (x *examination) unindexed(ctx context.Context) (ids []int64, err error) {
+	rows, err := x.c.cfg.Store.Read().QueryContext(ctx, `SELECT e.rowid, e.data FROM entry e
+		WHERE NOT EXISTS (SELECT 1 FROM words_docsize d WHERE d.id = e.rowid) AND NOT EXISTS (SELECT 1 FROM unsearched u WHERE u.entry = e.rowid)`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id int64
+		var data string
+		if err := rows.Scan(&id, &data); err != nil {
+			return nil, err
+		}
+		var e Entry
+		if json.Unmarshal([]byte(data), &e) == nil && indexed(e.searchText()) != "" {
+			ids = append(ids, id)
+		}
+	}
+	return ids, rows.Err()
+}
+
+func scanInt(s scanner) (n int64, err error) { return n, s.Scan(&n) }
+
+// session compares one session with its journal, and makes it anew where they differ.
+func (x *examination) session(ctx context.Context, id string) error {
+	if err := x.c.bringUp(ctx, id); err != nil {
+		return wrapSession(id, err)
+	}
+	found, err := x.c.compare(ctx, id)
+	if err != nil {
+		return wrapSession(id, err)
+	}
+	if !x.wish.Repair || found.damaged() || found.clean() {
+		found.tell(x, id, comparison{})
+		return nil
+	}
+	err = x.c.alone(ctx, id, func() error { return x.c.repair(ctx, id) })
+	if err != nil {
+		return wrapSession(id, err)
+	}
+	left, err := x.c.compare(ctx, id)
+	if err != nil {
+		return wrapSession(id, err)
+	}
+	found.tell(x, id, left)
+	return nil
+}
+
+// differ is how two lists of the same things differ.
+type differ struct{ missing, different, extra int }
+
+func (d differ) none() bool { return d == differ{} }
+
+// comparison is how a session differs from its journal.
+type comparison struct {
+	journal                  []Finding // what is wrong with the journal itself; then nothing else is compared
+	entries, turns, requests differ
+}
+
+func (d comparison) damaged() bool { return len(d.journal) > 0 }
+func (d comparison) clean() bool {
+	return !d.damaged() && d.entries.none() && d.turns.none() && d.requests.none()
+}
+
+// tell tells of it; left is what was left of it after a repair.
+func (d comparison) tell(x *examination, session string, left comparison) {
+	for _, f := range d.journal {
+		x.v.mu.Lock()
+		if len(x.v.now.Findings) < mostFindings {
+			x.v.now.Findings = append(x.v.now.Findings, f)
+		} else {
+			x.v.more++
+		}
+		x.v.mu.Unlock()
+	}
+	for _, part := range []struct {
+		code      string
+		was, left differ
+	}{{foundEntries, d.entries, left.entries}, {foundTurns, d.turns, left.turns}, {foundRequests, d.requests, left.requests}} {
+		if !part.was.none() {
+			x.find(part.code, session, x.wish.Repair && !d.damaged() && part.left.none(),
+				"missing", strconv.Itoa(part.was.missing), "different", strconv.Itoa(part.was.different), "extra", strconv.Itoa(part.was.extra))
+		}
+	}
+}
+
+// compare reads the journal of a session and what is shown of it as of one moment.
+func (c *Client) compare(ctx context.Context, session string) (d comparison, err error) {
+	tx, err := c.cfg.Store.Read().BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return d, err
+	}
+	defer func() { err = errors.Join(err, tx.Rollback()) }()
+	r := &comparing{retelling: retell(session), db: c.cfg.Store, session: session, want: 1, made: map[string][sha256.Size]byte{}}
+	for more := true; more; {
+		before := r.want
+		last, err := storedFrames(ctx, tx, session, before-1, journalPart, r.frame)
+		if err != nil {
+			return d, err
+		}
+		r.keep()
+		more = last >= before
+	}
+	if d.journal = r.journal; d.damaged() {
+		return d, nil
+	}
+	r.take()
+	r.keep()
+	if d.entries, err = r.entries(ctx, tx); err != nil {
+		return d, err
+	}
+	if d.turns, err = r.compareTurns(ctx, tx); err != nil {
+		return d, err
+	}
+	d.requests, err = r.compareRequests(ctx, tx)
+	return d, err
+}
+
+// comparing is a journal that is read to be compared.
+type comparing struct {
+	*retelling
+	db      *store.DB
+	session string
+	want    int64
+	made    map[string][sha256.Size]byte // what the entries are, by their ids
+	journal []Finding
+}
+
+// mostOfAJournal is how many faults of one journal are told.
+const mostOfAJournal = 20
+
+func (r *comparing) wrong(code string, frame int64, params ...string) {
+	if len(r.journal) < mostOfAJournal {
+		params = append(params, "frame", strconv.FormatInt(frame, 10))
+		r.journal = append(r.journal, Finding{Code: code, Session: r.session, Params: bad(code, params...).Params})
+	}
+}
+
+func (r *comparing) frame(f storedFrame) error {
+	if f.N != r.want {
+		r.wrong(foundGap, r.want, "next", strconv.FormatInt(f.N, 10))
+	}
+	r.want = f.N + 1
+	err := f.decode(r.db)
+	switch {
+	case err == nil:
+		r.apply(f.frame)
+	case f.encoding == encodedBlob && errors.Is(err, fs.ErrNotExist):
+		r.wrong(foundNoBlob, f.N, "sha256", string(f.payload))
+	case f.encoding == encodedBlob:
+		r.wrong(foundBadBlob, f.N, "sha256", string(f.payload), "detail", err.Error())
+	default:
+		r.wrong(foundFrame, f.N, "detail", errors.Unwrap(err).Error())
+	}
+	return nil
+}
+
+// keep remembers what the entries are that are ready: of one that comes again the last counts.
+func (r *comparing) keep() {
+	for _, ch := range r.ready {
+		r.made[ch.Entry.ID] = sha256.Sum256(sortable(ch.Entry.Seq, mustJSON(ch.Entry)))
+	}
+	r.ready = r.ready[:0]
+}
+
+func sortable(seq int64, data []byte) []byte { return append(strconv.AppendInt(nil, seq, 10), data...) }
+
+func (r *comparing) entries(ctx context.Context, tx *sql.Tx) (d differ, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT id, seq, data FROM entry WHERE session = ?`, r.session)
+	if err != nil {
+		return d, err
+	}
+	defer rows.Close()
+	there := 0
+	for rows.Next() {
+		var id string
+		var seq int64
+		var data []byte
+		if err := rows.Scan(&id, &seq, &data); err != nil {
+			return d, err
+		}
+		sum, known := r.made[id]
+		switch {
+		case !known:
+			d.extra++
+			continue
+		case sum != sha256.Sum256(sortable(seq, data)):
+			d.different++
+		}
+		there++
+	}
+	d.missing = len(r.made) - there
+	return d, rows.Err()
+}
+
+func (r *comparing) compareTurns(ctx context.Context, tx *sql.Tx) (d differ, err error) {
+	have, err := storedTurns(ctx, tx, r.session)
+	if err != nil {
+		return d, err
+	}
+	for id, t := range r.turns {
+		stored, there := have[id]
+		switch {
+		case !there:
+			d.missing++
+		case !t.sameAs(stored):
+			d.different++
+		}
+		delete(have, id)
+	}
+	d.extra = len(have)
+	return d, nil
+}
+
+// compareRequests compares which requests there are. How one ended stands in its own row alone, unless its agent has ended: then it
+// cannot wait any more.
+func (r *comparing) compareRequests(ctx context.Context, tx *sql.Tx) (d differ, err error) {
+	rows, err := tx.QueryContext(ctx, `SELECT id, status FROM request WHERE session = ?`, r.session)
+	if err != nil {
+		return d, err
+	}
+	defer rows.Close()
+	there := 0
+	for rows.Next() {
+		var id, status string
+		if err := rows.Scan(&id, &status); err != nil {
+			return d, err
+		}
+		q, known := r.requests[id]
+		switch {
+		case !known:
+			d.extra++
+			continue
+		case q.over && status == statusRequested:
+			d.different++
+		}
+		there++
+	}
+	d.missing = len(r.requests) - there
+	return d, rows.Err()
+}
+
+// repair makes a session anew from its journal.
+func (c *Client) repair(ctx context.Context, session string) error {
+	err := c.rebuild(ctx, session)
+	return err
+}

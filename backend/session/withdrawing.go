@@ -1,0 +1,70 @@
+package session
+
+import (
+	"encoding/json"
+	"slices"
+	"time"
+
+	"deskhand/backend/acp"
+)
+
+// A person may stop what waits on the agent while no turn runs: a start that hangs, a change of an option that is not answered. Our
+// request is withdrawn with $/cancel_request, and its answer is still waited for: the agent may have done it. One that does not come
+// counts as cancelled.
+
+// canBeWithdrawn are the methods of which something can be withdrawn. A prompt has session/cancel, and initialize nothing.
+func canBeWithdrawn(method string) bool {
+	return slices.Contains([]string{
+		"session/new", "session/load", "session/resume", "session/list", "session/set_config_option", "session/set_mode",
+	}, method)
+}
+
+// withdrawnSteps is how long an answer is waited for, in steps of a cancel.
+const withdrawnSteps = 2
+
+// cancel stops the turn, and where none runs what else the agent is at.
+func (v *conversation) cancel() error {
+	if v.state.turn == "" && v.agent != nil && v.agent.withdrawOurs() {
+		return nil
+	}
+	return v.wish(doCancel{unstarted: v.unstarted()})
+}
+
+// withdrawOurs withdraws every request of ours that waits and can be; false = there is none.
+func (a *link) withdrawOurs() bool {
+	found := false
+	for key, method := range a.methods {
+		if !canBeWithdrawn(method) || a.withdrawn[key] {
+			continue
+		}
+		found = true
+		a.withdrawn[key] = true
+		a.v.notify("$/cancel_request", map[string]any{"requestId": json.RawMessage(key)})
+		time.AfterFunc(withdrawnSteps*a.v.c.cfg.Patience, func() {
+			a.post(func() { a.unanswered(key) })
+		})
+	}
+	return found
+}
+
+// unanswered takes a request that was withdrawn for cancelled, unless its answer has come.
+func (a *link) unanswered(key acp.Key) {
+	then, waits := a.pending[key]
+	if !waits {
+		return
+	}
+	delete(a.pending, key)
+	delete(a.methods, key)
+	a.cancelled = true
+	then(nil, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled; the agent did not answer"})
+}
+
+// stopped tells whether a step of the start has failed because a person has stopped it, and then ends the agent: it is as if it had not
+// been started.
+func (a *link) stopped(failure *acp.Error) bool {
+	if failure == nil || failure.Code != acp.CodeRequestCancelled || !a.cancelled {
+		return false
+	}
+	a.v.do(doExited{problemQuit})
+	return true
+}

@@ -1,0 +1,102 @@
+package session_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// wrote counts the frames to the agent that hold a text.
+func (d *desk) wrote(id, text string) int {
+	n := 0
+	for dir, data := range d.journal(id) {
+		if dir == "out" && strings.Contains(string(data), text) {
+			n++
+		}
+	}
+	return n
+}
+
+func TestAStartThatHangsCanBeStopped(t *testing.T) {
+	for name, words := range map[string][]string{
+		"and the agent yields":  {"", "session/new", "yields"},
+		"and the agent ignores": {"", "session/new"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := askingDesk(t, t.TempDir(), words...)
+			id := d.asking()
+			d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
+			if err := d.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.until("end", func() bool { return d.get(id).Phase == session.Closed })
+			if s := d.get(id); s.Exit != nil {
+				t.Errorf("it is told as a failure: %+v", s.Exit)
+			}
+			if n := d.wrote(id, `"$/cancel_request"`); n != 1 {
+				t.Errorf("%d withdrawals", n)
+			}
+			refused(t, d.Cancel(t.Context(), id), "turn.none")
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
+func TestAChangeThatHangsCanBeStopped(t *testing.T) {
+	for name, words := range map[string][]string{
+		"and the agent yields":  {"", "session/set_config_option", "yields"},
+		"and the agent ignores": {"", "session/set_config_option"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := askingDesk(t, t.TempDir(), words...)
+			id := d.asking()
+			d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+			if err := d.SetConfig(t.Context(), id, "fast", json.RawMessage("true")); err != nil {
+				t.Fatal(err)
+			}
+			if err := d.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.until("notice", func() bool { return find(d.transcript(id), "notice") != nil })
+			if s := d.get(id); s.Phase != session.Ready || s.ConfigOptions[0].Checked {
+				t.Errorf("%+v", s)
+			}
+			d.steps(id) // it goes on
+		})
+	}
+}
+
+// A withdrawal names our request as it was sent.
+func TestAWithdrawalFitsTheSchema(t *testing.T) {
+	d := askingDesk(t, t.TempDir(), "", "session/set_config_option")
+	id := d.asking()
+	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+	if err := d.SetConfig(t.Context(), id, "fast", json.RawMessage("true")); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	var asked, withdrawn wire
+	for dir, data := range d.journal(id) {
+		var m wire
+		if dir != "out" || json.Unmarshal(data, &m) != nil {
+			continue
+		}
+		switch m.Method {
+		case "session/set_config_option":
+			asked = m
+		case "$/cancel_request":
+			withdrawn = m
+		}
+	}
+	if err := acpSchema(t)("$/cancel_request", "Notification").Validate(withdrawn.Params); err != nil {
+		t.Error(err)
+	}
+	named, _ := json.Marshal(withdrawn.Params)
+	if string(named) != `{"requestId":`+string(asked.ID)+`}` {
+		t.Errorf("%s for the request %s", named, asked.ID)
+	}
+}

@@ -1,0 +1,396 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// A workspace is a directory that sessions work in. It is found by its path; device, inode and time of birth are kept beside it, and
+// only all three together say that another path is the same directory (an inode alone does not: file systems use it again at once).
+// A directory that has moved is recognized when it is opened at its new path; else it is offered, and a person says so.
+
+// KnownWorkspace is a workspace with what is known of it now.
+type KnownWorkspace struct {
+	ID       string `json:"id"`
+	Place    string `json:"place"`
+	Path     string `json:"path"`
+	Missing  bool   `json:"missing" doc:"The directory is not there now"`
+	MovedTo  string `json:"movedTo,omitempty" doc:"Of a missing one: where that very directory is now, if it was found. Nothing follows it until somebody relinks it"`
+	Sessions int    `json:"sessions" doc:"How many work in it, with those that were put away"`
+
+	birth birth
+}
+
+const localPlace = "local"
+
+// birth is what a directory keeps when it is moved within its file system.
+type birth struct{ device, inode, born int64 }
+
+// known tells whether the file system says enough to recognize it.
+func (b birth) known() bool { return b.inode != 0 && b.born != 0 }
+
+func birthOf(path string, info fs.FileInfo) birth {
+	device, inode, born := identity(path, info)
+	return birth{device, inode, born}
+}
+
+// lookAt checks a path that is to be a workspace.
+func lookAt(path string) (string, birth, error) {
+	if !filepath.IsAbs(path) {
+		return "", birth{}, bad("directory.relative", "path", path)
+	}
+	path = filepath.Clean(path)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", birth{}, bad(problemNoDirectory, "path", path)
+	case err != nil:
+		return "", birth{}, bad("directory.unreadable", "path", path, "detail", err.Error())
+	case !info.IsDir():
+		return "", birth{}, bad("directory.not_one", "path", path)
+	}
+	return path, birthOf(path, info), nil
+}
+
+// gone tells that there is no directory at a path. One that cannot be read is there.
+func gone(path string) bool {
+	info, err := os.Stat(path)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+	}
+	return !info.IsDir()
+}
+
+// workspace finds or makes the record of a directory that is opened. One that has moved here brings its sessions.
+func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) {
+	path, b, err := lookAt(path)
+	if err != nil {
+		return Workspace{}, err
+	}
+	if w, ok := c.recognize(ctx, path, b); ok {
+		return Workspace{ID: w.ID, Path: w.Path}, nil
+	}
+	w := Workspace{ID: uuid.Must(uuid.NewV7()).String(), Path: path}
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		err := tx.QueryRowContext(ctx, `UPDATE workspace SET device = ?, inode = ?, born = ? WHERE place = 'local' AND path = ? RETURNING id`,
+			b.device, b.inode, b.born, path).Scan(&w.ID)
+		if errors.Is(err, sql.ErrNoRows) {
+			_, err = tx.ExecContext(ctx, `INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES (?, 'local', ?, ?, ?, ?, ?)`,
+				w.ID, path, b.device, b.inode, b.born, millis(time.Now()))
+		}
+		return err
+	})
+	if err != nil {
+		return Workspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return w, nil
+}
+
+const workspaceColumns = `w.id, w.place, w.path, w.device, w.inode, w.born,
+	(SELECT count(*) FROM session s WHERE s.workspace = w.id AND s.deleted_at = 0)`
+
+func scanWorkspace(s scanner) (w KnownWorkspace, err error) {
+	err = s.Scan(&w.ID, &w.Place, &w.Path, &w.birth.device, &w.birth.inode, &w.birth.born, &w.Sessions)
+	return w, err
+}
+
+// recognize relinks a workspace whose directory has moved to path. What stands in the way of that (a turn that runs there) makes it a
+// workspace of its own, until a person relinks it.
+func (c *Client) recognize(ctx context.Context, path string, b birth) (KnownWorkspace, bool) {
+	if !b.known() {
+		return KnownWorkspace{}, false
+	}
+	list, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w
+		WHERE w.place = 'local' AND w.device = ? AND w.inode = ? AND w.born = ? AND w.path <> ?`, b.device, b.inode, b.born, path)
+	if err != nil {
+		c.cfg.Logger.Error("the known directories cannot be read", "error", err)
+		return KnownWorkspace{}, false
+	}
+	var now KnownWorkspace
+	moved := false
+	for _, w := range list {
+		if w.Sessions == 0 || !gone(w.Path) {
+			continue
+		}
+		to, err := c.relink(ctx, w.ID, path, b)
+		if err != nil {
+			c.cfg.Logger.Warn("a directory has moved, and its sessions cannot follow", "from", w.Path, "to", path, "error", err)
+			continue
+		}
+		now, moved = to, true
+	}
+	return now, moved
+}
+
+// Workspaces gives every directory that has sessions, the most recently used first.
+func (c *Client) Workspaces(ctx context.Context) ([]KnownWorkspace, error) {
+	list, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w
+		JOIN session s ON s.workspace = w.id AND s.deleted_at = 0 GROUP BY w.id ORDER BY max(s.updated_at) DESC, w.id`)
+	if err != nil {
+		return nil, err
+	}
+	for i := range list {
+		list[i].look()
+	}
+	return list, nil
+}
+
+// look tells whether the directory is there, and where it is when it is not.
+func (w *KnownWorkspace) look() {
+	if w.Place != localPlace || !gone(w.Path) {
+		return
+	}
+	w.Missing = true
+	if w.birth.known() {
+		w.MovedTo = movedTo(w.Path, w.birth)
+	}
+}
+
+// mostBeside is how many directories are looked at for one that is lost.
+const mostBeside = 5000
+
+// movedTo looks for a lost directory where it most often is: renamed in its place, or with a directory above it that was. "" = it is
+// not there.
+func movedTo(path string, b birth) string {
+	rest := ""
+	for above := filepath.Dir(path); ; above = filepath.Dir(above) {
+		if gone(above) && above != filepath.Dir(above) {
+			rest = filepath.Join(filepath.Base(above), rest)
+			continue
+		}
+		_, below, _ := strings.Cut(filepath.Join(rest, filepath.Base(path)), string(filepath.Separator))
+		return beside(above, below, b)
+	}
+}
+
+// beside looks at below in each directory of one.
+func beside(above, below string, b birth) string {
+	dir, err := os.Open(above)
+	if err != nil {
+		return ""
+	}
+	defer dir.Close()
+	entries, _ := dir.ReadDir(mostBeside)
+	for _, e := range entries {
+		if !e.IsDir() {
+			continue
+		}
+		candidate := filepath.Join(above, e.Name(), below)
+		if info, err := os.Lstat(candidate); err == nil && info.IsDir() && birthOf(candidate, info) == b {
+			return candidate
+		}
+	}
+	return ""
+}
+
+// Relink tells where the directory of a workspace is now. Its sessions follow, and idle agents of theirs end: they work in a place that
+// is not there any more. Where the new path is a workspace already, the sessions become its own.
+func (c *Client) Relink(ctx context.Context, id, path string) (KnownWorkspace, error) {
+	w, err := c.knownWorkspace(ctx, id)
+	switch {
+	case err != nil:
+		return KnownWorkspace{}, err
+	case w.Place != localPlace:
+		return KnownWorkspace{}, bad("workspace.remote", "path", w.Path)
+	}
+	path, b, err := lookAt(path)
+	if err != nil {
+		return KnownWorkspace{}, err
+	}
+	return c.relink(ctx, id, path, b)
+}
+
+func (c *Client) knownWorkspace(ctx context.Context, id string) (KnownWorkspace, error) {
+	list, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w WHERE w.id = ?`, id)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("workspace %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
+		return KnownWorkspace{}, err
+	}
+	list[0].look()
+	return list[0], nil
+}
+
+// relink moves a workspace to path, or its sessions into the one that is there. Every session of it is held between two of its steps
+// meanwhile, so that all of them move in one transaction, and none is written with what it was before.
+func (c *Client) relink(ctx context.Context, id, path string, b birth) (KnownWorkspace, error) {
+	c.relinking.Lock()
+	defer c.relinking.Unlock()
+	w, err := c.knownWorkspace(ctx, id)
+	if err != nil {
+		return KnownWorkspace{}, err
+	}
+	if w.Path == path {
+		return w, nil
+	}
+	m := &move{c: c, from: w, to: Workspace{ID: w.ID, Path: path}, birth: b, at: Time{time.Now()}, over: make(chan struct{})}
+	defer m.wait()
+	if err := m.holdAll(ctx); err != nil {
+		return KnownWorkspace{}, err
+	}
+	if err := c.cfg.Store.WriteSync(ctx, func(tx *sql.Tx) error { return m.save(ctx, tx) }); err != nil {
+		return KnownWorkspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	m.done = true
+	m.wait() // until all of them have told it
+	return c.knownWorkspace(ctx, m.to.ID)
+}
+
+// move is a relink on its way.
+type move struct {
+	c     *Client
+	from  KnownWorkspace
+	to    Workspace
+	birth birth
+	at    Time
+	held  []*conversation
+	ended sync.WaitGroup // their steps
+	over  chan struct{}  // closed when they may go on
+	done  bool           // and it was written; only read after over is closed
+}
+
+// wait lets the conversations go on, and waits until they have.
+func (m *move) wait() {
+	select {
+	case <-m.over:
+	default:
+		close(m.over)
+	}
+	m.ended.Wait()
+}
+
+func (m *move) holdAll(ctx context.Context) error {
+	ids, err := query(ctx, m.c.cfg.Store.Read(), scanText, `SELECT id FROM session WHERE workspace = ? ORDER BY id`, m.from.ID)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		v, err := m.c.any(ctx, id)
+		if err == nil {
+			err = m.hold(ctx, v)
+		}
+		if err != nil && !errors.Is(err, ErrNotFound) { // one that is being erased
+			return err
+		}
+	}
+	return nil
+}
+
+// hold waits until the conversation is between two steps, and keeps it there.
+func (m *move) hold(ctx context.Context, v *conversation) error {
+	taken := make(chan error, 1)
+	m.ended.Add(1)
+	begun := m.c.background(func() {
+		defer m.ended.Done()
+		err := v.reach(ctx, func() error {
+			if v.state.turn != "" {
+				return &RefusedError{Code: "workspace.busy", Params: map[string]string{"path": m.from.Path, "title": v.row.Title}}
+			}
+			taken <- nil
+			<-m.over
+			if m.done {
+				v.follow(m)
+			}
+			return nil
+		})
+		if err != nil {
+			select {
+			case taken <- err:
+			default: // it was held: what its step could not tell, it will
+			}
+		}
+	})
+	if !begun {
+		m.ended.Done()
+		return ErrClosed
+	}
+	err := <-taken
+	if err == nil {
+		m.held = append(m.held, v)
+	}
+	return err
+}
+
+// save writes all of it.
+func (m *move) save(ctx context.Context, tx *sql.Tx) error {
+	err := tx.QueryRowContext(ctx, `SELECT id FROM workspace WHERE place = 'local' AND path = ?`, m.to.Path).Scan(&m.to.ID)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	if m.to.ID != m.from.ID { // it is empty from now on, and is no longer taken for the directory that has moved
+		_, err = tx.ExecContext(ctx, `UPDATE workspace SET device = 0, inode = 0, born = 0 WHERE id = ?`, m.from.ID)
+	} else {
+		err = nil
+	}
+	_, moved := tx.ExecContext(ctx, `UPDATE workspace SET path = ?, device = ?, inode = ?, born = ? WHERE id = ?`,
+		m.to.Path, m.birth.device, m.birth.inode, m.birth.born, m.to.ID)
+	_, joined := tx.ExecContext(ctx, `UPDATE session SET workspace = ? WHERE workspace = ?`, m.to.ID, m.from.ID)
+	if err := errors.Join(err, moved, joined); err != nil {
+		return err
+	}
+	for _, v := range m.held {
+		f := m.frame(v)
+		t := newTranscript(v.id, facts{})
+		t.apply(f)
+		told, _ := t.take()
+		cwd, directories := m.paths(v)
+		_, err := tx.ExecContext(ctx, `UPDATE session SET cwd = ?, directories = ? WHERE id = ?`, cwd, string(mustJSON(directories)), v.id)
+		if err := errors.Join(err, saveFrames(ctx, tx, v.id, []storedFrame{asItIs(f)}), saveEntries(ctx, tx, v.id, told)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// frame is how the journal of a session tells of the move: the next of its frames.
+func (m *move) frame(v *conversation) frame {
+	data := mustJSON(note{Note: noteMoved, From: m.from.Path, To: m.to.Path})
+	return frame{N: v.frames + 1, Generation: v.row.Generation, At: time.UnixMilli(m.at.UnixMilli()), Dir: noted, Data: v.c.secret.redact(data)}
+}
+
+// paths are the directories of a session after the move.
+func (m *move) paths(v *conversation) (cwd string, directories []string) {
+	for _, d := range v.row.Directories {
+		directories = append(directories, rebase(d, m.from.Path, m.to.Path))
+	}
+	if directories == nil {
+		directories = []string{}
+	}
+	return rebase(v.row.Cwd, m.from.Path, m.to.Path), directories
+}
+
+// rebase is a path below from, below to; any other as it is.
+func rebase(path, from, to string) string {
+	rel, err := filepath.Rel(from, path)
+	if err != nil || !filepath.IsLocal(rel) {
+		return path
+	}
+	return filepath.Join(to, rel)
+}
+
+// follow takes up what was written of the move, and ends an agent that works in what is there no more. Nothing has happened in the
+// session, so its place in the list stays.
+func (v *conversation) follow(m *move) {
+	f, at := m.frame(v), v.row.UpdatedAt
+	v.row.Cwd, v.row.Directories = m.paths(v)
+	v.row.Workspace = m.to
+	v.frames = f.N
+	v.fold.apply(f)
+	if v.state.base != Closed {
+		v.do(doExited{problemQuit})
+	}
+	v.row.UpdatedAt = at
+	v.saveRow()
+}

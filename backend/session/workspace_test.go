@@ -1,0 +1,302 @@
+package session_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+// directory makes a directory of the test's own, by a path without links.
+func directory(t *testing.T, elem ...string) string {
+	t.Helper()
+	path := filepath.Join(elem...)
+	if err := os.MkdirAll(path, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func rename(t *testing.T, from, to string) {
+	t.Helper()
+	if err := os.Rename(from, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// recognizes skips a test where the file system does not tell when a directory was made.
+func recognizes(t *testing.T, d *desk, w session.Workspace) {
+	t.Helper()
+	var born int64
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT born FROM workspace WHERE id = ?`, w.ID).Scan(&born); err != nil {
+		t.Fatal(err)
+	}
+	if born == 0 {
+		t.Skip("this file system tells no time of birth")
+	}
+}
+
+func (d *desk) in(agent, path string) session.Session {
+	d.t.Helper()
+	s, err := d.Create(d.t.Context(), session.New{Agent: agent, Cwd: path})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) workspaces() []session.KnownWorkspace {
+	d.t.Helper()
+	list, err := d.Workspaces(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return list
+}
+
+func (d *desk) relink(id, path string) session.KnownWorkspace {
+	d.t.Helper()
+	w, err := d.Relink(d.t.Context(), id, path)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return w
+}
+
+// told gives the directories that the agent was told of, by the method that told them.
+func (d *desk) told(id string) []string {
+	d.t.Helper()
+	var list []string
+	for dir, data := range d.journal(id) {
+		var m struct {
+			Method string
+			Params struct{ Cwd string }
+		}
+		if dir == "out" && json.Unmarshal(data, &m) == nil && m.Params.Cwd != "" {
+			list = append(list, m.Method+" "+m.Params.Cwd)
+		}
+	}
+	return list
+}
+
+// A directory is renamed while an agent idles in it. Opening it at its new path brings what was said in it, and the agent goes on there.
+func TestSessionsFollowADirectoryThatIsOpenedElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "resume close writes")
+	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
+	from, to := directory(t, dir, "lighthouse"), filepath.Join(dir, "beacon")
+	idle, asleep := d.in("forgetful", from), d.in("forgetful", from)
+	for _, id := range []string{idle.ID, asleep.ID} {
+		d.prompt(id, "one")
+		d.idle(id)
+	}
+	recognizes(t, d, idle.Workspace)
+	d.close()
+	d = openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
+	d.prompt(idle.ID, "two")
+	before := d.idle(idle.ID)
+	at := d.get(idle.ID).UpdatedAt
+	rename(t, from, to)
+	if list := d.workspaces(); len(list) != 1 || !list[0].Missing || list[0].MovedTo != to || list[0].Path != from || list[0].Sessions != 2 {
+		t.Fatalf("%+v", list)
+	}
+	if s := d.get(idle.ID); !s.Workspace.Missing || s.Cwd != from {
+		t.Fatalf("it has moved by itself: %+v", s)
+	}
+
+	third := d.in("forgetful", to)
+	if third.Workspace.ID != idle.Workspace.ID || third.Workspace.Path != to {
+		t.Errorf("%+v", third.Workspace)
+	}
+	for _, id := range []string{idle.ID, asleep.ID} {
+		s := d.get(id)
+		if s.Cwd != to || s.Workspace.Path != to || s.Workspace.Missing || s.Phase != session.Closed || s.Exit != nil || s.Hibernated {
+			t.Errorf("%+v", s)
+		}
+		tr := d.transcript(id)
+		last := tr.Items[len(tr.Items)-1]
+		if last.Divider == nil || last.Divider.Code != "workspace.moved" || last.Divider.Params["from"] != from || last.Divider.Params["to"] != to {
+			t.Errorf("the transcript ends with %+v", last)
+		}
+		d.sameAsRebuilt(id)
+	}
+	if now := d.transcript(idle.ID); len(now.Items) != len(before.Items)+1 || d.get(idle.ID).UpdatedAt != at {
+		t.Errorf("%d entries, before %d", len(now.Items), len(before.Items))
+	}
+	d.until("the end of the agent", func() bool { return d.process(idle.ID) == 0 })
+	for _, id := range []string{idle.ID, asleep.ID} {
+		d.prompt(id, "three")
+		if got := dividers(d.idle(id)); !strings.HasSuffix(got, "workspace.moved session.resumed") {
+			t.Errorf("%q", got)
+		}
+		told := d.told(id)
+		if last := told[len(told)-1]; last != "session/resume "+to {
+			t.Errorf("the agent was told %q", told)
+		}
+		d.sameAsRebuilt(id)
+	}
+	if list := d.workspaces(); len(list) != 1 || list[0].Missing || list[0].MovedTo != "" || list[0].Sessions != 3 {
+		t.Errorf("%+v", list)
+	}
+}
+
+// What is offered is that very directory, wherever it is beside its place, and nothing that only stands where it stood.
+func TestALostDirectoryIsFoundBesideItsPlace(t *testing.T) {
+	d := open(t, t.TempDir())
+	above := directory(t, d.dir, "src", "old")
+	path := directory(t, above, "a", "b")
+	s := d.in("mock", path)
+	recognizes(t, d, s.Workspace)
+	look := func() session.KnownWorkspace { return d.workspaces()[0] }
+	if w := look(); w.Missing || w.MovedTo != "" || w.Place != "local" {
+		t.Fatalf("%+v", w)
+	}
+	renamed := filepath.Join(above, "a", "c")
+	rename(t, path, renamed)
+	if w := look(); !w.Missing || w.MovedTo != renamed {
+		t.Errorf("renamed: %+v", w)
+	}
+	rename(t, renamed, path)
+	further := filepath.Join(d.dir, "src", "new")
+	rename(t, above, further)
+	if w := look(); !w.Missing || w.MovedTo != filepath.Join(further, "a", "b") {
+		t.Errorf("above it: %+v", w)
+	}
+	if err := os.RemoveAll(filepath.Join(further, "a")); err != nil {
+		t.Fatal(err)
+	}
+	directory(t, further, "a", "b") // with some luck it has the inode of the one that is gone
+	if w := look(); !w.Missing || w.MovedTo != "" {
+		t.Errorf("another one: %+v", w)
+	}
+	if err := os.WriteFile(above, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if w := look(); !w.Missing {
+		t.Errorf("below a file: %+v", w)
+	}
+	other := d.in("mock", filepath.Join(further, "a", "b"))
+	if other.Workspace.ID == s.Workspace.ID {
+		t.Error("a new directory took the sessions of a deleted one over")
+	}
+}
+
+func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
+	d := open(t, t.TempDir())
+	from, to := directory(t, d.dir, "from"), directory(t, d.dir, "to")
+	a, b, deleted := d.in("mock", from), d.in("mock", to), d.in("mock", from)
+	// An imported session may work below its workspace.
+	below := filepath.Join(from, "deep", "er")
+	d.prompt(a.ID, "echo one")
+	d.idle(a.ID)
+	d.delete(deleted.ID)
+	d.close()
+	d = openAs(t, d.dir, proxy.Config{}, session.Config{})
+	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `UPDATE session SET cwd = ?, directories = ? WHERE id = ?`, below, `["`+filepath.Join(from, "x")+`","/elsewhere"]`, a.ID)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(from); err != nil {
+		t.Fatal(err)
+	}
+	w := d.relink(a.Workspace.ID, to+"/")
+	if w.ID != b.Workspace.ID || w.Path != to || w.Missing || w.Sessions != 2 {
+		t.Errorf("%+v", w)
+	}
+	s := d.get(a.ID)
+	if s.Workspace.ID != b.Workspace.ID || s.Cwd != filepath.Join(to, "deep", "er") || !slices.Equal(s.Directories, []string{filepath.Join(to, "x"), "/elsewhere"}) {
+		t.Errorf("%+v", s)
+	}
+	if restored := d.restore(deleted.ID); restored.Cwd != to || restored.Workspace.ID != b.Workspace.ID {
+		t.Errorf("%+v", restored)
+	}
+	if list := d.workspaces(); len(list) != 1 || list[0].Sessions != 3 {
+		t.Errorf("%+v", list)
+	}
+	for _, id := range []string{a.ID, deleted.ID} {
+		d.sameAsRebuilt(id)
+	}
+	d.close()
+	d = open(t, d.dir)
+	if s := d.get(a.ID); s.Workspace.ID != b.Workspace.ID || s.Cwd != filepath.Join(to, "deep", "er") {
+		t.Errorf("it was not stored: %+v", s)
+	}
+}
+
+func TestRelinkIsRefused(t *testing.T) {
+	d := open(t, t.TempDir())
+	from, to := directory(t, d.dir, "from"), directory(t, d.dir, "to")
+	idle, busy := d.in("mock", from), d.in("mock", from)
+	d.prompt(busy.ID, "please write a note")
+	d.request(busy.ID)
+	file := filepath.Join(d.dir, "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, code := range map[string]string{
+		"to": "directory.relative", filepath.Join(d.dir, "none"): "directory.missing", file: "directory.not_one", to: "workspace.busy",
+	} {
+		_, err := d.Relink(t.Context(), idle.Workspace.ID, path)
+		refused(t, err, code)
+	}
+	if _, err := d.Relink(t.Context(), "none", to); !errors.Is(err, session.ErrNotFound) {
+		t.Error(err)
+	}
+	if s := d.get(idle.ID); s.Cwd != from {
+		t.Errorf("%+v", s)
+	}
+	d.idle(idle.ID)
+	if err := d.Cancel(t.Context(), busy.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(busy.ID)
+	if w := d.relink(idle.Workspace.ID, to); w.Path != to || w.Sessions != 2 {
+		t.Errorf("%+v", w)
+	}
+	if w := d.relink(idle.Workspace.ID, to); w.Path != to {
+		t.Errorf("%+v", w)
+	}
+	if n := strings.Count(dividers(d.transcript(idle.ID)), "workspace.moved"); n != 1 {
+		t.Errorf("it is told %d times", n)
+	}
+	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `UPDATE workspace SET place = 'elsewhere' WHERE id = ?`, idle.Workspace.ID)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Relink(t.Context(), idle.Workspace.ID, from)
+	refused(t, err, "workspace.remote")
+}
+
+// A turn that runs keeps a directory from being followed when it is opened; what is opened gets along without.
+func TestAnOpenedDirectoryWaitsForTheTurnInIt(t *testing.T) {
+	d := open(t, t.TempDir())
+	from, to := directory(t, d.dir, "from"), filepath.Join(d.dir, "to")
+	s := d.in("mock", from)
+	recognizes(t, d, s.Workspace)
+	d.prompt(s.ID, "please write a note")
+	d.request(s.ID)
+	rename(t, from, to)
+	other := d.in("mock", to)
+	if other.Workspace.ID == s.Workspace.ID || d.get(s.ID).Cwd != from {
+		t.Fatalf("%+v", other)
+	}
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(s.ID)
+	third := d.in("mock", to)
+	if now := d.get(s.ID); now.Cwd != to || now.Workspace.ID != third.Workspace.ID || third.Workspace.ID != other.Workspace.ID {
+		t.Errorf("%+v", now)
+	}
+}

@@ -1,0 +1,65 @@
+import { expect, test } from 'vitest';
+import type { Finding } from '../api/records';
+import { canRepair, groupsOf, isNote, wordsOf } from './findings';
+
+const finding = (code: string, part: Partial<Finding> = {}): Finding => ({
+  code,
+  params: {},
+  repaired: false,
+  ...part,
+});
+const name = (agent: string) => (agent === 'codex' ? 'Codex' : agent);
+
+test('a finding is a sentence, with names of agents and sizes', () => {
+  expect(wordsOf(finding('agent.forgot', { params: { agent: 'codex', acpSessionId: 'x' } }), name)).toMatch(
+    /Codex/,
+  );
+  expect(wordsOf(finding('blob.unused', { params: { count: '2', bytes: '2048' } }), name)).toMatch(/2 KB/);
+  expect(wordsOf(finding('new.code'), name)).toMatch(/new\.code/);
+});
+
+test.each([
+  'verify.failed',
+  'verify.more',
+  'database.damaged',
+  'database.references',
+  'journal.gap',
+  'journal.damaged',
+  'blob.missing',
+  'blob.damaged',
+  'blob.unused',
+  'entries.differ',
+  'turns.differ',
+  'requests.differ',
+  'search.missing',
+  'search.extra',
+  'search.damaged',
+  'workspace.missing',
+  'session.agent_unknown',
+  'agent.forgot',
+  'agent.offers',
+  'agent.unlisted',
+])('%s has words', (code) => {
+  expect(wordsOf(finding(code), name)).not.toMatch(/without words/);
+});
+
+test('what is wrong stands first, what is only told last', () => {
+  const groups = groupsOf([
+    finding('agent.offers'),
+    finding('entries.differ', { repaired: true }),
+    finding('journal.gap'),
+    finding('agent.offers'),
+  ]);
+  expect(groups.map((group) => group.map((one) => one.code))).toEqual([
+    ['journal.gap'],
+    ['entries.differ'],
+    ['agent.offers', 'agent.offers'],
+  ]);
+  expect([isNote(finding('agent.offers')), isNote(finding('journal.gap'))]).toEqual([true, false]);
+});
+
+test('only what the journal holds can be repaired, and once', () => {
+  expect(canRepair(finding('entries.differ'))).toBe(true);
+  expect(canRepair(finding('entries.differ', { repaired: true }))).toBe(false);
+  expect(canRepair(finding('journal.gap'))).toBe(false);
+});
