@@ -827,6 +827,8 @@ func TestServerTable(t *testing.T) {
 	}
 	const posted, removed = "/client/agents/test", "/client/agents/x"
 	allowed[posted] = append(slices.Clone(allowed[removed]), allowed[posted]...) // an agent may be called so: it is removed there, too
+	const imported, session = "/client/sessions/import", "/client/sessions/x"
+	allowed[imported] = append(slices.Clone(allowed[session]), allowed[imported]...) // as far as the router knows, a session may be called so
 	for path, methods := range allowed {
 		token := bearer
 		if strings.HasPrefix(path, "/client") {

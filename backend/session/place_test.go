@@ -247,8 +247,9 @@ func (l *line) flow() {
 func deskWithPlaces(t *testing.T, dir string) *desk {
 	t.Helper()
 	return openAs(t, dir, proxy.Config{}, session.Config{
-		Tokens:    agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile}),
-		LineStall: 2 * time.Second, Logger: slog.New(slog.NewTextHandler(logTo{t}, nil)),
+		Tokens: agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile}),
+		// Longer than the two seconds that a runtime takes to say that it does not know an instance.
+		LineStall: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(logTo{t}, nil)),
 	})
 }
 
