@@ -39,7 +39,7 @@ part_lint() { # style, layers, go.mod; with and without the window
 
 # Each agent of the tests is a program with the race detector in it, which would wait for a second at its end, for races still to come.
 # The tests wait for processes more than they compute, so that there is room for a third package beside the usual two.
-part_go() { GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -shuffle=on -p 3 ./...; }
+part_go() { GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -shuffle=on -p 3 -timeout 20m ./...; }
 
 part_cross() { # builds everywhere, without a C compiler
 	export CGO_ENABLED=0

@@ -213,7 +213,7 @@ func TestInterruptOfADeafAgent(t *testing.T) {
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "stubborn")
-	d.works(s.ID)
+	d.until("deaf agent", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "agent"), "Its pid is") }) // before, it listens
 	d.queues(s.ID, "plan")
 	d.send(s.ID, "thought", session.Interrupt)
 	d.until("next turn", func() bool { return d.get(s.ID).Generation == 2 })

@@ -216,7 +216,7 @@ func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
 	s.age("looked-at")
 	for i := range 6 {
 		id := fmt.Sprintf("newer-%d", i)
-		s.put(id, newStoryteller(t, uint64(i)).tell(15))
+		s.put(id, newStoryteller(t, uint64(i)).tell(8))
 		s.age(id)
 	}
 	c := s.open()
@@ -234,17 +234,23 @@ func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
 // What is broken off is begun again, and comes to the same.
 func TestARebuildThatWasBrokenOff(t *testing.T) {
 	s := openShelf(t)
-	s.put("s", newStoryteller(t, 5).tell(25))
+	s.put("s", newStoryteller(t, 5).tell(12))
 	want := s.told("s")
 	s.age("s")
 	c := s.open()
 	until(t, c, s.current)
 	s.age("s")
+	began := time.Now()
+	if err := c.rebuild(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	whole := time.Since(began)
+	s.age("s")
 	old := s.told("s")
 	broken := 0
 	for i := range 40 {
 		ctx, stop := context.WithCancel(t.Context())
-		time.AfterFunc(time.Duration(i)*3*time.Millisecond, stop)
+		time.AfterFunc(whole*time.Duration(i)/40, stop)
 		err := c.rebuild(ctx, "s")
 		stop()
 		if err == nil {

@@ -145,6 +145,7 @@ func TestVerify(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := openShelf(t)
 			s.put("s", newStoryteller(t, 7).tell(4))
 			s.put("other", newStoryteller(t, 8).tell(1))
@@ -174,7 +175,7 @@ func TestVerify(t *testing.T) {
 
 func TestOneVerificationAtATimeAndItsEnd(t *testing.T) {
 	s := openShelf(t)
-	s.put("s", newStoryteller(t, 9).tell(30))
+	s.put("s", newStoryteller(t, 9).tell(12))
 	c := s.open()
 	until(t, c, s.current)
 	if now := c.Verification(); now.State != verifyNone || now.Findings == nil {
