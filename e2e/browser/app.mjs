@@ -45,9 +45,10 @@ export class App {
 
   /** Sends a prompt and waits for the end of its turn; gives the footer. */
   async turn(text, end = "Done") {
-    const before = await this.footers.count();
+    // Not counted: what is far above is taken out of a long transcript.
+    await this.footers.evaluateAll((rows) => rows.forEach((row) => (row.dataset.seen = "")));
     await this.send(text);
-    const footer = this.footers.nth(before);
+    const footer = this.log.locator("[data-row=footer]:not([data-seen])").last();
     await footer.getByText(end, { exact: true }).waitFor({ timeout: 30_000 });
     return footer;
   }

@@ -81,7 +81,9 @@ test("what is queued is held after a stop until it is sent", async (t) => {
   await app.send("slow");
   await app.button("Stop").waitFor();
   await app.composer.fill("limit");
-  await app.composer.press("Control+Enter");
+  await app.composer.press("Enter"); // Control+Enter steers this agent
+  await shows(app, ["plan", "limit"]);
+  await app.button("Interrupt and send this", rows(app).nth(1)).click();
   await app.footers.nth(3).waitFor({ timeout: 30_000 });
   await shows(app, ["plan"]);
   assert.deepEqual(await prompts(desk), ["slow", "thought", "slow", "limit"]);
