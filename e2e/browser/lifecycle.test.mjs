@@ -340,7 +340,11 @@ test("a conversation is forked, and goes on with another agent", async (t) => {
   assert.deepEqual([next.agent, next.origin.kind, next.origin.session], ["mate", "continue", id]);
 
   // What it came from may go: the link then says so.
+  await app.page.setViewportSize(viewport);
+  await row(app, /The first one/).first().waitFor();
+  const before = await row(app, /The first one/).count();
   await desk.api("DELETE", `/client/sessions/${id}`);
+  await until("the row is gone", async () => (await row(app, /The first one/).count()) === before - 1);
   await app.page.getByRole("button", { name: /^Continues “The first one”/ }).click();
   await app.page.getByText("That is not there any more.").waitFor();
   looks.done();

@@ -23,7 +23,7 @@ test("initialize, a session and a prompt", async (t) => {
   const { agentInfo, ...about } = await client.initialize({ clientInfo: { name: "test", version: "1" } });
   assert.equal(agentInfo.name, "deskhand-demo");
   assert.deepEqual(about, {
-    protocolVersion: PROTOCOL_VERSION, authMethods: [],
+    protocolVersion: PROTOCOL_VERSION, authMethods: [], _meta: { steering: { supported: true } },
     agentCapabilities: {
       loadSession: true, promptCapabilities: { image: true, audio: true, embeddedContext: true }, mcpCapabilities: { http: true, sse: true },
       sessionCapabilities: about.agentCapabilities.sessionCapabilities,
