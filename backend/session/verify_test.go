@@ -59,6 +59,7 @@ func (s *shelf) blobFile() string {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	for name, tc := range map[string]struct {
 		harm   func(s *shelf)
 		found  []string // without repair
