@@ -20,23 +20,22 @@ import (
 	_ "modernc.org/sqlite" // the driver "sqlite", without cgo
 )
 
-// ErrNewer means that a later version of the program made the database; it is left as it is.
-var ErrNewer = errors.New("the data was written by a newer version of Deskhand")
-
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// DB is one open data directory.
+// DB is one open data directory. Of one that a newer version made w is nil: every write fails with ErrNewer.
 type DB struct {
 	Blobs  *Blobs
 	w, r   *sql.DB
 	packer *packer
 	file   string
+	newer  *Newer
 }
 
 const readers = 4
 
-// Open opens or creates the database in dir, which must exist, and brings it to the newest schema, one transaction a step.
+// Open opens or creates the database in dir, which must exist, and brings it to the newest schema, one transaction a step. One that a
+// newer version made is opened for reading alone, see Newer.
 func Open(ctx context.Context, dir string) (*DB, error) {
 	file := filepath.Join(dir, "deskhand.db")
 	// Made here, so that the data is never readable by others, not even for a moment.
@@ -47,15 +46,26 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := f.Close(); err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
+	steps, err := known()
+	if err != nil {
+		return nil, err
+	}
+	have, err := schemaOf(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	if have > len(steps) {
+		return openNewer(dir, file, Newer{Schema: have, Known: len(steps)})
+	}
 	w, err := sql.Open("sqlite", dsn(file, url.Values{"_txlock": {"immediate"}}))
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
 	}
 	w.SetMaxOpenConns(1)
-	if err := migrate(ctx, w); err != nil {
+	if err := migrate(ctx, w, have, steps); err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
-	r, err := openReader(file)
+	r, err := openReader(file, false)
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
 	}
@@ -64,32 +74,42 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	return &DB{Blobs: newBlobs(filepath.Join(dir, "blobs"), p), w: w, r: r, packer: p, file: file}, nil
 }
 
-func openReader(file string) (*sql.DB, error) {
-	r, err := sql.Open("sqlite", dsn(file, url.Values{"_pragma": {"query_only(1)"}}))
-	if err != nil {
-		return nil, fmt.Errorf("opening the database: %w", err)
-	}
-	return r, nil
-}
-
 func dsn(file string, q url.Values) string {
 	for _, p := range []string{"busy_timeout(5000)", "journal_mode(WAL)", "foreign_keys(1)", "synchronous(NORMAL)"} {
 		q.Add("_pragma", p)
 	}
+	return fileURL(file, q)
+}
+
+func fileURL(file string, q url.Values) string {
 	return "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() + "?" + q.Encode()
 }
 
 // Close closes the database; the last connection checkpoints the WAL.
-func (db *DB) Close() error { return errors.Join(db.r.Close(), db.w.Close()) }
+func (db *DB) Close() error {
+	err := db.r.Close()
+	if db.w != nil {
+		err = errors.Join(err, db.w.Close())
+	}
+	return err
+}
 
 // Read is for queries; writing through it fails.
 func (db *DB) Read() *sql.DB { return db.r }
 
 // Write runs f in one transaction. What f did is there for every reader, and safe from kill -9, once Write returns nil.
-func (db *DB) Write(ctx context.Context, f func(*sql.Tx) error) error { return write(ctx, db.w, f) }
+func (db *DB) Write(ctx context.Context, f func(*sql.Tx) error) error {
+	if db.w == nil {
+		return ErrNewer
+	}
+	return write(ctx, db.w, f)
+}
 
 // WriteSync is Write that also waits until the disk has it.
 func (db *DB) WriteSync(ctx context.Context, f func(*sql.Tx) error) error {
+	if db.w == nil {
+		return ErrNewer
+	}
 	conn, err := db.w.Conn(ctx)
 	if err != nil {
 		return fmt.Errorf("writing: %w", err)
@@ -129,19 +149,8 @@ func write(ctx context.Context, db beginner, f func(*sql.Tx) error) error {
 	return nil
 }
 
-// migrate applies the embedded NNN_name.sql files above PRAGMA user_version, in order.
-func migrate(ctx context.Context, db *sql.DB) error {
-	var have int
-	if err := db.QueryRowContext(ctx, "PRAGMA user_version").Scan(&have); err != nil {
-		return fmt.Errorf("reading the schema version: %w", err)
-	}
-	files, err := fs.Glob(migrations, "migrations/*.sql")
-	if err != nil {
-		return err
-	}
-	if have > len(files) {
-		return fmt.Errorf("%w (schema %d, this program knows %d)", ErrNewer, have, len(files))
-	}
+// migrate applies the embedded NNN_name.sql files above PRAGMA user_version, which is have, in order.
+func migrate(ctx context.Context, db *sql.DB, have int, files []string) error {
 	for i, name := range files[have:] {
 		number, _, _ := strings.Cut(filepath.Base(name), "_")
 		if n, err := strconv.Atoi(number); err != nil || n != have+i+1 {
@@ -182,7 +191,7 @@ func (db *DB) Size() (total int64, err error) {
 // Check has SQLite look through the whole database, and tells what it says of it: nothing, where all is as it should be. It does so by
 // a connection of its own: one that has read the full-text index before, and sees it changed, takes it for damaged.
 func (db *DB) Check(ctx context.Context) (faults []string, err error) {
-	r, err := openReader(db.file)
+	r, err := openReader(db.file, db.newer != nil)
 	if err != nil {
 		return nil, err
 	}

@@ -103,26 +103,6 @@ func TestReopenKeepsDataInAnyDirectoryName(t *testing.T) {
 	}
 }
 
-func TestNewerDatabaseIsRefusedUntouched(t *testing.T) {
-	dir := t.TempDir()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Write(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), "PRAGMA user_version=999")
-		return err
-	}); err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := store.Open(t.Context(), dir); !errors.Is(err, store.ErrNewer) {
-		t.Fatalf("err = %v, want ErrNewer", err)
-	}
-}
-
 func TestBlobs(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir).Blobs

@@ -1,0 +1,97 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"modernc.org/sqlite"
+)
+
+// ErrNewer means that a later version of the program made the data. It can be read as far as the tables are the same, and nothing of it
+// is written.
+var ErrNewer = errors.New("the data was written by a newer version of Deskhand")
+
+// Newer is what is known of the version that made the data.
+type Newer struct {
+	Schema int    // of the database
+	Known  int    // the newest that this program knows
+	By     string // the version of the program, "" where it did not say
+}
+
+// Newer tells that the data is open for reading alone; nil = it is ours.
+func (db *DB) Newer() *Newer { return db.newer }
+
+// Lacks tells that a query asked for a table or a column that is not there: a newer version has it otherwise.
+func Lacks(err error) bool {
+	failure, ok := errors.AsType[*sqlite.Error](err)
+	return ok && strings.Contains(failure.Error(), "no such ")
+}
+
+// byFile names the newest version of the program that has had the data.
+const byFile = "written-by"
+
+// Sign leaves word, for older versions, of which one has the data now. version is one line.
+func (db *DB) Sign(version string) error {
+	name := filepath.Join(filepath.Dir(db.file), byFile)
+	if db.newer != nil || version == "" || signature(name) == version {
+		return nil
+	}
+	return WriteFile(name, []byte(version+"\n"), 0o600)
+}
+
+func signature(name string) string {
+	data, err := os.ReadFile(name)
+	const longest = 100
+	if err != nil || len(data) > longest {
+		return "" // it says more than it is needed for
+	}
+	return strings.TrimSpace(string(data))
+}
+
+// schemaOf reads the version of the schema without writing a byte of the database: not even the journal of one that is not ours may be
+// taken in.
+func schemaOf(ctx context.Context, file string) (version int, err error) {
+	r, err := openReader(file, true)
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, r.Close()) }()
+	if err := r.QueryRowContext(ctx, "PRAGMA user_version").Scan(&version); err != nil {
+		return 0, fmt.Errorf("reading the schema version: %w", err)
+	}
+	return version, nil
+}
+
+// openNewer opens a database that is not ours to write.
+func openNewer(dir, file string, newer Newer) (*DB, error) {
+	r, err := openReader(file, true)
+	if err != nil {
+		return nil, err
+	}
+	r.SetMaxOpenConns(readers)
+	newer.By = signature(filepath.Join(dir, byFile))
+	p := newPacker()
+	return &DB{Blobs: newBlobs(filepath.Join(dir, "blobs"), p), r: r, packer: p, file: file, newer: &newer}, nil
+}
+
+// openReader opens a database for reading. Without only it is ours, and its journal may be taken in by it.
+func openReader(file string, only bool) (*sql.DB, error) {
+	address := dsn(file, url.Values{"_pragma": {"query_only(1)"}})
+	if only {
+		address = fileURL(file, url.Values{"mode": {"ro"}, "_pragma": {"query_only(1)", "busy_timeout(5000)"}})
+	}
+	r, err := sql.Open("sqlite", address)
+	if err != nil {
+		return nil, fmt.Errorf("opening the database: %w", err)
+	}
+	return r, nil
+}
+
+func known() (files []string, err error) { return fs.Glob(migrations, "migrations/*.sql") }
