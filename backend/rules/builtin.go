@@ -1,0 +1,456 @@
+package rules
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// builtinPrefix begins the ids of the rules that nobody made.
+const builtinPrefix = "builtin:"
+
+// Builtin is a rule that is always there and that nobody can change. Its pattern is code.
+type Builtin struct {
+	ID     string
+	Effect Effect
+	Kind   Kind
+	Text   string // what it catches
+}
+
+// Builtins are all of them, those that deny first.
+func Builtins() []Builtin {
+	return []Builtin{
+		{builtinPrefix + "remove_all", Deny, Execute, "Removing /, a directory of the system, the home directory, the session's directory or what it is in, with all that they hold (rm -r, find -delete)"},
+		{builtinPrefix + "wipe_device", Deny, Execute, "Writing to a disk itself, or making a file system on it (dd of=/dev/…, mkfs, wipefs, > /dev/sda)"},
+		{builtinPrefix + "fork_bomb", Deny, Execute, "A function that starts itself over and over"},
+		{builtinPrefix + "open_all", Deny, Execute, "Changing owner or rights of /, the home directory or what the session's directory is in, with all that they hold (chmod -R, chown -R)"},
+		{builtinPrefix + "shutdown", Deny, Execute, "Ending the system (shutdown, reboot, halt, poweroff, init 0)"},
+		{builtinPrefix + "kill_all", Deny, Execute, "Ending every process (kill -9 -1, killall5)"},
+		{builtinPrefix + "write_credentials", Deny, Any, "Writing, moving or removing what somebody logs in with (~/.ssh, ~/.aws, ~/.gnupg, ~/.netrc, /etc/passwd, /etc/sudoers…)"},
+		{builtinPrefix + "secrets", Ask, Any, "Files that hold secrets, by their names (.env, *.pem, id_rsa, credentials…)"},
+		{builtinPrefix + "starts", Ask, Edit, "Changing files by which programs are started (.git, .claude, .codex, .vscode, .mcp.json…)"},
+	}
+}
+
+// disaster is the code of the built-in rule that denies the part; "" = none does.
+func (r *reading) disaster(p *part) string {
+	switch p.kind {
+	case Execute:
+		return r.disastrous(p)
+	case Edit, Delete, Move:
+		for _, at := range r.at(p.target) {
+			switch {
+			case r.credential(at):
+				return "write_credentials"
+			case device(at):
+				return "wipe_device"
+			case p.kind != Edit && r.whole(at, false, true):
+				return "remove_all"
+			}
+		}
+	default:
+	}
+	return ""
+}
+
+// at is where a path as it was told may be: as it is written, and behind its links.
+func (r *reading) at(target string) []string {
+	var list []string
+	if target == "" {
+		return nil
+	}
+	for _, dir := range r.dirs {
+		told := r.where.absolute(dir, target)
+		list = append(list, told)
+		if real := r.where.real(told); real != "" && real != told {
+			list = append(list, real)
+		}
+	}
+	return list
+}
+
+func (r *reading) disastrous(p *part) string {
+	first := p.words[0]
+	if first.lost {
+		return ""
+	}
+	name := strings.TrimSuffix(lower(base(first.text)), ".exe")
+	switch {
+	case first.text == bombWord:
+		return "fork_bomb"
+	case r.endsSystem(name, p.words):
+		return "shutdown"
+	case r.killsAll(name, p.words):
+		return "kill_all"
+	case r.wipes(name, p.words):
+		return "wipe_device"
+	case r.removesAll(name, p):
+		return "remove_all"
+	case r.opensAll(name, p.words):
+		return "open_all"
+	case r.writesCredentials(name, p.words):
+		return "write_credentials"
+	}
+	return ""
+}
+
+func (r *reading) endsSystem(name string, words []word) bool {
+	has := func(list ...string) bool {
+		return slices.ContainsFunc(words[1:], func(w word) bool { return slices.Contains(list, lower(w.text)) })
+	}
+	switch name {
+	case "shutdown", "reboot", "halt", "poweroff":
+		return !has("--help", "--version", "-c")
+	case "init", "telinit":
+		return has("0", "6")
+	case "systemctl", "loginctl":
+		return has("poweroff", "reboot", "halt", "kexec", "soft-reboot")
+	}
+	return false
+}
+
+func (r *reading) killsAll(name string, words []word) bool {
+	if name == "killall5" {
+		return true
+	}
+	if name != "kill" || len(words) < 3 {
+		return false
+	}
+	return slices.ContainsFunc(words[2:], func(w word) bool { return w.text == "-1" })
+}
+
+// wipes tells of what writes to a device.
+func (r *reading) wipes(name string, words []word) bool {
+	switch {
+	case name == "dd":
+		return slices.ContainsFunc(words[1:], func(w word) bool {
+			to, out := strings.CutPrefix(w.text, "of=")
+			return out && slices.ContainsFunc(r.at(to), device)
+		})
+	case name == "mkfs" || strings.HasPrefix(name, "mkfs.") || strings.HasPrefix(name, "mke2fs") || name == "wipefs" || name == "blkdiscard" || name == "mkswap":
+		return len(words) > 1
+	case name == "diskutil":
+		return len(words) > 1 && (strings.HasPrefix(lower(words[1].text), "erase") || strings.HasPrefix(lower(words[1].text), "partition") || lower(words[1].text) == "zerodisk")
+	case name == "format" && len(words) > 1:
+		return len(words[1].text) == 2 && words[1].text[1] == ':'
+	}
+	return slices.Contains([]string{"shred", "tee", "cp", "mv", "install", "sfdisk", "sgdisk", "parted", "fdisk", "truncate"}, name) &&
+		r.operands(words, func(p string, _ bool) bool { return device(p) })
+}
+
+// device tells of a disk, or of memory, as a file.
+func device(p string) bool {
+	rest, in := strings.CutPrefix(p, "/dev/")
+	if !in {
+		return p == "/proc/sysrq-trigger"
+	}
+	for _, begins := range []string{"sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk", "rdisk", "mapper/", "md", "dm-", "loop", "mem", "kmem", "port", "block/", "nbd"} {
+		if strings.HasPrefix(rest, begins) {
+			return true
+		}
+	}
+	return false
+}
+
+// operands are the words that are no options, as the paths that they may be. With a glob it is the directory in which that looks.
+func (r *reading) operands(words []word, each func(p string, glob bool) bool) bool {
+	for _, w := range words[1:] {
+		if w.lost || w.text == "" || w.text[0] == '-' {
+			continue
+		}
+		text, glob := w.text, w.glob >= 0
+		if glob {
+			text = text[:min(w.glob, len(text))]
+			text = text[:strings.LastIndexByte(text, '/')+1]
+			if text == "" {
+				text = "."
+			}
+		}
+		if slices.ContainsFunc(r.at(text), func(p string) bool { return each(p, glob) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// whole tells of a directory that nobody removes: the root, one of the system, a home, and what the session's directory is in. With a
+// glob it is what is in it; self says that the session's own directory counts.
+func (r *reading) whole(p string, glob, self bool) bool {
+	p = lower(p)
+	if p == "/" || len(p) <= 3 && strings.HasSuffix(p, ":") || len(p) == 3 && p[1] == ':' {
+		return true
+	}
+	if home, rest := r.homeOf(p); home != "" && rest == "" {
+		return true
+	}
+	return slices.ContainsFunc(r.where.roots(), func(root string) bool {
+		return contains(p, lower(root), !glob && self) || contains(p, lower(r.where.real(root)), !glob && self)
+	}) || slices.Contains([]string{
+		"/bin", "/boot", "/dev", "/etc", "/home", "/lib", "/lib64", "/opt", "/proc", "/root", "/sbin", "/srv", "/sys", "/usr", "/var",
+		"/users", "/system", "/library", "/applications", "/private", "/usr/bin", "/usr/lib", "/usr/local", "/var/lib", "c:/windows", "c:/users", "c:/program files",
+	}, p)
+}
+
+// contains tells whether the directory is in p, or with self p itself.
+func contains(p, dir string, self bool) bool {
+	return dir != "" && below(dir, p) && (dir != p || self)
+}
+
+// flag tells whether one of the words is the short option, in whatever company, or the long one.
+func flag(words []word, short string, long ...string) bool {
+	return slices.ContainsFunc(words[1:], func(w word) bool {
+		switch {
+		case w.lost || len(w.text) < 2 || w.text[0] != '-':
+			return false
+		case strings.HasPrefix(w.text, "--"):
+			return slices.ContainsFunc(long, func(l string) bool { return len(w.text) > 3 && strings.HasPrefix(l, w.text) })
+		}
+		return strings.ContainsAny(w.text, short)
+	})
+}
+
+func (r *reading) removesAll(name string, p *part) bool {
+	words := p.words
+	switch name {
+	case "rm":
+		if flag(words, "", "--no-preserve-root") {
+			return true
+		}
+		return flag(words, "rR", "--recursive") && r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, true) })
+	case "rmdir", "rd", "del", "erase", "remove-item", "srm", "trash", "shred", "mv", "unlink":
+		if name == "mv" && len(words) > 2 { // what is moved, not where to
+			words = words[:len(words)-1]
+		}
+		return r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, true) })
+	case "find", "gfind":
+		removes := flagIs(words, "-delete") || slices.ContainsFunc(p.within, func(q *part) bool {
+			return slices.Contains([]string{"rm", "shred", "unlink"}, lower(base(q.words[0].text)))
+		})
+		filtered := slices.ContainsFunc(words, func(w word) bool {
+			return slices.Contains([]string{"-name", "-iname", "-path", "-ipath", "-regex", "-newer", "-mtime", "-mmin", "-size", "-empty", "-user"}, w.text)
+		})
+		return removes && !filtered && r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, true) })
+	}
+	return false
+}
+
+func flagIs(words []word, text string) bool {
+	return slices.ContainsFunc(words, func(w word) bool { return w.text == text })
+}
+
+func (r *reading) opensAll(name string, words []word) bool {
+	if !slices.Contains([]string{"chmod", "chown", "chgrp", "setfacl", "chattr", "icacls", "takeown"}, name) {
+		return false
+	}
+	return flag(words, "R", "--recursive") && r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, false) })
+}
+
+// writesCredentials knows the programs that write where their arguments say.
+func (r *reading) writesCredentials(name string, words []word) bool {
+	hits := func(words []word) bool {
+		return r.operands(words, func(p string, _ bool) bool { return r.credential(p) })
+	}
+	switch name {
+	case "rm", "rmdir", "tee", "truncate", "shred", "unlink", "mv", "ln", "touch", "chmod", "chown", "srm":
+		return hits(words)
+	case "sed", "perl":
+		return flag(words, "i", "--in-place") && hits(words)
+	case "cp", "install", "rsync", "scp", "gcp":
+		for i, w := range words {
+			if to, inline := strings.CutPrefix(w.text, "--target-directory="); inline && slices.ContainsFunc(r.at(to), r.credential) {
+				return true
+			}
+			if w.text == "-t" && i+1 < len(words) && slices.ContainsFunc(r.at(words[i+1].text), r.credential) {
+				return true
+			}
+		}
+		return len(words) > 2 && hits([]word{words[0], words[len(words)-1]})
+	case "dd":
+		return slices.ContainsFunc(words[1:], func(w word) bool {
+			to, out := strings.CutPrefix(w.text, "of=")
+			return out && slices.ContainsFunc(r.at(to), r.credential)
+		})
+	}
+	return false
+}
+
+// delicate is the code of the built-in rule that asks about the part.
+func (r *reading) delicate(p *part) string {
+	switch {
+	case r.secretPart(p):
+		return "secrets"
+	case (p.kind == Edit || p.kind == Delete || p.kind == Move) && slices.ContainsFunc(r.at(p.target), func(at string) bool { return r.starts(r.within(at)) }):
+		return "starts"
+	}
+	return ""
+}
+
+// within is a path relative to the session's directory, where it is in it.
+func (r *reading) within(p string) string {
+	dir := r.where.clean(r.where.Directory)
+	if below(p, dir) {
+		return strings.TrimPrefix(p[len(dir):], "/")
+	}
+	return p
+}
+
+func (r *reading) secretPart(p *part) bool {
+	isSecret := func(at string) bool { return r.secret(r.within(at)) || r.credential(at) }
+	switch p.kind {
+	case Read, Edit, Delete, Move, Search:
+		return slices.ContainsFunc(r.at(p.target), isSecret)
+	case Execute:
+		if len(p.words) > maxWords {
+			return false // it is asked for that
+		}
+		return slices.ContainsFunc(p.words[1:], func(w word) bool {
+			if w.lost || !fileLike(w.text) {
+				return false
+			}
+			_, value, _ := strings.Cut(w.text, "=")
+			return slices.ContainsFunc(r.at(w.text), isSecret) || value != "" && slices.ContainsFunc(r.at(value), isSecret)
+		})
+	default:
+	}
+	return false
+}
+
+// fileLike tells of words that may name a file: one with a space in it is a message, or a program of its own.
+func fileLike(s string) bool {
+	return s != "" && len(s) < 4096 && !strings.ContainsAny(s, " \n\t")
+}
+
+func (r *reading) outsidePart(p *part) bool {
+	switch p.kind {
+	case Read, Edit, Delete, Move, Search:
+		return slices.ContainsFunc(r.at(p.target), r.outside)
+	case Execute:
+		return slices.ContainsFunc(p.words[1:], func(w word) bool { return !w.lost && r.leads(w.text) })
+	default:
+	}
+	return false
+}
+
+// leads tells whether a word, or what stands behind a = or a letter of an option in it, is a path that leads out of the directories.
+func (r *reading) leads(text string) bool {
+	return slices.ContainsFunc(pathsIn(text), func(p string) bool {
+		return slices.ContainsFunc(r.dirs, func(dir string) bool { return r.leadsFrom(dir, p) })
+	})
+}
+
+// pathsIn are the parts of a word that may be paths.
+func pathsIn(text string) []string {
+	if !fileLike(text) || strings.Contains(text, "://") {
+		return nil
+	}
+	list := []string{text}
+	if _, value, found := strings.Cut(text, "="); found {
+		list = append(list, value)
+	}
+	if len(text) > 2 && text[0] == '-' && text[1] != '-' { // -C/elsewhere
+		list = append(list, text[2:])
+	}
+	if at := strings.LastIndexByte(text, ':'); at > 1 {
+		list = append(list, text[at+1:])
+	}
+	for i := range list {
+		list[i] = strings.TrimPrefix(list[i], "@")
+	}
+	return list
+}
+
+func (r *reading) leadsFrom(dir, p string) bool {
+	told := r.where.absolute(dir, p)
+	switch {
+	case p == "/dev/null" || p == "":
+		return false
+	case rooted(p) || p == "~" || strings.HasPrefix(p, "~/"):
+		return r.outside(told)
+	case climbs(p):
+		return true
+	}
+	return r.where.Real != nil && p[0] != '-' && r.where.real(told) != told && r.outside(told) // a link
+}
+
+// unproven is why a word that a pattern's * stands for is not allowed by it.
+func (r *reading) unproven(p *part, w word) string {
+	switch {
+	case w.glob >= 0 && w.why == "glob" && !w.lost:
+		if strings.HasPrefix(base(w.text), ".") || strings.HasPrefix(w.text, "-") || strings.Contains(w.text, "/.") {
+			return "glob"
+		}
+	case !w.plain:
+		return w.why
+	}
+	switch {
+	case hidden(w.text):
+		return "hidden_characters"
+	case strings.Contains(w.text, "$(") || strings.Contains(w.text, "`") || strings.Contains(w.text, "${"):
+		return "substitution" // some programs look into their arguments as a shell does
+	case r.leads(w.text):
+		return "outside_root"
+	case p.runs(w.text):
+		return "option"
+	case p.writes() && slices.ContainsFunc(r.at(w.text), func(at string) bool { return r.starts(r.within(at)) }):
+		return "starts"
+	case r.where.Windows && strings.ContainsAny(w.text, "%^"):
+		return "variable" // of its older shell
+	}
+	return ""
+}
+
+// writes tells of programs that write where their arguments say.
+func (p *part) writes() bool {
+	return slices.Contains([]string{
+		"cp", "mv", "tee", "touch", "install", "ln", "rsync", "scp", "sed", "dd", "truncate", "chmod", "chown", "rm", "mkdir", "patch", "unzip", "tar", "perl", "sort", "curl", "wget",
+	}, lower(base(p.words[0].text)))
+}
+
+// runs tells of words by which a program starts another one, writes where it is told, or works elsewhere. A * does not stand for them.
+func (p *part) runs(text string) bool {
+	if len(p.words) == 0 {
+		return false
+	}
+	for _, pattern := range startingWords(lower(base(p.words[0].text))) {
+		if hit, _ := path.Match(pattern, strings.ReplaceAll(text, "/", "_")); hit {
+			return true
+		}
+	}
+	return false
+}
+
+func startingWords(program string) []string {
+	switch program {
+	case "git":
+		return []string{"-c", "-c?*", "-C", "-C?*", "--config-env*", "--exec-path*", "--git-dir*", "--work-tree*", "--upload-pack*", "--receive-pack*", "--exec*", "-x", "-u", "foreach", "run", "ext::*", "--ext-diff", "--output*", "-O*", "--open-files-in-pager*", "--template*", "filter-branch"}
+	case "find", "gfind", "fd", "fdfind":
+		return []string{"-exec*", "-ok*", "-delete", "-fprint*", "-fls", "-x", "-X", "--exec*"}
+	case "tar", "gtar", "bsdtar":
+		return []string{"--checkpoint-action*", "--to-command*", "-I*", "--use-compress-program*", "--rsh-command*", "-F*", "--info-script*", "--new-volume-script*", "-P", "--absolute-names"}
+	case "ssh", "scp", "sftp":
+		return []string{"-o*", "-F*", "-S*", "-L*", "-R*", "-D*"}
+	case "rsync":
+		return []string{"-e*", "--rsh*", "--rsync-path*", "-[a-zA-Z]*e"}
+	case "sort":
+		return []string{"--compress-program*", "-o*", "--output*"}
+	case "sed", "gsed":
+		return []string{"-i*", "--in-place*", "-n*i*", "-f*", "--file*", "e", "*e", "w *", "*w*"}
+	case "awk", "gawk", "mawk", "nawk":
+		return []string{"*system*", "*|*", "*getline*", "*>*", "-f*", "-i*", "-l*", "--load*", "--include*"}
+	case "go":
+		return []string{"-exec*", "-toolexec*", "-vettool*", "--exec*", "--toolexec*", "-C*", "-overlay*", "-modfile*"}
+	case "npm", "pnpm", "yarn":
+		return []string{"--script-shell*", "--prefix*", "-C*", "--node-options*"}
+	case "make", "gmake":
+		return []string{"-f*", "--file*", "--makefile*", "-C*", "--directory*", "--eval*", "SHELL=*", "-I*"}
+	case "grep", "rg", "ripgrep", "egrep", "fgrep":
+		return []string{"--pre*", "--hostname-bin*"}
+	case "less", "more", "man", "vim", "vi", "nano", "emacs":
+		return []string{"+*", "-c*", "--cmd*", "-P*", "--eval*", "-k*", "-o*", "-O*"}
+	case "curl", "wget":
+		return []string{"-o*", "-O*", "--output*", "--remote-name*", "-K*", "--config*", "-T*", "--upload-file*", "-d@*", "--data*", "-d*", "-F*", "--form*", "--post-*", "-P*", "--directory-prefix*", "--use-askpass*"}
+	case "docker", "podman":
+		return []string{"-v*", "--volume*", "--mount*", "--privileged*", "--pid*", "--cap-add*", "--device*"}
+	}
+	return nil
+}

@@ -1,0 +1,335 @@
+package rules
+
+import (
+	"slices"
+	"strings"
+)
+
+// A wrapper is a program that runs the command in its arguments.
+type wrapper struct {
+	takes      string // its options of one letter that have an argument
+	long       string // its long options that have an argument in a word of its own, each with a space after it
+	operands   int    // what stands before the command
+	through    bool   // what it runs is run as if it stood alone
+	privileged bool
+	assigns    bool // variables may stand before the command
+	feeds      bool // it adds arguments that are not known
+}
+
+func wrapperOf(name string) (w wrapper, ok bool) {
+	switch name {
+	case "nice":
+		return wrapper{takes: "n", long: "--adjustment ", through: true}, true
+	case "timeout", "gtimeout":
+		return wrapper{takes: "ks", long: "--kill-after --signal ", operands: 1, through: true}, true
+	case "nohup", "setsid", "command", "builtin", "stdbuf", "unbuffer":
+		return wrapper{takes: "ioe", long: "--input --output --error ", through: true}, true
+	case "ionice":
+		return wrapper{takes: "cn", long: "--class --classdata ", through: true}, true
+	case "time", "gtime":
+		return wrapper{through: true}, true
+	case "exec":
+		return wrapper{takes: "a", through: true}, true
+	case "chrt", "taskset":
+		return wrapper{operands: 1}, true
+	case "env":
+		return wrapper{takes: "uCS", long: "--unset --chdir --split-string ", through: true, assigns: true}, true
+	case "sudo", "doas", "run0":
+		return wrapper{takes: "ugChpTrtDRU", long: "--user --group --chdir --host --prompt --role --type --chroot --other-user --close-from ", privileged: true, assigns: true}, true
+	case "pkexec":
+		return wrapper{long: "--user ", privileged: true}, true
+	case "xargs", "gxargs":
+		return wrapper{takes: "IinPLsdaEeJR", long: "--max-args --max-procs --max-lines --max-chars --delimiter --arg-file --replace --eof ", feeds: true}, true
+	case "chroot":
+		return wrapper{operands: 1, privileged: true}, true
+	case "strace", "ltrace", "unshare", "nsenter", "setpriv", "runuser", "busybox", "toybox", "catchsegv", "caffeinate", "systemd-run", "flock", "parallel", "ssh-agent", "dbus-run-session", "xvfb-run", "watch", "entr", "rlwrap", "script", "bwrap", "firejail", "faketime", "chpst", "softlimit", "start-stop-daemon":
+		return wrapper{takes: "unopegsct"}, true
+	}
+	return wrapper{}, false
+}
+
+// run makes a part of a command, with what it runs within.
+func (r *reading) run(words []word, depth int, fed bool) *part {
+	p := &part{kind: Execute, words: words, fed: false}
+	if r.budget--; r.budget < 0 || depth > maxDepth {
+		r.doubt("too_deep")
+		p.doubt = "too_deep"
+		return p
+	}
+	if len(words) > maxWords {
+		p.doubt = "too_long"
+	}
+	first := words[0]
+	if !first.plain {
+		p.doubt = first.why
+		if first.lost {
+			return p
+		}
+	}
+	name := lower(base(first.text))
+	if w, ok := wrapperOf(name); ok {
+		r.wraps(p, w, depth, fed)
+		return p
+	}
+	switch {
+	case isShell(name):
+		r.shell(p, depth, fed)
+	case interprets(name) && fed && r.readsStdin(words):
+		p.fed, p.doubt = true, "pipe_to_shell"
+	}
+	switch name {
+	case "eval", "trap", "watch", "alias":
+		p.doubt = "evaluates"
+		r.evaluates(p, name, depth)
+	case ".", "source", "enable", "hash", "shopt", "set", "export", "declare", "typeset", "local", "readonly", "unset", "read", "mapfile", "readarray", "getopts", "bind", "complete", "ulimit", "umask":
+		p.doubt = "shell" // it changes what later words mean
+	case "find", "gfind", "fd", "fdfind":
+		r.finds(p, depth)
+	case "su":
+		p.privileged = true
+		r.script1(p, "-c", depth)
+	case "cd", "pushd", "true", "false", ":", "pwd":
+		r.moves(p)
+	}
+	return p
+}
+
+// moves knows what does nothing by itself.
+func (r *reading) moves(p *part) {
+	p.harmless = p.doubt == "" && !slices.ContainsFunc(p.words, func(w word) bool { return !w.plain })
+	if name := p.words[0].text; name != "cd" && name != "pushd" {
+		return
+	}
+	for _, dir := range r.dirs {
+		if r.outside(dir) {
+			p.doubt = "outside_root"
+		}
+	}
+}
+
+// wraps finds the command that a wrapper runs.
+func (r *reading) wraps(p *part, w wrapper, depth int, fed bool) {
+	p.privileged = w.privileged
+	o := options{r: r, p: p, w: w, depth: depth}
+	i := o.skip() + w.operands
+	p.fixed = min(i+1, len(p.words))
+	if i >= len(p.words) {
+		return // it runs nothing
+	}
+	inner := slices.Clone(p.words[i:])
+	if w.feeds {
+		inner = append(inner, word{lost: true, why: "arguments", glob: -1})
+	}
+	q := r.run(inner, depth+1, fed)
+	p.fixed = max(p.fixed, i+q.fixed) // of sudo sh -c '…' the text has to be spelled, too
+	if o.odd && q.doubt == "" {
+		q.doubt = "wrapper"
+	}
+	if slices.ContainsFunc(p.words[:i], func(w word) bool { return !w.plain }) && p.doubt == "" {
+		p.doubt = "wrapper"
+	}
+	if p.doubt == "" {
+		p.doubt = q.doubt
+	}
+	p.within = append(p.within, q)
+	name := p.words[0].text
+	p.through = w.through && name == base(name) && (name != "command" || i == 1)
+}
+
+// options are those of a wrapper, before its command.
+type options struct {
+	r     *reading
+	p     *part
+	w     wrapper
+	depth int
+	odd   bool // one of them may change what is run
+}
+
+// skip gives the number of the first word behind them.
+func (o *options) skip() int {
+	i := 1
+	for ; i < len(o.p.words); i++ {
+		w := o.p.words[i]
+		switch {
+		case w.unknown():
+			o.odd = true
+		case w.text == "--":
+			return i + 1
+		case o.w.assigns && assigns(w.text):
+			name, value, _ := strings.Cut(w.text, "=")
+			o.odd = o.odd || !w.plain || !harmlessVariable(name, value)
+		case strings.HasPrefix(w.text, "--"):
+			i += o.long(w.text)
+		case len(w.text) > 1 && w.text[0] == '-':
+			i += o.short(w.text, i)
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// long reads an option, and gives how many further words it takes.
+func (o *options) long(text string) int {
+	name, _, inline := strings.Cut(text, "=")
+	o.odd = o.odd || name == "--chdir" || name == "--split-string" || name == "--output"
+	if strings.Contains(o.w.long, name+" ") && !inline {
+		return 1
+	}
+	return 0
+}
+
+func (o *options) short(text string, at int) int {
+	o.odd = o.odd || strings.ContainsAny(text, "CSofi")
+	if rest, split := strings.CutPrefix(text, "-S"); split && o.w.assigns { // env -S 'a b'
+		if rest == "" && at+1 < len(o.p.words) {
+			rest = o.p.words[at+1].text
+		}
+		o.p.within = append(o.p.within, o.r.script(rest, o.depth+1)...)
+	}
+	if o.w.takes != "" && strings.IndexAny(text[1:], o.w.takes) == len(text)-2 {
+		return 1
+	}
+	return 0
+}
+
+// assigns tells of NAME=value.
+func assigns(s string) bool {
+	name, _, found := strings.Cut(s, "=")
+	return found && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
+}
+
+func isShell(name string) bool {
+	switch strings.TrimSuffix(lower(name), ".exe") {
+	case "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "pwsh", "powershell", "cmd", "nu", "elvish", "xonsh":
+		return true
+	}
+	return false
+}
+
+// interprets tells of programs that run what is written to them.
+func interprets(name string) bool {
+	name = strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")
+	switch name {
+	case "python", "pypy", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "luajit", "tclsh", "osascript", "Rscript", "psql", "mysql", "sqlite", "at", "batch", "crontab", "ed", "gdb", "ssh", "docker", "kubectl", "make", "bc", "awk", "source":
+		return true
+	}
+	return isShell(name)
+}
+
+// readsStdin tells whether nothing else is named that is to be run.
+func (r *reading) readsStdin(words []word) bool {
+	for _, w := range words[1:] {
+		if w.text == "-" || w.text == "/dev/stdin" || w.text == "-s" || w.lost {
+			return true
+		}
+		if !strings.HasPrefix(w.text, "-") {
+			return false
+		}
+	}
+	return true
+}
+
+// shell looks into sh -c '…'.
+func (r *reading) shell(p *part, depth int, fed bool) {
+	p.fixed = len(p.words)
+	i, scripted, odd := shellOptions(p.words)
+	switch {
+	case scripted && i < len(p.words) && !p.words[i].lost:
+		p.within = append(p.within, r.script(p.words[i].text, depth+1)...)
+		p.through = !odd && posix(p.words[0].text) && !slices.ContainsFunc(p.words, func(w word) bool { return !w.plain })
+	case scripted:
+	case i >= len(p.words) || p.words[i].text == "-" || p.words[i].text == "/dev/stdin" || flagIs(p.words, "-s"):
+		p.fed = fed
+		p.doubt = "pipe_to_shell"
+	default:
+		p.fixed = i + 1 // a script by its name
+	}
+}
+
+// shellOptions gives the number of the first word behind the options of a shell, whether that is a script, and whether there is an option
+// that may change how it is read.
+func shellOptions(words []word) (i int, scripted, odd bool) {
+	for i = 1; i < len(words); i++ {
+		text := words[i].text
+		if words[i].lost || len(text) < 2 || text == "--" || text[0] != '-' && text[0] != '+' {
+			break
+		}
+		if strings.HasPrefix(text, "--") || strings.Trim(text[1:], "celux") != "" {
+			odd = true
+		}
+		scripted = scripted || text[1] != '-' && strings.Contains(text, "c")
+		if strings.HasSuffix(text, "o") || strings.HasSuffix(text, "O") {
+			i++
+		}
+	}
+	if i < len(words) && words[i].text == "--" {
+		i++
+	}
+	return i, scripted, odd
+}
+
+// posix tells of shells that read a command as it is read here. zsh does, but for what is a doubt anyhow.
+func posix(name string) bool {
+	switch name {
+	case "sh", "bash", "dash", "zsh", "ash", "/bin/sh", "/bin/bash", "/bin/zsh", "/bin/dash", "/usr/bin/bash", "/usr/bin/zsh", "/usr/bin/sh":
+		return true
+	}
+	return false
+}
+
+// evaluates looks into what a shell runs of the texts that it is given.
+func (r *reading) evaluates(p *part, name string, depth int) {
+	var texts []string
+	for _, w := range p.words[1:] {
+		if !w.lost {
+			texts = append(texts, w.text)
+		}
+	}
+	switch name {
+	case "trap":
+		if len(texts) > 0 {
+			texts = texts[:1]
+		}
+	case "alias":
+		for i, t := range texts {
+			_, texts[i], _ = strings.Cut(t, "=")
+		}
+	}
+	if len(texts) > 0 {
+		p.within = append(p.within, r.script(strings.Join(texts, " "), depth+1)...)
+	}
+}
+
+// script1 looks into the text behind an option.
+func (r *reading) script1(p *part, option string, depth int) {
+	p.fixed = len(p.words)
+	for i, w := range p.words[:len(p.words)-1] {
+		if w.text == option && !p.words[i+1].lost {
+			p.within = append(p.within, r.script(p.words[i+1].text, depth+1)...)
+		}
+	}
+}
+
+// finds looks for what find runs for each file.
+func (r *reading) finds(p *part, depth int) {
+	for i := 1; i < len(p.words); i++ {
+		switch p.words[i].text {
+		case "-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch":
+		default:
+			continue
+		}
+		inner := []word{}
+		for i++; i < len(p.words) && p.words[i].text != ";" && p.words[i].text != "+"; i++ {
+			w := p.words[i]
+			if strings.Contains(w.text, "{}") {
+				w = word{text: "{}", lost: true, why: "arguments", glob: -1}
+			}
+			inner = append(inner, w)
+		}
+		p.fixed = len(p.words)
+		if len(inner) > 0 {
+			p.within = append(p.within, r.run(inner, depth+1, false))
+		}
+	}
+}
