@@ -46,6 +46,7 @@ func get(t *testing.T, c *agents.Catalogue, id string) agents.Agent {
 }
 
 func TestWhatIsFoundAndWhere(t *testing.T) {
+	t.Parallel()
 	c, dir := machine(t, "", "deskhand", "opencode")
 	if a := get(t, c, "opencode"); a.State != agents.Ready || a.Path != filepath.Join(dir, "opencode") || a.Source != agents.OnPath {
 		t.Errorf("opencode: %+v", a)
@@ -72,6 +73,7 @@ func TestWhatIsFoundAndWhere(t *testing.T) {
 }
 
 func TestCustomAgents(t *testing.T) {
+	t.Parallel()
 	c, dir := machine(t, `{"agents":[
 		{"id":"mine","name":"Mine","command":"DIR/mine","args":["--acp"],"env":{"KEEP":"2","NEW":"3"},"cwd":"/srv"},
 		{"id":"gone","command":"gone-agent"},

@@ -54,6 +54,7 @@ func strict(t *testing.T, data []byte, v any) {
 }
 
 func TestCatalogueFitsTheFormat(t *testing.T) {
+	t.Parallel()
 	var file strictFile
 	strict(t, bundled, &file)
 	if file.Version != "1.0.0" || file.Extensions == nil || len(file.Agents) == 0 {
@@ -122,6 +123,7 @@ func TestCatalogueFitsTheFormat(t *testing.T) {
 }
 
 func TestCatalogueIsComplete(t *testing.T) {
+	t.Parallel()
 	rows, err := parseCatalogue(bundled)
 	if err != nil {
 		t.Fatal(err)
@@ -183,6 +185,7 @@ agoragentic-acp agoragentic-mcp --acp
 opencode opencode-ai acp`
 
 func TestCatalogueOfTheRegistryReads(t *testing.T) {
+	t.Parallel()
 	rows, err := parseCatalogue([]byte(`{"version":"1.0.0","new":{},"agents":[
 		{"id":"a-b","name":"A","version":"1.2.3","description":"d","website":"https://a.example","license_url":"https://x","more":[1],
 		 "distribution":{"npx":{"package":"@s/a@1.2.3","cmd":"a","args":["x"],"env":{"E":"1"}},"uvx":{"package":"a"}}},
@@ -207,6 +210,7 @@ func TestCatalogueOfTheRegistryReads(t *testing.T) {
 }
 
 func TestLines(t *testing.T) {
+	t.Parallel()
 	var l lines
 	for _, step := range []struct {
 		tail string
@@ -228,6 +232,7 @@ func TestLines(t *testing.T) {
 }
 
 func TestNewsIsToldToTheLast(t *testing.T) {
+	t.Parallel()
 	for range 50 { // what is chosen when several things are ready is random
 		j := &job{done: make(chan struct{}), cancel: func() {}, waiting: map[*waiter]struct{}{}}
 		w := j.join()
@@ -251,6 +256,7 @@ func TestNewsIsToldToTheLast(t *testing.T) {
 }
 
 func TestAllows(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		list []string
 		want bool

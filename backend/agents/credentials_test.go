@@ -107,6 +107,7 @@ func TestCredentials(t *testing.T) {
 
 // TestCredentialsThatCannotBeRead: a directory, a pipe that nobody writes to, and no home at all.
 func TestCredentialsThatCannotBeRead(t *testing.T) {
+	t.Parallel()
 	home := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(home, ".codex", "auth.json"), 0o700); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package agents
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +11,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"deskhand/backend/byhand"
 )
 
 var validID = regexp.MustCompile(`^[a-z][a-z0-9-]{0,63}$`)
@@ -29,9 +30,9 @@ func (c *Catalogue) custom() ([]entry, error) {
 	var file struct {
 		Agents []customAgent `json:"agents"`
 	}
-	data = bytes.TrimPrefix(data, []byte(mark))
+	data = byhand.Text(data)
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, lineOf(data, err), err)
+		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, byhand.Line(data, err), err)
 	}
 	var list []entry
 	var wrong []error
@@ -65,6 +66,15 @@ func wrongID(id string) string {
 // shadows tells whether an entry stands in the place of a known agent, and does not say that it is to.
 func (c *Catalogue) shadows(a customAgent) bool {
 	return !a.Override && slices.ContainsFunc(c.bundled, func(k entry) bool { return k.id == a.ID })
+}
+
+// Env are the variables that agents.json sets for an agent, secrets among them; nil where it sets none.
+func (c *Catalogue) Env(id string) map[string]string {
+	own, _ := c.custom() // what is wrong with the file is told where the agent is started
+	if i := slices.IndexFunc(own, func(e entry) bool { return e.id == id }); i >= 0 {
+		return own[i].env
+	}
+	return nil
 }
 
 // customAgent is one entry of agents.json.
@@ -140,18 +150,4 @@ func (a customAgent) fault() string {
 		return "its cwd is not absolute"
 	}
 	return ""
-}
-
-// lineOf finds the line that a JSON error means.
-func lineOf(data []byte, err error) int {
-	offset := len(data)
-	var syntax *json.SyntaxError
-	var wrongType *json.UnmarshalTypeError
-	switch {
-	case errors.As(err, &syntax):
-		offset = int(syntax.Offset)
-	case errors.As(err, &wrongType):
-		offset = int(wrongType.Offset)
-	}
-	return 1 + bytes.Count(data[:min(offset, len(data))], []byte("\n"))
 }

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/gofrs/flock"
+
+	"deskhand/backend/byhand"
 )
 
 // Errors of definitions. A file that cannot be read is an ErrFile, and is left as it is.
@@ -274,17 +276,14 @@ func (c *Catalogue) readDefinitions() (*definitions, error) {
 	}
 	f.data = data
 	if err := f.parse(); err != nil {
-		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, lineOf(data, err), err)
+		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, byhand.Line(byhand.Text(data), err), err)
 	}
 	return f, nil
 }
 
-// mark is what editors on Windows begin a file with.
-const mark = "\xef\xbb\xbf"
-
 // parse finds the places of the entries.
 func (f *definitions) parse() error {
-	text := bytes.TrimPrefix(f.data, []byte(mark))
+	text := byhand.Text(f.data)
 	shift := len(f.data) - len(text)
 	var whole map[string]json.RawMessage
 	if err := json.Unmarshal(text, &whole); err != nil {

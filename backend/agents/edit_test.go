@@ -110,6 +110,7 @@ func TestDefinitionsAreWritten(t *testing.T) {
 }
 
 func TestDefinitionsAreTakenOut(t *testing.T) {
+	t.Parallel()
 	const a, b, c3 = `{"id":"a","command":"x"}`, `{"id":"b","command":"x"}`, `{"id":"c","command":"x"}`
 	for id, want := range map[string]string{
 		"a": "{\"agents\": [" + b + " ,\n  " + c3 + " ], \"x\": 1}",
@@ -137,6 +138,7 @@ func TestDefinitionsAreTakenOut(t *testing.T) {
 }
 
 func TestDefinitionsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	const before = `{"agents": [{"id":"mine","command":"/bin/sh","env":{"KEY":"secret"}}]}`
 	c, file := openFile(t, before)
 	for name, d := range map[string]agents.Definition{
@@ -170,6 +172,7 @@ func TestDefinitionsThatAreRefused(t *testing.T) {
 }
 
 func TestBrokenFilesStayAsTheyAre(t *testing.T) {
+	t.Parallel()
 	for _, text := range []string{"", "{", "[]", "null", `{"agents": {}}`, `{"agents": 1}`, "{\"agents\":[\n{\"id\": }]}", `{"agents":[{"id":"a"},{"id":"a"}]}`, `{"agents":[],"agents":[]}`, `{"agents":[1]}`} {
 		c, file := openFile(t, text+" ")
 		for what, err := range map[string]error{
@@ -191,6 +194,7 @@ func TestBrokenFilesStayAsTheyAre(t *testing.T) {
 
 // TestLinkedFileIsWrittenWhereItIs: people keep their settings elsewhere and link them.
 func TestLinkedFileIsWrittenWhereItIs(t *testing.T) {
+	t.Parallel()
 	c, file := openFile(t, `{"agents": []}`)
 	real := filepath.Join(t.TempDir(), "real.json")
 	if err := os.Rename(file, real); err != nil {
@@ -251,6 +255,7 @@ func equalJSON(t *testing.T, a, b string) bool {
 
 // Two Deskhands write into one agents.json.
 func TestTwoWriteDefinitions(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a file that is being read cannot be replaced there")
 	}
@@ -289,6 +294,7 @@ func TestTwoWriteDefinitions(t *testing.T) {
 
 // One mistake hides one agent: those that stand after it in the file are there.
 func TestMistakeInTheFileHidesNothingElse(t *testing.T) {
+	t.Parallel()
 	c, _ := openFile(t, `{"agents":[{"id":"Bad Id","command":"x"},{"id":"claude","command":"x"},{"id":"one","command":"x"},{"id":"one","command":"y"},{"id":"two","command":"x"}]}`)
 	_, err := c.List()
 	for _, want := range []string{"Bad Id", "claude is known", "one stands in it twice"} {

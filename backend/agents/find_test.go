@@ -32,6 +32,7 @@ func TestCustomAgentThatNoSystemStarts(t *testing.T) {
 }
 
 func TestFileOfAnEditorThatMarksIt(t *testing.T) {
+	t.Parallel()
 	file := filepath.Join(t.TempDir(), "agents.json")
 	if err := os.WriteFile(file, []byte("\xef\xbb\xbf"+`{"agents":[{"id":"a","command":"/bin/sh"}]}`), 0o600); err != nil {
 		t.Fatal(err)
@@ -43,6 +44,7 @@ func TestFileOfAnEditorThatMarksIt(t *testing.T) {
 }
 
 func TestPythonAgentsOfTheRegistryRead(t *testing.T) {
+	t.Parallel()
 	rows, err := parseCatalogue([]byte(`{"agents":[
 		{"id":"fast-agent","name":"F","version":"1.0.0","description":"d","distribution":{"uvx":{"package":"fast-agent-acp==1.0.0","args":["-x"],"env":{"A":"1"}}}},
 		{"id":"minion","name":"M","version":"1.0.0","description":"d","distribution":{"uvx":{"package":"minion-code[all]>=2.0","args":["acp"]}}}]}`))
@@ -58,6 +60,7 @@ func TestPythonAgentsOfTheRegistryRead(t *testing.T) {
 }
 
 func TestNamesOfProgramsOnWindows(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ command, pathext, want string }{
 		{"npm", ".EXE;.CMD", "npm.EXE npm.CMD"},
 		{"npm.cmd", ".EXE;.CMD", "npm.cmd npm.cmd.EXE npm.cmd.CMD"},
@@ -72,6 +75,7 @@ func TestNamesOfProgramsOnWindows(t *testing.T) {
 }
 
 func TestBetween(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("x", 100_000)
 	for name, tc := range map[string]struct {
 		text string

@@ -321,6 +321,7 @@ func TestRegistryThatIsOverloaded(t *testing.T) {
 
 // TestRegistryIsNotTrusted: what it says is offered, and starts nothing by itself.
 func TestRegistryIsNotTrusted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
@@ -394,6 +395,7 @@ func TestRegistryIsNotTrusted(t *testing.T) {
 
 // TestAgentsJSONGoesBeforeTheRegistry: a person's own agent stays, whatever the registry names later.
 func TestAgentsJSONGoesBeforeTheRegistry(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const url = "https://r.example/"
 	file := filepath.Join(dir, "agents.json")
@@ -461,6 +463,7 @@ func TestAgentOfTheRegistryStaysAsInstalled(t *testing.T) {
 
 // A document of the registry that is older than our own catalogue takes nobody back: the kept copy, after Deskhand itself is newer.
 func TestRegistryTakesNobodyBack(t *testing.T) {
+	t.Parallel()
 	for version, want := range map[string]string{
 		"0.99.9": "0.100.0", "0.100.0-rc.1": "0.100.0", "0.9.0": "0.100.0", "0.100.1": "0.100.1", "0.101.0-rc.1": "0.101.0-rc.1", "1.0.0": "1.0.0",
 	} {

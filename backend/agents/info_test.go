@@ -63,6 +63,7 @@ func starts(t *testing.T, dir, kind string) []string {
 }
 
 func TestDemoAgentOffersWhatTheSDKSets(t *testing.T) {
+	t.Parallel()
 	c, dir := fakes(t)
 	info, err := c.Info(t.Context(), "mock", agents.InfoQuery{Config: true})
 	if err != nil || info.ConfigError != "" || info.Version == "" || info.Path == "" || !info.Installed || !info.CredentialsAvailable {
@@ -100,6 +101,7 @@ func TestDemoAgentOffersWhatTheSDKSets(t *testing.T) {
 }
 
 func TestWhatAgentsSay(t *testing.T) {
+	t.Parallel()
 	c, dir := fakes(t, "good", "modes", "plain", "login", "v", "crash")
 	for id, want := range map[string]struct{ version, options, err string }{
 		"good":  {"4.5.6", `[{"id":"m","name":"M","type":"select","category":"mode","currentValue":"x","options":[{"value":"x","name":"X"}],"_meta":{"kept":1.0}}]`, ""},
@@ -131,6 +133,7 @@ func TestWhatAgentsSay(t *testing.T) {
 }
 
 func TestAnswersAreKept(t *testing.T) {
+	t.Parallel()
 	c, dir := fakes(t, "good", "login")
 	ask := func(id string, fresh bool) agents.Info {
 		info, err := c.Info(t.Context(), id, agents.InfoQuery{Config: true, Fresh: fresh})
@@ -161,6 +164,7 @@ func TestAnswersAreKept(t *testing.T) {
 }
 
 func TestAnotherProgramIsAskedAnew(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the program is a shell script")
 	}
@@ -189,6 +193,7 @@ func TestAnotherProgramIsAskedAnew(t *testing.T) {
 }
 
 func TestManyAsksAtOnce(t *testing.T) {
+	t.Parallel()
 	var kinds []string
 	for _, n := range []string{"1", "2", "3", "4", "5"} {
 		kinds = append(kinds, "crowd"+n)
@@ -231,6 +236,7 @@ func TestManyAsksAtOnce(t *testing.T) {
 }
 
 func TestWhoDoesNotAnswerIsNotWaitedForByOthers(t *testing.T) {
+	t.Parallel()
 	c, dir := fakes(t, "silent", "good")
 	ctx, cancel := context.WithCancel(t.Context())
 	silent := make(chan error)
@@ -259,6 +265,7 @@ func until(t *testing.T, condition func() bool) {
 }
 
 func TestInfos(t *testing.T) {
+	t.Parallel()
 	c, _ := machine(t, `{"agents":[{"id":"zebra","command":"zebra"},{"id":"mine","command":"mine"},{"id":"gemini","override":true,"command":"mine"}]}`, "deskhand", "mine", "opencode", "nova")
 	list, err := c.Infos(t.Context(), agents.InfoQuery{})
 	if err != nil {
@@ -299,6 +306,7 @@ func TestInfos(t *testing.T) {
 }
 
 func TestListIsShort(t *testing.T) {
+	t.Parallel()
 	c, dir := machine(t, "", "deskhand", "qwen", "kilo")
 	list, err := c.List()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 )
 
 func TestDirectoryThatIsAPattern(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "it's [mine] *?")
 	info := filepath.Join(dir, uvTools, "snake", "lib", "python3.12", "site-packages", "snake_agent-1.0.dist-info")
 	if err := errors.Join(os.MkdirAll(info, 0o700), os.WriteFile(filepath.Join(info, "RECORD"), []byte("x"), 0o600)); err != nil {
@@ -23,6 +24,7 @@ func TestDirectoryThatIsAPattern(t *testing.T) {
 
 // What a package brings along counts with it: nobody has a manifest of that.
 func TestSizeWithBundledPackages(t *testing.T) {
+	t.Parallel()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"dist":{"unpackedSize":7}}`))
 	}))

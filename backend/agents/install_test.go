@@ -675,6 +675,7 @@ func TestOursGoesBeforePath(t *testing.T) {
 }
 
 func TestNotInstallable(t *testing.T) {
+	t.Parallel()
 	c, dir := machine(t, `{"agents":[{"id":"gone","command":"gone-agent"},{"id":"mine","command":"DIR/mine"}]}`, "deskhand", "mine")
 	for id, want := range map[string]string{
 		"gone": "agents.json", "cursor": "no directory", "claude": "no directory",

@@ -30,6 +30,7 @@ func (g *guests) remembered() string {
 
 // An agent that ends at once with a wrong value can still be given the right one.
 func TestAWrongValueCanBeMended(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("picky",
 		"initialize", `[ "${PICKY_KEY-right-key}" = right-key ] || exit 1
@@ -47,6 +48,7 @@ func TestAWrongValueCanBeMended(t *testing.T) {
 
 // What is kept for an agent that cannot be started, or is there no longer, can still be removed.
 func TestValuesOfAnAgentThatDoesNotStartAreForgotten(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	g := openGuests(t, map[string]any{"id": "crashes", "command": "/bin/false"}, map[string]any{"id": "missing", "command": "/none/such"})
 	kept := `{"KEY":{"secret":true,"place":"file","value":"a secret value"}}`
@@ -72,6 +74,7 @@ func TestValuesOfAnAgentThatDoesNotStartAreForgotten(t *testing.T) {
 
 // No system starts a program with such a variable, so the agent could never be started again.
 func TestAValueThatNoProgramTakes(t *testing.T) {
+	t.Parallel()
 	g := openGuests(t)
 	m := g.method("demo-env", "demo-key")
 	if _, _, err := g.Keep(t.Context(), "demo-env", m, map[string]string{"DESKHAND_DEMO_KEY": strings.Repeat("x", 200<<10)}); !errors.Is(err, agents.ErrValues) {
@@ -84,6 +87,7 @@ func TestAValueThatNoProgramTakes(t *testing.T) {
 
 // What an agent offers depends on whether somebody has signed in, and on how it is started.
 func TestWaysToSignInAreAskedAgain(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	offer := script("moody", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"'"$MOOD-$(ls "$HOME" | grep -c account)"'","name":"A"}]}'`)
 	g := openGuests(t, offer)
@@ -114,6 +118,7 @@ func TestWaysToSignInAreAskedAgain(t *testing.T) {
 
 // What an agent gives for a page is shown to a person, at a terminal too.
 func TestAgentShowsNothingThatIsNoPage(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("odd",
 		"initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`,

@@ -103,6 +103,7 @@ func needShell(t *testing.T) {
 }
 
 func TestLoginByTheAgent(t *testing.T) {
+	t.Parallel()
 	g := openGuests(t)
 	if state := g.state("demo-agent"); state != agents.NeedsLogin {
 		t.Fatal(state)
@@ -136,6 +137,7 @@ func TestLoginByTheAgent(t *testing.T) {
 }
 
 func TestLoginThatNobodyFinishesIsCancelled(t *testing.T) {
+	t.Parallel()
 	g := openGuests(t)
 	m := g.method("demo-agent", "demo-never")
 	ctx, cancel := context.WithCancel(t.Context())
@@ -161,6 +163,7 @@ func TestLoginThatNobodyFinishesIsCancelled(t *testing.T) {
 }
 
 func TestLoginByTheAgentFails(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	g := openGuests(t,
 		script("sulky", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`,
@@ -185,6 +188,7 @@ func TestLoginByTheAgentFails(t *testing.T) {
 }
 
 func TestAgentShowsAPage(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("page",
 		"initialize", `case $line in *'"elicitation":{"url":{}}'*) say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}' ;; esac`,
@@ -205,6 +209,7 @@ func TestAgentShowsAPage(t *testing.T) {
 
 // Some agents take a key with authenticate and keep it themselves.
 func TestKeyIsHandedToTheAgent(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	file := filepath.Join(t.TempDir(), "line")
 	g := openGuests(t, script("keyed",
@@ -227,6 +232,7 @@ func TestKeyIsHandedToTheAgent(t *testing.T) {
 }
 
 func TestWaysToSignInAreReadLeniently(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	g := openGuests(t, script("odd", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[
 		7, {"name":"no id"}, {"id":"plain","name":"Plain","description":null}, {"id":"typed","type":"agent"},
@@ -260,6 +266,7 @@ func TestWaysToSignInAreReadLeniently(t *testing.T) {
 }
 
 func TestProgramForATerminal(t *testing.T) {
+	t.Parallel()
 	g := openGuests(t)
 	m := g.method("demo-terminal", "demo-terminal")
 	cmd, err := g.LoginCommand(t.Context(), "demo-terminal", m)
@@ -304,6 +311,7 @@ func (g *guests) environOf(id string) []string {
 }
 
 func TestLoginByValuesInAFile(t *testing.T) {
+	t.Parallel()
 	g := openGuests(t)
 	const key = `top"secret\key`
 	if state := g.state("demo-env"); state != agents.NeedsLogin {
@@ -367,6 +375,7 @@ func TestLoginByValuesInAFile(t *testing.T) {
 }
 
 func TestBrokenFileOfValuesIsLeftAlone(t *testing.T) {
+	t.Parallel()
 	g := openGuests(t)
 	file := filepath.Join(g.dir, "logins.json")
 	m := g.method("demo-env", "demo-key")
@@ -389,6 +398,7 @@ func TestBrokenFileOfValuesIsLeftAlone(t *testing.T) {
 
 // Agents that read a key from their environment and do not say so are known by the catalogue.
 func TestKnownVariablesAreAWayToSignIn(t *testing.T) {
+	t.Parallel()
 	needShell(t)
 	silent := script("gemini", "initialize", `say '"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A"}]}'`)
 	silent["override"] = true
@@ -413,6 +423,7 @@ func TestKnownVariablesAreAWayToSignIn(t *testing.T) {
 }
 
 func TestLoginsAreListedAsWhatTheyAre(t *testing.T) {
+	t.Parallel()
 	g := openGuests(t)
 	cmd, err := g.LoginCommand(t.Context(), "demo-terminal", g.method("demo-terminal", "demo-terminal"))
 	if err != nil || cmd.Purpose != agents.ForLogin {

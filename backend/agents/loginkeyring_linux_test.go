@@ -153,6 +153,7 @@ func (b *bus) file() string {
 }
 
 func TestKeyringOfTheSystem(t *testing.T) {
+	t.Parallel()
 	b := openBus(t)
 	s := b.serveSecrets(false)
 	if said := b.run("keep"); said.Place != "system" || said.Warning != "" || said.Keyring != "system" {
@@ -185,6 +186,7 @@ func TestKeyringOfTheSystem(t *testing.T) {
 
 // TestKeyringThatGivesNothingUp: the agent does not get the value any more, and the person is told where it still is.
 func TestKeyringThatGivesNothingUp(t *testing.T) {
+	t.Parallel()
 	b := openBus(t)
 	s := b.serveSecrets(false)
 	b.run("keep")
@@ -201,6 +203,7 @@ func TestKeyringThatGivesNothingUp(t *testing.T) {
 
 // A keyring that is there and refuses is no reason to refuse the person.
 func TestKeyringThatRefuses(t *testing.T) {
+	t.Parallel()
 	b := openBus(t)
 	b.serveSecrets(true)
 	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "plain text") {
@@ -214,6 +217,7 @@ func TestKeyringThatRefuses(t *testing.T) {
 // The library has a panic for answers that it does not expect, and for a bus that goes while a password is asked for. That must end
 // nothing of ours.
 func TestKeyringThatTalksNonsense(t *testing.T) {
+	t.Parallel()
 	b := openBus(t)
 	s := b.serveSecrets(true)
 	const prompt = secretsPath + "/prompt/1"
@@ -234,6 +238,7 @@ func TestKeyringThatTalksNonsense(t *testing.T) {
 
 // Who stops a start, or a login, while the keyring asks for its password does not wait for that.
 func TestKeyringThatHangs(t *testing.T) {
+	t.Parallel()
 	b := openBus(t)
 	s := b.serveSecrets(false)
 	hang := make(chan struct{})
@@ -258,6 +263,7 @@ func TestKeyringThatHangs(t *testing.T) {
 }
 
 func TestBusWithoutAKeyring(t *testing.T) {
+	t.Parallel()
 	b := openBus(t)
 	if said := b.run("keep"); said.Place != "file" || !strings.Contains(said.Warning, "no secret service") || said.Keyring != "file" {
 		t.Fatalf("%+v", said)

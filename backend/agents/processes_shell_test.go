@@ -10,6 +10,7 @@ import (
 )
 
 func TestTheLoginShellIsListed(t *testing.T) {
+	t.Parallel()
 	set, began := census(t), time.Now()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "while [ ! -e ~/go ]; do sleep 0.01; done\n"})

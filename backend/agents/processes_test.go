@@ -61,6 +61,7 @@ func shows(t *testing.T, u proxy.Usage, began time.Time) {
 }
 
 func TestTestsAndLoginsAreListed(t *testing.T) {
+	t.Parallel()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

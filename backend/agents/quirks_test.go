@@ -10,6 +10,7 @@ import (
 // TestQuirksAreAsMeasured: each of these is one that was seen (no fs for Gemini, HTTP alone for Copilot, no MCP for Pi, Qwen's own requests,
 // a slow session of Claude's).
 func TestQuirksAreAsMeasured(t *testing.T) {
+	t.Parallel()
 	c, _ := machine(t, `{"agents":[{"id":"mine","command":"x"},{"id":"pi","command":"x","override":true}]}`, "deskhand")
 	defer closing(t, c)
 	for id, want := range map[string]string{

@@ -243,6 +243,7 @@ func TestHostileShells(t *testing.T) {
 }
 
 func TestIndependentProcessesOfTheShellStay(t *testing.T) {
+	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "setsid sh -c 'sleep 3600; : independent' & echo $! >~/pid; export PATH=$TOOLS:$PATH\n"})
 	c := p.open()
@@ -271,6 +272,7 @@ func TestIndependentProcessesOfTheShellStay(t *testing.T) {
 }
 
 func TestDebiansBashrcReturnsUnlessInteractive(t *testing.T) {
+	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{
 		".profile": "if [ -n \"$BASH_VERSION\" ]; then . \"$HOME/.bashrc\"; fi\n",
@@ -374,6 +376,7 @@ func TestShellsThatCannotBeAsked(t *testing.T) {
 }
 
 func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
+	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "echo x >>~/reads\n"})
 	reads := func() int {
@@ -406,6 +409,7 @@ func TestLoginShellIsReadOnceAndAgainWhenAsked(t *testing.T) {
 }
 
 func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
+	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "export PATH=$TOOLS:$PATH\n"})
 	c := p.open()
@@ -438,6 +442,7 @@ func TestWhoWatchesIsToldOfWhatTheShellChanges(t *testing.T) {
 }
 
 func TestCloseEndsTheShell(t *testing.T) {
+	t.Parallel()
 	p := newPerson(t, "bash")
 	p.write(map[string]string{".profile": "echo >~/here; sleep 3600\n"})
 	c := p.open()
@@ -458,6 +463,7 @@ func TestCloseEndsTheShell(t *testing.T) {
 
 // TestWithoutLoginShell: what e2e tests rely on, the environment as it is and nothing else.
 func TestWithoutLoginShell(t *testing.T) {
+	t.Parallel()
 	p := newPerson(t, "bash")
 	p.program(".local/bin/opencode")
 	p.write(map[string]string{".profile": "echo x >~/reads\n"})
@@ -474,6 +480,7 @@ func TestWithoutLoginShell(t *testing.T) {
 }
 
 func TestRelativeDirectoriesStayForTheAgent(t *testing.T) {
+	t.Parallel()
 	p := newPerson(t, "bash")
 	p.cfg.Environ = append(p.cfg.Environ, "PATH=/usr/bin:node_modules/.bin:/bin::/usr/bin")
 	env := environ(t, settled(t, p))

@@ -30,6 +30,7 @@ func zeros(t *testing.T, n int64) io.Reader {
 }
 
 func TestArchiveThatIsTooLargeIsNotUnpacked(t *testing.T) {
+	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -46,6 +47,7 @@ func TestArchiveThatIsTooLargeIsNotUnpacked(t *testing.T) {
 }
 
 func TestSamePublisher(t *testing.T) {
+	t.Parallel()
 	const amp = "https://github.com/tao12345666333/amp-acp/releases/download/v0.9.0/amp-acp.tar.gz"
 	for other, same := range map[string]bool{
 		"https://github.com/tao12345666333/amp-acp/releases/download/v1.0.0/other.tar.gz": true,
@@ -64,6 +66,7 @@ func TestSamePublisher(t *testing.T) {
 
 // TestRegistryGivesNewerArchives of the agents that we know, from where ours are.
 func TestRegistryGivesNewerArchives(t *testing.T) {
+	t.Parallel()
 	rows, err := parseCatalogue(bundled)
 	if err != nil {
 		t.Fatal(err)
@@ -117,6 +120,7 @@ func headers(t *testing.T) *endless {
 }
 
 func TestArchiveOfHeadersAlone(t *testing.T) {
+	t.Parallel()
 	root, err := os.OpenRoot(t.TempDir())
 	if err != nil {
 		t.Fatal(err)

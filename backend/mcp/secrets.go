@@ -40,6 +40,9 @@ func (s Server) Certain(lookup func(string) (string, bool)) []string {
 	return list
 }
 
+// CertainIn is Certain for variables that another program gets.
+func CertainIn(env map[string]string) []string { return Server{env: env}.Certain(nil) }
+
 // addAddress adds the secrets of an address, as errors that quote it have them.
 func addAddress(address string, add func(name, value string)) {
 	if !strings.Contains(address, "://") {

@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"deskhand/backend/byhand"
 )
 
 // manual is the file that makes a folder a skill.
@@ -211,7 +213,7 @@ type front struct {
 
 // frontMatter reads what stands between two lines of --- at the top.
 func frontMatter(data []byte) (front, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
+	data = byhand.Text(data)
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
 	if string(bytes.TrimRight(first, "\r ")) != "---" {
 		return front{}, errors.New("it does not begin with ---")
