@@ -16,6 +16,7 @@ type capabilities struct {
 	} `json:"auth"`
 	Elicitation struct {
 		Form json.RawMessage `json:"form"`
+		URL  json.RawMessage `json:"url"`
 	} `json:"elicitation"`
 	Session struct {
 		ConfigOptions struct {
@@ -369,6 +370,19 @@ type formRequest struct {
 	RequestedSchema json.RawMessage `json:"requestedSchema"`
 }
 
+type visitRequest struct {
+	Mode          string `json:"mode"`
+	SessionID     string `json:"sessionId"`
+	Message       string `json:"message"`
+	ElicitationID string `json:"elicitationId"`
+	URL           string `json:"url"`
+}
+
+type visitDone struct {
+	ElicitationID string `json:"elicitationId"`
+}
+
+// formResponse answers both modes.
 type formResponse struct {
 	Action  string          `json:"action"`
 	Content json.RawMessage `json:"content"`

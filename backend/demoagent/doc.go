@@ -18,10 +18,13 @@
 //	diff             shows an edit of two files; nothing is written
 //	terminal         shows a command whose output streams; nothing is run
 //	permission       asks for permission, then writes deskhand-demo.md
+//	ask to run       asks for permission to run a command; nothing is run
 //	question         asks by _sandboxagent/session/request_question
 //	questions        asks two questions at once, with several answers and with free text
 //	form             asks by elicitation/create, a form with every kind of field
 //	hologram         asks by a form with a field of a kind that nobody knows
+//	visit            asks by elicitation/create to open an address, and tells when all is done there
+//	lookalike        asks to open an address whose name looks like another
 //	unknown request  sends a request that no client knows and waits
 //	vendor request   sends a vendor's request that no client knows and waits
 //	mcp              lists the tools of the MCP servers of the session

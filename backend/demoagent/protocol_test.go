@@ -206,7 +206,7 @@ func TestCancel(t *testing.T) {
 
 // A cancel while the agent waits for a person withdraws the request; the late answer changes nothing.
 func TestCancelWhileAsking(t *testing.T) {
-	for _, prompt := range []string{"anything", "permission", "question", "form", "unknown request"} {
+	for _, prompt := range []string{"anything", "permission", "question", "form", "visit", "unknown request"} {
 		for _, how := range []string{"session/cancel", "$/cancel_request"} {
 			t.Run(prompt+" "+how, func(t *testing.T) {
 				inBubble(t, func(p *peer, session, cwd string) {

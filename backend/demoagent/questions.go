@@ -142,6 +142,53 @@ func formAnswer(r reply) (told, ended string) {
 	}
 }
 
+// Nothing answers at these addresses: no name may end so.
+const (
+	visitURL     = "https://sign-in.deskhand.invalid/device?code=DEMO-1234"
+	lookalikeURL = "https://sign-in.d\u0435skhand.invalid/device" // with a Cyrillic letter
+)
+
+func visit(ctx context.Context, t *turn) { t.askVisit(ctx, "Sign in to go on.", visitURL) }
+
+func lookalike(ctx context.Context, t *turn) { t.askVisit(ctx, "Sign in to go on.", lookalikeURL) }
+
+// askVisit asks to have an address opened. As agents do that listen for what comes back from there, it waits for a moment, and says that it
+// is done.
+func (t *turn) askVisit(ctx context.Context, message, address string) {
+	if !given(t.agent.capabilities().Elicitation.URL) {
+		t.say(ctx, "This client opens no addresses (`elicitation.url`).")
+		return
+	}
+	t.say(ctx, "You have to go somewhere.")
+	if ctx.Err() != nil {
+		return
+	}
+	id := uuid.NewString()
+	r, answered := t.agent.ask(ctx, "elicitation/create", visitRequest{Mode: "url", SessionID: t.session.id, Message: message, ElicitationID: id, URL: address})
+	if !answered {
+		return
+	}
+	var response formResponse
+	switch {
+	case r.err != nil:
+		t.say(ctx, r.err.told())
+	case json.Unmarshal(r.result, &response) != nil:
+		t.say(ctx, "The answer could not be read.")
+	case response.Action == "accept":
+		t.say(ctx, "You agreed to open it; I wait until all is done there.")
+		if t.pause(ctx, 20*pace) {
+			t.agent.notify("elicitation/complete", visitDone{id})
+			t.say(ctx, "All is done there.")
+		}
+	case response.Action == "decline":
+		t.say(ctx, "You declined, so I go on without it.")
+	case response.Action == "cancel":
+		t.say(ctx, "You cancelled it.")
+	default:
+		t.say(ctx, fmt.Sprintf("The answer is the unknown action %q.", response.Action))
+	}
+}
+
 // unknownRequest sends a method that is in no protocol, vendorRequest one that is a vendor's: a client shows the first to a
 // person and turns down the second at once.
 func unknownRequest(ctx context.Context, t *turn) { t.odd(ctx, "demo/unknown_request") }

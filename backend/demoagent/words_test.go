@@ -490,6 +490,40 @@ func TestQuestions(t *testing.T) {
 	})
 }
 
+func TestVisit(t *testing.T) {
+	for word, address := range map[string]string{"visit": visitURL, "lookalike": lookalikeURL} {
+		for answer, want := range map[string]string{
+			`{"action":"accept"}`:  "All is done there.",
+			`{"action":"decline"}`: "You declined, so I go on without it.",
+			`{"action":"cancel"}`:  "You cancelled it.",
+			`{"action":"odd"}`:     `The answer is the unknown action "odd".`,
+			`7`:                    "The answer could not be read.",
+		} {
+			t.Run(word+" "+answer, func(t *testing.T) {
+				inBubble(t, func(p *peer, session, _ string) {
+					t := p.t
+					var asked visitRequest
+					p.onRequest = func(m received) {
+						if m.Method == "elicitation/complete" {
+							var done visitDone
+							if p.decode(m.Params, &done); done.ElicitationID != asked.ElicitationID {
+								t.Errorf("told %s", m.raw)
+							}
+							return
+						}
+						p.decode(m.Params, &asked)
+						if m.Method != "elicitation/create" || asked.Mode != "url" || asked.URL != address || asked.ElicitationID == "" || asked.Message == "" {
+							t.Errorf("asked %s", m.raw)
+						}
+						p.reply(m, answer)
+					}
+					p.prompt(session, word).wantSaid(t, want)
+				})
+			})
+		}
+	}
+}
+
 func TestHologram(t *testing.T) {
 	inBubble(t, func(p *peer, session, _ string) {
 		t := p.t
@@ -505,11 +539,12 @@ func TestHologram(t *testing.T) {
 
 // What a client has not advertised is not sent.
 func TestBareClient(t *testing.T) {
-	for _, capabilities := range []string{`{}`, `{"elicitation":{"url":{}},"session":{"notices":null}}`, `{"elicitation":7,"session":[]}`} {
+	for _, capabilities := range []string{`{}`, `{"elicitation":{"url":null},"session":{"notices":null}}`, `{"elicitation":7,"session":[]}`} {
 		synctest.Test(t, func(t *testing.T) {
 			p := start(t)
 			session, _ := p.session(capabilities)
 			p.prompt(session, "form").wantSaid(t, "This client shows no forms")
+			p.prompt(session, "visit").wantSaid(t, "This client opens no addresses")
 			turn := p.prompt(session, "notice")
 			turn.wantSaid(t, "This client takes no notices")
 			if slices.Contains(turn.kinds, "notice") {
