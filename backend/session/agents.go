@@ -9,6 +9,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/mcp"
 )
 
 // InstallProgress is how far an installation is.
@@ -212,6 +213,10 @@ func (c *Client) Undefine(id string) error {
 
 // TestDefinition is TestAgent for an agent that is not written down yet.
 func (c *Client) TestDefinition(ctx context.Context, d agents.Definition) (agents.Report, error) {
+	c.tells(d.ID) // what it has hidden is what is stored
+	entered := maps.Clone(d.Env)
+	maps.DeleteFunc(entered, func(_, value string) bool { return value == agents.Masked })
+	c.secret.told.add(mcp.CertainIn(entered))
 	r, err := c.cfg.Agents.TestDefinition(ctx, d)
 	if err != nil {
 		return r, refusedAgent(d.ID, err)
@@ -222,6 +227,7 @@ func (c *Client) TestDefinition(ctx context.Context, d agents.Definition) (agent
 
 // TestAgent starts an agent and tells how that went.
 func (c *Client) TestAgent(ctx context.Context, id string) (agents.Report, error) {
+	c.tells(id)
 	r, err := c.cfg.Agents.Test(ctx, id)
 	if err != nil {
 		return r, refusedAgent(id, err)

@@ -25,6 +25,7 @@ const asksForLogin = `while read -r line; do
 done`
 
 func TestLoginThatAConversationMisses(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	entry := map[string]any{"id": "shy", "command": "/bin/sh", "args": []string{"-c", fmt.Sprintf(asksForLogin, dir)}}
 	data, err := json.Marshal(map[string]any{"agents": []any{entry}})

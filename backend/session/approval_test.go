@@ -13,6 +13,7 @@ import (
 
 // What takes secrets out of journals must not take what runs out of what a person reads.
 func TestNothingThatRunsIsTakenForASecret(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	for _, text := range []string{
 		": -----BEGIN PRIVATE KEY----- ; EVIL ; : -----END PRIVATE KEY-----",
@@ -30,6 +31,7 @@ func TestNothingThatRunsIsTakenForASecret(t *testing.T) {
 
 // A person may read for hours: a script that is another one by then is not started by that approval.
 func TestAScriptThatChangesWhileAPersonReadsDoesNotStart(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	self, err := os.Executable()
 	if err != nil {
@@ -72,6 +74,7 @@ func TestAScriptThatChangesWhileAPersonReadsDoesNotStart(t *testing.T) {
 
 // A hidden value that comes back as it was shown is the stored one. Who put it there since has not been approved by that.
 func TestSavingApprovesNoHiddenValueThatAnotherProgramWrote(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	ctx := t.Context()
 	item, err := d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "one")))
@@ -102,6 +105,7 @@ func TestSavingApprovesNoHiddenValueThatAnotherProgramWrote(t *testing.T) {
 
 // A list that nobody could read is not put before anybody: what is too much of it does not start, and that is said.
 func TestWhatNobodyCouldReadDoesNotStart(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	file := map[string]any{"a": json.RawMessage(saysEntry(t, "one")), "aa": map[string]any{"type": "local", "command": []string{"x", strings.Repeat("y ", 100_000)}}}
 	for i := range 20_000 {
@@ -133,6 +137,7 @@ func TestWhatNobodyCouldReadDoesNotStart(t *testing.T) {
 
 // A name that turns the direction of a text is no such thing where it is told.
 func TestNamesInNoticesAreQuoted(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv\u202e":` + saysEntry(t, "one") + `}`)
 	s := d.create()
@@ -145,6 +150,7 @@ func TestNamesInNoticesAreQuoted(t *testing.T) {
 
 // The file of another program may have names that are none, and any number of skills.
 func TestNamesAndSkillsThatNobodyCouldRead(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	text, _ := json.Marshal(map[string]any{strings.Repeat("n", 1<<20): json.RawMessage(saysEntry(t, "one"))})
 	d.mcpFile(string(text))

@@ -135,20 +135,29 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
-	if err := errors.Join(c.loadPlaces(ctx), c.recover(ctx)); err != nil {
-		return nil, errors.Join(fmt.Errorf("recovering: %w", err), c.Close())
-	}
-	left, err := c.findLeft(ctx)
+	work, err := c.takeOver(ctx)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Agents.Watch(c.announce)
 	c.wg.Go(func() { c.sampler.run(c.ctx) })
-	c.wg.Go(c.index)
-	c.wg.Go(c.keepUp)
-	c.wg.Go(c.eraseAll)
-	c.wg.Go(func() { c.removeLeft(left) })
+	for _, f := range work {
+		c.wg.Go(f)
+	}
 	return c, nil
+}
+
+// takeOver makes of the data what it is without a program that runs, and gives what is done to it from then on.
+func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
+	err = c.loadPlaces(ctx)
+	if c.ReadOnly() != nil {
+		return nil, c.openNewer(err)
+	}
+	if err := errors.Join(err, c.recover(ctx)); err != nil {
+		return nil, fmt.Errorf("recovering: %w", err)
+	}
+	left, err := c.findLeft(ctx)
+	return []func(){c.index, c.keepUp, c.eraseAll, func() { c.removeLeft(left) }}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {
@@ -293,20 +302,27 @@ type Page[T any] struct {
 	Next  string `json:"next,omitempty"`
 }
 
+// What is listed, as the index session_updated has it: its expression and its order.
+const (
+	listed       = "WHERE s.deleted_at = 0 AND (s.archived_at = 0) = ?"
+	listedBefore = " AND (s.updated_at, s.id) < (?, ?)"
+	listedFirst  = " ORDER BY s.updated_at DESC, s.id DESC LIMIT ?"
+)
+
 // List gives sessions, the most recent first. before is the Next of the page above.
 func (c *Client) List(ctx context.Context, archived bool, before string, limit int) (Page[Session], error) {
-	where, args := "WHERE s.deleted_at = 0 AND (s.archived_at <> 0) = ?", []any{archived}
+	where, args := listed, []any{!archived}
 	if before != "" {
 		at, id, _ := strings.Cut(before, "~")
 		t, err := time.Parse(timeLayout, at)
 		if err != nil {
 			return Page[Session]{}, bad("list.before", "before", before)
 		}
-		where += " AND (s.updated_at, s.id) < (?, ?)"
+		where += listedBefore
 		args = append(args, millis(t), id)
 	}
 	args = append(args, limit+1)
-	rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+where+" ORDER BY s.updated_at DESC, s.id DESC LIMIT ?", args...)
+	rows, err := query(ctx, c.cfg.Store.Read(), scanSession, "SELECT "+sessionColumns+sessionFrom+where+listedFirst, args...)
 	if err != nil {
 		return Page[Session]{}, err
 	}
@@ -583,7 +599,7 @@ func (c *Client) Answer(ctx context.Context, request string, a Answer, surface s
 	if len(found) == 0 {
 		return fmt.Errorf("request %s: %w", request, ErrNotFound)
 	}
-	return c.wish(ctx, found[0].Session, func(v *conversation) error { return v.answer(found[0], a, surface) })
+	return c.first(ctx, found[0], c.wish(ctx, found[0].Session, func(v *conversation) error { return v.answer(found[0], a, surface) }))
 }
 
 // Running counts the turns that run now.

@@ -112,7 +112,6 @@ func openWith(tb testing.TB, dir string, processes proxy.Config) *desk {
 // openAs is openWith for a client of another config; what every client needs is put in.
 func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Config) *desk {
 	tb.Helper()
-	tb.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
 	db, err := store.Open(tb.Context(), dir)
 	if err != nil {
 		tb.Fatal(err)
@@ -127,6 +126,7 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 	}
 	catalogue := agents.Open(agents.Config{
 		Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
+		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version = db, catalogue, set, "test"
 	cfg.Replace = files.Replace
@@ -302,6 +302,7 @@ func (d *desk) sameAsRebuilt(id string) {
 }
 
 func TestTheWholeStoryOfOneTurn(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	if s.Phase != session.Starting || s.AgentName == "" {
@@ -348,6 +349,7 @@ func TestTheWholeStoryOfOneTurn(t *testing.T) {
 }
 
 func TestAnswersOfEveryKind(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 
@@ -404,6 +406,7 @@ func TestAnswersOfEveryKind(t *testing.T) {
 }
 
 func TestJunkIsShownAndTheSessionGoesOn(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "junk")
@@ -427,6 +430,7 @@ func TestJunkIsShownAndTheSessionGoesOn(t *testing.T) {
 }
 
 func TestCancel(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "slow")
@@ -482,6 +486,7 @@ func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {
 }
 
 func TestCrashIsToldAndRestartResumes(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "crash")
@@ -513,6 +518,7 @@ func TestCrashIsToldAndRestartResumes(t *testing.T) {
 }
 
 func TestEverythingIsThereAfterReopening(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
 	s := d.create()
@@ -552,6 +558,7 @@ func TestEverythingIsThereAfterReopening(t *testing.T) {
 }
 
 func TestQuitInATurnIsToldAtTheNextStart(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
 	s := d.create()
@@ -607,6 +614,7 @@ func TestAgentsThatDoNotStart(t *testing.T) {
 }
 
 func TestDirectories(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	for path, code := range map[string]string{
 		"relative": "directory.relative", filepath.Join(d.dir, "none"): "directory.missing", filepath.Join(d.dir, "deskhand.db"): "directory.not_one",
@@ -662,6 +670,7 @@ func custom(t *testing.T, dir string, scripts map[string]string) {
 }
 
 func TestSecretsOfRequestsAndFailuresAreNotWritten(t *testing.T) {
+	t.Parallel()
 	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
 	dir := t.TempDir()
 	custom(t, dir, map[string]string{
@@ -703,6 +712,7 @@ func TestSecretsOfRequestsAndFailuresAreNotWritten(t *testing.T) {
 }
 
 func TestRestartWaitsUntilTheProcessHasEnded(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	life := filepath.Join(dir, "life")
 	custom(t, dir, map[string]string{"slow": fmt.Sprintf(`echo begins >>%s; echo '{}'; cat >/dev/null; sleep 0.2; echo ends >>%s`, life, life)})
@@ -734,6 +744,7 @@ func TestRestartWaitsUntilTheProcessHasEnded(t *testing.T) {
 }
 
 func TestRestartInTheMiddleOfASpawnLeavesNoProcess(t *testing.T) {
+	t.Parallel()
 	spawning, spawn, ended := make(chan struct{}, 2), make(chan struct{}, 2), make(chan struct{}, 2)
 	agent := proxytest.Spawn(func(stdin io.Reader, _, _ io.Writer) int {
 		_, _ = io.Copy(io.Discard, stdin)
@@ -815,6 +826,7 @@ func TestADiskThatIsFullForLongLosesNothing(t *testing.T) {
 }
 
 func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
@@ -870,10 +882,11 @@ func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
 }
 
 func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
 	s := d.create()
-	d.prompt(s.ID, "huge")
+	d.prompt(s.ID, "echo\n"+strings.Repeat("so long that it is a blob ", 4000))
 	d.idle(s.ID)
 	before := d.transcript(s.ID)
 	err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
@@ -884,7 +897,11 @@ func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.close()
-	if err := os.RemoveAll(filepath.Join(dir, "blobs")); err != nil {
+	blobs := filepath.Join(dir, "blobs")
+	if list, err := os.ReadDir(blobs); err != nil || len(list) == 0 {
+		t.Fatalf("nothing can be damaged: %v", err)
+	}
+	if err := os.RemoveAll(blobs); err != nil {
 		t.Fatal(err)
 	}
 	d = open(t, dir)
@@ -894,6 +911,7 @@ func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
 }
 
 func TestSecretsAreNeverWritten(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	secrets := []string{"sk-ant-api03-abcdefghijklmnopqrstuvwxyz", "ghp_abcdefghijklmnopqrstuvwxyz0123456789", "our-own-token", "AKIAABCDEFGHIJKLMNOP"}
@@ -947,6 +965,7 @@ func TestBurstAndHugeMessages(t *testing.T) {
 }
 
 func TestConfigOptions(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
@@ -971,6 +990,7 @@ func TestConfigOptions(t *testing.T) {
 }
 
 func TestPages(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	var ids []string
 	for range 5 {

@@ -8,6 +8,7 @@ import (
 )
 
 func TestContinueWithAnotherAgent(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume")
 	d := open(t, dir)

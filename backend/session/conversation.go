@@ -31,6 +31,7 @@ type conversation struct {
 	fold      *transcript
 	turn      *Turn                   // the running turn
 	requests  map[string]*openRequest // those that wait, by their id
+	opened    map[string]Request      // addresses that a person agreed to, by elicitation, while the agent waits for what is done there
 	frames    int64                   // the number of the last frame
 	agent     *link                   // nil while there is no process
 	gone      <-chan struct{}         // closed when the newest process has ended; nil before the first
@@ -98,6 +99,9 @@ func (v *conversation) call(ctx context.Context, f func() error) error {
 
 // reach is call for what is done to a deleted session too.
 func (v *conversation) reach(ctx context.Context, f func() error) error {
+	if err := v.c.ReadOnly(); err != nil {
+		return err
+	}
 	if v.stalled.Load() {
 		return ErrStorage
 	}
@@ -315,6 +319,7 @@ func (v *conversation) commit() {
 			return
 		}
 		v.publish(entries)
+		v.ruled()
 	}
 	v.noteRest(happened)
 	if v.agent != nil {
@@ -365,6 +370,7 @@ func (v *conversation) publish(entries []change) {
 	for _, id := range slices.Sorted(maps.Keys(v.step.requests)) {
 		add(eventRequest, v.step.requests[id])
 	}
+	events = append(events, v.step.questions...)
 	for _, q := range v.step.queue {
 		add(eventQueue, q)
 	}
@@ -564,7 +570,7 @@ func (v *conversation) closed(code string) {
 	v.disarm()
 	exit := v.lastExit
 	v.stage("")
-	v.lastExit, v.row.Exit = nil, nil
+	v.lastExit, v.row.Exit, v.opened = nil, nil, nil
 	switch code {
 	case problemQuit, problemRestart, problemDeleted:
 		exit = nil

@@ -125,6 +125,7 @@ func (d *desk) notFound(id string) {
 
 // A session is deleted while it waits for an approval, with prompts in its queue: it is nowhere any more, and all of it comes back.
 func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "echo zeppelin")
@@ -201,6 +202,7 @@ func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 
 // An idle one that is deleted and restored stands in the list where it stood.
 func TestARestoredSessionKeepsItsPlace(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "echo one")
@@ -213,6 +215,7 @@ func TestARestoredSessionKeepsItsPlace(t *testing.T) {
 }
 
 func TestWhatIsDeletedIsErased(t *testing.T) {
+	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Undo: 50 * time.Millisecond})
 	s, other := d.create(), d.create()
 	for _, id := range []string{s.ID, other.ID} {
@@ -257,6 +260,7 @@ func TestWhatIsDeletedIsErased(t *testing.T) {
 
 // Nothing in a deletion needs the program to live until it is over.
 func TestADeletionOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := openAs(t, dir, proxy.Config{}, session.Config{Undo: time.Hour})
 	back, gone := d.create(), d.create()
@@ -304,6 +308,7 @@ func (d *desk) queueAndStop(id string) {
 }
 
 func TestDeletedWhileItStarts(t *testing.T) {
+	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{})
 	s := d.create()
 	d.prompt(s.ID, "echo held")
@@ -324,6 +329,7 @@ func TestDeletedWhileItStarts(t *testing.T) {
 
 // A hundred are deleted at once, while others speak to them and take every second deletion back: each is there whole, or not at all.
 func TestManyAreDeletedWhileOthersSpeakToThem(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	file := `{"agents":[{"id":"none","command":"/there/is/none"}]}`
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {

@@ -256,6 +256,8 @@ func (m *markdown) entry(e Entry) {
 		}
 	case "request":
 		m.request(e.Request)
+	case "rule":
+		m.print("\n*%s by rule: %s*\n", map[string]string{"allow": "Allowed", "deny": "Denied"}[e.Rule.Effect], flat(e.Rule.Text))
 	case "notice":
 		m.print("\n> %s: %s\n", flat(e.Notice.Title), flat(e.Notice.Description))
 	case "divider":

@@ -26,6 +26,7 @@ func (d *desk) export(id, format string) (name string, data []byte) {
 }
 
 func TestExport(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "please write a note with our-own-token in it")
@@ -86,6 +87,7 @@ func TestExport(t *testing.T) {
 
 // TestExportOfALongMessage: what is clipped on the screen goes out whole.
 func TestExportOfALongMessage(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	long := strings.Repeat("0123456789abcdef", 20_000) // 320 kB
@@ -143,6 +145,7 @@ func TestNoExportHoldsASecret(t *testing.T) {
 
 // TestAnExportHoldsNoSecretOfLater: a person has quoted a key before it was entered as one.
 func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
+	t.Parallel()
 	const key = "quoted-before-it-was-kept"
 	d := locked(t)
 	s := d.create()

@@ -44,7 +44,7 @@ type Batch struct {
 	Events []Event `json:"events,omitzero" doc:"Absent with reset"`
 }
 
-// Query is what a reader asks of the feed; empty filters take everything.
+// Query is what a reader asks of the feed; empty filters take everything but question.requested and question.resolved.
 type Query struct {
 	Gen     string
 	After   int64
@@ -139,8 +139,17 @@ func (f *Feed) look(q Query) (Batch, <-chan struct{}) {
 }
 
 func (q Query) wants(e Event) bool {
-	return (q.Session == "" || e.Session == "" || e.Session == q.Session) && (len(q.Types) == 0 || slices.Contains(q.Types, e.Type))
+	if q.Session != "" && e.Session != "" && e.Session != q.Session {
+		return false
+	}
+	if len(q.Types) == 0 {
+		return !onlyByName(e.Type)
+	}
+	return slices.Contains(q.Types, e.Type)
 }
+
+// onlyByName are events that tell again what others tell, in the shape of programs of before this API.
+func onlyByName(kind string) bool { return kind == eventQuestion || kind == eventQuestionResolved }
 
 // join makes one append of consecutive ones to the same text. A reader that is behind gets many: they are put together in one go.
 func join(events []Event) []Event {

@@ -52,6 +52,7 @@ func TestFeedAnswersAtOnceOrWaits(t *testing.T) {
 }
 
 func TestFeedFilters(t *testing.T) {
+	t.Parallel()
 	f := newFeed()
 	f.publish(ev("a", "s1", ""), ev("b", "s2", ""), ev("a", "", ""), ev("b", "s1", ""))
 	for _, tc := range []struct {
@@ -77,6 +78,7 @@ func TestFeedFilters(t *testing.T) {
 }
 
 func TestFeedBatchesAndForgets(t *testing.T) {
+	t.Parallel()
 	f := newFeed()
 	big := strings.Repeat("x", batchBytes)
 	f.publish(ev("a", "", big), ev("b", "", "small"))
@@ -102,6 +104,7 @@ func TestFeedBatchesAndForgets(t *testing.T) {
 }
 
 func TestFeedJoinsAppends(t *testing.T) {
+	t.Parallel()
 	f := newFeed()
 	add := func(id, text string, offset int) {
 		f.publish(Event{Type: eventAppend, Data: mustJSON(Append{ID: id, Field: "text", Text: text, Offset: offset})})
@@ -124,6 +127,7 @@ func TestFeedJoinsAppends(t *testing.T) {
 
 // A reader that was away gets what was said meanwhile as one text, whatever it is made of.
 func TestFeedJoinsWhatAReaderMissed(t *testing.T) {
+	t.Parallel()
 	f := newFeed()
 	var want strings.Builder
 	for i := range 2000 {

@@ -33,6 +33,7 @@ func content(t *testing.T, a answer) string {
 }
 
 func TestAnAgentReadsFiles(t *testing.T) {
+	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	further := filepath.Join(d.dir, "further")
 	if err := os.MkdirAll(further, 0o700); err != nil {
@@ -166,6 +167,7 @@ func TestWhatNoAgentMayDoToFiles(t *testing.T) {
 }
 
 func TestAnAgentWritesFiles(t *testing.T) {
+	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	old := d.write("old.sh", "one\n")
 	if err := os.Chmod(old, 0o750); err != nil {
@@ -218,6 +220,7 @@ func TestAnAgentWritesFiles(t *testing.T) {
 }
 
 func TestFileWorkIsDoneInOrder(t *testing.T) {
+	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	file := filepath.Join(d.work, "file")
 	var steps []step
@@ -240,6 +243,7 @@ func TestFileWorkIsDoneInOrder(t *testing.T) {
 
 // Somebody else makes a directory a link and a directory again, as fast as can be: what is outside is never read, nor written.
 func TestAnAgentIsNotLedOutsideByASwap(t *testing.T) {
+	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	outside := filepath.Join(d.dir, "outside")
 	if err := os.MkdirAll(outside, 0o700); err != nil {
@@ -287,6 +291,7 @@ func TestAnAgentIsNotLedOutsideByASwap(t *testing.T) {
 }
 
 func TestASessionElsewhereHasNoFilesHere(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir()) // without Config.Files
 	s := d.create()
 	d.idle(s.ID)

@@ -18,6 +18,7 @@ func (d *desk) forkOf(id string) session.Session {
 }
 
 func TestForkGoesItsOwnWay(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	parent := d.create()
 	d.prompt(parent.ID, "permission")
@@ -77,6 +78,7 @@ func TestForkGoesItsOwnWay(t *testing.T) {
 
 // The agent is asked in the process that has the session, and lets go of the fork again.
 func TestForkStartsTheAgentAndLetsGo(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
 	parent := d.create()
@@ -105,6 +107,7 @@ func TestForkStartsTheAgentAndLetsGo(t *testing.T) {
 }
 
 func TestForkIsRefused(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume")
 	d := open(t, dir)
@@ -127,6 +130,7 @@ func TestForkIsRefused(t *testing.T) {
 
 // An agent that ends before it has answered holds nobody up.
 func TestForkOfAnAgentThatEnds(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "forks")
 	d := open(t, dir)
@@ -138,6 +142,7 @@ func TestForkOfAnAgentThatEnds(t *testing.T) {
 
 // A fork that the agent has forgotten before anything was said in it is made again, while that gives the same.
 func TestForkThatTheAgentForgets(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "forks lives resume refuses")
 	d := open(t, dir)

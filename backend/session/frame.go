@@ -46,6 +46,8 @@ type note struct {
 	Text     string      `json:"text,omitempty"`
 	File     *FileChange `json:"file,omitempty"`
 
+	Rule *RuleAnswer `json:"rule,omitempty"`
+
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
@@ -62,6 +64,7 @@ const (
 	noteTurnEnded   = "turn.ended"        // Turn, Reason, Error
 	noteSteered     = "turn.steered"      // Turn, Prompt: the agent has it within the turn
 	noteRequest     = "request.opened"    // Request
+	noteRuled       = "request.ruled"     // Rule: it was answered without anybody
 	noteInterrupted = "turn.interrupted"  // SIGINT went out; Reason: no_signal when there was no way to send one
 	noteMissing     = "messages.missing"  // of an agent elsewhere: what it said here is lost
 	noteTakenUp     = "agent.taken_up"    // it has outlived this program

@@ -187,6 +187,8 @@ func (h *handover) decide(r *Request) {
 				h.note(q.Prompt, strings.Join(q.labels(a.Answers[i]), ", "))
 			}
 		}
+	case r.Kind == kindURL:
+		h.note(r.Title, "agreed to open "+r.URL)
 	case r.Kind == kindForm:
 		var content map[string]any
 		_ = json.Unmarshal(a.Content, &content)

@@ -122,6 +122,7 @@ func manyRequests(r Request, n int) (list []Request) {
 }
 
 func TestCut(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"short":                  "short",
 		"exactly ten":            "exactly…",

@@ -79,6 +79,7 @@ func (d *desk) process(id string) int {
 // Two sessions of one agent are above the budget together: the one that has been idle longer loses its process, and has it back at the
 // next prompt, when it is the other one's turn.
 func TestAnIdleAgentGivesItsMemoryBack(t *testing.T) {
+	t.Parallel()
 	d := withBudget(t, t.TempDir(), "resume large", 0, session.Config{SamplePace: hasty, LeastIdle: hasty})
 	a := d.forgetful()
 	d.prompt(a, "one")
@@ -148,6 +149,7 @@ func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
 // The budget is smaller than any agent, and agents are looked at all the time: each prompt meets its agent awake, asleep, or just being
 // put to sleep. All of them are answered, in order, and never do two processes have one conversation.
 func TestPromptsAtTheMomentOfSleep(t *testing.T) {
+	t.Parallel()
 	const prompts = 25
 	d := withBudget(t, t.TempDir(), "resume alone dawdles", 1, session.Config{SamplePace: time.Millisecond, LeastIdle: time.Nanosecond})
 	id := d.forgetful()
@@ -186,6 +188,7 @@ func TestPromptsAtTheMomentOfSleep(t *testing.T) {
 }
 
 func TestAnAgentThatDoesNotComeBackAfterAll(t *testing.T) {
+	t.Parallel()
 	d := withBudget(t, t.TempDir(), "resume load refuses", 1, session.Config{SamplePace: hasty, LeastIdle: hasty})
 	id := d.forgetful()
 	d.prompt(id, "one")
@@ -208,7 +211,7 @@ func TestAgentsThatKeepTheirMemory(t *testing.T) {
 		t.Run("agent "+words, func(t *testing.T) {
 			// As outside of tests, nobody sleeps before being idle for a whole look: a part of one says nothing of who computes, and the
 			// less so the busier the machine is.
-			d := withBudget(t, t.TempDir(), words, 1, session.Config{SamplePace: 250 * time.Millisecond, LeastIdle: 600 * time.Millisecond})
+			d := withBudget(t, t.TempDir(), words, 1, session.Config{SamplePace: 500 * time.Millisecond, LeastIdle: 1200 * time.Millisecond})
 			id := d.forgetful()
 			if prompt {
 				d.prompt(id, "one")
@@ -269,6 +272,7 @@ func sleepingDesk(dir string) error {
 }
 
 func TestKilledWhileAnAgentIsPutToSleep(t *testing.T) {
+	t.Parallel()
 	if !proxy.Measures {
 		t.Skip("this system does not tell how much memory agents take")
 	}

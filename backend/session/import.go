@@ -66,6 +66,9 @@ const (
 
 // AgentSessions lists the conversations that an agent has, those of one directory or all. Each that is a session of ours names it.
 func (c *Client) AgentSessions(ctx context.Context, agent, directory, before string) (AgentSessions, error) {
+	if err := c.ReadOnly(); err != nil {
+		return AgentSessions{}, err // it would start the agent
+	}
 	if !c.cfg.Agents.Known(agent) {
 		return AgentSessions{}, bad(problemUnknown, "agent", agent)
 	}
@@ -75,6 +78,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 	if directory != "" {
 		directory = filepath.Clean(directory)
 	}
+	c.tells(agent)
 	list, next, supported, err := c.cfg.Agents.ListSessions(ctx, agent, directory, before)
 	if err != nil {
 		return AgentSessions{}, c.notListed(ctx, agent, err)

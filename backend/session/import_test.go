@@ -28,7 +28,6 @@ func (d *desk) elsewhere(prompts ...string) (acpID, cwd string) {
 	if err := os.CopyFS(filepath.Join(d.dir, "demo"), os.DirFS(filepath.Join(other.dir, "demo"))); err != nil {
 		d.t.Fatal(err)
 	}
-	d.t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(d.dir, "demo"))
 	return s.ACPSessionID, s.Cwd
 }
 
@@ -60,6 +59,7 @@ func dividerCodes(t session.Transcript) (codes []string) {
 }
 
 func TestImportTakesTheHistoryIn(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	id, cwd := d.elsewhere("plan", "please *echo* this", "terminal")
 	page := d.sessionsOf("mock", "")
@@ -151,6 +151,7 @@ func TestImportByWhatTheAgentCan(t *testing.T) {
 
 // A history that breaks off leaves nothing of itself; the next start takes all of it.
 func TestImportThatBreaksOffLeavesNothing(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
 	d.forgetfulOf("load breaks")
@@ -199,6 +200,7 @@ func TestImportIsRefused(t *testing.T) {
 
 // TestImportOfALongHistory takes in 100,000 updates, and another conversation goes on meanwhile.
 func TestImportOfALongHistory(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}

@@ -124,6 +124,7 @@ func (a *link) spawn(agent, cwd, serverID string) (transport, string, error) {
 	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
 		return nil, problemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
+	a.v.c.tells(agent)
 	cmd, err := a.v.c.cfg.Agents.Command(a.ctx, agent, cwd)
 	switch {
 	case errors.Is(err, agents.ErrUnknown):
@@ -343,6 +344,8 @@ func (v *conversation) take(data []byte) {
 			v.exited()
 		case "$/cancel_request":
 			v.withdrawn(data)
+		case "elicitation/complete":
+			v.completed(data)
 		}
 	case acp.Other:
 	}
@@ -414,7 +417,7 @@ func (v *conversation) capabilities() map[string]any {
 			"auth":        map[string]any{"terminal": true},
 			"fs":          map[string]any{"readTextFile": here, "writeTextFile": here},
 			"terminal":    v.serves("terminal/create"),
-			"elicitation": map[string]any{"form": map[string]any{}},
+			"elicitation": map[string]any{"form": map[string]any{}, "url": map[string]any{}},
 			"session": map[string]any{
 				"configOptions": map[string]any{"boolean": map[string]any{}}, "notices": map[string]any{}, "compaction": map[string]any{},
 			},

@@ -8,6 +8,7 @@ import (
 )
 
 func TestOpenLimit(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct {
 		seconds  int
 		equipped bool
@@ -27,6 +28,7 @@ func TestOpenLimit(t *testing.T) {
 }
 
 func TestUntilNextMinute(t *testing.T) {
+	t.Parallel()
 	minute := time.Date(2026, 1, 2, 3, 4, 0, 0, time.UTC)
 	at := func(seconds float64) time.Time { return minute.Add(time.Duration(seconds * float64(time.Second))) }
 	for name, c := range map[string]struct {

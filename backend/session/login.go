@@ -144,6 +144,9 @@ func (l *logins) terminal(id string) (*attempt, error) {
 
 // LoginMethods tells how one signs in to an agent.
 func (c *Client) LoginMethods(ctx context.Context, agent string) (agents.LoginMethods, error) {
+	if err := c.ReadOnly(); err != nil {
+		return agents.LoginMethods{}, err // it may start the agent
+	}
 	l, err := c.cfg.Agents.Login(ctx, agent)
 	return l, c.refusedLogin(agent, err)
 }

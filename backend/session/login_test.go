@@ -153,6 +153,7 @@ func mustJSON(t *testing.T, v any) []byte {
 
 // An agent may want a login in the middle of a conversation.
 func TestPromptThatWasRefusedIsSentAgain(t *testing.T) {
+	t.Parallel()
 	d := locked(t)
 	d.ended(d.login("by-agent", "demo", nil))
 	s := d.createOf("by-agent")
@@ -176,6 +177,7 @@ func TestPromptThatWasRefusedIsSentAgain(t *testing.T) {
 
 // Who has gone on by themselves does not get an old prompt sent, be it refused at the agent's start or by a running one.
 func TestPromptOfBeforeIsNotSentAgain(t *testing.T) {
+	t.Parallel()
 	for _, running := range []bool{false, true} {
 		d := locked(t)
 		account := filepath.Join(d.dir, "signed-in")
@@ -220,6 +222,7 @@ func TestPromptOfBeforeIsNotSentAgain(t *testing.T) {
 }
 
 func TestLoginIsCancelled(t *testing.T) {
+	t.Parallel()
 	d := locked(t)
 	l := d.login("by-agent", "demo-never", nil)
 	_, err := d.BeginLogin(t.Context(), "by-agent", "demo", nil)
@@ -243,6 +246,7 @@ func TestLoginIsCancelled(t *testing.T) {
 }
 
 func TestLoginEndsWithTheProgram(t *testing.T) {
+	t.Parallel()
 	d := locked(t)
 	d.login("by-agent", "demo-never", nil)
 	if runtime.GOOS != "windows" {
@@ -260,6 +264,7 @@ func TestLoginEndsWithTheProgram(t *testing.T) {
 }
 
 func TestLoginsThatCannotBegin(t *testing.T) {
+	t.Parallel()
 	d := locked(t)
 	for code, try := range map[string][2]string{
 		"agent.unknown": {"nobody", "x"}, "login.method": {"by-agent", "x"}, "login.values": {"by-env", "demo-key"}, "agent.not_installed": {"gemini", "x"},
@@ -277,6 +282,7 @@ func TestLoginsThatCannotBegin(t *testing.T) {
 }
 
 func TestTerminalOfALogin(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		d := locked(t)
 		_, err := d.BeginLogin(t.Context(), "by-terminal", "demo-terminal", nil)
@@ -329,6 +335,7 @@ func TestTerminalOfALogin(t *testing.T) {
 
 // What a person enters for an agent is in one file, and nowhere else that we write.
 func TestValuesAreWrittenNowhereElse(t *testing.T) {
+	t.Parallel()
 	d := locked(t)
 	const key = `open "sesame" 42`
 	s := d.createOf("by-env")

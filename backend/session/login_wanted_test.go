@@ -19,6 +19,7 @@ import (
 
 // A session that somebody has put away stays as it is.
 func TestLoginDoesNotWakeWhatIsArchived(t *testing.T) {
+	t.Parallel()
 	d := locked(t)
 	s := d.createOf("by-agent")
 	d.refused(s.ID)
@@ -59,6 +60,7 @@ done`
 
 // A prompt that was stopped is not sent again, whatever its agent has answered to it.
 func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a shell is needed")
 	}
@@ -98,6 +100,7 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 
 // Who cancels a login that is still being begun, for somebody else, hears of its end even if it cannot be begun.
 func TestLoginIsCancelledWhileItBegins(t *testing.T) {
+	t.Parallel()
 	d := locked(t)
 	d.close()
 	db, err := store.Open(t.Context(), d.dir)
@@ -158,6 +161,7 @@ func TestLoginIsCancelledWhileItBegins(t *testing.T) {
 
 // What an agent says when it refuses may hold the key that it has refused.
 func TestWhyAnAgentWantsALoginHoldsNoSecret(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("a shell is needed")
 	}

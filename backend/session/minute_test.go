@@ -14,6 +14,7 @@ import (
 
 // TestAnAgentThatForgetsWithinTheMinute: Gemini's session is loaded in the next minute of the clock, and the transcript says so.
 func TestAnAgentThatForgetsWithinTheMinute(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	self, err := os.Executable()
 	if err != nil {

@@ -14,6 +14,8 @@ const (
 	offerClose  = "close"
 	offerDelete = "delete"
 	offerList   = "list"
+
+	offerDirectories = "directories" // it works in more than one
 )
 
 // applyOffers takes what the agent can do out of its answer to initialize; every other answer is left alone.
@@ -34,7 +36,12 @@ func offers(can acp.Initialized) []string {
 		name  string
 		there bool
 	}{
-		{offerFork, can.Fork}, {offerSteer, can.Steer}, {offerClose, can.Close}, {offerDelete, can.Delete}, {offerList, can.List},
+		{offerFork, can.Fork},
+		{offerSteer, can.Steer},
+		{offerClose, can.Close},
+		{offerDelete, can.Delete},
+		{offerList, can.List},
+		{offerDirectories, can.Directories},
 	} {
 		if o.there {
 			list = append(list, o.name)

@@ -70,6 +70,7 @@ func peer(t *testing.T) *line {
 }
 
 func TestExistingServerAsAPlace(t *testing.T) {
+	t.Parallel()
 	l := peer(t)
 	d := deskWithPlaces(t, t.TempDir())
 	p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "Peer", URL: l.url(), Token: placeToken})

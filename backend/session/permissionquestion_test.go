@@ -9,6 +9,7 @@ import (
 
 // TestAQuestionThatComesAsAPermission: Qwen asks by session/request_permission, and wants the answers beside the outcome.
 func TestAQuestionThatComesAsAPermission(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	const ask = `read l; echo '{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t","title":"Ask user",
 		"_meta":{"qwenInteractionKind":"user_question","qwenQuestions":[

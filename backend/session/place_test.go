@@ -61,7 +61,10 @@ func (e *elsewhere) begin(logBytes int64) {
 	if e.set, err = proxy.Open(proxy.Config{LogBytes: logBytes}); err != nil {
 		t.Fatal(err)
 	}
-	e.agents = agents.Open(agents.Config{Self: self, File: filepath.Join(t.TempDir(), "agents.json")})
+	dir := t.TempDir()
+	e.agents = agents.Open(agents.Config{
+		Self: self, File: filepath.Join(dir, "agents.json"), Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
+	})
 	api, err := httpapi.New(httpapi.Config{Version: "9.9.9", Runtime: e.set, Agents: e.agents, RuntimeToken: placeToken, Roots: []string{"/"}, AllowHosts: []string{"127.0.0.1"}})
 	if err != nil {
 		t.Fatal(err)
@@ -291,6 +294,7 @@ func dividersOf(t session.Transcript) []string {
 }
 
 func TestConversationElsewhere(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
@@ -359,6 +363,7 @@ func (d *desk) numbered(id string) []string {
 
 // Ten thousand updates come once each and in order over a line that is cut twenty times, mostly in the middle of a frame.
 func TestLineThatIsCutLosesNothing(t *testing.T) {
+	t.Parallel()
 	plain := open(t, t.TempDir())
 	s := plain.create()
 	plain.prompt(s.ID, "burst")
@@ -406,6 +411,7 @@ func (d *desk) lineIs(id, state string) {
 
 // A prompt that is given while the line is broken waits, and reaches the agent once.
 func TestPromptWaitsForTheLine(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
@@ -437,6 +443,7 @@ func TestPromptWaitsForTheLine(t *testing.T) {
 
 // A line over which nothing comes any more, though it stands, is noticed and made anew.
 func TestLineThatStalls(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	s := d.createAt(d.addPlace(e, placeToken).ID)
@@ -455,6 +462,7 @@ func TestLineThatStalls(t *testing.T) {
 
 // What the runtime holds no more is told as a gap, and the conversation goes on.
 func TestGapIsShown(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 64<<10)
 	d := deskWithPlaces(t, t.TempDir())
 	s := d.createAt(d.addPlace(e, placeToken).ID)
@@ -464,11 +472,9 @@ func TestGapIsShown(t *testing.T) {
 	d.until("cut", func() bool {
 		e.line.mu.Lock()
 		defer e.line.mu.Unlock()
-		if e.line.cutAt == 0 {
-			e.line.down = true
-		}
-		return e.line.down
+		return e.line.cutAt == 0
 	})
+	e.line.set(true) // also the line that may have been made anew meanwhile, over which nothing would be missed
 	for range 3000 { // until the burst is over, unread
 		if list := e.set.List(); len(list) == 1 && e.seen(list[0].ServerID) > 10_000 {
 			break
@@ -505,6 +511,7 @@ func (e *elsewhere) seen(id string) uint64 {
 
 // A runtime that was started anew has lost the agent, which is told; the next start takes the conversation up again.
 func TestRuntimeThatWasRestarted(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	s := d.createAt(d.addPlace(e, placeToken).ID)
@@ -534,6 +541,7 @@ func TestRuntimeThatWasRestarted(t *testing.T) {
 }
 
 func TestTokenIsRefused(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, "some-wrong-token")
@@ -617,6 +625,7 @@ func TestAgentOutlivesTheProgram(t *testing.T) {
 
 // What came while the program was away is read when it is back: everything, once.
 func TestBurstWhileTheProgramIsAway(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	dir := t.TempDir()
 	d := deskWithPlaces(t, dir)
@@ -655,6 +664,7 @@ func pad(list []string) []string {
 
 // Stop ends an agent that does not heed it; where the runtime cannot be reached for that, it is told that the agent may still work.
 func TestStopElsewhere(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)
@@ -699,6 +709,7 @@ func TestStopElsewhere(t *testing.T) {
 }
 
 func TestPlacesAreChecked(t *testing.T) {
+	t.Parallel()
 	d := deskWithPlaces(t, t.TempDir())
 	add := func(name, url string, insecure bool) error {
 		_, err := d.AddPlace(t.Context(), session.NewPlace{Name: name, URL: url, Insecure: insecure})
@@ -735,6 +746,7 @@ func TestPlacesAreChecked(t *testing.T) {
 }
 
 func TestAgentsAndDirectoriesOfAPlace(t *testing.T) {
+	t.Parallel()
 	e := runtimeElsewhere(t, 0)
 	d := deskWithPlaces(t, t.TempDir())
 	p := d.addPlace(e, placeToken)

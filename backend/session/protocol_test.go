@@ -233,7 +233,7 @@ func TestEveryRequestOfAnAgent(t *testing.T) {
 		{Notify: "elicitation/complete", Params: map[string]any{"elicitationId": "e"}},
 		{Cancel: "u"},
 		{Await: "u"},
-		{Ask: "elicitation/create", Params: map[string]any{"mode": "url", "elicitationId": "e", "url": "https://example.com", "message": "go there"}},
+		{Ask: "elicitation/create", Params: map[string]any{"mode": "url", "elicitationId": "e", "url": "ftp://example.com", "message": "go there"}},
 		{Ask: "session/request_permission", As: "p", Params: map[string]any{
 			"toolCall": map[string]any{"toolCallId": "t"}, "options": []any{map[string]any{"optionId": "o", "name": "Yes", "kind": "allow_once"}},
 		}},
@@ -242,6 +242,9 @@ func TestEveryRequestOfAnAgent(t *testing.T) {
 		{Ask: "elicitation/create", As: "e", Params: map[string]any{"mode": "form", "message": "m", "requestedSchema": map[string]any{"type": "object", "properties": map[string]any{}}}},
 		{Cancel: "e"},
 		{Await: "e"},
+		{Ask: "elicitation/create", As: "w", Params: map[string]any{"mode": "url", "elicitationId": "w", "url": "https://example.com", "message": "go there"}},
+		{Notify: "elicitation/complete", Params: map[string]any{"elicitationId": "w"}},
+		{Await: "w"},
 	}
 	got := d.steps(id, steps...)
 	code := map[int]int{7: -32601, 8: -32800, 9: -32602}
@@ -249,6 +252,9 @@ func TestEveryRequestOfAnAgent(t *testing.T) {
 		if want, bad := code[i]; bad != (a.Error != nil) || bad && a.Error.Code != want {
 			t.Errorf("answer %d: %s %+v", i, a.Result, a.Error)
 		}
+	}
+	if string(got[12].Result) != `{"action":"accept"}` {
+		t.Errorf("an address where all is done is answered with %s", got[12].Result)
 	}
 	if string(got[10].Result) != `{"outcome":{"outcome":"cancelled"}}` || string(got[11].Result) != `{"action":"cancel"}` {
 		t.Errorf("withdrawn requests are answered with %s and %s", got[10].Result, got[11].Result)
@@ -314,7 +320,7 @@ func TestCapabilitiesAreThoseOfTheProtocol(t *testing.T) {
 	})
 	d.checkFrames(t, id)
 	const want = `{"_meta":{"sandboxagent.dev":{"extensions":{"sessionRequestQuestion":true}},"terminal-auth":true,"terminal_output":true},` +
-		`"auth":{"terminal":true},"elicitation":{"form":{}},"fs":{"readTextFile":true,"writeTextFile":true},` +
+		`"auth":{"terminal":true},"elicitation":{"form":{},"url":{}},"fs":{"readTextFile":true,"writeTextFile":true},` +
 		`"session":{"compaction":{},"configOptions":{"boolean":{}},"notices":{}},"terminal":true}`
 	if have, _ := json.Marshal(sent.Params.ClientCapabilities); string(have) != want {
 		t.Errorf("told:\n%s\nwant:\n%s", have, want)

@@ -72,6 +72,10 @@ func (c *Client) Send(ctx context.Context, id, message string, when When) (sent 
 
 // Queue gives what waits in a session, in its order.
 func (c *Client) Queue(ctx context.Context, id string) (list []QueueItem, err error) {
+	if c.ReadOnly() != nil { // a conversation takes no step there
+		r, _, err := c.load(ctx, id, false)
+		return r.queue, err
+	}
 	err = c.wish(ctx, id, func(v *conversation) error {
 		list = v.queued()
 		return nil

@@ -93,6 +93,7 @@ func reasons(t session.Transcript) string {
 }
 
 func TestWhatIsQueuedGoesOutInItsTurn(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	if sent := d.send(s.ID, "permission", session.Queue); sent.Turn == nil || sent.QueueItem != nil {
@@ -133,6 +134,7 @@ func TestWhatIsQueuedGoesOutInItsTurn(t *testing.T) {
 }
 
 func TestWhatEndsBadlyHoldsTheQueue(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	for word, want := range map[string]string{"error": "failed", "refuse": "refused", "crash": "exited"} {
 		s := d.create()
@@ -157,6 +159,7 @@ func TestWhatEndsBadlyHoldsTheQueue(t *testing.T) {
 }
 
 func TestStopHoldsTheQueue(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "slow")
@@ -187,6 +190,7 @@ func TestStopHoldsTheQueue(t *testing.T) {
 }
 
 func TestInterruptGoesNext(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "slow")
@@ -210,6 +214,7 @@ func TestInterruptGoesNext(t *testing.T) {
 
 // What an agent is interrupted with that does not stop goes to its next life: the first one is killed.
 func TestInterruptOfADeafAgent(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "stubborn")
@@ -226,6 +231,7 @@ func TestInterruptOfADeafAgent(t *testing.T) {
 }
 
 func TestAPersonChangesTheQueue(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "slow")
@@ -283,6 +289,7 @@ func TestAPersonChangesTheQueue(t *testing.T) {
 }
 
 func TestTheQueueIsLimited(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "slow")
@@ -314,6 +321,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 }
 
 func TestTheQueueOutlivesTheProgram(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
 	s := d.create()
@@ -344,6 +352,7 @@ func TestTheQueueOutlivesTheProgram(t *testing.T) {
 }
 
 func TestAnArchivedSessionRunsNothingMore(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "permission")
@@ -366,6 +375,7 @@ func TestAnArchivedSessionRunsNothingMore(t *testing.T) {
 }
 
 func TestTheQueueIsTold(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "permission")

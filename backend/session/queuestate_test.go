@@ -110,6 +110,7 @@ func TestDecideQueue(t *testing.T) {
 
 // TestQueueIsPlainData holds that evolve leaves the state before as it was, which decide relies on.
 func TestQueueIsPlainData(t *testing.T) {
+	t.Parallel()
 	s := state{base: Working, turn: "t", sent: true, queue: []queued{{item: "a"}, {item: "b"}, {item: "c"}}}
 	want := []queued{{item: "a"}, {item: "b"}, {item: "c"}}
 	for _, c := range []command{doMove{"c", 0}, doHold{"b"}, doRemove{"a"}, doQueue{"d", true}, doSend{"c"}, doHoldAll{heldArchived}, doStopped{"t", stopEnd}} {

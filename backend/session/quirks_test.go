@@ -13,6 +13,7 @@ import (
 // TestQuirksSayWhatIsRefusedAtOnce: what Qwen asks of its vendor's own client keeps no turn waiting; the same of an agent that nobody has
 // measured is shown to a person. The transcript has no word of it: Qwen asks at every step.
 func TestQuirksSayWhatIsRefusedAtOnce(t *testing.T) {
+	t.Parallel()
 	const script = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
 		read l; echo '{"jsonrpc":"2.0","id":"c","method":"craft/drainMidTurnQueue","params":{"sessionId":"s"}}'

@@ -59,7 +59,7 @@ type Session struct {
 	ConfigOptions   []ConfigOption `json:"configOptions"`
 	Commands        []Command      `json:"commands"`
 	Usage           *Usage         `json:"usage,omitempty"`
-	Offers          []string       `json:"offers" enum:"fork,steer,close,delete,list" doc:"What its agent can do beside the usual, as it said when it was last started"`
+	Offers          []string       `json:"offers" enum:"fork,steer,close,delete,list,directories" doc:"What its agent can do beside the usual, as it said when it was last started"`
 	Origin          *Origin        `json:"origin,omitempty" doc:"Where it comes from, when it was not begun here from nothing"`
 	Exit            *Exit          `json:"exit,omitempty" doc:"How the agent ended or why it did not start; gone after a restart"`
 	Unread          bool           `json:"unread"`
@@ -174,13 +174,14 @@ type Entry struct {
 	Generation int64             `json:"generation"`
 	Seq        int64             `json:"seq" doc:"The order within the session"`
 	At         Time              `json:"at"`
-	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,notice,divider,terminal,file,compaction,raw"`
+	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,compaction,raw"`
 	Text       string            `json:"text,omitempty"`
 	Clipped    int               `json:"clipped,omitempty" doc:"How many bytes of the text are left out here; …/entries/{entry}/text has all"`
 	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks that are not text"`
 	Tool       *ToolCall         `json:"tool,omitempty"`
 	Plan       []PlanItem        `json:"plan,omitempty"`
 	Request    string            `json:"request,omitempty"`
+	Rule       *RuleAnswer       `json:"rule,omitempty"`
 	Notice     *Notice           `json:"notice,omitempty"`
 	Divider    *Divider          `json:"divider,omitempty"`
 	Terminal   *Terminal         `json:"terminal,omitempty"`
@@ -275,7 +276,7 @@ type Request struct {
 	Session     string          `json:"session"`
 	Turn        string          `json:"turn,omitempty"`
 	Generation  int64           `json:"generation"`
-	Kind        string          `json:"kind" enum:"permission,form,question,raw,trust"`
+	Kind        string          `json:"kind" enum:"permission,form,url,question,raw,trust"`
 	Agent       string          `json:"agent" doc:"The agent's name, to be shown"`
 	Title       string          `json:"title"`
 	Detail      string          `json:"detail,omitempty"`
@@ -284,13 +285,21 @@ type Request struct {
 	Options     []RequestOption `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
 	Schema      json.RawMessage `json:"schema,omitempty" doc:"Of a form: the JSON Schema asked for"`
 	Questions   []Question      `json:"questions,omitempty" doc:"Of a question"`
+	URL         string          `json:"url,omitempty" doc:"Of an address to open: the whole of it, as a browser gets it"`
+	Host        string          `json:"host,omitempty" doc:"Where it leads: the name in ASCII, with its port"`
+	HostUnicode string          `json:"hostUnicode,omitempty" doc:"How that name may be shown elsewhere, with punycode"`
+	Punycode    bool            `json:"punycode,omitempty" doc:"Its name is not ASCII, and may look like another one"`
 	Raw         json.RawMessage `json:"raw,omitempty" doc:"Of a raw request: the whole message"`
 	Executables []Executable    `json:"executables,omitempty" doc:"Of a trust request: what waits to be approved"`
 	Status      string          `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
 	Answer      json.RawMessage `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
-	AnsweredBy  string          `json:"answeredBy,omitempty" doc:"The surface: window, browser, cli"`
+	AnsweredBy  string          `json:"answeredBy,omitempty" doc:"The surface: window, native, browser, cli, api; rule, where nobody was asked; agent, where it said itself that it is done"`
+	Rule        *RequestRule    `json:"rule,omitempty" doc:"The rule that has answered it"`
 	CreatedAt   Time            `json:"createdAt"`
 	ResolvedAt  *Time           `json:"resolvedAt,omitempty"`
+
+	ElicitationID string `json:"elicitationId,omitempty" doc:"Of an address to open: the agent's name for what is to be done there"`
+	CompletedAt   *Time  `json:"completedAt,omitempty" doc:"When the agent said that it is done there"`
 }
 
 // RequestOption is one button of a permission.
@@ -315,7 +324,7 @@ type QuestionOption struct {
 	Description string `json:"description,omitempty"`
 }
 
-// Answer is what a person answers to a request: exactly one of OptionID (permission), Action (form; raw: only cancel) or
+// Answer is what a person answers to a request: exactly one of OptionID (permission), Action (form, url; raw: only cancel) or
 // Answers (question: one list of chosen ids or free text a question; Reject instead turns it down).
 type Answer struct {
 	OptionID string          `json:"optionId,omitempty"`
@@ -323,6 +332,9 @@ type Answer struct {
 	Content  json.RawMessage `json:"content,omitempty" doc:"With accept: an object that fits the schema"`
 	Answers  [][]string      `json:"answers,omitempty"`
 	Reject   bool            `json:"reject,omitempty"`
+
+	Remember *Remember `json:"remember,omitempty" doc:"Of a permission: makes a rule of the answer. The agent is answered for once then, where it offers that"`
+	Note     string    `json:"note,omitempty" maxLength:"10000" doc:"Of a permission that is rejected: words that the agent gets as a message, within the turn where it takes that, else as the next prompt"`
 }
 
 // Append is the data of an entry.append event: text added to the end of one field.

@@ -19,11 +19,11 @@ import (
 type redactor struct {
 	own   []string
 	given func() []string // what people have entered for agents; nil = nothing
-	told  *told           // what MCP servers were given; nil = nothing
+	told  *told           // what MCP servers were given, and agents by agents.json; nil = nothing
 }
 
-// told are the secrets of MCP servers, from when an agent is told of them until we end: it may repeat them, such as an address in an
-// error.
+// told are the secrets of MCP servers, and of the variables that agents.json sets, from when an agent is told of them until we end: it
+// may repeat them, such as an address in an error.
 type told struct {
 	mu   sync.Mutex // protects what is below
 	list []string   // the longest first, since one may be the beginning of another
@@ -50,6 +50,9 @@ func (t *told) all() []string {
 	defer t.mu.Unlock()
 	return t.list
 }
+
+// tells notes what agents.json gives to an agent that is about to be started.
+func (c *Client) tells(agent string) { c.secret.told.add(mcp.CertainIn(c.cfg.Agents.Env(agent))) }
 
 const redacted = "[redacted]"
 

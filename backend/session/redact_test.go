@@ -3,6 +3,8 @@ package session
 import (
 	"strings"
 	"testing"
+
+	"deskhand/backend/mcp"
 )
 
 func TestRedact(t *testing.T) {
@@ -32,6 +34,17 @@ func TestRedact(t *testing.T) {
 				t.Errorf("\n got %s\nwant %s", got, tc.want)
 			}
 		})
+	}
+}
+
+func TestWhatAgentsAreGivenIsTakenOut(t *testing.T) {
+	r := redactor{told: &told{}}
+	r.told.add(mcp.CertainIn(map[string]string{
+		"SERVICE_TOKEN": "correct horse battery", "PASSWORD": "short", "MODE": "production", "PROXY": "http://me:open-sesame@proxy:80", "TOKEN_FILE": "/home/me/token",
+	}))
+	const said = "correct horse battery short production open-sesame /home/me/token"
+	if got := r.text(said); got != "[redacted] short production [redacted] /home/me/token" {
+		t.Errorf("%s", got)
 	}
 }
 

@@ -207,6 +207,7 @@ func wordsOfDemo(t *testing.T, help string) []string {
 // TestReplayOfEveryWord: a conversation with every word of the demo agent, among them those after which it is gone, is the same
 // conversation when it is replayed.
 func TestReplayOfEveryWord(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.says(s.ID, "help", nil)
@@ -263,6 +264,7 @@ func TestReplayOfEveryWord(t *testing.T) {
 
 // TestReplayWithOtherDeeds: who does something else than then sees the recording go on.
 func TestReplayWithOtherDeeds(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.says(s.ID, "first please", nil)

@@ -19,6 +19,7 @@ import (
 const (
 	kindPermission = "permission" // session/request_permission
 	kindForm       = "form"       // elicitation/create, mode form
+	kindURL        = "url"        // elicitation/create, mode url
 	kindQuestion   = "question"   // _sandboxagent/session/request_question
 	kindTrust      = "trust"      // ours: what a directory would start beside the agent
 	kindRaw        = "raw"        // a method that nobody knows, or a form that cannot be shown: dismissed, never guessed
@@ -31,6 +32,8 @@ type openRequest struct {
 	id     json.RawMessage // the agent's id, as it came
 	method string
 	asked  *permissionQuestion // of a question that came as a permission
+	parts  map[int][]string    // answers to single ones of its questions, by their numbers from 1, while others wait
+	partBy string              // who gave the last of them
 }
 
 // asked takes a request of the agent, which the journal has already.
@@ -80,7 +83,10 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	}
 	v.requests[r.ID] = r
 	v.saveRequest(&r.Request)
+	v.tellQuestions(&r.Request)
+	unread := v.row.Unread
 	v.do(doOpen{r.ID})
+	v.judged(r.ID, unread)
 }
 
 // refusedAtOnce are the requests that must not keep a turn waiting, of whatever agent: extensions of the protocol, and what we did not
@@ -132,44 +138,10 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	return true
 }
 
-func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) bool {
-	var p struct {
-		Mode    string          `json:"mode"`
-		Message string          `json:"message"`
-		Schema  json.RawMessage `json:"requestedSchema"`
-	}
-	if json.Unmarshal(params, &p) != nil {
-		return false
-	}
-	if p.Mode != "form" {
-		v.refuse(r, acp.CodeInvalidParams, fmt.Sprintf("this client takes no elicitation of mode %q", p.Mode))
-		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: p.Message, Description: "elicitation mode " + p.Mode}})
-		return false
-	}
-	if !showable(p.Schema) {
-		return false
-	}
-	r.Kind, r.Title, r.Schema = kindForm, v.c.secret.text(p.Message), v.c.secret.redact(p.Schema)
-	return true
-}
-
 // showable tells whether there is a control for every property of a form.
 func showable(schema json.RawMessage) bool {
-	var s struct {
-		Type       string `json:"type"`
-		Properties map[string]struct {
-			Type string `json:"type"`
-		} `json:"properties"`
-	}
-	if json.Unmarshal(schema, &s) != nil || s.Type != "" && s.Type != "object" {
-		return false
-	}
-	for _, p := range s.Properties {
-		if !slices.Contains([]string{"string", "number", "integer", "boolean", "array"}, p.Type) {
-			return false
-		}
-	}
-	return true
+	_, ok := readForm(schema)
+	return ok
 }
 
 // readQuestion reads the extension: one question, or several at once; options as pairs of id and label, or as labels. What people
@@ -239,13 +211,14 @@ func readOption(raw json.RawMessage) (QuestionOption, bool) {
 func (v *conversation) answer(found Request, a Answer, surface string) error {
 	r := v.requests[found.ID]
 	if r == nil {
-		if found.Status == statusRequested {
-			found.Status = statusExpired
-		}
-		return &RefusedError{Code: refusedNotOpen, Params: map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}}
+		return tooLate(found)
 	}
 	if r.Kind == kindTrust {
 		return v.answerTrust(r, a, surface)
+	}
+	after, err := v.beside(r, &a)
+	if err != nil {
+		return err
 	}
 	status, result, err := r.respond(a)
 	if err != nil {
@@ -257,7 +230,18 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 		v.out(acp.NewResponse(r.id, result))
 	}
 	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(a)), surface
-	return v.wish(doResolve{r.ID, status})
+	if err := v.wish(doResolve{r.ID, status}); err != nil {
+		return err
+	}
+	return after()
+}
+
+// tooLate tells who was first, or what became of a request, as it was found; see [Client.first].
+func tooLate(found Request) error {
+	if found.Status == statusRequested { // it has outlived its process
+		found.Status = statusExpired
+	}
+	return &RefusedError{Code: refusedNotOpen, Params: map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}}
 }
 
 // respond checks an answer and gives what it means to the agent; a nil result is an error response.
@@ -275,6 +259,8 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 		return status, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": a.OptionID}}, nil
 	case kindForm:
 		return r.respondForm(a)
+	case kindURL:
+		return r.respondURL(a)
 	case kindQuestion:
 		status, result, err = r.respondQuestion(a)
 		if err == nil && r.asked != nil {
@@ -391,6 +377,8 @@ func (v *conversation) endRequest(id, status string) {
 	delete(v.requests, id)
 	r.Status, r.ResolvedAt = status, &Time{time.Now()}
 	v.saveRequest(&r.Request)
+	v.tellQuestions(&r.Request)
+	v.keepOpened(r)
 	if status != statusCancelled || r.Kind == kindTrust {
 		return
 	}

@@ -122,11 +122,13 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			err = say(m.Params.SessionID, strings.Join(called, " "))
 			result["stopReason"] = "end_turn"
 			if can("spins") {
-				go func() {
-					for {
-						runtime.Gosched()
-					}
-				}()
+				for range runtime.NumCPU() { // one alone may get too little of a busy machine to be seen
+					go func() {
+						for {
+							runtime.Gosched()
+						}
+					}()
+				}
 			}
 		}
 		if err == nil && result != nil && m.ID != nil {

@@ -121,6 +121,9 @@ type step struct {
 	row       *row // nil = unchanged
 	turns     map[string]*Turn
 	requests  map[string]*Request
+	questions []Event      // of these, as questions; only told
+	rules     []Rule       // made of answers
+	hits      []string     // the ids of the rules that have answered
 	queue     []QueueItem  // added or changed
 	unqueued  []string     // the ids of those that are gone
 	approved  []Executable // by a person
@@ -175,7 +178,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 			return err
 		}
 		return errors.Join(saveTurns(ctx, tx, s.turns), saveRequests(ctx, tx, s.requests), saveQueue(ctx, tx, s.queue, s.unqueued),
-			saveLine(ctx, tx, session, s.line), approve(ctx, tx, s.directory, s.approved))
+			saveLine(ctx, tx, session, s.line), approve(ctx, tx, s.directory, s.approved), s.saveRules(ctx, tx))
 	})
 }
 

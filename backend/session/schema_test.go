@@ -83,6 +83,7 @@ type wire struct {
 }
 
 func TestEveryFrameThatWeSendFitsTheSchema(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	answerNext := func(prompt string, a func(session.Request) session.Answer) {

@@ -48,6 +48,7 @@ func hits(f session.Found) string {
 }
 
 func TestSearchFindsWhatWasSaid(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "echo the Zürich zeppelin")
@@ -92,6 +93,7 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 
 // TestSearchInOneConversation: every place of it, in its order, and nothing of the others.
 func TestSearchInOneConversation(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s, other := d.create(), d.create()
 	said := func(n int) string {
@@ -128,6 +130,7 @@ func TestSearchInOneConversation(t *testing.T) {
 
 // TestSearchAfterDelete: what is gone is not found.
 func TestSearchAfterDelete(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "echo quicksilver")
@@ -154,6 +157,7 @@ func TestSearchAfterDelete(t *testing.T) {
 
 // TestAround: a page around what was found, which goes on in both directions.
 func TestAround(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	fill(t, d, s.ID, 100, func(n int) string { return fmt.Sprintf("message %d", n) })

@@ -11,10 +11,12 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
+	"deskhand/backend/byhand"
 	"deskhand/backend/store"
 )
 
@@ -26,6 +28,8 @@ type Settings struct {
 	MemoryBudgetDefaultMiB int    `json:"memoryBudgetDefaultMiB" doc:"What it is when nobody has set it: a quarter of the machine's memory, 4096 at most"`
 	MemoryBudgetWorks      bool   `json:"memoryBudgetWorks" doc:"False on a system that does not tell how much memory agents take: there the budget does nothing"`
 	CatalogueURL           string `json:"catalogueUrl" doc:"Where the registry of agents is, such as a mirror; empty = the public one, off = none is asked. It counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before it"`
+	NativeDialogs          string `json:"nativeDialogs" enum:"never,unfocused,always" doc:"When a request is also a dialog of the system: while the window is hidden or has not the focus, always, or never"`
+	Notifications          bool   `json:"notifications" doc:"Whether the system notifies of requests while the window has not the focus"`
 	Path                   string `json:"path" doc:"The file"`
 	Problem                string `json:"problem,omitempty" doc:"What is wrong with the file"`
 }
@@ -34,12 +38,15 @@ type Settings struct {
 type SettingsPatch struct {
 	MemoryBudgetMiB *int    `json:"memoryBudgetMiB,omitempty" doc:"0 to 1048576; 0 = no budget"`
 	CatalogueURL    *string `json:"catalogueUrl,omitempty" maxLength:"2000" doc:"http or https, off, or empty"`
+	NativeDialogs   *string `json:"nativeDialogs,omitempty" enum:"never,unfocused,always"`
+	Notifications   *bool   `json:"notifications,omitempty"`
 }
 
 // Codes of settings that cannot be changed.
 const (
 	refusedSetting    = "settings.value"      // what it should be means nothing; params key, min, max
 	refusedURL        = "settings.url"        // params key
+	refusedChoice     = "settings.choice"     // params key, choices
 	refusedBroken     = "settings.broken"     // the file is no JSON object, and is not overwritten; params path, detail
 	refusedUnwritable = "settings.unwritable" // params path, detail
 )
@@ -49,6 +56,8 @@ const eventSettings = "settings.upsert"
 const (
 	budgetKey     = "memoryBudgetMiB"
 	catalogueKey  = "catalogueUrl"
+	dialogsKey    = "nativeDialogs"
+	noticesKey    = "notifications"
 	catalogueOff  = "off"
 	largestBudget = 1 << 20 // MiB
 	usualBudget   = 4096    // MiB, at most
@@ -56,6 +65,15 @@ const (
 	mib           = 1 << 20
 	largestFile   = 1 << 20
 )
+
+// When a request is a dialog of the system, too.
+const (
+	dialogsNever     = "never"
+	dialogsUnfocused = "unfocused"
+	dialogsAlways    = "always"
+)
+
+func dialogChoices() []string { return []string{dialogsNever, dialogsUnfocused, dialogsAlways} }
 
 // settings is the file.
 type settings struct {
@@ -76,7 +94,10 @@ func newSettings(file string) *settings {
 }
 
 func (s *settings) defaults() Settings {
-	return Settings{MemoryBudgetMiB: s.usual, MemoryBudgetDefaultMiB: s.usual, MemoryBudgetWorks: measures, Path: s.file}
+	return Settings{
+		MemoryBudgetMiB: s.usual, MemoryBudgetDefaultMiB: s.usual, MemoryBudgetWorks: measures, Path: s.file,
+		NativeDialogs: dialogsUnfocused, Notifications: true,
+	}
 }
 
 // look reads the file. fresh says that it is not what was told last.
@@ -97,24 +118,34 @@ func (s *settings) readLocked() (members map[string]json.RawMessage, now Setting
 		now.Problem = err.Error()
 		return nil, now, err
 	}
-	if raw, set := members[budgetKey]; set {
-		var budget *int
-		if json.Unmarshal(raw, &budget) != nil || budget == nil || !fitsBudget(*budget) {
-			now.Problem = fmt.Sprintf("%s: it has to be a whole number from 0 to %d", budgetKey, largestBudget)
-		} else {
-			now.MemoryBudgetMiB = *budget
-		}
-	}
-	if raw, set := members[catalogueKey]; set {
-		var address *string
-		if json.Unmarshal(raw, &address) != nil || address == nil || !fitsCatalogue(*address) {
-			now.Problem = strings.TrimPrefix(now.Problem+"; "+catalogueKey+": it has to be an address of http or https, or off", "; ")
-		} else {
-			now.CatalogueURL = *address
+	for _, wrong := range []string{
+		readMember(members, budgetKey, &now.MemoryBudgetMiB, fitsBudget, fmt.Sprintf("a whole number from 0 to %d", largestBudget)),
+		readMember(members, catalogueKey, &now.CatalogueURL, fitsCatalogue, "an address of http or https, or off"),
+		readMember(members, dialogsKey, &now.NativeDialogs, fitsDialogs, strings.Join(dialogChoices(), ", ")+" as a text"),
+		readMember(members, noticesKey, &now.Notifications, func(bool) bool { return true }, "true or false"),
+	} {
+		if wrong != "" {
+			now.Problem = strings.TrimPrefix(now.Problem+"; "+wrong, "; ")
 		}
 	}
 	return members, now, nil
 }
+
+// readMember reads a value, and says what is wrong with one that means nothing; then what stands in into counts.
+func readMember[T any](members map[string]json.RawMessage, key string, into *T, fits func(T) bool, wanted string) (wrong string) {
+	raw, set := members[key]
+	if !set {
+		return ""
+	}
+	var value *T
+	if json.Unmarshal(raw, &value) != nil || value == nil || !fits(*value) {
+		return key + ": it has to be " + wanted
+	}
+	*into = *value
+	return ""
+}
+
+func fitsDialogs(when string) bool { return slices.Contains(dialogChoices(), when) }
 
 func fitsCatalogue(address string) bool {
 	u, err := url.Parse(address)
@@ -161,19 +192,15 @@ func readObject(file string) (map[string]json.RawMessage, error) {
 
 // parseObject reads one JSON object, and says in which line it is none. Nothing at all is an empty one.
 func parseObject(data []byte) (map[string]json.RawMessage, error) {
-	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf")) // editors on Windows begin a file with it
+	data = byhand.Text(data)
 	members := map[string]json.RawMessage{}
 	if len(bytes.TrimSpace(data)) == 0 {
 		return members, nil
 	}
 	err := json.Unmarshal(data, &members)
-	at := len(data)
-	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
-		at = int(syntax.Offset)
-	}
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("line %d: %w", 1+bytes.Count(data[:min(at, len(data))], []byte("\n")), err)
+		return nil, fmt.Errorf("line %d: %w", byhand.Line(data, err), err)
 	case members == nil:
 		return nil, errors.New("line 1: it is null, and no object")
 	}
@@ -187,6 +214,9 @@ func (s *settings) change(p SettingsPatch) (now Settings, err error) {
 	}
 	if u := p.CatalogueURL; u != nil && !fitsCatalogue(*u) {
 		return now, bad(refusedURL, "key", catalogueKey)
+	}
+	if d := p.NativeDialogs; d != nil && !fitsDialogs(*d) {
+		return now, bad(refusedChoice, "key", dialogsKey, "choices", strings.Join(dialogChoices(), ", "))
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -203,6 +233,12 @@ func (s *settings) change(p SettingsPatch) (now Settings, err error) {
 	}
 	if p.CatalogueURL != nil {
 		members[catalogueKey] = mustJSON(*p.CatalogueURL)
+	}
+	if p.NativeDialogs != nil {
+		members[dialogsKey] = mustJSON(*p.NativeDialogs)
+	}
+	if p.Notifications != nil {
+		members[noticesKey] = mustJSON(*p.Notifications)
 	}
 	if err := s.write(members); err != nil {
 		return now, s.refused(refusedUnwritable, err)

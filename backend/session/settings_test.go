@@ -153,6 +153,49 @@ func TestSettingsThatAreRefused(t *testing.T) {
 	}
 }
 
+func TestSettingsOfWhatIsShownBesideTheWindow(t *testing.T) {
+	for content, want := range map[string]struct {
+		dialogs string
+		notices bool
+		problem string
+	}{
+		``:                            {dialogsUnfocused, true, ""},
+		`{}`:                          {dialogsUnfocused, true, ""},
+		`{"nativeDialogs": "never"}`:  {dialogsNever, true, ""},
+		`{"nativeDialogs": "always"}`: {dialogsAlways, true, ""},
+		`{"notifications": false}`:    {dialogsUnfocused, false, ""},
+		`{"nativeDialogs": "Never"}`:  {dialogsUnfocused, true, "nativeDialogs: it has to be never, unfocused, always"},
+		`{"nativeDialogs": ""}`:       {dialogsUnfocused, true, "nativeDialogs"},
+		`{"nativeDialogs": null}`:     {dialogsUnfocused, true, "nativeDialogs"},
+		`{"nativeDialogs": true}`:     {dialogsUnfocused, true, "nativeDialogs"},
+		`{"notifications": "no"}`:     {dialogsUnfocused, true, "notifications: it has to be true or false"},
+		`{"notifications": null}`:     {dialogsUnfocused, true, "notifications"},
+		`{"nativeDialogs":1,"notifications":1,"memoryBudgetMiB":-1}`: {dialogsUnfocused, true, "; nativeDialogs"}, // all are told
+	} {
+		now, _ := settingsIn(t, content).look()
+		if now.NativeDialogs != want.dialogs || now.Notifications != want.notices || (now.Problem == "") != (want.problem == "") || !strings.Contains(now.Problem, want.problem) {
+			t.Errorf("%s: %+v", content, now)
+		}
+	}
+
+	s := settingsIn(t, `{"kept": 1}`)
+	now, err := s.change(SettingsPatch{NativeDialogs: new(dialogsAlways), Notifications: new(false)})
+	if err != nil || now.NativeDialogs != dialogsAlways || now.Notifications {
+		t.Fatalf("%+v, %v", now, err)
+	}
+	if now, err = s.change(SettingsPatch{Notifications: new(true)}); err != nil || now.NativeDialogs != dialogsAlways || !now.Notifications {
+		t.Fatalf("%+v, %v", now, err)
+	}
+	text := content(t, s)
+	var refused *RefusedError
+	if _, err := s.change(SettingsPatch{NativeDialogs: new("sometimes")}); !errors.As(err, &refused) || refused.Code != refusedChoice || !refused.Bad || refused.Params["choices"] != "never, unfocused, always" {
+		t.Errorf("%v", err)
+	}
+	if content(t, s) != text || !strings.Contains(text, `"kept": 1`) {
+		t.Errorf("%s became %s", text, content(t, s))
+	}
+}
+
 func TestSettingsOfManyAtOnce(t *testing.T) {
 	s := settingsIn(t, `{"kept": true}`)
 	var all sync.WaitGroup

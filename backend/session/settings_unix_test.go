@@ -13,6 +13,7 @@ import (
 
 // A FIFO in the place of the file must not hold anybody, and a link is followed.
 func TestSettingsInStrangePlaces(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	s := newSettings(filepath.Join(dir, "settings.json"))
 	if err := syscall.Mkfifo(s.file, 0o600); err != nil {

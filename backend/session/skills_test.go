@@ -147,6 +147,7 @@ const pdfManual = "---\nname: pdf\ndescription: Reads PDFs.\n---\n"
 // A source is not fetched before somebody has approved it; what it brings that can be run is shown in a second request; and only then
 // does the agent start, with the skill in its folder for as long as the session runs.
 func TestSkillsAreShownBeforeTheyAreFetchedAndAgainWhenTheyCanRun(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	repo := newSkillRepo(t)
 	repo.commit(map[string]string{"pdf/SKILL.md": pdfManual, "pdf/read.py": "print()\n"})
@@ -220,6 +221,7 @@ func TestSkillsAreShownBeforeTheyAreFetchedAndAgainWhenTheyCanRun(t *testing.T) 
 }
 
 func TestSkillsOfTextAreAskedAboutOnce(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	repo := newSkillRepo(t)
 	repo.commit(map[string]string{"pdf/SKILL.md": pdfManual})
@@ -259,6 +261,7 @@ func TestSkillsOfTextAreAskedAboutOnce(t *testing.T) {
 }
 
 func TestSkillsOfAFolder(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	src := filepath.Join(d.work, "skills")
 	writeSkills(t, src, map[string]string{"pdf/SKILL.md": pdfManual, "pdf/run.sh": "echo 1\n", "bad/SKILL.md": "---\nname: ../bad\n---\n"})
@@ -293,6 +296,7 @@ func TestSkillsOfAFolder(t *testing.T) {
 }
 
 func TestTwoAgentsInOneDirectory(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	src := t.TempDir()
 	writeSkills(t, src, map[string]string{"pdf/SKILL.md": pdfManual})
@@ -339,6 +343,7 @@ func (d *skilled) gone(path string) {
 }
 
 func TestWishesAboutSkillsThatAreRefused(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	repo := newSkillRepo(t)
 	repo.commit(map[string]string{"pdf/SKILL.md": pdfManual, "pdf/bin": "a\x00b"})
@@ -393,6 +398,7 @@ func TestWishesAboutSkillsThatAreRefused(t *testing.T) {
 
 // A start that is called off while skills are fetched leaves nothing behind.
 func TestAStartThatIsCalledOffWhileSkillsAreFetched(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	asked, release := make(chan struct{}, 10), make(chan struct{})
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { asked <- struct{}{}; <-release }))
@@ -414,6 +420,7 @@ func TestAStartThatIsCalledOffWhileSkillsAreFetched(t *testing.T) {
 
 // What cannot be removed keeps its pin: it would else move at the next session, which nobody has asked for.
 func TestSkillsThatCannotBeRemovedStayPinned(t *testing.T) {
+	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	repo := newSkillRepo(t)
 	repo.commit(map[string]string{"pdf/SKILL.md": pdfManual})

@@ -14,8 +14,8 @@ import "slices"
 // up again. Any may be deleted, which closes it; a deleted one can only be restored, and is closed then.
 //
 // A prompt is accepted while nothing runs: in ready it is sent, before ready it is held, in closed it starts the agent first.
-// Waiting is not stored; it is starting, ready or working with an open request. One that waits in a start may be asked what shall start
-// with the agent: there is no process then, and a cancel ends the start.
+// Waiting is not stored; it is starting, ready or working with an open request. A cancel ends a start where nothing can be asked of the
+// agent yet: it has not answered initialize, or there is no process, since a person is asked what shall start with it.
 //
 // What waits behind the running turn is the queue, see queuestate.go.
 
@@ -52,7 +52,7 @@ type (
 	doStopped  struct{ turn, reason string } // the agent answered the prompt
 	doOpen     struct{ request string }      // the agent asks
 	doResolve  struct{ request, status string }
-	doCancel   struct{ unstarted bool } // a person's Stop; unstarted when no process was begun yet
+	doCancel   struct{ unstarted bool } // a person's Stop; unstarted when nothing can be asked of the agent yet
 	doEscalate struct{}                 // the cancel was not heeded in time
 	doExited   struct{ code string }    // the process is gone, or never came; a stable problem code
 
@@ -253,19 +253,27 @@ func decideOpen(s state, c doOpen) []event {
 
 func decideCancel(s state, c doCancel) []event {
 	switch {
+	case c.unstarted && (s.base == Starting || s.base == Replaying):
+		return decideEndOfStart(s)
 	case s.turn == "":
 		return refuse(refusedNoTurn)
 	case s.base == Cancelling && s.next != "":
 		return []event{nextChosen{""}} // nothing shall follow any more
 	case s.base == Cancelling:
 		return refuse(refusedUntimely)
-	case !s.sent && c.unstarted:
-		events := append(endRequests(s, statusCancelled), endTurn(s, stopCancelled, heldStopped)...)
-		return append(events, sessionClosed{problemQuit})
 	case !s.sent: // held: the agent knows nothing of it
 		return endTurn(s, stopCancelled, heldStopped)
 	}
 	return append(endRequests(s, statusCancelled), cancelSent{})
+}
+
+// decideEndOfStart ends the agent before it is ready: it is as if it had not been started.
+func decideEndOfStart(s state) []event {
+	events := endRequests(s, statusCancelled)
+	if s.turn != "" {
+		events = append(events, endTurn(s, stopCancelled, heldStopped)...)
+	}
+	return append(events, sessionClosed{problemQuit})
 }
 
 func decideEscalate(s state) []event {

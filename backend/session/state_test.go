@@ -61,7 +61,7 @@ func TestDecide(t *testing.T) {
 		"cancel what is held":               {held, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
 		"cancel what waits to start":        {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{problemQuit}}},
 		"cancel what was started":           {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
-		"cancel no turn before a start":     {state{base: Starting, open: []string{"a"}}, doCancel{unstarted: true}, refuse(refusedNoTurn)},
+		"cancel no turn before a start":     {state{base: Starting, open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, sessionClosed{problemQuit}}},
 		"cancel twice":                      {cancelling, doCancel{}, refuse(refusedUntimely)},
 		"cancel nothing":                    {ready, doCancel{}, refuse(refusedNoTurn)},
 		"escalate to SIGINT":                {cancelling, doEscalate{}, []event{interruptSent{}}},

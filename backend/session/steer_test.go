@@ -32,6 +32,7 @@ func said(t session.Transcript) string {
 }
 
 func TestSteeringReachesTheRunningTurn(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	id, sent := d.steering("use tabs")
 	if sent.QueueItem == nil || sent.QueueItem.Held != "steering" || sent.Turn != nil {
@@ -119,6 +120,7 @@ func TestSteeringOutlastsWhatEnds(t *testing.T) {
 }
 
 func TestSteeringWhereThereIsNothingToSteer(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume")
 	d := open(t, dir)

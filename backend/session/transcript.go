@@ -189,8 +189,8 @@ func (t *transcript) applyNote(f frame, n note) {
 	case noteSteered:
 		t.prompt = ""
 		t.asked(f, n.Prompt)
-	case noteRequest:
-		t.add(f, "request").Request = n.Request
+	case noteRequest, noteRuled:
+		t.requested(f, n)
 	case noteClosed:
 		t.close(f, n)
 	case noteRefused:
@@ -204,6 +204,15 @@ func (t *transcript) applyNote(f frame, n note) {
 			t.add(f, "divider").Divider = d
 		}
 	}
+}
+
+// requested shows that something was asked for, or that a rule has answered it.
+func (t *transcript) requested(f frame, n note) {
+	if n.Note == noteRuled {
+		t.add(f, "rule").Rule = n.Rule
+		return
+	}
+	t.add(f, "request").Request = n.Request
 }
 
 // dividerOf is what a note is shown as that changes nothing else; nil = nothing.

@@ -4,6 +4,7 @@ import "testing"
 
 // TestChunksOfNothingMakeNoEntry: Qwen sends them around its tool calls, and each would be an entry without a word.
 func TestChunksOfNothingMakeNoEntry(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	s.chunk("agent_thought_chunk", "", "")

@@ -78,6 +78,7 @@ func (s *story) want(want ...string) {
 }
 
 func TestMessagesJoinByIDOrByNeighbourhood(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	s.chunk("agent_message_chunk", "", "a")
@@ -94,6 +95,7 @@ func TestMessagesJoinByIDOrByNeighbourhood(t *testing.T) {
 }
 
 func TestEchoOfThePromptIsDropped(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("hello world")
 	s.chunk("user_message_chunk", "", "hello ")
@@ -104,6 +106,7 @@ func TestEchoOfThePromptIsDropped(t *testing.T) {
 }
 
 func TestToolCallsAreUpserts(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}`) // unknown: created
@@ -119,6 +122,7 @@ func TestToolCallsAreUpserts(t *testing.T) {
 }
 
 func TestUnknownAndBrokenUpdatesAreShown(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	s.update(`{"sessionUpdate":"brand_new","x":1}`)
@@ -134,6 +138,7 @@ func TestUnknownAndBrokenUpdatesAreShown(t *testing.T) {
 }
 
 func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":7,"kind":["x"],"status":"completed","locations":[{"path":"/a","line":"3"},{"line":1},"x"]}`)
 	s.update(`{"sessionUpdate":"plan","entries":[{"content":"one","status":"pending"},{"status":"pending"},null,{"content":"two","priority":9}]}`)
@@ -152,6 +157,7 @@ func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
 }
 
 func TestPlanIsReplacedWithinATurn(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	s.update(`{"sessionUpdate":"plan","entries":[{"content":"one","status":"pending"}]}`)
@@ -161,6 +167,7 @@ func TestPlanIsReplacedWithinATurn(t *testing.T) {
 }
 
 func TestReplayedHistoryIsNotShownAgain(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.note(note{Note: noteStarting})
 	s.note(note{Note: noteReplaying})
@@ -177,6 +184,7 @@ func TestReplayedHistoryIsNotShownAgain(t *testing.T) {
 }
 
 func TestOptionsGroupedAndModes(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}`)
 	if o := s.fold.facts.Options; len(o) != 1 || o[0].ID != modesOption || o[0].Value != "a" || !s.fold.facts.Modes {
@@ -200,6 +208,7 @@ func TestOptionsGroupedAndModes(t *testing.T) {
 }
 
 func TestLongTextsAreClippedAtARune(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	piece := strings.Repeat("ü", 1000)
@@ -221,6 +230,7 @@ func TestLongTextsAreClippedAtARune(t *testing.T) {
 }
 
 func TestUpdatesOfAnotherSessionAreNotOurs(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.chunk("agent_message_chunk", "", "before it has a name") // may come before the answer to session/new
 	s.note(note{Note: noteReady, Reason: "new", Session: "ours"})
@@ -230,6 +240,7 @@ func TestUpdatesOfAnotherSessionAreNotOurs(t *testing.T) {
 }
 
 func TestAClippedMessageIsNotToldWithEveryChunk(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	s.chunk("agent_message_chunk", "", strings.Repeat("x", maxText))
@@ -254,6 +265,7 @@ func TestAClippedMessageIsNotToldWithEveryChunk(t *testing.T) {
 }
 
 func TestAppendsTellTheirOffset(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.begin("go")
 	s.chunk("agent_message_chunk", "", "a𝄞") // three UTF-16 units
@@ -291,6 +303,7 @@ func FuzzFold(f *testing.F) {
 }
 
 func TestAValueOfAnyDepthCanBeReadAgain(t *testing.T) {
+	t.Parallel()
 	const most = 10_000 - 3 // what a message may hold at all, less the levels around it
 	s := tell(t)
 	s.update(`{"sessionUpdate":"odd","deep":%s%s}`, strings.Repeat("[", most), strings.Repeat("]", most))
@@ -308,6 +321,7 @@ func TestAValueOfAnyDepthCanBeReadAgain(t *testing.T) {
 }
 
 func TestAnotherProcessBeginsAnotherMessage(t *testing.T) {
+	t.Parallel()
 	s := tell(t)
 	s.chunk("agent_message_chunk", "", "before")
 	s.chunk("agent_message_chunk", "1", "named")

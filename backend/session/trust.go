@@ -208,11 +208,6 @@ func (a *link) consider(found []Executable) {
 	v.do(doOpen{r.ID})
 }
 
-// unstarted tells whether the agent waits for a person before there is a process: then a cancel has nothing to stop but the start.
-func (v *conversation) unstarted() bool {
-	return slices.ContainsFunc(v.waiting(), func(r *openRequest) bool { return r.Kind == kindTrust })
-}
-
 // answerTrust takes a person's answer to a request of kind trust. The start goes on in a step of its own, so that an approval is
 // stored before anything starts by it.
 func (v *conversation) answerTrust(r *openRequest, answer Answer, surface string) error {

@@ -101,6 +101,7 @@ func (d *desk) sent(id string) string {
 }
 
 func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"one":` + saysEntry(t, "one") + `,"off":{"type":"local","command":"x","enabled":false}}`)
 	s := d.create()
@@ -155,6 +156,7 @@ func TestWhatNobodyApprovedIsAskedBeforeAnythingStarts(t *testing.T) {
 }
 
 func TestStartingOnceAndWithout(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"one":` + saysEntry(t, "one") + `}`)
 	s := d.create()
@@ -185,6 +187,7 @@ func TestStartingOnceAndWithout(t *testing.T) {
 }
 
 func TestWhatWasShownIsWhatStarts(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
 	s := d.create()
@@ -212,6 +215,7 @@ func TestWhatWasShownIsWhatStarts(t *testing.T) {
 }
 
 func TestOneAnswerServesAllSessionsOfTheDirectory(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
 	first, second := d.create(), d.create()
@@ -233,6 +237,7 @@ func TestOneAnswerServesAllSessionsOfTheDirectory(t *testing.T) {
 }
 
 func TestCancelWithdrawsTheQuestion(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
 	s := d.create()
@@ -263,6 +268,7 @@ func TestCancelWithdrawsTheQuestion(t *testing.T) {
 }
 
 func TestTheQuestionEndsWithDeskhand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	d := open(t, dir)
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `}`)
@@ -288,6 +294,7 @@ func TestTheQuestionEndsWithDeskhand(t *testing.T) {
 }
 
 func TestABrokenFileIsSaidAndTheSessionStarts(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile("{\n  \"one\": " + saysEntry(t, "one") + ",\n  oops\n}")
 	s := d.create()
@@ -362,6 +369,7 @@ func TestWhatAnAgentCannotTakeIsSaid(t *testing.T) {
 }
 
 func TestServersAreGivenAsTheSchemaWants(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	d.mcpFile(`{"srv":` + saysEntry(t, "one") + `,"web":{"type":"http","url":"http://127.0.0.1:1/","headers":{"A":"b"}},"old":{"type":"sse","url":"http://127.0.0.1:1/"}}`)
 	s := d.create()
@@ -393,6 +401,7 @@ func TestServersAreGivenAsTheSchemaWants(t *testing.T) {
 }
 
 func TestWhatAPersonSavesIsApproved(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	ctx := t.Context()
 	item, err := d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "one")))
@@ -449,6 +458,7 @@ func TestWhatAPersonSavesIsApproved(t *testing.T) {
 }
 
 func TestATestEndsWithWhoAskedForIt(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	self, err := os.Executable()
 	if err != nil {

@@ -80,6 +80,7 @@ func openInstalling(t *testing.T, dir string) *desk {
 // TestUpdateWhileATurnRuns: the installation goes through, the turn goes on in the version that it began in, and nothing of that is
 // removed before it has ended.
 func TestUpdateWhileATurnRuns(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the agent is a script of a shell")
 	}

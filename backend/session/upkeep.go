@@ -146,6 +146,9 @@ const (
 // bringUp makes the transcript of a session anew if it was made by older rules; then it has to be before anybody sees it. One that
 // cannot be made anew stays as it is, and that is told once.
 func (c *Client) bringUp(ctx context.Context, id string) error {
+	if c.cfg.Store.Newer() != nil {
+		return nil // whose rules are newer knows better
+	}
 	if current, err := c.isCurrent(ctx, id); current || err != nil {
 		return err
 	}

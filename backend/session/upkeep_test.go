@@ -141,6 +141,7 @@ func (s *shelf) open() *Client {
 	}
 	catalogue := agents.Open(agents.Config{
 		Self: self, File: filepath.Join(s.dir, "agents.json"), Vault: filepath.Join(s.dir, "logins.json"), WriteFile: store.WriteFile,
+		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(s.dir, "demo")),
 	})
 	c, err := Open(context.Background(), Config{Store: s.db, Agents: catalogue, Proxy: set, Version: "test"})
 	if err != nil {
@@ -178,6 +179,7 @@ func (s *shelf) current() bool {
 }
 
 func TestTranscriptsOfOlderRulesAreMadeAnew(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	want := map[string]string{}
 	for i := range 4 {
@@ -210,6 +212,7 @@ func TestTranscriptsOfOlderRulesAreMadeAnew(t *testing.T) {
 
 // A session that somebody looks at is made anew before, whoever else waits for it.
 func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	s.put("looked-at", newStoryteller(t, 1).tell(3))
 	want := s.told("looked-at")
@@ -233,6 +236,7 @@ func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
 
 // What is broken off is begun again, and comes to the same.
 func TestARebuildThatWasBrokenOff(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 5).tell(12))
 	want := s.told("s")
@@ -277,6 +281,7 @@ func TestARebuildThatWasBrokenOff(t *testing.T) {
 
 // A conversation goes on while its transcript is made anew.
 func TestARebuildOfWhatGoesOn(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	teller := newStoryteller(t, 6)
 	half := len(teller.tell(15))
@@ -373,6 +378,7 @@ func TestADamagedJournalKeepsItsTranscript(t *testing.T) {
 
 // Blobs go when nothing names them.
 func TestBlobsThatNothingNamesAreRemoved(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	s.put("kept", newStoryteller(t, 3).tell(4))
 	s.put("erased", newStoryteller(t, 4).tell(4))

@@ -166,7 +166,10 @@ type examination struct {
 
 // find adds a finding.
 func (x *examination) find(code, session string, repaired bool, params ...string) {
-	f := Finding{Code: code, Session: session, Params: bad(code, params...).Params, Repaired: repaired}
+	x.add(Finding{Code: code, Session: session, Params: bad(code, params...).Params, Repaired: repaired})
+}
+
+func (x *examination) add(f Finding) {
 	x.v.mu.Lock()
 	defer x.v.mu.Unlock()
 	if len(x.v.now.Findings) >= mostFindings {

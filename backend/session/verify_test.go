@@ -175,6 +175,7 @@ func TestVerify(t *testing.T) {
 }
 
 func TestOneVerificationAtATimeAndItsEnd(t *testing.T) {
+	t.Parallel()
 	s := openShelf(t)
 	s.put("s", newStoryteller(t, 9).tell(12))
 	c := s.open()

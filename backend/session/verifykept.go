@@ -163,7 +163,7 @@ func (x *examination) session(ctx context.Context, id string) error {
 		found.tell(x, id, comparison{})
 		return nil
 	}
-	err = x.c.alone(ctx, id, func() error { return x.c.repair(ctx, id) })
+	err = x.c.alone(ctx, id, func() error { return x.c.rebuild(ctx, id) })
 	if err != nil {
 		return wrapSession(id, err)
 	}
@@ -194,13 +194,7 @@ func (d comparison) clean() bool {
 // tell tells of it; left is what was left of it after a repair.
 func (d comparison) tell(x *examination, session string, left comparison) {
 	for _, f := range d.journal {
-		x.v.mu.Lock()
-		if len(x.v.now.Findings) < mostFindings {
-			x.v.now.Findings = append(x.v.now.Findings, f)
-		} else {
-			x.v.more++
-		}
-		x.v.mu.Unlock()
+		x.add(f)
 	}
 	for _, part := range []struct {
 		code      string
@@ -367,10 +361,4 @@ func (r *comparing) compareRequests(ctx context.Context, tx *sql.Tx) (d differ, 
 	}
 	d.missing = len(r.requests) - there
 	return d, rows.Err()
-}
-
-// repair makes a session anew from its journal.
-func (c *Client) repair(ctx context.Context, session string) error {
-	err := c.rebuild(ctx, session)
-	return err
 }

@@ -3,6 +3,7 @@ package session
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"time"
 
 	"deskhand/backend/acp"
@@ -22,12 +23,43 @@ func canBeWithdrawn(method string) bool {
 // withdrawnSteps is how long an answer is waited for, in steps of a cancel.
 const withdrawnSteps = 2
 
-// cancel stops the turn, and where none runs what else the agent is at.
+// cancel stops the turn, and where none runs what else the agent is at. In a start that is the start, and a turn that waits for it ends
+// too: what can be withdrawn is, and else, or asked once more, the agent is ended.
 func (v *conversation) cancel() error {
-	if v.state.turn == "" && v.agent != nil && v.agent.withdrawOurs() {
+	if v.state.base != Starting && v.state.base != Replaying || v.agent == nil {
+		if v.state.turn == "" && v.agent != nil && v.agent.withdrawOurs() {
+			return nil
+		}
+		return v.wish(doCancel{})
+	}
+	v.takeBack()
+	withdrawn := v.agent.withdrawOurs()
+	if withdrawn && v.state.turn == "" {
 		return nil
 	}
-	return v.wish(doCancel{unstarted: v.unstarted()})
+	return v.wish(doCancel{unstarted: !withdrawn})
+}
+
+// longestTakenBack is the longest message that is taken back, in bytes: a draft travels with every change of its session.
+const longestTakenBack = 1 << 20
+
+// takeBack makes a message that the agent has not got the draft again, unless another was begun: whoever stops a start may want to send
+// it after the next.
+func (v *conversation) takeBack() {
+	if v.turn == nil || v.state.sent || v.row.Draft != "" {
+		return
+	}
+	var message strings.Builder
+	for _, part := range v.turn.prompt {
+		var block struct {
+			Text string `json:"text"`
+		}
+		_ = json.Unmarshal(part, &block) // we have written it ourselves
+		message.WriteString(block.Text)
+	}
+	if message.Len() <= longestTakenBack {
+		v.row.Draft = message.String()
+	}
 }
 
 // withdrawOurs withdraws every request of ours that waits and can be; false = there is none.

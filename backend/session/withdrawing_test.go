@@ -44,6 +44,73 @@ func TestAStartThatHangsCanBeStopped(t *testing.T) {
 	}
 }
 
+// A message that waits for a start goes back to who wrote it, and what is queued behind it stays. An agent that has not answered
+// initialize has nothing that could be withdrawn: it is ended.
+func TestAStartWithAMessageCanBeStopped(t *testing.T) {
+	for name, hangs := range map[string]string{"before it is initialized": "initialize", "before it has a session": "session/new"} {
+		t.Run(name, func(t *testing.T) {
+			d := askingDesk(t, t.TempDir(), "", hangs)
+			id := d.asking()
+			d.until(hangs, func() bool { return d.wrote(id, `"`+hangs+`"`) == 1 })
+			d.prompt(id, "say \"hello\"\nto all")
+			d.queues(id, "later")
+			runs := func() bool { n, _ := d.set.Running(); return n > 0 }
+			if !runs() {
+				t.Fatal("no agent runs")
+			}
+			if err := d.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.until("end", func() bool { return d.get(id).Phase == session.Closed })
+			s := d.get(id)
+			if s.Exit != nil || s.Turn != nil || s.Draft != "say \"hello\"\nto all" {
+				t.Errorf("%+v", s)
+			}
+			if last := lastTurn(d.transcript(id)); last.StopReason != "cancelled" {
+				t.Errorf("%+v", last)
+			}
+			d.queueIs(id, "later stopped")
+			d.until("end of the process", func() bool { return !runs() })
+			if n := d.wrote(id, `"session/prompt"`); n != 0 {
+				t.Errorf("%d prompts were sent", n)
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
+// A person who asks once more does not wait for the answer to the first time.
+func TestAStartThatIsStoppedTwiceEndsAtOnce(t *testing.T) {
+	d := askingDesk(t, t.TempDir(), "", "session/new")
+	id := d.asking()
+	d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
+	for range 2 {
+		if err := d.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if s := d.get(id); s.Phase != session.Closed || s.Exit != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+// What was begun to be written meanwhile is not written over.
+func TestAStopLeavesTheDraft(t *testing.T) {
+	d := askingDesk(t, t.TempDir(), "", "initialize")
+	id := d.asking()
+	d.prompt(id, "hello")
+	draft := "another"
+	if _, err := d.Change(t.Context(), id, session.Patch{Draft: &draft}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if s := d.get(id); s.Phase != session.Closed || s.Draft != draft {
+		t.Errorf("%+v", s)
+	}
+}
+
 func TestAChangeThatHangsCanBeStopped(t *testing.T) {
 	for name, words := range map[string][]string{
 		"and the agent yields":  {"", "session/set_config_option", "yields"},

@@ -8,6 +8,7 @@ import (
 )
 
 func TestQuery(t *testing.T) {
+	t.Parallel()
 	for q, want := range map[string]string{
 		"parser":                 `"parser"*`,
 		"fix the Parser":         `"fix" AND "the" AND "parser"*`,
@@ -34,6 +35,7 @@ func TestQuery(t *testing.T) {
 }
 
 func TestExcerpt(t *testing.T) {
+	t.Parallel()
 	long := strings.Repeat("wörd ", 100) + "the Needle\nin it" + strings.Repeat(" tail", 100)
 	for name, c := range map[string]struct{ text, query, want string }{
 		"short":          {"Fix the parser", "PARSER", "Fix the [parser]"},

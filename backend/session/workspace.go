@@ -337,7 +337,8 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 	_, moved := tx.ExecContext(ctx, `UPDATE workspace SET path = ?, device = ?, inode = ?, born = ? WHERE id = ?`,
 		m.to.Path, m.birth.device, m.birth.inode, m.birth.born, m.to.ID)
 	_, joined := tx.ExecContext(ctx, `UPDATE session SET workspace = ? WHERE workspace = ?`, m.to.ID, m.from.ID)
-	if err := errors.Join(err, moved, joined); err != nil {
+	_, ruled := tx.ExecContext(ctx, `UPDATE rule SET workspace = ? WHERE workspace = ?`, m.to.ID, m.from.ID)
+	if err := errors.Join(err, moved, joined, ruled); err != nil {
 		return err
 	}
 	for _, v := range m.held {

@@ -88,6 +88,7 @@ func (d *desk) told(id string) []string {
 
 // A directory is renamed while an agent idles in it. Opening it at its new path brings what was said in it, and the agent goes on there.
 func TestSessionsFollowADirectoryThatIsOpenedElsewhere(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	forgetfulAgent(t, dir, "resume close writes")
 	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
@@ -149,6 +150,7 @@ func TestSessionsFollowADirectoryThatIsOpenedElsewhere(t *testing.T) {
 
 // What is offered is that very directory, wherever it is beside its place, and nothing that only stands where it stood.
 func TestALostDirectoryIsFoundBesideItsPlace(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	above := directory(t, d.dir, "src", "old")
 	path := directory(t, above, "a", "b")
@@ -189,6 +191,7 @@ func TestALostDirectoryIsFoundBesideItsPlace(t *testing.T) {
 }
 
 func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	from, to := directory(t, d.dir, "from"), directory(t, d.dir, "to")
 	a, b, deleted := d.in("mock", from), d.in("mock", to), d.in("mock", from)
@@ -233,6 +236,7 @@ func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
 }
 
 func TestRelinkIsRefused(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	from, to := directory(t, d.dir, "from"), directory(t, d.dir, "to")
 	idle, busy := d.in("mock", from), d.in("mock", from)
@@ -280,6 +284,7 @@ func TestRelinkIsRefused(t *testing.T) {
 
 // A turn that runs keeps a directory from being followed when it is opened; what is opened gets along without.
 func TestAnOpenedDirectoryWaitsForTheTurnInIt(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	from, to := directory(t, d.dir, "from"), filepath.Join(d.dir, "to")
 	s := d.in("mock", from)

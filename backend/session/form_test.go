@@ -1,0 +1,122 @@
+package session
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+func TestWhereAnAddressLeads(t *testing.T) {
+	for address, want := range map[string]destination{
+		"https://example.com":               {url: "https://example.com", host: "example.com"},
+		"HTTP://EXAMPLE.com:8080/P?q#f":     {url: "http://example.com:8080/P?q#f", host: "example.com:8080"},
+		"https://sub_domain.example.com/":   {url: "https://sub_domain.example.com/", host: "sub_domain.example.com"},
+		"http://127.0.0.1:7/":               {url: "http://127.0.0.1:7/", host: "127.0.0.1:7"},
+		"http://[::1]:7/":                   {url: "http://[::1]:7/", host: "[::1]:7"},
+		"https://bücher.example/ü":          {url: "https://xn--bcher-kva.example/%C3%BC", host: "xn--bcher-kva.example", unicode: "bücher.example"},
+		"https://xn--bcher-kva.example/":    {url: "https://xn--bcher-kva.example/", host: "xn--bcher-kva.example", unicode: "bücher.example"},
+		"https://xn--80ak6aa92e.com/":       {url: "https://xn--80ak6aa92e.com/", host: "xn--80ak6aa92e.com", unicode: "аррӏе.com"}, // all of it Cyrillic
+		"https://www.p\u0430ypal.example/":  {url: "https://www.xn--pypal-4ve.example/", host: "www.xn--pypal-4ve.example", unicode: "www.pаypal.example"},
+		"https://example.com\u3002evil.com": {url: "https://example.com.evil.com", host: "example.com.evil.com"},
+		"https://\uff45xample.com/":         {url: "https://example.com/", host: "example.com"},
+	} {
+		if have, err := readDestination(address); err != nil || have != want {
+			t.Errorf("%s leads to %+v, %v; want %+v", address, have, err, want)
+		}
+	}
+	for _, address := range []string{
+		"", "example.com", "//example.com", "/x", "ftp://example.com", "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "mailto:a@b", "https:", "https:/example.com",
+		"https:///example.com", "https://", "https://:80/", "https://user@example.com", "https://a:b@example.com/", `https://example.com\@evil.com`, "https://exam ple.com",
+		"https://example.com\n.evil.com", "\thttps://example.com", "http://0x7f.1/", "http://2130706433/", "http://127.1/", "http://[::1", "https://example.com:port/", "https://%zz/",
+		"https://xn--\u0430.com/", "https://example.com/" + strings.Repeat("a", longestURL),
+	} {
+		if have, err := readDestination(address); err == nil {
+			t.Errorf("%q is opened as %+v", address, have)
+		}
+	}
+}
+
+func FuzzDestination(f *testing.F) {
+	f.Add("https://bücher.example:8080/ü?q#f")
+	f.Add("http://[::1]/")
+	f.Fuzz(func(t *testing.T, address string) {
+		to, err := readDestination(address)
+		if err != nil {
+			return
+		}
+		again, err := readDestination(to.url)
+		if err != nil || again != to {
+			t.Errorf("%q is %+v, which is %+v, %v", address, to, again, err)
+		}
+		for _, r := range to.host {
+			if r > '~' || r <= ' ' {
+				t.Errorf("the host of %q is %q", address, to.host)
+			}
+		}
+		if !strings.Contains(to.url, "://"+to.host) {
+			t.Errorf("%q does not lead to %q", to.url, to.host)
+		}
+	})
+}
+
+func TestTheFieldsOfAForm(t *testing.T) {
+	fields, ok := readForm(json.RawMessage(`{"properties":{"b":{"type":"string","enum":["x","y"],"enumNames":["Ex"]},"a":{"type":"integer","title":7},
+		"b_note":{"type":"string"},"c_custom":{"type":"string"},"d":{"type":"array","items":{"anyOf":[{"const":"m","title":"Em"}]}},
+		"own":{"type":"string","_meta":{"codex":{"questionId":"d"}}}},"required":["a",3]}`))
+	if !ok {
+		t.Fatal("it is no form")
+	}
+	have := ""
+	for _, f := range fields {
+		have += f.name + ":" + f.of + " "
+	}
+	if have != "b: a: b_note:b c_custom: d: own:d " || !fields[1].required || fields[0].required || fields[0].choices[0].Label != "Ex" || fields[0].choices[1].Label != "y" {
+		t.Errorf("%s %+v", have, fields)
+	}
+	for _, schema := range []string{
+		``, `null`, `[]`, `7`, `"x"`, `{"type":"array"}`, `{"properties":[]}`, `{"properties":{"a":{}}}`, `{"properties":{"a":null}}`, `{"properties":{"a":{"type":"object"}}}`,
+		`{"properties":{"a":{"type":"string","enum":[]}}}`, `{"properties":{"a":{"type":"string","enum":[1]}}}`, `{"properties":{"a":{"type":"string","enum":[null]}}}`,
+		`{"properties":{"a":{"type":"string","oneOf":[{"title":"x"}]}}}`, `{"properties":{"a":{"type":"array"}}}`, `{"properties":{"a":{"type":"array","items":{"type":"string"}}}}`,
+		`{"properties":{"a":{"type":"array","items":{"type":"number","enum":["a"]}}}}`, `{"properties":{"a":{"type":["string","null"]}}}`,
+	} {
+		if fields, ok := readForm(json.RawMessage(schema)); ok {
+			t.Errorf("%s is shown as %+v", schema, fields)
+		}
+	}
+	for _, schema := range []string{`{}`, `{"type":null,"properties":null,"required":null}`, `{"type":"object","properties":{"a":{"type":"string","enum":null,"oneOf":null}}}`} {
+		if _, ok := readForm(json.RawMessage(schema)); !ok {
+			t.Errorf("%s is not shown", schema)
+		}
+	}
+}
+
+// Whatever an agent asks for, and whatever is answered: nothing panics, and what is taken for an answer fits.
+func FuzzForm(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"type":"string","minLength":1,"pattern":"^a"},"b":{"type":"array","items":{"enum":["x"]}}},"required":["a"]}`), []byte(`{"a":"ab","b":["x"]}`), "x")
+	f.Add([]byte(`{"properties":{"n":{"type":"integer","minimum":1}}}`), []byte(`{"n":1.5}`), "7")
+	f.Add([]byte(`{"$ref":"http://127.0.0.1/x","properties":{}}`), []byte(`{}`), "")
+	f.Add([]byte(`{"properties":{"q":{"type":"string","oneOf":[{"const":"a"}],"_meta":{"codex":{"isOther":true}}},"q_note":{"type":"string"}},"required":["q"]}`), []byte(`[]`), "own")
+	f.Fuzz(func(t *testing.T, schema, content []byte, word string) {
+		r := &openRequest{Request: Request{ID: "r", Kind: kindForm, Title: word, Schema: schema}, method: "elicitation/create"}
+		if showable(schema) != (len(r.asks()) > 0) {
+			t.Errorf("%s is shown, and asks nothing", schema)
+		}
+		if !showable(schema) {
+			return
+		}
+		status, result, err := r.respond(Answer{Action: "accept", Content: content})
+		if err == nil && (status != statusAnswered || result == nil || !json.Valid(content)) {
+			t.Errorf("%s for %s is %s %v", content, schema, status, result)
+		}
+		a, err := r.fromLists([][]string{{word}, {word, word}})
+		if err != nil {
+			return
+		}
+		if _, _, err := r.respond(a); err == nil {
+			r.Status, r.Answer = statusAnswered, mustJSON(a)
+		}
+		for _, e := range r.questionEvents() {
+			mustJSON(e)
+		}
+	})
+}

@@ -1,0 +1,36 @@
+package session
+
+import (
+	"strings"
+	"testing"
+
+	"deskhand/backend/store"
+)
+
+// A list of few sessions reads few, however many there are: the index has them in their order.
+func TestTheListIsReadByItsIndex(t *testing.T) {
+	db, err := store.Open(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	for name, tc := range map[string]struct {
+		where string
+		args  []any
+	}{
+		"the first": {listed, []any{true, 10}},
+		"a further": {listed + listedBefore, []any{true, 1, "x", 10}},
+	} {
+		steps, err := query(t.Context(), db.Read(), func(s scanner) (step string, err error) {
+			var id, parent, unused int
+			return step, s.Scan(&id, &parent, &unused, &step)
+		}, "EXPLAIN QUERY PLAN SELECT "+sessionColumns+sessionFrom+tc.where+listedFirst, tc.args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		plan := strings.Join(steps, "\n")
+		if !strings.HasPrefix(plan, "SEARCH s USING INDEX session_updated") || strings.Contains(plan, "SCAN s") || strings.Contains(plan, "USE TEMP B-TREE FOR ORDER BY") {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+}

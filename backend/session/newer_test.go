@@ -1,0 +1,100 @@
+package session_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// raise makes the data of a desk that is closed that of a version after ours.
+func raise(t *testing.T, dir string, changes ...string) {
+	t.Helper()
+	db, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var version int
+	err = db.QueryRowContext(t.Context(), "PRAGMA user_version").Scan(&version)
+	for _, change := range append(changes, "PRAGMA user_version=99") {
+		_, failed := db.ExecContext(t.Context(), change)
+		err = errors.Join(err, failed)
+	}
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
+	dir := t.TempDir()
+	d := open(t, dir)
+	id := d.create().ID
+	d.prompt(id, "echo the quick zeppelin")
+	d.idle(id)
+	d.prompt(id, "please write a note")
+	d.request(id)
+	if _, err := d.Send(t.Context(), id, "what waits", session.Queue); err != nil {
+		t.Fatal(err)
+	}
+	want := d.transcript(id)
+	d.until("index", func() bool {
+		found, err := d.Search(t.Context(), session.Search{Query: "zeppelin", Limit: 10})
+		return err == nil && len(found.Items) == 2 && found.Pending == 0
+	})
+	d.close()
+	// It was killed with a turn, rather than closed: that is what a version that may write would make right.
+	raise(t, dir, "ALTER TABLE session ADD COLUMN colour TEXT NOT NULL DEFAULT ''", "CREATE TABLE later (id TEXT)",
+		"UPDATE turn SET state = 'running'", "UPDATE queue_item SET held = ''", "UPDATE session SET projection = 1")
+	file := filepath.Join(dir, "deskhand.db")
+	before, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	d = open(t, dir)
+	refused(t, d.ReadOnly(), "storage.newer")
+	list, err := d.List(t.Context(), false, "", 10)
+	if err != nil || len(list.Items) != 1 || list.Items[0].ID != id || list.Items[0].Phase != session.Closed {
+		t.Errorf("%v %+v", err, list)
+	}
+	if have := d.transcript(id); len(have.Items) < len(want.Items) || textOf(have, "agent") != textOf(want, "agent") {
+		t.Errorf("%+v", have)
+	}
+	if found, err := d.Search(t.Context(), session.Search{Query: "zeppelin", Limit: 10}); err != nil || len(found.Items) != 2 {
+		t.Errorf("%v %+v", err, found)
+	}
+	if q, err := d.Queue(t.Context(), id); err != nil || len(q) != 1 || q[0].Message != "what waits" {
+		t.Errorf("%v %+v", err, q)
+	}
+	if _, data := d.export(id, "json"); !bytes.Contains(data, []byte("zeppelin")) {
+		t.Errorf("%s", data)
+	}
+	if _, err := d.Storage(t.Context()); err != nil {
+		t.Error(err)
+	}
+	title := "another"
+	for name, change := range map[string]func(context.Context) error{
+		"prompt":  func(ctx context.Context) error { _, err := d.Prompt(ctx, id, "x"); return err },
+		"queue":   func(ctx context.Context) error { _, err := d.Send(ctx, id, "x", session.Queue); return err },
+		"change":  func(ctx context.Context) error { _, err := d.Change(ctx, id, session.Patch{Title: &title}); return err },
+		"delete":  func(ctx context.Context) error { return d.Delete(ctx, id) },
+		"cancel":  func(ctx context.Context) error { return d.Cancel(ctx, id) },
+		"restart": func(ctx context.Context) error { return d.Restart(ctx, id) },
+		"its own": func(ctx context.Context) error { _, err := d.AgentSessions(ctx, "mock", "", ""); return err },
+		"login":   func(ctx context.Context) error { _, err := d.LoginMethods(ctx, "mock"); return err },
+	} {
+		t.Run(name, func(t *testing.T) { refused(t, change(t.Context()), "storage.newer") })
+	}
+	if n, _ := d.set.Running(); n > 0 {
+		t.Errorf("%d agents run", n)
+	}
+	d.close()
+	if after, err := os.ReadFile(file); err != nil || !bytes.Equal(after, before) {
+		t.Errorf("the database is another, %v", err)
+	}
+}

@@ -1,0 +1,408 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Requests of which a person chooses or tells something are questions to programs that know nothing else of them: events, a list and two
+// routes in the shape that they had before this API (the seed questions.md). A request with one question has its id; of one with several
+// each question has that id, a dot, and its number from 1. A reply with the request's own id answers all of them at once. Replies to single
+// ones are kept in memory until the last has come, and then go to the agent together; who answers the request as a whole is first before
+// them. To reject one is to reject the request.
+
+// QuestionEvent is the data of question.requested and question.resolved, which are delivered only to who asks for them by type.
+type QuestionEvent struct {
+	QuestionID string           `json:"question_id" doc:"The request's id; where it has several questions, with a dot and the number of this one, from 1"`
+	Prompt     string           `json:"prompt"`
+	Options    []string         `json:"options" doc:"What a reply chooses from; empty where it is in one's own words"`
+	Choices    []QuestionOption `json:"choices" doc:"The options, with what people read"`
+	Response   *string          `json:"response" doc:"null until it is answered, then the first answer"`
+	Status     string           `json:"status" enum:"requested,answered,rejected"`
+	Reason     string           `json:"reason,omitempty" enum:"cancelled,expired" doc:"Why it is rejected, where no person did it: the agent took it back or its turn ended, or the agent ended"`
+}
+
+// WaitingQuestion is a question of the inbox.
+type WaitingQuestion struct {
+	SessionID   string           `json:"session_id"`
+	QuestionID  string           `json:"question_id"`
+	Prompt      string           `json:"prompt"`
+	Options     []string         `json:"options"`
+	Choices     []QuestionOption `json:"choices"`
+	MultiSelect bool             `json:"multi_select,omitempty" doc:"Several options may be chosen"`
+	FreeText    bool             `json:"free_text,omitempty" doc:"Words that are no option are taken as well"`
+	Kind        string           `json:"kind" enum:"permission,form,url,question" doc:"Of its request"`
+	Agent       string           `json:"agent"`
+	CreatedAt   Time             `json:"created_at"`
+}
+
+const (
+	eventQuestion         = "question.requested"
+	eventQuestionResolved = "question.resolved"
+
+	acceptURL = "accept"
+)
+
+// asksOne is a request as one of its questions.
+type asksOne struct {
+	Question
+
+	field string // of a form
+}
+
+// asks are the questions of a request; none where it is no question: an approval, what a directory brings, what nobody knows.
+func (r *Request) asks() []asksOne {
+	switch r.Kind {
+	case kindQuestion:
+		list := make([]asksOne, len(r.Questions))
+		for i, q := range r.Questions {
+			list[i].Question = q
+		}
+		return list
+	case kindForm:
+		return r.formAsks()
+	case kindURL:
+		return []asksOne{{Question: Question{
+			Prompt: stacked(r.Title, r.URL), Options: []QuestionOption{{ID: acceptURL, Label: "Open " + r.Host, Description: r.URL}},
+		}}}
+	case kindPermission:
+		if !r.isChoice() {
+			return nil
+		}
+		q := Question{Prompt: r.Title, Options: make([]QuestionOption, len(r.Options))}
+		for i, o := range r.Options {
+			q.Options[i] = QuestionOption{ID: o.ID, Label: o.Name}
+		}
+		return []asksOne{{Question: q}}
+	}
+	return nil
+}
+
+// isChoice tells a permission that asks how to go on from one that asks whether to: a plan, or several ways of one kind to say yes.
+func (r *Request) isChoice() bool {
+	if r.Tool != nil && r.Tool.Kind == "switch_mode" {
+		return true
+	}
+	seen := map[string]bool{}
+	for _, o := range r.Options {
+		if strings.HasPrefix(o.Kind, "allow") && seen[o.Kind] {
+			return true
+		}
+		seen[o.Kind] = true
+	}
+	return false
+}
+
+func (r *Request) formAsks() []asksOne {
+	fields, ok := readForm(r.Schema)
+	if !ok {
+		return nil
+	}
+	var list []asksOne
+	for _, f := range fields {
+		if f.of != "" {
+			continue
+		}
+		q := Question{
+			Prompt: stacked(r.Title, f.label(), f.description), Options: f.choices, MultiSelect: f.kind == "array",
+			AllowFreeText: f.choices == nil && f.kind != "boolean" || companion(fields, f.name) != "",
+		}
+		if f.kind == "boolean" {
+			q.Options = []QuestionOption{{ID: "true", Label: "true"}, {ID: "false", Label: "false"}}
+		}
+		list = append(list, asksOne{q, f.name})
+	}
+	if len(list) == 0 { // a form without fields asks for a yes
+		list = []asksOne{{Question: Question{Prompt: r.Title, Options: []QuestionOption{{ID: "accept", Label: "accept"}}}}}
+	}
+	return list
+}
+
+// stacked puts texts together, each once.
+func stacked(texts ...string) string {
+	var list []string
+	for _, text := range texts {
+		if text != "" && !slices.Contains(list, text) {
+			list = append(list, text)
+		}
+	}
+	return strings.Join(list, "\n")
+}
+
+func (r *Request) questionID(i, of int) string {
+	if of == 1 {
+		return r.ID
+	}
+	return r.ID + "." + strconv.Itoa(i+1)
+}
+
+// questionEvents tells of a request as questions: that they wait, or how they ended.
+func (r *Request) questionEvents() []QuestionEvent {
+	asks := r.asks()
+	events := make([]QuestionEvent, len(asks))
+	for i, q := range asks {
+		e := QuestionEvent{QuestionID: r.questionID(i, len(asks)), Prompt: q.Prompt, Options: q.ids(), Choices: q.choices(), Status: r.Status}
+		switch r.Status {
+		case statusCancelled, statusExpired:
+			e.Status, e.Reason = statusRejected, r.Status
+		case statusAnswered:
+			e.Response = r.response(i, q.field)
+		}
+		events[i] = e
+	}
+	return events
+}
+
+func (q Question) ids() []string {
+	ids := make([]string, len(q.Options))
+	for i, o := range q.Options {
+		ids[i] = o.ID
+	}
+	return ids
+}
+
+// choices are never null.
+func (q Question) choices() []QuestionOption {
+	if q.Options == nil {
+		return []QuestionOption{}
+	}
+	return q.Options
+}
+
+// response is the first answer to one of the questions; nil where it was left out.
+func (r *Request) response(i int, field string) *string {
+	var a Answer
+	if json.Unmarshal(r.Answer, &a) != nil {
+		return nil
+	}
+	var given []string
+	switch r.Kind {
+	case kindQuestion:
+		if i < len(a.Answers) {
+			given = a.Answers[i]
+		}
+	case kindForm:
+		given = r.filled(a.Content, field)
+	case kindURL:
+		given = []string{acceptURL}
+	default:
+		given = []string{a.OptionID}
+	}
+	if len(given) == 0 {
+		return nil
+	}
+	return &given[0]
+}
+
+// filled is what stands in a field of a form, or else in the text beside it.
+func (r *Request) filled(content json.RawMessage, field string) []string {
+	var values map[string]json.RawMessage
+	if json.Unmarshal(content, &values) != nil {
+		return nil
+	}
+	if field == "" {
+		return []string{"accept"}
+	}
+	raw, ok := values[field]
+	if fields, _ := readForm(r.Schema); !ok {
+		raw, ok = values[companion(fields, field)]
+	}
+	var list []string
+	var text string
+	switch {
+	case !ok:
+	case json.Unmarshal(raw, &list) == nil:
+	case json.Unmarshal(raw, &text) == nil:
+		list = []string{text}
+	default:
+		list = []string{string(raw)} // a number, true or false
+	}
+	return list
+}
+
+// tellQuestions has the events of a request's questions told with this step.
+func (v *conversation) tellQuestions(r *Request) {
+	kind := eventQuestionResolved
+	if r.Status == statusRequested {
+		kind = eventQuestion
+	}
+	for _, e := range r.questionEvents() {
+		v.step.questions = append(v.step.questions, Event{Session: v.id, Type: kind, Data: mustJSON(e)})
+	}
+}
+
+// QuestionsOf are requests as questions: those of an inbox, in its order.
+func QuestionsOf(requests []Request) []WaitingQuestion {
+	list := []WaitingQuestion{}
+	for i := range requests {
+		r := &requests[i]
+		asks := r.asks()
+		for n, q := range asks {
+			list = append(list, WaitingQuestion{
+				SessionID: r.Session, QuestionID: r.questionID(n, len(asks)), Prompt: q.Prompt, Options: q.ids(), Choices: q.choices(),
+				MultiSelect: q.MultiSelect, FreeText: q.AllowFreeText, Kind: r.Kind, Agent: r.Agent, CreatedAt: r.CreatedAt,
+			})
+		}
+	}
+	return list
+}
+
+// ReplyQuestion answers a question, or with the id of a request all of its questions: a list of chosen ids, or words of one's own, for each.
+// The first answer wins, as with [Client.Answer].
+func (c *Client) ReplyQuestion(ctx context.Context, session, question string, answers [][]string, surface string) error {
+	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, part int) error {
+		return v.reply(found, part, answers, surface)
+	})
+}
+
+// RejectQuestion turns a question down, with every other one of its request.
+func (c *Client) RejectQuestion(ctx context.Context, session, question, surface string) error {
+	return c.resolveQuestion(ctx, session, question, func(v *conversation, found Request, _ int) error {
+		return v.answer(found, found.rejection(), surface)
+	})
+}
+
+// resolveQuestion finds a question's request; part is its number in that, or 0 for the whole.
+func (c *Client) resolveQuestion(ctx context.Context, session, question string, f func(v *conversation, found Request, part int) error) error {
+	id, number, several := strings.Cut(question, ".")
+	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ? AND session = ?`, id, session)
+	if err != nil {
+		return err
+	}
+	if len(found) == 0 {
+		return unknownQuestion(question)
+	}
+	part, asks := 0, len(found[0].asks())
+	if several {
+		part, err = strconv.Atoi(number)
+		if err != nil || part < 1 || part > asks || asks == 1 || number != strconv.Itoa(part) {
+			return unknownQuestion(question)
+		}
+	}
+	if asks == 0 {
+		return unknownQuestion(question)
+	}
+	return c.first(ctx, found[0], c.wish(ctx, session, func(v *conversation) error { return f(v, found[0], part) }))
+}
+
+// first tells a late answer who was first. The request was found before its conversation looked at it, when its end may not have been
+// written; now it is.
+func (c *Client) first(ctx context.Context, found Request, err error) error {
+	late, ok := errors.AsType[*RefusedError](err)
+	if !ok || late.Code != refusedNotOpen || found.Status != statusRequested {
+		return err
+	}
+	now, again := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, found.ID)
+	if again != nil || len(now) == 0 || late.Params["answeredBy"] != "" {
+		return err
+	}
+	return tooLate(now[0])
+}
+
+func unknownQuestion(id string) error { return fmt.Errorf("question %s: %w", id, ErrNotFound) }
+
+// reply answers a request by lists; part is the number of the question that they are for, or 0 for all of them.
+func (v *conversation) reply(found Request, part int, answers [][]string, surface string) error {
+	r := v.requests[found.ID]
+	if r == nil {
+		return tooLate(found)
+	}
+	if part == 0 {
+		a, err := r.fromLists(answers)
+		if err != nil {
+			return err
+		}
+		return v.answer(found, a, surface)
+	}
+	if _, answered := r.parts[part]; answered {
+		return &RefusedError{Code: refusedNotOpen, Params: map[string]string{"status": statusAnswered, "answeredBy": r.partBy}}
+	}
+	if len(answers) != 1 || len(answers[0]) == 0 {
+		return bad("answer.count", "want", "1", "have", strconv.Itoa(len(answers)))
+	}
+	asks := r.asks()
+	whole := make([][]string, len(asks))
+	for i := range whole {
+		whole[i] = r.parts[i+1]
+	}
+	whole[part-1] = answers[0]
+	if slices.ContainsFunc(whole, func(list []string) bool { return list == nil }) {
+		if err := r.checkPart(asks[part-1], answers[0]); err != nil {
+			return err
+		}
+		if r.parts == nil {
+			r.parts = map[int][]string{}
+		}
+		r.parts[part], r.partBy = answers[0], surface
+		return nil
+	}
+	a, err := r.fromLists(whole)
+	if err != nil {
+		return err
+	}
+	return v.answer(found, a, surface)
+}
+
+// checkPart tells at once what is wrong with an answer to one of several questions.
+func (r *openRequest) checkPart(q asksOne, given []string) error {
+	if r.Kind == kindForm {
+		fields, _ := readForm(r.Schema)
+		i := slices.IndexFunc(fields, func(f formField) bool { return f.name == q.field })
+		return fields[i].fill(map[string]any{}, given, companion(fields, q.field))
+	}
+	one := openRequest{Request: Request{Questions: []Question{q.Question}}}
+	_, _, err := one.respondQuestion(Answer{Answers: [][]string{given}})
+	return err
+}
+
+// fromLists is the answer that lists of chosen ids mean to this kind of request.
+func (r *openRequest) fromLists(answers [][]string) (Answer, error) {
+	first := ""
+	if len(answers) > 0 && len(answers[0]) > 0 {
+		first = answers[0][0]
+	}
+	switch r.Kind {
+	case kindQuestion:
+		return Answer{Answers: answers}, nil
+	case kindForm:
+		fields, _ := readForm(r.Schema)
+		if len(fields) > 0 {
+			content, err := contentOf(fields, answers)
+			return Answer{Action: "accept", Content: content}, err
+		}
+		if first == "accept" {
+			return Answer{Action: first, Content: json.RawMessage(`{}`)}, nil
+		}
+	case kindURL:
+		if first == acceptURL {
+			return Answer{Action: first}, nil
+		}
+	case kindPermission:
+		if i := optionIndex(r.asks()[0].Options, first); i >= 0 {
+			return Answer{OptionID: r.Options[i].ID}, nil
+		}
+	}
+	return Answer{}, bad("answer.unknown_option", "optionId", first)
+}
+
+// rejection is the no to a request; to one that offers none it is an option that is not there.
+func (r *Request) rejection() Answer {
+	switch r.Kind {
+	case kindQuestion:
+		return Answer{Reject: true}
+	case kindForm, kindURL:
+		return Answer{Action: "decline"}
+	}
+	a := Answer{}
+	for _, kind := range []string{"reject_always", "reject_once"} { // the last that is found
+		if i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.Kind == kind }); i >= 0 {
+			a.OptionID = r.Options[i].ID
+		}
+	}
+	return a
+}

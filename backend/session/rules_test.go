@@ -1,0 +1,625 @@
+package session_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// permit is a step that asks for permission; change may add to the tool call, or replace its options.
+func permit(tool map[string]any, options ...string) step {
+	call := map[string]any{"toolCallId": "t", "title": "Something", "kind": "execute"}
+	maps.Copy(call, tool)
+	if len(options) == 0 {
+		options = []string{"allow_always", "allow_once", "reject_once"}
+	}
+	var list []map[string]any
+	for i, kind := range options {
+		list = append(list, map[string]any{"optionId": fmt.Sprintf("%s-%d", kind, i), "name": kind, "kind": kind})
+	}
+	return step{Ask: "session/request_permission", Params: map[string]any{"toolCall": call, "options": list}}
+}
+
+func commanding(command string) map[string]any {
+	return map[string]any{"title": "`" + command + "`", "rawInput": map[string]any{"command": command}}
+}
+
+func (d *desk) rule(n session.NewRule) session.Rule {
+	d.t.Helper()
+	if n.Scope == "" {
+		n.Scope = "everywhere"
+	}
+	if n.Kind == "" {
+		n.Kind = "execute"
+	}
+	r, err := d.AddRule(d.t.Context(), n)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return r
+}
+
+func (d *desk) rules(f session.RuleFilter) []session.Rule {
+	d.t.Helper()
+	list, err := d.Rules(d.t.Context(), f)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return slices.DeleteFunc(list, func(r session.Rule) bool { return r.Builtin })
+}
+
+func (d *desk) waiting() []session.Request {
+	d.t.Helper()
+	list, err := d.Inbox(d.t.Context())
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return list
+}
+
+// chosen is the option that the agent got.
+func chosen(a answer) string {
+	var m struct {
+		Outcome struct{ Outcome, OptionID string } `json:"outcome"`
+	}
+	_ = json.Unmarshal(a.Result, &m)
+	return m.Outcome.OptionID
+}
+
+func ruleEntries(tr session.Transcript) (list []session.RuleAnswer) {
+	for _, e := range tr.Items {
+		if e.Kind == "rule" {
+			list = append(list, *e.Rule)
+		}
+	}
+	return list
+}
+
+func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	allow := d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
+	deny := d.rule(session.NewRule{Effect: "deny", Pattern: "git push --force*", Note: "never"})
+	d.ready(id)
+	unread := false
+	if _, err := d.Change(t.Context(), id, session.Patch{Unread: &unread}); err != nil {
+		t.Fatal(err)
+	}
+	after := d.lastSeq()
+	got := d.steps(id, permit(commanding("git status")), permit(commanding("git push --force origin")), permit(commanding("rm -rf ~")))
+	if chosen(got[0]) != "allow_once-1" || chosen(got[1]) != "reject_once-2" || chosen(got[2]) != "reject_once-2" {
+		t.Fatalf("%+v", got)
+	}
+	tr := d.transcript(id)
+	told := ruleEntries(tr)
+	if len(told) != 3 || told[0].ID != allow.ID || told[0].Effect != "allow" || told[0].OptionID != "allow_once-1" || told[0].Scope != "everywhere" || told[0].Title != "`git status`" ||
+		told[1].ID != deny.ID || told[1].Effect != "deny" || told[2].ID != "builtin:remove_all" || !told[2].Builtin {
+		t.Errorf("%+v", told)
+	}
+	for i, status := range []string{"answered", "rejected", "rejected"} {
+		r := tr.Requests[i]
+		if r.Status != status || r.AnsweredBy != "rule" || r.Rule == nil || r.Rule.ID != told[i].ID || r.ResolvedAt == nil || r.ID != told[i].Request {
+			t.Errorf("%+v", r)
+		}
+	}
+	for _, e := range d.since(after) {
+		var s session.Session
+		if e.Type == "session.upsert" && json.Unmarshal(e.Data, &s) == nil && s.Waiting > 0 {
+			t.Errorf("somebody is asked: %+v", s)
+		}
+		var r session.Request
+		if e.Type == "request.upsert" && json.Unmarshal(e.Data, &r) == nil && r.Status == "requested" {
+			t.Errorf("somebody sees it wait: %+v", r)
+		}
+	}
+	hits := map[string]int64{}
+	for _, r := range d.rules(session.RuleFilter{}) {
+		hits[r.ID] = r.Hits
+		if r.LastHitAt == nil {
+			t.Errorf("%+v", r)
+		}
+	}
+	if hits[allow.ID] != 1 || hits[deny.ID] != 1 {
+		t.Errorf("%v", hits)
+	}
+	d.sameAsRebuilt(id)
+
+	// Taking it back: what it has answered stays told, and the next is asked.
+	if err := d.RemoveRule(t.Context(), allow.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.RemoveRule(t.Context(), allow.ID); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	refused(t, d.RemoveRule(t.Context(), "builtin:remove_all"), "rule.builtin")
+	d.begin(id, permit(commanding("git status")))
+	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2"})
+	if tr := d.idle(id); len(ruleEntries(tr)) != 3 {
+		t.Errorf("%+v", ruleEntries(tr))
+	}
+	d.sameAsRebuilt(id)
+}
+
+// What a hostile agent says beside the command does not count, and what is not shown is not allowed.
+func TestOnlyWhatIsRunCounts(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
+	d.rule(session.NewRule{Effect: "allow", Kind: "read", Pattern: "**"})
+	d.rule(session.NewRule{Effect: "allow", Kind: "edit", Pattern: "src/**"})
+	d.rule(session.NewRule{Effect: "allow", Kind: "other", Pattern: "*"})
+	d.rule(session.NewRule{Effect: "allow", Kind: "fetch", Pattern: "docs.example.com"})
+	raw := func(v map[string]any) map[string]any { return v }
+	edit := func(paths ...string) map[string]any {
+		content := []any{}
+		for _, p := range paths[1:] {
+			content = append(content, map[string]any{"type": "diff", "path": p, "oldText": "a", "newText": "b"})
+		}
+		return map[string]any{"kind": "edit", "rawInput": map[string]any{"path": paths[0]}, "content": content}
+	}
+	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
+	deepest := strings.Repeat("[", 9980) + strings.Repeat("]", 9980) // what stands around it makes it too deep
+	if err := os.MkdirAll(filepath.Join(d.work, "src"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(d.dir, filepath.Join(d.work, "src", "link")); err != nil {
+		t.Fatal(err)
+	}
+	in := func(name string) string { return filepath.Join(d.work, name) }
+	const allowed, asked, denied = "allow", "ask", "deny"
+	for i, tc := range []struct {
+		name    string
+		tool    map[string]any
+		options []string
+		want    string
+	}{
+		{"a command", commanding("git status"), nil, allowed},
+		{"arguments", raw(map[string]any{"rawInput": map[string]any{"command": []string{"git", "status"}}}), nil, allowed},
+		{"a shell's arguments", raw(map[string]any{"rawInput": map[string]any{"command": []string{"bash", "-lc", "git status"}, "cwd": d.work}}), nil, allowed},
+		{"a title that lies", raw(map[string]any{"title": "`git status`", "rawInput": map[string]any{"command": "nosuch"}}), nil, asked},
+		{"a title that lies worse", raw(map[string]any{"title": "git status", "rawInput": map[string]any{"command": "rm -rf ~"}}), nil, denied},
+		{"another command than the title has", raw(map[string]any{"title": "`git diff`", "rawInput": map[string]any{"command": "git status"}}), nil, asked},
+		{"nothing but a title", raw(map[string]any{"title": "git status"}), nil, asked},
+		{"nothing but a text", raw(map[string]any{"title": "git status", "content": []any{map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": "git status"}}}}), nil, asked},
+		{"two commands", raw(map[string]any{"rawInput": map[string]any{"command": "git status", "script": "nosuch"}}), nil, asked},
+		{"two commands, a bad one", raw(map[string]any{"rawInput": map[string]any{"command": "git status", "cmd": "rm -rf /"}}), nil, denied},
+		{"in capital letters", raw(map[string]any{"rawInput": map[string]any{"Command": "git status"}}), nil, asked},
+		{"a bare text", raw(map[string]any{"rawInput": "git status"}), nil, asked},
+		{"a bad bare text", raw(map[string]any{"rawInput": "rm -rf ~"}), nil, denied},
+		{"arguments beside it", raw(map[string]any{"rawInput": map[string]any{"command": "git status", "args": []string{"x"}}}), nil, asked},
+		{"an environment", raw(map[string]any{"rawInput": map[string]any{"command": "git status", "env": map[string]any{"PATH": "/tmp"}}}), nil, asked},
+		{"elsewhere", raw(map[string]any{"rawInput": map[string]any{"command": "git status", "cwd": d.dir}}), nil, asked},
+		{"called a read", raw(map[string]any{"kind": "read", "rawInput": map[string]any{"command": "nosuch", "path": in("a")}}), nil, asked},
+		{"called a read, and bad", raw(map[string]any{"kind": "read", "rawInput": map[string]any{"command": "rm -rf ~"}}), nil, denied},
+		{"called another", raw(map[string]any{"kind": "other", "name": "x", "rawInput": map[string]any{"command": "nosuch"}}), nil, asked},
+		{"a secret in it", commanding("git status sk-0123456789abcdef0123"), nil, asked},
+		{"deep", raw(map[string]any{"rawInput": json.RawMessage(`{"command":"git status","x":` + deep + `}`)}), nil, allowed},
+		{"too deep to be read", raw(map[string]any{"rawInput": json.RawMessage(`{"command":"git status","x":` + deepest + `}`)}), nil, asked},
+		{"a mebibyte", commanding("git status " + strings.Repeat("x", 1<<20)), nil, asked},
+		{"a read", raw(map[string]any{"kind": "read", "locations": []any{map[string]any{"path": in("a")}}}), nil, allowed},
+		{"a read elsewhere", raw(map[string]any{"kind": "read", "rawInput": map[string]any{"path": in("a")}, "locations": []any{map[string]any{"path": "/etc/hostname"}}}), nil, asked},
+		{"a read that changes", raw(map[string]any{"kind": "read", "rawInput": map[string]any{"path": in("b")}, "content": []any{map[string]any{"type": "diff", "path": in("b"), "newText": "x"}}}), nil, asked},
+		{"an edit", edit(in("src/a"), in("src/a")), nil, allowed},
+		{"an edit of two", edit(in("src/a"), in("src/a"), in("b")), nil, asked},
+		{"an edit through a link", edit(in("src/link/x")), nil, asked},
+		{"an edit with a patch", raw(map[string]any{"kind": "edit", "rawInput": map[string]any{"input": "*** Begin Patch\n*** Update File: src/a\n*** Move to: b\n"}}), nil, asked},
+		{"an edit of changes", raw(map[string]any{"kind": "edit", "rawInput": map[string]any{"changes": map[string]any{in("src/a"): map[string]any{}}}}), nil, allowed},
+		{"an edit of nothing", raw(map[string]any{"kind": "edit", "title": "src/a"}), nil, asked},
+		{"an address", raw(map[string]any{"kind": "fetch", "rawInput": map[string]any{"url": "https://docs.example.com/x"}}), nil, allowed},
+		{"an address that pretends", raw(map[string]any{"kind": "fetch", "rawInput": map[string]any{"url": "https://docs.example.com@evil.example/x"}}), nil, asked},
+		{"a file as an address", raw(map[string]any{"kind": "fetch", "rawInput": map[string]any{"url": "file:///etc/passwd"}}), nil, asked},
+		{"a tool", raw(map[string]any{"kind": "other", "name": "mcp__a__b"}), nil, allowed},
+		{"a plan", raw(map[string]any{"kind": "switch_mode", "rawInput": map[string]any{"plan": "x"}}), nil, asked},
+		{"a plan of another kind", raw(map[string]any{"kind": "other", "rawInput": map[string]any{"plan": "x"}}), nil, asked},
+		{"questions", raw(map[string]any{"kind": "other", "rawInput": map[string]any{"questions": []any{}}}), nil, asked},
+		{"options of other kinds", commanding("git status"), []string{"allow_once", "reject_once", "other"}, asked},
+		{"a choice", commanding("git status"), []string{"allow_once", "allow_once", "reject_once"}, asked},
+		{"a choice of a bad one", commanding("rm -rf ~"), []string{"allow_once", "allow_once", "reject_once"}, asked},
+		{"only for ever", commanding("git status"), []string{"allow_always", "reject_once"}, asked},
+		{"only for ever, and bad", commanding("rm -rf ~"), []string{"allow_once", "reject_always"}, asked},
+	} {
+		s := permit(tc.tool, tc.options...)
+		s.Params["toolCall"].(map[string]any)["toolCallId"] = fmt.Sprint("t", i)
+		d.begin(id, s)
+		got := ""
+		d.until("an answer or a request", func() bool {
+			tr := d.transcript(id)
+			if n := len(tr.Requests); n == 0 || n <= i {
+				return false
+			}
+			r := tr.Requests[i]
+			got = map[string]string{"requested": asked, "answered": allowed, "rejected": denied}[r.Status]
+			return true
+		})
+		if got != tc.want {
+			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
+		}
+		if got == asked {
+			r := d.request(id)
+			d.answer(r, session.Answer{OptionID: r.Options[len(r.Options)-1].ID})
+		}
+		d.idle(id)
+	}
+	d.sameAsRebuilt(id)
+}
+
+func TestRemembering(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	steps := make([]step, 0, 210)
+	for i := range 100 {
+		s := permit(commanding(fmt.Sprint("npm run build-", i)))
+		s.Params["toolCall"].(map[string]any)["toolCallId"] = fmt.Sprint("t", i)
+		s.As = fmt.Sprint("a", i)
+		steps = append(steps, s)
+	}
+	other := permit(commanding("npm publish"))
+	other.As = "other"
+	steps = append(steps, other)
+	for i := range 100 {
+		steps = append(steps, step{Await: fmt.Sprint("a", i)})
+	}
+	d.begin(id, append(steps, step{Await: "other"})...)
+	d.until("all of them", func() bool { return len(d.waiting()) == 101 })
+	first := d.waiting()[0]
+	list, err := d.SuggestRules(t.Context(), first.ID)
+	if err != nil || len(list.Danger) > 0 || len(list.Suggestions) < 6 || list.Suggestions[0].Pattern != "npm run build-0" || list.Suggestions[0].Scope != "session" ||
+		list.Suggestions[3].Pattern != "npm run *" || list.Suggestions[0].Effect != "allow" {
+		t.Fatalf("%+v %v", list, err)
+	}
+	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Remember: &session.Remember{Scope: "session", Pattern: "git *"}}, "window"), "rule.not_covering")
+	refused(t, d.Answer(t.Context(), first.ID, session.Answer{OptionID: "allow_once-1", Note: "no"}, "window"), "answer.note")
+	if len(d.rules(session.RuleFilter{})) != 0 {
+		t.Fatal("a refused answer left a rule")
+	}
+	// The option for ever is answered as the one for once: the agent keeps nothing.
+	d.answer(first, session.Answer{OptionID: "allow_always-0", Remember: &session.Remember{Scope: "directory", Pattern: "npm run *"}})
+	d.until("the rest", func() bool { return len(d.waiting()) == 1 })
+	d.answer(d.waiting()[0], session.Answer{OptionID: "reject_once-2"})
+	tr := d.idle(id)
+	var answers []answer
+	last := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Kind == "agent" })
+	if err := json.Unmarshal([]byte(tr.Items[last].Text), &answers); err != nil || len(answers) != 101 {
+		t.Fatalf("%d %v", len(answers), err)
+	}
+	for i, a := range answers[:100] {
+		if chosen(a) != "allow_once-1" {
+			t.Errorf("%d: %s", i, a.Result)
+		}
+	}
+	list2 := d.rules(session.RuleFilter{Session: id})
+	if len(list2) != 1 || list2[0].Hits != 99 || list2[0].Directory != d.work || list2[0].Text != "Run npm run *" {
+		t.Errorf("%+v", list2)
+	}
+	if n := len(ruleEntries(tr)); n != 99 {
+		t.Errorf("%d lines", n)
+	}
+	d.sameAsRebuilt(id)
+}
+
+func TestAlwaysInOneDirectoryIsNotInAnother(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	a := d.asking()
+	b := filepath.Join(d.dir, "b")
+	if err := os.MkdirAll(b, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere, err := d.Create(t.Context(), session.New{Agent: "asking", Cwd: b})
+	if err != nil {
+		t.Fatal(err)
+	}
+	same, err := d.Create(t.Context(), session.New{Agent: "asking", Cwd: d.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	remember := func(scope, command string) {
+		t.Helper()
+		d.begin(a, permit(commanding(command)))
+		d.answer(d.request(a), session.Answer{OptionID: "allow_once-1", Remember: &session.Remember{Scope: scope}})
+		d.idle(a)
+	}
+	remember("directory", "make one")
+	remember("session", "make two")
+	remember("everywhere", "make three")
+	for _, tc := range []struct {
+		session, command string
+		want             bool
+	}{
+		{a, "make one", true},
+		{a, "make two", true},
+		{same.ID, "make one", true},
+		{same.ID, "make two", false},
+		{same.ID, "make three", true},
+		{elsewhere.ID, "make one", false},
+		{elsewhere.ID, "make two", false},
+		{elsewhere.ID, "make three", true},
+	} {
+		d.begin(tc.session, permit(commanding(tc.command)))
+		if !tc.want {
+			d.answer(d.request(tc.session), session.Answer{OptionID: "reject_once-2"})
+		}
+		tr := d.idle(tc.session)
+		if last := tr.Requests[len(tr.Requests)-1]; (last.AnsweredBy == "rule") != tc.want {
+			t.Errorf("%s in %s: %+v", tc.command, tc.session, last)
+		}
+	}
+	for f, want := range map[session.RuleFilter]int{{Session: a}: 3, {Session: same.ID}: 2, {Directory: d.work}: 2, {Directory: b}: 1, {}: 3, {Directory: d.work, Place: "other"}: 1} {
+		if n := len(d.rules(f)); n != want {
+			t.Errorf("%+v: %d, want %d", f, n, want)
+		}
+	}
+
+	// A directory that moves takes its rules along; a session that goes takes its own.
+	moved := filepath.Join(d.dir, "moved")
+	if err := os.Rename(d.work, moved); err != nil {
+		t.Fatal(err)
+	}
+	d.relink(d.get(a).Workspace.ID, moved)
+	if n := len(d.rules(session.RuleFilter{Directory: moved})); n != 2 {
+		t.Errorf("%d rules", n)
+	}
+	if err := d.Delete(t.Context(), a); err != nil {
+		t.Fatal(err)
+	}
+	d.until("its rule to go", func() bool { return len(d.rules(session.RuleFilter{})) == 2 })
+}
+
+// The directory of another machine is another one, though it has the same path.
+func TestARuleOfADirectoryIsForItsPlace(t *testing.T) {
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	p := d.addPlace(e, placeToken)
+	here, there := d.create(), d.createAt(p.ID)
+	made := d.rule(session.NewRule{Effect: "allow", Scope: "directory", Directory: d.work, Pattern: "make one"})
+	if made.Place != "" || here.Cwd != there.Cwd {
+		t.Fatalf("%+v", made)
+	}
+	d.prompt(there.ID, "/ask-to-run make one")
+	r := d.request(there.ID)
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "allow_once"), Remember: &session.Remember{Scope: "directory"}})
+	d.idle(there.ID)
+	d.prompt(there.ID, "/ask-to-run make one")
+	if tr := d.idle(there.ID); len(ruleEntries(tr)) != 1 {
+		t.Errorf("%+v", ruleEntries(tr))
+	}
+	list := d.rules(session.RuleFilter{Session: there.ID})
+	if len(list) != 1 || list[0].Place != p.ID || list[0].Hits != 1 {
+		t.Errorf("%+v", list)
+	}
+	if list := d.rules(session.RuleFilter{Session: here.ID}); len(list) != 1 || list[0].ID != made.ID || list[0].Hits != 0 {
+		t.Errorf("%+v", list)
+	}
+}
+
+func TestTwoSurfacesRememberAtOnce(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	for range 5 {
+		d.begin(id, permit(commanding("make all")))
+		r := d.request(id)
+		var wg sync.WaitGroup
+		errs := make([]error, 2)
+		for i, a := range []session.Answer{
+			{OptionID: "allow_once-1", Remember: &session.Remember{Scope: "session"}},
+			{OptionID: "reject_once-2", Remember: &session.Remember{Scope: "directory"}},
+		} {
+			wg.Go(func() { errs[i] = d.Answer(t.Context(), r.ID, a, "window") })
+		}
+		wg.Wait()
+		d.idle(id)
+		won := slices.IndexFunc(errs, func(err error) bool { return err == nil })
+		if won < 0 {
+			t.Fatal(errs)
+		}
+		refused(t, errs[1-won], "request.resolved")
+		list := d.rules(session.RuleFilter{})
+		if len(list) != 1 || list[0].Effect != []string{"allow", "deny"}[won] || list[0].Scope != []string{"session", "directory"}[won] {
+			t.Fatalf("%+v", list)
+		}
+		if err := d.RemoveRule(t.Context(), list[0].ID); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestRejectedWithWords(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	d.begin(id, permit(commanding("make all")))
+	r := d.request(id)
+	if _, err := d.Send(t.Context(), id, `[]`, session.Queue); err != nil {
+		t.Fatal(err)
+	}
+	hold := true
+	list, err := d.Queue(t.Context(), id)
+	if err == nil {
+		_, err = d.ChangeQueued(t.Context(), id, list[0].ID, session.QueuePatch{Held: &hold})
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := "something else"
+	if _, err := d.Change(t.Context(), id, session.Patch{Draft: &draft}); err != nil {
+		t.Fatal(err)
+	}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "nosuch", Note: "x"}, "window"), "answer.unknown_option")
+	d.answer(r, session.Answer{OptionID: "reject_once-2", Note: "  use make test  "})
+	want := "I rejected “`make all`”: use make test"
+	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), want) })
+	if s := d.get(id); s.Draft != draft {
+		t.Errorf("the draft is %q", s.Draft)
+	}
+	if list, err := d.Queue(t.Context(), id); err != nil || len(list) != 1 || list[0].Message != "[]" {
+		t.Errorf("%+v %v", list, err)
+	}
+}
+
+func TestWordsReachATurnThatTakesThem(t *testing.T) {
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "/ask-to-run make all")
+	r := d.request(s.ID)
+	if r.Tool == nil || !strings.Contains(string(r.Tool.RawInput), "make all") {
+		t.Fatalf("%+v", r.Tool)
+	}
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once"), Note: "use make test", Remember: &session.Remember{Scope: "session"}})
+	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "user"), "use make test") })
+	d.idle(s.ID)
+	if list := d.rules(session.RuleFilter{}); len(list) != 1 || list[0].Effect != "deny" || list[0].Pattern != "make all" {
+		t.Errorf("%+v", list)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestRulesThatAreNone(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	past := session.Time{Time: time.Now().Add(-time.Second)}
+	for _, tc := range []struct {
+		rule session.NewRule
+		code string
+	}{
+		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "a; b"}, "rule.pattern"},
+		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "nosuch", Pattern: "a"}, "rule.kind"},
+		{session.NewRule{Effect: "nosuch", Scope: "everywhere", Kind: "execute", Pattern: "a"}, "rule.effect"},
+		{session.NewRule{Effect: "allow", Scope: "nosuch", Kind: "execute", Pattern: "a"}, "rule.scope"},
+		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "*"}, "rule.too_wide"},
+		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "any", Pattern: "*"}, "rule.any_allows"},
+		{session.NewRule{Effect: "allow", Scope: "session", Session: "nosuch", Kind: "execute", Pattern: "a"}, "rule.unknown_session"},
+		{session.NewRule{Effect: "allow", Scope: "directory", Directory: "/nosuch", Kind: "execute", Pattern: "a"}, "rule.unknown_directory"},
+		{session.NewRule{Effect: "allow", Scope: "directory", Kind: "execute", Pattern: "a"}, "rule.unknown_directory"},
+		{session.NewRule{Effect: "allow", Scope: "directory", Directory: d.work, Place: "nosuch", Kind: "execute", Pattern: "a"}, "rule.unknown_directory"},
+		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "a", ExpiresAt: &past}, "rule.expiry"},
+		{session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "curl sk-0123456789abcdef0123"}, "rule.secret"},
+	} {
+		_, err := d.AddRule(t.Context(), tc.rule)
+		refused(t, err, tc.code)
+	}
+	if list := d.rules(session.RuleFilter{}); len(list) != 0 {
+		t.Errorf("%+v", list)
+	}
+	d.begin(id, permit(commanding("sudo make all")), permit(commanding("make all $X")), step{Ask: "nosuch/method"})
+	r := d.request(id)
+	everywhere := &session.Remember{Scope: "everywhere"}
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.danger")
+	if list, err := d.SuggestRules(t.Context(), r.ID); err != nil || !slices.Equal(list.Danger, []string{"sudo"}) ||
+		slices.ContainsFunc(list.Suggestions, func(s session.RuleSuggestion) bool { return s.Effect == "allow" && s.Scope == "everywhere" }) {
+		t.Errorf("%+v %v", list, err)
+	}
+	d.answer(r, session.Answer{OptionID: "allow_once-1"})
+	r = d.request(id)
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: "allow_once-1", Remember: everywhere}, "window"), "rule.no_pattern")
+	d.answer(r, session.Answer{OptionID: "allow_once-1"})
+	r = d.request(id)
+	refused(t, d.Answer(t.Context(), r.ID, session.Answer{Action: "cancel", Remember: everywhere}, "window"), "answer.only_permission")
+	d.answer(r, session.Answer{Action: "cancel"})
+	d.idle(id)
+}
+
+func TestSimulating(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	old := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
+	for _, command := range []string{"make lint", "make all", "make test", "npm publish"} {
+		d.begin(id, permit(commanding(command)))
+		if command != "make lint" {
+			d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
+		}
+		d.idle(id)
+	}
+	ctx := t.Context()
+	n := session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "make *"}
+	got, err := d.Simulate(ctx, n, "", 200)
+	if err != nil || got.Looked != 4 || got.Counts != (session.SimulatedCounts{Allow: 2, Unchanged: 2}) || len(got.Items) != 2 || got.Items[0].Command != "make test" ||
+		got.Items[0].Was != "ask" || got.Items[0].Would != "allow" || got.Items[0].By != "" || got.Items[0].Session != id {
+		t.Errorf("%+v %v", got, err)
+	}
+	n.Effect = "deny"
+	if got, err = d.Simulate(ctx, n, "", 200); err != nil || got.Counts.Deny != 3 {
+		t.Errorf("%+v %v", got, err)
+	}
+	// The rule that it is a change of does not count beside it.
+	n.Effect, n.Pattern = "allow", "make all"
+	if got, err = d.Simulate(ctx, n, old.ID, 200); err != nil || got.Counts != (session.SimulatedCounts{Allow: 1, Ask: 1, Unchanged: 2}) {
+		t.Errorf("%+v %v", got, err)
+	}
+	n.Scope, n.Session = "session", id
+	if got, err = d.Simulate(ctx, n, "", 1); err != nil || got.Looked != 1 || got.Counts.Unchanged != 1 {
+		t.Errorf("%+v %v", got, err)
+	}
+	if _, err = d.Simulate(ctx, n, "nosuch", 1); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	n.Pattern = "a;b"
+	_, err = d.Simulate(ctx, n, "", 1)
+	refused(t, err, "rule.pattern")
+	if n := len(d.rules(session.RuleFilter{})); n != 1 {
+		t.Errorf("%d rules", n)
+	}
+}
+
+// A rule that is made or changed while something waits answers it; one that asks takes that back.
+func TestARuleThatIsChanged(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	d.begin(id, permit(commanding("make all")))
+	d.request(id)
+	r := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
+	pattern, note := "make all", "mine"
+	changed, err := d.ChangeRule(t.Context(), r.ID, session.RulePatch{Pattern: &pattern, Note: &note})
+	if err != nil || changed.Pattern != pattern || changed.Note != note || changed.ID != r.ID || changed.Scope != "everywhere" {
+		t.Fatalf("%+v %v", changed, err)
+	}
+	if tr := d.idle(id); len(ruleEntries(tr)) != 1 {
+		t.Errorf("%+v", ruleEntries(tr))
+	}
+	ask, soon, never, wrong := "ask", time.Now().Add(time.Hour).Format(time.RFC3339), "", "tomorrow"
+	if changed, err = d.ChangeRule(t.Context(), r.ID, session.RulePatch{Effect: &ask, ExpiresAt: &soon}); err != nil || changed.ExpiresAt == nil {
+		t.Fatalf("%+v %v", changed, err)
+	}
+	if changed, err = d.ChangeRule(t.Context(), r.ID, session.RulePatch{ExpiresAt: &never}); err != nil || changed.ExpiresAt != nil || changed.Hits != 1 {
+		t.Fatalf("%+v %v", changed, err)
+	}
+	_, err = d.ChangeRule(t.Context(), r.ID, session.RulePatch{ExpiresAt: &wrong})
+	refused(t, err, "rule.expiry")
+	_, err = d.ChangeRule(t.Context(), "builtin:shutdown", session.RulePatch{Effect: &ask})
+	refused(t, err, "rule.builtin")
+	d.begin(id, permit(commanding("make all")))
+	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
+	d.idle(id)
+}
+
+// lastSeq is how far the feed is.
+func (d *desk) lastSeq() int64 {
+	d.t.Helper()
+	b, err := d.Feed().After(d.t.Context(), session.Query{})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return b.Seq
+}
+
+// since are the events after seq.
+func (d *desk) since(seq int64) (list []session.Event) {
+	d.t.Helper()
+	for {
+		b, err := d.Feed().After(d.t.Context(), session.Query{Gen: d.Feed().Gen(), After: seq})
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		if len(b.Events) == 0 {
+			return list
+		}
+		list, seq = append(list, b.Events...), b.Seq
+	}
+}

@@ -1,0 +1,285 @@
+package session
+
+import (
+	"bytes"
+	"encoding/json"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
+	"deskhand/backend/rules"
+)
+
+// callOf reads from a permission what it is for: from what is shown, and only what the agent says in fields made for programs. Titles and
+// texts are for people; one that says something else than the fields is a doubt. A value that was hidden or shortened is one, too: what
+// a person would see is not what would be done.
+func callOf(r *Request) rules.Call {
+	if r.Tool == nil {
+		return rules.Call{Kind: rules.Other, Doubt: "nothing_told"}
+	}
+	t := r.Tool
+	c := &callReader{tool: t, call: rules.Call{Kind: kindOf(t.Kind), Tool: t.Name}}
+	if isChoice(r) {
+		c.call.Choice = true
+		return c.call
+	}
+	input := map[string]json.RawMessage{}
+	if json.Unmarshal(t.RawInput, &input) != nil && len(t.RawInput) > 0 {
+		c.readBare()
+	}
+	for _, raw := range slices.Concat([]json.RawMessage{t.RawInput}, t.Content) {
+		if bytes.Contains(raw, []byte(redacted)) {
+			c.doubt("redacted")
+		}
+	}
+	c.readInput(input)
+	c.readFiles()
+	c.finish(input)
+	return c.call
+}
+
+func kindOf(kind string) rules.Kind {
+	for _, k := range rules.Kinds() {
+		if string(k) == kind && k != rules.Any {
+			return k
+		}
+	}
+	return rules.Other
+}
+
+// isChoice tells of a permission that is a question: a plan to choose from, options that are neither allowed nor rejected, several ways
+// to allow it once.
+func isChoice(r *Request) bool {
+	once := 0
+	for _, o := range r.Options {
+		switch o.Kind {
+		case "allow_once":
+			once++
+		case "allow_always", "reject_once", "reject_always":
+		default:
+			return true
+		}
+	}
+	var input struct {
+		Plan      json.RawMessage `json:"plan"`
+		Questions json.RawMessage `json:"questions"`
+	}
+	_ = json.Unmarshal(r.Tool.RawInput, &input) // of another shape it has none
+	return once > 1 || r.Tool.Kind == "switch_mode" || input.Plan != nil || input.Questions != nil
+}
+
+type callReader struct {
+	tool  *ToolCall
+	call  rules.Call
+	paths []string
+	dirs  []string
+
+	beside bool // something changes how a command runs
+}
+
+func (c *callReader) doubt(code string) {
+	if c.call.Doubt == "" {
+		c.call.Doubt = code
+	}
+}
+
+// readBare takes an input that is a text for a command that is not shown: it may be denied.
+func (c *callReader) readBare() {
+	var text string
+	if json.Unmarshal(c.tool.RawInput, &text) == nil && c.call.Kind == rules.Execute {
+		c.call.Commands = append(c.call.Commands, rules.Command{Line: text})
+	}
+	c.doubt("not_shown")
+}
+
+func (c *callReader) readInput(input map[string]json.RawMessage) {
+	keys := make([]string, 0, len(input))
+	for key := range input {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	for _, key := range keys {
+		value := input[key]
+		switch lower := strings.ToLower(key); lower {
+		case "command", "cmd", "script":
+			c.readCommand(value, lower == key)
+		case "cwd", "workdir", "working_directory", "workingdirectory":
+			c.dirs = append(c.dirs, texts(value)...)
+		case "args", "arguments", "argv", "env", "environment", "stdin", "shell", "user", "sandbox_permissions", "additional_permissions",
+			"with_escalated_permissions", "dangerouslydisablesandbox", "elevated", "privileged":
+			if !slices.Contains([]string{"null", "false", "{}", "[]", `""`}, string(value)) {
+				c.beside = true
+			}
+		case "url", "uri", "urls":
+			c.readHosts(value)
+		case "patch", "input":
+			c.readPatch(value)
+		default:
+			c.readPath(lower, value)
+		}
+	}
+}
+
+// readPath takes the paths of a field that has some.
+func (c *callReader) readPath(key string, value json.RawMessage) {
+	switch key {
+	case "directory", "dir":
+		c.paths = append(c.paths, texts(value)...)
+		c.dirs = append(c.dirs, texts(value)...)
+	case "path", "file_path", "filepath", "filename", "file", "abs_path", "absolute_path", "notebook_path", "target_file", "target", "source", "destination",
+		"old_path", "new_path", "oldpath", "newpath", "from", "to", "paths", "files", "file_paths":
+		c.paths = append(c.paths, texts(value)...)
+	case "changes":
+		var byPath map[string]json.RawMessage
+		if json.Unmarshal(value, &byPath) == nil {
+			c.paths = slices.AppendSeq(c.paths, maps.Keys(byPath))
+		}
+	}
+}
+
+// texts are the texts of a value: one, or a list of them.
+func texts(raw json.RawMessage) []string {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		if one == "" {
+			return nil
+		}
+		return []string{one}
+	}
+	var list []string
+	if json.Unmarshal(raw, &list) == nil {
+		return list
+	}
+	return nil
+}
+
+// readCommand takes a command; shown tells that people see it.
+func (c *callReader) readCommand(raw json.RawMessage, shown bool) {
+	if !shown {
+		c.doubt("not_shown")
+	}
+	var line string
+	var argv []string
+	switch {
+	case json.Unmarshal(raw, &line) == nil:
+		if line == "" {
+			return
+		}
+		c.call.Commands = append(c.call.Commands, rules.Command{Line: line})
+	case json.Unmarshal(raw, &argv) == nil && len(argv) > 0:
+		c.call.Commands = append(c.call.Commands, rules.Command{Argv: argv})
+	default:
+		c.doubt("not_shown")
+	}
+}
+
+// readPatch takes the paths out of a patch in the form that models write.
+func (c *callReader) readPatch(raw json.RawMessage) {
+	for _, text := range texts(raw) {
+		for line := range strings.Lines(text) {
+			for _, begins := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
+				if path, found := strings.CutPrefix(line, begins); found {
+					c.paths = append(c.paths, strings.TrimSpace(path))
+				}
+			}
+		}
+	}
+}
+
+func (c *callReader) readHosts(raw json.RawMessage) {
+	if c.call.Kind != rules.Fetch {
+		return
+	}
+	for _, text := range texts(raw) {
+		u, err := url.Parse(text)
+		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
+			c.doubt("address")
+			continue
+		}
+		c.call.Hosts = append(c.call.Hosts, u.Hostname())
+	}
+}
+
+// readFiles takes the paths that stand beside the input: where the call is, and what it would change.
+func (c *callReader) readFiles() {
+	for _, l := range c.tool.Locations {
+		c.paths = append(c.paths, l.Path)
+	}
+	for _, raw := range c.tool.Content {
+		var d struct {
+			Type    string `json:"type"`
+			Path    string `json:"path"`
+			Changes []struct {
+				Path    string `json:"path"`
+				NewPath string `json:"newPath"`
+				OldPath string `json:"oldPath"`
+			} `json:"changes"`
+		}
+		if json.Unmarshal(raw, &d) != nil || d.Type != "diff" {
+			continue
+		}
+		if k := c.call.Kind; k != rules.Delete && k != rules.Move {
+			c.call.Kind = rules.Edit // whatever it says that it is
+		}
+		c.paths = append(c.paths, d.Path)
+		for _, ch := range d.Changes {
+			c.paths = append(c.paths, ch.Path, ch.NewPath, ch.OldPath)
+		}
+	}
+}
+
+func (c *callReader) finish(input map[string]json.RawMessage) {
+	slices.Sort(c.paths)
+	c.paths = slices.DeleteFunc(slices.Compact(c.paths), func(p string) bool { return p == "" })
+	for i, p := range c.paths {
+		if u, err := url.Parse(p); err == nil && u.Scheme == "file" {
+			c.paths[i] = u.Path
+		}
+	}
+	switch c.call.Kind {
+	case rules.Read, rules.Edit, rules.Delete, rules.Move, rules.Search:
+		c.call.Paths = c.paths
+		_, looks := input["pattern"]
+		if len(c.paths) == 0 && c.call.Kind == rules.Search && looks {
+			c.call.Paths = []string{"."}
+		}
+	default:
+	}
+	if len(c.call.Commands) > 0 {
+		c.finishCommand()
+	} else if c.call.Kind == rules.Execute {
+		c.doubt("nothing_told")
+	}
+}
+
+func (c *callReader) finishCommand() {
+	if c.beside || slices.ContainsFunc(c.dirs, func(dir string) bool { return !sameDirectory(dir, c.dirs[0]) }) {
+		c.doubt("more_told")
+	}
+	if len(c.dirs) > 0 {
+		c.call.Dir = c.dirs[0]
+	}
+	c.title()
+}
+
+// title compares what the title quotes with what would be run.
+func (c *callReader) title() {
+	title := strings.TrimSpace(c.tool.Title)
+	if len(title) < 2 || title[0] != '`' || title[len(title)-1] != '`' {
+		return
+	}
+	said := strings.Join(strings.Fields(strings.ReplaceAll(title[1:len(title)-1], "\\`", "`")), " ")
+	for _, cmd := range c.call.Commands {
+		line := cmd.Line
+		if cmd.Argv != nil {
+			line = strings.Join(cmd.Argv, " ")
+			if n := len(cmd.Argv); n == 3 && strings.HasSuffix(cmd.Argv[0], "sh") && strings.Join(strings.Fields(cmd.Argv[2]), " ") == said {
+				continue // it tells the command, and not the shell that runs it
+			}
+		}
+		if strings.Join(strings.Fields(line), " ") != said {
+			c.doubt("title")
+		}
+	}
+}

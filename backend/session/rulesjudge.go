@@ -1,0 +1,195 @@
+package session
+
+import (
+	"context"
+	"database/sql"
+	"maps"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/rules"
+)
+
+// A permission is judged in the step in which it is asked for: one that a rule answers never waits, and its answer, the line that tells
+// of it and the count of the rule are written with it. One that waits already is judged again when a rule is made or changed.
+
+// answeredByRule stands where else a surface does.
+const answeredByRule = "rule"
+
+// RequestRule is the rule that has answered a request.
+type RequestRule struct {
+	ID     string `json:"id"`
+	Effect string `json:"effect" enum:"allow,deny"`
+	Text   string `json:"text"`
+}
+
+// RuleAnswer is the data of an entry of kind rule: an answer that nobody was asked for.
+type RuleAnswer struct {
+	ID       string `json:"id" doc:"The rule; it may be gone. Taking the answer's reason back is removing it"`
+	Effect   string `json:"effect" enum:"allow,deny"`
+	Scope    string `json:"scope" enum:"session,directory,everywhere"`
+	Text     string `json:"text"`
+	Request  string `json:"request"`
+	Title    string `json:"title" doc:"Of the request"`
+	OptionID string `json:"optionId" doc:"The agent's option that was answered"`
+	Builtin  bool   `json:"builtin,omitempty" doc:"The rule cannot be removed"`
+}
+
+// whereIs is where a session works, for its rules.
+func whereIs(s *Session) rules.Where {
+	w := rules.Where{Directory: s.Cwd, Roots: s.Directories}
+	if s.Place == LocalPlace {
+		home, err := os.UserHomeDir()
+		if err == nil {
+			w.Home = home
+		}
+		w.Real, w.Windows = rules.Real, runtime.GOOS == "windows"
+	}
+	return w
+}
+
+// rulesOf are the rules that apply in a session now, the narrowest first.
+func (c *Client) rulesOf(ctx context.Context, s *Session) ([]Rule, error) {
+	return query(ctx, c.cfg.Store.Read(), scanRule, `SELECT `+ruleColumns+ruleFrom+
+		` AND (r.scope = 'everywhere' OR r.session = ? OR r.workspace = ?)`+ruleOrder, millis(time.Now()), s.ID, s.Workspace.ID)
+}
+
+// parsed are the rules as package rules wants them. One that cannot be read any more is as good as none, unless it denies or asks: then
+// nothing is allowed.
+func parsed(list []Rule) (out []rules.Rule, broken bool) {
+	for _, r := range list {
+		p, err := rules.ParsePattern(rules.Kind(r.Kind), r.Pattern)
+		if err != nil {
+			broken = broken || r.Effect != string(rules.Allow)
+			continue
+		}
+		out = append(out, rules.Rule{ID: r.ID, Effect: rules.Effect(r.Effect), Pattern: p})
+	}
+	return out, broken
+}
+
+// judged answers a request by a rule, if one decides; unread is what the session was before it.
+func (v *conversation) judged(id string, unread bool) {
+	r := v.requests[id]
+	if r == nil || r.Kind != kindPermission || r.id == nil {
+		return
+	}
+	ctx := context.WithoutCancel(v.c.ctx)
+	list, err := v.c.rulesOf(ctx, &v.row.Session)
+	if err != nil { // then a person is asked
+		v.c.cfg.Logger.Error("rules cannot be read", "session", v.id, "error", err)
+		return
+	}
+	compiled, broken := parsed(list)
+	verdict := rules.Judge(callOf(&r.Request), whereIs(&v.row.Session), compiled)
+	if verdict.Why != rules.ByRule || verdict.Effect == rules.Ask || verdict.Effect == rules.Allow && broken {
+		return
+	}
+	if v.answerBy(r, verdict, list) {
+		v.row.Unread = unread
+	}
+}
+
+// answerBy answers for once; an agent that offers no such option asks a person.
+func (v *conversation) answerBy(r *openRequest, verdict rules.Verdict, list []Rule) bool {
+	wanted, status := "allow_once", statusAnswered
+	if verdict.Effect == rules.Deny {
+		wanted, status = "reject_once", statusRejected
+	}
+	option := r.option(wanted)
+	all := append(slices.Clone(list), builtinRules()...)
+	i := slices.IndexFunc(all, func(rule Rule) bool { return rule.ID == verdict.Rule })
+	if option == "" || i < 0 {
+		return false
+	}
+	rule := all[i]
+	r.Rule = &RequestRule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
+	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(Answer{OptionID: option})), answeredByRule
+	if verdict.Effect == rules.Deny {
+		v.step.hits = append(v.step.hits, rule.ID)
+	}
+	v.step.hits = append(v.step.hits, verdict.Used...)
+	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": option}}))
+	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
+		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: option, Builtin: rule.Builtin,
+	}})
+	v.do(doResolve{r.ID, status})
+	return true
+}
+
+// option is the id of the first option of a kind, "" where there is none.
+func (r *Request) option(kind string) string {
+	i := slices.IndexFunc(r.Options, func(o RequestOption) bool { return o.Kind == kind })
+	if i < 0 {
+		return ""
+	}
+	return r.Options[i].ID
+}
+
+// judgeAgain has every conversation that waits look at its requests by the rules that there are now.
+func (c *Client) judgeAgain() {
+	c.mu.Lock()
+	live := slices.Collect(maps.Values(c.live))
+	c.mu.Unlock()
+	for _, v := range live {
+		if v.look().Waiting > 0 {
+			c.background(func() { v.post(v.judgeWaiting) })
+		}
+	}
+}
+
+func (v *conversation) judgeWaiting() {
+	list := v.waiting()
+	slices.SortFunc(list, func(a, b *openRequest) int { return strings.Compare(a.ID, b.ID) })
+	for _, r := range list {
+		v.judged(r.ID, v.row.Unread)
+	}
+}
+
+// saveRules writes what a step has made of rules.
+func (s *step) saveRules(ctx context.Context, tx *sql.Tx) error {
+	for _, r := range s.rules {
+		if err := saveRule(ctx, tx, r); err != nil {
+			return err
+		}
+	}
+	now := millis(time.Now())
+	for _, id := range s.hits {
+		if _, err := tx.ExecContext(ctx, `UPDATE rule SET hits = hits + 1, last_hit_at = ? WHERE id = ?`, now, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ruled tells of the rules of a step that was written.
+func (v *conversation) ruled() {
+	if len(v.step.hits) == 0 && len(v.step.rules) == 0 {
+		return
+	}
+	ids := slices.Clone(v.step.hits)
+	for _, r := range v.step.rules {
+		ids = append(ids, r.ID)
+	}
+	slices.Sort(ids)
+	ctx := context.WithoutCancel(v.c.ctx)
+	list, err := query(ctx, v.c.cfg.Store.Read(), scanRule, `SELECT `+ruleColumns+ruleFrom+` AND r.id IN (SELECT value FROM json_each(?))`,
+		millis(time.Now()), string(mustJSON(slices.Compact(ids))))
+	if err != nil {
+		v.c.cfg.Logger.Error("rules cannot be read", "session", v.id, "error", err)
+	}
+	for _, r := range list {
+		v.c.feed.publish(Event{Type: eventRule, Data: mustJSON(r)})
+	}
+	if len(v.step.rules) > 0 {
+		v.c.judgeAgain()
+	}
+}
+
+// sameDirectory is for what agents name beside a command: where it runs.
+func sameDirectory(a, b string) bool { return filepath.Clean(a) == filepath.Clean(b) }
