@@ -174,6 +174,9 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if b.db, err = store.Open(ctx, b.cfg.Places.Data); err != nil {
 		return nil, err
 	}
+	if err := b.db.Sign(b.cfg.Version); err != nil { // an older version will know less
+		b.cfg.Logger.Warn("the data directory cannot be signed", "error", err)
+	}
 	if len(b.cfg.Token) >= ShortestSecret {
 		secrets = append(secrets, b.cfg.Token)
 	}
@@ -210,6 +213,20 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 
 // Alone tells who holds the data directory when it is not us: then there is /v1 and no client.
 func (b *Backend) Alone() *HeldError { return b.holder }
+
+// ReadOnly tells people that a newer version has made the data, which is then shown and not changed; "" = it is ours.
+func (b *Backend) ReadOnly() string {
+	if b.client == nil || b.client.ReadOnly() == nil {
+		return ""
+	}
+	n := b.db.Newer()
+	by := "a newer version"
+	if n.By != "" && n.By != b.cfg.Version {
+		by = n.By
+	}
+	return fmt.Sprintf("The data in %s was written by %s of Deskhand (schema %d; this one, %s, knows %d). It can be read, and nothing is changed",
+		b.cfg.Places.Data, by, n.Schema, b.cfg.Version, n.Known)
+}
 
 // Window is the handler for the window's own asset server.
 func (b *Backend) Window() http.Handler { return b.api.Window() }

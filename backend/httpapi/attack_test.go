@@ -825,10 +825,11 @@ func TestServerTable(t *testing.T) {
 		method, path, _ := strings.Cut(route, " ")
 		allowed[path] = append(allowed[path], method)
 	}
-	const posted, removed = "/client/agents/test", "/client/agents/x"
-	allowed[posted] = append(slices.Clone(allowed[removed]), allowed[posted]...) // an agent may be called so: it is removed there, too
-	const imported, session = "/client/sessions/import", "/client/sessions/x"
-	allowed[imported] = append(slices.Clone(allowed[session]), allowed[imported]...) // as far as the router knows, a session may be called so
+	for path, beside := range map[string]string{ // as far as the router knows, an agent, a session or a rule may be called so
+		"/client/agents/test": "/client/agents/x", "/client/sessions/import": "/client/sessions/x", "/client/rules/simulate": "/client/rules/x",
+	} {
+		allowed[path] = append(slices.Clone(allowed[beside]), allowed[path]...)
+	}
 	for path, methods := range allowed {
 		token := bearer
 		if strings.HasPrefix(path, "/client") {

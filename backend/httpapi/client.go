@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/session"
+	"deskhand/backend/store"
 )
 
 // ClientConfig is what the client API stands on.
@@ -62,7 +63,11 @@ func NewClient(cfg ClientConfig) *Client {
 }
 
 // ServeHTTP serves /client/*.
-func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.mux.ServeHTTP(w, r) }
+func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !c.leaveBe(w, r) {
+		c.mux.ServeHTTP(w, r)
+	}
+}
 
 // OpenAPI is the document of the client API as JSON, indented.
 func (c *Client) OpenAPI() ([]byte, error) {
@@ -77,7 +82,8 @@ func (c *Client) addEventRecords() {
 	data := registry.Map()["Event"].Properties["data"]
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
-		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](),
+		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](), reflect.TypeFor[session.QuestionEvent](),
+		reflect.TypeFor[session.Rule](), reflect.TypeFor[session.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
 		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),
@@ -141,6 +147,8 @@ func problemOf(err error) error {
 		return newClientError(http.StatusConflict, refused.Code, refused.Params, err.Error())
 	case errors.Is(err, session.ErrNotFound):
 		return newClientError(http.StatusNotFound, "not_found", nil, err.Error())
+	case store.Lacks(err): // only a newer version has the tables otherwise
+		return newClientError(http.StatusConflict, "storage.newer_unreadable", map[string]string{"detail": err.Error()}, err.Error())
 	case errors.Is(err, session.ErrStorage):
 		return newClientError(http.StatusServiceUnavailable, "storage.failed", nil, err.Error())
 	case errors.Is(err, session.ErrClosed), errors.Is(err, context.Canceled):
@@ -184,6 +192,8 @@ func (c *Client) routes() {
 	c.turnRoutes()
 	c.queueRoutes()
 	c.requestRoutes()
+	c.ruleRoutes()
+	c.questionRoutes()
 	c.processRoutes()
 	c.trustRoutes()
 	c.mcpRoutes()
@@ -206,6 +216,7 @@ type hello struct {
 	Home     string   `json:"home"`
 	Data     string   `json:"data,omitempty" doc:"The data directory, on the machine of the program"`
 	URL      string   `json:"url,omitempty" doc:"Where the API is served on this machine; absent when it is not"`
+	Newer    *newer   `json:"newer,omitempty" doc:"A newer version of the program has made the data: it is shown, and every change is refused"`
 }
 
 type link struct {
@@ -225,6 +236,7 @@ func (c *Client) generalRoutes() {
 			}
 			return answer(hello{
 				URL: url, API: 1, Version: c.cfg.Version, Gen: c.cfg.Sessions.Feed().Gen(), Places: c.cfg.Sessions.PlaceIDs(), Features: []string{}, Home: c.cfg.Home, Data: c.cfg.Data,
+				Newer: newerOf(c.cfg.Sessions),
 			}, nil)
 		})
 	huma.Register(c.api, op("login", http.MethodPost, "login", "Take a one-time code for a token", http.StatusOK),
@@ -413,7 +425,7 @@ const SurfaceHeader = "Deskhand-Surface"
 
 func surface(name string) string {
 	switch name {
-	case "window", "browser", "cli":
+	case "window", "browser", "cli", "native":
 		return name
 	}
 	return "api"
@@ -422,9 +434,9 @@ func surface(name string) string {
 func (c *Client) requestRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("inbox", http.MethodGet, "inbox", "What waits for a person", http.StatusOK),
-		func(ctx context.Context, _ *struct{}) (*body[session.Page[session.Request]], error) {
+		func(ctx context.Context, _ *struct{}) (*body[inboxPage], error) {
 			list, err := s.Inbox(ctx)
-			return answer(session.Page[session.Request]{Items: list}, err)
+			return answer(inboxPage{Items: list, Questions: session.QuestionsOf(list)}, err)
 		})
 	huma.Register(c.api, op("answer", http.MethodPost, "requests/{id}/answer", "Answer a request; the first answer wins", http.StatusNoContent),
 		func(ctx context.Context, in *struct {

@@ -1,0 +1,41 @@
+package httpapi
+
+import (
+	"net/http"
+	"slices"
+
+	"deskhand/backend/session"
+)
+
+// newer is what hello tells of data that a newer version has made: it is shown, and not changed.
+type newer struct {
+	Schema  string `json:"schema" doc:"The version of its schema"`
+	Known   string `json:"known" doc:"The newest that this program knows"`
+	Version string `json:"version,omitempty" doc:"The version of the program that made it, where it said so"`
+}
+
+func newerOf(s *session.Client) *newer {
+	if refused := s.ReadOnly(); refused != nil {
+		return &newer{Schema: refused.Params["schema"], Known: refused.Params["known"], Version: refused.Params["version"]}
+	}
+	return nil
+}
+
+// doesMore tells whether a request does more than look. To get in changes nothing that is kept.
+func doesMore(r *http.Request) bool {
+	looks := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method)
+	return !looks && !slices.Contains([]string{"/client/login", "/client/links", "/client/activate"}, r.URL.Path)
+}
+
+// leaveBe refuses a request that would change data of a newer version, and tells that it did.
+func (c *Client) leaveBe(w http.ResponseWriter, r *http.Request) bool {
+	if !doesMore(r) || c.cfg.Sessions == nil {
+		return false
+	}
+	refused := c.cfg.Sessions.ReadOnly()
+	if refused == nil {
+		return false
+	}
+	WriteProblem(w, Problem{Type: "conflict", Code: refused.Code, Params: refused.Params, Detail: refused.Error()})
+	return true
+}

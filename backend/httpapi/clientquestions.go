@@ -1,0 +1,43 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// inboxPage is what waits, twice: as it is, and as the questions that it is to programs which know nothing else.
+type inboxPage struct {
+	Items     []session.Request         `json:"items" doc:"Oldest first"`
+	Questions []session.WaitingQuestion `json:"questions" doc:"Those of them that ask to choose or to tell something"`
+}
+
+// questionRoutes answer requests in the shape of before this API, see the seed questions.md: 204, 404 for what is no question, 409 for one
+// that is answered, as the answers of requests are.
+func (c *Client) questionRoutes() {
+	s := c.cfg.Sessions
+	reply := op("replyQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reply", "Answer a question; the first answer wins", http.StatusNoContent)
+	huma.Register(c.api, reply, func(ctx context.Context, in *struct {
+		Session  string `path:"session" maxLength:"64"`
+		Question string `path:"question" maxLength:"64" doc:"The question_id"`
+		Surface  string `header:"Deskhand-Surface" maxLength:"20"`
+		Body     struct {
+			Answers [][]string `json:"answers" maxItems:"1000" doc:"For each question a list of options, or words of one's own; with the request's id all of them, else one list"`
+		}
+	},
+	) (*none, error) {
+		return done(s.ReplyQuestion(ctx, in.Session, in.Question, in.Body.Answers, surface(in.Surface)))
+	})
+	reject := op("rejectQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reject", "Turn a question down", http.StatusNoContent)
+	huma.Register(c.api, reject, func(ctx context.Context, in *struct {
+		Session  string `path:"session" maxLength:"64"`
+		Question string `path:"question" maxLength:"64" doc:"The question_id"`
+		Surface  string `header:"Deskhand-Surface" maxLength:"20"`
+	},
+	) (*none, error) {
+		return done(s.RejectQuestion(ctx, in.Session, in.Question, surface(in.Surface)))
+	})
+}
