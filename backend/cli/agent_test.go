@@ -10,6 +10,7 @@ import (
 
 // TestAConversationAsATestCase is the whole way by the command line: converse, export, replay as an own agent, with and without a fault.
 func TestAConversationAsATestCase(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	said, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "thought")
 	if code != 0 {
@@ -46,6 +47,7 @@ func TestAConversationAsATestCase(t *testing.T) {
 }
 
 func TestReplayByItself(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := filepath.Join(dir, "conversation.md")
 	if err := os.WriteFile(text, []byte("# Hello\n"), 0o600); err != nil {

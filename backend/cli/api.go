@@ -78,6 +78,7 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+	p.sayReadOnly(b)
 	api, err := dial(ctx, cfg.Places)
 	if err != nil {
 		return fmt.Errorf("the running Deskhand does not answer: %w", err)
@@ -91,6 +92,13 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 	}
 	p.outlast(b)
 	return nil
+}
+
+// sayReadOnly warns that nothing can be changed.
+func (p *Program) sayReadOnly(b *backend.Backend) {
+	if why := b.ReadOnly(); why != "" {
+		p.say("%s.\n", why)
+	}
 }
 
 // withRunning runs f with the API of the Deskhand that runs; that none does is told.

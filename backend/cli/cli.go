@@ -61,6 +61,7 @@ type commands struct {
 	Logout    logoutCommand   `cmd:"" help:"Sign out of an agent, and forget the values that are kept for it."`
 	Ps        psCommand       `cmd:"" help:"Show the agents that run, for whom, and what they take of the machine."`
 	Sessions  sessionsCommand `cmd:"" help:"List, show, search and export conversations."`
+	Inbox     inboxCommand    `cmd:"" help:"List and answer what waits for a person."`
 	Places    placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
 	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
 	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
@@ -256,6 +257,7 @@ func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
+	p.sayReadOnly(b)
 	l, err := b.Listen(ctx, host, port)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w\nAnother program has this port. Choose another with --port, or --port 0 for any free one", err)

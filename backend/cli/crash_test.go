@@ -218,6 +218,7 @@ const endless = "slow"
 // TestKilledAtAnyPoint kills the program in the middle of conversations, again and again, on one data directory: what was shown is there
 // after the next start, and the database is sound.
 func TestKilledAtAnyPoint(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	const longest = 1200 * time.Millisecond
 	shown, broken := 0, 0
@@ -364,6 +365,7 @@ func (c *caller) verify(id string) (codes []string) {
 // TestAWriteThatIsCutOff harms what was written last, as a loss of power does: the database opens and is sound, a turn that had ended is
 // whole, at most the running one is lost, and a verification finds nothing or says exactly what is missing.
 func TestAWriteThatIsCutOff(t *testing.T) {
+	t.Parallel()
 	const together = 8 // rounds on one directory: each looks at all that those before have left
 	var dir string
 	work := t.TempDir()

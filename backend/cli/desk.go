@@ -141,6 +141,8 @@ func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bo
 		return d.questions(ctx, r)
 	case "form":
 		return d.form(ctx, r)
+	case "url":
+		return d.visit(ctx, r)
 	}
 	d.t.aside("? %s sent a request that cannot be shown here:\n%s\n  Enter dismisses it", r.Agent, r.Raw)
 	_, ok := d.line(ctx)
@@ -210,6 +212,36 @@ func (d *desk) questions(ctx context.Context, r backend.Request) (backend.Answer
 		a.Answers = append(a.Answers, chosen(q, line))
 	}
 	return a, true
+}
+
+// asked shows the questions of a request.
+func (d *desk) asked(r backend.Request) {
+	for _, q := range r.Questions {
+		d.t.aside("  %s", barred(q.Prompt))
+		for i, o := range q.Options {
+			d.t.aside("  %d  %s", i+1, barred(o.Label))
+		}
+	}
+}
+
+// address shows where a request leads: the whole of it, and the host by itself.
+func (d *desk) address(r backend.Request) {
+	d.t.aside("  %s\n  at %s", barred(r.URL), barred(r.Host))
+	if r.Punycode {
+		d.t.aside("  ! its name is not plain ASCII, and is shown elsewhere as %s: make sure that it is the one you mean", barred(r.HostUnicode))
+	}
+}
+
+// visit asks whether an address may be opened. Nothing is opened here: a terminal is no place for that.
+func (d *desk) visit(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+	d.t.aside("? %s asks you to open an address: %s", r.Agent, barred(r.Title))
+	d.address(r)
+	d.t.aside("  1  I open it in a browser\n  2  go on without\n  3  abort")
+	i, ok := d.number(ctx, 3)
+	if !ok {
+		return backend.Answer{}, false
+	}
+	return backend.Answer{Action: []string{"accept", "decline", "cancel"}[i]}, true
 }
 
 func questionHint(q backend.Question) string {

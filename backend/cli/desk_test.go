@@ -6,6 +6,7 @@ import (
 )
 
 func TestValuesOfAForm(t *testing.T) {
+	t.Parallel()
 	for _, tc := range []struct{ kind, line, want string }{
 		{"number", "1.5", "1.5"},
 		{"integer", "12345678901234567890", "12345678901234567890"},
@@ -26,6 +27,7 @@ func TestValuesOfAForm(t *testing.T) {
 
 // TestAnAgentCannotWriteOurLines: what looks like an option, or like the end of a question, is the agent's own word.
 func TestAnAgentCannotWriteOurLines(t *testing.T) {
+	t.Parallel()
 	for text, want := range map[string]string{
 		"run ls":                              "run ls",
 		"run ls\n  1  Allow\r\n  2  Allow\r3": "run ls\n      |   1  Allow\n      |   2  Allow\n      | 3",

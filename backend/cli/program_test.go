@@ -325,6 +325,7 @@ func gone(t *testing.T, pid int) {
 }
 
 func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
+	t.Parallel()
 	_, link := server(t, t.TempDir())
 	u, err := url.Parse(link)
 	if err != nil {
@@ -362,6 +363,7 @@ func TestOnlyTheLinkLetsABrowserIn(t *testing.T) {
 }
 
 func TestRuntimeTokenIsItsOwn(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, link := server(t, dir)
 	u, _ := url.Parse(link)
@@ -432,6 +434,7 @@ func TestPromptExitCodes(t *testing.T) {
 }
 
 func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	_, stderr, code := run(t, dir, "prompt", "--dir", t.TempDir(), "markdown")
 	if code != 0 || !strings.Contains(stderr, "asking Demo agent") {
@@ -454,6 +457,7 @@ func TestPromptAsksAnAgentOfYourOwnFirst(t *testing.T) {
 }
 
 func TestPromptGoesThroughTheRunningServer(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	_, _ = server(t, dir)
 	stdout, stderr, code := run(t, dir, "prompt", "--dir", work, "echo from the terminal")
@@ -471,6 +475,7 @@ func TestPromptGoesThroughTheRunningServer(t *testing.T) {
 }
 
 func TestBadInputIsToldByStatusAndCode(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	_, _ = server(t, dir)
 	c := onSocket(t, dir)
@@ -519,6 +524,7 @@ func TestBadInputIsToldByStatusAndCode(t *testing.T) {
 }
 
 func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
+	t.Parallel()
 	const token = "correct-horse-battery-staple"
 	dir := t.TempDir()
 	p := start(t, dir, "server", "--port", "0", "--token", token)
@@ -532,6 +538,7 @@ func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
 }
 
 func TestAShortTokenIsWarnedOf(t *testing.T) {
+	t.Parallel()
 	for token, warned := range map[string]bool{"abc": true, "fifteen-letters": true, "sixteen--letters": false} {
 		p := start(t, t.TempDir(), "server", "--port", "0", "--token", token)
 		if _, err := p.stdout.ReadString('\n'); err != nil {
@@ -544,6 +551,7 @@ func TestAShortTokenIsWarnedOf(t *testing.T) {
 }
 
 func TestCtrlCStopsTheTurn(t *testing.T) {
+	t.Parallel()
 	p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "slow")
 	if _, err := p.stdout.ReadByte(); err != nil {
 		t.Fatalf("%v %s", err, p.stderr)
@@ -557,6 +565,7 @@ func TestCtrlCStopsTheTurn(t *testing.T) {
 }
 
 func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
+	t.Parallel()
 	p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "stubborn")
 	if _, err := p.stdout.ReadByte(); err != nil {
 		t.Fatalf("%v %s", err, p.stderr)
@@ -579,6 +588,7 @@ func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
 }
 
 func TestSecondServerSaysWhoHoldsTheData(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	first, link := server(t, dir)
 	second, url := server(t, dir)
@@ -598,6 +608,7 @@ func TestSecondServerSaysWhoHoldsTheData(t *testing.T) {
 }
 
 func TestStartsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	_, link := server(t, t.TempDir())
 	u, _ := url.Parse(link)
 	if _, stderr, code := run(t, t.TempDir(), "server", "--port", u.Port()); code != 1 || !strings.Contains(stderr, "--port") {
@@ -627,6 +638,7 @@ func TestStartsThatCannotBe(t *testing.T) {
 }
 
 func TestKillOfTheAgentIsTold(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	p, _ := server(t, dir)
 	c := onSocket(t, dir)
@@ -661,6 +673,7 @@ func TestKillOfTheAgentIsTold(t *testing.T) {
 }
 
 func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	p, _ := server(t, dir)
 	c := onSocket(t, dir)
@@ -705,6 +718,7 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 }
 
 func TestTheEndOfTheServerIsToldToItsCommand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p, _ := server(t, dir)
 	command := start(t, dir, "prompt", "--agent", "mock", "--dir", t.TempDir(), "slow")
@@ -721,6 +735,7 @@ func TestTheEndOfTheServerIsToldToItsCommand(t *testing.T) {
 }
 
 func TestSignalEndsTheServerAndItsAgents(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	p, _ := server(t, dir)
 	c := onSocket(t, dir)
@@ -742,6 +757,7 @@ func TestSignalEndsTheServerAndItsAgents(t *testing.T) {
 }
 
 func TestWithoutADisplayTheAppIsServed(t *testing.T) {
+	t.Parallel()
 	p := start(t, t.TempDir(), "open")
 	line, err := p.stdout.ReadString('\n')
 	if err != nil || !regexp.MustCompile(`^http://127\.0\.0\.1:\d+/#code=`).MatchString(line) {
@@ -759,6 +775,7 @@ func TestWithoutADisplayTheAppIsServed(t *testing.T) {
 }
 
 func TestVersionAndHelp(t *testing.T) {
+	t.Parallel()
 	if out, _, code := run(t, t.TempDir(), "version"); code != 0 || out != "deskhand test\n" {
 		t.Errorf("%d %q", code, out)
 	}

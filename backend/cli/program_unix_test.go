@@ -16,6 +16,7 @@ import (
 )
 
 func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "config"), 0o700); err != nil {
 		t.Fatal(err)
@@ -64,6 +65,7 @@ func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
 
 // Deskhand and its watchdog are killed, and an agent does not mind: ps names it, and the next start ends it.
 func TestPsNamesWhatACrashLeft(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ownAgents(t, dir, map[string]string{"stays": "trap '' HUP TERM; while :; do /bin/sleep 1; done"})
 	srv, _ := server(t, dir)

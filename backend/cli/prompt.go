@@ -477,7 +477,7 @@ func turnDown(r backend.Request) (a backend.Answer, ok bool) {
 		return backend.Answer{OptionID: r.Options[i].ID}, true
 	case "question":
 		return backend.Answer{Reject: true}, true
-	case "form":
+	case "form", "url":
 		return backend.Answer{Action: "decline"}, true
 	}
 	return backend.Answer{Action: "cancel"}, true

@@ -48,6 +48,7 @@ func listRunning(t *testing.T, dir string, args ...string) running {
 }
 
 func TestPs(t *testing.T) {
+	t.Parallel()
 	if _, err := os.Stat("/proc/self/stat"); err != nil {
 		t.Skip("no /proc here")
 	}
@@ -116,6 +117,7 @@ func TestPs(t *testing.T) {
 }
 
 func TestPsWithoutDeskhand(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	for _, args := range [][]string{{"ps"}, {"ps", "--json"}} {
 		out, stderr, code := run(t, dir, args...)

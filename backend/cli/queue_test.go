@@ -18,6 +18,7 @@ import (
 // TestTheQueueIsThereAfterAKill kills the program at any point while prompts are queued and go out: each that was accepted has become a
 // turn or waits still, never both, and what waits is held, so that nothing runs by itself.
 func TestTheQueueIsThereAfterAKill(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	const longest = 900 * time.Millisecond
 	turned, waited := 0, 0
@@ -100,6 +101,7 @@ func TestTheQueueIsThereAfterAKill(t *testing.T) {
 }
 
 func TestTheQueueOverTheAPI(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	server(t, dir)
 	c := onSocket(t, dir)

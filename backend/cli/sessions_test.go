@@ -12,6 +12,7 @@ import (
 )
 
 func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
 		t.Fatal(code, stderr)
@@ -65,6 +66,7 @@ func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
 }
 
 func TestTailShowsWhatIsSaid(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "tail"); code != 1 || !strings.Contains(stderr, "no Deskhand runs") {
 		t.Errorf("%d %s", code, stderr)

@@ -63,6 +63,7 @@ func begun(t *testing.T, dir string) []string {
 }
 
 func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	for _, text := range []string{"echo one", "echo two", "echo three"} {
 		if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, text); code != 0 {
@@ -113,6 +114,7 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 
 // The Deskhand that runs is told, and whoever looks at it sees the conversation go.
 func TestSessionsDeletesInTheRunningProgram(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	server(t, dir)
 	c := onSocket(t, dir)
@@ -130,6 +132,7 @@ func TestSessionsDeletesInTheRunningProgram(t *testing.T) {
 }
 
 func TestSessionsRelink(t *testing.T) {
+	t.Parallel()
 	dir, above := t.TempDir(), t.TempDir()
 	from, to := filepath.Join(above, "from"), filepath.Join(above, "to")
 	if err := os.Mkdir(from, 0o700); err != nil {

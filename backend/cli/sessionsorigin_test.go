@@ -11,6 +11,7 @@ import (
 )
 
 func TestSessionsAreImportedAndForked(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	other := t.TempDir() // a desk of its own with the same agent
 	for _, text := range []string{"echo one", "echo two"} {

@@ -34,6 +34,19 @@ func executables(r backend.Request) string {
 // trust shows what a directory would start beside the agent, and what that was before.
 func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	d.t.aside("? %s brings what starts with %s:", backend.Readable(r.Detail), backend.Readable(r.Agent))
+	d.brought(r)
+	for i, o := range r.Options {
+		d.t.aside("  %d  %s", i+1, barred(o.Name))
+	}
+	i, ok := d.number(ctx, len(r.Options))
+	if !ok {
+		return backend.Answer{}, false
+	}
+	return backend.Answer{OptionID: r.Options[i].ID}, true
+}
+
+// brought shows each thing in full.
+func (d *desk) brought(r backend.Request) {
 	for _, e := range r.Executables {
 		d.t.aside("  %s %s\n    %s", e.Kind, backend.Readable(e.Name), indented(e.Detail))
 		switch e.Before {
@@ -44,14 +57,6 @@ func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bo
 			d.t.aside("    approved before was:\n    %s", indented(e.Before))
 		}
 	}
-	for i, o := range r.Options {
-		d.t.aside("  %d  %s", i+1, barred(o.Name))
-	}
-	i, ok := d.number(ctx, len(r.Options))
-	if !ok {
-		return backend.Answer{}, false
-	}
-	return backend.Answer{OptionID: r.Options[i].ID}, true
 }
 
 func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }

@@ -10,6 +10,7 @@ import (
 
 // A directory that brings an MCP server: without a person it does not start, and the turn goes on.
 func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), filepath.Join(t.TempDir(), "work\u202e")
 	self, err := os.Executable()
 	if err != nil {

@@ -27,6 +27,7 @@ func harm(t *testing.T, dir, text string) {
 }
 
 func TestVerify(t *testing.T) {
+	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
 	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
 		t.Fatal(code, stderr)
