@@ -8,6 +8,9 @@
 // Run keeps the page where it is. WebKitGTK would leave the app for a dropped file or a link; every navigation of the window
 // that is not to our own origin is refused, and clicked links open outside.
 //
+// While nobody looks at the window, what waits for a person is shown beside it, too (asking, native): as dialogs of the system and as
+// notifications. That is led from here and not by the page.
+//
 // Only builds with the tag desktop have a window (see Available). The others have the same API, whose Run answers
 // ErrUnavailable, so that neither tests nor the headless program need GTK.
 package app

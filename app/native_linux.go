@@ -8,7 +8,10 @@ package app
 #include <gtk/gtk.h>
 #include <webkit2/webkit2.h>
 
+#include "dialog_linux.h"
+
 extern void deskhandLinkClicked(char *);
+extern void deskhandFocus(uintptr_t, int);
 
 // The window draws without the GPU (WebviewGpuPolicyNever), but GDK and WebKit look at it all the same, and keep 25 MiB of drivers
 // for it in this process. So neither sees one while it looks. The variables are gone again before there is a child that would
@@ -43,7 +46,7 @@ static GtkWidget *mainWindow(void) {
 	GtkWidget *found = NULL;
 	GList *all = gtk_window_list_toplevels();
 	for (GList *i = all; i && !found; i = i->next)
-		if (gtk_window_get_window_type(i->data) == GTK_WINDOW_TOPLEVEL && !GTK_IS_DIALOG(i->data)) found = i->data;
+		if (gtk_window_get_window_type(i->data) == GTK_WINDOW_TOPLEVEL && !GTK_IS_DIALOG(i->data) && !deskhandIsDialog(i->data)) found = i->data;
 	g_list_free(all);
 	return found;
 }
@@ -75,10 +78,31 @@ static gboolean dismissIdle(gpointer unused) {
 	GList *all = gtk_window_list_toplevels();
 	for (GList *i = all; i; i = i->next)
 		if (GTK_IS_DIALOG(i->data)) gtk_dialog_response(GTK_DIALOG(i->data), GTK_RESPONSE_CANCEL);
+		else if (deskhandIsDialog(i->data)) gtk_window_close(GTK_WINDOW(i->data));
 	g_list_free(all);
 	return G_SOURCE_REMOVE;
 }
 static void dismissDialogs(void) { g_idle_add(dismissIdle, NULL); }
+
+// The focus as the window knows it; one that is not on the screen has none.
+static void tellFocus(GtkWidget *window, gpointer to) {
+	deskhandFocus((uintptr_t)to, gtk_window_is_active(GTK_WINDOW(window)) && gtk_widget_get_mapped(window));
+}
+static void onActive(GtkWidget *window, GParamSpec *unused, gpointer to) { tellFocus(window, to); }
+static gboolean onMapped(GtkWidget *window, GdkEvent *unused, gpointer to) {
+	tellFocus(window, to);
+	return FALSE;
+}
+static gboolean watchFocusIdle(gpointer to) {
+	GtkWidget *window = mainWindow();
+	if (!window) return G_SOURCE_REMOVE;
+	g_signal_connect(window, "notify::is-active", G_CALLBACK(onActive), to);
+	g_signal_connect_after(window, "map-event", G_CALLBACK(onMapped), to);
+	g_signal_connect_after(window, "unmap-event", G_CALLBACK(onMapped), to);
+	tellFocus(window, to);
+	return G_SOURCE_REMOVE;
+}
+static void watchFocus(uintptr_t to) { g_idle_add(watchFocusIdle, (gpointer)to); }
 
 typedef struct { int x, y; } Place;
 
@@ -114,6 +138,7 @@ import "C"
 import (
 	"os"
 	"runtime"
+	"runtime/cgo"
 	"unsafe"
 )
 
@@ -147,4 +172,21 @@ func moveWindow(x, y int) { C.moveWindow(C.int(x), C.int(y)) }
 //export deskhandLinkClicked
 func deskhandLinkClicked(link *C.char) {
 	go func(link string) { _ = openLink(link) }(C.GoString(link)) // not on GTK's thread; there is nobody to tell
+}
+
+// watchFocus tells whether the window has the focus. What is not taken in time gives way to what is newer.
+func watchFocus() <-chan bool {
+	focus := make(chan bool, 1)
+	C.watchFocus(C.uintptr_t(cgo.NewHandle(focus))) // as long as the window
+	return focus
+}
+
+//export deskhandFocus
+func deskhandFocus(to C.uintptr_t, focused C.int) {
+	focus, _ := cgo.Handle(to).Value().(chan bool)
+	select {
+	case <-focus:
+	default:
+	}
+	focus <- focused != 0 // there is room: GTK's thread alone sends
 }

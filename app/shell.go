@@ -46,6 +46,7 @@ func Run(ctx context.Context, cfg Config) error {
 	closed := make(chan struct{})
 	var watching sync.WaitGroup
 	watching.Go(func() { s.watch(ctx, closed) })
+	watching.Go(func() { s.attend(ctx, closed) })
 	err := wails.Run(s.options())
 	close(closed)
 	watching.Wait()
@@ -166,6 +167,33 @@ func (s *shell) watch(ctx context.Context, closed <-chan struct{}) {
 			return
 		}
 	}
+}
+
+// attend shows what waits for a person beside the window, until it is closed.
+func (s *shell) attend(ctx context.Context, closed <-chan struct{}) {
+	select {
+	case <-s.open:
+	case <-closed:
+		return
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		<-closed
+		stop()
+	}()
+	n := openNative(s)
+	newAsking(api{s.cfg.Handler}, n, s.cfg.Logger, s.showRequest).run(ctx)
+	n.close()
+}
+
+// eventShow asks the page to show a request, or the inbox. It is the only thing that we tell the page by an event: a few ids.
+const eventShow = "deskhand:show"
+
+// showRequest brings the window forward, with what waits.
+func (s *shell) showRequest(request, session string) {
+	s.show()
+	runtime.EventsEmit(s.wails(), eventShow, request, session)
 }
 
 // takeSignals makes the signals ours alone. Wails has asked for them too and closes the window as if a person had: it would

@@ -1,0 +1,105 @@
+//go:build desktop && !bindings && (windows || darwin)
+
+package app
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/wailsapp/wails/v2/pkg/runtime"
+)
+
+// toaster shows notifications by Wails. Windows takes none away again: one that is acted on too late does nothing.
+type toaster struct {
+	shell *shell
+	begin sync.Once
+	err   error // of the beginning
+
+	mu   sync.Mutex // protects what is below
+	last int
+	open map[string]chan string
+}
+
+var errNotAllowed = errors.New("the person does not allow notifications")
+
+// start asks the system once.
+func (t *toaster) start() error {
+	t.begin.Do(func() {
+		ctx := t.shell.wails()
+		t.open = map[string]chan string{}
+		if t.err = runtime.InitializeNotifications(ctx); t.err != nil {
+			return
+		}
+		allowed, err := runtime.RequestNotificationAuthorization(ctx)
+		switch {
+		case err != nil:
+			t.err = err
+		case !allowed:
+			t.err = errNotAllowed
+		default:
+			runtime.OnNotificationResponse(ctx, t.heard)
+		}
+	})
+	return t.err
+}
+
+// heard takes what a person did.
+func (t *toaster) heard(r runtime.NotificationResult) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	acted := t.open[r.Response.ID]
+	if acted == nil {
+		return
+	}
+	delete(t.open, r.Response.ID)
+	key := r.Response.ActionIdentifier
+	if key == "DEFAULT_ACTION" {
+		key = actionOpen
+	}
+	acted <- key
+}
+
+// notify is native's.
+func (t *toaster) notify(ctx context.Context, n notice) (string, error) {
+	if err := t.start(); err != nil {
+		return "", err
+	}
+	category := runtime.NotificationCategory{}
+	var keys strings.Builder
+	for _, a := range n.actions {
+		category.Actions = append(category.Actions, runtime.NotificationAction{ID: a.key, Title: a.label})
+		keys.WriteString("." + a.key)
+	}
+	category.ID = "deskhand" + keys.String() // the same actions have the same labels
+	if err := runtime.RegisterNotificationCategory(t.shell.wails(), category); err != nil {
+		return "", err
+	}
+	acted := make(chan string, 1)
+	t.mu.Lock()
+	t.last++
+	id := "deskhand-" + strconv.Itoa(t.last)
+	t.open[id] = acted
+	t.mu.Unlock()
+	err := runtime.SendNotificationWithActions(t.shell.wails(), runtime.NotificationOptions{ID: id, Title: n.title, Body: n.body, CategoryID: category.ID})
+	if err == nil {
+		select {
+		case key := <-acted:
+			return key, nil
+		case <-ctx.Done():
+			err = errors.Join(ctx.Err(), runtime.RemoveDeliveredNotification(t.shell.wails(), id))
+		}
+	}
+	t.mu.Lock()
+	delete(t.open, id)
+	t.mu.Unlock()
+	return "", err
+}
+
+func (t *toaster) close() {
+	if t.open != nil && t.err == nil {
+		runtime.CleanupNotifications(t.shell.wails())
+	}
+}

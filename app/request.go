@@ -1,0 +1,118 @@
+package app
+
+import (
+	"encoding/json"
+	"net/url"
+)
+
+// What is read of the records of the client API, and what is answered. Package session tells what the fields hold.
+
+type request struct {
+	ID          string       `json:"id"`
+	Session     string       `json:"session"`
+	Kind        string       `json:"kind"`
+	Agent       string       `json:"agent"`
+	Title       string       `json:"title"`
+	Detail      string       `json:"detail"`
+	Tool        *toolCall    `json:"tool"`
+	Options     []option     `json:"options"`
+	Executables []executable `json:"executables"`
+	Status      string       `json:"status"`
+
+	danger []string // codes of what there is to know before it is allowed; asked for apart
+}
+
+const waits = "requested" // the status of a request that nobody has answered
+
+// The kinds of request that a dialog can show.
+const (
+	kindPermission = "permission"
+	kindQuestion   = "question"
+	kindForm       = "form"
+	kindTrust      = "trust"
+)
+
+type option struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+	Kind string `json:"kind"`
+}
+
+// question is a request that asks one thing, in the one shape that the API has for all of them.
+type question struct {
+	ID      string `json:"question_id"`
+	Prompt  string `json:"prompt"`
+	Choices []struct {
+		ID          string `json:"id"`
+		Label       string `json:"label"`
+		Description string `json:"description"`
+	} `json:"choices"`
+	MultiSelect bool `json:"multi_select"`
+	FreeText    bool `json:"free_text"`
+}
+
+type executable struct {
+	Kind   string `json:"kind"`
+	Name   string `json:"name"`
+	Detail string `json:"detail"`
+	Before string `json:"before"`
+	Path   string `json:"path"`
+}
+
+type toolCall struct {
+	Title     string            `json:"title"`
+	Name      string            `json:"name"`
+	Kind      string            `json:"kind"`
+	Content   []json.RawMessage `json:"content"`
+	Locations []struct {
+		Path string `json:"path"`
+		Line int64  `json:"line"`
+	} `json:"locations"`
+	RawInput json.RawMessage `json:"rawInput"`
+}
+
+// place is the conversation that a request is of.
+type place struct {
+	Title string `json:"title"`
+	Cwd   string `json:"cwd"`
+}
+
+// settings are those that decide what is shown beside the window.
+type settings struct {
+	NativeDialogs string `json:"nativeDialogs"`
+	Notifications bool   `json:"notifications"`
+}
+
+// When there are dialogs.
+const (
+	dialogsNever  = "never"
+	dialogsAlways = "always"
+)
+
+// wish is a call of the API that answers a request.
+type wish struct {
+	route string
+	body  any
+}
+
+func (r *request) answer(body map[string]any) wish {
+	return wish{"/client/requests/" + url.PathEscape(r.ID) + "/answer", body}
+}
+
+func (r *request) choose(o option) wish { return r.answer(map[string]any{"optionId": o.ID}) }
+
+// reply answers the question that the request is.
+func (r *request) reply(list []string) wish {
+	return wish{
+		"/client/sessions/" + url.PathEscape(r.Session) + "/questions/" + url.PathEscape(r.ID) + "/reply",
+		map[string]any{"answers": [][]string{list}},
+	}
+}
+
+// decline is a no to a question.
+func (r *request) decline() wish {
+	if r.Kind == kindForm {
+		return r.answer(map[string]any{"action": "decline"})
+	}
+	return r.answer(map[string]any{"reject": true})
+}

@@ -1,0 +1,472 @@
+package app
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Bounds of what a dialog shows. Nothing is ever cut: a request beyond them is only told of, and the window shows it.
+const (
+	mostText    = 2 << 20 // bytes
+	mostOptions = 9
+	mostLabel   = 90 // characters of a button
+	mostChoices = 30
+	mostChoice  = 400     // characters of a choice
+	longestLine = 2 << 10 // characters, until a line goes on in the next one: a line of a megabyte would take seconds to lay out
+)
+
+// sheetOf is a request as a dialog. q is the question that it is, nil where it is none, or several.
+func sheetOf(r *request, from place, q *question) sheet {
+	s := sheet{title: oneLine(r.heading()), heading: oneLine(r.heading()), about: about(from)}
+	switch {
+	case r.Kind == kindPermission:
+		s.code = true
+		s.text = r.permission(from.Cwd)
+		s.options(r)
+	case r.Kind == kindTrust:
+		s.code = true
+		s.text = r.trust()
+		s.options(r)
+	case q != nil && (r.Kind == kindQuestion || r.Kind == kindForm):
+		s.text = lines(plainLine, cmp.Or(q.Prompt, r.Title))
+		s.question(r, q)
+	default:
+		return s.elsewhere("There is more to this than a dialog has room for. The window shows all of it.", r.Title)
+	}
+	if !s.fits() {
+		return s.elsewhere("This is too long for a dialog. The window shows all of it.", "")
+	}
+	s.text = wrap(s.text)
+	return s
+}
+
+// elsewhere is the sheet of what the window alone can show.
+func (s sheet) elsewhere(why, title string) sheet {
+	short := sheet{title: s.title, heading: s.heading, about: s.about, text: lines(plainLine, why)}
+	if begins, whole := cut(title, mostChoice); title != "" && whole {
+		short.text = append(lines(headLine, begins), short.text...)
+	}
+	return short
+}
+
+func (s *sheet) fits() bool {
+	bytes := 0
+	for _, l := range s.text {
+		bytes += len(l.text)
+	}
+	long := func(label string, most int) bool { return utf8.RuneCountInString(label) > most }
+	return bytes <= mostText && len(s.buttons) <= mostOptions && len(s.choices) <= mostChoices && !long(s.heading, mostChoice) &&
+		!slices.ContainsFunc(s.buttons, func(b button) bool { return long(b.label, mostLabel) }) &&
+		!slices.ContainsFunc(s.choices, func(c choice) bool { return long(c.label, mostChoice) || long(c.about, mostChoice) })
+}
+
+// options are the agent's own, in its order and words.
+func (s *sheet) options(r *request) {
+	for _, o := range r.Options {
+		s.buttons = append(s.buttons, button{
+			label: cmp.Or(oneLine(o.Name), oneLine(o.ID)),
+			give:  func(reply) wish { return r.choose(o) },
+		})
+	}
+}
+
+func (s *sheet) question(r *request, q *question) {
+	for _, c := range q.Choices {
+		s.choices = append(s.choices, choice{cmp.Or(oneLine(c.Label), oneLine(c.ID)), oneLine(c.Description)})
+	}
+	s.several, s.own = q.MultiSelect, q.FreeText
+	send := func(p reply) wish {
+		list := []string{}
+		for _, i := range p.chosen {
+			list = append(list, q.Choices[i].ID)
+		}
+		if own := strings.TrimSpace(p.own); own != "" {
+			list = append(list, own)
+		}
+		return r.reply(list)
+	}
+	s.buttons = append(s.buttons, button{label: "Decline", give: func(reply) wish { return r.decline() }})
+	if r.Kind == kindForm { // declined, the agent goes on without it; cancelled, it gives up what it was at
+		s.buttons = append(s.buttons, button{label: "Cancel", give: func(reply) wish { return r.answer(map[string]any{"action": "cancel"}) }})
+	}
+	s.buttons = append(s.buttons, button{label: "Send answer", needs: true, enter: true, give: send})
+}
+
+// message is a sheet that only says something.
+func message(heading, text string) sheet {
+	return sheet{title: "Deskhand", heading: heading, text: lines(plainLine, text), plain: "Close"}
+}
+
+func about(from place) string {
+	title, _ := cut(oneLine(from.Title), 80)
+	cwd := oneLine(from.Cwd)
+	switch {
+	case title == "" || cwd == "":
+		return title + cwd
+	default:
+		return title + " \u00b7 " + cwd
+	}
+}
+
+// heading says who wants what.
+func (r *request) heading() string {
+	agent := cmp.Or(r.Agent, "An agent")
+	switch r.Kind {
+	case kindTrust:
+		return agent + " would start with what this directory brings"
+	case kindPermission:
+		return agent + " " + wants(r.toolKind())
+	case kindQuestion, kindForm:
+		return agent + " asks"
+	case "url":
+		return agent + " asks to open an address"
+	}
+	return agent + " asks something"
+}
+
+func (r *request) toolKind() string {
+	if r.Tool == nil {
+		return ""
+	}
+	return r.Tool.Kind
+}
+
+func wants(kind string) string {
+	switch kind {
+	case "execute":
+		return "wants to run a command"
+	case "edit", "delete", "move", "read", "search":
+		return "wants to " + kind
+	case "fetch":
+		return "wants to fetch from the network"
+	case "switch_mode":
+		return "wants to switch its mode"
+	}
+	return "asks for permission"
+}
+
+// permission is what an approval is for: the exact target, the whole command, the diff of an edit, as the band in the window shows it.
+func (r *request) permission(cwd string) []line {
+	var out []line
+	for _, code := range r.danger {
+		out = append(out, line{style: removedLine, text: "\u26a0 " + warning(code)})
+	}
+	add := func(list []line) {
+		if len(out) > 0 && len(list) > 0 {
+			out = append(out, line{})
+		}
+		out = append(out, list...)
+	}
+	command, isCommand := "", false
+	if r.Tool != nil {
+		command, isCommand = r.Tool.command()
+	}
+	diff := r.Tool != nil && slices.ContainsFunc(r.Tool.Content, func(raw json.RawMessage) bool { return typeOf(raw) == "diff" })
+	if !isCommand && !diff {
+		add(lines(headLine, r.Title))
+	}
+	add(lines(dimLine, r.Detail))
+	if isCommand {
+		add(lines(plainLine, command))
+	}
+	if r.Tool == nil {
+		return out
+	}
+	for _, raw := range r.Tool.Content {
+		add(content(raw, cwd))
+	}
+	if !diff {
+		add(r.Tool.places(cwd))
+	}
+	if input := bytes.TrimSpace(r.Tool.RawInput); !isCommand && len(r.Tool.Content) == 0 && len(input) > 0 && !bytes.Equal(input, []byte("null")) && !bytes.Equal(input, []byte("{}")) {
+		add(lines(plainLine, pretty(input)))
+	}
+	return out
+}
+
+// warning is what there is to know of a call, in words.
+func warning(code string) string {
+	switch code {
+	case "disaster":
+		return "This can destroy what nothing brings back"
+	case "sudo":
+		return "This runs with the rights of the administrator"
+	case "pipe_to_shell":
+		return "This runs what it fetches from the network"
+	case "secrets":
+		return "This touches files that hold secrets"
+	case "outside_root":
+		return "This reaches outside of the directory"
+	}
+	return "This is dangerous: " + oneLine(code)
+}
+
+// command is the whole command line of a call that runs one.
+func (t *toolCall) command() (string, bool) {
+	var input map[string]json.RawMessage
+	if json.Unmarshal(t.RawInput, &input) != nil {
+		return "", false
+	}
+	for _, key := range []string{"command", "cmd", "script"} {
+		var text string
+		var args []string
+		switch raw := input[key]; {
+		case json.Unmarshal(raw, &text) == nil && text != "":
+			return text, true
+		case json.Unmarshal(raw, &args) == nil && len(args) > 0:
+			for i, arg := range args {
+				args[i] = quoted(arg)
+			}
+			return strings.Join(args, " "), true
+		}
+	}
+	return "", false
+}
+
+// quoted is an argument as a shell would need it, so that where one ends can be seen.
+func quoted(arg string) string {
+	plain := func(r rune) bool {
+		return r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || strings.ContainsRune("_@%+=:,./-", r)
+	}
+	if arg != "" && strings.IndexFunc(arg, func(r rune) bool { return !plain(r) }) < 0 {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// places are the files that a call names, without the directory itself: some agents name that for every command.
+func (t *toolCall) places(cwd string) []line {
+	var out []line
+	for _, l := range t.Locations {
+		if strings.TrimRight(l.Path, "/") == strings.TrimRight(cwd, "/") {
+			continue
+		}
+		text := relative(l.Path, cwd)
+		if l.Line > 1 {
+			text += ":" + strconv.FormatInt(l.Line, 10)
+		}
+		out = append(out, lines(dimLine, text)...)
+	}
+	return out
+}
+
+// relative is a path within the directory as it is from there; another one stays whole.
+func relative(path, cwd string) string {
+	root := strings.TrimRight(cwd, `/\`)
+	rest, inside := strings.CutPrefix(path, root)
+	switch {
+	case path == root:
+		return "."
+	case inside && root != "" && len(rest) > 1 && (rest[0] == '/' || rest[0] == '\\'):
+		return rest[1:]
+	}
+	return path
+}
+
+func typeOf(raw json.RawMessage) string {
+	var c struct {
+		Type string `json:"type"`
+	}
+	_ = json.Unmarshal(raw, &c) // of whatever shape it is
+	return c.Type
+}
+
+// content is one piece of a tool call's content.
+func content(raw json.RawMessage, cwd string) []line {
+	var c struct {
+		Type    string  `json:"type"`
+		Path    string  `json:"path"`
+		OldText *string `json:"oldText"`
+		NewText *string `json:"newText"`
+		Patch   struct {
+			Text string `json:"text"`
+		} `json:"patch"`
+		Content struct {
+			Type string `json:"type"`
+			Text string `json:"text"`
+		} `json:"content"`
+	}
+	if json.Unmarshal(raw, &c) != nil {
+		return lines(plainLine, pretty(raw))
+	}
+	switch {
+	case c.Type == "diff" && c.Patch.Text != "":
+		return append(lines(headLine, relative(c.Path, cwd)), patchLines(c.Patch.Text)...)
+	case c.Type == "diff" && c.NewText != nil:
+		before := ""
+		if c.OldText != nil {
+			before = *c.OldText
+		}
+		changed, added, removed := diffLines(before, *c.NewText)
+		head := fmt.Sprintf("%s  +%d \u2212%d", relative(c.Path, cwd), added, removed)
+		if c.OldText == nil {
+			head += "  (new file)"
+		}
+		return append(lines(headLine, head), shown(changed)...)
+	case c.Type == "content" && c.Content.Type == "text":
+		return lines(plainLine, c.Content.Text)
+	case c.Type == "terminal":
+		return nil // what it writes is not what is decided on
+	}
+	return lines(plainLine, pretty(raw))
+}
+
+// patchLines marks the lines of a unified patch.
+func patchLines(text string) []line {
+	out := lines(plainLine, text)
+	for i := range out {
+		switch l := &out[i]; {
+		case strings.HasPrefix(l.text, "+++") || strings.HasPrefix(l.text, "---") || strings.HasPrefix(l.text, "@@"):
+			l.style = dimLine
+		case strings.HasPrefix(l.text, "+"):
+			l.style = addedLine
+		case strings.HasPrefix(l.text, "-"):
+			l.style = removedLine
+		}
+	}
+	return out
+}
+
+// trust is what a directory would start beside the agent.
+func (r *request) trust() []line {
+	out := lines(dimLine, "Nothing has been started yet. What you approve is not asked about again until it changes.")
+	for _, e := range r.Executables {
+		out = append(out, line{})
+		out = append(out, lines(headLine, strings.TrimSpace(e.what()+" "+e.Name))...)
+		out = append(out, lines(dimLine, e.Path)...)
+		if e.Before == "" || e.Before == e.Detail {
+			out = append(out, lines(plainLine, e.Detail)...)
+			continue
+		}
+		changed, _, _ := diffLines(e.Before, e.Detail)
+		out = append(out, shown(changed)...)
+	}
+	return out
+}
+
+func (e *executable) what() string {
+	switch e.Kind {
+	case "mcp":
+		return "MCP server"
+	case "skill":
+		return "Skill"
+	case "hook":
+		return "Hook"
+	case "agent_config":
+		return "Settings of the agent"
+	case "script":
+		return "Script"
+	}
+	return e.Kind
+}
+
+func pretty(raw json.RawMessage) string {
+	var out bytes.Buffer
+	if json.Indent(&out, raw, "", "  ") != nil {
+		return string(raw)
+	}
+	return out.String()
+}
+
+// lines are the lines of a text of an agent's, made visible; none for an empty one.
+func lines(style lineStyle, text string) []line {
+	if text == "" {
+		return nil
+	}
+	var out []line
+	for one := range strings.SplitSeq(visible(text), "\n") {
+		out = append(out, line{style: style, text: one})
+	}
+	return out
+}
+
+// shown makes the texts of lines visible.
+func shown(list []line) []line {
+	for i := range list {
+		list[i].text = visible(list[i].text)
+	}
+	return list
+}
+
+// wrap parts lines that are too long to be laid out, with a sign where they go on.
+func wrap(list []line) []line {
+	var out []line
+	for _, l := range list {
+		for at := beginning(l.text, longestLine); at < len(l.text); at = beginning(l.text, longestLine) {
+			out = append(out, line{style: l.style, text: l.text[:at], goes: true})
+			l.text = l.text[at:]
+		}
+		out = append(out, l)
+	}
+	return out
+}
+
+// mostNotice is how much of a target a notification shows. More is cut, and then it cannot be allowed from there.
+const mostNotice = 300
+
+// noticeOf is a request as a notification.
+func noticeOf(r *request, from place) notice {
+	target, _ := r.target(from.Cwd)
+	n := notice{title: oneLine(r.heading()), body: target}
+	if title, _ := cut(oneLine(from.Title), 80); title != "" {
+		n.body = strings.TrimPrefix(n.body+"\n"+title, "\n")
+	}
+	n.actions = []action{{actionOpen, "Open"}}
+	return n
+}
+
+// actions are what can be answered without a look at more: the one option that allows this once, and the first that rejects. What is
+// dangerous, and what is not all in the notification, is allowed in a dialog or in the window.
+func (r *request) actions() (list []action) {
+	if r.Kind != kindPermission {
+		return nil
+	}
+	_, whole := r.target("")
+	once := slices.IndexFunc(r.Options, func(o option) bool { return o.Kind == "allow_once" })
+	only := once >= 0 && !slices.ContainsFunc(r.Options[once+1:], func(o option) bool { return o.Kind == "allow_once" }) // else it is a choice
+	if only && whole && len(r.danger) == 0 {
+		list = append(list, action{answerKey(once), "Allow once"})
+	}
+	reject := slices.IndexFunc(r.Options, func(o option) bool { return o.Kind == "reject_once" })
+	if reject < 0 {
+		reject = slices.IndexFunc(r.Options, func(o option) bool { return strings.HasPrefix(o.Kind, "reject") })
+	}
+	if reject >= 0 {
+		list = append(list, action{answerKey(reject), "Reject"})
+	}
+	return list
+}
+
+const answerPrefix = "option-"
+
+func answerKey(i int) string { return answerPrefix + strconv.Itoa(i) }
+
+// ofKey is the option of an action.
+func (r *request) ofKey(key string) (option, bool) {
+	i, err := strconv.Atoi(strings.TrimPrefix(key, answerPrefix))
+	if err != nil || i < 0 || i >= len(r.Options) {
+		return option{}, false
+	}
+	return r.Options[i], true
+}
+
+// target is what a request is about in one line, and whether that is all of it.
+func (r *request) target(cwd string) (string, bool) {
+	text := r.Title
+	if r.Tool != nil {
+		command, isCommand := r.Tool.command()
+		switch {
+		case isCommand:
+			text = command
+		case len(r.Tool.Locations) == 1 && slices.Contains([]string{"read", "edit", "delete", "move"}, r.Tool.Kind):
+			text = relative(r.Tool.Locations[0].Path, cwd)
+		}
+	}
+	return cut(oneLine(text), mostNotice)
+}
