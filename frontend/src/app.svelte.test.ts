@@ -183,18 +183,26 @@ describe('answers', () => {
     await app.answer(request(), { optionId: 'yes' });
     await app.answer(request({ id: 'r2', kind: 'question' }), { answers: [['a']] });
     await app.answer(request({ id: 'r3', kind: 'question' }), { reject: true });
-    expect(calls.slice(-3).map((call) => call.body)).toEqual([
-      { optionId: 'yes' },
-      { answers: [['a']] },
-      { reject: true },
+    expect(calls.slice(-3).map(({ path, body }) => [path, body])).toEqual([
+      ['/client/requests/r1/answer', { optionId: 'yes' }],
+      ['/client/sessions/s1/questions/r2/reply', { answers: [['a']] }],
+      ['/client/sessions/s1/questions/r3/reject', undefined],
     ]);
   });
 
   test('that come second are told and done with', async () => {
-    refuse = (path) =>
-      path.endsWith('/answer') && { code: 'request.resolved', params: { answeredBy: 'cli' } };
-    await expect(app.answer(request(), { optionId: 'yes' })).resolves.toBeUndefined();
-    expect(app.toasts.map((toast) => toast.text)).toEqual(['This was already answered.']);
+    let params: Record<string, string> = {};
+    refuse = (path) => path.endsWith('/answer') && { code: 'request.resolved', params };
+    const told = async (status: string, answeredBy = '') => {
+      params = { status, answeredBy };
+      await expect(app.answer(request(), { optionId: 'yes' })).resolves.toBe(false);
+      return app.toasts.at(-1)?.text;
+    };
+    expect(await told('answered', 'cli')).toBe('Too late: this was answered from the command line.');
+    expect(await told('rejected', 'browser')).toBe('Too late: this was declined from a browser.');
+    expect(await told('cancelled')).toBe('Too late: the agent took it back.');
+    expect(await told('expired')).toBe('Too late: its agent has ended.');
+    expect(await told('answered', 'unheard of')).toBe('This was already answered.');
   });
 
   test('that fail are thrown, so that what was filled in can stay', async () => {

@@ -17,6 +17,7 @@ import type {
   ProcessSum,
   QueuePatch,
   Request,
+  Rule,
   Session,
   SessionPatch,
   Settings,
@@ -24,7 +25,10 @@ import type {
   Verification,
 } from './api/records';
 import { QueueView } from './composer/queue.svelte';
+import { forgetTyped, forgetTypedBut } from './inbox/kept';
+import { late } from './inbox/late';
 import { newest } from './login/login';
+import { expired, sameRule } from './rules/rule';
 import { SessionView } from './session/session.svelte';
 import {
   agentIn,
@@ -81,6 +85,9 @@ export class App {
   readonly sessions = new SvelteMap<string, Session>();
   /** Requests that wait, and those of the conversations that are open. */
   readonly requests = new SvelteMap<string, Request>();
+  /** The answers that are remembered, the built-in ones too; none is missing once they are loaded. */
+  readonly rules = new SvelteMap<string, Rule>();
+  rulesLoaded = $state(false);
   /** The agents, and how far installations have come. */
   book = $state.raw(emptyBook);
   hello = $state.raw<Hello | undefined>();
@@ -159,6 +166,8 @@ export class App {
   readonly current = $derived(this.view.name === 'session' ? this.sessions.get(this.view.id) : undefined);
 
   readonly agents = $derived(this.book.listed);
+  /** A newer version has made the data: every change would be refused. */
+  readonly readOnly = $derived(this.hello?.newer !== undefined);
 
   waitingIn(session: string): Request[] {
     return this.inbox.filter((request) => request.session === session);
@@ -215,6 +224,7 @@ export class App {
       // It was resolved while nobody listened; its conversation tells how, if it is open.
       if (!open.has(request.id) && !this.#views.has(request.session)) this.requests.delete(request.id);
     }
+    forgetTypedBut(open);
     this.#putRequests(waiting);
     if (!this.loaded) {
       this.loaded = true;
@@ -229,6 +239,7 @@ export class App {
       this.client.processes(signal).then((list) => (this.processes = sumOf(list))),
       this.client.settings(signal).then((settings) => (this.settings = settings)),
       this.client.places(signal).then((sites) => (this.sites = sites)),
+      this.client.rules(signal).then((rules) => this.#replaceRules(rules)),
       this.client.storage(signal).then((storage) => (this.storage = storage)),
       this.client.verification(signal).then((verification) => (this.verification = verification)),
       ...running.map(({ id }) => this.client.loginState(id).then((login) => this.putLogin(login))),
@@ -294,6 +305,12 @@ export class App {
         case 'place.removed':
           this.dropSite((event.data as { id: string }).id);
           break;
+        case 'rule.upsert':
+          this.putRule(event.data as Rule);
+          break;
+        case 'rule.removed':
+          this.rules.delete((event.data as { id: string }).id);
+          break;
         case 'storage.upsert':
           this.storage = event.data as StorageState;
           break;
@@ -323,6 +340,26 @@ export class App {
       this.announce(t('announce.finished', { agent: session.agentName, title: titleOf(session) }));
     }
     this.#seen(session);
+  }
+
+  #replaceRules(rules: readonly Rule[]): void {
+    this.rules.clear();
+    for (const rule of rules) this.rules.set(rule.id, rule);
+    this.rulesLoaded = true;
+  }
+
+  loadRules(): Promise<void> {
+    return this.client.rules().then((rules) => this.#replaceRules(rules));
+  }
+
+  putRule(rule: Rule): void {
+    this.rules.set(rule.id, rule);
+  }
+
+  /** A rule that answers now, of an id; one that was removed or has expired does not. */
+  ruleOf(id: string): Rule | undefined {
+    const rule = this.rules.get(id);
+    return rule && !expired(rule, this.now) ? rule : undefined;
   }
 
   /** Takes a place as it is now; those elsewhere stand by their names behind this computer. */
@@ -375,7 +412,10 @@ export class App {
     if (request.status === 'requested' || known || this.#views.has(request.session)) {
       this.requests.set(request.id, request);
     }
-    if (request.status !== 'requested') this.later.delete(request.id);
+    if (request.status !== 'requested') {
+      this.later.delete(request.id);
+      forgetTyped(request.id);
+    }
     if (!known && request.status === 'requested' && ['permission', 'trust'].includes(request.kind)) {
       this.announce(t('announce.approval', { title: request.title }));
     }
@@ -461,7 +501,7 @@ export class App {
 
   /** What happened in the conversation that the person looks at needs no mark. */
   #seen(session: Session): void {
-    if (!session.unread || document.visibilityState === 'hidden') return;
+    if (!session.unread || this.readOnly || document.visibilityState === 'hidden') return;
     if (this.view.name === 'session' && this.view.id === session.id)
       void this.patch(session.id, { unread: false });
   }
@@ -554,8 +594,17 @@ export class App {
 
   // What a person does. Failures are shown, and thrown where the caller has something to keep.
 
-  async create(agent: string, cwd: string, place = here): Promise<Session> {
-    const session = await this.client.createSession({ agent, cwd, ...(place === here ? {} : { place }) });
+  async create(
+    agent: string,
+    cwd: string,
+    { place = here, directories = [] }: { place?: string; directories?: readonly string[] } = {},
+  ): Promise<Session> {
+    const session = await this.client.createSession({
+      agent,
+      cwd,
+      ...(place === here ? {} : { place }),
+      ...(directories.length > 0 ? { directories: [...directories] } : {}),
+    });
     if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
     this.show({ name: 'session', id: session.id });
     return session;
@@ -695,6 +744,28 @@ export class App {
     });
   }
 
+  /** Takes a rule back. What it has answered stays answered. */
+  async removeRule(rule: Rule): Promise<void> {
+    try {
+      await this.client.removeRule(rule.id);
+    } catch (thrown) {
+      if (asApiError(thrown).code !== 'not_found') {
+        this.fail(thrown);
+        return;
+      }
+    }
+    this.rules.delete(rule.id);
+    this.toast({
+      text: t('rule.removed.toast', { text: rule.text }),
+      tone: 'info',
+      undo: () =>
+        void this.client
+          .addRule(sameRule(rule))
+          .then((again) => this.putRule(again))
+          .catch((thrown: unknown) => this.fail(thrown)),
+    });
+  }
+
   async restart(id: string): Promise<void> {
     try {
       await this.client.restart(id);
@@ -711,19 +782,27 @@ export class App {
     }
   }
 
-  /** Gives an answer; the first one wins, wherever it is given. */
-  async answer(request: Request, answer: Answer): Promise<void> {
+  /**
+   * Gives an answer; the first one wins, wherever it is given. False = another one was first, which the person is told. A failure is
+   * told as well, and thrown; who asks for quiet has a place of its own for it.
+   */
+  async answer(request: Request, answer: Answer, quiet = false): Promise<boolean> {
     try {
       if (request.kind === 'question') {
-        if (answer.answers) await this.client.replyQuestion(request.id, answer.answers);
-        else await this.client.rejectQuestion(request.id);
+        if (answer.answers) await this.client.replyQuestion(request, answer.answers);
+        else await this.client.rejectQuestion(request);
       } else {
         await this.client.answer(request.id, answer);
       }
+      return true;
     } catch (thrown) {
       const error = asApiError(thrown);
-      this.fail(error);
-      if (error.code !== 'request.resolved') throw error;
+      if (error.code !== 'request.resolved') {
+        if (!quiet) this.fail(error);
+        throw error;
+      }
+      this.toast({ text: late(error), tone: 'danger' });
+      return false;
     }
   }
 

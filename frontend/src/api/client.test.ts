@@ -169,22 +169,29 @@ describe('questions', () => {
     const listener = vi.fn();
     const end = client.onQuestion(listener);
     const question = request({ kind: 'question' });
+    const address = request({ id: 'r2', kind: 'url', url: 'https://example.com/', host: 'example.com' });
     client.deliver([
       event('request.upsert', question),
+      event('request.upsert', address),
       event('request.upsert', request({ kind: 'permission' })),
       event('request.upsert', request({ kind: 'form', status: 'answered' })),
       event('session.upsert', {}),
     ]);
-    expect(listener.mock.calls).toEqual([[question]]);
+    expect(listener.mock.calls).toEqual([[question], [address]]);
     end();
     client.deliver([event('request.upsert', question)]);
-    expect(listener).toHaveBeenCalledTimes(1);
+    expect(listener).toHaveBeenCalledTimes(2);
   });
 
   test('are answered and turned down by their own names', async () => {
     fetched.mockImplementation(() => Promise.resolve(new Response(null, { status: 204 })));
-    await client.replyQuestion('r1', [['a']]);
-    await client.rejectQuestion('r1');
-    expect([call(0).body, call(1).body]).toEqual(['{"answers":[["a"]]}', '{"reject":true}']);
+    await client.replyQuestion(request({ kind: 'question' }), [['a']]);
+    await client.rejectQuestion(request({ kind: 'question' }));
+    expect(call(0)).toMatchObject({
+      path: '/client/sessions/s1/questions/r1/reply',
+      method: 'POST',
+      body: '{"answers":[["a"]]}',
+    });
+    expect(call(1)).toMatchObject({ path: '/client/sessions/s1/questions/r1/reject', method: 'POST' });
   });
 });

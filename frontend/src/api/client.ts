@@ -23,17 +23,22 @@ import type {
   LoginMethods,
   McpServer,
   McpTest,
+  NewRule,
   NewSession,
   Page,
   ProcessList,
   QueueItem,
   QueuePatch,
   Request,
+  Rule,
+  RulePatch,
+  RuleSuggestions,
   Sent,
   Session,
   SessionPatch,
   Settings,
   SettingsPatch,
+  Simulated,
   SkillEntry,
   StorageState,
   TerminalOutput,
@@ -363,24 +368,43 @@ export class Client {
 
   answer = (request: string, body: Answer) => this.#done(`/client/requests/${part(request)}/answer`, body);
 
-  // Questions keep the names that programs around them have always used, over the routes of requests.
+  // Answers that are remembered.
 
-  /** Calls back for every question or form that begins to wait; the returned function ends it. */
+  rules = (signal?: AbortSignal) => this.#list<Rule>('/client/rules', signal);
+  addRule = (body: NewRule) => this.#json<Rule>('/client/rules', { method: 'POST', body });
+  changeRule = (id: string, body: RulePatch) =>
+    this.#json<Rule>(`/client/rules/${part(id)}`, { method: 'PATCH', body });
+  removeRule = (id: string) => this.#done(`/client/rules/${part(id)}`, undefined, 'DELETE');
+  /** What a rule would have decided of what was asked for; replaces is the one that it is a change of. */
+  simulateRule = (rule: NewRule, replaces: string | undefined, signal: AbortSignal) =>
+    this.#json<Simulated>('/client/rules/simulate', {
+      method: 'POST',
+      body: { rule, ...when({ replaces }) },
+      signal,
+    });
+  suggestRules = (request: string, signal: AbortSignal) =>
+    this.#json<RuleSuggestions>(`/client/requests/${part(request)}/rules`, { signal });
+
+  // Questions keep the names and the routes that programs around them have always used.
+
+  /** Calls back for every question, form or address that begins to wait; the returned function ends it. */
   onQuestion(listener: (question: Request) => void): () => void {
     this.#questionListeners.add(listener);
     return () => this.#questionListeners.delete(listener);
   }
 
-  replyQuestion = (request: string, answers: string[][]) => this.answer(request, { answers });
-  rejectQuestion = (request: string) => this.answer(request, { reject: true });
+  /** Answers all questions of a request: a list of chosen ids, or words of one's own, for each. */
+  replyQuestion = (of: Pick<Request, 'id' | 'session'>, answers: string[][]) =>
+    this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reply`, { answers });
+  rejectQuestion = (of: Pick<Request, 'id' | 'session'>) =>
+    this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reject`);
 
   /** Passes the feed's events to those who asked for one kind of them. */
   deliver(events: readonly Event[]): void {
     for (const event of events) {
       if (event.type !== 'request.upsert') continue;
       const request = event.data as Request;
-      if (request.status !== 'requested' || (request.kind !== 'question' && request.kind !== 'form'))
-        continue;
+      if (request.status !== 'requested' || !['question', 'form', 'url'].includes(request.kind)) continue;
       for (const listener of this.#questionListeners) listener(request);
     }
   }

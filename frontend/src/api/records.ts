@@ -83,6 +83,18 @@ export type ProcessSum = Schemas['ProcessSummary'];
 export type Settings = Schemas['Settings'];
 export type SettingsPatch = Schemas['SettingsPatch'];
 
+/** An answer that is remembered. */
+export type Rule = Schemas['Rule'];
+export type NewRule = Schemas['NewRule'];
+export type RulePatch = Schemas['RulePatch'];
+/** What an entry tells of an answer that nobody was asked for. */
+export type RuleAnswer = Schemas['RuleAnswer'];
+/** What may be remembered of an answer, and what is dangerous about it. */
+export type RuleSuggestions = Schemas['RuleSuggestions'];
+export type RuleSuggestion = Schemas['RuleSuggestion'];
+/** What a rule would have decided of what was asked for before. */
+export type Simulated = Schemas['Simulated'];
+
 /** Something of a directory that starts programs, or reaches out, when an agent starts there. */
 export type Executable = Schemas['Executable'];
 /** The server hands entries on as they are: they are objects. */

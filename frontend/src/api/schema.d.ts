@@ -559,6 +559,76 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/requests/{id}/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What may be remembered of an answer to a permission */
+        get: operations["suggestRules"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/rules": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The remembered answers, the narrowest first and the built-in ones last */
+        get: operations["listRules"];
+        put?: never;
+        /** Make a rule; what waits and is covered by it is answered */
+        post: operations["addRule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/rules/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a rule would have decided of the permissions that were asked for */
+        post: operations["simulateRule"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/rules/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Take a rule back; what it has answered stays answered */
+        delete: operations["removeRule"];
+        options?: never;
+        head?: never;
+        /** Change a rule */
+        patch: operations["changeRule"];
+        trace?: never;
+    };
     "/client/search": {
         parameters: {
             query?: never;
@@ -852,6 +922,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{session}/questions/{question}/reject": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Turn a question down */
+        post: operations["rejectQuestion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{session}/questions/{question}/reply": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Answer a question; the first answer wins */
+        post: operations["replyQuestion"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/settings": {
         parameters: {
             query?: never;
@@ -1127,8 +1231,12 @@ export interface components {
             answers?: string[][];
             /** @description With accept: an object that fits the schema */
             content?: unknown;
+            /** @description Of a permission that is rejected: words that the agent gets as a message, within the turn where it takes that, else as the next prompt */
+            note?: string;
             optionId?: string;
             reject?: boolean;
+            /** @description Of a permission: makes a rule of the answer. The agent is answered for once then, where it offers that */
+            remember?: components["schemas"]["Remember"];
         };
         Append: {
             /** @enum {string} */
@@ -1265,13 +1373,14 @@ export interface components {
             generation: number;
             id: string;
             /** @enum {string} */
-            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "notice" | "divider" | "terminal" | "file" | "compaction" | "raw";
+            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "compaction" | "raw";
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
             raw?: unknown;
             /** @description Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session */
             reason?: string;
             request?: string;
+            rule?: components["schemas"]["RuleAnswer"];
             /**
              * Format: int64
              * @description The order within the session
@@ -1291,7 +1400,7 @@ export interface components {
         Event: {
             /** Format: date-time */
             at: string;
-            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | unknown;
+            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QuestionEvent"] | components["schemas"]["Rule"] | components["schemas"]["RuleRemoved"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | unknown;
             /** Format: int64 */
             seq: number;
             session?: string;
@@ -1415,6 +1524,8 @@ export interface components {
             /** @description Random for each start of the program */
             gen: string;
             home: string;
+            /** @description A newer version of the program has made the data: it is shown, and every change is refused */
+            newer?: components["schemas"]["Newer"];
             places: string[];
             /** @description Where the API is served on this machine; absent when it is not */
             url?: string;
@@ -1449,6 +1560,12 @@ export interface components {
             /** @description Where the conversation was; the directory has to be there */
             cwd: string;
             title?: string;
+        };
+        InboxPage: {
+            /** @description Oldest first */
+            items: components["schemas"]["Request"][];
+            /** @description Those of them that ask to choose or to tell something */
+            questions: components["schemas"]["WaitingQuestion"][];
         };
         InstallProgress: {
             agent: string;
@@ -1636,6 +1753,32 @@ export interface components {
             token?: string;
             url: string;
         };
+        NewRule: {
+            /** @description With scope directory: an absolute path that a session works in, or has */
+            directory?: string;
+            /** @enum {string} */
+            effect: "allow" | "ask" | "deny";
+            /** Format: date-time */
+            expiresAt?: string;
+            /** @enum {string} */
+            kind: "execute" | "edit" | "read" | "delete" | "move" | "search" | "fetch" | "other" | "any";
+            note?: string;
+            pattern: string;
+            /** @description With scope directory; local when it is left out */
+            place?: string;
+            /** @enum {string} */
+            scope: "session" | "directory" | "everywhere";
+            /** @description With scope session */
+            session?: string;
+        };
+        Newer: {
+            /** @description The newest that this program knows */
+            known: string;
+            /** @description The version of its schema */
+            schema: string;
+            /** @description The version of the program that made it, where it said so */
+            version?: string;
+        };
         Notice: {
             description?: string;
             /** @description info, warning, error or other */
@@ -1668,8 +1811,8 @@ export interface components {
             items: components["schemas"]["QueueItem"][];
             next?: string;
         };
-        PageRequest: {
-            items: components["schemas"]["Request"][];
+        PageRule: {
+            items: components["schemas"]["Rule"][];
             next?: string;
         };
         PageSession: {
@@ -1822,6 +1965,24 @@ export interface components {
             options: components["schemas"]["QuestionOption"][];
             prompt: string;
         };
+        QuestionEvent: {
+            /** @description The options, with what people read */
+            choices: components["schemas"]["QuestionOption"][];
+            /** @description What a reply chooses from; empty where it is in one's own words */
+            options: string[];
+            prompt: string;
+            /** @description The request's id; where it has several questions, with a dot and the number of this one, from 1 */
+            question_id: string;
+            /**
+             * @description Why it is rejected, where no person did it: the agent took it back or its turn ended, or the agent ended
+             * @enum {string}
+             */
+            reason?: "cancelled" | "expired";
+            /** @description null until it is answered, then the first answer */
+            response: string | null;
+            /** @enum {string} */
+            status: "requested" | "answered" | "rejected";
+        };
         QuestionOption: {
             description?: string;
             id: string;
@@ -1881,8 +2042,20 @@ export interface components {
             /** @description An absolute path of a directory that is there */
             path: string;
         };
+        Remember: {
+            /** Format: date-time */
+            expiresAt?: string;
+            /** @description What the rule is about; this very thing, when it is left out */
+            pattern?: string;
+            /** @enum {string} */
+            scope: "session" | "directory" | "everywhere";
+        };
         Removed: {
             id: string;
+        };
+        ReplyQuestionRequest: {
+            /** @description For each question a list of options, or words of one's own; with the request's id all of them, else one list */
+            answers: string[][];
         };
         Report: {
             /** @description What can be done, the most useful first */
@@ -1911,26 +2084,41 @@ export interface components {
             agent: string;
             /** @description What was answered: {optionId}, {action,content} or {answers} */
             answer?: unknown;
-            /** @description The surface: window, browser, cli */
+            /** @description The surface: window, native, browser, cli, api; rule, where nobody was asked; agent, where it said itself that it is done */
             answeredBy?: string;
+            /**
+             * Format: date-time
+             * @description When the agent said that it is done there
+             */
+            completedAt?: string;
             /** Format: date-time */
             createdAt: string;
             detail?: string;
+            /** @description Of an address to open: the agent's name for what is to be done there */
+            elicitationId?: string;
             /** @description Of a trust request: what waits to be approved */
             executables?: components["schemas"]["Executable"][];
             /** Format: int64 */
             generation: number;
+            /** @description Where it leads: the name in ASCII, with its port */
+            host?: string;
+            /** @description How that name may be shown elsewhere, with punycode */
+            hostUnicode?: string;
             id: string;
             /** @enum {string} */
-            kind: "permission" | "form" | "question" | "raw" | "trust";
+            kind: "permission" | "form" | "url" | "question" | "raw" | "trust";
             /** @description Of a permission: exactly what the agent offers, in its order */
             options: components["schemas"]["RequestOption"][];
+            /** @description Its name is not ASCII, and may look like another one */
+            punycode?: boolean;
             /** @description Of a question */
             questions?: components["schemas"]["Question"][];
             /** @description Of a raw request: the whole message */
             raw?: unknown;
             /** Format: date-time */
             resolvedAt?: string;
+            /** @description The rule that has answered it */
+            rule?: components["schemas"]["RequestRule"];
             /** @description Of a form: the JSON Schema asked for */
             schema?: unknown;
             session: string;
@@ -1942,6 +2130,8 @@ export interface components {
             /** @description The tool call a permission is for; its entry holds diff and command */
             toolCallId?: string;
             turn?: string;
+            /** @description Of an address to open: the whole of it, as a browser gets it */
+            url?: string;
         };
         RequestOption: {
             id: string;
@@ -1949,11 +2139,107 @@ export interface components {
             kind: string;
             name: string;
         };
+        RequestRule: {
+            /** @enum {string} */
+            effect: "allow" | "deny";
+            id: string;
+            text: string;
+        };
         ResizeTerminalRequest: {
             /** Format: int64 */
             cols: number;
             /** Format: int64 */
             rows: number;
+        };
+        Rule: {
+            /** @description It is always there, and cannot be changed */
+            builtin?: boolean;
+            /**
+             * Format: date-time
+             * @description Absent of built-in ones
+             */
+            createdAt?: string;
+            /** @description Of scope directory; the rule follows it when it is moved */
+            directory?: string;
+            /**
+             * @description Deny goes before ask, and ask before allow, whatever their scopes
+             * @enum {string}
+             */
+            effect: "allow" | "ask" | "deny";
+            /** Format: date-time */
+            expiresAt?: string;
+            /**
+             * Format: int64
+             * @description How many requests it has answered; of built-in ones this is not counted
+             */
+            hits: number;
+            id: string;
+            /** @enum {string} */
+            kind: "execute" | "edit" | "read" | "delete" | "move" | "search" | "fetch" | "other" | "any";
+            /** Format: date-time */
+            lastHitAt?: string;
+            /** @description A person's own words */
+            note?: string;
+            /** @description What it is about; its form depends on the kind. Empty of built-in ones: their pattern is code */
+            pattern: string;
+            /** @description Of scope directory: where that is, unless it is local */
+            place?: string;
+            /** @enum {string} */
+            scope: "session" | "directory" | "everywhere";
+            /** @description Of scope session */
+            session?: string;
+            /** @description What it is about, in words */
+            text: string;
+        };
+        RuleAnswer: {
+            /** @description The rule cannot be removed */
+            builtin?: boolean;
+            /** @enum {string} */
+            effect: "allow" | "deny";
+            /** @description The rule; it may be gone. Taking the answer's reason back is removing it */
+            id: string;
+            /** @description The agent's option that was answered */
+            optionId: string;
+            request: string;
+            /** @enum {string} */
+            scope: "session" | "directory" | "everywhere";
+            text: string;
+            /** @description Of the request */
+            title: string;
+        };
+        RulePatch: {
+            directory?: string;
+            /** @enum {string} */
+            effect?: "allow" | "ask" | "deny";
+            /** @description RFC 3339; empty = never */
+            expiresAt?: string;
+            /** @enum {string} */
+            kind?: "execute" | "edit" | "read" | "delete" | "move" | "search" | "fetch" | "other" | "any";
+            note?: string;
+            pattern?: string;
+            place?: string;
+            /** @enum {string} */
+            scope?: "session" | "directory" | "everywhere";
+            session?: string;
+        };
+        RuleRemoved: {
+            id: string;
+        };
+        RuleSuggestion: {
+            /** @enum {string} */
+            effect: "allow" | "deny";
+            /** @enum {string} */
+            kind: "execute" | "edit" | "read" | "delete" | "move" | "search" | "fetch" | "other" | "any";
+            pattern: string;
+            /** @enum {string} */
+            scope: "session" | "directory" | "everywhere";
+            text: string;
+        };
+        RuleSuggestions: {
+            /** @description What to show before it is allowed. With any, nothing is allowed everywhere */
+            danger?: ("disaster" | "sudo" | "pipe_to_shell" | "secrets" | "outside_root")[];
+            /** @description The narrowest first; empty where a person has to look each time */
+            suggestions: components["schemas"]["RuleSuggestion"][];
         };
         SelfProcess: {
             /** Format: double */
@@ -2001,7 +2287,7 @@ export interface components {
             /** @description While the line to an agent elsewhere is broken */
             line?: components["schemas"]["Line"];
             /** @description What its agent can do beside the usual, as it said when it was last started */
-            offers: ("fork" | "steer" | "close" | "delete" | "list")[];
+            offers: ("fork" | "steer" | "close" | "delete" | "list" | "directories")[];
             /** @description Where it comes from, when it was not begun here from nothing */
             origin?: components["schemas"]["Origin"];
             /** @enum {string} */
@@ -2064,6 +2350,13 @@ export interface components {
             memoryBudgetMiB: number;
             /** @description False on a system that does not tell how much memory agents take: there the budget does nothing */
             memoryBudgetWorks: boolean;
+            /**
+             * @description When a request is also a dialog of the system: while the window is hidden or has not the focus, always, or never
+             * @enum {string}
+             */
+            nativeDialogs: "never" | "unfocused" | "always";
+            /** @description Whether the system notifies of requests while the window has not the focus */
+            notifications: boolean;
             /** @description The file */
             path: string;
             /** @description What is wrong with the file */
@@ -2077,6 +2370,59 @@ export interface components {
              * @description 0 to 1048576; 0 = no budget
              */
             memoryBudgetMiB?: number;
+            /** @enum {string} */
+            nativeDialogs?: "never" | "unfocused" | "always";
+            notifications?: boolean;
+        };
+        SimulateRuleRequest: {
+            /**
+             * Format: int64
+             * @description How many permissions are looked at, the newest
+             * @default 200
+             */
+            limit: number;
+            /** @description The rule that it is a change of */
+            replaces?: string;
+            rule: components["schemas"]["NewRule"];
+        };
+        Simulated: {
+            counts: components["schemas"]["SimulatedCounts"];
+            /** @description Those that would be decided otherwise than by the rules that there are, the newest first */
+            items: components["schemas"]["SimulatedItem"][];
+            /**
+             * Format: int64
+             * @description How many permissions were looked at, the newest
+             */
+            looked: number;
+        };
+        SimulatedCounts: {
+            /** Format: int64 */
+            allow: number;
+            /** Format: int64 */
+            ask: number;
+            /** Format: int64 */
+            deny: number;
+            /** Format: int64 */
+            unchanged: number;
+        };
+        SimulatedItem: {
+            /** Format: date-time */
+            at: string;
+            /** @description The rule that would decide; absent when it is the new one, or none */
+            by?: string;
+            command?: string;
+            path?: string;
+            request: string;
+            session: string;
+            sessionTitle: string;
+            title: string;
+            /**
+             * @description By the rules that there are
+             * @enum {string}
+             */
+            was: "allow" | "ask" | "deny";
+            /** @enum {string} */
+            would: "allow" | "ask" | "deny";
         };
         Skill: {
             description: string;
@@ -2287,6 +2633,25 @@ export interface components {
             agents?: boolean;
             /** @description Make anew what the journal holds; no conversation is ever deleted */
             repair?: boolean;
+        };
+        WaitingQuestion: {
+            agent: string;
+            choices: components["schemas"]["QuestionOption"][];
+            /** Format: date-time */
+            created_at: string;
+            /** @description Words that are no option are taken as well */
+            free_text?: boolean;
+            /**
+             * @description Of its request
+             * @enum {string}
+             */
+            kind: "permission" | "form" | "url" | "question";
+            /** @description Several options may be chosen */
+            multi_select?: boolean;
+            options: string[];
+            prompt: string;
+            question_id: string;
+            session_id: string;
         };
         Workspace: {
             id: string;
@@ -3195,7 +3560,7 @@ export interface operations {
                 /** @description Seconds */
                 wait?: number;
                 session?: string;
-                /** @description Comma-separated */
+                /** @description Comma-separated; question.requested and question.resolved come only when they are named here */
                 types?: string;
             };
             header?: never;
@@ -3268,7 +3633,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["PageRequest"];
+                    "application/json": components["schemas"]["InboxPage"];
                 };
             };
             /** @description Error */
@@ -3680,6 +4045,203 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    suggestRules: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RuleSuggestions"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listRules: {
+        parameters: {
+            query?: {
+                /** @description Those that apply in this session */
+                session?: string;
+                /** @description Those that apply in this directory */
+                directory?: string;
+                /** @description Where the directory is; local when it is left out */
+                place?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageRule"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    addRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewRule"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rule"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    simulateRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SimulateRuleRequest"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Simulated"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    removeRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    changeRule: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RulePatch"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Rule"];
+                };
             };
             /** @description Error */
             default: {
@@ -4380,6 +4942,76 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Session"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    rejectQuestion: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Deskhand-Surface"?: string;
+            };
+            path: {
+                session: string;
+                /** @description The question_id */
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    replyQuestion: {
+        parameters: {
+            query?: never;
+            header?: {
+                "Deskhand-Surface"?: string;
+            };
+            path: {
+                session: string;
+                /** @description The question_id */
+                question: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReplyQuestionRequest"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {

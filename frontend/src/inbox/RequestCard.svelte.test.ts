@@ -12,8 +12,8 @@ const options = [
 
 let ended: (() => void) | undefined;
 
-function show(what: Request, more: { leave?: () => void; later?: () => void } = {}) {
-  const answer = vi.spyOn(app, 'answer').mockResolvedValue();
+async function show(what: Request, more: { leave?: () => void; later?: () => void } = {}) {
+  const answer = vi.spyOn(app, 'answer').mockResolvedValue(true);
   const component = mount(RequestCard, {
     target: document.body,
     props: {
@@ -26,10 +26,21 @@ function show(what: Request, more: { leave?: () => void; later?: () => void } = 
     },
   });
   flushSync();
-  ended = () => void unmount(component);
+  await here();
+  ended = () => {
+    ended = undefined;
+    void unmount(component);
+  };
   const card = document.querySelector<HTMLElement>('[data-testid=request]');
   if (!card) throw new Error('no card');
   return { answer, card, component };
+}
+
+/** What is loaded when it is wanted has come. No clock moves. */
+async function here() {
+  await import('./OtherCard.svelte');
+  await new Promise((done) => setImmediate(done));
+  flushSync();
 }
 
 function press(target: HTMLElement, key: string, init: KeyboardEventInit = {}): KeyboardEvent {
@@ -48,8 +59,12 @@ class Nowhere {
   disconnect = () => undefined;
 }
 vi.stubGlobal('IntersectionObserver', Nowhere);
+vi.stubGlobal('ResizeObserver', Nowhere);
 
-beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] }));
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+  vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });
+});
 afterEach(() => {
   ended?.();
   vi.useRealTimers();
@@ -57,15 +72,15 @@ afterEach(() => {
 });
 
 describe('an approval', () => {
-  test('has no focus of its own, and none on Allow when it is gone to', () => {
-    const { component, card } = show(request({ options }));
+  test('has no focus of its own, and none on Allow when it is gone to', async () => {
+    const { component, card } = await show(request({ options }));
     expect(document.activeElement).toBe(document.body);
     component.focus();
     expect(document.activeElement).toBe(card);
   });
 
-  test('takes no key for 400 ms, not even Enter on a button', () => {
-    const { answer, card } = show(request({ options }));
+  test('takes no key for 400 ms, not even Enter on a button', async () => {
+    const { answer, card } = await show(request({ options }));
     press(card, '1');
     const allow = button('Allow');
     expect(allow && press(allow, 'Enter').defaultPrevented).toBe(true);
@@ -79,40 +94,141 @@ describe('an approval', () => {
     expect(answer).toHaveBeenCalledWith(expect.anything(), { optionId: 'yes' });
   });
 
-  test('rejects by R', () => {
-    const { answer, card } = show(request({ options }));
+  test('rejects by R', async () => {
+    const { answer, card } = await show(request({ options }));
     vi.advanceTimersByTime(500);
     press(card, 'r');
     expect(answer).toHaveBeenCalledWith(expect.anything(), { optionId: 'no' });
   });
 
-  test('is not answered by Escape', () => {
+  test('is not answered by Escape', async () => {
     const leave = vi.fn();
-    const { answer, card } = show(request({ options }), { leave });
+    const { answer, card } = await show(request({ options }), { leave });
     vi.advanceTimersByTime(500);
     press(card, 'Escape');
     expect(leave).toHaveBeenCalled();
     expect(answer).not.toHaveBeenCalled();
   });
 
-  test('shows the agent’s own options in its order', () => {
-    show(request({ options: [...options].reverse() }));
+  test('shows the agent’s own options in its order', async () => {
+    await show(request({ options: [...options].reverse() }));
     expect(
-      [...document.querySelectorAll('footer button')].map((one) => one.textContent?.trim().split(/\s/)[0]),
+      [...document.querySelectorAll('footer > button')].map((one) => one.textContent?.trim().split(/\s/)[0]),
     ).toEqual(['Reject', 'Allow']);
+  });
+
+  describe('with rules', () => {
+    const rule = (effect: 'allow' | 'deny', scope: 'session' | 'directory', pattern = 'git status') => ({
+      effect,
+      scope,
+      pattern,
+      kind: 'execute' as const,
+      text: `Run ${pattern}`,
+    });
+
+    /** Shows the card when it is known what may be remembered. */
+    async function offering(suggestions: ReturnType<typeof rule>[], danger: ('sudo' | 'secrets')[] = []) {
+      vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions, danger });
+      const shown = await show(request({ options }));
+      await vi.waitFor(() => expect(app.client.suggestRules).toHaveResolved());
+      await Promise.resolve();
+      flushSync();
+      return shown;
+    }
+
+    const menu = () => document.querySelector<HTMLElement>('[role=menu]');
+    async function opened(): Promise<HTMLElement> {
+      return vi.waitFor(() => {
+        flushSync();
+        const found = menu();
+        if (!found) throw new Error('no menu');
+        return found;
+      });
+    }
+
+    test('has none where none may be made', async () => {
+      const { card } = await offering([rule('allow', 'session')]);
+      vi.advanceTimersByTime(500);
+      expect(button('Always…')).toBeDefined();
+      expect(button('Never…')).toBeUndefined();
+      press(card, 'n');
+      await vi.dynamicImportSettled();
+      flushSync();
+      expect(menu()).toBeNull();
+    });
+
+    test('answers by what is chosen, with the option for once', async () => {
+      const { answer, card } = await offering([rule('allow', 'session'), rule('allow', 'directory')]);
+      press(card, 'm');
+      await vi.dynamicImportSettled();
+      flushSync();
+      expect(menu()).toBeNull(); // it is guarded like any other key
+      vi.advanceTimersByTime(500);
+      press(card, 'm');
+      const list = await opened();
+      for (const key of ['1', '2', 'r', 'Escape']) press(list, key);
+      expect(answer).not.toHaveBeenCalled();
+      expect(menu()).toBeNull();
+      press(card, 'm');
+      (await opened()).querySelectorAll<HTMLElement>('[role=menuitem]')[1]?.click();
+      await vi.waitFor(() =>
+        expect(answer).toHaveBeenCalledWith(expect.anything(), {
+          optionId: 'yes',
+          remember: { scope: 'directory', pattern: 'git status' },
+        }),
+      );
+    });
+
+    test('what rejects makes a rule that denies', async () => {
+      const { answer, card } = await offering([rule('allow', 'session'), rule('deny', 'session')]);
+      vi.advanceTimersByTime(500);
+      press(card, 'n');
+      (await opened()).querySelector<HTMLElement>('[role=menuitem]')?.click();
+      await vi.waitFor(() =>
+        expect(answer).toHaveBeenCalledWith(expect.anything(), {
+          optionId: 'no',
+          remember: { scope: 'session', pattern: 'git status' },
+        }),
+      );
+    });
+
+    test('says what is dangerous', async () => {
+      await offering([rule('allow', 'session')], ['sudo', 'secrets']);
+      const labels = [...document.querySelectorAll('[data-testid=dangers] li')];
+      expect(labels.map((one) => one.textContent?.trim())).toEqual([
+        'Runs with the rights of an administrator',
+        'Touches files that hold secrets',
+      ]);
+    });
+
+    test('says so when it cannot be found out, and asks again', async () => {
+      vi.spyOn(app.client, 'suggestRules').mockRejectedValueOnce(new Error('down'));
+      await show(request({ options }));
+      await vi.waitFor(() => {
+        flushSync();
+        expect(button('Try again')).toBeDefined();
+      });
+      vi.mocked(app.client.suggestRules).mockResolvedValue({ suggestions: [rule('allow', 'session')] });
+      button('Try again')?.click();
+      await vi.waitFor(() => {
+        flushSync();
+        expect(button('Always…')).toBeDefined();
+      });
+      expect(button('Try again')).toBeUndefined();
+    });
   });
 
   test('gives the focus back when it was answered from within', async () => {
     const leave = vi.fn();
-    const { component, card } = show(request({ options }), { leave });
+    const { component, card } = await show(request({ options }), { leave });
     component.focus();
     vi.advanceTimersByTime(500);
     press(card, '1');
     await vi.waitFor(() => expect(leave).toHaveBeenCalled());
   });
 
-  test('is answered once, however often it is clicked', () => {
-    const { answer } = show(request({ options }));
+  test('is answered once, however often it is clicked', async () => {
+    const { answer } = await show(request({ options }));
     button('Allow')?.click();
     button('Allow')?.click();
     expect(answer).toHaveBeenCalledTimes(1);
@@ -126,8 +242,8 @@ describe('a form', () => {
     schema: { properties: { name: { type: 'string', title: 'Name' } }, required: ['name'] },
   });
 
-  test('is checked before it is sent', () => {
-    const { answer } = show(form);
+  test('is checked before it is sent', async () => {
+    const { answer } = await show(form);
     const element = document.querySelector('form');
     element?.dispatchEvent(new SubmitEvent('submit', { cancelable: true }));
     flushSync();
@@ -141,9 +257,9 @@ describe('a form', () => {
     expect(answer).toHaveBeenCalledWith(expect.anything(), { action: 'accept', content: { name: 'Ada' } });
   });
 
-  test('has Decline and Cancel apart, and Escape offers them with Later', () => {
+  test('has Decline and Cancel apart, and Escape offers them with Later', async () => {
     const later = vi.fn();
-    const { answer, card } = show(form, { later });
+    const { answer, card } = await show(form, { later });
     vi.advanceTimersByTime(500);
     press(card, 'Escape');
     expect(answer).not.toHaveBeenCalled();
@@ -154,8 +270,8 @@ describe('a form', () => {
     expect(answer).toHaveBeenLastCalledWith(expect.anything(), { action: 'cancel' });
   });
 
-  test('of an unknown kind is a raw card, which can only be dismissed', () => {
-    const { answer, card } = show({ ...form, schema: { properties: { x: { type: 'object' } } } });
+  test('of an unknown kind is a raw card, which can only be dismissed', async () => {
+    const { answer, card } = await show({ ...form, schema: { properties: { x: { type: 'object' } } } });
     expect(card.querySelector('input')).toBeNull();
     button('Dismiss')?.click();
     expect(answer).toHaveBeenCalledWith(expect.anything(), { action: 'cancel' });
@@ -177,22 +293,22 @@ describe('a question', () => {
     ],
   });
 
-  test('is answered by digit and Enter', () => {
-    const { answer, card } = show(question);
+  test('is answered by digit and Enter', async () => {
+    const { answer, card } = await show(question);
     vi.advanceTimersByTime(500);
     press(card, '2');
     document.querySelector('form')?.dispatchEvent(new SubmitEvent('submit', { cancelable: true }));
     expect(answer).toHaveBeenCalledWith(expect.anything(), { answers: [['b']] });
   });
 
-  test('says that only its choices are accepted, unless own words are', () => {
-    show(question);
+  test('says that only its choices are accepted, unless own words are', async () => {
+    await show(question);
     expect(document.body.textContent).toContain('Only these choices are accepted.');
     expect(document.querySelector('input[type=text]')).toBeNull();
   });
 
-  test('declined is rejected', () => {
-    const { answer } = show(question);
+  test('declined is rejected', async () => {
+    const { answer } = await show(question);
     button('Decline')?.click();
     expect(answer).toHaveBeenCalledWith(expect.anything(), { reject: true });
   });
@@ -220,8 +336,8 @@ describe('what a directory would start', () => {
     ],
   });
 
-  test('is shown to its end, and every line of it where it has changed', () => {
-    const { card } = show(trust);
+  test('is shown to its end, and every line of it where it has changed', async () => {
+    const { card } = await show(trust);
     const [tools, pdf] = card.querySelectorAll('[data-executable]');
     expect(tools?.querySelector('pre')?.textContent).toBe(long);
     expect(
@@ -230,8 +346,8 @@ describe('what a directory would start', () => {
     expect(pdf?.textContent).toContain('Changed since it was approved');
   });
 
-  test('is not approved by what was typed before, nor by a focus that fell on it', () => {
-    const { answer, card, component } = show(trust);
+  test('is not approved by what was typed before, nor by a focus that fell on it', async () => {
+    const { answer, card, component } = await show(trust);
     component.focus();
     expect(document.activeElement).toBe(card);
     press(card, '1');
@@ -246,8 +362,8 @@ describe('what a directory would start', () => {
     expect(answer).toHaveBeenCalledWith(expect.anything(), { optionId: 'approve' });
   });
 
-  test('has the options in their order, none of them standing out, and R starts without', () => {
-    const { answer, card } = show(trust);
+  test('has the options in their order, none of them standing out, and R starts without', async () => {
+    const { answer, card } = await show(trust);
     const buttons = [...card.querySelectorAll('footer button')];
     expect(buttons.map((one) => one.textContent.trim().replace(/\s+/g, ' '))).toEqual([
       'Approve and start 1',
@@ -257,5 +373,157 @@ describe('what a directory would start', () => {
     vi.advanceTimersByTime(500);
     press(card, 'r');
     expect(answer).toHaveBeenCalledWith(expect.anything(), { optionId: 'without' });
+  });
+});
+
+describe('an address', () => {
+  const address = request({
+    kind: 'url',
+    title: 'Sign in',
+    url: 'https://sign-in.example/x?code=1',
+    host: 'sign-in.example',
+  });
+  const opened = vi.fn();
+
+  beforeEach(() => {
+    opened.mockReset();
+    vi.stubGlobal('open', opened);
+  });
+
+  const settled = () => vi.waitFor(() => expect(button('Open in')?.disabled ?? true).toBe(true));
+
+  test('is shown whole, with its host, and warns where the name may look like another', async () => {
+    await show(address);
+    const shown = document.querySelector('[data-testid=address]');
+    expect(shown?.textContent).toBe('https://sign-in.example/x?code=1');
+    expect(shown?.querySelector('strong')?.textContent).toBe('sign-in.example');
+    expect(document.querySelector('[role=note]')).toBeNull();
+    ended?.();
+    document.body.replaceChildren();
+    await show({
+      ...address,
+      url: 'http://xn--e.example/',
+      host: 'xn--e.example',
+      hostUnicode: 'е.example',
+      punycode: true,
+    });
+    const warning = [...document.querySelectorAll('[role=note]')].map((one) => one.textContent).join(' ');
+    expect(warning).toContain('xn--e.example');
+    expect(warning).toContain('е.example');
+    expect(warning).toContain('not encrypted');
+  });
+
+  test('opens only after the answer was taken, and in no way that can look back', async () => {
+    const { answer } = await show(address);
+    expect(opened).not.toHaveBeenCalled();
+    button('Open in')?.click();
+    expect(opened).not.toHaveBeenCalled();
+    await settled();
+    expect(answer).toHaveBeenCalledWith(expect.anything(), { action: 'accept' });
+    expect(opened.mock.calls).toEqual([[address.url, '_blank', 'noopener,noreferrer']]);
+  });
+
+  test.each([
+    ['somebody else was first', () => Promise.resolve(false)],
+    ['the answer was not taken', () => Promise.reject(new Error('no'))],
+  ])('is not opened when %s', async (_, outcome) => {
+    const { answer } = await show(address);
+    answer.mockImplementation(outcome);
+    button('Open in')?.click();
+    await vi.waitFor(() => expect(answer).toHaveBeenCalled());
+    await Promise.resolve();
+    await Promise.resolve();
+    expect(opened).not.toHaveBeenCalled();
+  });
+
+  test('has two ways to say no, and Escape says nothing', async () => {
+    const later = vi.fn();
+    const { answer, card, component } = await show(address, { later });
+    component.focus();
+    expect(document.activeElement).toBe(card);
+    vi.advanceTimersByTime(500);
+    press(card, 'Escape');
+    expect(answer).not.toHaveBeenCalled();
+    expect(document.activeElement?.textContent).toContain('Later');
+    expect(['Decline', 'Cancel', 'Later', 'Back'].map((name) => button(name) !== undefined)).toEqual([
+      true,
+      true,
+      true,
+      true,
+    ]);
+    button('Later')?.click();
+    expect(later).toHaveBeenCalled();
+    button('Cancel')?.click();
+    expect(answer).toHaveBeenCalledWith(expect.anything(), { action: 'cancel' });
+    expect(opened).not.toHaveBeenCalled();
+  });
+});
+
+describe('what was typed', () => {
+  const form = request({
+    kind: 'form',
+    schema: {
+      type: 'object',
+      properties: {
+        name: { type: 'string', title: 'Name' },
+        api_key: { type: 'string', title: 'API key' },
+        size: { type: 'string', title: 'Size', enum: ['small', 'large'] },
+        tests: { type: 'boolean', title: 'Tests' },
+        systems: { type: 'array', title: 'Systems', items: { type: 'string', enum: ['linux', 'macos'] } },
+      },
+    },
+  });
+  const all = () => [...document.querySelectorAll<HTMLInputElement>('input')];
+
+  test('into a form is there again, but for what may be a secret', async () => {
+    sessionStorage.clear();
+    await show(form);
+    const [name, secret, , large, tests, linux] = all();
+    for (const [input, text] of [
+      [name, 'ada'],
+      [secret, 'hunter2'],
+    ] as const) {
+      if (!input) throw new Error('no field');
+      input.value = text;
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+    }
+    large?.click();
+    tests?.click();
+    linux?.click();
+    flushSync();
+    expect(JSON.stringify(sessionStorage)).not.toContain('hunter2');
+    ended?.();
+    document.body.replaceChildren();
+    await show(form);
+    expect(all().map((input) => (input.type === 'text' ? input.value : input.checked))).toEqual([
+      'ada',
+      '',
+      false,
+      true,
+      true,
+      true,
+      false,
+    ]);
+  });
+
+  test('or chosen of a question is there again', async () => {
+    sessionStorage.clear();
+    const question = request({
+      kind: 'question',
+      questions: [
+        { prompt: 'One?', options: ['a', 'b'].map((id) => ({ id, label: id })), allowFreeText: true },
+        { prompt: 'Two?', options: ['c', 'd'].map((id) => ({ id, label: id })), multiSelect: true },
+      ],
+    });
+    await show(question);
+    all()[1]?.click();
+    flushSync();
+    all()[3]?.click();
+    all()[4]?.click();
+    flushSync();
+    ended?.();
+    document.body.replaceChildren();
+    await show(question);
+    expect(all().map((input) => input.checked)).toEqual([false, true, false, true, true]);
   });
 });

@@ -57,7 +57,7 @@ export type Checked = { ok: true; content: Json } | { ok: false; errors: Record<
 export function readForm(schema: unknown): Field[] | undefined {
   if (!isObject(schema)) return undefined;
   const type = schema['type'];
-  if (type !== undefined && type !== 'object') return undefined;
+  if (isSet(type) && type !== 'object') return undefined;
   const properties = schema['properties'] ?? {};
   if (!isObject(properties)) return undefined;
   const required = Array.isArray(schema['required']) ? schema['required'] : [];
@@ -99,7 +99,7 @@ function readField(name: string, property: unknown, required: boolean): Field | 
 
 function readString(base: Base, property: Json): Field | undefined {
   const initial = text(property['default']);
-  if (property['enum'] !== undefined || property['oneOf'] !== undefined) {
+  if (isSet(property['enum']) || isSet(property['oneOf'])) {
     const choices = readChoices(property, 'oneOf');
     if (!choices) return undefined;
     const known = choices.some((choice) => choice.value === initial);
@@ -118,7 +118,7 @@ function readString(base: Base, property: Json): Field | undefined {
 
 function readSeveral(base: Base, property: Json): Field | undefined {
   const items = property['items'];
-  if (!isObject(items) || (items['type'] !== undefined && items['type'] !== 'string')) return undefined;
+  if (!isObject(items) || (isSet(items['type']) && items['type'] !== 'string')) return undefined;
   const choices = readChoices(items, 'anyOf') ?? readChoices(items, 'oneOf');
   if (!choices) return undefined;
   const preset = Array.isArray(property['default']) ? property['default'].map(String) : [];
@@ -170,6 +170,11 @@ function looksSecret(name: string, label: string, property: Json): boolean {
   return property['format'] === 'password' || secretWords.test(spaced) || secretWords.test(label);
 }
 
+/** Null means that something was not given, as its absence does. */
+function isSet(value: unknown): boolean {
+  return value !== undefined && value !== null;
+}
+
 function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -183,6 +188,40 @@ export function initialValues(fields: readonly Field[]): Values {
   return Object.fromEntries(
     fields.map((field) => [field.name, Array.isArray(field.initial) ? [...field.initial] : field.initial]),
   );
+}
+
+/** What is kept of the values while the form waits: all but what may be a secret. */
+export function keptValues(fields: readonly Field[], values: Values): Values {
+  return Object.fromEntries(
+    fields.filter((field) => !field.secret).map((field) => [field.name, values[field.name] ?? field.initial]),
+  );
+}
+
+/** The values to begin with: what was kept where it fits its field, else what the form begins with. */
+export function restoredValues(fields: readonly Field[], kept: unknown): Values {
+  const values = initialValues(fields);
+  if (!isObject(kept)) return values;
+  const restored = fields.map((field): [string, Values[string]] => [
+    field.name,
+    fitting(field, Object.hasOwn(kept, field.name) ? kept[field.name] : undefined) ??
+      values[field.name] ??
+      '',
+  ]);
+  return Object.fromEntries(restored);
+}
+
+function fitting(field: Field, kept: unknown): Values[string] | undefined {
+  switch (field.kind) {
+    case 'boolean':
+      return typeof kept === 'boolean' ? kept : undefined;
+    case 'several':
+      if (!Array.isArray(kept)) return undefined;
+      return field.choices.map((choice) => choice.value).filter((value) => kept.includes(value));
+    case 'choice':
+      return field.choices.some((choice) => choice.value === kept) ? String(kept) : undefined;
+    default:
+      return typeof kept === 'string' ? kept : undefined;
+  }
 }
 
 /** The content of an answer, or what is wrong with which field. An optional field that was left empty is left out. */

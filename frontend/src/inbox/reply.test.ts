@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { answers, nothing, pick, pickOther } from './reply';
+import { answers, pick, pickOther, restored } from './reply';
 
 const colour = {
   prompt: 'Colour?',
@@ -30,7 +30,6 @@ test('own words take the place of one choice, and stand beside several', () => {
 });
 
 test('the answers are a list for each question, or the first that is missing', () => {
-  expect(nothing([colour, several])).toHaveLength(2);
   expect(
     answers([
       { ids: ['r'], other: undefined },
@@ -46,4 +45,19 @@ test('the answers are a list for each question, or the first that is missing', (
       { ids: [], other: '  ' },
     ]),
   ).toEqual({ ok: false, missing: 1 });
+});
+
+test('what was kept is taken where it fits the questions', () => {
+  const empty = { ids: [], other: undefined };
+  expect(restored([colour, several], undefined)).toEqual([empty, empty]);
+  expect(
+    restored([colour, several], [{ ids: ['g', 'b'] }, { ids: ['b', 'gone', 'r'], other: 'mauve' }]),
+  ).toEqual([
+    { ids: ['g'], other: undefined },
+    { ids: ['r', 'b'], other: 'mauve' },
+  ]);
+  expect(restored([colour], [{ ids: ['g'], other: 'mauve' }])).toEqual([{ ids: [], other: 'mauve' }]);
+  expect(restored([{ ...colour, allowFreeText: false }], [{ ids: 7, other: 'x' }])).toEqual([empty]);
+  for (const odd of ['x', 7, {}, [null], [[]], [{ ids: [null, {}] }]])
+    expect(restored([colour], odd)).toEqual([empty]);
 });

@@ -1,4 +1,5 @@
 import type { Question } from '../api/records';
+import { isObject } from '../content/blocks';
 
 // What was chosen of the questions of one request, as the answer wants it: a list of chosen ids, or the free text, for each.
 
@@ -8,8 +9,17 @@ export interface Picked {
   other: string | undefined;
 }
 
-export function nothing(questions: readonly Question[]): Picked[] {
-  return questions.map(() => ({ ids: [], other: undefined }));
+/** What to begin with: what was kept, where it fits the questions. */
+export function restored(questions: readonly Question[], kept: unknown): Picked[] {
+  const list = Array.isArray(kept) ? kept : [];
+  return questions.map((question, index) => {
+    const held: unknown = list[index];
+    if (!isObject(held)) return { ids: [], other: undefined };
+    const ids: unknown[] = Array.isArray(held['ids']) ? held['ids'] : [];
+    const known = question.options.map((option) => option.id).filter((id) => ids.includes(id));
+    const other = question.allowFreeText && typeof held['other'] === 'string' ? held['other'] : undefined;
+    return { ids: question.multiSelect ? known : known.slice(0, other === undefined ? 1 : 0), other };
+  });
 }
 
 /** With one choice a new one takes the place of the old; with several it is added or taken away. */

@@ -69,6 +69,18 @@ test('very long code is not asked for', async () => {
   expect(asked).toEqual([]);
 });
 
+test('colours are kept for so much code, the newest', () => {
+  const { asked, highlighter } = played();
+  const code = (n: number) => `${n}${'x'.repeat(30_000)}`;
+  for (let n = 0; n < 20; n++) void highlighter.paint(code(n), 'go');
+  expect(asked).toHaveLength(20);
+  void highlighter.paint(code(19), 'go');
+  void highlighter.paint(code(12), 'go');
+  expect(asked).toHaveLength(20);
+  void highlighter.paint(code(0), 'go');
+  expect(asked).toHaveLength(21);
+});
+
 test('what was coloured is text still, whatever stands in it', () => {
   const host = document.createElement('div');
   const lines = [

@@ -45,6 +45,24 @@ test.each<[string, Partial<Request>, string, string]>([
     'muted',
   ],
   ['form accepted', { kind: 'form', status: 'answered', answer: { action: 'accept' } }, 'Answered', 'ok'],
+  [
+    'address opened',
+    { kind: 'url', status: 'answered', answeredBy: 'window', answer: { action: 'accept' } },
+    'Agreed to open; the agent waits until all is done there, from the window',
+    'ok',
+  ],
+  [
+    'address where all is done',
+    { kind: 'url', status: 'answered', answeredBy: 'agent', completedAt: '2026-11-21T14:00:00.000Z' },
+    'Done there',
+    'ok',
+  ],
+  [
+    'address declined',
+    { kind: 'url', status: 'rejected', answer: { action: 'decline' } },
+    'Declined',
+    'muted',
+  ],
   ['raw dismissed', { kind: 'raw', status: 'rejected', answer: { action: 'cancel' } }, 'Dismissed', 'muted'],
   ['answer of no known shape', { status: 'answered', answer: 'yes' }, 'Answered', 'ok'],
 ])('%s', (_, part, text, tone) => {

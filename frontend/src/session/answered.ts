@@ -27,7 +27,8 @@ export function told(request: Request): Told {
 
 function answered(request: Request): Told {
   const answer = isObject(request.answer) ? request.answer : {};
-  const by = lookup(`surface.${request.answeredBy ?? ''}`);
+  const builtin = request.answeredBy === 'rule' && request.rule?.id.startsWith('builtin:');
+  const by = builtin ? t('surface.rule.builtin') : lookup(`surface.${request.answeredBy ?? ''}`);
   const say = (text: string, tone: Told['tone']): Told => ({
     text: by ? t('request.by', { what: text, surface: by }) : text,
     tone,
@@ -40,6 +41,10 @@ function answered(request: Request): Told {
     const cancelled = answer['action'] === 'cancel';
     if (request.kind === 'raw') return say(t('request.dismissed'), 'muted');
     return say(cancelled ? t('request.aborted') : t('request.declined'), 'muted');
+  }
+  if (request.kind === 'url') {
+    if (request.completedAt) return say(t('request.finished'), 'ok');
+    return say(t('request.opened'), 'ok');
   }
   if (request.kind === 'question') return say(replies(request, answer['answers']), 'ok');
   if (answer['action'] === 'decline') return say(t('request.declined'), 'muted');

@@ -3,6 +3,7 @@ import {
   chooseDirectory,
   copyText,
   hasDirectoryDialog,
+  onShow,
   openLink,
   pastedText,
   safeLink,
@@ -38,6 +39,7 @@ describe('in a browser', () => {
     await openLink('javascript:alert(1)');
     expect(open.mock.calls).toEqual([['https://example.com/', '_blank', 'noopener,noreferrer']]);
     expect([surface(), hasDirectoryDialog()]).toEqual(['browser', false]);
+    onShow(() => undefined)(); // nothing to hear, nothing to end
   });
 });
 
@@ -77,6 +79,23 @@ describe('in the window', () => {
     expect(OpenLink).toHaveBeenCalledWith('https://example.com/');
     expect(ClipboardSetText).toHaveBeenCalledWith('text');
     expect(await pastedText()).toBe('pasted');
+  });
+
+  test('it is told what to show', () => {
+    const ends = vi.fn();
+    let tell!: (request: string, session: string) => void;
+    const EventsOnMultiple = vi.fn((_name: string, heard: typeof tell) => {
+      tell = heard;
+      return ends;
+    });
+    desktop.runtime = { EventsOnMultiple };
+    const show = vi.fn();
+    const end = onShow(show);
+    tell('r1', 's1');
+    expect(EventsOnMultiple.mock.calls[0]?.[0]).toBe('deskhand:show');
+    expect(show).toHaveBeenCalledExactlyOnceWith('r1', 's1');
+    end();
+    expect(ends).toHaveBeenCalledOnce();
   });
 
   test('what it refuses is a code', async () => {

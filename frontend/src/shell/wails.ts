@@ -1,6 +1,6 @@
 import { ChooseDirectory, SaveExport } from '../../wailsjs/go/app/Files';
 import { OpenLink } from '../../wailsjs/go/app/Window';
-import { ClipboardGetText, ClipboardSetText } from '../../wailsjs/runtime/runtime';
+import { ClipboardGetText, ClipboardSetText, EventsOn } from '../../wailsjs/runtime/runtime';
 import { ApiError } from '../api/errors';
 
 // What touches the desktop. In the window these are the shell's bound methods and Wails' runtime; in a browser each has a
@@ -70,6 +70,14 @@ export async function copyText(text: string): Promise<void> {
 /** What is on the clipboard. A browser may ask the person first, and refuse. */
 export async function pastedText(): Promise<string> {
   return surface() === 'window' ? soon(ClipboardGetText()) : navigator.clipboard.readText();
+}
+
+/**
+ * Hears of a request that the person wants to see in the window, from a dialog or a notification of the system; without an id all that
+ * wait. In a browser there is nothing to hear. Gives what ends it.
+ */
+export function onShow(show: (request: string, session: string) => void): () => void {
+  return surface() === 'window' ? EventsOn('deskhand:show', show) : () => undefined;
 }
 
 /** Whether Mod is the Command key. */

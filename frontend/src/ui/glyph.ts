@@ -22,6 +22,11 @@ export function statusOf(session: Session): Status {
   }
 }
 
+/** Whether its agent starts, or takes the conversation up again. */
+export function isStarting(session: Session): boolean {
+  return session.phase === 'starting' || session.phase === 'replaying';
+}
+
 function isGone(exit: Exit): boolean {
   return exit.problem === undefined || exit.problem === 'agent.exited' || exit.problem === 'session.killed';
 }

@@ -1,0 +1,97 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { plain } from './output';
+import { mostBytes, Printed, type Run } from './printed';
+
+afterEach(() => vi.restoreAllMocks());
+
+function printed(...pieces: string[]): Printed {
+  const all = new Printed();
+  let text = '';
+  for (const piece of pieces) all.take((text += piece));
+  return all;
+}
+
+const textOf = (runs: readonly Run[]) => runs.map((run) => run.text).join('');
+const brief = (runs: readonly Run[]) => runs.map(({ text, look }) => (look ? [text, look.fg?.[0]] : text));
+
+test('colours are kept, what else steers a terminal is left out', () => {
+  const { runs } = printed(
+    '\u001b[1;31mred\u001b[m \u001b]0;title\u0007x\u001b]8;;http://a\u001b\\link\u001b[2K\u001b(B',
+  ).excerpt();
+  expect(brief(runs)).toEqual([['red', '#b43524'], ' xlink']);
+  expect(runs[0]?.look?.bold).toBe(true);
+  expect(textOf(printed('a\u0000b\u0008c\td').excerpt().runs)).toBe('abc\td');
+});
+
+test('a colour lasts over lines, and what looks alike is one', () => {
+  const { runs } = printed('a\nb\u001b[32mc\nd\u001b[32m\u001b[1me\u001b[22mf\u001b[0m\n').excerpt();
+  expect(brief(runs)).toEqual([
+    'a\nb',
+    ['c', '#1c7048'],
+    '\n',
+    ['d', '#1c7048'],
+    ['e', '#1c7048'],
+    ['f', '#1c7048'],
+  ]);
+});
+
+test('a line that was drawn over itself is what it is now', () => {
+  expect(textOf(printed('10%\r50%\r100%\r\ndone\r').excerpt().runs)).toBe('100%\ndone');
+  expect(brief(printed('\u001b[31m10%\r', '\u001b[32m', '20%').excerpt().runs)).toEqual([['20%', '#1c7048']]);
+});
+
+const sample =
+  'start\r\n\u001b[31mred \u001b[1mbold\u001b[0m\n\u001b]0;a title\u0007 10%\r 20%\u001b[K\r 100%\n\u001b[38;5;208mo\u001b[48;2;1;2;3mx\u001b[m\u001b(B\r\n\r\nend\u001b[2';
+
+test('it comes to the same in whatever pieces it is printed', () => {
+  const whole = brief(printed(sample).excerpt().runs);
+  for (let size = 1; size <= 12; size++) {
+    const pieces = sample.match(new RegExp(`[^]{1,${size}}`, 'g')) ?? [];
+    expect(brief(printed(...pieces).excerpt().runs), `pieces of ${size}`).toEqual(whole);
+  }
+  expect(printed(sample).text).toBe(plain(sample.slice(0, -3)));
+});
+
+test('what was read is not read again', () => {
+  let read = 0;
+  const replace = RegExp.prototype[Symbol.replace];
+  vi.spyOn(RegExp.prototype, Symbol.replace).mockImplementation(function (
+    this: RegExp,
+    text: string,
+    by: unknown,
+  ) {
+    read += text.length;
+    return replace.call(this, text, by as () => string);
+  });
+  const pieces = Array.from({ length: 1_000 }, (_, n) => `\u001b[3${n % 8}mline ${n}\u001b[0m\n`);
+  printed(...pieces);
+  expect(read).toBeLessThanOrEqual(pieces.join('').length * 3); // each piece, by as many patterns
+});
+
+test('another text begins anew', () => {
+  const one = printed('\u001b[31mred\nand');
+  one.take('other');
+  expect(brief(one.excerpt().runs)).toEqual(['other']);
+});
+
+test('of a long output the end is shown, and how many lines are not', () => {
+  const long = printed(Array.from({ length: 500 }, (_, n) => `line ${n}`).join('\n') + '\n\n');
+  const part = long.excerpt();
+  expect(part.hidden).toBe(300);
+  expect(textOf(part.runs).startsWith('line 300\n')).toBe(true);
+  expect(textOf(part.runs).endsWith('line 499')).toBe(true);
+  expect(textOf(long.excerpt(true).runs).startsWith('line 0\n')).toBe(true);
+});
+
+test('one endless line is cut as well', () => {
+  const { runs } = printed(
+    'a\n' + 'x'.repeat(mostBytes) + '\u001b[31m' + 'y'.repeat(mostBytes / 2),
+  ).excerpt();
+  expect(textOf(runs).length).toBe(mostBytes);
+  expect(runs.at(-1)?.text.length).toBe(mostBytes / 2);
+});
+
+test('a short output is whole', () => {
+  expect(printed('a\nb').excerpt()).toEqual({ runs: [{ text: 'a\nb', look: undefined }], hidden: 0 });
+  expect(printed('\n\n').excerpt()).toEqual({ runs: [], hidden: 0 });
+});

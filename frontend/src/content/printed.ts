@@ -1,0 +1,132 @@
+import { lookOf, type Look } from './colours';
+import { after, type Pen } from './sgr';
+
+// What a program has printed, line by line, as a person would see it: its colours kept, the codes that otherwise steer a terminal left
+// out. It is read on from where it was read to: a program that prints much is not read anew with every piece.
+
+/** Text of one look; absent where it looks as all other text. */
+export interface Run {
+  text: string;
+  look?: Look | undefined;
+}
+
+type Line = Run[];
+
+export interface Excerpt {
+  runs: readonly Run[];
+  /** How many lines are left out at the start. */
+  hidden: number;
+}
+
+export const mostLines = 200;
+export const mostBytes = 64 * 1024;
+
+// CSI sequences other than colours (cursor, erasing), OSC sequences (titles, links), and other two-character escapes.
+const steering =
+  // eslint-disable-next-line no-control-regex
+  /\u001b\[(?![\d;:]*m)[0-?]*[ -/]*[@-~]|\u001b\][^\u0007\u001b]*(?:\u0007|\u001b\\)|\u001b[ -/]+[0-~]|\u001b[@-Z\\^_]/g;
+// eslint-disable-next-line no-control-regex
+const colouring = /\u001b\[([\d;:]*)m/;
+// eslint-disable-next-line no-control-regex
+const controls = /[\u0000-\u0008\u000b\u000c\u000e-\u001a\u001c-\u001f\u007f]/g;
+/** The beginning of a sequence whose end is not there yet. Nobody waits for one that is longer. */
+// eslint-disable-next-line no-control-regex
+const begun = /\u001b(?:[ -/]*|\[[0-?]*[ -/]*|\][^\u0007\u001b]{0,2000}\u001b?)?$/;
+
+export class Printed {
+  #seen = '';
+  #held = '';
+  #lines: Line[] = [[]];
+  /** The line is drawn anew by what comes next. */
+  #over = false;
+  #pen: Pen = {};
+
+  /** Takes what has been printed up to now. */
+  take(text: string): void {
+    if (!text.startsWith(this.#seen)) {
+      this.#lines = [[]];
+      this.#seen = this.#held = '';
+      this.#over = false;
+      this.#pen = {};
+    }
+    let more = this.#held + text.slice(this.#seen.length);
+    this.#seen = text;
+    this.#held = begun.exec(more)?.[0] ?? '';
+    more = more
+      .slice(0, more.length - this.#held.length)
+      .replace(steering, '')
+      .replace(controls, '');
+    for (const [n, line] of more.split('\n').entries()) {
+      if (n > 0) {
+        this.#lines.push([]);
+        this.#over = false;
+      }
+      for (const [m, part] of line.split('\r').entries()) {
+        this.#over ||= m > 0;
+        if (part) this.#add(part);
+      }
+    }
+  }
+
+  /** A progress line that was drawn over itself is what it is now. */
+  #add(part: string): void {
+    // Texts, and between them the codes that stood there.
+    for (const [n, piece] of part.split(colouring).entries()) {
+      if (n % 2 > 0) this.#pen = after(this.#pen, piece);
+      const text = n % 2 > 0 ? '' : piece.replaceAll('\u001b', '');
+      if (!text) continue;
+      if (this.#over) this.#lines[this.#lines.length - 1] = [];
+      this.#over = false;
+      push(this.#lines.at(-1) ?? [], { text, look: lookOf(this.#pen) });
+    }
+  }
+
+  /** All of it as text, for the clipboard. */
+  get text(): string {
+    return this.#lines
+      .map((line) => line.map((run) => run.text).join(''))
+      .join('\n')
+      .replace(/\n+$/, '');
+  }
+
+  /** The end of it: what went wrong is told last. */
+  excerpt(all = false): Excerpt {
+    let end = this.#lines.length;
+    while (end > 0 && this.#lines[end - 1]?.length === 0) end--;
+    let from = all ? 0 : Math.max(0, end - mostLines);
+    let size = 0;
+    for (let n = end - 1; n >= from && !all; n--) {
+      size += lengthOf(this.#lines[n] ?? []) + 1;
+      if (size > mostBytes) from = Math.min(n + 1, end - 1);
+    }
+    const runs: Run[] = [];
+    for (const [n, line] of this.#lines.slice(from, end).entries()) {
+      if (n > 0) push(runs, { text: '\n' });
+      for (const run of all ? line : tail(line)) push(runs, run);
+    }
+    return { runs, hidden: from };
+  }
+}
+
+function lengthOf(line: Line): number {
+  return line.reduce((sum, run) => sum + run.text.length, 0);
+}
+
+/** The end of one endless line. */
+function tail(line: Line): Line {
+  let over = lengthOf(line) - mostBytes;
+  if (over <= 0) return line;
+  const kept: Line = [];
+  for (const run of line) {
+    if (run.text.length > over) kept.push({ ...run, text: run.text.slice(Math.max(0, over)) });
+    over -= run.text.length;
+  }
+  return kept;
+}
+
+/** Adds a run, as a part of the one before where they look alike. */
+function push(runs: Run[], run: Run): void {
+  const last = runs.at(-1);
+  if (last && last.look === run.look) runs[runs.length - 1] = { text: last.text + run.text, look: last.look };
+  else runs.push(run);
+}

@@ -1,0 +1,22 @@
+import { describe, expect, test } from 'vitest';
+import { hides, reveal } from './reveal';
+
+describe('text that is decided about', () => {
+  test.each([
+    ['ls \u202e/etc', 'ls [U+202E]/etc'], // reads backwards
+    ['rm\u200b -rf', 'rm[U+200B] -rf'],
+    ['a\u00a0b', 'a[U+00A0]b'], // no space to a shell
+    ['a\rb\u001b[2J\u0000', 'a[U+000D]b[U+001B][2J[U+0000]'],
+    ['\u{e0041}\u{e0100}', '[U+E0041][U+E0100]'], // a tag, a variation
+    ['\u2066x\u2069\u061c\u3164', '[U+2066]x[U+2069][U+061C][U+3164]'],
+  ])('%j hides nothing', (text, shown) => {
+    expect(reveal(text)).toBe(shown);
+    expect(hides(text)).toBe(true);
+    expect(hides(text)).toBe(true); // it remembers nothing of the first time
+  });
+
+  test.each(['git commit -m "für Ödön"', 'a\n\tb', 'שלום', '日本', '🙂 ❤\ufe0f', ''])('%j stays', (text) => {
+    expect(reveal(text)).toBe(text);
+    expect(hides(text)).toBe(false);
+  });
+});

@@ -1,0 +1,95 @@
+import { tick } from 'svelte';
+import { app } from '../app.svelte';
+import { t } from '../strings/t';
+import type { Listing, Removals } from './listing.svelte';
+
+interface Item {
+  name: string;
+  approved: boolean;
+  entry: Record<string, unknown>;
+}
+
+type Remove = (directory: string, name: string, last: boolean) => Promise<void>;
+
+/** What is done with the entries of a listing: one is edited at a time, and any can be removed, which can be taken back for a while. */
+export class Editing<T extends Item> {
+  /** What is edited; without an item it is a new one. */
+  now = $state.raw<{ item?: T } | undefined>();
+  /** The button that adds one. */
+  add = $state<HTMLButtonElement>();
+  /** Whose editor has just closed. */
+  #back = $state<string | undefined>();
+  #listing: Listing<T>;
+  #removals: Removals;
+  #remove: Remove;
+
+  constructor(listing: Listing<T>, removals: Removals, remove: Remove) {
+    this.#listing = listing;
+    this.#removals = removals;
+    this.#remove = remove;
+  }
+
+  open(item?: T): void {
+    this.now = item ? { item } : {};
+    this.#back = undefined;
+  }
+
+  /** Closes the editor; the focus goes to the row of that name, or to the button that adds one. */
+  async close(name = this.now?.item?.name): Promise<void> {
+    this.now = undefined;
+    this.#back = name;
+    await tick();
+    if (name === undefined) this.add?.focus();
+  }
+
+  /** A stored one is not to be removed any more by what was asked for before. */
+  keep(name: string): void {
+    this.#removals.undo(this.#listing.directory, name);
+  }
+
+  remove({ name }: T): void {
+    const { directory } = this.#listing;
+    this.#removals.add(directory, name, async (last) => {
+      try {
+        await this.#remove(directory, name, last);
+      } catch (thrown) {
+        app.fail(thrown);
+      }
+      if (this.#listing.directory === directory) await this.#listing.load();
+    });
+    app.toast({
+      text: t('equip.deleted', { name }),
+      tone: 'info',
+      undo: () => this.#removals.undo(directory, name),
+    });
+    void tick().then(() => this.add?.focus());
+  }
+
+  /** What the row of an entry is given. */
+  row(item: T) {
+    return {
+      directory: this.#listing.directory,
+      focused: this.#back === item.name,
+      edit: () => this.open(item),
+      remove: () => this.remove(item),
+      put: (newer: T) => this.#listing.put(newer),
+      reload: () => this.#listing.load(),
+    };
+  }
+
+  /** What the editor of an entry is given, or that of a new one. */
+  editor(item: T | undefined) {
+    return {
+      name: item?.name ?? '',
+      stored: item?.entry,
+      taken: this.#listing.items.map(({ name }) => name),
+      warning: item && !item.approved ? t('equip.approves') : undefined,
+      saved: (stored: T) => {
+        this.#listing.put(stored);
+        app.announce(t('equip.saved', { name: stored.name }));
+        void this.close(stored.name);
+      },
+      close: () => void this.close(),
+    };
+  }
+}
