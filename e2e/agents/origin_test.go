@@ -19,8 +19,8 @@ import (
 func TestOtherSessions(t *testing.T) {
 	for _, agent := range pinned(t) {
 		offers, tested := map[string][]string{
-			"claude":   {"fork", "steer", "close", "delete", "list"},
-			"codex":    {"fork", "steer", "close", "delete", "list"},
+			"claude":   {"fork", "steer", "close", "delete", "list", "directories"},
+			"codex":    {"fork", "steer", "close", "delete", "list", "directories"},
 			"opencode": {"fork", "close", "list"},
 		}[agent.ID]
 		if !tested {

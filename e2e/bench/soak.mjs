@@ -56,9 +56,7 @@ async function goroutines(desk) {
 test("a soak", { timeout: (minutes + 30) * 60_000 }, async (t) => {
   const surface = await (process.env.SOAK_SURFACE === "window" ? inWindow : inChromium)(t);
   const { desk } = surface;
-  const cdp = surface.app && (await surface.app.page.context().newCDPSession(surface.app.page));
-  const browser = surface.app && (await surface.app.page.context().browser().newBrowserCDPSession());
-  await cdp?.send("HeapProfiler.enable");
+  const { chromium } = surface;
   await desk.api("PATCH", "/client/settings", { memoryBudgetMiB: 32 });
 
   const create = async (title) => (await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work, title })).id;
@@ -73,17 +71,17 @@ test("a soak", { timeout: (minutes + 30) * 60_000 }, async (t) => {
 
   /** What stands at the end of a cycle, when nothing streams. */
   const sample = async () => {
-    await cdp?.send("HeapProfiler.collectGarbage");
+    await chromium?.inPage("HeapProfiler.collectGarbage");
     const all = desk.processes().filter(({ command }) => /deskhand|WebKit/.test(command) && !/WebKitWebDriver/.test(command));
     const agents = all.filter(({ command }) => command.includes("demo-agent"));
     const own = all.filter((one) => !agents.includes(one)).map(({ pid }) => pid);
-    if (browser) {
-      const { processInfo } = await browser.send("SystemInfo.getProcessInfo");
+    if (chromium) {
+      const { processInfo } = await chromium.send("SystemInfo.getProcessInfo");
       own.push(...processInfo.filter(({ type }) => type === "renderer").map(({ id }) => id));
     }
     const sum = (pids, of) => pids.reduce((total, pid) => total + of(pid), 0);
-    const { nodes, jsEventListeners } = cdp ? await cdp.send("Memory.getDOMCounters") : { nodes: (await surface.run(() => window.probe.nodes())).nodes };
-    const heap = cdp ? (await cdp.send("Runtime.getHeapUsage")).usedSize / 1024 / 1024 : undefined;
+    const { nodes, jsEventListeners } = chromium ? await chromium.inPage("Memory.getDOMCounters") : { nodes: (await surface.run(() => window.probe.nodes())).nodes };
+    const heap = chromium ? (await chromium.inPage("Runtime.getHeapUsage")).usedSize / 1024 / 1024 : undefined;
     return {
       minute: Number(((performance.now() - began) / 60_000).toFixed(1)), own: sum(own, pss), held: sum(own, held), each: own.map((pid) => Math.round(held(pid))), agents: agents.length,
       agentsPss: sum(agents.map(({ pid }) => pid), pss), files: sum(all.map(({ pid }) => pid), files), nodes, listeners: jsEventListeners, heap,

@@ -1,9 +1,9 @@
 // Where the app is measured: in Chromium, from a server, or in its window. Both run the same functions in their page.
 import fs from "node:fs";
 import path from "node:path";
-import { App } from "../browser/app.mjs";
 import { Desk, until } from "../browser/desk.mjs";
 import { Desktop } from "../window/desktop.mjs";
+import { Chromium } from "./chromium.mjs";
 import { install } from "./probe.mjs";
 
 const root = path.join(import.meta.dirname, "../..");
@@ -23,17 +23,18 @@ export async function inChromium(t, { filled = false } = {}) {
   const desk = Desk.make(t);
   if (filled) lay(desk);
   await desk.start();
-  const app = await App.open(desk);
+  const chromium = await Chromium.open(t, desk.link);
+  const there = () => until("the page", () => chromium.run(() => document.readyState === "complete" && !window.probe && !!document.querySelector("#app h1, #app h2")));
   const surface = {
-    name: "Chromium", desk, app,
-    run: (body, ...args) => app.page.evaluate(body, ...args),
-    pids: () => [desk.server.pid],
+    name: "Chromium", desk, chromium,
+    run: (body, argument) => chromium.run(body, argument),
     reload: async () => {
-      await app.page.reload();
-      await app.page.getByRole("heading").first().waitFor();
+      await chromium.inPage("Page.reload");
+      await there();
       await surface.run(install);
     },
   };
+  await there();
   await surface.run(install);
   return surface;
 }

@@ -14,20 +14,23 @@ export const artefacts = process.env.E2E_ARTEFACTS ?? path.join(import.meta.dirn
 
 const chromiumPaths = [process.env.CHROMIUM, "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
 
+/** Where Chromium is. */
+export function chromiumPath() {
+  const found = chromiumPaths.find((file) => file && fs.existsSync(file));
+  assert.ok(found, "Chromium is not installed (apt-get install chromium), or set CHROMIUM to its path");
+  return found;
+}
+
+/** Without a screen, and without any network of its own. */
+export const chromiumFlags = [
+  "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync",
+];
+
 let browser;
-/** The one Chromium of a test file, without any network of its own. */
+/** The one Chromium of a test file. */
 async function chrome() {
-  if (!browser) {
-    const executablePath = chromiumPaths.find((file) => file && fs.existsSync(file));
-    assert.ok(executablePath, "Chromium is not installed (apt-get install chromium), or set CHROMIUM to its path");
-    browser = chromium.launch({
-      executablePath,
-      args: [
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-        "--disable-component-update", "--disable-sync",
-      ],
-    });
-  }
+  browser ??= chromium.launch({ executablePath: chromiumPath(), args: chromiumFlags });
   return browser;
 }
 

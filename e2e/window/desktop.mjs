@@ -120,8 +120,8 @@ export class Desktop {
   }
 
   /** Starts the program, or the headless one beside it, and waits for nothing: {said, ended, kill}. */
-  launch({ file = program, args = [] } = {}) {
-    const app = this.#spawn(file, args);
+  launch({ file = program, args = [], stdio } = {}) {
+    const app = this.#spawn(file, args, { stdio });
     app.stderr.on("data", (data) => (this.log += data));
     return app;
   }
@@ -276,9 +276,9 @@ export class Desktop {
     return file;
   }
 
-  /** A picture of the app's window alone. */
-  async portrait(file) {
-    await run("import", ["-window", await this.window(), file], { env: this.env });
+  /** A picture of the app's window alone, or of another one. */
+  async portrait(file, window) {
+    await run("import", ["-window", window ?? (await this.window()), file], { env: this.env });
   }
 
   async close() {

@@ -19,9 +19,9 @@ for (const look of ["light", "dark"]) {
     };
     const send = async (text) => {
       await d.type("//textarea", text);
-      await d.click("//button[@aria-label = 'Send']");
+      await d.click("//button[normalize-space() = 'Send' or @aria-label = 'Send']");
     };
-    const done = () => d.find("//button[@aria-label = 'Send']");
+    const done = () => d.find("//button[normalize-space() = 'Send' or @aria-label = 'Send']");
 
     await d.shows("Demo agent");
     await d.type("//input[@type = 'text' or not(@type)]", "~/lighthouse");
@@ -38,5 +38,24 @@ for (const look of ["light", "dark"]) {
     await until("the questions", async () => (await d.desk.api("GET", "/client/inbox")).items.length > 0);
     await pause(600);
     await take("question");
+
+    // The same beside the window, while that is put away.
+    const [{ session, id }] = (await d.desk.api("GET", "/client/inbox")).items;
+    await d.desk.api("POST", `/client/requests/${id}/answer`, { reject: true });
+    const app = await d.window();
+    await d.xdotool("windowminimize", app);
+    await until("the window is put away", async () => !(await d.place(app)).shown);
+    const beside = async (prompt, title, name) => {
+      await until("the end of the turn", async () => !(await d.desk.api("GET", `/client/sessions/${session}`)).turn);
+      await d.desk.api("POST", `/client/sessions/${session}/prompt`, { message: prompt });
+      const window = await d.dialog(title);
+      await pause(900);
+      await d.portrait(path.join(images, `${name}-${look}.png`), window);
+      await d.key("Escape");
+      for (const one of (await d.desk.api("GET", "/client/inbox")).items)
+        await d.desk.api("POST", `/client/requests/${one.id}/answer`, one.kind === "question" ? { reject: true } : { optionId: "reject-once" });
+    };
+    await beside("permission", "^Demo agent wants to edit$", "native-approval");
+    await beside("question", "^Demo agent asks$", "native-question");
   });
 }

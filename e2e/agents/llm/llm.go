@@ -26,7 +26,7 @@ type Turn struct {
 	Steps []Step `json:"steps"`
 }
 
-// Step is one answer of the model. With one of Shell, Read, Edit, Ask and MCP it ends in a call of the agent's own tool for that, and
+// Step is one answer of the model. With one of Shell, Read, Edit, Ask, Plan and MCP it ends in a call of the agent's own tool for that, and
 // the agent's next request gets the next step. An agent that offers no such tool is answered NoTool.
 type Step struct {
 	Text  string `json:"text,omitempty"`
@@ -34,6 +34,7 @@ type Step struct {
 	Read  string `json:"read,omitempty"`  // the absolute path of a file
 	Edit  *Edit  `json:"edit,omitempty"`
 	Ask   *Ask   `json:"ask,omitempty"`
+	Plan  string `json:"plan,omitempty"` // a plan, to be approved before it is carried out
 	MCP   string `json:"mcp,omitempty"`  // a tool of an MCP server, without input; agents put their own prefixes before it
 	Hold  bool   `json:"hold,omitempty"` // after the text the answer stands still until Release or until the agent goes away
 }
@@ -214,6 +215,9 @@ func (m *Model) decide(r Request) answer {
 	default:
 		name, ok = found(step, r.Messages[prompt+1:])
 		input = object{}
+		if step.Plan != "" {
+			input = object{"plan": step.Plan}
+		}
 	}
 	if !ok {
 		return answer{Step: Step{Text: NoTool}}

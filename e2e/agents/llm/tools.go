@@ -11,7 +11,7 @@ import (
 
 // calls tells whether a step ends in a call of a tool.
 func (s Step) calls() bool {
-	return s.Shell != "" || s.Read != "" || s.Edit != nil || s.Ask != nil || s.MCP != ""
+	return s.Shell != "" || s.Read != "" || s.Edit != nil || s.Ask != nil || s.Plan != "" || s.MCP != ""
 }
 
 // variant is what one agent calls a tool, and how it wants its input: an object, or a text where the tool takes no JSON.
@@ -44,6 +44,8 @@ func (s Step) variants() []variant {
 		return s.Edit.variants()
 	case s.Ask != nil:
 		return s.Ask.variants()
+	case s.Plan != "":
+		return []variant{{"ExitPlanMode", object{"plan": s.Plan}}} // Claude
 	}
 	return nil
 }
@@ -127,24 +129,32 @@ func (r Request) only(name string, input any) any {
 	return kept
 }
 
-// search is a call of the tool by which some agents hand out the tools of MCP servers.
+// search is a call of the tool by which some agents hand out what they offer not at once, such as the tools of MCP servers.
 func (r Request) search(s Step) (name string, input any, ok bool) {
 	i := slices.IndexFunc(r.Tools, isSearch)
-	if i < 0 || s.MCP == "" {
+	if i < 0 || s.handedOut() == "" {
 		return "", nil, false
 	}
-	return r.Tools[i], r.only(r.Tools[i], object{"query": s.MCP, "max_results": 5}), true
+	return r.Tools[i], r.only(r.Tools[i], object{"query": s.handedOut(), "max_results": 5}), true
 }
 
 // found is the tool's whole name in what a search gave. The tool itself need not be offered then: Qwen takes calls of it all the same.
 func found(s Step, messages []Message) (name string, ok bool) {
-	whole := regexp.MustCompile(`[\w-]*` + regexp.QuoteMeta(s.MCP))
+	whole := regexp.MustCompile(`[\w-]*` + regexp.QuoteMeta(s.handedOut()))
 	for _, m := range messages {
-		if name = whole.FindString(m.Text); m.Role == "tool" && s.MCP != "" && name != "" {
+		if name = whole.FindString(m.Text); m.Role == "tool" && s.handedOut() != "" && name != "" {
 			return name, true
 		}
 	}
 	return "", false
+}
+
+// handedOut is the tool that a step needs, where agents offer it only after a search.
+func (s Step) handedOut() string {
+	if s.Plan != "" {
+		return "ExitPlanMode"
+	}
+	return s.MCP
 }
 
 func isSearch(name string) bool { return name == "ToolSearch" || name == "tool_search" }

@@ -1,0 +1,296 @@
+// What waits for a person, answered in Chromium: every control of a form, every key, and what is typed outlives a reload.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { App, Looks } from "./app.mjs";
+import { Desk, until } from "./desk.mjs";
+
+const held = async (desk) => (await desk.api("GET", "/client/inbox")).items.length;
+
+/** Waits until keys count: 400 ms after the card has come. */
+const unguarded = (page) => page.waitForTimeout(600);
+
+/** What the demo agent says that it was sent. */
+async function sent(app) {
+  await app.log.getByText("You sent the form:").last().waitFor();
+  return until("the whole of what was sent", async () =>
+    JSON.parse(await app.log.getByRole("article", { name: "Answer" }).last().locator("pre").last().innerText()));
+}
+
+test("every control of a form, by keyboard alone", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const { page, request } = app;
+  const { keyboard } = page;
+  await app.send("form");
+  await request.waitFor();
+  await keyboard.press("Control+Period"); // into the card
+  await until("the focus on the first field", () =>
+    request.getByRole("textbox", { name: "Name" }).evaluate((element) => element === document.activeElement));
+
+  // What is wrong is said at its field, and the first of them has the focus. Nothing is sent.
+  await unguarded(page);
+  await keyboard.type("A Name");
+  await keyboard.press("Tab");
+  await keyboard.type("no address");
+  await keyboard.press("Enter");
+  await request.getByText("This does not have the form that is asked for.").waitFor();
+  await request.getByText("This is not an e-mail address.").waitFor();
+  await request.getByText("This is needed.").first().waitFor(); // size, and features
+  assert.ok(await request.getByRole("textbox", { name: "Name" }).evaluate((element) => element === document.activeElement));
+  assert.equal(await held(desk), 1);
+
+  await keyboard.press("Control+A");
+  await keyboard.type("a-name");
+  await keyboard.press("Tab");
+  await keyboard.press("Control+A");
+  await keyboard.type("ada@example.com");
+  await keyboard.press("Tab"); // licence: what it begins with has the focus
+  await keyboard.press("2");
+  assert.ok(await request.getByRole("radio", { name: "Apache-2.0" }).isChecked(), "a digit takes the choice of its number");
+  await keyboard.press("Tab"); // size
+  await keyboard.press("Space");
+  assert.ok(await request.getByRole("radio", { name: "Small" }).isChecked());
+  await keyboard.press("ArrowDown");
+  assert.ok(await request.getByRole("radio", { name: "Large" }).isChecked());
+  await keyboard.press("Tab"); // port
+  await keyboard.press("Control+A");
+  await keyboard.type("70000");
+  await keyboard.press("Tab"); // coverage
+  await keyboard.press("Control+A");
+  await keyboard.type("1.5");
+  await keyboard.press("Tab"); // tests
+  await keyboard.press("Space");
+  await keyboard.press("Tab"); // features
+  for (const digit of ["1", "2", "3"]) await keyboard.press(digit);
+  await keyboard.press("Enter");
+  await request.getByText("At most 65535.").waitFor();
+  await request.getByText("At most 1.").waitFor();
+  await request.getByText("Choose at most 2.").waitFor();
+  await request.getByRole("textbox", { name: "Port" }).fill("80.5");
+  await request.getByRole("textbox", { name: "Coverage" }).fill("half");
+  await request.getByRole("checkbox", { name: "Web page" }).uncheck();
+  await keyboard.press("Enter");
+  await request.getByText("A whole number is needed.").waitFor();
+  await request.getByText("A number is needed.").waitFor();
+  await request.getByRole("textbox", { name: "Port" }).fill("80");
+  await request.getByRole("textbox", { name: "Coverage" }).fill("0.25");
+  await request.getByRole("checkbox", { name: "windows" }).check();
+  assert.equal(await held(desk), 1);
+  await request.getByRole("textbox", { name: "Name" }).press("Enter");
+  assert.deepEqual(await sent(app), {
+    name: "a-name", contact: "ada@example.com", licence: "Apache-2.0", size: "large", port: 80, coverage: 0.25, tests: false,
+    features: ["api", "cli"], systems: ["linux", "windows"],
+  });
+});
+
+test("what is typed outlives a reload, and ends with the request", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const { page, request } = app;
+  const kept = () => page.evaluate(() => Object.keys(sessionStorage).filter((key) => key.startsWith("deskhand.typed.")).length);
+  await app.send("form");
+  await request.getByRole("textbox", { name: "Name" }).fill("half-a-name");
+  await request.getByRole("radio", { name: "Large" }).check();
+  await request.getByRole("checkbox", { name: "With tests" }).uncheck();
+  await request.getByRole("checkbox", { name: "Command line" }).check();
+  await page.reload();
+  await request.waitFor();
+  assert.equal(await request.getByRole("textbox", { name: "Name" }).inputValue(), "half-a-name");
+  assert.ok(await request.getByRole("radio", { name: "Large" }).isChecked());
+  assert.ok(!(await request.getByRole("checkbox", { name: "With tests" }).isChecked()));
+  assert.ok(await request.getByRole("checkbox", { name: "Command line" }).isChecked());
+  // The inbox shows the same.
+  await app.button(/^Inbox/).first().click();
+  assert.equal(await request.getByRole("textbox", { name: "Name" }).inputValue(), "half-a-name");
+  await app.button("Send answer", request).click();
+  await page.getByText("Nothing waits for you").waitFor();
+  assert.equal(await kept(), 0, "what was typed stays after the answer");
+
+  // It ends as well when somebody else answers, here or while nobody looks.
+  const { id } = await desk.session();
+  await desk.api("POST", `/client/sessions/${id}/prompt`, { message: "questions", when: "queue" });
+  await request.getByRole("checkbox", { name: "Olives" }).check();
+  await request.getByRole("radio", { name: "Other…" }).check();
+  await request.getByRole("textbox", { name: "Your own answer" }).fill("Elderflower");
+  await page.reload();
+  await request.waitFor();
+  assert.ok(await request.getByRole("checkbox", { name: "Olives" }).isChecked());
+  assert.equal(await request.getByRole("textbox", { name: "Your own answer" }).inputValue(), "Elderflower");
+  const [one] = (await desk.api("GET", "/client/inbox")).items;
+  await desk.api("POST", `/client/sessions/${id}/questions/${one.id}/reject`);
+  await request.waitFor({ state: "detached" });
+  assert.equal(await kept(), 0);
+});
+
+test("questions by keys: digits, no accident in the first moment, Escape answers nothing", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const { page, request } = app;
+  const { keyboard } = page;
+  await app.send("question");
+  await request.waitFor();
+  assert.ok(await app.composer.evaluate((element) => element === document.activeElement), "the question took the focus");
+  await keyboard.press("Control+Period");
+  await unguarded(page);
+  await keyboard.press("2");
+  assert.ok(await request.getByRole("radio", { name: "Option B" }).isChecked());
+  assert.equal(await held(desk), 1, "a digit chooses, and sends nothing");
+  await keyboard.press("Escape");
+  for (const name of ["Decline", "Later", "Back"]) await app.button(name, request).waitFor();
+  assert.ok(await app.button("Later", request).evaluate((element) => element === document.activeElement));
+  assert.equal(await held(desk), 1, "Escape answered");
+  await keyboard.press("Enter"); // later
+  await page.getByText("One request was set aside").waitFor();
+  assert.equal(await held(desk), 1);
+  await app.page.getByRole("button", { name: /One request was set aside/ }).click();
+  await request.waitFor();
+  assert.ok(await request.getByRole("radio", { name: "Option B" }).isChecked(), "what was chosen is gone");
+  await unguarded(page);
+  await request.getByRole("radio", { name: "Option B" }).focus();
+  await keyboard.press("Enter");
+  await app.log.getByText("You answered: option-b").waitFor();
+
+  // A form tells declining from cancelling.
+  await app.send("form");
+  await request.waitFor();
+  await keyboard.press("Control+Period");
+  await unguarded(page);
+  await keyboard.press("Escape");
+  for (const name of ["Decline", "Cancel", "Later", "Back"]) await app.button(name, request).waitFor();
+  assert.equal(await held(desk), 1);
+  await app.button("Decline", request).click();
+  await app.log.getByText("You declined the form, so I go on without it.").last().waitFor();
+});
+
+// An agent that asks three questions at once.
+const threefold = `#!${process.execPath}
+const out = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
+let turn, answers = 0;
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  if (method === "initialize") out({ id, result: { protocolVersion: 1 } });
+  else if (method === "session/new") out({ id, result: { sessionId: "s" } });
+  else if (method === "session/prompt") {
+    turn = id;
+    for (const n of ["one", "two", "three"]) {
+      out({ id: n, method: "_sandboxagent/session/request_question", params: { sessionId: "s", questionId: n, prompt: "Question " + n, options: ["yes", "no"] } });
+    }
+  } else if (!method && ++answers === 3) out({ id: turn, result: { stopReason: "end_turn" } });
+});
+`;
+
+test("several requests at once are paged through, one by one", async (t) => {
+  const desk = Desk.make(t);
+  desk.agents([{ id: "threefold", name: "Threefold", command: desk.script("threefold", threefold) }]);
+  await desk.start();
+  const app = await App.open(desk, { agent: "Threefold" });
+  const { page, request } = app;
+  await app.send("ask");
+  await request.getByText("1 of 3").waitFor();
+  await request.getByText("Question one").first().waitFor();
+  await app.button("Next request", request).click();
+  await request.getByText("2 of 3").waitFor();
+  await request.getByText("Question two").first().waitFor();
+  await app.button("Previous request", request).click();
+  await request.getByText("Question one").first().waitFor();
+  for (const [left, n] of ["one", "two", "three"].entries()) {
+    const card = page.getByLabel(`Question: Question ${n}`, { exact: true }); // its role is another while it has the focus
+    await card.getByRole("radio", { name: "yes" }).check();
+    await app.button("Send answer", card).click();
+    await card.waitFor({ state: "detached" });
+    assert.equal(await held(desk), 2 - left);
+    if (left === 0) await request.getByText("1 of 2").waitFor();
+  }
+  await app.footers.getByText("Done", { exact: true }).waitFor();
+  assert.equal(await page.getByTestId("request").count(), 0);
+});
+
+test("a late answer is told who was first", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const { page, request } = app;
+  // On a bad line the page hears of nothing any more.
+  let bad = false;
+  await page.route("**/client/events**", async (route) => {
+    const response = await route.fetch().catch(() => undefined); // the end of the test is that of what is held
+    await (bad || !response ? route.abort() : route.fulfill({ response })).catch(() => {});
+  });
+  await page.reload();
+  await app.send("question");
+  await request.waitFor();
+  const [one] = (await desk.api("GET", "/client/inbox")).items;
+  bad = true;
+  await desk.api("POST", `/client/requests/${one.id}/answer`, { answers: [["option-a"]] });
+  await request.getByRole("radio", { name: "Option B" }).check();
+  await app.button("Send answer", request).click();
+  await page.getByText("Too late: this was answered over the API.").waitFor();
+  bad = false;
+  await app.log.getByText("You answered: option-a").waitFor();
+});
+
+test("an address is shown whole and opened only after consent", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const { page, request } = app;
+  const looks = new Looks();
+  await page.context().route("https://*.invalid/**", (route) => route.fulfill({ body: "a page" }));
+  const opened = [];
+  page.context().on("page", (other) => opened.push(other.url()));
+  const url = "https://sign-in.deskhand.invalid/device?code=DEMO-1234";
+
+  await app.send("visit");
+  await page.getByRole("region", { name: "Address: Sign in to go on." }).waitFor();
+  assert.equal(await request.getByTestId("address").innerText(), url);
+  assert.equal(await request.getByTestId("address").locator("strong").innerText(), "sign-in.deskhand.invalid");
+  assert.equal(await request.getByRole("link").count(), 0, "there is something to click by accident");
+  await looks.at(page, "address");
+  await page.keyboard.press("Control+Period");
+  await unguarded(page);
+  assert.ok(await request.evaluate((element) => element === document.activeElement), "the focus is not on the card itself");
+  await page.keyboard.press("Enter");
+  await page.keyboard.press("Escape");
+  for (const name of ["Decline", "Cancel", "Later", "Back"]) await app.button(name, request).waitFor();
+  assert.equal(await held(desk), 1);
+  await app.button("Back", request).click();
+  assert.deepEqual(opened, []);
+  const [popup] = await Promise.all([page.context().waitForEvent("page"), app.button("Open in the browser", request).click()]);
+  await popup.waitForLoadState();
+  assert.equal(popup.url(), url);
+  assert.equal(await popup.evaluate(() => String(window.opener)), "null");
+  await popup.close();
+  await page.bringToFront();
+  await app.log.getByText("All is done there.", { exact: true }).waitFor();
+  await app.log.getByText("Done there, from a browser", { exact: true }).waitFor();
+
+  await app.send("lookalike");
+  const warning = request.getByRole("note");
+  await warning.getByText("sign-in.xn--dskhand-7gg.invalid").waitFor();
+  await warning.getByText("sign-in.d\u0435skhand.invalid").waitFor();
+  await looks.at(page, "address-lookalike");
+  await app.button("Decline", request).click();
+  await app.log.getByText("You declined, so I go on without it.").waitFor();
+  assert.equal(opened.length, 1, "something was opened without consent");
+  looks.done();
+});
+
+test("the inbox has all kinds, in both colours", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const looks = new Looks();
+  for (const word of ["visit", "form", "questions", "unknown request", "permission"]) {
+    const { id } = await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work });
+    await desk.api("POST", `/client/sessions/${id}/prompt`, { message: word });
+    await until(`the request of ${word}`, async () =>
+      (await desk.api("GET", "/client/inbox")).items.some(({ session }) => session === id));
+  }
+  await app.button(/^Inbox/).first().click();
+  await until("five rows", async () => (await app.page.getByRole("option").count()) === 5);
+  for (const [n, kind] of ["Address", "Question", "Question", "Unrecognised", "Approval"].entries()) {
+    await app.page.getByRole("option").nth(n).getByText(kind).waitFor();
+  }
+  for (let n = 0; n < 5; n++) {
+    await looks.at(app.page, `inbox-${n}`);
+    await app.page.keyboard.press("j");
+  }
+  looks.done();
+});
