@@ -60,12 +60,32 @@ test("rows are queued, moved, edited, deleted and go out in their turn", async (
   looks.done();
 });
 
+test("a message that is sent while the one before it is on its way goes after it", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("slow");
+  await app.log.getByText("tick 1").first().waitFor();
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await app.page.route("**/prompt", async (route) => {
+    await released;
+    await route.continue();
+  });
+  const onItsWay = app.page.waitForRequest("**/prompt");
+  await app.send("plan");
+  await onItsWay;
+  await app.send("thought");
+  release();
+  await shows(app, ["plan", "thought"]);
+  assert.equal(await app.composer.inputValue(), "");
+});
+
 test("what is queued is held after a stop until it is sent", async (t) => {
   const looks = new Looks();
   const desk = await Desk.open(t);
   const app = await App.open(desk, { agent: "Demo agent" });
   await app.send("slow");
-  await app.button("Stop").waitFor();
+  await app.log.getByText("tick 1").first().waitFor(); // a stop of what has not begun takes the message back
   await app.send("plan");
   await app.send("thought");
   await shows(app, ["plan", "thought"]);
