@@ -481,6 +481,9 @@ func TestBadInputIsToldByStatusAndCode(t *testing.T) {
 	c := onSocket(t, dir)
 	var s session.Session
 	c.post("/client/sessions", session.New{Agent: "mock", Cwd: work}, &s)
+	c.watch("the agent to be ready", func(e session.Event) bool { // a start can be cancelled
+		return e.Type == "session.upsert" && decode[session.Session](e).Phase == session.Ready
+	})
 	mine := "/client/sessions/" + s.ID
 	type object map[string]any
 	for name, tc := range map[string]struct {
