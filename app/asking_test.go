@@ -203,7 +203,7 @@ func inOffice(t *testing.T, set settings, f func(o *office)) {
 var usual = settings{NativeDialogs: "unfocused", Notifications: true} //nolint:gochecknoglobals // a constant
 
 func after(d time.Duration) {
-	time.Sleep(d)
+	time.Sleep(d) // of the bubble
 	synctest.Wait()
 }
 

@@ -24,6 +24,8 @@ type notifier struct {
 	server string   // the unique name of who shows them
 	can    []string // what it can
 	open   map[uint32]chan string
+
+	listeners sync.WaitGroup // close waits for them
 }
 
 const (
@@ -101,7 +103,7 @@ func (n *notifier) connectLocked(ctx context.Context) error {
 			return errors.Join(err, conn.Close())
 		}
 		n.conn, n.open = conn, map[uint32]chan string{}
-		go n.listen(conn, signals) // ends with the connection
+		n.listeners.Go(func() { n.listen(conn, signals) }) // ends with the connection
 	}
 	server := n.conn.Object(notifyName, notifyPath)
 	if err := server.CallWithContext(ctx, notifyName+".GetCapabilities", 0).Store(&n.can); err != nil {
@@ -187,9 +189,10 @@ func (n *notifier) withdraw(id uint32) {
 
 func (n *notifier) close() {
 	n.mu.Lock()
-	defer n.mu.Unlock()
 	if n.conn != nil {
 		_ = n.conn.Close() // nothing is left to be said on it
 		n.conn = nil
 	}
+	n.mu.Unlock()
+	n.listeners.Wait()
 }

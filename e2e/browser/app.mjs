@@ -53,6 +53,12 @@ export class App {
     return footer;
   }
 
+  /** Waits until the keys of the card that stands there count, by the clock that it goes by: nothing else shows it. */
+  async unguarded() {
+    const since = await this.page.evaluate(() => performance.now());
+    await this.page.waitForFunction((since) => performance.now() - since > 400, since);
+  }
+
   /** The text of the transcript without what changes with time. */
   async transcript() {
     const texts = await this.log.locator("[data-row]").evaluateAll((rows) =>

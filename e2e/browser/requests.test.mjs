@@ -6,9 +6,6 @@ import { Desk, until } from "./desk.mjs";
 
 const held = async (desk) => (await desk.api("GET", "/client/inbox")).items.length;
 
-/** Waits until keys count: 400 ms after the card has come. */
-const unguarded = (page) => page.waitForTimeout(600);
-
 /** What the demo agent says that it was sent. */
 async function sent(app) {
   await app.log.getByText("You sent the form:").last().waitFor();
@@ -28,7 +25,7 @@ test("every control of a form, by keyboard alone", async (t) => {
     request.getByRole("textbox", { name: "Name" }).evaluate((element) => element === document.activeElement));
 
   // What is wrong is said at its field, and the first of them has the focus. Nothing is sent.
-  await unguarded(page);
+  await app.unguarded();
   await keyboard.type("A Name");
   await keyboard.press("Tab");
   await keyboard.type("no address");
@@ -131,7 +128,7 @@ test("questions by keys: digits, no accident in the first moment, Escape answers
   await request.waitFor();
   assert.ok(await app.composer.evaluate((element) => element === document.activeElement), "the question took the focus");
   await keyboard.press("Control+Period");
-  await unguarded(page);
+  await app.unguarded();
   await keyboard.press("2");
   assert.ok(await request.getByRole("radio", { name: "Option B" }).isChecked());
   assert.equal(await held(desk), 1, "a digit chooses, and sends nothing");
@@ -145,7 +142,7 @@ test("questions by keys: digits, no accident in the first moment, Escape answers
   await app.page.getByRole("button", { name: /One request was set aside/ }).click();
   await request.waitFor();
   assert.ok(await request.getByRole("radio", { name: "Option B" }).isChecked(), "what was chosen is gone");
-  await unguarded(page);
+  await app.unguarded();
   await request.getByRole("radio", { name: "Option B" }).focus();
   await keyboard.press("Enter");
   await app.log.getByText("You answered: option-b").waitFor();
@@ -154,7 +151,7 @@ test("questions by keys: digits, no accident in the first moment, Escape answers
   await app.send("form");
   await request.waitFor();
   await keyboard.press("Control+Period");
-  await unguarded(page);
+  await app.unguarded();
   await keyboard.press("Escape");
   for (const name of ["Decline", "Cancel", "Later", "Back"]) await app.button(name, request).waitFor();
   assert.equal(await held(desk), 1);
@@ -245,7 +242,7 @@ test("an address is shown whole and opened only after consent", async (t) => {
   assert.equal(await request.getByRole("link").count(), 0, "there is something to click by accident");
   await looks.at(page, "address");
   await page.keyboard.press("Control+Period");
-  await unguarded(page);
+  await app.unguarded();
   assert.ok(await request.evaluate((element) => element === document.activeElement), "the focus is not on the card itself");
   await page.keyboard.press("Enter");
   await page.keyboard.press("Escape");

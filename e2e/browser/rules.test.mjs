@@ -9,9 +9,6 @@ import { Desk, until } from "./desk.mjs";
 const held = async (desk) => (await desk.api("GET", "/client/inbox")).items.length;
 const own = async (desk) => (await desk.api("GET", "/client/rules")).items.filter((rule) => !rule.builtin);
 
-/** Waits until keys count: 400 ms after the card has come. */
-const unguarded = (page) => page.waitForTimeout(600);
-
 async function open(t) {
   const desk = await Desk.open(t);
   const app = await App.open(desk, { agent: "Demo agent" });
@@ -94,7 +91,7 @@ test("by keyboard alone: nothing in the first moment, a menu that Escape closes,
   await card.waitFor();
   assert.ok(await focused(app.composer), "the request took the focus");
   await keyboard.press("Control+Period");
-  await unguarded(page);
+  await app.unguarded();
   assert.ok(await focused(card), "something in the card has the focus by itself");
   await keyboard.press("m");
   const menu = app.menu("Always allow");
@@ -121,7 +118,7 @@ test("by keyboard alone: nothing in the first moment, a menu that Escape closes,
   await app.send("/ask-to-run git push");
   await card.waitFor();
   await keyboard.press("Control+Period");
-  await unguarded(page);
+  await app.unguarded();
   await card.getByRole("button", { name: "Reject with a note…" }).focus();
   await keyboard.press("Enter");
   const field = card.getByRole("textbox", { name: /^Reject, and tell/ });
@@ -132,7 +129,7 @@ test("by keyboard alone: nothing in the first moment, a menu that Escape closes,
   await page.reload();
   await field.waitFor();
   assert.equal(await field.inputValue(), "rename a1 first");
-  await unguarded(page);
+  await app.unguarded();
   await field.focus();
   await keyboard.press("Escape");
   await field.waitFor({ state: "detached" });
@@ -202,7 +199,7 @@ test("a rule is written and tried before it is kept, as an answer and in the set
   const pattern = answer.getByRole("textbox", { name: "Pattern" });
   await until("the focus on the pattern", () => focused(pattern));
   assert.equal(await pattern.inputValue(), "npm run build");
-  await unguarded(page);
+  await app.unguarded();
   await page.keyboard.press("Escape");
   await answer.waitFor({ state: "detached" });
   await app.always.click();
