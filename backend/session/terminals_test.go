@@ -269,7 +269,7 @@ func TestOutputIsCutFromTheFrontBetweenCharacters(t *testing.T) {
 func TestAProgramThatWritesALot(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
-		t.Skip("a hundred megabytes")
+		t.Skip("it writes a hundred megabytes, which takes seconds")
 	}
 	size := 100_000_000
 	if long() {
