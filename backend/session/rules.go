@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -177,6 +178,9 @@ func (c *Client) rule(ctx context.Context, id string) (Rule, error) {
 // AddRule stores a rule, and answers by it what waits already.
 func (c *Client) AddRule(ctx context.Context, n NewRule) (Rule, error) {
 	r, err := c.newRule(ctx, n)
+	if err == nil {
+		err = c.roomForRule(ctx)
+	}
 	if err != nil {
 		return Rule{}, err
 	}
@@ -305,15 +309,17 @@ func (c *Client) newRule(ctx context.Context, n NewRule) (Rule, error) {
 		ID: uuid.Must(uuid.NewV7()).String(), Effect: n.Effect, Scope: n.Scope, Kind: n.Kind, Pattern: pattern.Text, ExpiresAt: n.ExpiresAt,
 		CreatedAt: &now, Note: strings.TrimSpace(c.secret.text(n.Note)), Text: ruleText(n.Kind, pattern.Text),
 	}
-	if err := c.scopeOf(ctx, n, &r); err != nil {
-		return Rule{}, err
-	}
+	return r, c.scopeOf(ctx, n, &r)
+}
+
+// roomForRule refuses one more rule than anybody could look through.
+func (c *Client) roomForRule(ctx context.Context) error {
 	var count int
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT count(*) FROM rule`).Scan(&count)
+	err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT count(*) FROM rule WHERE expires_at = 0 OR expires_at > ?`, millis(time.Now())).Scan(&count)
 	if err == nil && count >= maxRules {
-		err = &RefusedError{Code: "rule.too_many", Params: map[string]string{"limit": fmt.Sprint(maxRules)}}
+		err = &RefusedError{Code: "rule.too_many", Params: map[string]string{"limit": strconv.Itoa(maxRules)}}
 	}
-	return r, err
+	return err
 }
 
 // scopeOf finds what the rule is to apply to.

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -437,7 +438,7 @@ func TestRejectedWithWords(t *testing.T) {
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")))
 	r := d.request(id)
-	if _, err := d.Send(t.Context(), id, `[]`, session.Queue); err != nil {
+	if _, err := d.Send(t.Context(), id, session.Prompt{Message: `[]`, When: session.Queue}); err != nil {
 		t.Fatal(err)
 	}
 	hold := true
@@ -597,6 +598,35 @@ func TestARuleThatIsChanged(t *testing.T) {
 	d.begin(id, permit(commanding("make all")))
 	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
 	d.idle(id)
+}
+
+// There may be so many rules and no more; what is there can be changed, tried and taken back all the same.
+func TestThereIsRoomForSoManyRules(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	r := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
+	err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `WITH RECURSIVE n (i) AS (SELECT 2 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+			INSERT INTO rule SELECT printf('r%d', i), 'allow', 'everywhere', NULL, NULL, 'execute', 'make x', '', 0, 0, 0, 0 FROM n`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one := session.NewRule{Effect: "allow", Scope: "everywhere", Kind: "execute", Pattern: "make all"}
+	_, err = d.AddRule(t.Context(), one)
+	refused(t, err, "rule.too_many")
+	if _, err := d.Simulate(t.Context(), one, r.ID, 10); err != nil {
+		t.Errorf("a change cannot be tried: %v", err)
+	}
+	if _, err := d.ChangeRule(t.Context(), r.ID, session.RulePatch{Pattern: &one.Pattern}); err != nil {
+		t.Errorf("it cannot be changed: %v", err)
+	}
+	if err := d.RemoveRule(t.Context(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.AddRule(t.Context(), one); err != nil {
+		t.Errorf("there is room again: %v", err)
+	}
 }
 
 // lastSeq is how far the feed is.
