@@ -153,9 +153,10 @@ func resolved(params map[string]string) string {
 		return "too late: its agent has ended"
 	}
 	who := map[string]string{
-		"window": "in the window", "browser": "in a browser", "cli": "from a terminal", "api": "over the API", "agent": "by the agent itself", "rule": "by a rule",
+		"window": " in the window", "native": " in a dialog of the system", "browser": " in a browser", "cli": " from a terminal", "api": " over the API",
+		"agent": " by the agent itself", "rule": " by a rule",
 	}[params["answeredBy"]]
-	return strings.TrimSpace("too late: it was "+params["status"]) + " " + who
+	return "too late: it was " + params["status"] + who
 }
 
 // hint is an answer of the kind that a request takes.
