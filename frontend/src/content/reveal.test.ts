@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { hides, reveal } from './reveal';
+import { hides, lineHides, reveal, revealLine } from './reveal';
 
 describe('text that is decided about', () => {
   test.each([
@@ -19,4 +19,14 @@ describe('text that is decided about', () => {
     expect(reveal(text)).toBe(text);
     expect(hides(text)).toBe(false);
   });
+});
+
+test.each([
+  ['if (a) {\r', 'if (a) {␍', false],
+  ['// \u202e } \u2066if (admin)\u2069', '// [U+202E] } [U+2066]if (admin)[U+2069]', true], // code that reads otherwise than it runs
+  ['a\rb', 'a[U+000D]b', true],
+  ['\tplain', '\tplain', false],
+])('a line of a file: %j', (text, shown, hidden) => {
+  expect(revealLine(text)).toBe(shown);
+  expect(lineHides(text)).toBe(hidden);
 });

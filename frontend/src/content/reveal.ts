@@ -14,3 +14,12 @@ export function reveal(text: string): string {
 export function hides(text: string): boolean {
   return text.search(unseen) >= 0;
 }
+
+/** A line of a file. That it ends as on Windows is shown as a sign, and hides nothing. */
+export function revealLine(text: string): string {
+  return text.endsWith('\r') ? `${reveal(text.slice(0, -1))}␍` : reveal(text);
+}
+
+export function lineHides(text: string): boolean {
+  return hides(text.replace(/\r$/, ''));
+}

@@ -1,6 +1,17 @@
 import { describe, expect, test } from 'vitest';
 import { tool } from '../test/records';
-import { command, exitCode, merge, parts, placesBelow, rawText, relative, target, totals } from './tool';
+import {
+  bringsHidden,
+  command,
+  exitCode,
+  merge,
+  parts,
+  placesBelow,
+  rawText,
+  relative,
+  target,
+  totals,
+} from './tool';
 
 const cwd = '/home/ada/app';
 
@@ -69,6 +80,15 @@ test('a diff of the newer form is read from its patch', () => {
     }),
   );
   expect(part?.kind === 'diff' && [part.path, part.diff.added, part.diff.removed]).toEqual(['/x', 1, 1]);
+});
+
+test.each([
+  ['x\n', 'x\n\u202ey\n', true],
+  ['\u202ey\n', 'x\n', false], // it goes
+  ['x\r\n', 'y\r\n', false],
+])('whether an edit brings in what nobody sees: %j to %j', (oldText, newText, brings) => {
+  const call = tool({ kind: 'edit', content: [{ type: 'diff', path: `${cwd}/a.ts`, oldText, newText }] });
+  expect(bringsHidden(call)).toBe(brings);
 });
 
 test('output and exit code by the names in use', () => {

@@ -1,6 +1,7 @@
 import type { ToolCall } from '../api/records';
 import { isObject, readContent, type Content, type Json } from './blocks';
 import { diffTexts, readPatch, type Diff } from './diff';
+import { lineHides } from './reveal';
 
 // What a tool call did, read from the fields that agents fill in so differently.
 
@@ -21,6 +22,14 @@ function diffOf(item: Json): Diff {
     diffs.set(item, diff);
   }
   return diff;
+}
+
+/** Whether an edit brings in what nobody sees. */
+export function bringsHidden(tool: ToolCall): boolean {
+  return parts(tool).some(
+    (part) =>
+      part.kind === 'diff' && part.diff.lines.some((line) => line.kind === 'add' && lineHides(line.text)),
+  );
 }
 
 function str(value: unknown): string {
