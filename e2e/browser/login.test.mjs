@@ -246,6 +246,8 @@ test("an agent of one's own is written, tested, saved, changed and deleted", asy
   assert.equal(await form.getByLabel("Name", { exact: true }).evaluate((element) => element === document.activeElement), true);
   await app.page.keyboard.type("My Agent");
   assert.equal(await form.getByLabel("Id", { exact: true }).inputValue(), "my-agent");
+  for (let times = 0; times < 3; times++) await app.page.keyboard.press("Escape"); // the second is the browser's own, where it is let
+  assert.equal(await form.getByLabel("Name", { exact: true }).inputValue(), "My Agent");
   await app.button("Save", form).click();
   await form.getByText("This is needed.").waitFor();
   await looks.at(app.page, "custom-faults");
@@ -284,6 +286,11 @@ test("an agent of one's own is written, tested, saved, changed and deleted", asy
   await app.card("Mine").waitFor();
   assert.deepEqual(entry(), { id: "my-agent", name: "Mine", command: "node", args: [path.join(made.dir, "shy.js")], env: { SHY_KEY: "open sesame" } });
 
+  await app.button("Edit", app.card("Mine")).click();
+  const untouched = app.page.getByRole("dialog", { name: "Edit Mine" });
+  await untouched.getByLabel("Name", { exact: true }).waitFor();
+  await app.page.keyboard.press("Escape");
+  await untouched.waitFor({ state: "detached" });
   await app.button("Edit", app.card("Mine")).click();
   const last = app.page.getByRole("dialog", { name: "Edit Mine" });
   await app.button("Delete", last).click();
