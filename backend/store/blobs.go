@@ -20,12 +20,13 @@ var ErrDamaged = errors.New("a blob is damaged")
 
 // Blobs keeps bytes by their sha256, each once: a file AB/ABCD….zst, compressed, or AB/ABCD… as older versions wrote it. Files are
 // never changed. They go by Sweep, once nothing uses them: whoever writes down the name of a blob does that, and the Put before it,
-// within Keep.
+// within Keep; Receive is for what comes slowly.
 type Blobs struct {
 	*packer
 
 	dir   string
 	using sync.RWMutex // Keep reads, a removal writes
+	held  held
 }
 
 func newBlobs(dir string, p *packer) *Blobs { return &Blobs{dir: dir, packer: p} }
@@ -190,6 +191,9 @@ func (b *Blobs) Sweep(ctx context.Context, used func(sha string) (bool, error)) 
 func (b *Blobs) sweep(file string, used func(sha string) (bool, error)) (gone bool, err error) {
 	isUsed := func() (bool, error) {
 		name := strings.TrimSuffix(filepath.Base(file), packed)
+		if b.held.holds(name) {
+			return true, nil
+		}
 		if isName(name) {
 			return used(name)
 		}

@@ -1,0 +1,150 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// ErrTooLong means that there was more than was to be stored.
+var ErrTooLong = errors.New("too long")
+
+// untilNamed is how long what was received is kept although nothing names it.
+const untilNamed = time.Hour
+
+// held are files that no Sweep removes although nothing uses them: those that are being received, and blobs whose names are about to
+// be written down. Keep cannot do that: it would hold up everybody for as long as the sender takes.
+type held struct {
+	mu    sync.Mutex // guards files
+	files map[string]hold
+}
+
+// hold is how often a file is held, and until when.
+type hold struct {
+	times int
+	until time.Time
+}
+
+func (h *held) hold(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.files == nil {
+		h.files = map[string]hold{}
+	}
+	h.files[name] = hold{h.files[name].times + 1, time.Now().Add(untilNamed)}
+}
+
+func (h *held) release(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	file, ok := h.files[name]
+	if file.times--; ok && file.times > 0 {
+		h.files[name] = file
+		return
+	}
+	delete(h.files, name)
+}
+
+func (h *held) holds(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	file, ok := h.files[name]
+	if ok && time.Now().After(file.until) {
+		delete(h.files, name)
+		ok = false
+	}
+	return ok
+}
+
+// Release lets a blob that was received go with the next Sweep, unless something names it by now, or it was received once more.
+func (b *Blobs) Release(sha string) { b.held.release(sha) }
+
+// Receive stores what r gives, which may be slow, without having it in memory, and returns its sha256 and its length. More than most bytes are
+// ErrTooLong, and nothing is stored; nor is it when ctx ends. The blob is not swept for an hour, or until it is released: the caller
+// writes its name down until then, needs no Keep for that, and need not release it.
+func (b *Blobs) Receive(ctx context.Context, r io.Reader, most int64) (sha string, size int64, err error) {
+	f, err := b.incoming()
+	if err != nil {
+		return "", 0, fmt.Errorf("storing a blob: %w", err)
+	}
+	unfinishedName := filepath.Base(f.Name())
+	defer b.held.release(unfinishedName)
+	sha, size, err = compress(f, io.LimitReader(while{ctx, r}, most+1))
+	if err == nil && size > most {
+		err = ErrTooLong
+	}
+	if err == nil {
+		err = f.Sync()
+	}
+	err = errors.Join(err, f.Close())
+	if err == nil {
+		err = b.Keep(func() error { return b.receive(f.Name(), sha) })
+	}
+	if err != nil {
+		return "", 0, errors.Join(fmt.Errorf("storing a blob: %w", err), remove(f.Name()))
+	}
+	return sha, size, nil
+}
+
+// incoming is a new file on a shelf, where what a crash leaves of it is swept.
+func (b *Blobs) incoming() (f *os.File, err error) {
+	shelf := filepath.Join(b.dir, "00")
+	err = b.Keep(func() error {
+		if err := b.makeFor(filepath.Join(shelf, unfinished)); err != nil {
+			return err
+		}
+		if f, err = os.CreateTemp(shelf, unfinished+"*"); err == nil {
+			b.held.hold(filepath.Base(f.Name()))
+		}
+		return err
+	})
+	return f, err
+}
+
+// receive gives a complete file its name, unless it is there.
+func (b *Blobs) receive(file, sha string) error {
+	b.held.hold(sha)
+	if _, err := b.Get(sha); err == nil {
+		return remove(file)
+	}
+	to := b.path(sha) + packed
+	if err := b.makeFor(to); err != nil {
+		return err
+	}
+	if err := os.Rename(file, to); err != nil {
+		return err
+	}
+	return syncDir(filepath.Dir(to))
+}
+
+func compress(w io.Writer, r io.Reader) (sha string, size int64, err error) {
+	enc, err := zstd.NewWriter(w, zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+	if err != nil {
+		return "", 0, err
+	}
+	sum := sha256.New()
+	size, err = io.Copy(io.MultiWriter(enc, sum), r)
+	return hex.EncodeToString(sum.Sum(nil)), size, errors.Join(err, enc.Close())
+}
+
+// while is a reader until its context ends.
+type while struct {
+	ctx context.Context //nolint:containedctx // a reader takes none
+	r   io.Reader
+}
+
+func (w while) Read(p []byte) (int, error) {
+	if err := w.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return w.r.Read(p)
+}
