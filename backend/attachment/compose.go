@@ -1,0 +1,251 @@
+package attachment
+
+import (
+	"bytes"
+	"context"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+)
+
+// Bytes gives what is in a file.
+type Bytes func(ctx context.Context, f File) ([]byte, error)
+
+// Copier makes a copy of a file at a path, and tells where it is in the end.
+type Copier func(ctx context.Context, f File, to string) (path string, err error)
+
+// notInlineError means that a file cannot travel within the prompt; the warning says why, "" where it merely is not what it was called.
+type notInlineError struct{ warning string }
+
+func (e notInlineError) Error() string { return "cannot travel within the prompt: " + e.warning }
+
+// Compose makes the blocks of a prompt and the seed's list of its files, which belongs under attachments of _meta["sandboxagent.dev"]; nil where
+// there is nothing to list. The text comes first, the files after it in their order. Final is the plan as it came out: with the copies where they
+// are, and with what had to become a link.
+//
+// It reads what travels within the prompt, at most one file more than fits into one, and only then has copies made, so that what fails or is
+// cancelled before leaves nothing behind. An error of read or copyTo is its own.
+func Compose(ctx context.Context, message string, plan []Planned, read Bytes, copyTo Copier) (prompt []json.RawMessage, meta json.RawMessage, final []Planned, err error) {
+	c := composition{ctx: ctx, plan: append([]Planned(nil), plan...), blocks: make([]json.RawMessage, len(plan))}
+	text, err := json.Marshal(message)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	c.size = len(text) + len(plan)*guessOverhead
+	for i := range c.plan {
+		if !c.plan[i].isInline() {
+			continue
+		}
+		if err := c.add(i, read); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	var paths []string
+	for i := range c.plan {
+		p := &c.plan[i]
+		if p.isInline() {
+			continue
+		}
+		if err := c.place(p, copyTo); err != nil {
+			return nil, nil, nil, err
+		}
+		if p.Travels == Text {
+			paths = append(paths, p.where())
+			continue
+		}
+		if c.blocks[i], err = json.Marshal(link(*p)); err != nil {
+			return nil, nil, nil, err
+		}
+	}
+	prompt, meta, err = c.assemble(TextForm(message, paths))
+	return prompt, meta, c.plan, err
+}
+
+// composition is a prompt in the making.
+type composition struct {
+	ctx    context.Context //nolint:containedctx // it lasts as long as one call
+	plan   []Planned
+	blocks []json.RawMessage
+	size   int // of what is there already, encoded
+}
+
+// add makes the block of a file that travels within the prompt. While that makes the prompt too long, the largest becomes a link: that comes
+// to the same as looking at all of them at the end, and never has all of them in memory.
+func (c *composition) add(i int, read Bytes) error {
+	p := &c.plan[i]
+	data, err := read(c.ctx, p.File)
+	if err == nil {
+		c.blocks[i], err = inline(c.ctx, p, data)
+	}
+	if not, ok := errors.AsType[notInlineError](err); ok {
+		p.demoted(not.warning)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	for c.size += len(c.blocks[i]); c.size > mostPrompt; {
+		largest := -1
+		for k := range c.blocks {
+			if c.blocks[k] != nil && (largest < 0 || len(c.blocks[k]) >= len(c.blocks[largest])) {
+				largest = k
+			}
+		}
+		if largest < 0 {
+			return nil // the text alone is too long
+		}
+		c.size -= len(c.blocks[largest])
+		c.blocks[largest] = nil
+		c.plan[largest].demoted(warnDemoted)
+	}
+	return nil
+}
+
+// demoted makes a link of a file.
+func (p *Planned) demoted(warning string) {
+	p.Travels, p.Warning, p.CopyTo = Link, warning, ""
+	p.copied()
+}
+
+// where is the path that an agent is told.
+func (p *Planned) where() string { return first(p.CopyTo, p.Path) }
+
+// place makes the copy of a file.
+func (c *composition) place(p *Planned, copyTo Copier) error {
+	if err := c.ctx.Err(); err != nil {
+		return err
+	}
+	if p.CopyTo == "" {
+		if p.Path == "" {
+			return problem("missing", "name", p.Filename, "detail", "there is nowhere to copy it to")
+		}
+		return nil
+	}
+	at, err := copyTo(c.ctx, p.File, p.CopyTo)
+	if err != nil {
+		return err
+	}
+	p.CopyTo = at
+	return nil
+}
+
+type listed struct {
+	Path     string `json:"path"`
+	MIME     string `json:"mime"`
+	Filename string `json:"filename,omitempty"`
+}
+
+func (c *composition) assemble(text string) (prompt []json.RawMessage, meta json.RawMessage, err error) {
+	total := 0
+	if text != "" || len(c.plan) == 0 { // models refuse an empty text beside something else
+		block, err := json.Marshal(map[string]string{"type": "text", "text": text})
+		if err != nil {
+			return nil, nil, err
+		}
+		prompt, total = append(prompt, block), len(block)
+	}
+	var list []listed
+	for i, p := range c.plan {
+		if c.blocks[i] != nil {
+			prompt, total = append(prompt, c.blocks[i]), total+len(c.blocks[i])
+		}
+		if path := p.where(); path != "" {
+			list = append(list, listed{Path: path, MIME: first(p.MimeType, unknownType), Filename: p.called(path)})
+		}
+	}
+	if list != nil {
+		if meta, err = json.Marshal(list); err != nil {
+			return nil, nil, err
+		}
+	}
+	if total+len(meta) > mostPrompt {
+		return nil, nil, problem("total_too_large", "limit", bytesText(mostPrompt))
+	}
+	return prompt, meta, nil
+}
+
+// called is the name of a file, else the seed's for its path.
+func (p *Planned) called(path string) string {
+	if p.Filename != "" {
+		return p.Filename
+	}
+	name, _ := Filename(path)
+	return name
+}
+
+// inline is the block of a file that travels within the prompt.
+func inline(ctx context.Context, p *Planned, data []byte) (json.RawMessage, error) {
+	if p.Travels == Image {
+		return imageBlock(ctx, p, data)
+	}
+	resource := map[string]string{"uri": p.address(), "mimeType": p.MimeType}
+	switch {
+	case isPDF(p.MimeType) && len(data) > mostPDF, !isPDF(p.MimeType) && len(data) > mostText:
+		return nil, notInlineError{warnTooLarge}
+	case isPDF(p.MimeType):
+		const within = 1024 // readers look for the mark so far
+		if !bytes.Contains(data[:min(len(data), within)], []byte("%PDF-")) {
+			return nil, notInlineError{}
+		}
+		resource["blob"] = base64.StdEncoding.EncodeToString(data)
+	case !isPlain(data):
+		return nil, notInlineError{}
+	default:
+		resource["text"] = string(data)
+	}
+	return json.Marshal(map[string]any{"type": "resource", "resource": resource})
+}
+
+// imageBlock is an image as agents take it, with the type that it is rather than the one that it is said to be: a model refuses the
+// whole conversation over one that is not what it is called.
+func imageBlock(ctx context.Context, p *Planned, data []byte) (json.RawMessage, error) {
+	format, width, height, err := measure(bytes.NewReader(data))
+	if err != nil || !isComplete(format, data) {
+		return nil, notInlineError{warnImageBroken}
+	}
+	mime := "image/" + format
+	p.Warning = ""
+	if needsSmaller(int64(len(data)), width, height) {
+		p.Warning = warnDownscaled
+		data, mime, err = smaller(ctx, data)
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case errors.Is(err, errTooManyPixels):
+			return nil, notInlineError{warnTooLarge}
+		case err != nil:
+			return nil, notInlineError{warnImageBroken}
+		}
+	}
+	block := map[string]string{"type": "image", "data": base64.StdEncoding.EncodeToString(data), "mimeType": mime}
+	if p.Path != "" { // not any other URI: Codex fetches what stands there rather than look at the data
+		block["uri"] = URI(p.Path)
+	}
+	return json.Marshal(block)
+}
+
+// address is the URI of a file; one that has none gets a name by what is in it, for agents that show it or tell files apart by it.
+func (p *Planned) address() string {
+	switch {
+	case p.CopyTo != "":
+		return URI(p.CopyTo)
+	case p.URI != "":
+		return p.URI
+	case p.Path != "":
+		return URI(p.Path)
+	}
+	return fmt.Sprintf("attachment:///%.10s/%s", p.SHA256, escaped(p.Filename))
+}
+
+func link(p Planned) map[string]any {
+	block := map[string]any{"type": "resource_link", "uri": p.address(), "name": p.called(p.where()), "mimeType": first(p.MimeType, unknownType)}
+	if p.Directory {
+		return block
+	}
+	block["size"] = p.Size
+	if p.LinkType != "" {
+		block["mimeType"] = p.LinkType
+	}
+	return block
+}

@@ -1,0 +1,367 @@
+package attachment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/gabriel-vasile/mimetype"
+)
+
+// DownloadLimits are those of one call.
+type DownloadLimits struct {
+	Hosts   []string      // host, or host:port; one without a port means 443. None = those of Discord
+	PerFile int64         // bytes that arrive; 0 = 25 MiB
+	PerCall int64         // 0 = 50 MiB
+	Idle    time.Duration // how long a server may send nothing; 0 = 30 s
+}
+
+func (l DownloadLimits) orUsual() DownloadLimits {
+	const perFile, perCall, idle = 25 << 20, 50 << 20, 30 * time.Second
+	if len(l.Hosts) == 0 {
+		l.Hosts = []string{"cdn.discordapp.com", "media.discordapp.net"}
+	}
+	if l.PerFile <= 0 {
+		l.PerFile = perFile
+	}
+	if l.PerCall <= 0 {
+		l.PerCall = perCall
+	}
+	if l.Idle <= 0 {
+		l.Idle = idle
+	}
+	return l
+}
+
+// Downloaded is one file of a download.
+type Downloaded struct {
+	Path      string `json:"path"`
+	SHA10     string `json:"sha10"`
+	Bytes     int64  `json:"bytes"`
+	SourceURL string `json:"sourceUrl"` // without the query, which may be a signature
+	MimeType  string `json:"mimeType,omitempty"`
+}
+
+// DownloadDir opens the directory that downloads go to, and makes it where it is not there: "" is Downloads in home, "~" is home, and
+// what is not absolute is below cwd. It must be in one of the allowed directories, whatever links there are on the way, else it is
+// attachment.outside. The name of what it returns is absolute; the caller closes it.
+func DownloadDir(given, home, cwd string, allowed ...string) (*os.Root, error) {
+	const usual = "Downloads"
+	wanted := given
+	switch rest, below := strings.CutPrefix(filepath.ToSlash(given), "~/"); {
+	case given == "":
+		wanted = filepath.Join(home, usual)
+	case given == "~":
+		wanted = home
+	case below:
+		wanted = filepath.Join(home, filepath.FromSlash(rest))
+	case !filepath.IsAbs(given):
+		wanted = filepath.Join(cwd, given)
+	}
+	outside := problem("outside", "name", first(given, wanted))
+	if !filepath.IsAbs(wanted) || strings.ContainsRune(wanted, 0) {
+		return nil, outside
+	}
+	wanted = filepath.Clean(wanted)
+	there, rest := wanted, ""
+	for {
+		real, err := filepath.EvalSymlinks(there)
+		if err == nil {
+			there = real
+			break
+		}
+		parent := filepath.Dir(there)
+		if parent == there {
+			return nil, outside.because(err)
+		}
+		there, rest = parent, filepath.Join(filepath.Base(there), rest)
+	}
+	root, below, ok := containing(there, allowed)
+	if !ok {
+		return nil, outside
+	}
+	dir, err := makeDir(root, filepath.Join(below, rest))
+	if err != nil {
+		return nil, notWritten(first(given, wanted), err)
+	}
+	return dir, nil
+}
+
+// makeDir makes a directory below a root, and no link on the way leads out of it.
+func makeDir(root, below string) (*os.Root, error) {
+	top, err := os.OpenRoot(root)
+	if err != nil {
+		return nil, err
+	}
+	defer top.Close()
+	if err := top.MkdirAll(below, dirMode); err != nil {
+		return nil, err
+	}
+	within, err := top.Stat(below)
+	if err != nil {
+		return nil, err
+	}
+	// Opened by its whole name, which is what it is called then, and compared: somebody may have changed what the name means.
+	dir, err := os.OpenRoot(filepath.Join(root, below))
+	if err != nil {
+		return nil, err
+	}
+	opened, err := dir.Stat(".")
+	if err == nil && !os.SameFile(opened, within) {
+		err = problem("changed", "name", filepath.Base(below))
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// Download fetches items into dir, under the first ten digits of the sha256 of what they hold. What is there is not written again, and what is
+// there with other content is never overwritten. Only https at the hosts of the limits, which hold for each redirect too; what is counted
+// is what arrives, whatever the server says that it sends. The client gives the transport and the time-out; its redirects, cookies and
+// compression are ours.
+//
+// Each item stands for itself: files are those that are in dir now, each hash once, and err tells of the others, a *Problem each, joined.
+// When ctx ends, what was not complete is not there. No error has a query in it.
+func Download(ctx context.Context, client *http.Client, items []SentinelItem, dir *os.Root, limits DownloadLimits) (files []Downloaded, err error) {
+	limits = limits.orUsual()
+	if len(items) == 0 {
+		return nil, problem("empty")
+	}
+	if err := (Limits{}).Count(len(items)); err != nil {
+		return nil, err
+	}
+	d := download{limits: limits, left: limits.PerCall, client: http.Client{Transport: client.Transport, Timeout: client.Timeout}}
+	d.client.CheckRedirect = d.redirect
+	files = []Downloaded{}
+	var failed []error
+	for _, item := range items {
+		file, err := d.item(ctx, item, dir)
+		switch {
+		case ctx.Err() != nil:
+			return files, ctx.Err()
+		case err != nil:
+			failed = append(failed, err)
+		case !slices.ContainsFunc(files, func(f Downloaded) bool { return f.SHA10 == file.SHA10 }):
+			files = append(files, file)
+		}
+	}
+	return files, errors.Join(failed...)
+}
+
+// Save does with bytes of our own what Download does with those of others.
+func Save(ctx context.Context, dir *os.Root, data []byte, filename, mime, sourceURL string) (Downloaded, error) {
+	sum := sha256.Sum256(data)
+	const digits = 10
+	file := Downloaded{SHA10: hex.EncodeToString(sum[:])[:digits], Bytes: int64(len(data)), SourceURL: withoutQuery(sourceURL)}
+	file.MimeType = MIME(mime, filename, data[:min(len(data), headSize)])
+	name := file.SHA10 + extension(mime, filename, sourceURL)
+	file.Path = filepath.Join(dir.Name(), name)
+	if err := put(ctx, dir, name, data); err != nil {
+		return Downloaded{}, notWritten(name, err)
+	}
+	return file, nil
+}
+
+type download struct {
+	client http.Client
+	limits DownloadLimits
+	left   int64 // bytes that the call may still take
+}
+
+func (d *download) item(ctx context.Context, item SentinelItem, dir *os.Root) (Downloaded, error) {
+	name := item.name()
+	data, given, err := d.fetch(ctx, name, item.URL)
+	if err != nil {
+		return Downloaded{}, err
+	}
+	file, err := Save(ctx, dir, data, item.Filename, given, item.URL)
+	if err != nil {
+		return Downloaded{}, err
+	}
+	if sane(given) == "" || base(given) == unknownType {
+		file.MimeType = MIME(item.MimeType, item.Filename, data[:min(len(data), headSize)])
+	}
+	file.MimeType = base(file.MimeType)
+	return file, nil
+}
+
+// name is what an item is called in errors.
+func (i SentinelItem) name() string {
+	if i.Filename != "" {
+		return baseName(i.Filename, i.MimeType)
+	}
+	return baseName(path.Base(withoutQuery(i.URL)), i.MimeType)
+}
+
+// errIdle ends a request whose server says nothing.
+var errIdle = errors.New("the server sent nothing for too long")
+
+func (d *download) fetch(ctx context.Context, name, address string) (data []byte, mime string, err error) {
+	where, err := url.Parse(address)
+	if err != nil {
+		return nil, "", problem("unreadable", "name", name, "detail", "it has no valid address") // the error would hold the query
+	}
+	if err := d.allows(where, name); err != nil {
+		return nil, "", err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	idle := time.AfterFunc(d.limits.Idle, func() { cancel(errIdle) })
+	defer idle.Stop()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, where.String(), http.NoBody)
+	if err != nil {
+		return nil, "", problem("unreadable", "name", name, "detail", "it has no valid address")
+	}
+	req.Close = true                              // else what a server sends behind its answer is printed by the transport
+	req.Header.Set("Accept-Encoding", "identity") // else the transport unpacks, and a small answer becomes a large one
+	res, err := d.client.Do(req)
+	if err != nil {
+		return nil, "", d.unreachable(ctx, name, err)
+	}
+	defer res.Body.Close()
+	if err := answered(res, name); err != nil {
+		return nil, "", err
+	}
+	most := min(d.limits.PerFile, d.left)
+	data, err = io.ReadAll(io.LimitReader(&awaited{res.Body, idle, d.limits.Idle}, most+1))
+	d.left -= min(int64(len(data)), d.left)
+	if err == nil {
+		// A server that sees us hang up may end its answer properly, and be heard: what is there then looks complete.
+		err = context.Cause(ctx)
+	}
+	switch {
+	case err != nil:
+		return nil, "", d.unreachable(ctx, name, err)
+	case int64(len(data)) <= most:
+		return data, res.Header.Get("Content-Type"), nil
+	case most < d.limits.PerFile:
+		return nil, "", problem("total_too_large", "name", name, "limit", bytesText(d.limits.PerCall))
+	}
+	return nil, "", problem("too_large", "name", name, "limit", bytesText(d.limits.PerFile))
+}
+
+func answered(res *http.Response, name string) error {
+	switch {
+	case res.StatusCode == http.StatusNotFound, res.StatusCode == http.StatusGone:
+		return problem("missing", "name", name, "detail", "HTTP "+strconv.Itoa(res.StatusCode))
+	case res.StatusCode != http.StatusOK:
+		return problem("unreadable", "name", name, "detail", "HTTP "+strconv.Itoa(res.StatusCode))
+	case res.Header.Get("Content-Encoding") != "" && !strings.EqualFold(res.Header.Get("Content-Encoding"), "identity"):
+		return problem("unreadable", "name", name, "detail", "the server compressed it, though it was asked not to")
+	}
+	return nil
+}
+
+// unreachable is a failure of the network, without the address that the library puts before it.
+func (d *download) unreachable(ctx context.Context, name string, err error) error {
+	if p, ok := errors.AsType[*Problem](err); ok {
+		if p.Params["name"] == "" {
+			p.Params["name"] = name
+		}
+		return p
+	}
+	if cause := context.Cause(ctx); errors.Is(cause, errIdle) {
+		err = cause
+	}
+	for wrapped := (*url.Error)(nil); errors.As(err, &wrapped); {
+		err = wrapped.Err
+	}
+	return problem("unreadable", "name", name, "detail", queries().ReplaceAllString(err.Error(), "")).because(context.Cause(ctx))
+}
+
+// queries finds what could be one in an error's text.
+//
+//nolint:gochecknoglobals // a constant in all but name
+var queries = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\?[^\s"']*`) })
+
+// allows tells whether something may be fetched from there.
+func (d *download) allows(u *url.URL, name string) error {
+	host := u.Host
+	if u.Port() == "443" {
+		host = u.Hostname()
+	}
+	if u.Scheme != "https" || u.User != nil || u.Opaque != "" || !slices.ContainsFunc(d.limits.Hosts, func(h string) bool { return strings.EqualFold(strings.TrimSuffix(h, ":443"), host) }) {
+		return problem("host", "name", name, "host", u.Scheme+"://"+u.Host)
+	}
+	return nil
+}
+
+func (d *download) redirect(req *http.Request, via []*http.Request) error {
+	const most = 5
+	if len(via) > most {
+		return errors.New("too many redirects")
+	}
+	req.Header.Del("Referer") // the library puts the address there that it comes from, with its signature
+	return d.allows(req.URL, "")
+}
+
+// awaited is a body; what arrives gives its server time again.
+type awaited struct {
+	body io.Reader
+	idle *time.Timer
+	time time.Duration
+}
+
+func (a *awaited) Read(p []byte) (int, error) {
+	n, err := a.body.Read(p)
+	if n > 0 {
+		a.idle.Reset(a.time)
+	}
+	return n, err
+}
+
+func withoutQuery(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		before, _, _ := strings.Cut(address, "?")
+		return before
+	}
+	u.RawQuery, u.ForceQuery, u.Fragment, u.RawFragment, u.User = "", false, "", "", nil
+	return u.String()
+}
+
+// extension is how the name of a download ends: as its Content-Type says, else its name, else its address.
+func extension(mime, filename, address string) string {
+	if u, err := url.Parse(address); err == nil {
+		address = u.Path
+	}
+	for _, ext := range []string{extensionOf(mime), path.Ext(filename), path.Ext(address)} {
+		if ext = strings.ToLower(ext); isExtension(ext) {
+			return ext
+		}
+	}
+	return ""
+}
+
+func isExtension(ext string) bool {
+	const most = 10
+	return len(ext) > 1 && len(ext) <= 1+most && ext[0] == '.' && !strings.ContainsFunc(ext[1:], func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
+	})
+}
+
+// extensionOf is the extension of a type, with its dot; "" = it has none.
+func extensionOf(mime string) string {
+	mime = base(mime)
+	if ext := preferred()[mime]; ext != "" {
+		return "." + ext
+	}
+	if known := mimetype.Lookup(mime); known != nil {
+		return known.Extension()
+	}
+	return ""
+}

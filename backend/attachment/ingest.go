@@ -1,0 +1,120 @@
+package attachment
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"strconv"
+
+	"deskhand/backend/store"
+)
+
+// Ingest stores what r gives, which may come slowly, and tells what it is: a file without a path. More bytes than the limit are
+// attachment.too_large, and nothing is stored; nor is it when r fails or ctx ends. Whoever called writes the blob's name down within an
+// hour, see Blobs.Receive.
+func Ingest(ctx context.Context, blobs *store.Blobs, r io.Reader, name, mime string, limits Limits) (File, error) {
+	f := File{Filename: baseName(name, mime), Blob: true}
+	if err := receive(ctx, blobs, &f, r, mime, limits); err != nil {
+		return File{}, err
+	}
+	return f, nil
+}
+
+// Snapshot puts the bytes that a path has now into the blob store, and tells anew what they are: a SHA256 other than before says that the
+// file has changed since. What is there already stays as it is: a directory, and what has no path.
+func Snapshot(ctx context.Context, blobs *store.Blobs, f File, limits Limits) (File, error) {
+	if f.Directory || f.Path == "" {
+		return f, nil
+	}
+	content, err := openPath(f, limits)
+	if err != nil {
+		return File{}, err
+	}
+	defer content.Close()
+	now := f
+	now.Blob, now.Width, now.Height = true, 0, 0
+	if err := receive(ctx, blobs, &now, content, f.MimeType, limits); err != nil {
+		return File{}, err
+	}
+	return now, nil
+}
+
+// firstPart remembers how what is read begins, and how it failed.
+type firstPart struct {
+	r      io.Reader
+	head   []byte
+	failed error
+}
+
+// mostHead is where most images have said how large they are: before that come a colour profile and the like.
+const mostHead = 1 << 20
+
+func (p *firstPart) Read(b []byte) (int, error) {
+	n, err := p.r.Read(b)
+	p.head = append(p.head, b[:min(n, mostHead-len(p.head))]...)
+	if err != nil && !errors.Is(err, io.EOF) {
+		p.failed = err
+	}
+	return n, err
+}
+
+func receive(ctx context.Context, blobs *store.Blobs, f *File, r io.Reader, given string, limits Limits) error {
+	part := &firstPart{r: r}
+	sha, size, err := blobs.Receive(ctx, part, limits.bytes())
+	switch {
+	case errors.Is(err, store.ErrTooLong):
+		return problem("too_large", "name", f.Filename, "limit", bytesText(limits.bytes()))
+	case ctx.Err() != nil && err != nil:
+		return ctx.Err()
+	case part.failed != nil:
+		return trouble(f.Filename, part.failed)
+	case err != nil:
+		return err // of the store, not of the file
+	}
+	f.SHA256, f.Size = sha, size
+	f.MimeType = MIME(given, f.Filename, part.head[:min(len(part.head), headSize)])
+	if !isPicture(f.MimeType) {
+		return nil
+	}
+	f.measureIn(part.head)
+	if f.Width == 0 && size > int64(len(part.head)) {
+		data, err := blobs.Get(sha)
+		if err != nil {
+			return err
+		}
+		f.measureIn(data)
+	}
+	return nil
+}
+
+func openPath(f File, limits Limits) (*os.File, error) {
+	info, err := os.Stat(f.Path)
+	if err != nil {
+		return nil, trouble(f.Filename, err)
+	}
+	return openRegular(f.Filename, info, func() (*os.File, error) { return os.OpenFile(f.Path, os.O_RDONLY|nonBlocking, 0) }, limits.bytes())
+}
+
+// readAtMost reads everything, and no more than it may.
+func readAtMost(r io.Reader, most int64, name string) ([]byte, error) {
+	data, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(data)) > most {
+		err = problem("too_large", "name", name, "limit", bytesText(most))
+	}
+	if err != nil {
+		return nil, err
+	}
+	return data, nil
+}
+
+func bytesText(n int64) string {
+	const kib, mib = 1 << 10, 1 << 20
+	switch {
+	case n >= mib && n%mib == 0:
+		return strconv.FormatInt(n/mib, 10) + " MiB"
+	case n >= kib && n%kib == 0:
+		return strconv.FormatInt(n/kib, 10) + " KiB"
+	}
+	return strconv.FormatInt(n, 10) + " bytes"
+}

@@ -1,0 +1,162 @@
+package attachment
+
+import (
+	"bytes"
+	"mime"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/gabriel-vasile/mimetype"
+)
+
+// headSize is how much of a file its type is told from.
+const headSize = 3072
+
+// MIME is the type of a file: the given one, else that of the name unless the bytes contradict it, else that of the bytes, else
+// application/octet-stream. That type says nothing, so giving it is giving none: browsers say it of every source file. Head is how the file
+// begins, 3 KiB are enough; an empty one contradicts nothing.
+func MIME(given, name string, head []byte) string {
+	if given = sane(given); given != "" && given != unknownType {
+		return given
+	}
+	named := typeOfName(name)
+	if len(head) == 0 {
+		if named != "" {
+			return named
+		}
+		return unknownType
+	}
+	found := mimetype.Detect(head)
+	if named != "" && !contradicts(found, named) {
+		return named
+	}
+	return base(found.String())
+}
+
+// sane is a type that can stand in a header, and "" of any other.
+func sane(given string) string {
+	const longest = 255
+	given = strings.TrimSpace(given)
+	if len(given) > longest || !strings.Contains(given, "/") {
+		return ""
+	}
+	if _, _, err := mime.ParseMediaType(given); err != nil || strings.ContainsFunc(given, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return ""
+	}
+	return given
+}
+
+// base is a type without its parameters.
+func base(t string) string {
+	t, _, _ = strings.Cut(t, ";")
+	return strings.ToLower(strings.TrimSpace(t))
+}
+
+// contradicts tells whether what the bytes are can not be what the name says.
+func contradicts(found *mimetype.MIME, named string) bool {
+	if isText(named) {
+		return !isTextual(found)
+	}
+	if isTextual(found) {
+		return true
+	}
+	if found.Is(unknownType) {
+		return false // most formats have no mark of their own
+	}
+	if isRecording(named) && isRecording(found.String()) {
+		return false // the same containers hold both
+	}
+	for m := found; m != nil; m = m.Parent() {
+		if m.Is(named) {
+			return false // it is a kind of what is named
+		}
+	}
+	for m := mimetype.Lookup(named); m != nil && !m.Is(unknownType); m = m.Parent() {
+		if found.Is(m.String()) {
+			return false // what is named is a kind of it: a document in a zip
+		}
+	}
+	return true
+}
+
+func isRecording(t string) bool {
+	return strings.HasPrefix(t, "audio/") || strings.HasPrefix(t, "video/") || t == "application/ogg"
+}
+
+// isTextual tells whether bytes are text of some sort.
+func isTextual(found *mimetype.MIME) bool {
+	for m := found; m != nil; m = m.Parent() {
+		if m.Is("text/plain") {
+			return true
+		}
+	}
+	return false
+}
+
+// isText tells whether files of a type can be read as text.
+func isText(t string) bool {
+	t = base(t)
+	kind, sub, _ := strings.Cut(t, "/")
+	switch {
+	case kind == "text", strings.HasSuffix(sub, "+json"), strings.HasSuffix(sub, "+xml"), strings.HasSuffix(sub, "+yaml"):
+		return true
+	case kind == "message":
+		return sub == "rfc822"
+	case kind != "application":
+		return false
+	}
+	switch sub {
+	case "json", "xml", "javascript", "ecmascript", "typescript", "yaml", "x-yaml", "toml", "sql", "graphql", "x-sh", "x-shellscript", "x-httpd-php",
+		"x-ndjson", "jsonl", "json5", "x-pem-file", "x-tex", "x-perl", "x-ruby", "x-subrip", "x-mpegurl", "vnd.apple.mpegurl", "xml-dtd", "x-ipynb+json",
+		"rtf", "postscript", "x-desktop", "x-java-properties", "geo+json", "x-wine-extension-ini", "x-patch", "x-troff":
+		return true
+	}
+	return false
+}
+
+// isPlain tells whether bytes can travel as text: UTF-8 without NUL.
+func isPlain(data []byte) bool {
+	return utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
+}
+
+func isPDF(t string) bool { return base(t) == "application/pdf" }
+
+// isPicture tells whether a type is one of those that agents take as images.
+func isPicture(t string) bool {
+	switch base(t) {
+	case "image/png", "image/jpeg", "image/gif", "image/webp":
+		return true
+	}
+	return false
+}
+
+// typeOfName is the type that a name says, "" = none.
+func typeOfName(name string) string {
+	name = strings.ToLower(filepath.Base(name))
+	if t := wholeName(name); t != "" {
+		return t
+	}
+	return typeOfExtension(strings.TrimPrefix(filepath.Ext(name), "."))
+}
+
+func wholeName(name string) string {
+	switch name {
+	case "makefile", "gnumakefile":
+		return "text/x-makefile"
+	case "dockerfile", "containerfile":
+		return "text/x-dockerfile"
+	case "cmakelists.txt":
+		return "text/x-cmake"
+	case "gemfile", "rakefile", "vagrantfile", "podfile":
+		return "text/x-ruby"
+	case "jenkinsfile":
+		return "text/x-groovy"
+	case "license", "licence", "copying", "readme", "changelog", "authors", "notice", "codeowners", "justfile", "procfile", "go.mod", "go.sum", "go.work",
+		".gitignore", ".gitattributes", ".gitmodules", ".dockerignore", ".npmignore", ".npmrc", ".editorconfig", ".env":
+		return "text/plain"
+	case ".bashrc", ".bash_profile", ".profile", ".zshrc", ".zprofile":
+		return "text/x-shellscript"
+	}
+	return ""
+}

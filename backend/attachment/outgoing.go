@@ -1,0 +1,145 @@
+package attachment
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// What an agent gives at a time, where nothing else is said.
+const (
+	usualGiven     = 8 << 20
+	usualGivenCall = 16 << 20
+)
+
+// Wanted is a file that an agent gives: its path, absolute or from the directory that the agent works in, and what it is to be called where
+// that is another name or type.
+type Wanted struct{ Path, Filename, MimeType string }
+
+// Read is a file with its bytes.
+type Read struct {
+	File
+
+	Data []byte
+}
+
+// Outgoing reads the files that an agent gives, in their order. Each must be a regular file, readable, and in cwd or in one of the roots:
+// whatever its path is made of, links and all, it must lead there. All are checked, and are open, before the first is read; one that is not
+// as it must be is a *Problem, and then none is given. Limits of 0 are 8 MiB for a file and 16 MiB for a call.
+func Outgoing(ctx context.Context, cwd string, roots []string, list []Wanted, perFile, perCall int64) ([]Read, error) {
+	if len(list) == 0 {
+		return nil, problem("empty")
+	}
+	if err := (Limits{}).Count(len(list)); err != nil {
+		return nil, err
+	}
+	if perFile <= 0 {
+		perFile = usualGiven
+	}
+	if perCall <= 0 {
+		perCall = usualGivenCall
+	}
+	files := make([]given, 0, len(list))
+	defer func() {
+		for _, g := range files {
+			_ = g.content.Close() // nothing was written
+		}
+	}()
+	left := perCall
+	for _, w := range list {
+		g, err := check(ctx, w, cwd, append([]string{cwd}, roots...), perFile)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, g)
+		if left -= g.size; left < 0 {
+			return nil, problem("total_too_large", "name", g.file.Filename, "limit", bytesText(perCall))
+		}
+	}
+	return readGiven(ctx, files, perFile, perCall)
+}
+
+// given is a file that was found fit.
+type given struct {
+	file    File
+	named   string // what its type is told from
+	mime    string
+	size    int64
+	content *os.File
+}
+
+func check(ctx context.Context, w Wanted, cwd string, roots []string, most int64) (given, error) {
+	g := given{mime: w.MimeType, named: w.Filename, file: File{Filename: first(w.Filename, nameOf(w.Path))}}
+	g.file.Filename = baseName(g.file.Filename, w.MimeType)
+	name := nameOf(w.Path)
+	if err := ctx.Err(); err != nil {
+		return g, err
+	}
+	if w.Path == "" || strings.ContainsRune(w.Path, 0) {
+		return g, problem("missing", "name", g.file.Filename)
+	}
+	if typeOfName(g.named) == "" {
+		g.named = w.Path
+	}
+	path := w.Path
+	if !filepath.IsAbs(path) {
+		path = filepath.Join(cwd, path)
+	}
+	real, err := filepath.EvalSymlinks(path)
+	if err != nil {
+		return g, missingIn(path, roots, name, err)
+	}
+	root, rest, ok := containing(real, roots)
+	if !ok {
+		return g, problem("outside", "name", name)
+	}
+	g.file.Path = filepath.Join(root, rest)
+	g.file.URI = URI(g.file.Path)
+	top, err := os.OpenRoot(root)
+	if err != nil {
+		return g, trouble(name, err)
+	}
+	defer top.Close()
+	info, err := top.Lstat(rest)
+	if err != nil {
+		return g, trouble(name, err)
+	}
+	g.size = info.Size()
+	g.content, err = openRegular(name, info, func() (*os.File, error) { return top.OpenFile(rest, os.O_RDONLY|nonBlocking, 0) }, most)
+	return g, err
+}
+
+// missingIn is what an agent is told of a path that leads nowhere: of one that lies outside, no more than that.
+func missingIn(path string, roots []string, name string, err error) error {
+	if !under(filepath.Clean(path), roots) && (errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)) {
+		return problem("outside", "name", name).because(err)
+	}
+	return trouble(name, err)
+}
+
+func readGiven(ctx context.Context, files []given, perFile, perCall int64) ([]Read, error) {
+	out := make([]Read, 0, len(files))
+	for _, g := range files {
+		f := g.file
+		data, err := readAtMost(during{ctx, g.content}, perFile, f.Filename)
+		if err != nil {
+			return nil, trouble(f.Filename, err)
+		}
+		if perCall -= int64(len(data)); perCall < 0 { // it has grown since it was checked
+			return nil, problem("changed", "name", f.Filename)
+		}
+		sum := sha256.Sum256(data)
+		f.SHA256, f.Size = hex.EncodeToString(sum[:]), int64(len(data))
+		f.MimeType = MIME(g.mime, g.named, data[:min(len(data), headSize)])
+		if isPicture(f.MimeType) {
+			f.measureIn(data)
+		}
+		out = append(out, Read{f, data})
+	}
+	return out, nil
+}

@@ -1,0 +1,207 @@
+package attachment
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+const (
+	copies    = ".deskhand/attachments" // below the directory that an agent works in
+	unnamed   = ".deskhand-"            // begins the names of files that are being written
+	mostName  = 200                     // bytes of a copy's name; file systems take 255
+	fileMode  = 0o600
+	dirMode   = 0o755
+	mostTries = 100
+)
+
+// CopiesBelow is a Copier that writes below <cwd>/.deskhand/attachments, by Place.
+func CopiesBelow(cwd string, read Bytes) Copier {
+	return func(ctx context.Context, f File, to string) (string, error) {
+		data, err := read(ctx, f)
+		if err != nil {
+			return "", err
+		}
+		return Place(ctx, cwd, to, data)
+	}
+}
+
+// Place writes a copy at a path of Planned.CopyTo, with a .gitignore that keeps git from seeing the directory. The copy that is there
+// is not written again; where something else is there, the name gets a number. No link on the way leads out of cwd: that is
+// attachment.outside.
+func Place(ctx context.Context, cwd, to string, data []byte) (string, error) {
+	name := filepath.Base(to)
+	top, err := os.OpenRoot(cwd)
+	if err != nil {
+		return "", trouble(name, err)
+	}
+	defer top.Close()
+	dir, err := copiesDir(ctx, top)
+	if err != nil {
+		return "", notWritten(name, err)
+	}
+	defer dir.Close()
+	for n := 1; n <= mostTries; n++ {
+		at := numbered(name, n)
+		err := put(ctx, dir, at, data)
+		if p, ok := errors.AsType[*Problem](err); ok && p.Code == "attachment.exists" {
+			continue
+		}
+		if err != nil {
+			return "", notWritten(name, err)
+		}
+		return filepath.Join(cwd, filepath.FromSlash(copies), at), nil
+	}
+	return "", problem("exists", "name", name)
+}
+
+func copiesDir(ctx context.Context, top *os.Root) (*os.Root, error) {
+	if err := top.MkdirAll(copies, dirMode); err != nil {
+		return nil, err
+	}
+	dir, err := top.OpenRoot(copies)
+	if err != nil {
+		return nil, err
+	}
+	err = put(ctx, dir, ".gitignore", []byte("*\n"))
+	if p, ok := errors.AsType[*Problem](err); ok && p.Code == "attachment.exists" {
+		err = nil // somebody has one of their own
+	}
+	if err != nil {
+		return nil, errors.Join(err, dir.Close())
+	}
+	return dir, nil
+}
+
+// notWritten is a failure to write as a problem.
+func notWritten(name string, err error) error {
+	var p *Problem
+	switch {
+	case errors.As(err, &p), errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return err
+	case strings.Contains(err.Error(), "escapes"): // os has no name for this error
+		return problem("outside", "name", name).because(err)
+	}
+	return problem("unwritable", "name", name).because(err)
+}
+
+// numbered is a name, with a number before its extension from the second on.
+func numbered(name string, n int) string {
+	if n == 1 {
+		return name
+	}
+	ext := path.Ext(name)
+	if ext == name {
+		ext = "" // .env
+	}
+	return strings.TrimSuffix(name, ext) + "-" + strconv.Itoa(n) + ext
+}
+
+// copyName is a file's name as a copy has it: one that every file system takes, and no name that git reads.
+func copyName(f File) string {
+	name := strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || r == unicode.ReplacementChar || strings.ContainsRune(`<>:"/\|?*`, r) {
+			return '_'
+		}
+		return r
+	}, baseName(f.Filename, f.MimeType))
+	name = strings.TrimRight(name, ". ")
+	if strings.HasPrefix(strings.ToLower(name), ".git") {
+		name = name[1:]
+	}
+	if name == "" || !filepath.IsLocal(name) {
+		name = "file" + name
+	}
+	ext := path.Ext(name)
+	if len(ext) > mostName/2 {
+		ext = ""
+	}
+	if stem := strings.TrimSuffix(name, ext); len(name) > mostName {
+		name = strings.ToValidUTF8(stem[:mostName-len(ext)], "") + ext
+	}
+	return name
+}
+
+// put writes a new file: complete under a name of its own first, so that nobody sees half of it, and never in the place of another one. The same
+// content there already is as good; other content, or what is no file, is attachment.exists.
+func put(ctx context.Context, dir *os.Root, name string, data []byte) error {
+	if there, err := isThere(dir, name, data); there || err != nil {
+		return err
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	var random [8]byte
+	_, _ = rand.Read(random[:]) // never fails
+	draft := unnamed + hex.EncodeToString(random[:])
+	if err := writeNew(dir, draft, data); err != nil {
+		return errors.Join(err, gone(dir.Remove(draft)))
+	}
+	err := dir.Link(draft, name)
+	if err != nil && !errors.Is(err, fs.ErrExist) {
+		err = writeNew(dir, name, data) // a file system without links
+		if err != nil && !errors.Is(err, fs.ErrExist) {
+			err = errors.Join(err, gone(dir.Remove(name)))
+		}
+	}
+	if errors.Is(err, fs.ErrExist) { // somebody else was here in between
+		var there bool
+		if there, err = isThere(dir, name, data); err == nil && !there {
+			err = problem("exists", "name", name)
+		}
+	}
+	return errors.Join(err, gone(dir.Remove(draft)))
+}
+
+func gone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+func writeNew(dir *os.Root, name string, data []byte) error {
+	f, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, fileMode)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(data)
+	return errors.Join(err, f.Sync(), f.Close())
+}
+
+// isThere tells whether a name has this content already; other content is an error.
+func isThere(dir *os.Root, name string, data []byte) (bool, error) {
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	other := problem("exists", "name", name)
+	if !info.Mode().IsRegular() || info.Size() != int64(len(data)) {
+		return false, other
+	}
+	f, err := openRegular(name, info, func() (*os.File, error) { return dir.OpenFile(name, os.O_RDONLY|nonBlocking, 0) }, info.Size())
+	if err != nil {
+		return false, other.because(err)
+	}
+	defer f.Close()
+	have, err := readAtMost(f, info.Size(), name)
+	if err != nil {
+		return false, other.because(err)
+	}
+	if !bytes.Equal(have, data) {
+		return false, other
+	}
+	return true, nil
+}

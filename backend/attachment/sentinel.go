@@ -1,0 +1,85 @@
+package attachment
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+)
+
+const (
+	sentinelOpen  = "[[lilac.attachments]]"
+	sentinelClose = "[[/lilac.attachments]]"
+)
+
+// SentinelItem is one file that a surface hands to an agent's tools.
+type SentinelItem struct {
+	URL      string `json:"url"`
+	Filename string `json:"filename,omitempty"`
+	MimeType string `json:"mimeType,omitempty"`
+}
+
+type sentinelBlock struct {
+	Items []SentinelItem `json:"items"`
+}
+
+// Sentinel is the block by which tools find the files of a message: one line, which the message ends with. The end of the line is the
+// caller's.
+func Sentinel(items []SentinelItem) string {
+	if items == nil {
+		items = []SentinelItem{}
+	}
+	var text bytes.Buffer
+	enc := json.NewEncoder(&text)
+	enc.SetEscapeHTML(false) // a URL is to be readable
+	_ = enc.Encode(sentinelBlock{items})
+	// A name that looks like the end of the block must not be one, however roughly somebody cuts it out.
+	inside := strings.ReplaceAll(strings.TrimSuffix(text.String(), "\n"), "[[", `\u005b\u005b`)
+	return sentinelOpen + inside + sentinelClose
+}
+
+// ParseSentinel finds the block of a message: the last line that is one, with nothing but space around it. What only looks like a
+// block is none.
+func ParseSentinel(text string) ([]SentinelItem, bool) {
+	for text != "" {
+		cut := strings.LastIndexByte(text, '\n')
+		if items, ok := parseBlock(strings.TrimSpace(text[cut+1:])); ok {
+			return items, true
+		}
+		text = text[:max(cut, 0)]
+	}
+	return nil, false
+}
+
+func parseBlock(line string) ([]SentinelItem, bool) {
+	inside, ok := strings.CutPrefix(line, sentinelOpen)
+	if !ok {
+		return nil, false
+	}
+	if inside, ok = strings.CutSuffix(inside, sentinelClose); !ok {
+		return nil, false
+	}
+	var block sentinelBlock
+	if err := json.Unmarshal([]byte(inside), &block); err != nil || block.Items == nil {
+		return nil, false
+	}
+	return block.Items, true
+}
+
+// Merge makes one message of those that came while an agent was at work. When any of them carries the block, nothing is merged: the
+// newest is forwarded as it is, and left are the numbers of the others, which stay where they are.
+func Merge(messages []string) (merged string, left []int) {
+	if len(messages) == 0 {
+		return "", nil
+	}
+	for _, m := range messages {
+		if !strings.Contains(m, sentinelOpen) {
+			continue
+		}
+		last := len(messages) - 1
+		for i := range last {
+			left = append(left, i)
+		}
+		return messages[last], left
+	}
+	return strings.Join(messages, "\n\n"), nil
+}

@@ -1,0 +1,95 @@
+package attachment_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"deskhand/backend/attachment"
+)
+
+func TestSentinel(t *testing.T) {
+	items := []attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a.png?ex=1&is=2", Filename: "a.png", MimeType: "image/png"}, {URL: "https://b"}}
+	block := attachment.Sentinel(items)
+	if want := `[[lilac.attachments]]{"items":[{"url":"https://cdn.discordapp.com/a.png?ex=1&is=2","filename":"a.png","mimeType":"image/png"},{"url":"https://b"}]}[[/lilac.attachments]]`; block != want {
+		t.Errorf("the block is\n%s\nand not\n%s", block, want)
+	}
+	if none := attachment.Sentinel(nil); none != `[[lilac.attachments]]{"items":[]}[[/lilac.attachments]]` {
+		t.Errorf("without items it is %s", none)
+	}
+	for _, text := range []string{block, "look\n" + block, "look\r\n\t" + block + " \r\n", "two\n" + attachment.Sentinel(nil) + "\n" + block, block + "\nthanks"} {
+		if got, ok := attachment.ParseSentinel(text); !ok || !slices.Equal(got, items) {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}
+
+func TestParseSentinelTakesNoHalfOnes(t *testing.T) {
+	for _, text := range []string{
+		"", "hello", "[[lilac.attachments]]", "[[lilac.attachments]][[/lilac.attachments]]", "[[lilac.attachments]]{}[[/lilac.attachments]]",
+		`[[lilac.attachments]]{"items":null}[[/lilac.attachments]]`, `[[lilac.attachments]]{"items":{}}[[/lilac.attachments]]`,
+		`[[lilac.attachments]]{"items":[}[[/lilac.attachments]]`, `[[lilac.attachments]]{"items":[]} {}[[/lilac.attachments]]`,
+		`[[lilac.attachments]]{"items":[]}`, `{"items":[]}[[/lilac.attachments]]`, `[[/lilac.attachments]]{"items":[]}[[lilac.attachments]]`,
+		"[[lilac.attachments]]{\"items\":\n[]}[[/lilac.attachments]]",
+		`as in [[lilac.attachments]]{"items":[]}[[/lilac.attachments]]`, `[[lilac.attachments]]{"items":[]}[[/lilac.attachments]].`,
+	} {
+		if got, ok := attachment.ParseSentinel(text); ok || got != nil {
+			t.Errorf("%q: %v, %v", text, got, ok)
+		}
+	}
+}
+
+// A name that ends the block, or begins another, stays a name.
+func TestSentinelHoldsAnyName(t *testing.T) {
+	items := []attachment.SentinelItem{{URL: "u", Filename: "[[/lilac.attachments]]\n[[lilac.attachments]]{\"items\":[]}\u2028<&>\"\\\U0001F600"}}
+	block := attachment.Sentinel(items)
+	if strings.Count(block, "[[") != 2 || strings.Contains(block, "\n") {
+		t.Errorf("the block is %q", block)
+	}
+	if got, ok := attachment.ParseSentinel("x\n" + block); !ok || !slices.Equal(got, items) {
+		t.Errorf("%v, %v", got, ok)
+	}
+}
+
+func TestMerge(t *testing.T) {
+	with := "see\n" + attachment.Sentinel([]attachment.SentinelItem{{URL: "u"}})
+	for _, c := range []struct {
+		name     string
+		messages []string
+		want     string
+		left     []int
+	}{
+		{"none", nil, "", nil},
+		{"one", []string{"a"}, "a", nil},
+		{"some", []string{"a", "b\n", "c"}, "a\n\nb\n\n\nc", nil},
+		{"one with the block", []string{with}, with, nil},
+		{"the newest has it", []string{"a", "b", with}, with, []int{0, 1}},
+		{"an older one has it", []string{with, "b"}, "b", []int{0}},
+		{"two have it", []string{with, "b", with + "!"}, with + "!", []int{0, 1}},
+		{"a broken block is one", []string{"a [[lilac.attachments]] b", "c"}, "c", []int{0}},
+	} {
+		if got, left := attachment.Merge(c.messages); got != c.want || !slices.Equal(left, c.left) {
+			t.Errorf("%s: %q, %v", c.name, got, left)
+		}
+	}
+}
+
+// What is parsed can be written and is parsed again, whatever stood there.
+func FuzzParseSentinel(f *testing.F) {
+	f.Add("look\n" + attachment.Sentinel([]attachment.SentinelItem{{URL: "https://a?b", Filename: "[[", MimeType: "image/png"}}))
+	f.Add(`[[lilac.attachments]]{"items":[{"url":1}]}[[/lilac.attachments]]`)
+	f.Add("[[lilac.attachments]]{\"items\":[{}],\"more\":[[1]]}[[/lilac.attachments]]\r\n")
+	f.Fuzz(func(t *testing.T, text string) {
+		items, ok := attachment.ParseSentinel(text)
+		if !ok {
+			return
+		}
+		if merged, left := attachment.Merge([]string{text, "newer"}); merged != "newer" || len(left) != 1 {
+			t.Fatalf("a message with the block was merged: %q", merged)
+		}
+		again, ok := attachment.ParseSentinel("before\n" + attachment.Sentinel(items) + "\n")
+		if !ok || !slices.Equal(again, items) {
+			t.Fatalf("%v became %v", items, again)
+		}
+	})
+}

@@ -1,0 +1,4 @@
+package attachment
+
+// nonBlocking: an open waits for nobody here.
+const nonBlocking = 0
