@@ -19,8 +19,11 @@ import (
 var bundled []byte
 
 type catalogueFile struct {
-	Version string          `json:"version"`
-	Agents  []registryEntry `json:"agents"`
+	Version  string          `json:"version"`
+	Agents   []registryEntry `json:"agents"`
+	Deskhand struct {
+		Reads map[string][]Read `json:"reads"` // by the names that entries have them by
+	} `json:"deskhand"`
 }
 
 // registryEntry is one agent of the registry.
@@ -78,7 +81,8 @@ type known struct {
 	Needs         *need             `json:"needs"`      // what must be here beside it
 	Unverified    bool              `json:"unverified"` // the version is the registry's word: the package could not be had when this was written
 	Quirks        Quirks            `json:"quirks"`
-	Size          *measured         `json:"size"` // of that version, on linux-x64
+	Reads         []string          `json:"reads"` // the sets of what it reads in a directory; nil where that is not known
+	Size          *measured         `json:"size"`  // of that version, on linux-x64
 	Credentials   credentials       `json:"credentials"`
 	Capabilities  Capabilities      `json:"capabilities"`
 	ConfigOptions []json.RawMessage `json:"configOptions"` // for as long as the agent cannot be asked
@@ -114,7 +118,7 @@ type credentials struct {
 
 // ofAnother is what still holds when agents.json puts another program under the id: who pays, and what it does most likely.
 func (k known) ofAnother(other known) known {
-	other.Credentials, other.Capabilities, other.Quirks = k.Credentials, k.Capabilities, k.Quirks
+	other.Credentials, other.Capabilities, other.Quirks, other.Reads = k.Credentials, k.Capabilities, k.Quirks, k.Reads
 	return other
 }
 

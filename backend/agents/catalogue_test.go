@@ -18,6 +18,7 @@ type strictFile struct {
 	Version    string            `json:"version"`
 	Agents     []strictEntry     `json:"agents"`
 	Extensions []json.RawMessage `json:"extensions"`
+	Deskhand   json.RawMessage   `json:"deskhand"`
 }
 
 type strictEntry struct {

@@ -14,6 +14,9 @@ type Quirks struct {
 	SkillDirs      []string `json:"skillDirs,omitempty" doc:"The folders of a workspace that it reads skills from"`
 	LoadNextMinute bool     `json:"loadNextMinute,omitempty" doc:"It loses a session that it loads in the minute of the clock in which it last began with it"`
 	SessionSeconds int      `json:"sessionSeconds,omitempty" doc:"How long it may take to make a session, where that is long"`
+	PDF            bool     `json:"pdf,omitempty" doc:"PDF that is embedded in a prompt reaches its model; of the others some paste the bytes, and some drop them"`
+	LinkType       string   `json:"linkType,omitempty" doc:"The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on"`
+	TextOnly       bool     `json:"textOnly,omitempty" doc:"Of attachments it is told the paths, as text, whatever it says that it takes"`
 }
 
 // Refuses tells whether a request of the agent is one of its own that nobody but its vendor's client can answer.
@@ -38,7 +41,7 @@ func (q Quirks) clone() Quirks {
 
 // quirks are those of the entry for its record; nil when it has none.
 func (e entry) quirks() *Quirks {
-	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 {
+	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 || q.PDF || q.LinkType != "" || q.TextOnly {
 		return &q
 	}
 	return nil

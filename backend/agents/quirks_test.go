@@ -14,13 +14,13 @@ func TestQuirksAreAsMeasured(t *testing.T) {
 	c, _ := machine(t, `{"agents":[{"id":"mine","command":"x"},{"id":"pi","command":"x","override":true}]}`, "deskhand")
 	defer closing(t, c)
 	for id, want := range map[string]string{
-		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true}`,
+		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true,"pdf":true}`,
 		"github-copilot-cli": `{"mcp":["http","sse"],"skillDirs":[".claude/skills"]}`,
 		"pi":                 `{"mcp":[],"skillDirs":[".pi/skills"]}`,
 		"qwen-code":          `{"refuse":["craft/","qwen/"],"skillDirs":[".qwen/skills"]}`,
-		"claude":             `{"skillDirs":[".claude/skills"],"sessionSeconds":120}`,
+		"claude":             `{"skillDirs":[".claude/skills"],"sessionSeconds":120,"pdf":true}`,
 		"codex":              `{"skillDirs":[".agents/skills"]}`,
-		"opencode":           `{"skillDirs":[".opencode/skills"]}`,
+		"opencode":           `{"skillDirs":[".opencode/skills"],"pdf":true,"linkType":"text/plain"}`,
 		"mine":               `{}`,
 		"nobody":             `{}`,
 	} {
