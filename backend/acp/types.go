@@ -443,6 +443,7 @@ type Initialized struct {
 	Steer           bool // _session/steering, an extension that several agents share
 	Directories     bool // it takes directories beside cwd
 	MCPHTTP, MCPSSE bool // the transports of MCP servers that it takes beside stdio
+	Image, Embedded bool // what a prompt may hold beside text and links
 	AuthMethods     []string
 }
 
@@ -451,9 +452,13 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	var r struct {
 		ProtocolVersion int `json:"protocolVersion"`
 		Capabilities    struct {
-			LoadSession bool                       `json:"loadSession"`
-			MCP         struct{ HTTP, SSE bool }   `json:"mcpCapabilities"`
-			Session     map[string]json.RawMessage `json:"sessionCapabilities"`
+			LoadSession bool                     `json:"loadSession"`
+			MCP         struct{ HTTP, SSE bool } `json:"mcpCapabilities"`
+			Prompt      struct {
+				Image           bool `json:"image"`
+				EmbeddedContext bool `json:"embeddedContext"`
+			} `json:"promptCapabilities"`
+			Session map[string]json.RawMessage `json:"sessionCapabilities"`
 		} `json:"agentCapabilities"`
 		AuthMethods []json.RawMessage `json:"authMethods"`
 		Meta        struct {
@@ -471,6 +476,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 		ProtocolVersion: r.ProtocolVersion, LoadSession: r.Capabilities.LoadSession,
 		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"),
 		Steer: r.Meta.Steering.Supported, Directories: marker("additionalDirectories"), MCPHTTP: r.Capabilities.MCP.HTTP, MCPSSE: r.Capabilities.MCP.SSE,
+		Image: r.Capabilities.Prompt.Image, Embedded: r.Capabilities.Prompt.EmbeddedContext,
 	}
 	for _, m := range items(r.AuthMethods, func(m *method) bool { return m.ID != "" }) {
 		if m.Name == "" {

@@ -85,6 +85,14 @@ type Config struct {
 
 	Tokens    *agents.Vault // of places elsewhere; nil = they have none
 	LineStall time.Duration // how long the line to an agent elsewhere may be silent before it counts as broken; 0 = 40 s
+
+	// Tools gives the MCP server whose tools the agent of a session gets from us, as an element of mcpServers, for an agent that takes these
+	// transports; false where there is none for it. It is asked at each session/new, load and resume, and what it gave before counts no more
+	// then. ToolsEnded tells that the agent is gone. Without them agents have no tools of ours.
+	Tools      func(session string, transports []string) (server json.RawMessage, ok bool)
+	ToolsEnded func(session string)
+
+	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
 }
 
 // Client is all conversations of one data directory.
@@ -127,6 +135,9 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	if cfg.Patience == 0 {
 		cfg.Patience = patience
+	}
+	if cfg.Unattached == 0 {
+		cfg.Unattached = unattached
 	}
 	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}}
 	var err error
@@ -346,6 +357,8 @@ func (c *Client) show(r row) Session {
 	s := r.Session
 	if v != nil {
 		s = v.look()
+	} else if len(s.Attachments) > 0 {
+		s.Attachments = c.planned(&s, r.facts.Takes, s.Attachments)
 	}
 	if s.AgentName == "" {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
@@ -363,6 +376,7 @@ func (c *Client) Get(ctx context.Context, id string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	c.lookForChips(ctx, v)
 	return c.show(row{Session: v.look()}), nil
 }
 
@@ -374,6 +388,8 @@ type Patch struct {
 	Archived *bool     `json:"archived,omitempty"`
 	Unread   *bool     `json:"unread,omitempty"`
 	Draft    *string   `json:"draft,omitempty" maxLength:"1048576"`
+
+	Attachments *[]string `json:"attachments,omitempty" maxItems:"100" doc:"The ids of the files of the draft, in order: the whole list"`
 
 	Directories *[]string `json:"directories,omitempty" maxItems:"20" doc:"The whole list of directories beside cwd; the agent is told of it at its next start"`
 }
@@ -391,7 +407,13 @@ func (c *Client) Change(ctx context.Context, id string, p Patch) (Session, error
 		}
 		p.Directories = &further
 	}
-	if err := v.call(ctx, func() error { v.patch(p); return nil }); err != nil {
+	var chips []Attachment
+	if p.Attachments != nil {
+		if chips, err = c.takenIn(ctx, *p.Attachments); err != nil {
+			return Session{}, err
+		}
+	}
+	if err := v.call(ctx, func() error { v.patch(p, chips); return nil }); err != nil {
 		return Session{}, err
 	}
 	return c.show(row{Session: v.look()}), nil
@@ -550,21 +572,13 @@ func (c *Client) Inbox(ctx context.Context) ([]Request, error) {
 	return query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
 }
 
-// Prompt sends a message: to the agent at once when it is ready, after its start when it is not.
+// Prompt sends a message without attachments: to the agent at once when it is ready, after its start when it is not.
 func (c *Client) Prompt(ctx context.Context, id, message string) (Turn, error) {
-	if strings.TrimSpace(message) == "" {
-		return Turn{}, bad("prompt.empty")
-	}
-	v, err := c.conversation(ctx, id)
+	sent, err := c.Send(ctx, id, Prompt{Message: message, When: Now})
 	if err != nil {
 		return Turn{}, err
 	}
-	var turn Turn
-	err = v.call(ctx, func() error {
-		turn, err = v.prompt(message)
-		return err
-	})
-	return turn, err
+	return *sent.Turn, nil
 }
 
 // Cancel stops the running turn; it escalates until something has stopped.

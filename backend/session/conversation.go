@@ -41,6 +41,9 @@ type conversation struct {
 	failure   *TurnError              // the error that the prompt ended with, for the turn
 	step      step                    // what the current piece of work changes
 	prompts   waitingPrompts          // what the items of the queue say
+	composing *composing              // the prompt of the turn, until the agent can be sent it
+	lost      map[string]bool         // of the draft's files, those that are not where they were, by id
+	answering answering               // what the bus tells of the turn at its end
 	timer     *time.Timer             // the next step of a cancel
 	agentName string                  // what people call the agent
 	onStall   func()                  // tells who waits for this step that it cannot be written yet
@@ -56,7 +59,7 @@ func newConversation(c *Client, r row, lastFrame int64) *conversation {
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
 		row: r, state: state{base: Closed}, fold: newTranscript(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
-		agentName: c.cfg.Agents.Name(r.Agent),
+		agentName: c.cfg.Agents.Name(r.Agent), answering: newAnswering(lastFrame),
 	}
 	v.loadQueue(r.queue)
 	v.deletion.at, v.state.deleted = r.deletedAt, !r.deletedAt.IsZero()
@@ -179,6 +182,10 @@ func (v *conversation) effect(e event) {
 		v.endRequest(e.request, e.status)
 		v.requestsChanged()
 	case cancelSent:
+		if v.stopComposing() { // the agent knows nothing of the turn
+			v.do(doStopped{v.turn.ID, stopCancelled})
+			return
+		}
 		v.notify("session/cancel", map[string]any{"sessionId": v.row.ACPSessionID})
 		v.saveRow() // so that everybody sees it being stopped
 		v.arm()
@@ -216,13 +223,14 @@ func (v *conversation) turnEffect(e event) {
 	switch e := e.(type) {
 	case turnBegun:
 		v.refusal = nil
-		v.note(note{Note: noteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt})
+		v.note(note{Note: noteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
 		v.saveTurn()
 		v.touched()
 	case promptSent:
 		v.sendPrompt(e.turn)
 	case turnEnded:
 		v.disarm()
+		v.stopComposing()
 		now := Time{time.Now()}
 		v.turn.State, v.turn.StopReason, v.turn.EndedAt, v.turn.Error = "done", e.reason, &now, v.failure
 		v.keeps(e.reason != stopError)
@@ -274,7 +282,10 @@ func (v *conversation) frame(dir direction, data []byte) {
 	v.fold.apply(f)
 }
 
-func (v *conversation) note(n note) { v.frame(noted, mustJSON(n)) }
+func (v *conversation) note(n note) {
+	v.step.attached = append(v.step.attached, n.Attachments...)
+	v.frame(noted, mustJSON(n))
+}
 
 func (v *conversation) saveRow() { v.step.row = &v.row }
 func (v *conversation) saveTurn() {
@@ -387,6 +398,7 @@ func (v *conversation) publish(entries []change) {
 	for _, id := range slices.Sorted(maps.Keys(v.step.turns)) {
 		add(eventTurn, v.step.turns[id])
 	}
+	events = append(events, v.busEvents(entries)...)
 	v.c.feed.publish(v.withDeletion(events)...)
 	if len(entries) > 0 {
 		v.c.changedEntries()
@@ -400,6 +412,7 @@ func (v *conversation) publishView() {
 	s.Waiting = len(v.state.open)
 	s.Hibernated = v.state.asleep
 	s.AgentName = v.agentName
+	s.Attachments = v.chips()
 	if v.turn != nil {
 		t := *v.turn
 		t.State = turnState(v.state)
@@ -416,13 +429,13 @@ func turnState(s state) string {
 }
 
 // prompt begins a turn with a person's message.
-func (v *conversation) prompt(message string) (Turn, error) {
+func (v *conversation) prompt(m said) (Turn, error) {
 	if v.state.turn != "" {
 		return Turn{}, &RefusedError{Code: refusedRunning}
 	}
-	v.prepare(uuid.Must(uuid.NewV7()).String(), message)
+	v.prepare(uuid.Must(uuid.NewV7()).String(), m)
 	turn := *v.turn
-	v.row.Draft = ""
+	v.spoken(m)
 	if err := v.wish(doPrompt{turn.ID}); err != nil {
 		v.turn = nil
 		return Turn{}, err
@@ -431,10 +444,11 @@ func (v *conversation) prompt(message string) (Turn, error) {
 }
 
 // prepare makes a message the turn that is about to begin.
-func (v *conversation) prepare(id, message string) {
-	v.turn = v.newTurn(id, mustJSON(map[string]string{"type": "text", "text": message}))
+func (v *conversation) prepare(id string, m said) {
+	v.turn = v.newTurn(id, mustJSON(map[string]string{"type": "text", "text": m.text}))
+	v.turn.attachments = v.planned(m.files)
 	if v.row.Title == "" {
-		v.row.Title, v.row.titleBy = titleOf(v.c.secret.text(message)), titleByPrompt
+		v.row.Title, v.row.titleBy = titleOf(v.c.secret.text(m.title())), titleByPrompt
 	}
 	v.row.Exit = nil
 	v.row.ArchivedAt = nil // what is spoken in is not put away
@@ -467,7 +481,7 @@ func (v *conversation) nameAfterAgent() {
 	}
 }
 
-func (v *conversation) patch(p Patch) {
+func (v *conversation) patch(p Patch, chips []Attachment) {
 	if p.Title != nil {
 		v.row.Title, v.row.titleBy = strings.TrimSpace(v.c.secret.text(*p.Title)), titleByPerson
 	}
@@ -482,6 +496,9 @@ func (v *conversation) patch(p Patch) {
 	}
 	if p.Draft != nil {
 		v.row.Draft = *p.Draft
+	}
+	if p.Attachments != nil {
+		v.setChips(chips)
 	}
 	if p.Directories != nil {
 		v.row.Directories = *p.Directories

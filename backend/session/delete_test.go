@@ -105,7 +105,7 @@ func (d *desk) methods(ctx context.Context, id string) map[string]error {
 	_, around := d.Around(ctx, id, 1, 10)
 	_, text := d.Text(ctx, id, "none")
 	_, prompt := d.Prompt(ctx, id, "x")
-	_, send := d.Send(ctx, id, "x", session.Queue)
+	_, send := d.Send(ctx, id, session.Prompt{Message: "x", When: session.Queue})
 	_, queue := d.Queue(ctx, id)
 	_, export := d.Export(ctx, id, session.Markdown)
 	return map[string]error{

@@ -25,6 +25,9 @@ import (
 // equip reads it, has a person asked about what nobody has approved, and gives what may start. It is false when the generation has
 // ended meanwhile.
 func (a *link) equip(agent, cwd string) (taken []Executable, ok bool) {
+	if !a.permitted(agent, cwd) {
+		return nil, false
+	}
 	found, notices := a.v.c.discover(a.ctx, filepath.Clean(cwd))
 	found, more := a.v.c.useful(agent, found)
 	return a.settle(found, append(notices, more...))
@@ -32,20 +35,8 @@ func (a *link) equip(agent, cwd string) (taken []Executable, ok bool) {
 
 // settle has a person asked about what nobody has approved of what was found, and gives what may start.
 func (a *link) settle(found []Executable, notices []Notice) (taken []Executable, ok bool) {
-	asked := make(chan chan string, 1)
-	if !a.post(func() { a.tell(notices); a.consider(found); asked <- a.approval.verdict }) {
-		return nil, false
-	}
-	var answered chan string
-	select {
-	case answered = <-asked:
-	case <-a.ctx.Done():
-		return nil, false
-	}
-	var verdict string
-	select {
-	case verdict = <-answered:
-	case <-a.ctx.Done():
+	verdict, ok := a.ask(found, notices, trustOptions())
+	if !ok {
 		return nil, false
 	}
 	taken, without := sift(found, verdict)
@@ -55,6 +46,27 @@ func (a *link) settle(found []Executable, notices []Notice) (taken []Executable,
 			a.tell([]Notice{{Severity: "info", Title: "Started without what was not approved", Description: clipString(strings.Join(without, ", "))}})
 		}
 	})
+}
+
+// ask has a person asked about what nobody has approved of what was found, and waits for the answer. It is false when the generation has
+// ended meanwhile.
+func (a *link) ask(found []Executable, notices []Notice, options []RequestOption) (verdict string, ok bool) {
+	asked := make(chan chan string, 1)
+	if !a.post(func() { a.tell(notices); a.consider(found, options); asked <- a.approval.verdict }) {
+		return "", false
+	}
+	var answered chan string
+	select {
+	case answered = <-asked:
+	case <-a.ctx.Done():
+		return "", false
+	}
+	select {
+	case verdict = <-answered:
+		return verdict, true
+	case <-a.ctx.Done():
+		return "", false
+	}
 }
 
 // sift gives what may start after a verdict, and the names of the rest.

@@ -3,7 +3,9 @@ package session
 import (
 	"archive/zip"
 	"bufio"
+	"bytes"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -126,17 +128,72 @@ func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	s.Draft = ""
-	enc := json.NewEncoder(cleaning{w, c.secret})
+	s.Draft, s.Attachments = "", []Attachment{}
+	var records bytes.Buffer
+	enc := json.NewEncoder(&records)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(struct {
+	err = enc.Encode(struct {
 		Format   string    `json:"format"`
 		Session  Session   `json:"session"`
 		Entries  []Entry   `json:"entries"`
 		Turns    []Turn    `json:"turns"`
 		Requests []Request `json:"requests"`
 	}{"deskhand.conversation/1", s, t.Items, t.Turns, t.Requests})
+	if err != nil {
+		return err
+	}
+	list, err := c.attachmentsOf(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	text := records.String()
+	if len(list) == 0 {
+		_, err = io.WriteString(cleaning{w, c.secret}, text)
+		return err
+	}
+	if _, err := io.WriteString(cleaning{w, c.secret}, strings.TrimSuffix(text, "\n}\n")); err != nil {
+		return err
+	}
+	return c.writeBlobs(w, list)
+}
+
+// writeBlobs ends a JSON export with the bytes of attachments, each once. One whose bytes are lost is left out: its record is there.
+func (c *Client) writeBlobs(w io.Writer, list []Attachment) error {
+	if _, err := io.WriteString(w, ",\n  \"blobs\": {"); err != nil {
+		return err
+	}
+	next := "\n"
+	err := c.eachBlob(list, func(sha string, data []byte) error {
+		_, begun := fmt.Fprintf(w, "%s    %q: \"", next, sha)
+		next = ",\n"
+		enc := base64.NewEncoder(base64.StdEncoding, w)
+		_, written := enc.Write(data)
+		return errors.Join(begun, written, enc.Close(), second(io.WriteString(w, `"`)))
+	})
+	return errors.Join(err, second(io.WriteString(w, "\n  }\n}\n")))
+}
+
+func second(_ int, err error) error { return err }
+
+// eachBlob hands over the bytes of attachments, each once.
+func (c *Client) eachBlob(list []Attachment, each func(sha string, data []byte) error) error {
+	seen := map[string]bool{"": true}
+	for _, a := range list {
+		if seen[a.SHA256] {
+			continue
+		}
+		seen[a.SHA256] = true
+		data, err := c.cfg.Store.Blobs.Get(a.SHA256)
+		if err != nil {
+			c.cfg.Logger.Warn("an attachment is not exported", "sha256", a.SHA256, "error", err)
+			continue
+		}
+		if err := each(a.SHA256, data); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // recorded is one line of frames.jsonl.
@@ -154,7 +211,7 @@ func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) err
 	if err != nil {
 		return err
 	}
-	s.Draft = ""
+	s.Draft, s.Attachments = "", []Attachment{}
 	if err := json.NewEncoder(cleaning{head, c.secret}).Encode(struct {
 		Format  string  `json:"format"`
 		Session Session `json:"session"`
@@ -177,7 +234,23 @@ func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) err
 			failed = enc.Encode(recorded{f.N, f.Generation, f.At.Sub(first).Milliseconds(), f.Dir, asJSON(f.Data)})
 		}
 	})
-	return errors.Join(err, failed, z.Close())
+	return errors.Join(err, failed, c.recordBlobs(ctx, s, z), z.Close())
+}
+
+// recordBlobs puts the bytes of attachments beside the journal, by their sha256.
+func (c *Client) recordBlobs(ctx context.Context, s Session, z *zip.Writer) error {
+	list, err := c.attachmentsOf(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	return c.eachBlob(list, func(sha string, data []byte) error {
+		part, err := z.CreateHeader(&zip.FileHeader{Name: "blobs/" + sha, Method: zip.Deflate, Modified: s.UpdatedAt.Time})
+		if err != nil {
+			return err
+		}
+		_, err = part.Write(data)
+		return err
+	})
 }
 
 // asJSON is a frame as a JSON value: what an agent wrote that was none is a text.
@@ -238,6 +311,10 @@ func (m *markdown) entry(e Entry) {
 		m.says("You")
 		m.print("\n%s\n", e.Text)
 		m.blocks(e.Blocks)
+		m.files(e.Attachments)
+	case "attachment":
+		m.says(m.agent)
+		m.files(e.Attachments)
 	case "agent":
 		m.says(m.agent)
 		m.print("\n%s\n", e.Text)
@@ -276,6 +353,20 @@ func (m *markdown) blocks(blocks []json.RawMessage) {
 		var b struct{ Type, Name, URI, MimeType string }
 		_ = json.Unmarshal(raw, &b) // what does not fit stays empty
 		m.print("\n*[%s]*\n", flat(strings.Join(strings.Fields(b.Type+" "+b.Name+" "+b.URI+" "+b.MimeType), " ")))
+	}
+}
+
+// files names what travelled with a message, or was given.
+func (m *markdown) files(list []Attachment) {
+	for i, a := range list {
+		if i == 0 {
+			m.print("\n")
+		}
+		where := ""
+		if a.Path != "" {
+			where = ", " + m.code(a.Path)
+		}
+		m.print("- **file** %s (%s, %d bytes%s)\n", m.code(a.Filename), flat(a.MimeType), a.Size, where)
 	}
 }
 

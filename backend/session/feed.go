@@ -44,7 +44,7 @@ type Batch struct {
 	Events []Event `json:"events,omitzero" doc:"Absent with reset"`
 }
 
-// Query is what a reader asks of the feed; empty filters take everything but question.requested and question.resolved.
+// Query is what a reader asks of the feed; empty filters take everything but question.requested, question.resolved and the events of the bus.
 type Query struct {
 	Gen     string
 	After   int64
@@ -128,7 +128,7 @@ func (f *Feed) look(q Query) (Batch, <-chan struct{}) {
 		if !q.wants(e) {
 			continue
 		}
-		if size += len(e.Data) + eventPadding; size > batchBytes && len(batch.Events) > 0 {
+		if size += len(e.Data) + e.weight + eventPadding; size > batchBytes && len(batch.Events) > 0 {
 			batch.Seq = batch.Events[len(batch.Events)-1].Seq
 			break
 		}
@@ -149,7 +149,9 @@ func (q Query) wants(e Event) bool {
 }
 
 // onlyByName are events that tell again what others tell, in the shape of programs of before this API.
-func onlyByName(kind string) bool { return kind == eventQuestion || kind == eventQuestionResolved }
+func onlyByName(kind string) bool {
+	return kind == eventQuestion || kind == eventQuestionResolved || strings.HasPrefix(kind, "evt.") || strings.HasPrefix(kind, "cmd.")
+}
 
 // join makes one append of consecutive ones to the same text. A reader that is behind gets many: they are put together in one go.
 func join(events []Event) []Event {

@@ -103,7 +103,7 @@ func (v *conversation) makeForks() {
 func (v *conversation) askForFork(made chan<- fork) {
 	a, until := v.agent, v.frames
 	v.note(note{Note: noteForking})
-	params := a.setup()
+	params := a.workplace() // our tools go on with this session; the fork gets its own when it is opened
 	params["sessionId"] = v.row.ACPSessionID
 	v.request("session/fork", params, func(result json.RawMessage, failure *acp.Error) {
 		peer, err := v.madeFork(result, failure)
@@ -216,6 +216,9 @@ func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) err
 			SELECT ?, n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n <= ? AND dir <> 'note'`, r.ID, f.parent.ID, f.until); err != nil {
 			return err
 		}
+		if err := useAttachments(ctx, tx, r.ID, attachedIn(notes)); err != nil {
+			return err
+		}
 		if err := saveFrames(ctx, tx, r.ID, stored); err != nil {
 			return err
 		}
@@ -227,6 +230,17 @@ func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) err
 		}
 		return saveRequests(ctx, tx, requests)
 	})
+}
+
+// attachedIn are the attachments that notes name.
+func attachedIn(notes []frame) (list []Attachment) {
+	for _, f := range notes {
+		var n note
+		if json.Unmarshal(f.Data, &n) == nil {
+			list = append(list, n.Attachments...)
+		}
+	}
+	return list
 }
 
 // refolded are the parent's notes as those of the fork, with one of its own at the end, and the entries that follow from its journal.

@@ -48,6 +48,8 @@ type note struct {
 
 	Rule *RuleAnswer `json:"rule,omitempty"`
 
+	Attachments []Attachment `json:"attachments,omitempty"`
+
 	From string `json:"from,omitempty"`
 	To   string `json:"to,omitempty"`
 }
@@ -60,9 +62,11 @@ const (
 	noteForking     = "session.forking"   // the agent is asked for a fork
 	noteFork        = "session.fork"      // Session: the agent's id of the fork that it has made; none when it has not
 	noteForked      = "session.forked"    // Session, Text: of a fork, which goes on from here on; what it is one of, and its title
-	noteTurnBegan   = "turn.began"        // Turn, Prompt
+	noteTurnBegan   = "turn.began"        // Turn, Prompt, Attachments
+	noteComposed    = "turn.composed"     // Turn, Attachments, as they go to the agent; Text: what goes with them, where it is not what was written
 	noteTurnEnded   = "turn.ended"        // Turn, Reason, Error
-	noteSteered     = "turn.steered"      // Turn, Prompt: the agent has it within the turn
+	noteSteered     = "turn.steered"      // Turn, Prompt, Attachments: the agent has it within the turn
+	noteGiven       = "attachment.given"  // Attachments: one file that the agent gives
 	noteRequest     = "request.opened"    // Request
 	noteRuled       = "request.ruled"     // Rule: it was answered without anybody
 	noteInterrupted = "turn.interrupted"  // SIGINT went out; Reason: no_signal when there was no way to send one

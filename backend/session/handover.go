@@ -128,7 +128,7 @@ func (h *handover) add(e *Entry) {
 
 func (h *handover) ask(e *Entry) {
 	text := cut(strings.TrimSpace(e.Text), rawKept)
-	if n := len(e.Blocks); n > 0 {
+	if n := len(e.Blocks) + len(e.Attachments); n > 0 {
 		text = strings.TrimSpace(fmt.Sprintf("%s\n(with %d attached)", text, n))
 	}
 	if text == "" {

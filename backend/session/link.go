@@ -41,8 +41,10 @@ type link struct {
 
 	approval  *approval      // what a person is asked before there is a process
 	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
+	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
 	equipment []Executable   // of the directory, as far as it may start
 	servers   []any          // of those, the MCP servers as the agent is told of them
+	toolless  bool           // there are none of our own for it
 	from      uint64         // up to here its messages are in the journal already
 	reached   progress       // of an agent elsewhere
 
@@ -100,7 +102,7 @@ func (a *link) run(agent, cwd, serverID string) {
 		return
 	}
 	defer a.takeSkillsBack(serverID)
-	if !a.giveSkills(agent, cwd, serverID, taken) {
+	if !a.giveSkills(agent, cwd, serverID, taken) || !a.permitted(agent, cwd) { // once more: it may have been hours
 		return
 	}
 	inst, code, err := a.spawn(agent, cwd, serverID)
@@ -492,7 +494,14 @@ func (a *link) load() {
 	a.restore("session/load", "load", a.afresh)
 }
 
+// setup is what opens a session; our own tools are made for it anew.
 func (a *link) setup() map[string]any {
+	params := a.workplace()
+	params["mcpServers"] = a.withTools()
+	return params
+}
+
+func (a *link) workplace() map[string]any {
 	params := map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
 	if a.can.Directories && len(a.v.row.Directories) > 0 {
 		params["additionalDirectories"] = a.v.row.Directories // the whole list every time: one that is left out is closed to the agent
@@ -542,11 +551,16 @@ func (a *link) ready(how string) {
 	a.limit = nil
 	a.v.noteLogin(nil)
 	a.v.restored = how
+	a.tellOfTools(how)
 	a.v.do(doReady{})
 }
 
-// sendPrompt sends what the turn asks.
+// sendPrompt sends what the turn asks, once it is made ready where it has files.
 func (v *conversation) sendPrompt(turn string) {
+	if len(v.turn.attachments) > 0 {
+		v.composePrompt(turn)
+		return
+	}
 	params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": v.turn.prompt}
 	v.request("session/prompt", params, v.promptReply(turn))
 }

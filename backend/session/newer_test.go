@@ -38,7 +38,7 @@ func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
 	d.idle(id)
 	d.prompt(id, "please write a note")
 	d.request(id)
-	if _, err := d.Send(t.Context(), id, "what waits", session.Queue); err != nil {
+	if _, err := d.Send(t.Context(), id, session.Prompt{Message: "what waits", When: session.Queue}); err != nil {
 		t.Fatal(err)
 	}
 	want := d.transcript(id)
@@ -79,8 +79,11 @@ func TestDataOfANewerVersionIsShownAndNotChanged(t *testing.T) {
 	}
 	title := "another"
 	for name, change := range map[string]func(context.Context) error{
-		"prompt":  func(ctx context.Context) error { _, err := d.Prompt(ctx, id, "x"); return err },
-		"queue":   func(ctx context.Context) error { _, err := d.Send(ctx, id, "x", session.Queue); return err },
+		"prompt": func(ctx context.Context) error { _, err := d.Prompt(ctx, id, "x"); return err },
+		"queue": func(ctx context.Context) error {
+			_, err := d.Send(ctx, id, session.Prompt{Message: "x", When: session.Queue})
+			return err
+		},
 		"change":  func(ctx context.Context) error { _, err := d.Change(ctx, id, session.Patch{Title: &title}); return err },
 		"delete":  func(ctx context.Context) error { return d.Delete(ctx, id) },
 		"cancel":  func(ctx context.Context) error { return d.Cancel(ctx, id) },

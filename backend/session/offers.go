@@ -27,7 +27,13 @@ func (t *transcript) applyOffers(result json.RawMessage) {
 	if err != nil || can.ProtocolVersion == 0 {
 		return
 	}
-	t.facts.Offers, t.changed = offers(can), true
+	t.facts.Offers, t.facts.Takes, t.changed = offers(can), &takes{can.Image, can.Embedded}, true
+}
+
+// takes is what a prompt to the agent may hold beside text and links.
+type takes struct {
+	Image    bool `json:"image,omitempty"`
+	Embedded bool `json:"embedded,omitempty"`
 }
 
 func offers(can acp.Initialized) []string {

@@ -40,6 +40,9 @@ func (v *conversation) dismiss(orderly, kept bool) {
 	}
 	a.close()
 	v.agent = nil
+	if v.c.cfg.ToolsEnded != nil && !v.there() {
+		v.c.cfg.ToolsEnded(v.id)
+	}
 }
 
 func (v *conversation) part(a *link, kept bool) *parting {

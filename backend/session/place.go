@@ -351,7 +351,7 @@ const reasonNoSignal = "no_signal"
 // goOn leaves an agent elsewhere at its work when this program ends; the next start takes it up again. It is false where there is
 // nothing that goes on.
 func (v *conversation) goOn() bool {
-	if v.agent == nil || v.turn == nil || v.state.base != Working || !v.state.sent {
+	if v.agent == nil || v.turn == nil || v.state.base != Working || !v.state.sent || v.composing != nil {
 		return false
 	}
 	t, far := v.agent.inst.(*there)

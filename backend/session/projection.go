@@ -13,7 +13,7 @@ import (
 
 // projection is the version of the rules by which a transcript is made of its journal. Raise it with every change to them that makes
 // something else of frames that are there already: the transcripts of earlier versions are then made anew, see upkeep.go.
-const projection = 2
+const projection = 3
 
 // perFrame is how far apart the entries of two frames are in their order: a frame makes two of them at most, and there is room.
 const perFrame = 16
@@ -30,6 +30,7 @@ type retelling struct {
 	running  string   // the turn
 	prompts  map[acp.Key]string
 	requests map[string]*retoldRequest
+	attached []Attachment
 }
 
 type retoldTurn struct {
@@ -86,6 +87,7 @@ func (r *retelling) take() {
 }
 
 func (r *retelling) applyNote(f frame, n note) {
+	r.attached = append(r.attached, n.Attachments...)
 	switch n.Note {
 	case noteStarting:
 		clear(r.prompts)
@@ -193,12 +195,14 @@ type entryWrite struct {
 	id   string
 	seq  int64
 	data string
+
+	attachments int
 }
 
 // different are those of the entries that are ready which are stored otherwise, or not at all.
 func (b *rebuilding) different(ctx context.Context, q rowQuerier) (list []entryWrite, err error) {
 	for _, ch := range b.ready {
-		e := entryWrite{ch.Entry.ID, ch.Entry.Seq, string(mustJSON(ch.Entry))}
+		e := entryWrite{ch.Entry.ID, ch.Entry.Seq, string(mustJSON(ch.Entry)), len(ch.Entry.Attachments)}
 		b.made[e.id] = true
 		var have string
 		err := q.QueryRowContext(ctx, `SELECT data FROM entry WHERE id = ? AND seq = ?`, e.id, e.seq).Scan(&have)
@@ -244,7 +248,7 @@ func (b *rebuilding) write(ctx context.Context, tx *sql.Tx, list []entryWrite) e
 		if err != nil {
 			return err
 		}
-		result, err := tx.ExecContext(ctx, `UPDATE entry SET id = ?, data = ? WHERE session = ? AND seq = ?`, e.id, e.data, b.session, e.seq)
+		result, err := tx.ExecContext(ctx, `UPDATE entry SET id = ?, data = ?, attachments = ? WHERE session = ? AND seq = ?`, e.id, e.data, e.attachments, b.session, e.seq)
 		if err != nil {
 			return err
 		}
@@ -255,7 +259,7 @@ func (b *rebuilding) write(ctx context.Context, tx *sql.Tx, list []entryWrite) e
 		if n > 0 {
 			continue
 		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO entry (id, session, seq, data) VALUES (?, ?, ?, ?)`, e.id, b.session, e.seq, e.data); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO entry (id, session, seq, data, attachments) VALUES (?, ?, ?, ?, ?)`, e.id, b.session, e.seq, e.data, e.attachments); err != nil {
 			return err
 		}
 	}
@@ -306,7 +310,7 @@ func (b *rebuilding) finish(ctx context.Context) error {
 			return err
 		}
 		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, projection, b.session)
-		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), done)
+		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), useAttachments(ctx, tx, b.session, b.attached), done)
 	})
 }
 

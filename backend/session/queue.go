@@ -34,6 +34,14 @@ type QueueItem struct {
 	Position  int    `json:"position" doc:"0 is the first"`
 	Held      string `json:"held,omitempty" enum:"stopped,failed,refused,exited,interrupted,archived,person,steering" doc:"Why it waits for a person, however the turn ends; absent while it does not. Steering: it is on its way into the running turn"`
 	CreatedAt Time   `json:"createdAt"`
+
+	Attachments []Attachment `json:"attachments,omitempty" doc:"What goes with it"`
+}
+
+// same tells that nothing about it is different. Records of attachments never change, so their ids will do.
+func (q QueueItem) same(as QueueItem) bool {
+	return q.ID == as.ID && q.Message == as.Message && q.Position == as.Position && q.Held == as.Held &&
+		slices.EqualFunc(q.Attachments, as.Attachments, func(a, b Attachment) bool { return a.ID == b.ID })
 }
 
 // Sent is what has become of a prompt: exactly one of them.
@@ -44,30 +52,57 @@ type Sent struct {
 
 // QueuePatch is what a person changes about an item; nil stays.
 type QueuePatch struct {
-	Message  *string `json:"message,omitempty"`
-	Position *int    `json:"position,omitempty" minimum:"0" doc:"0 is the first; what is too large is the last"`
-	Held     *bool   `json:"held,omitempty" doc:"false lets it go out in its turn: at once while no turn runs"`
-	Send     bool    `json:"send,omitempty" doc:"Sends it now: a turn that runs is cancelled for it"`
+	Message *string `json:"message,omitempty"`
+
+	Attachments *[]string `json:"attachments,omitempty" maxItems:"100" doc:"The ids of what goes with it: the whole list"`
+
+	Position *int  `json:"position,omitempty" minimum:"0" doc:"0 is the first; what is too large is the last"`
+	Held     *bool `json:"held,omitempty" doc:"false lets it go out in its turn: at once while no turn runs"`
+	Send     bool  `json:"send,omitempty" doc:"Sends it now: a turn that runs is cancelled for it"`
 }
 
-// Send takes a message, and does with it what is wished while a turn runs; else it begins one.
-func (c *Client) Send(ctx context.Context, id, message string, when When) (sent Sent, err error) {
-	if when == "" || when == Now {
-		turn, err := c.Prompt(ctx, id, message)
-		return Sent{Turn: &turn}, err
-	}
-	if strings.TrimSpace(message) == "" {
+// Send takes a message with its files, and does with it what is wished while a turn runs; else it begins one: the agent has it at once
+// when it is ready, after its start when it is not. Once it is taken, no change of the files changes what the agent gets inline.
+func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err error) {
+	if strings.TrimSpace(p.Message) == "" && len(p.Attachments) == 0 {
 		return Sent{}, bad("prompt.empty")
 	}
-	err = c.wish(ctx, id, func(v *conversation) error {
-		if when == Steer {
-			sent, err = v.steer(message)
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Sent{}, err
+	}
+	now := p.When == "" || p.When == Now
+	if now && len(p.Attachments) > 0 && v.look().Turn != nil {
+		return Sent{}, &RefusedError{Code: refusedRunning} // before its files are looked at
+	}
+	m := said{text: p.Message}
+	if m.files, err = c.accept(ctx, v, p.Attachments); err != nil {
+		return Sent{}, err
+	}
+	for _, a := range p.Attachments {
+		m.chips = append(m.chips, a.ID)
+	}
+	err = v.call(ctx, func() error {
+		switch {
+		case now:
+			turn, err := v.prompt(m)
+			sent = Sent{Turn: &turn}
+			return err
+		case p.When == Steer:
+			sent, err = v.steer(m)
 			return err
 		}
-		sent, err = v.enqueue(message, func(item string) command { return doQueue{item, when == Interrupt} })
+		sent, err = v.enqueue(m, func(item string) command { return doQueue{item, p.When == Interrupt} })
 		return err
 	})
 	return sent, err
+}
+
+// said is what a person says, with records of its files that are ready to travel.
+type said struct {
+	text  string
+	files []Attachment
+	chips []string // the ids by which the files stood in the draft
 }
 
 // Queue gives what waits in a session, in its order.
@@ -85,11 +120,22 @@ func (c *Client) Queue(ctx context.Context, id string) (list []QueueItem, err er
 
 // ChangeQueued applies a patch to an item; the answer tells what it is now.
 func (c *Client) ChangeQueued(ctx context.Context, id, item string, p QueuePatch) (sent Sent, err error) {
-	if p.Message != nil && strings.TrimSpace(*p.Message) == "" {
-		return Sent{}, bad("prompt.empty")
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Sent{}, err
 	}
-	err = c.wish(ctx, id, func(v *conversation) error {
-		sent, err = v.changeQueued(item, p)
+	var files []Attachment
+	if p.Attachments != nil {
+		list := make([]PromptAttachment, len(*p.Attachments))
+		for i, id := range *p.Attachments {
+			list[i].ID = id
+		}
+		if files, err = c.accept(ctx, v, list); err != nil {
+			return Sent{}, err
+		}
+	}
+	err = v.call(ctx, func() error {
+		sent, err = v.changeQueued(item, p, files)
 		return err
 	})
 	return sent, err
@@ -142,14 +188,16 @@ func (v *conversation) queued() []QueueItem {
 }
 
 // enqueue takes a message; how is what becomes of it.
-func (v *conversation) enqueue(message string, how func(item string) command) (Sent, error) {
-	item := QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: message, CreatedAt: Time{time.Now()}}
+func (v *conversation) enqueue(m said, how func(item string) command) (Sent, error) {
+	item := QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: m.text, CreatedAt: Time{time.Now()}, Attachments: v.planned(m.files)}
 	v.prompts.items[item.ID] = item
 	if err := v.wish(how(item.ID)); err != nil {
 		delete(v.prompts.items, item.ID)
 		return Sent{}, err
 	}
-	v.row.Draft, v.row.ArchivedAt = "", nil // what is spoken in is not put away
+	v.spoken(m)
+	v.row.ArchivedAt = nil // what is spoken in is not put away
+	v.newestFirst(item.ID)
 	v.touched()
 	v.step.sync = true // what a person wrote must not be lost with the power either
 	return v.sent(item.ID), nil
@@ -167,16 +215,24 @@ func (v *conversation) sent(item string) Sent {
 	return Sent{Turn: &turn}
 }
 
-func (v *conversation) changeQueued(item string, p QueuePatch) (Sent, error) {
+func (v *conversation) changeQueued(item string, p QueuePatch, files []Attachment) (Sent, error) {
 	if v.state.find(item) < 0 {
 		return Sent{}, &RefusedError{Code: refusedGone}
 	}
 	if v.state.steering(item) {
 		return Sent{}, &RefusedError{Code: refusedSteering}
 	}
+	q := v.prompts.items[item]
 	if p.Message != nil {
-		q := v.prompts.items[item]
 		q.Message = *p.Message
+	}
+	if p.Attachments != nil {
+		q.Attachments = v.planned(files)
+	}
+	if strings.TrimSpace(q.Message) == "" && len(q.Attachments) == 0 {
+		return Sent{}, bad("prompt.empty")
+	}
+	if p.Message != nil || p.Attachments != nil {
 		v.prompts.items[item] = q
 		v.step.sync = true
 	}
@@ -228,7 +284,8 @@ func (v *conversation) restoreQueued(item string) (QueueItem, error) {
 func (v *conversation) queueEffect(e queueEvent) {
 	switch e := e.(type) {
 	case itemTaken:
-		v.prepare(e.item, v.prompts.items[e.item].Message)
+		q := v.prompts.items[e.item]
+		v.prepare(e.item, said{text: q.Message, files: q.Attachments})
 		delete(v.prompts.items, e.item)
 	case steerSent:
 		v.sendSteering(e.item)
@@ -241,7 +298,7 @@ func (v *conversation) queueEffect(e queueEvent) {
 // stepQueue takes into the step what it has changed of the queue.
 func (v *conversation) stepQueue() {
 	now := v.queued()
-	if slices.Equal(now, v.prompts.stored) {
+	if slices.EqualFunc(now, v.prompts.stored, QueueItem.same) {
 		return
 	}
 	before := map[string]QueueItem{}
@@ -249,12 +306,16 @@ func (v *conversation) stepQueue() {
 		before[q.ID] = q
 	}
 	for _, q := range now {
-		if q != before[q.ID] {
+		if was := before[q.ID]; !q.same(was) {
 			v.step.queue = append(v.step.queue, q)
+			v.freed(was.Attachments, q.Attachments)
 		}
 		delete(before, q.ID)
 	}
 	v.step.unqueued = slices.Sorted(maps.Keys(before))
+	for _, q := range before {
+		v.freed(q.Attachments, nil)
+	}
 	for _, id := range v.step.unqueued {
 		delete(v.prompts.items, id)
 	}
@@ -268,13 +329,18 @@ type QueueRemoved struct {
 	ID string `json:"id"`
 }
 
-const queueColumns = `id, session, position, held, message, created_at`
+const queueColumns = `id, session, position, held, message, created_at, attachments`
 
 func scanQueueItem(s scanner) (QueueItem, error) {
 	var q QueueItem
 	var created int64
-	err := s.Scan(&q.ID, &q.Session, &q.Position, &q.Held, &q.Message, &created)
+	var attachments string
+	if err := s.Scan(&q.ID, &q.Session, &q.Position, &q.Held, &q.Message, &created, &attachments); err != nil {
+		return q, err
+	}
 	q.CreatedAt = fromMillis(created)
+	var err error
+	q.Attachments, err = attachmentsIn(attachments)
 	return q, err
 }
 
@@ -285,9 +351,9 @@ func saveQueue(ctx context.Context, tx *sql.Tx, items []QueueItem, gone []string
 		}
 	}
 	for _, q := range items {
-		if _, err := tx.ExecContext(ctx, `INSERT INTO queue_item (`+queueColumns+`) VALUES (?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET position = excluded.position, held = excluded.held, message = excluded.message`,
-			q.ID, q.Session, q.Position, q.Held, q.Message, millis(q.CreatedAt.Time)); err != nil {
+		if _, err := tx.ExecContext(ctx, `INSERT INTO queue_item (`+queueColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?)
+			ON CONFLICT (id) DO UPDATE SET position = excluded.position, held = excluded.held, message = excluded.message, attachments = excluded.attachments`,
+			q.ID, q.Session, q.Position, q.Held, q.Message, millis(q.CreatedAt.Time), attachmentsText(q.Attachments)); err != nil {
 			return err
 		}
 	}

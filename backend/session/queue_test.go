@@ -14,7 +14,7 @@ import (
 
 func (d *desk) send(id, text string, when session.When) session.Sent {
 	d.t.Helper()
-	sent, err := d.Send(d.t.Context(), id, text, when)
+	sent, err := d.Send(d.t.Context(), id, session.Prompt{Message: text, When: when})
 	if err != nil {
 		d.t.Fatal(err)
 	}
@@ -249,7 +249,7 @@ func TestAPersonChangesTheQueue(t *testing.T) {
 	} else {
 		refused(t, err, "prompt.empty")
 	}
-	if _, err := d.Send(t.Context(), s.ID, "\n", session.Queue); err == nil {
+	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "\n", When: session.Queue}); err == nil {
 		t.Error("nothing was queued")
 	}
 
@@ -297,7 +297,7 @@ func TestTheQueueIsLimited(t *testing.T) {
 	taken := make([]bool, 120)
 	for n := range taken { // surfaces that add at the same moment
 		wg.Go(func() {
-			_, err := d.Send(t.Context(), s.ID, fmt.Sprintf("prompt %d", n), session.Queue)
+			_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: fmt.Sprintf("prompt %d", n), When: session.Queue})
 			taken[n] = err == nil
 			var r *session.RefusedError
 			if err != nil && (!errors.As(err, &r) || r.Code != "queue.full") {

@@ -64,6 +64,7 @@ type Session struct {
 	Exit            *Exit          `json:"exit,omitempty" doc:"How the agent ended or why it did not start; gone after a restart"`
 	Unread          bool           `json:"unread"`
 	Draft           string         `json:"draft" doc:"What stands in the composer, unsent"`
+	Attachments     []Attachment   `json:"attachments" doc:"The files of the draft, in order, with how each would travel to this agent"`
 	CreatedAt       Time           `json:"createdAt"`
 	UpdatedAt       Time           `json:"updatedAt" doc:"When something last happened in it; lists are sorted by it"`
 	ArchivedAt      *Time          `json:"archivedAt,omitempty"`
@@ -105,7 +106,8 @@ type Turn struct {
 	EndedAt    *Time           `json:"endedAt,omitempty"`
 	Usage      json.RawMessage `json:"usage,omitempty" doc:"As the agent reported it"`
 
-	prompt []json.RawMessage // content blocks, for the agent
+	prompt      []json.RawMessage // content blocks, for the agent
+	attachments []Attachment      // what becomes more of them, once it is known what the agent takes
 }
 
 // TurnError is the agent's JSON-RPC error that ended a turn.
@@ -157,7 +159,9 @@ type Command struct {
 
 // Entry is one item of a transcript; Kind tells which of the other fields are there:
 //
-//	user, agent, thought  Text, Blocks
+//	user                  Text, Blocks, Attachments: what travelled with it
+//	agent, thought        Text, Blocks
+//	attachment            Attachments: one file that the agent gives
 //	tool                  Tool
 //	plan                  Plan
 //	request               Request (the id; the request itself comes beside)
@@ -174,7 +178,7 @@ type Entry struct {
 	Generation int64             `json:"generation"`
 	Seq        int64             `json:"seq" doc:"The order within the session"`
 	At         Time              `json:"at"`
-	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,compaction,raw"`
+	Kind       string            `json:"kind" enum:"user,agent,thought,tool,plan,request,rule,notice,divider,terminal,file,attachment,compaction,raw"`
 	Text       string            `json:"text,omitempty"`
 	Clipped    int               `json:"clipped,omitempty" doc:"How many bytes of the text are left out here; …/entries/{entry}/text has all"`
 	Blocks     []json.RawMessage `json:"blocks,omitempty" doc:"ACP content blocks that are not text"`
@@ -187,8 +191,11 @@ type Entry struct {
 	Terminal   *Terminal         `json:"terminal,omitempty"`
 	File       *FileChange       `json:"file,omitempty"`
 	Compaction *Compaction       `json:"compaction,omitempty"`
-	Raw        json.RawMessage   `json:"raw,omitempty"`
-	Reason     string            `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session"`
+
+	Attachments []Attachment `json:"attachments,omitempty"`
+
+	Raw    json.RawMessage `json:"raw,omitempty"`
+	Reason string          `json:"reason,omitempty" doc:"Why raw: unknown_update, broken_update, unknown_method, invalid_stdout, other_session"`
 }
 
 // ToolCall is the state of one tool call of the agent.
@@ -352,4 +359,6 @@ type Event struct {
 	Session string          `json:"session,omitempty"`
 	Type    string          `json:"type"`
 	Data    json.RawMessage `json:"data"`
+
+	weight int // in bytes, of what is put into the data when it leaves
 }

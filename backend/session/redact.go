@@ -124,12 +124,16 @@ func (r redactor) text(s string) string { return string(r.redact([]byte(s))) }
 // known takes out only what is known to be a secret. Of what a person approves nothing else may be hidden: a text of a known shape can
 // be a program's name, or stand around one.
 func (r redactor) known(s string) string {
+	return string(around([]byte(s), r.replaceKnown))
+}
+
+func (r redactor) replaceKnown(msg []byte) []byte {
 	for _, secret := range r.all() {
 		for _, form := range written(secret) {
-			s = strings.ReplaceAll(s, form, redacted)
+			msg = bytes.ReplaceAll(msg, []byte(form), []byte(redacted))
 		}
 	}
-	return s
+	return msg
 }
 
 func (r redactor) all() []string {
@@ -144,11 +148,11 @@ func (r redactor) redact(msg []byte) []byte {
 	if bytes.Contains(msg, []byte(`"mcpServers"`)) {
 		msg = redactServers(msg)
 	}
-	for _, secret := range r.all() {
-		for _, form := range written(secret) {
-			msg = bytes.ReplaceAll(msg, []byte(form), []byte(redacted))
-		}
-	}
+	return around(msg, r.redactText)
+}
+
+func (r redactor) redactText(msg []byte) []byte {
+	msg = r.replaceKnown(msg)
 	var secrets [][2]int
 	for _, shape := range shapes {
 		secrets = append(secrets, shape.find(msg)...)
@@ -166,6 +170,78 @@ func (r redactor) redact(msg []byte) []byte {
 		done = max(done, s[1])
 	}
 	return append(out, msg[done:]...)
+}
+
+// shortestData is the length from which a text that is nothing but base64 is taken for the bytes of a file: no secret is as long, and of
+// twenty megabytes of it some will look like the beginning of one.
+const shortestData = 1 << 10
+
+// around redacts all of a message but the bytes of files in it: an image in which anything was replaced is none any more.
+func around(msg []byte, redact func([]byte) []byte) []byte {
+	if len(msg) < shortestData {
+		return redact(msg)
+	}
+	spans := dataIn(msg)
+	if len(spans) == 0 {
+		return redact(msg)
+	}
+	out := make([]byte, 0, len(msg))
+	done := 0
+	for _, s := range spans {
+		out = append(append(out, redact(msg[done:s[0]])...), msg[s[0]:s[1]]...)
+		done = s[1]
+	}
+	return append(out, redact(msg[done:])...)
+}
+
+// dataIn are the places of whole JSON texts that are the bytes of a file: long, under a name that ACP and MCP have for them, and base64
+// from one end to the other.
+func dataIn(msg []byte) (spans [][2]int) {
+	for at := 0; ; {
+		i := bytes.IndexByte(msg[at:], ':')
+		if i < 0 {
+			return spans
+		}
+		colon := at + i
+		at = colon + 1
+		if !isDataName(msg[:colon]) {
+			continue
+		}
+		if from, end, ok := dataAt(msg, at); ok {
+			spans = append(spans, [2]int{from, end})
+			at = end
+		}
+	}
+}
+
+// dataAt is the text that begins there, after spaces, if that is the bytes of a file.
+func dataAt(msg []byte, at int) (from, end int, ok bool) {
+	for at < len(msg) && msg[at] == ' ' {
+		at++
+	}
+	if at >= len(msg) || msg[at] != '"' {
+		return 0, 0, false
+	}
+	from = at + 1
+	for end = from; end < len(msg) && isBase64(msg[end]); {
+		end++
+	}
+	long := end-from >= shortestData && (end-from)%4 == 0
+	return from, end, long && end < len(msg) && msg[end] == '"'
+}
+
+func isDataName(before []byte) bool {
+	before = bytes.TrimRight(before[max(0, len(before)-16):], " ")
+	for _, name := range []string{`"data"`, `"blob"`, `"dataBase64"`} {
+		if bytes.HasSuffix(before, []byte(name)) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBase64(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '+' || b == '/' || b == '='
 }
 
 // written are a text and what JSON makes of it, as programs write it that escape no more than they must, and as Go does.

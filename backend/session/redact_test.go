@@ -56,3 +56,31 @@ func BenchmarkRedact(b *testing.B) {
 		r.redact(msg)
 	}
 }
+
+// What is the bytes of a file stays as it is whatever it looks like; a secret beside it goes.
+func TestTheBytesOfFilesAreNotRedacted(t *testing.T) {
+	r := redactor{own: []string{"our-own-token", "AAAA1234"}}
+	key := "AIza" + strings.Repeat("x", 36)
+	data := strings.Repeat("AAAA1234"+key, 40) // 48 bytes each
+	if len(data)%4 != 0 || len(data) < shortestData {
+		t.Fatal(len(data))
+	}
+	for name, tc := range map[string]struct{ in, want string }{
+		"image":            {`{"type":"image","data":"` + data + `","mimeType":"image/png"}`, `{"type":"image","data":"` + data + `","mimeType":"image/png"}`},
+		"blob with spaces": {`{"blob" : "` + data + `"}`, `{"blob" : "` + data + `"}`},
+		"beside it":        {`{"data":"` + data + `","text":"` + key + ` our-own-token"}`, `{"data":"` + data + `","text":"[redacted] [redacted]"}`},
+		"before it":        {`{"a":"our-own-token","data":"` + data + `"}`, `{"a":"[redacted]","data":"` + data + `"}`},
+		"short":            {`{"data":"` + key + `"}`, `{"data":"[redacted]"}`},
+		"no base64":        {`{"data":"` + data + `!` + key + `"}`, ""},
+		"another name":     {`{"text":"` + data + `"}`, ""},
+		"in a text":        {`{"text":"\"data\":\"` + data + `\""}`, ""},
+	} {
+		got := string(r.redact([]byte(tc.in)))
+		if tc.want == "" && strings.Contains(got, key) || tc.want != "" && got != tc.want {
+			t.Errorf("%s: %.200s", name, got)
+		}
+		if known := r.known(tc.in); strings.Contains(known, "our-own-token") || tc.want != "" && name == "image" && known != tc.in {
+			t.Errorf("%s: known %.200s", name, known)
+		}
+	}
+}

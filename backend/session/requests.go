@@ -34,6 +34,7 @@ type openRequest struct {
 	asked  *permissionQuestion // of a question that came as a permission
 	parts  map[int][]string    // answers to single ones of its questions, by their numbers from 1, while others wait
 	partBy string              // who gave the last of them
+	ended  chan<- Request      // of one of our own tools: hears what has become of it, in place of the agent
 }
 
 // asked takes a request of the agent, which the journal has already.
@@ -224,9 +225,11 @@ func (v *conversation) answer(found Request, a Answer, surface string) error {
 	if err != nil {
 		return err
 	}
-	if result == nil {
+	switch {
+	case r.ended != nil: // endRequest tells
+	case result == nil:
 		v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this client does not know " + r.method}))
-	} else {
+	default:
 		v.out(acp.NewResponse(r.id, result))
 	}
 	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(a)), surface
@@ -364,7 +367,7 @@ func (v *conversation) withdrawn(data []byte) {
 		return
 	}
 	for id, r := range v.requests {
-		if r.key == env.Key() {
+		if r.key == env.Key() && r.ended == nil {
 			v.do(doResolve{id, statusCancelled})
 			return
 		}
@@ -379,6 +382,10 @@ func (v *conversation) endRequest(id, status string) {
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
 	v.keepOpened(r)
+	if r.ended != nil {
+		r.ended <- r.Request // has room: it ends once
+		return
+	}
 	if status != statusCancelled || r.Kind == kindTrust {
 		return
 	}

@@ -29,7 +29,7 @@ const (
 
 const sessionColumns = `s.id, s.place, s.cwd, s.agent, s.title, s.title_by, s.labels, s.pinned, s.unread, s.draft, s.acp_session_id,
 	s.protocol_version, s.generation, s.facts, s.exit, s.created_at, s.updated_at, s.archived_at, w.id, w.path,
-	(SELECT count(*) FROM queue_item q WHERE q.session = s.id), s.directories, s.origin`
+	(SELECT count(*) FROM queue_item q WHERE q.session = s.id), s.directories, s.origin, s.draft_attachments`
 
 const sessionFrom = ` FROM session s JOIN workspace w ON w.id = s.workspace `
 
@@ -37,14 +37,15 @@ type scanner interface{ Scan(...any) error }
 
 func scanSession(s scanner) (row, error) {
 	var r row
-	var labels, facts, exit, directories, origin string
+	var labels, facts, exit, directories, origin, attachments string
 	var created, updated, archived int64
 	err := s.Scan(&r.ID, &r.Place, &r.Cwd, &r.Agent, &r.Title, &r.titleBy, &labels, &r.Pinned, &r.Unread, &r.Draft, &r.ACPSessionID,
-		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue, &directories, &origin)
+		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue, &directories, &origin, &attachments)
 	if err != nil {
 		return row{}, err
 	}
-	err = errors.Join(json.Unmarshal([]byte(labels), &r.Labels), json.Unmarshal([]byte(facts), &r.facts), json.Unmarshal([]byte(directories), &r.Directories))
+	err = errors.Join(json.Unmarshal([]byte(labels), &r.Labels), json.Unmarshal([]byte(facts), &r.facts), json.Unmarshal([]byte(directories), &r.Directories),
+		json.Unmarshal([]byte(attachments), &r.Attachments))
 	if exit != "" {
 		err = errors.Join(err, json.Unmarshal([]byte(exit), &r.Exit))
 	}
@@ -82,6 +83,9 @@ func (r *row) showFacts() {
 	if r.Directories == nil {
 		r.Directories = []string{}
 	}
+	if r.Attachments == nil {
+		r.Attachments = []Attachment{}
+	}
 }
 
 func millis(t time.Time) int64 { return t.UnixMilli() }
@@ -103,15 +107,16 @@ func (r *row) save(ctx context.Context, tx *sql.Tx) error {
 		origin = string(mustJSON(r.Origin))
 	}
 	_, err := tx.ExecContext(ctx, `INSERT INTO session (id, place, workspace, cwd, agent, title, title_by, labels, pinned, unread, draft,
-		acp_session_id, protocol_version, generation, facts, exit, created_at, updated_at, archived_at, directories, origin, projection)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+		acp_session_id, protocol_version, generation, facts, exit, created_at, updated_at, archived_at, directories, origin, draft_attachments, projection)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
 		ON CONFLICT (id) DO UPDATE SET title = excluded.title, title_by = excluded.title_by, labels = excluded.labels,
 		pinned = excluded.pinned, unread = excluded.unread, draft = excluded.draft, acp_session_id = excluded.acp_session_id,
 		protocol_version = excluded.protocol_version, generation = excluded.generation, facts = excluded.facts, exit = excluded.exit,
-		updated_at = excluded.updated_at, archived_at = excluded.archived_at, directories = excluded.directories, origin = excluded.origin`,
+		updated_at = excluded.updated_at, archived_at = excluded.archived_at, directories = excluded.directories, origin = excluded.origin,
+		draft_attachments = excluded.draft_attachments`,
 		r.ID, r.Place, r.Workspace.ID, r.Cwd, r.Agent, r.Title, r.titleBy, string(mustJSON(r.Labels)), r.Pinned, r.Unread, r.Draft,
 		r.ACPSessionID, r.ProtocolVersion, r.Generation, string(mustJSON(r.facts)), exit,
-		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, projection)
+		millis(r.CreatedAt.Time), millis(r.UpdatedAt.Time), optionalMillis(r.ArchivedAt), string(mustJSON(r.Directories)), origin, attachmentsText(r.Attachments), projection)
 	return err
 }
 
@@ -134,10 +139,12 @@ type step struct {
 	deletion  *time.Time   // when the session was deleted; zero = it was restored
 	imported  bool         // the entries are a history, of any length
 	parting   *parting     // of an agent that hears what is written
+	attached  []Attachment // that the journal names from now on
+	freed     []Attachment // that a draft or the queue names no more
 }
 
 func (s *step) empty() bool {
-	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil
+	return len(s.frames) == 0 && s.row == nil && len(s.turns) == 0 && len(s.requests) == 0 && len(s.queue) == 0 && len(s.unqueued) == 0 && s.line == nil && len(s.attached) == 0
 }
 
 func (s *step) save(ctx context.Context, db *store.DB, session string, entries []change) error {
@@ -178,7 +185,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 			return err
 		}
 		return errors.Join(saveTurns(ctx, tx, s.turns), saveRequests(ctx, tx, s.requests), saveQueue(ctx, tx, s.queue, s.unqueued),
-			saveLine(ctx, tx, session, s.line), approve(ctx, tx, s.directory, s.approved), s.saveRules(ctx, tx))
+			saveLine(ctx, tx, session, s.line), approve(ctx, tx, s.directory, s.approved), s.saveRules(ctx, tx), s.saveAttachments(ctx, tx, session))
 	})
 }
 
@@ -186,13 +193,14 @@ func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []chan
 	if len(entries) == 0 {
 		return nil
 	}
-	upsert, err := tx.PrepareContext(ctx, `INSERT INTO entry (id, session, seq, data) VALUES (?, ?, ?, ?) ON CONFLICT (id) DO UPDATE SET data = excluded.data`)
+	upsert, err := tx.PrepareContext(ctx, `INSERT INTO entry (id, session, seq, data, attachments) VALUES (?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET data = excluded.data, attachments = excluded.attachments`)
 	if err != nil {
 		return err
 	}
 	defer upsert.Close()
 	for _, c := range entries {
-		if _, err := upsert.ExecContext(ctx, c.Entry.ID, session, c.Entry.Seq, string(mustJSON(c.Entry))); err != nil {
+		if _, err := upsert.ExecContext(ctx, c.Entry.ID, session, c.Entry.Seq, string(mustJSON(c.Entry)), len(c.Entry.Attachments)); err != nil {
 			return err
 		}
 	}

@@ -438,7 +438,7 @@ func TestRejectedWithWords(t *testing.T) {
 	id := d.asking()
 	d.begin(id, permit(commanding("make all")))
 	r := d.request(id)
-	if _, err := d.Send(t.Context(), id, `[]`, session.Queue); err != nil {
+	if _, err := d.Send(t.Context(), id, session.Prompt{Message: `[]`, When: session.Queue}); err != nil {
 		t.Fatal(err)
 	}
 	hold := true

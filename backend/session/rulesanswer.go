@@ -128,10 +128,10 @@ func (v *conversation) sayAbout(r *Request, words string) error {
 	draft := v.row.Draft // what stands in the composer is something else
 	defer func() { v.row.Draft = draft }()
 	if v.state.base == Working && slices.Contains(v.row.Offers, offerSteer) {
-		_, err := v.steer(message)
+		_, err := v.steer(said{text: message})
 		return err
 	}
-	sent, err := v.enqueue(message, func(item string) command { return doQueue{item: item} })
+	sent, err := v.enqueue(said{text: message}, func(item string) command { return doQueue{item: item} })
 	if err == nil && sent.QueueItem != nil {
 		v.do(doMove{sent.QueueItem.ID, 0})
 	}

@@ -30,6 +30,9 @@ type Settings struct {
 	CatalogueURL           string `json:"catalogueUrl" doc:"Where the registry of agents is, such as a mirror; empty = the public one, off = none is asked. It counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before it"`
 	NativeDialogs          string `json:"nativeDialogs" enum:"never,unfocused,always" doc:"When a request is also a dialog of the system: while the window is hidden or has not the focus, always, or never"`
 	Notifications          bool   `json:"notifications" doc:"Whether the system notifies of requests while the window has not the focus"`
+	AttachmentFileMiB      int    `json:"attachmentFileMiB" doc:"How long a file may be that an agent gives"`
+	AttachmentCallMiB      int    `json:"attachmentCallMiB" doc:"How long all files may be together that it gives at a time"`
+	DownloadHosts          string `json:"downloadHosts" doc:"From which hosts agents may fetch the attachments of a message, with commas between"`
 	Path                   string `json:"path" doc:"The file"`
 	Problem                string `json:"problem,omitempty" doc:"What is wrong with the file"`
 }
@@ -40,6 +43,10 @@ type SettingsPatch struct {
 	CatalogueURL    *string `json:"catalogueUrl,omitempty" maxLength:"2000" doc:"http or https, off, or empty"`
 	NativeDialogs   *string `json:"nativeDialogs,omitempty" enum:"never,unfocused,always"`
 	Notifications   *bool   `json:"notifications,omitempty"`
+
+	AttachmentFileMiB *int    `json:"attachmentFileMiB,omitempty" doc:"1 to 50"`
+	AttachmentCallMiB *int    `json:"attachmentCallMiB,omitempty" doc:"1 to 200"`
+	DownloadHosts     *string `json:"downloadHosts,omitempty" maxLength:"2000" doc:"Names of hosts with commas between; empty = none"`
 }
 
 // Codes of settings that cannot be changed.
@@ -47,6 +54,7 @@ const (
 	refusedSetting    = "settings.value"      // what it should be means nothing; params key, min, max
 	refusedURL        = "settings.url"        // params key
 	refusedChoice     = "settings.choice"     // params key, choices
+	refusedHosts      = "settings.hosts"      // params key
 	refusedBroken     = "settings.broken"     // the file is no JSON object, and is not overwritten; params path, detail
 	refusedUnwritable = "settings.unwritable" // params path, detail
 )
@@ -58,6 +66,12 @@ const (
 	catalogueKey  = "catalogueUrl"
 	dialogsKey    = "nativeDialogs"
 	noticesKey    = "notifications"
+	fileMiBKey    = "attachmentFileMiB"
+	callMiBKey    = "attachmentCallMiB"
+	hostsKey      = "downloadHosts"
+	mostFileMiB   = 50
+	mostCallMiB   = 200
+	usualHosts    = "cdn.discordapp.com, media.discordapp.net"
 	catalogueOff  = "off"
 	largestBudget = 1 << 20 // MiB
 	usualBudget   = 4096    // MiB, at most
@@ -97,6 +111,7 @@ func (s *settings) defaults() Settings {
 	return Settings{
 		MemoryBudgetMiB: s.usual, MemoryBudgetDefaultMiB: s.usual, MemoryBudgetWorks: measures, Path: s.file,
 		NativeDialogs: dialogsUnfocused, Notifications: true,
+		AttachmentFileMiB: usualGiven, AttachmentCallMiB: usualGivenCall, DownloadHosts: usualHosts,
 	}
 }
 
@@ -123,6 +138,9 @@ func (s *settings) readLocked() (members map[string]json.RawMessage, now Setting
 		readMember(members, catalogueKey, &now.CatalogueURL, fitsCatalogue, "an address of http or https, or off"),
 		readMember(members, dialogsKey, &now.NativeDialogs, fitsDialogs, strings.Join(dialogChoices(), ", ")+" as a text"),
 		readMember(members, noticesKey, &now.Notifications, func(bool) bool { return true }, "true or false"),
+		readMember(members, fileMiBKey, &now.AttachmentFileMiB, fitsIn(mostFileMiB), fmt.Sprintf("a whole number from 1 to %d", mostFileMiB)),
+		readMember(members, callMiBKey, &now.AttachmentCallMiB, fitsIn(mostCallMiB), fmt.Sprintf("a whole number from 1 to %d", mostCallMiB)),
+		readMember(members, hostsKey, &now.DownloadHosts, fitsHosts, "names of hosts with commas between"),
 	} {
 		if wrong != "" {
 			now.Problem = strings.TrimPrefix(now.Problem+"; "+wrong, "; ")
@@ -143,6 +161,29 @@ func readMember[T any](members map[string]json.RawMessage, key string, into *T, 
 	}
 	*into = *value
 	return ""
+}
+
+func fitsIn(most int) func(int) bool { return func(n int) bool { return n >= 1 && n <= most } }
+
+// fitsHosts takes names without anything else of an address, but a port.
+func fitsHosts(list string) bool {
+	for host := range strings.SplitSeq(list, ",") {
+		if strings.ContainsAny(strings.TrimSpace(host), "/@ *?#") {
+			return false
+		}
+	}
+	return true
+}
+
+// Hosts are those of DownloadHosts.
+func (s Settings) Hosts() []string {
+	hosts := []string{}
+	for host := range strings.SplitSeq(s.DownloadHosts, ",") {
+		if host = strings.TrimSpace(host); host != "" {
+			hosts = append(hosts, host)
+		}
+	}
+	return hosts
 }
 
 func fitsDialogs(when string) bool { return slices.Contains(dialogChoices(), when) }
@@ -218,6 +259,9 @@ func (s *settings) change(p SettingsPatch) (now Settings, err error) {
 	if d := p.NativeDialogs; d != nil && !fitsDialogs(*d) {
 		return now, bad(refusedChoice, "key", dialogsKey, "choices", strings.Join(dialogChoices(), ", "))
 	}
+	if err := p.checkAttachments(); err != nil {
+		return now, err
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	members, now, err := s.readLocked()
@@ -240,6 +284,7 @@ func (s *settings) change(p SettingsPatch) (now Settings, err error) {
 	if p.Notifications != nil {
 		members[noticesKey] = mustJSON(*p.Notifications)
 	}
+	p.setAttachments(members)
 	if err := s.write(members); err != nil {
 		return now, s.refused(refusedUnwritable, err)
 	}
@@ -291,4 +336,32 @@ func (c *Client) ChangeSettings(p SettingsPatch) (Settings, error) {
 	c.feed.publish(Event{Type: eventSettings, Data: mustJSON(now)})
 	c.sampler.nudge()
 	return now, nil
+}
+
+func (p SettingsPatch) checkAttachments() error {
+	for _, n := range []struct {
+		key  string
+		now  *int
+		most int
+	}{{fileMiBKey, p.AttachmentFileMiB, mostFileMiB}, {callMiBKey, p.AttachmentCallMiB, mostCallMiB}} {
+		if n.now != nil && !fitsIn(n.most)(*n.now) {
+			return bad(refusedSetting, "key", n.key, "min", "1", "max", strconv.Itoa(n.most))
+		}
+	}
+	if p.DownloadHosts != nil && !fitsHosts(*p.DownloadHosts) {
+		return bad(refusedHosts, "key", hostsKey)
+	}
+	return nil
+}
+
+func (p SettingsPatch) setAttachments(members map[string]json.RawMessage) {
+	if p.AttachmentFileMiB != nil {
+		members[fileMiBKey] = mustJSON(*p.AttachmentFileMiB)
+	}
+	if p.AttachmentCallMiB != nil {
+		members[callMiBKey] = mustJSON(*p.AttachmentCallMiB)
+	}
+	if p.DownloadHosts != nil {
+		members[hostsKey] = mustJSON(*p.DownloadHosts)
+	}
 }

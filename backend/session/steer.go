@@ -84,11 +84,14 @@ func (s state) steers() bool {
 	return slices.ContainsFunc(s.queue, func(q queued) bool { return q.held == heldSteering })
 }
 
-func (v *conversation) steer(message string) (Sent, error) {
+func (v *conversation) steer(m said) (Sent, error) {
 	if v.state.base == Working && !slices.Contains(v.row.Offers, offerSteer) {
 		return Sent{}, &RefusedError{Code: refusedSteer, Params: map[string]string{"agent": v.agentName}}
 	}
-	return v.enqueue(message, func(item string) command { return doSteer{item} })
+	if v.composing != nil { // the agent does not have the turn yet
+		return v.enqueue(m, func(item string) command { return doQueue{item: item} })
+	}
+	return v.enqueue(m, func(item string) command { return doSteer{item} })
 }
 
 // sendSteering sends an item of the queue into the running turn.
@@ -108,18 +111,25 @@ func (v *conversation) sendSteering(item string) {
 			}
 		})
 	})
-	params := map[string]any{
-		"sessionId": v.row.ACPSessionID, "prompt": textPrompt(v.prompts.items[item].Message),
-		"_meta": map[string]any{"steering": map[string]any{"idleBehavior": "promptRequired"}},
+	send := func(c composed) {
+		params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": c.prompt}
+		meta := map[string]any{"steering": map[string]any{"idleBehavior": "promptRequired"}}
+		params["_meta"] = c.meta(meta)
+		v.request("_session/steering", params, func(result json.RawMessage, failure *acp.Error) {
+			late.Stop()
+			if failure != nil {
+				settle(false, failure.Message)
+				return
+			}
+			settle(steered(result))
+		})
 	}
-	v.request("_session/steering", params, func(result json.RawMessage, failure *acp.Error) {
-		late.Stop()
-		if failure != nil {
-			settle(false, failure.Message)
-			return
-		}
-		settle(steered(result))
-	})
+	q := v.prompts.items[item]
+	if len(q.Attachments) == 0 {
+		send(composed{prompt: textPrompt(q.Message)})
+		return
+	}
+	v.composeSteering(item, q, send, func(why string) { late.Stop(); settle(false, why) })
 }
 
 // steered reads the agent's answer. One that begins a turn of its own all the same has the message, which must not go out twice.
@@ -143,7 +153,8 @@ func steered(result json.RawMessage) (delivered bool, why string) {
 
 // wasSteered shows the message where the agent has it.
 func (v *conversation) wasSteered(item string) {
-	n := note{Note: noteSteered, Prompt: textPrompt(v.prompts.items[item].Message)}
+	q := v.prompts.items[item]
+	n := note{Note: noteSteered, Prompt: textPrompt(q.Message), Attachments: q.Attachments}
 	if v.turn != nil {
 		n.Turn = v.turn.ID
 	}

@@ -31,6 +31,7 @@ type transcript struct {
 	turn       string
 	replaying  bool
 	prompt     string // what the running turn asked, as far as the agent has not echoed it
+	asking     *Entry // that
 	facts      facts
 
 	open  *Entry            // the message that a chunk without an id goes on
@@ -68,6 +69,7 @@ type facts struct {
 	Usage    *Usage         `json:"usage,omitempty"`
 	Title    string         `json:"title,omitempty"`    // the agent's own
 	Offers   []string       `json:"offers"`             // what the agent can do beside the usual; null before it was first asked
+	Takes    *takes         `json:"takes,omitempty"`    // nil before it was first asked
 	Imported bool           `json:"imported,omitempty"` // its history is taken in
 
 	Terminals int `json:"terminals,omitempty"` // how many programs run for the agent
@@ -186,9 +188,8 @@ func (t *transcript) applyNote(f frame, n note) {
 		t.beginTurn(f, n)
 	case noteTurnEnded:
 		t.endTurn(f)
-	case noteSteered:
-		t.prompt = ""
-		t.asked(f, n.Prompt)
+	case noteComposed, noteSteered, noteGiven:
+		t.travelled(f, n)
 	case noteRequest, noteRuled:
 		t.requested(f, n)
 	case noteClosed:
@@ -238,13 +239,14 @@ func dividerOf(n note) *Divider {
 func (t *transcript) beginTurn(f frame, n note) {
 	t.turn, t.plan, t.prompt = n.Turn, nil, ""
 	clear(t.tools)
-	t.asked(f, n.Prompt)
+	t.asking = t.asked(f, n)
 }
 
 // asked shows what a person has sent, and expects the agent to echo it.
-func (t *transcript) asked(f frame, prompt []json.RawMessage) {
+func (t *transcript) asked(f frame, n note) *Entry {
 	e := t.add(f, "user")
-	for _, block := range prompt {
+	e.Attachments = n.Attachments
+	for _, block := range n.Prompt {
 		var b struct{ Type, Text string }
 		if json.Unmarshal(block, &b) == nil && b.Type == "text" {
 			t.extend(e, b.Text)
@@ -252,6 +254,32 @@ func (t *transcript) asked(f frame, prompt []json.RawMessage) {
 			continue
 		}
 		e.Blocks = append(e.Blocks, block)
+	}
+	return e
+}
+
+// travelled folds a note of what went to the agent within a turn, or came from it.
+func (t *transcript) travelled(f frame, n note) {
+	switch n.Note {
+	case noteComposed:
+		t.composed(n)
+	case noteSteered:
+		t.prompt = ""
+		t.asked(f, n)
+	case noteGiven:
+		t.add(f, "attachment").Attachments = n.Attachments
+	}
+}
+
+// composed tells how the files of a prompt have gone to the agent.
+func (t *transcript) composed(n note) {
+	if t.asking == nil || n.Turn != t.turn {
+		return
+	}
+	t.asking.Attachments = n.Attachments
+	t.touch(t.asking)
+	if n.Text != "" {
+		t.prompt = n.Text // which is what the agent would echo
 	}
 }
 
@@ -262,7 +290,7 @@ func (t *transcript) endTurn(f frame) {
 	t.endDisplays(f)
 	t.endCompactions(f)
 	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
-	t.turn, t.plan, t.open, t.prompt = "", nil, nil, ""
+	t.turn, t.plan, t.open, t.prompt, t.asking = "", nil, nil, "", nil
 	clear(t.byID)
 	clear(t.units)
 }

@@ -18,7 +18,7 @@ import (
 // Executable is something in a directory that starts programs, or reaches out, when an agent starts there. It is approved once for
 // each content: the hash covers all that counts, and the agent is given what was hashed, never what the file says later.
 type Executable struct {
-	Kind     string `json:"kind" enum:"mcp,skill"`
+	Kind     string `json:"kind" enum:"mcp,skill,hook,agent_config,script" doc:"MCP servers and skills are given to the agent by Deskhand; the others it reads by itself"`
 	Name     string `json:"name"`
 	Hash     string `json:"hash" doc:"SHA-256 of what was shown"`
 	Detail   string `json:"detail" doc:"What a person judges by, in several lines; secrets are hidden"`
@@ -35,7 +35,11 @@ const (
 	trustApprove = "approve" // kept
 	trustOnce    = "once"    // for this start alone
 	trustWithout = "without"
+	trustDecline = "decline" // of what the agent reads by itself: it does not start
 )
+
+// problemDeclined ends a generation in which a person did not want to start the agent with what it reads by itself.
+const problemDeclined = "trust.declined"
 
 func trustOptions() []RequestOption {
 	return []RequestOption{
@@ -45,8 +49,16 @@ func trustOptions() []RequestOption {
 	}
 }
 
-// discover finds what the directory has that starts programs, and what could not be read of that. Each part that knows of such things
-// adds its own here.
+func declinableOptions() []RequestOption {
+	return []RequestOption{
+		{ID: trustApprove, Name: "Approve and start", Kind: "allow_always"},
+		{ID: trustOnce, Name: "Start with them this once", Kind: "allow_once"},
+		{ID: trustDecline, Name: "Do not start", Kind: "reject_once"},
+	}
+}
+
+// discover finds what the directory has that Deskhand gives to agents and that starts programs, and what could not be read of that. Each
+// part that knows of such things adds its own here.
 func (c *Client) discover(ctx context.Context, directory string) ([]Executable, []Notice) {
 	found, notices := c.findServers(ctx, directory)
 	entries, more := c.findSkills(ctx, directory)
@@ -90,8 +102,13 @@ func (c *Client) Trust(ctx context.Context, directory string) ([]Executable, err
 	if err != nil {
 		return nil, err
 	}
+	return c.all(ctx, directory), nil
+}
+
+// all is what there is in a directory for whatever agent.
+func (c *Client) all(ctx context.Context, directory string) []Executable {
 	found, _ := c.discover(ctx, directory)
-	return found, nil
+	return append(found, c.readThere(ctx, directory, nil, c.cfg.Agents.AllReads())...)
 }
 
 // Approve approves what is in the directory now and has one of the hashes. When one of them is not there any more, because somebody
@@ -101,7 +118,7 @@ func (c *Client) Approve(ctx context.Context, directory string, hashes []string)
 	if err != nil {
 		return err
 	}
-	found, _ := c.discover(ctx, directory)
+	found := c.all(ctx, directory)
 	var chosen []Executable
 	for _, hash := range hashes {
 		i := slices.IndexFunc(found, func(e Executable) bool { return e.Hash == hash })
@@ -134,13 +151,15 @@ func (c *Client) heard(directory string, list []Executable, surface string) {
 	}
 }
 
-// reconsider answers a request all of which was approved elsewhere.
+// reconsider answers a request all of which was approved elsewhere, at once or one by one.
 func (v *conversation) reconsider(approved []Executable, surface string) {
-	is := func(e Executable) bool {
-		return slices.ContainsFunc(approved, func(a Executable) bool { return a.Kind == e.Kind && a.Name == e.Name && a.Hash == e.Hash })
-	}
 	for _, r := range v.waiting() {
-		if r.Kind != kindTrust || slices.ContainsFunc(r.Executables, func(e Executable) bool { return !is(e) }) {
+		if r.Kind != kindTrust {
+			continue
+		}
+		a := v.agent.approval
+		a.elsewhere = append(a.elsewhere, approved...)
+		if slices.ContainsFunc(r.Executables, func(e Executable) bool { return !slices.ContainsFunc(a.elsewhere, e.same) }) {
 			continue
 		}
 		if err := v.answerTrust(r, Answer{OptionID: trustApprove}, surface); err != nil {
@@ -178,12 +197,13 @@ func approve(ctx context.Context, tx *sql.Tx, directory string, list []Executabl
 
 // approval is a question about what a directory would start, while it waits.
 type approval struct {
-	about   []Executable
-	verdict chan string // takes one answer
+	about     []Executable
+	elsewhere []Executable // what was approved since it waits, by other answers
+	verdict   chan string  // takes one answer
 }
 
 // consider asks a person about what nobody has approved. Where there is nothing to ask, the answer is there at once.
-func (a *link) consider(found []Executable) {
+func (a *link) consider(found []Executable, options []RequestOption) {
 	a.approval = &approval{verdict: make(chan string, 1)}
 	for _, e := range found {
 		if !e.Approved && !e.off {
@@ -197,7 +217,7 @@ func (a *link) consider(found []Executable) {
 	v := a.v
 	r := &openRequest{Request: Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindTrust,
-		Title: "Start what this directory brings?", Detail: v.row.Cwd, Options: trustOptions(), Executables: a.approval.about,
+		Title: "Start what this directory brings?", Detail: v.row.Cwd, Options: options, Executables: a.approval.about,
 		Status: statusRequested, CreatedAt: Time{time.Now()},
 	}}
 	if v.turn != nil {

@@ -42,6 +42,7 @@ func (c *Client) keepUp() {
 		}
 		select {
 		case <-c.upkeep.untidy:
+		case <-time.After(c.cfg.Unattached): // what was taken in then and is named by nothing is due
 		case <-c.ctx.Done():
 			return
 		}
@@ -53,8 +54,11 @@ func (c *Client) tidyUp(ctx context.Context) error {
 	return errors.Join(err, c.rebuildAll(ctx, removed > 0))
 }
 
-// sweep removes the blobs that no frame names. Blobs are the journal's alone: what else keeps some must be asked here too.
+// sweep removes the blobs that no frame and no attachment names. What else keeps some must be asked here too.
 func (c *Client) sweep(ctx context.Context) (removed int, err error) {
+	if err := c.forgetAttachments(ctx); err != nil {
+		return 0, err
+	}
 	removed, err = c.cfg.Store.Blobs.Sweep(ctx, func(sha string) (bool, error) { return c.named(ctx, sha) })
 	if removed > 0 {
 		c.cfg.Logger.Info("blobs that nothing names any more were removed", "files", removed)
@@ -62,9 +66,10 @@ func (c *Client) sweep(ctx context.Context) (removed int, err error) {
 	return removed, err
 }
 
-// named tells whether a frame names the blob.
+// named tells whether a frame or an attachment names the blob.
 func (c *Client) named(ctx context.Context, sha string) (is bool, err error) {
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM frame WHERE encoding = 'blob' AND payload = ?)`, []byte(sha)).Scan(&is)
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM frame WHERE encoding = 'blob' AND payload = ?)
+		OR EXISTS (SELECT 1 FROM attachment WHERE sha256 = ?)`, []byte(sha), sha).Scan(&is)
 	return is, err
 }
 

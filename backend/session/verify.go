@@ -49,6 +49,9 @@ const (
 	foundNoBlob      = "blob.missing"          // frame, sha256
 	foundBadBlob     = "blob.damaged"          // frame, sha256
 	foundOrphans     = "blob.unused"           // count, bytes
+	foundNoFile      = "attachment.lost"       // attachment, name, sha256: its bytes are gone
+	foundBadFile     = "attachment.damaged"    // attachment, name, sha256, detail
+	foundFiles       = "attachments.differ"    // missing, different, extra: against what the journal names
 	foundEntries     = "entries.differ"        // missing, different, extra: against what the journal makes
 	foundTurns       = "turns.differ"          // the same
 	foundRequests    = "requests.differ"       // the same; different: they wait for an agent that has ended
@@ -207,7 +210,7 @@ func (x *examination) run(ctx context.Context) error {
 			return err
 		}
 	}
-	parts := []func(context.Context) error{x.database, x.blobs}
+	parts := []func(context.Context) error{x.database, x.blobs, x.attachments}
 	for _, id := range ids {
 		parts = append(parts, func(ctx context.Context) error { return x.session(ctx, id) })
 	}

@@ -87,6 +87,24 @@ func (x *examination) blobs(ctx context.Context) error {
 	return err
 }
 
+// attachments looks at the bytes of each file that is kept.
+func (x *examination) attachments(ctx context.Context) error {
+	list, err := query(ctx, x.c.cfg.Store.Read(), scanJSON[Attachment], `SELECT data FROM attachment WHERE sha256 <> '' GROUP BY sha256`)
+	for _, a := range list {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		_, err := x.c.cfg.Store.Blobs.Get(a.SHA256)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			x.find(foundNoFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256)
+		case err != nil:
+			x.find(foundBadFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256, "detail", err.Error())
+		}
+	}
+	return err
+}
+
 // index looks for entries that no search would find, and for what it would find of entries that are gone.
 func (x *examination) index(ctx context.Context) error {
 	db := x.c.cfg.Store
@@ -182,13 +200,13 @@ func (d differ) none() bool { return d == differ{} }
 
 // comparison is how a session differs from its journal.
 type comparison struct {
-	journal                  []Finding // what is wrong with the journal itself; then nothing else is compared
-	entries, turns, requests differ
+	journal                         []Finding // what is wrong with the journal itself; then nothing else is compared
+	entries, turns, requests, files differ
 }
 
 func (d comparison) damaged() bool { return len(d.journal) > 0 }
 func (d comparison) clean() bool {
-	return !d.damaged() && d.entries.none() && d.turns.none() && d.requests.none()
+	return !d.damaged() && d.entries.none() && d.turns.none() && d.requests.none() && d.files.none()
 }
 
 // tell tells of it; left is what was left of it after a repair.
@@ -199,7 +217,7 @@ func (d comparison) tell(x *examination, session string, left comparison) {
 	for _, part := range []struct {
 		code      string
 		was, left differ
-	}{{foundEntries, d.entries, left.entries}, {foundTurns, d.turns, left.turns}, {foundRequests, d.requests, left.requests}} {
+	}{{foundEntries, d.entries, left.entries}, {foundTurns, d.turns, left.turns}, {foundRequests, d.requests, left.requests}, {foundFiles, d.files, left.files}} {
 		if !part.was.none() {
 			x.find(part.code, session, x.wish.Repair && !d.damaged() && part.left.none(),
 				"missing", strconv.Itoa(part.was.missing), "different", strconv.Itoa(part.was.different), "extra", strconv.Itoa(part.was.extra))
@@ -235,8 +253,36 @@ func (c *Client) compare(ctx context.Context, session string) (d comparison, err
 	if d.turns, err = r.compareTurns(ctx, tx); err != nil {
 		return d, err
 	}
-	d.requests, err = r.compareRequests(ctx, tx)
+	if d.requests, err = r.compareRequests(ctx, tx); err != nil {
+		return d, err
+	}
+	d.files, err = r.compareFiles(ctx, tx)
 	return d, err
+}
+
+// compareFiles compares the attachments that the journal names with those that are known to be used.
+func (r *comparing) compareFiles(ctx context.Context, tx *sql.Tx) (d differ, err error) {
+	named := map[string]bool{}
+	for _, a := range r.attached {
+		named[a.ID] = true
+	}
+	rows, err := tx.QueryContext(ctx, `SELECT attachment FROM attachment_use WHERE session = ?`, r.session)
+	if err != nil {
+		return d, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var id string
+		if err := rows.Scan(&id); err != nil {
+			return d, err
+		}
+		if !named[id] {
+			d.extra++
+		}
+		delete(named, id)
+	}
+	d.missing = len(named)
+	return d, rows.Err()
 }
 
 // comparing is a journal that is read to be compared.

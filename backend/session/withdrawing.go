@@ -26,6 +26,9 @@ const withdrawnSteps = 2
 // cancel stops the turn, and where none runs what else the agent is at. In a start that is the start, and a turn that waits for it ends
 // too: what can be withdrawn is, and else, or asked once more, the agent is ended.
 func (v *conversation) cancel() error {
+	if v.composing != nil {
+		v.takeBack()
+	}
 	if v.state.base != Starting && v.state.base != Replaying || v.agent == nil {
 		if v.state.turn == "" && v.agent != nil && v.agent.withdrawOurs() {
 			return nil
@@ -46,7 +49,7 @@ const longestTakenBack = 1 << 20
 // takeBack makes a message that the agent has not got the draft again, unless another was begun: whoever stops a start may want to send
 // it after the next.
 func (v *conversation) takeBack() {
-	if v.turn == nil || v.state.sent || v.row.Draft != "" {
+	if v.turn == nil || v.state.sent && v.composing == nil || v.row.Draft != "" || len(v.row.Attachments) > 0 {
 		return
 	}
 	var message strings.Builder
@@ -59,6 +62,7 @@ func (v *conversation) takeBack() {
 	}
 	if message.Len() <= longestTakenBack {
 		v.row.Draft = message.String()
+		v.setChips(v.turn.attachments)
 	}
 }
 

@@ -248,8 +248,14 @@ func (t term) at(words []word) bool {
 // searchText is what of an entry can be found: what was said, and what a tool did.
 func (e *Entry) searchText() string {
 	switch e.Kind {
-	case "user", "agent", "thought":
+	case "agent", "thought":
 		return e.Text
+	case "user", "attachment":
+		lines := []string{e.Text}
+		for _, a := range e.Attachments {
+			lines = append(lines, a.Filename)
+		}
+		return strings.Join(lines, "\n")
 	case "notice":
 		return e.Notice.Title + "\n" + e.Notice.Description
 	case "plan":

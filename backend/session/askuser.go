@@ -1,0 +1,75 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// AskUser asks a person for an agent that has no way to: it is a request like every other, and is answered like one. Answers has a list of
+// chosen ids, or of words of one's own, for each question; status tells whether it was answered, rejected, cancelled (the turn was stopped
+// or ended) or expired (the agent has gone). It waits as long as ctx does, and is cancelled then.
+func (c *Client) AskUser(ctx context.Context, session string, questions []Question) (answers [][]string, status string, err error) {
+	if len(questions) == 0 {
+		return nil, "", bad("question.empty")
+	}
+	v, err := c.conversation(ctx, session)
+	if err != nil {
+		return nil, "", err
+	}
+	ended := make(chan Request, 1)
+	id := uuid.Must(uuid.NewV7()).String()
+	if err := v.call(ctx, func() error { return v.askUser(id, questions, ended) }); err != nil {
+		return nil, "", err
+	}
+	select {
+	case r := <-ended:
+		return r.answers(), r.Status, nil
+	case <-v.ended:
+		return nil, statusExpired, nil
+	case <-ctx.Done():
+		v.post(func() { v.do(doResolve{id, statusCancelled}) })
+		select {
+		case r := <-ended: // it may have been answered in the same moment
+			return r.answers(), r.Status, nil
+		case <-v.ended:
+			return nil, statusExpired, nil
+		}
+	}
+}
+
+func (r *Request) answers() [][]string {
+	var a Answer
+	if r.Status != statusAnswered || json.Unmarshal(r.Answer, &a) != nil {
+		return nil
+	}
+	return a.Answers
+}
+
+// askUser opens the request; ended hears once what has become of it.
+func (v *conversation) askUser(id string, questions []Question, ended chan<- Request) error {
+	r := &openRequest{ended: ended, Request: Request{
+		ID: id, Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindQuestion, Title: v.c.secret.text(questions[0].Prompt),
+		Options: []RequestOption{}, Status: statusRequested, CreatedAt: Time{time.Now()},
+	}}
+	for _, q := range questions {
+		shown := Question{Prompt: v.c.secret.text(q.Prompt), MultiSelect: q.MultiSelect, AllowFreeText: q.AllowFreeText || len(q.Options) == 0, Options: []QuestionOption{}}
+		for _, o := range q.Options {
+			shown.Options = append(shown.Options, QuestionOption{ID: o.ID, Label: v.c.secret.text(o.Label), Description: v.c.secret.text(o.Description)})
+		}
+		r.Questions = append(r.Questions, shown)
+	}
+	if v.turn != nil {
+		r.Turn = v.turn.ID
+	}
+	if decide(v.state, doOpen{id})[0] != event(requestOpened{id}) {
+		return &RefusedError{Code: "session.not_ready"}
+	}
+	v.requests[id] = r
+	v.saveRequest(&r.Request)
+	v.tellQuestions(&r.Request)
+	v.do(doOpen{id})
+	return nil
+}

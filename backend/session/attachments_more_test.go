@@ -1,0 +1,244 @@
+package session_test
+
+import (
+	"encoding/base64"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/iotest"
+
+	"deskhand/backend/attachment"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+// A message for the running turn has its files too; stopped while they are made ready, it waits with them.
+func TestFilesTravelIntoARunningTurn(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	shot := d.upload("shot.png", picture(t, 6, 6))
+	if sent := d.sendFiles(s.ID, "see this", session.Steer, byID(shot)...); sent.QueueItem == nil || len(sent.QueueItem.Attachments) != 1 {
+		t.Fatalf("%+v", sent)
+	}
+	d.until("answer to it", func() bool { return strings.Contains(said(d.transcript(s.ID)), "You add: *see this*") })
+	f := d.promptFrames(s.ID)
+	if got := f[len(f)-1]; got.Method != "_session/steering" || got.types() != "text image" || !strings.Contains(got.raw, `"idleBehavior":"promptRequired"`) {
+		t.Errorf("%s %s", got.Method, got.types())
+	}
+	large := d.upload("large.png", picture(t, 8100, 7000))
+	item := d.sendFiles(s.ID, "and this", session.Steer, byID(large)...).QueueItem
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	tr := d.idle(s.ID)
+	queue, err := d.Queue(t.Context(), s.ID)
+	if err != nil || len(queue) != 1 || queue[0].ID != item.ID || queue[0].Held != "stopped" || !slices.Equal(idsOf(queue[0].Attachments), []string{large.ID}) {
+		t.Errorf("%+v, %v", queue, err)
+	}
+	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Kind == "user" && e.Text == "see this" })
+	if i < 0 || travels(tr.Items[i].Attachments) != "image" {
+		t.Errorf("%+v", tr.Items)
+	}
+	if again := d.promptFrames(s.ID); len(again) != len(f) {
+		t.Errorf("%+v", again[len(again)-1])
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// An agent that runs elsewhere gets what can travel within the prompt; a link would lead to nowhere, and is refused.
+func TestFilesTravelElsewhere(t *testing.T) {
+	t.Parallel()
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.isReady(s.ID)
+	here := t.TempDir()
+	text, data := d.file(filepath.Join(here, "a.txt"), []byte("from here")), d.file(filepath.Join(here, "b.bin"), []byte{0, 1})
+	d.sendFiles(s.ID, "echo", session.Now, session.PromptAttachment{Path: text}, session.PromptAttachment{ID: d.upload("p.png", picture(t, 2, 2)).ID})
+	d.idle(s.ID)
+	if f := d.promptFrames(s.ID); len(f) != 1 || f[0].types() != "text resource image" || f[0].Params.Prompt[1].Resource.Text != "from here" {
+		t.Errorf("%+v", f)
+	}
+	for _, p := range []session.PromptAttachment{{Path: data}, {ID: d.upload("b.bin", []byte{0, 1}).ID}, {Path: here}} {
+		_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: []session.PromptAttachment{p}})
+		refused(t, err, "attachment.elsewhere")
+	}
+	if _, err := os.Stat(filepath.Join(d.work, ".deskhand")); err == nil {
+		t.Error("something was copied")
+	}
+	_, err := d.FindPaths(t.Context(), s.ID, "a", 10)
+	refused(t, err, "paths.elsewhere")
+}
+
+// Killed in the middle, the program has lost nothing of what it said it had taken.
+func TestFilesOutlastAKill(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	chip, queued := d.upload("chip.txt", []byte("chip")), d.upload("queued.png", picture(t, 9, 9))
+	d.chips(s.ID, chip)
+	item := d.sendFiles(s.ID, "echo", session.Queue, byID(queued)...).QueueItem
+	dir := t.TempDir() // the directory as it is in this moment
+	if err := os.CopyFS(dir, os.DirFS(d.dir)); err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+	d = openAs(t, dir, proxy.Config{}, session.Config{})
+	if now := d.get(s.ID); !slices.Equal(idsOf(now.Attachments), []string{chip.ID}) {
+		t.Errorf("%+v", now.Attachments)
+	}
+	if _, err := d.ChangeQueued(t.Context(), s.ID, item.ID, session.QueuePatch{Send: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(s.ID)
+	f := d.promptFrames(s.ID)
+	if got := f[len(f)-1]; got.types() != "text image" || got.Params.Prompt[1].Data != base64.StdEncoding.EncodeToString(picture(t, 9, 9)) {
+		t.Errorf("%s", got.types())
+	}
+	if found := d.verified(session.Verify{}); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// A recording with files in it is played again as it was: the replaying agent takes the same prompt, and the transcript comes out the same.
+func TestARecordingWithFilesIsReplayed(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	shot := d.upload("shot.png", picture(t, 30, 30))
+	d.sendFiles(s.ID, "echo what this shows", session.Now, byID(shot)...)
+	d.idle(s.ID)
+	_, recording := d.export(s.ID, session.Recording)
+	again := d.replayOf(recording)
+	d.sendFiles(again.ID, "echo what this shows", session.Now, byID(shot)...)
+	d.idle(again.ID)
+	if have, want := d.seenAs(again.ID), d.seenAs(s.ID); have != want {
+		t.Errorf("replayed %s\nwant %s", have, want)
+	}
+}
+
+// An agent that takes nothing is told the paths, as the seed has it.
+func TestAnAgentWithoutCapabilitiesGetsTheTextForm(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	d.isReady(id)
+	path, pasted := d.file("a b.txt", []byte("x")), d.upload("pasted.txt", []byte("pasted"))
+	list := append(d.attach(id, path), pasted)
+	if shown := d.chips(id, list...); travels(shown.Attachments) != "text text_only, text text_only" {
+		t.Errorf("%s", travels(shown.Attachments))
+	}
+	d.sendFiles(id, "look", session.Now, byID(list...)...) // which is no list of steps, so the agent dies of it
+	d.until("prompt", func() bool { return len(d.promptFrames(id)) == 1 })
+	f := d.promptFrames(id)[0]
+	copied := filepath.Join(d.work, ".deskhand", "attachments", "pasted.txt")
+	if want := "look\n\nAttachments:\n- " + path + "\n- " + copied + "\n"; f.types() != "text" || f.Params.Prompt[0].Text != want {
+		t.Errorf("%q, want %q", f.Params.Prompt[0].Text, want)
+	}
+	if data, err := os.ReadFile(copied); err != nil || string(data) != "pasted" {
+		t.Error(err)
+	}
+	d.checkFrames(t, id)
+}
+
+// A disk that takes no bytes is told as such, nothing is sent, and the draft stays.
+func TestADiskThatTakesNoFiles(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	list := d.attach(s.ID, d.file("a.txt", []byte("a")))
+	d.chips(s.ID, list...)
+	blobs := filepath.Join(d.dir, "blobs")
+	if err := errors.Join(os.RemoveAll(blobs), os.WriteFile(blobs, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.AttachUpload(t.Context(), "b.txt", "", strings.NewReader("b")); !errors.Is(err, session.ErrStorage) {
+		t.Error(err)
+	}
+	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: byID(list...)}); !errors.Is(err, session.ErrStorage) {
+		t.Error(err)
+	}
+	if _, err := d.AddFiles(t.Context(), s.ID, []attachment.Wanted{{Path: "a.txt"}}); !errors.Is(err, session.ErrStorage) {
+		t.Error(err)
+	}
+	if now := d.get(s.ID); len(now.Attachments) != 1 || now.Turn != nil || len(d.promptFrames(s.ID)) > 0 || find(d.transcript(s.ID), "attachment") != nil {
+		t.Errorf("%+v", now)
+	}
+	if err := os.Remove(blobs); err != nil {
+		t.Fatal(err)
+	}
+	d.sendFiles(s.ID, "echo", session.Now, byID(list...)...)
+	d.idle(s.ID)
+}
+
+// An upload that breaks off leaves nothing, and one that is too long is refused.
+func TestUploadsThatFail(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	broken := io.MultiReader(strings.NewReader("begun"), iotest.ErrReader(errors.New("it broke off")))
+	if a, err := d.AttachUpload(t.Context(), "b.txt", "", broken); err == nil || errors.Is(err, session.ErrStorage) {
+		t.Errorf("%+v, %v", a, err)
+	}
+	_, err := d.AttachUpload(t.Context(), "long.bin", "", io.LimitReader(zeros{}, 50<<20+1))
+	if r := refused(t, err, "attachment.too_large"); !r.Bad || r.Params["name"] != "long.bin" {
+		t.Errorf("%+v", r)
+	}
+	if n := d.attachmentRows(); n != 0 {
+		t.Errorf("%d rows", n)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// The seed's request: paths, with a type and a name of the caller's choice. A link that leads out of the directory wants a person's word.
+func TestPathsOfAPrompt(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	d.file("thing.bin", []byte{0, 1, 2})
+	d.file("two words.txt", []byte("two"))
+	if err := os.Symlink("/etc/hostname", filepath.Join(d.work, "link")); err != nil {
+		t.Skip("links cannot be made here: " + err.Error())
+	}
+	d.sendFiles(s.ID, "echo", session.Now, session.PromptAttachment{Path: "thing.bin", Mime: "application/x-thing", Filename: "other.bin"},
+		session.PromptAttachment{Path: "file://" + d.work + "/two%20words.txt"})
+	d.idle(s.ID)
+	f := d.promptFrames(s.ID)[0]
+	list := f.Params.Meta["sandboxagent.dev"].Attachments
+	if len(list) != 2 || list[0].Path != filepath.Join(d.work, "thing.bin") || list[0].Mime != "application/x-thing" || list[0].Filename != "other.bin" || list[1].Filename != "two words.txt" {
+		t.Errorf("%+v", list)
+	}
+	if b := f.Params.Prompt[1]; b.Type != "resource_link" || b.Name != "other.bin" || b.MimeType != "application/x-thing" || b.Size == nil || *b.Size != 3 {
+		t.Errorf("%+v", b)
+	}
+	_, err := d.Send(t.Context(), s.ID, session.Prompt{Attachments: []session.PromptAttachment{{Path: "link"}}})
+	refused(t, err, "attachment.link_outside")
+	r, err := d.Attach(t.Context(), session.AttachInput{Paths: []string{"link", "/dev/null", "thing.bin"}, Session: s.ID})
+	if err != nil || len(r.Items) != 1 || len(r.Problems) != 2 || r.Problems[0].Code != "attachment.link_outside" || r.Problems[1].Code != "attachment.not_a_file" {
+		t.Errorf("%+v, %v", r, err)
+	}
+	r, err = d.Attach(t.Context(), session.AttachInput{Paths: []string{"link"}, Session: s.ID, Follow: true})
+	if err != nil || len(r.Items) != 1 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	d.sendFiles(s.ID, "echo", session.Now, byID(r.Items...)...) // which was agreed to
+	d.idle(s.ID)
+}

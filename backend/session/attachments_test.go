@@ -1,0 +1,897 @@
+package session_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"image"
+	"image/color"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/attachment"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+// picture is a PNG of this size.
+func picture(t testing.TB, width, height int) []byte {
+	t.Helper()
+	m := image.NewPaletted(image.Rect(0, 0, width, height), color.Palette{color.Black, color.White})
+	m.Pix[0] = 1
+	var b bytes.Buffer
+	if err := png.Encode(&b, m); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// file writes a file, relative to where agents work or absolute.
+func (d *desk) file(name string, data []byte) string {
+	d.t.Helper()
+	path := name
+	if !filepath.IsAbs(name) {
+		path = filepath.Join(d.work, name)
+	}
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o700), os.WriteFile(path, data, 0o600)); err != nil {
+		d.t.Fatal(err)
+	}
+	return path
+}
+
+// attach takes files in, all of which have to be taken.
+func (d *desk) attach(id string, paths ...string) []session.Attachment {
+	d.t.Helper()
+	r, err := d.Attach(d.t.Context(), session.AttachInput{Paths: paths, Session: id})
+	if err != nil || len(r.Problems) > 0 {
+		d.t.Fatalf("%v, %+v", err, r.Problems)
+	}
+	return r.Items
+}
+
+func (d *desk) upload(name string, data []byte) session.Attachment {
+	d.t.Helper()
+	a, err := d.AttachUpload(d.t.Context(), name, "", bytes.NewReader(data))
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return a
+}
+
+func byID(list ...session.Attachment) (refs []session.PromptAttachment) {
+	for _, a := range list {
+		refs = append(refs, session.PromptAttachment{ID: a.ID})
+	}
+	return refs
+}
+
+func idsOf(list []session.Attachment) []string {
+	ids := []string{}
+	for _, a := range list {
+		ids = append(ids, a.ID)
+	}
+	return ids
+}
+
+func (d *desk) chips(id string, list ...session.Attachment) session.Session {
+	d.t.Helper()
+	ids := idsOf(list)
+	s, err := d.Change(d.t.Context(), id, session.Patch{Attachments: &ids})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) sendFiles(id, text string, when session.When, refs ...session.PromptAttachment) session.Sent {
+	d.t.Helper()
+	sent, err := d.Send(d.t.Context(), id, session.Prompt{Message: text, Attachments: refs, When: when})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return sent
+}
+
+func (d *desk) isReady(id string) {
+	d.t.Helper()
+	d.until("ready", func() bool { return d.get(id).Phase == session.Ready })
+}
+
+// promptFrames are the prompts as they went to the agent.
+func (d *desk) promptFrames(id string) (list []promptFrame) {
+	d.t.Helper()
+	for dir, data := range d.journal(id) {
+		var f promptFrame
+		if dir == "out" && json.Unmarshal(data, &f) == nil && (f.Method == "session/prompt" || f.Method == "_session/steering") {
+			f.raw = string(data)
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+type promptFrame struct {
+	Method string
+	Params struct {
+		Prompt []struct {
+			Type, Text, Data, MimeType, URI, Name string
+			Size                                  *int64
+			Resource                              struct{ URI, MimeType, Text, Blob string }
+		}
+		Meta map[string]struct {
+			Attachments []struct{ Path, Mime, Filename string }
+		} `json:"_meta"`
+	}
+	raw string
+}
+
+func (f promptFrame) types() string {
+	var list []string
+	for _, b := range f.Params.Prompt {
+		list = append(list, b.Type)
+	}
+	return strings.Join(list, " ")
+}
+
+func travels(list []session.Attachment) string {
+	var words []string
+	for _, a := range list {
+		words = append(words, strings.TrimSpace(a.Travels+" "+a.Warning))
+	}
+	return strings.Join(words, ", ")
+}
+
+func shaOf(data []byte) string {
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:])
+}
+
+// A prompt with a file of each kind: how each would travel is told in the draft, and is how it travels.
+func TestFilesTravelWithAPrompt(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	shot, code := picture(t, 20, 10), []byte("package main\n\nfunc main() {}\n")
+	inside := d.file("main.go", code)
+	outside := d.file(filepath.Join(t.TempDir(), "data 100%.bin"), []byte{0, 1, 2, 3})
+	folder := filepath.Join(d.work, "folder")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	pasted := d.upload("shot.png", shot)
+	if pasted.SHA256 != shaOf(shot) || pasted.Width != 20 || pasted.Height != 10 || pasted.MimeType != "image/png" || pasted.Path != "" {
+		t.Fatalf("%+v", pasted)
+	}
+	list := append([]session.Attachment{pasted}, d.attach(s.ID, inside, "folder", "file://"+strings.ReplaceAll(outside, "%", "%25"))...)
+	shown := d.chips(s.ID, list...)
+	if got := travels(shown.Attachments); got != "image, embedded, link, link copied" {
+		t.Fatalf("%s: %+v", got, shown.Attachments)
+	}
+	if !shown.Attachments[3].Copied || shown.Attachments[1].SHA256 != "" || !slices.Equal(idsOf(shown.Attachments), idsOf(list)) {
+		t.Errorf("%+v", shown.Attachments)
+	}
+	d.sendFiles(s.ID, "echo look at these", session.Now, byID(list...)...)
+	tr := d.idle(s.ID)
+
+	f := d.promptFrames(s.ID)
+	if len(f) != 1 || f[0].types() != "text image resource resource_link resource_link" {
+		t.Fatalf("%d, %s", len(f), f[0].types())
+	}
+	p := f[0].Params.Prompt
+	copied := filepath.Join(d.work, ".deskhand", "attachments", "data 100%.bin")
+	if p[0].Text != "echo look at these" || p[1].Data != base64.StdEncoding.EncodeToString(shot) || p[2].Resource.Text != string(code) ||
+		p[3].URI != "file://"+folder || p[4].URI != "file://"+strings.ReplaceAll(strings.ReplaceAll(copied, "%", "%25"), " ", "%20") {
+		t.Errorf("%+v", p)
+	}
+	if at := f[0].Params.Meta["sandboxagent.dev"].Attachments; len(at) != 3 || at[0].Path != inside || at[0].Filename != "main.go" || at[2].Path != copied {
+		t.Errorf("%+v", at)
+	}
+	if data, err := os.ReadFile(copied); err != nil || string(data) != "\x00\x01\x02\x03" {
+		t.Error(err)
+	}
+	if data, err := os.ReadFile(filepath.Join(d.work, ".deskhand", "attachments", ".gitignore")); err != nil || string(data) != "*\n" {
+		t.Errorf("%q, %v", data, err)
+	}
+	e := find(tr, "user")
+	if e == nil || e.Text != "echo look at these" || travels(e.Attachments) != "image, embedded, link, link copied" {
+		t.Fatalf("%+v", e)
+	}
+	if a := e.Attachments[1]; a.SHA256 != shaOf(code) || a.ID == list[1].ID { // snapshotted: another record
+		t.Errorf("%+v", a)
+	}
+	if now := d.get(s.ID); len(now.Attachments) > 0 {
+		t.Errorf("%+v", now.Attachments)
+	}
+	d.sameAsRebuilt(s.ID)
+	d.checkFrames(t, s.ID)
+	files, err := d.SessionFiles(t.Context(), s.ID, 0, 10)
+	if err != nil || len(files.Items) != 4 || files.Items[0].Direction != "in" || files.Items[0].Turn != e.Turn || files.Next != "" {
+		t.Errorf("%+v, %v", files, err)
+	}
+}
+
+// A prompt without files goes out as it always has, to the byte.
+func TestAPromptWithoutFilesIsAsItWas(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	d.prompt(s.ID, `echo <b>&"ö`)
+	d.idle(s.ID)
+	want := fmt.Sprintf(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{"prompt":[{"text":"echo \u003cb\u003e\u0026\"ö","type":"text"}],"sessionId":%q}}`, d.get(s.ID).ACPSessionID)
+	if f := d.promptFrames(s.ID); len(f) != 1 || f[0].raw != want {
+		t.Errorf("%s\nwant %s", f[0].raw, want)
+	}
+}
+
+// What travels inline is what the file was when the prompt was taken; a link to what is gone by then is refused, and nothing is sent.
+func TestAFileThatChangesOrVanishes(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	note, shot, big := d.file("note.txt", []byte("before")), d.file("shot.png", picture(t, 3, 3)), d.file("big.bin", []byte{0, 1})
+	list := d.attach(s.ID, note, shot, big)
+	d.sendFiles(s.ID, "echo", session.Queue, byID(list...)...)
+	queue, err := d.Queue(t.Context(), s.ID)
+	if err != nil || len(queue) != 1 || len(queue[0].Attachments) != 3 {
+		t.Fatalf("%+v, %v", queue, err)
+	}
+	d.file("note.txt", []byte("after"))
+	if err := errors.Join(os.Remove(shot)); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(s.ID)
+	if _, err := d.ChangeQueued(t.Context(), s.ID, queue[0].ID, session.QueuePatch{Send: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(s.ID)
+	f := d.promptFrames(s.ID)
+	if got := f[len(f)-1]; got.types() != "text resource image resource_link" || got.Params.Prompt[1].Resource.Text != "before" || got.Params.Prompt[2].Data != base64.StdEncoding.EncodeToString(picture(t, 3, 3)) {
+		t.Errorf("%s: %+v", got.types(), got.Params.Prompt)
+	}
+	// Now what is gone before the prompt is taken.
+	chips := d.attach(s.ID, big)
+	d.chips(s.ID, chips...)
+	if err := os.Remove(big); err != nil {
+		t.Fatal(err)
+	}
+	if now := d.get(s.ID); len(now.Attachments) != 1 || !now.Attachments[0].Missing {
+		t.Errorf("%+v", now.Attachments)
+	}
+	for _, when := range []session.When{session.Now, session.Queue, session.Steer, session.Interrupt} {
+		_, err := d.Send(t.Context(), s.ID, session.Prompt{Message: "x", Attachments: byID(chips...), When: when})
+		if r := refused(t, err, "attachment.missing"); r.Bad || r.Params["name"] != "big.bin" {
+			t.Errorf("%+v", r)
+		}
+	}
+	if now := d.get(s.ID); len(now.Attachments) != 1 || now.Turn != nil || len(d.promptFrames(s.ID)) != len(f) {
+		t.Errorf("something was sent, or the draft is gone: %+v", now)
+	}
+	if _, err := d.Send(t.Context(), s.ID, session.Prompt{Attachments: []session.PromptAttachment{{ID: "nothing"}}}); err == nil {
+		t.Error("an unknown file was taken")
+	} else {
+		refused(t, err, "attachment.unknown")
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// A hundred files at once, with names as people give them.
+func TestAHundredFilesOfAnyName(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	names := []string{"with space.txt", "line\nbreak.txt", "😀 emoji.txt", "100%.txt", "ä#?&.txt", `quote".txt`, "%41.txt"}
+	for len(names) < 100 {
+		names = append(names, fmt.Sprintf("file %d.txt", len(names)))
+	}
+	paths := make([]string, len(names))
+	for i, name := range names {
+		paths[i] = d.file(name, []byte("content of "+name))
+	}
+	list := d.attach(s.ID, paths...)
+	d.chips(s.ID, list...)
+	d.sendFiles(s.ID, "", session.Now, byID(list...)...)
+	d.until("prompt", func() bool { return len(d.promptFrames(s.ID)) == 1 })
+	tr := d.transcript(s.ID)
+	f := d.promptFrames(s.ID)
+	if len(f[0].Params.Prompt) != 100 {
+		t.Fatalf("%d blocks", len(f[0].Params.Prompt))
+	}
+	for i, b := range f[0].Params.Prompt {
+		if b.Resource.Text != "content of "+names[i] || strings.ContainsAny(b.Resource.URI, " \n\"") {
+			t.Errorf("%q: %+v", names[i], b)
+		}
+	}
+	if e := find(tr, "user"); len(e.Attachments) != 100 || e.Attachments[1].Filename != "line\nbreak.txt" {
+		t.Errorf("%d", len(e.Attachments))
+	}
+	_, err := d.Attach(t.Context(), session.AttachInput{Paths: append(paths, paths[0])})
+	refused(t, err, "attachment.too_many")
+	page, err := d.SessionFiles(t.Context(), s.ID, 0, 40)
+	if err != nil || len(page.Items) != 100 { // those of one entry stay together
+		t.Errorf("%d, %v", len(page.Items), err)
+	}
+}
+
+// Making a large image smaller takes a while. Whoever stops the turn meanwhile has sent nothing, and has the message and its files back.
+func TestACancelWhileThePromptIsMadeSendsNothing(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	large := d.upload("large.png", picture(t, 8100, 7000))
+	for round := range 3 {
+		d.chips(s.ID, large)
+		d.sendFiles(s.ID, "stop me", session.Now, byID(large)...)
+		if now := d.get(s.ID); now.Phase != session.Working || now.Turn == nil {
+			t.Fatalf("round %d: %+v", round, now)
+		}
+		if err := d.Cancel(t.Context(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+		tr := d.idle(s.ID)
+		now := d.get(s.ID)
+		if last := lastTurn(tr); last.StopReason != "cancelled" || now.Draft != "stop me" || !slices.Equal(idsOf(now.Attachments), []string{large.ID}) {
+			t.Errorf("round %d: %+v, %q, %+v", round, last, now.Draft, now.Attachments)
+		}
+	}
+	// Sending something else in its place takes the same way, and so do a restart and the end of the program.
+	d.sendFiles(s.ID, "interrupt me", session.Now, byID(large)...)
+	d.send(s.ID, "echo instead", session.Interrupt)
+	d.until("the other one", func() bool { return len(d.promptFrames(s.ID)) > 0 })
+	d.idle(s.ID)
+	d.sendFiles(s.ID, "restart me", session.Now, byID(large)...)
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.isReady(s.ID)
+	d.sendFiles(s.ID, "end me", session.Now, byID(large)...)
+	d.close()
+	d = open(t, d.dir)
+	f := d.promptFrames(s.ID)
+	if len(f) != 1 || f[0].Params.Prompt[0].Text != "echo instead" {
+		t.Errorf("%d prompts went out: %+v", len(f), f)
+	}
+	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "interrupted" {
+		t.Errorf("%+v", last)
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+// Without a cancel the same image travels, smaller.
+func TestALargeImageIsMadeSmaller(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	large := d.upload("large.png", picture(t, 8100, 60))
+	if shown := d.chips(s.ID, large); travels(shown.Attachments) != "image downscaled" {
+		t.Errorf("%+v", shown.Attachments)
+	}
+	d.sendFiles(s.ID, "echo see", session.Now, byID(large)...)
+	d.idle(s.ID)
+	f := d.promptFrames(s.ID)
+	data, err := base64.StdEncoding.DecodeString(f[0].Params.Prompt[1].Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg, _, err := image.DecodeConfig(bytes.NewReader(data)); err != nil || cfg.Width > 8000 {
+		t.Errorf("%+v, %v", cfg, err)
+	}
+}
+
+// The files of a draft and of the queue outlast the program; so do their bytes.
+func TestDraftsAndQueuesWithFilesOutlastTheProgram(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	first, second, queued := d.upload("one.png", picture(t, 1, 1)), d.attach(s.ID, d.file("two.txt", []byte("two")))[0], d.upload("three.txt", []byte("three"))
+	d.chips(s.ID, first, second)
+	d.chips(s.ID, second, first) // in this order
+	sent := d.sendFiles(s.ID, "echo later", session.Queue, byID(queued)...)
+	d.close()
+	d = open(t, d.dir)
+	now := d.get(s.ID)
+	if !slices.Equal(idsOf(now.Attachments), []string{second.ID, first.ID}) || travels(now.Attachments) != "embedded, image" {
+		t.Fatalf("%+v", now.Attachments)
+	}
+	list, err := d.List(t.Context(), false, "", 10)
+	if err != nil || travels(list.Items[0].Attachments) != "embedded, image" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, err := d.ChangeQueued(t.Context(), s.ID, sent.QueueItem.ID, session.QueuePatch{Send: true}); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(s.ID)
+	f := d.promptFrames(s.ID)
+	if got := f[len(f)-1]; got.types() != "text resource" || got.Params.Prompt[1].Resource.Text != "three" {
+		t.Errorf("%+v", got)
+	}
+	if now := d.get(s.ID); len(now.Attachments) != 2 { // which were not sent
+		t.Errorf("%+v", now.Attachments)
+	}
+}
+
+// What waits can be given other files, and none; a message of nothing is refused.
+func TestTheFilesOfAQueuedPromptCanBeChanged(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	a, b := d.upload("a.txt", []byte("a")), d.upload("b.txt", []byte("b"))
+	item := d.sendFiles(s.ID, "", session.Queue, byID(a)...).QueueItem
+	ids := []string{b.ID, a.ID}
+	sent, err := d.ChangeQueued(t.Context(), s.ID, item.ID, session.QueuePatch{Attachments: &ids})
+	if err != nil || !slices.Equal(idsOf(sent.QueueItem.Attachments), ids) {
+		t.Fatalf("%+v, %v", sent, err)
+	}
+	none := []string{}
+	_, err = d.ChangeQueued(t.Context(), s.ID, item.ID, session.QueuePatch{Attachments: &none})
+	refused(t, err, "prompt.empty")
+	text := "now with words"
+	if _, err := d.ChangeQueued(t.Context(), s.ID, item.ID, session.QueuePatch{Message: &text, Attachments: &none}); err != nil {
+		t.Fatal(err)
+	}
+	d.queueIs(s.ID, text)
+}
+
+func (d *desk) attachmentRows() (n int) {
+	d.t.Helper()
+	if err := d.db.Read().QueryRowContext(d.t.Context(), `SELECT count(*) FROM attachment`).Scan(&n); err != nil {
+		d.t.Fatal(err)
+	}
+	return n
+}
+
+// Bytes are kept as long as a draft, a queue or a journal names them, and go after that: with an undo, not before it is over.
+func TestBytesGoWhenNothingNamesThem(t *testing.T) {
+	t.Parallel()
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Undo: 2 * time.Second})
+	s, other := d.create(), d.create()
+	d.isReady(s.ID)
+	draft, sent, given, queued := d.upload("draft.txt", []byte("draft")), d.upload("sent.png", picture(t, 2, 2)), d.file("given.bin", []byte("given")), d.upload("queued.txt", []byte("queued"))
+	d.upload("unused.txt", []byte("unused"))
+	d.chips(other.ID, draft)
+	d.sendFiles(s.ID, "echo", session.Now, byID(sent)...)
+	d.idle(s.ID)
+	if _, err := d.AddFiles(t.Context(), s.ID, []attachment.Wanted{{Path: given}}); err != nil {
+		t.Fatal(err)
+	}
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	d.sendFiles(s.ID, "later", session.Queue, byID(queued)...)
+	d.close()
+
+	later := session.Config{Unattached: time.Millisecond, Undo: time.Second}
+	d = openAs(t, d.dir, proxy.Config{}, later)
+	d.until("sweep", func() bool { return d.attachmentRows() == 4 })
+	for name, sha := range map[string]string{"draft": shaOf([]byte("draft")), "sent": sent.SHA256, "given": shaOf([]byte("given")), "queued": queued.SHA256} {
+		if _, err := d.Blob(sha); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	d.until("end of what nothing names", func() bool { _, err := d.Blob(shaOf([]byte("unused"))); return err != nil })
+	d.delete(s.ID)
+	if _, err := d.Blob(sent.SHA256); err != nil {
+		t.Error("it went before the deletion was final")
+	}
+	d.restore(s.ID)
+	if e := find(d.transcript(s.ID), "attachment"); e == nil || len(e.Attachments) != 1 {
+		t.Errorf("%+v", e)
+	}
+	if err := d.Erase(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.until("end of its files", func() bool { return d.attachmentRows() == 1 })
+	d.until("end of its bytes", func() bool { _, err := d.Blob(sent.SHA256); return err != nil })
+	if _, err := d.Blob(draft.SHA256); err != nil {
+		t.Error(err)
+	}
+	d.chips(other.ID)
+	d.until("end of all files", func() bool { return d.attachmentRows() == 0 })
+	d.until("end of all bytes", func() bool { _, err := d.Blob(draft.SHA256); return err != nil })
+}
+
+// Data of a newer version shows its files, and takes none.
+func TestFilesOfNewerDataAreShown(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	a, b := d.upload("a.txt", []byte("a")), d.upload("b.txt", []byte("b"))
+	d.sendFiles(s.ID, "echo", session.Now, byID(a)...)
+	d.idle(s.ID)
+	d.chips(s.ID, b)
+	d.close()
+	raise(t, d.dir, "ALTER TABLE attachment ADD COLUMN colour TEXT NOT NULL DEFAULT ''")
+	d = open(t, d.dir)
+	if now := d.get(s.ID); len(now.Attachments) != 1 || now.Attachments[0].Travels != "embedded" {
+		t.Errorf("%+v", now.Attachments)
+	}
+	if e := find(d.transcript(s.ID), "user"); len(e.Attachments) != 1 {
+		t.Errorf("%+v", e)
+	}
+	if files, err := d.SessionFiles(t.Context(), s.ID, 0, 10); err != nil || len(files.Items) != 1 {
+		t.Errorf("%+v, %v", files, err)
+	}
+	_, r, err := d.Content(t.Context(), a.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close()
+	_, err = d.AttachUpload(t.Context(), "x", "", strings.NewReader("x"))
+	refused(t, err, "storage.newer")
+	_, err = d.Attach(t.Context(), session.AttachInput{Paths: []string{d.work}})
+	refused(t, err, "storage.newer")
+	_, err = d.Send(t.Context(), s.ID, session.Prompt{Attachments: byID(b)})
+	refused(t, err, "storage.newer")
+	_, err = d.AddFiles(t.Context(), s.ID, []attachment.Wanted{{Path: d.work}})
+	refused(t, err, "storage.newer")
+}
+
+// The agent dies, or the disk is what it is not: a verification says so, and a rebuild makes what the journal holds.
+func TestFilesAreVerifiedAndMadeAnew(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	kept, lost := d.upload("kept.txt", []byte("kept")), d.upload("lost.png", picture(t, 5, 5))
+	d.sendFiles(s.ID, "echo", session.Now, byID(kept, lost)...)
+	d.idle(s.ID)
+	if found := d.verified(session.Verify{}); len(found) > 0 {
+		t.Fatalf("%+v", found)
+	}
+	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `DELETE FROM attachment_use`)
+		_, rows := tx.ExecContext(t.Context(), `UPDATE entry SET attachments = 0`)
+		return errors.Join(err, rows)
+	}); err != nil {
+		t.Fatal(err)
+	}
+	found := d.verified(session.Verify{Repair: true})
+	if len(found) != 1 || found[0].Code != "attachments.differ" || !found[0].Repaired || found[0].Params["missing"] != "2" {
+		t.Errorf("%+v", found)
+	}
+	if err := os.Remove(filepath.Join(d.dir, "blobs", lost.SHA256[:2], lost.SHA256+".zst")); err != nil {
+		t.Fatal(err)
+	}
+	found = d.verified(session.Verify{})
+	if len(found) != 1 || found[0].Code != "attachment.lost" || found[0].Params["name"] != "lost.png" {
+		t.Errorf("%+v", found)
+	}
+}
+
+func (d *desk) verified(wish session.Verify) []session.Finding {
+	d.t.Helper()
+	if _, err := d.Verify(wish); err != nil {
+		d.t.Fatal(err)
+	}
+	d.until("end of the verification", func() bool { return d.Verification().State != "running" })
+	return slices.DeleteFunc(d.Verification().Findings, func(f session.Finding) bool { return f.Code == "blob.unused" })
+}
+
+// An export has the files: by name for people, and whole for programs. A fork has them too, and keeps them when its parent is gone.
+func TestFilesAreExportedAndForked(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	shot := d.upload("shot.png", picture(t, 7, 7))
+	d.sendFiles(s.ID, "echo", session.Now, byID(shot)...)
+	d.idle(s.ID)
+	if _, err := d.AddFiles(t.Context(), s.ID, []attachment.Wanted{{Path: d.file("out.csv", []byte("a,b\n")), Filename: "table.csv"}}); err != nil {
+		t.Fatal(err)
+	}
+	d.chips(s.ID, shot)
+	if _, text := d.export(s.ID, session.Markdown); !strings.Contains(string(text), "- **file** `shot.png` (image/png, ") || !strings.Contains(string(text), "`table.csv`") {
+		t.Errorf("%s", text)
+	}
+	_, data := d.export(s.ID, session.JSON)
+	var out struct {
+		Session session.Session
+		Entries []session.Entry
+		Blobs   map[string][]byte
+	}
+	if err := json.Unmarshal(data, &out); err != nil || !bytes.Equal(out.Blobs[shot.SHA256], picture(t, 7, 7)) || string(out.Blobs[shaOf([]byte("a,b\n"))]) != "a,b\n" || len(out.Blobs) != 2 || len(out.Session.Attachments) > 0 {
+		t.Errorf("%v, %d blobs", err, len(out.Blobs))
+	}
+	_, data = d.export(s.ID, session.Recording)
+	z, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f, err := z.Open("blobs/" + shot.SHA256); err != nil {
+		t.Error(err)
+	} else {
+		f.Close()
+	}
+	id := s.ID
+	d.close()
+	d = openAs(t, d.dir, proxy.Config{}, session.Config{Unattached: time.Millisecond})
+	fork := d.forkOf(id)
+	if err := d.Erase(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	d.until("end of the draft's record", func() bool { return d.attachmentRows() == 2 })
+	if files, err := d.SessionFiles(t.Context(), fork.ID, 0, 10); err != nil || len(files.Items) != 2 || files.Items[0].Direction != "out" {
+		t.Errorf("%+v, %v", files, err)
+	}
+	if _, err := d.Blob(shot.SHA256); err != nil {
+		t.Error(err)
+	}
+	if found := d.verified(session.Verify{}); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
+// While a message of a surface with its attachments waits, the newest goes first, as it is; the others stay.
+func TestTheNewestMessageOfASurfaceGoesFirst(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	d.queues(s.ID, "one")
+	d.queues(s.ID, "two")
+	d.queueIs(s.ID, "one, two")
+	with := "echo three\n" + attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a.png?ex=1", Filename: "a.png"}})
+	d.queues(s.ID, with)
+	d.queues(s.ID, "four")
+	d.queueIs(s.ID, "four, "+with+", one, two")
+}
+
+func TestWhatToolsAskOfASession(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	ctx := t.Context()
+	if items, own, cwd, err := d.InboundFiles(ctx, s.ID); items != nil || own != nil || cwd != s.Cwd || err != nil {
+		t.Errorf("%v %v %v %v", items, own, cwd, err)
+	}
+	shot := d.upload("shot.png", picture(t, 4, 4))
+	d.sendFiles(s.ID, "echo", session.Now, byID(shot)...)
+	d.idle(s.ID)
+	d.prompt(s.ID, "echo")
+	d.idle(s.ID)
+	_, own, _, err := d.InboundFiles(ctx, s.ID)
+	if err != nil || len(own) != 1 || own[0].Filename != "shot.png" {
+		t.Fatalf("%+v, %v", own, err)
+	}
+	if data, err := d.ReadFile(ctx, own[0]); err != nil || !bytes.Equal(data, picture(t, 4, 4)) {
+		t.Error(err)
+	}
+	d.prompt(s.ID, "echo\n"+attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a.png", Filename: "a.png"}}))
+	d.idle(s.ID)
+	d.prompt(s.ID, "echo")
+	d.idle(s.ID)
+	if items, own, _, err := d.InboundFiles(ctx, s.ID); err != nil || len(items) != 1 || items[0].Filename != "a.png" || own != nil {
+		t.Errorf("%+v %+v %v", items, own, err)
+	}
+	one, two := d.file("one.png", picture(t, 1, 2)), d.file("two.txt", []byte("two"))
+	given, err := d.AddFiles(ctx, s.ID, []attachment.Wanted{{Path: "one.png"}, {Path: two, Filename: "second.txt", MimeType: "text/x-two"}})
+	if err != nil || len(given) != 2 || given[0].MimeType != "image/png" || given[1].Filename != "second.txt" {
+		t.Fatalf("%+v, %v", given, err)
+	}
+	if err := errors.Join(os.Remove(one), os.Remove(two)); err != nil {
+		t.Fatal(err)
+	}
+	var shown []string
+	for _, e := range d.transcript(s.ID).Items {
+		if e.Kind == "attachment" {
+			shown = append(shown, e.Attachments[0].Filename)
+		}
+	}
+	if !slices.Equal(shown, []string{"one.png", "second.txt"}) {
+		t.Error(shown)
+	}
+	before := len(d.transcript(s.ID).Items)
+	for _, list := range [][]attachment.Wanted{{{Path: "one.png"}}, {{Path: "/etc/hostname"}}, {{Path: d.file("ok.txt", []byte("ok"))}, {Path: ".."}}} {
+		if given, err := d.AddFiles(ctx, s.ID, list); err == nil {
+			t.Errorf("%+v was given as %+v", list, given)
+		}
+	}
+	if len(d.transcript(s.ID).Items) != before { // none is shown when one cannot be
+		t.Error("some of them were shown")
+	}
+	d.sameAsRebuilt(s.ID)
+}
+
+func TestAskUser(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	questions := []session.Question{{Prompt: "Which?", Options: []session.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}}, {Prompt: "Why?"}}
+	type result struct {
+		answers [][]string
+		status  string
+		err     error
+	}
+	ask := func(ctx context.Context) <-chan result {
+		done := make(chan result, 1)
+		go func() {
+			var r result
+			r.answers, r.status, r.err = d.AskUser(ctx, s.ID, questions)
+			done <- r
+		}()
+		return done
+	}
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	done := ask(t.Context())
+	r := d.request(s.ID)
+	if r.Kind != "question" || len(r.Questions) != 2 || !r.Questions[1].AllowFreeText || r.Turn == "" || d.get(s.ID).Phase != session.Waiting {
+		t.Fatalf("%+v", r)
+	}
+	d.answer(r, session.Answer{Answers: [][]string{{"b"}, {"because"}}})
+	if got := <-done; got.err != nil || got.status != "answered" || fmt.Sprint(got.answers) != "[[b] [because]]" {
+		t.Errorf("%+v", got)
+	}
+	done = ask(t.Context())
+	d.answer(d.request(s.ID), session.Answer{Reject: true})
+	if got := <-done; got.err != nil || got.status != "rejected" || got.answers != nil {
+		t.Errorf("%+v", got)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	done = ask(ctx)
+	d.request(s.ID)
+	cancel()
+	if got := <-done; got.err != nil || got.status != "cancelled" {
+		t.Errorf("%+v", got)
+	}
+	d.until("end of the request", func() bool { return d.get(s.ID).Waiting == 0 })
+	done = ask(t.Context())
+	d.request(s.ID)
+	if err := d.Cancel(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if got := <-done; got.status != "cancelled" {
+		t.Errorf("%+v", got)
+	}
+	d.idle(s.ID)
+	done = ask(t.Context()) // also while no turn runs
+	d.request(s.ID)
+	d.close()
+	if got := <-done; got.status != "expired" {
+		t.Errorf("%+v", got)
+	}
+	for dir, data := range open(t, d.dir).journal(s.ID) {
+		if dir == "out" && strings.Contains(string(data), "because") {
+			t.Errorf("the agent was answered what it did not ask: %s", data)
+		}
+	}
+}
+
+// The agent gets our tools at every opening of its session, and their secret is written nowhere.
+func TestAgentsGetOurTools(t *testing.T) {
+	t.Parallel()
+	const secret = "0123456789abcdef-0123456789abcdef"
+	var given, ended []string
+	tools := func(session string, transports []string) (json.RawMessage, bool) {
+		given = append(given, strings.Join(transports, " "))
+		return json.RawMessage(fmt.Sprintf(`{"type":"http","name":"deskhand","url":"http://127.0.0.1:1/mcp/%s","headers":[{"name":"Authorization","value":"Bearer %s"}]}`, session, secret)), true
+	}
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Tools: tools, ToolsEnded: func(session string) { ended = append(ended, session) }})
+	s := d.create()
+	d.isReady(s.ID)
+	d.prompt(s.ID, "echo my token is "+secret)
+	d.idle(s.ID)
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.isReady(s.ID)
+	opened := 0
+	for dir, data := range d.journal(s.ID) {
+		if strings.Contains(string(data), secret) {
+			t.Errorf("%s", data)
+		}
+		if dir == "out" && strings.Contains(string(data), `"mcpServers"`) && strings.Contains(string(data), "/mcp/"+s.ID) {
+			opened++
+		}
+	}
+	d.close()
+	if opened != 2 || len(given) != 2 || !strings.Contains(given[0], "http") || len(ended) != 2 {
+		t.Errorf("%d, %q, %q", opened, given, ended)
+	}
+	d = openAs(t, d.dir, proxy.Config{}, session.Config{Tools: func(string, []string) (json.RawMessage, bool) { return nil, false }})
+	none := d.create()
+	d.isReady(none.ID)
+	if n := find(d.transcript(none.ID), "notice"); n == nil || !strings.Contains(n.Notice.Title, "tools") {
+		t.Errorf("%+v", n)
+	}
+}
+
+// The bus tells of a conversation in its own words, to who asks for them, in the order of what is stored.
+func TestTheBus(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	from, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: 0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	shot := d.upload("in.png", picture(t, 2, 2))
+	turn := *d.sendFiles(s.ID, "markdown", session.Now, byID(shot)...).Turn
+	tr := d.idle(s.ID)
+	if _, err := d.AddFiles(t.Context(), s.ID, []attachment.Wanted{{Path: d.file("a.png", picture(t, 1, 1))}, {Path: d.file("b.txt", []byte("b"))}}); err != nil {
+		t.Fatal(err)
+	}
+	types := []string{
+		"evt.adapter.message.created", "cmd.request.message", "evt.request.lifecycle.changed", "evt.agent.output.delta.text", "evt.agent.output.delta.reasoning",
+		"evt.agent.output.response.text", "evt.agent.output.response.binary", "evt.agent.output.toolcall", "evt.surface.output.message.created",
+	}
+	after := from.Seq
+	var order []string
+	var said, final string
+	var files []session.BusEvent
+	for len(files) < 2 {
+		batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second, Session: s.ID, Types: types})
+		if err != nil || len(batch.Events) == 0 {
+			t.Fatal("no more events", err)
+		}
+		after = batch.Seq
+		for _, e := range d.Leaving(batch).Events {
+			var b session.BusEvent
+			if err := json.Unmarshal(e.Data, &b); err != nil {
+				t.Fatal(err)
+			}
+			if len(order) == 0 || order[len(order)-1] != e.Type {
+				order = append(order, e.Type)
+			}
+			switch e.Type {
+			case "evt.agent.output.delta.text":
+				said += b.Delta
+			case "evt.agent.output.response.text":
+				final = *b.FinalText
+			case "evt.agent.output.response.binary":
+				files = append(files, b)
+			case "evt.adapter.message.created", "cmd.request.message":
+				if b.RequestID != turn.ID || b.Text != "markdown" || len(b.Attachments) != 1 {
+					t.Errorf("%s: %+v", e.Type, b)
+				}
+			}
+		}
+	}
+	if order[0] != "evt.adapter.message.created" || order[1] != "cmd.request.message" || order[2] != "evt.request.lifecycle.changed" {
+		t.Errorf("%q", order)
+	}
+	want := find(tr, "agent").Text
+	if said != want || final != want || want == "" {
+		t.Errorf("%q, %q, want %q", said, final, want)
+	}
+	if files[0].Filename != "a.png" || files[0].DataBase64 == nil || *files[0].DataBase64 != base64.StdEncoding.EncodeToString(picture(t, 1, 1)) || files[0].Blob != nil || files[1].Filename != "b.txt" || files[1].MimeType != "text/plain" && !strings.HasPrefix(files[1].MimeType, "text/plain") {
+		t.Errorf("%+v", files)
+	}
+	all, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: from.Seq, Session: s.ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range all.Events {
+		if strings.HasPrefix(e.Type, "evt.") || strings.HasPrefix(e.Type, "cmd.") {
+			t.Errorf("%s comes to who has not asked for it", e.Type)
+		}
+	}
+}

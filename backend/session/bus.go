@@ -1,0 +1,226 @@
+package session
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"strings"
+)
+
+// The bus tells of conversations once more, in the words that surfaces such as a chat know (the seed attachments-bus-agent-discord.md): a
+// message has come, a request has begun, an agent has said or made something. Each event is a projection of what was written in the same
+// step, and comes behind it in the one order of the feed; only who asks for it by its name gets it. Several files are several events, in
+// their order. Inside the process a file is the hash of its blob; its bytes are put in when an event leaves, see [Client.Leaving].
+
+// BusEvent is the data of the events of the bus. Which of the fields are there, their names tell:
+//
+//	evt.adapter.message.created        messageId, requestId, text, attachments: a person has said something
+//	cmd.request.message                requestId, text, attachments: which the agent is to answer
+//	evt.request.lifecycle.changed      requestId, state, stopReason
+//	evt.agent.output.delta.text        requestId, messageId, delta
+//	evt.agent.output.delta.reasoning   the same
+//	evt.agent.output.response.text     requestId, finalText: all that it has said in the turn
+//	evt.agent.output.response.binary   requestId, messageId, mimeType, filename, dataBase64 or else blob
+//	evt.agent.output.toolcall          requestId, messageId, toolCallId, title, kind, status
+//	evt.surface.output.message.created requestId, messageId: a message of the agent is shown
+type BusEvent struct {
+	RequestID   string       `json:"requestId,omitempty" doc:"The turn"`
+	MessageID   string       `json:"messageId,omitempty" doc:"The entry"`
+	Text        string       `json:"text,omitempty"`
+	Attachments []Attachment `json:"attachments,omitempty"`
+	Delta       string       `json:"delta,omitempty"`
+	FinalText   *string      `json:"finalText,omitempty"`
+	State       string       `json:"state,omitempty" enum:"running,requires_action,done"`
+	StopReason  string       `json:"stopReason,omitempty"`
+	MimeType    string       `json:"mimeType,omitempty"`
+	Filename    string       `json:"filename,omitempty"`
+	DataBase64  *string      `json:"dataBase64,omitempty"`
+	Blob        *BlobName    `json:"blob,omitempty" doc:"Where its bytes cannot be put in"`
+	ToolCallID  string       `json:"toolCallId,omitempty"`
+	Title       string       `json:"title,omitempty"`
+	Kind        string       `json:"kind,omitempty"`
+	Status      string       `json:"status,omitempty"`
+}
+
+// BlobName names the bytes of a file.
+type BlobName struct {
+	SHA256 string `json:"sha256"`
+}
+
+const (
+	busMessage   = "evt.adapter.message.created"
+	busRequest   = "cmd.request.message"
+	busLifecycle = "evt.request.lifecycle.changed"
+	busText      = "evt.agent.output.delta.text"
+	busReasoning = "evt.agent.output.delta.reasoning"
+	busAnswer    = "evt.agent.output.response.text"
+	busBinary    = "evt.agent.output.response.binary"
+	busTool      = "evt.agent.output.toolcall"
+	busShown     = "evt.surface.output.message.created"
+)
+
+// answering is what the bus has told of a conversation. It belongs to the conversation's goroutine.
+type answering struct {
+	last  int64          // seq of the newest entry that was told
+	said  map[string]int // bytes of the text that were told, by message
+	tools map[string]string
+	turns map[string]string // their states
+	final strings.Builder   // what the agent has said in the turn
+	of    string            // the message that it said last
+}
+
+func newAnswering(frames int64) answering {
+	return answering{last: (frames + 1) * perFrame, said: map[string]int{}, tools: map[string]string{}, turns: map[string]string{}}
+}
+
+// busEvents are what the bus tells of a step.
+func (v *conversation) busEvents(entries []change) (events []Event) {
+	b := &v.answering
+	tell := func(kind string, e BusEvent) {
+		events = append(events, Event{Session: v.id, Type: kind, Data: mustJSON(e)})
+	}
+	newest := b.last
+	for _, ch := range entries {
+		newest = max(newest, ch.Entry.Seq)
+		if !v.step.imported { // a history is no news
+			b.entry(ch, tell)
+		}
+	}
+	b.last = newest
+	for id, t := range v.step.turns {
+		if t.State == "done" {
+			b.ended(id, t, tell)
+		}
+	}
+	for id, t := range v.step.turns {
+		if t.State != "done" {
+			b.runs(id, t, tell)
+		}
+	}
+	for i, e := range events {
+		if e.Type == busBinary {
+			events[i].weight = v.binaryWeight(entries)
+		}
+	}
+	return events
+}
+
+func (b *answering) entry(ch change, tell func(string, BusEvent)) {
+	e := ch.Entry
+	fresh := e.Seq > b.last
+	base := BusEvent{RequestID: e.Turn, MessageID: e.ID}
+	switch e.Kind {
+	case "user":
+		if fresh {
+			base.Text, base.Attachments = e.Text, e.Attachments
+			tell(busMessage, base)
+		}
+	case "agent", "thought":
+		b.message(ch, fresh, tell)
+	case "attachment":
+		for _, a := range e.Attachments {
+			if fresh {
+				base.MimeType, base.Filename, base.Blob = a.MimeType, a.Filename, &BlobName{a.SHA256}
+				tell(busBinary, base)
+			}
+		}
+	case "tool":
+		state := e.Tool.Status + "\x00" + e.Tool.Title
+		if b.tools[e.ID] != state {
+			b.tools[e.ID] = state
+			base.ToolCallID, base.Title, base.Kind, base.Status = e.Tool.ToolCallID, e.Tool.Title, e.Tool.Kind, e.Tool.Status
+			tell(busTool, base)
+		}
+	}
+}
+
+// message tells what was added to a message since it was told last.
+func (b *answering) message(ch change, fresh bool, tell func(string, BusEvent)) {
+	e := ch.Entry
+	from, known := b.said[e.ID]
+	if !known && !fresh { // from before this program
+		from = len(e.Text)
+		if ch.Append != nil {
+			from -= len(ch.Append.Text)
+		}
+	}
+	base := BusEvent{RequestID: e.Turn, MessageID: e.ID}
+	if !known && e.Kind == "agent" {
+		tell(busShown, base)
+	}
+	b.said[e.ID] = len(e.Text)
+	delta := e.Text[min(from, len(e.Text)):]
+	if delta == "" {
+		return
+	}
+	base.Delta = delta
+	if e.Kind == "thought" {
+		tell(busReasoning, base)
+		return
+	}
+	tell(busText, base)
+	if b.of != "" && b.of != e.ID {
+		delta = "\n\n" + delta
+	}
+	if b.of = e.ID; b.final.Len()+len(delta) <= maxText {
+		b.final.WriteString(delta)
+	}
+}
+
+func (b *answering) runs(id string, t *Turn, tell func(string, BusEvent)) {
+	before, known := b.turns[id]
+	if before == t.State {
+		return
+	}
+	b.turns[id] = t.State
+	if !known {
+		tell(busRequest, BusEvent{RequestID: id, Text: textOfPrompt(t.prompt), Attachments: t.attachments})
+	}
+	tell(busLifecycle, BusEvent{RequestID: id, State: t.State})
+}
+
+func (b *answering) ended(id string, t *Turn, tell func(string, BusEvent)) {
+	if _, known := b.turns[id]; !known && len(t.prompt) > 0 { // it was over in one step
+		tell(busRequest, BusEvent{RequestID: id, Text: textOfPrompt(t.prompt), Attachments: t.attachments})
+	}
+	final := b.final.String()
+	tell(busAnswer, BusEvent{RequestID: id, FinalText: &final})
+	tell(busLifecycle, BusEvent{RequestID: id, State: t.State, StopReason: t.StopReason})
+	b.final.Reset()
+	b.of = ""
+	clear(b.said)
+	clear(b.tools)
+	clear(b.turns)
+}
+
+// binaryWeight is what the bytes of the files in a step take when they leave.
+func (v *conversation) binaryWeight(entries []change) (n int) {
+	for _, ch := range entries {
+		if ch.Entry.Kind == "attachment" {
+			for _, a := range ch.Entry.Attachments {
+				n = max(n, base64.StdEncoding.EncodedLen(int(a.Size)))
+			}
+		}
+	}
+	return n
+}
+
+// Leaving is a batch as it leaves the process: with the bytes of files.
+func (c *Client) Leaving(b Batch) Batch {
+	for i := range b.Events {
+		if b.Events[i].Type != busBinary {
+			continue
+		}
+		var e BusEvent
+		if json.Unmarshal(b.Events[i].Data, &e) != nil || e.Blob == nil {
+			continue
+		}
+		data, err := c.Blob(e.Blob.SHA256)
+		if err != nil {
+			continue // it says which they would be
+		}
+		text := base64.StdEncoding.EncodeToString(data)
+		e.DataBase64, e.Blob = &text, nil
+		b.Events[i].Data = mustJSON(e)
+	}
+	return b
+}

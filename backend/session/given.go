@@ -1,0 +1,257 @@
+package session
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+
+	"deskhand/backend/attachment"
+)
+
+// What agents give to people, and what they take of what people have given: the parts of our tools that are the conversation's. A file that
+// is given is in the blob store and in the journal before anybody hears of it.
+
+// What an agent may give at a time, unless the settings say otherwise.
+const (
+	usualGiven     = 8  // MiB of one file
+	usualGivenCall = 16 // MiB of one call
+)
+
+// AddFiles shows files of an agent to people: each is an entry of the transcript and an event of the bus, in order. All are checked
+// before any is read, and all are kept before any is shown.
+func (c *Client) AddFiles(ctx context.Context, session string, list []attachment.Wanted) ([]attachment.File, error) {
+	v, err := c.conversation(ctx, session)
+	if err != nil {
+		return nil, err
+	}
+	if err := c.ReadOnly(); err != nil {
+		return nil, err
+	}
+	s := v.look()
+	if s.Place != LocalPlace {
+		return nil, &RefusedError{Code: refusedElsewhere, Params: map[string]string{"name": ""}}
+	}
+	set := c.Settings()
+	read, err := attachment.Outgoing(ctx, s.Cwd, append([]string{s.Cwd}, s.Directories...), list, int64(set.AttachmentFileMiB)*mib, int64(set.AttachmentCallMiB)*mib)
+	if err != nil {
+		return nil, err
+	}
+	given, err := c.keepGiven(ctx, read)
+	if err != nil {
+		return nil, err
+	}
+	err = v.call(ctx, func() error {
+		for _, a := range given {
+			v.note(note{Note: noteGiven, Attachments: []Attachment{a}})
+		}
+		v.row.Unread = true
+		v.touched()
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return filesOf(given), nil
+}
+
+// keepGiven puts the bytes of files into the blob store and writes down what they are.
+func (c *Client) keepGiven(ctx context.Context, read []attachment.Read) ([]Attachment, error) {
+	given := make([]Attachment, len(read))
+	err := c.cfg.Store.Blobs.Keep(func() (err error) {
+		for i, r := range read {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			f := r.File
+			if f.SHA256, err = c.cfg.Store.Blobs.Put(r.Data); err != nil {
+				return fmt.Errorf("%w: %w", ErrStorage, err)
+			}
+			f.Blob, f.ID = true, ""
+			given[i] = attachmentOf(f)
+		}
+		return c.keepAttachments(ctx, given)
+	})
+	return given, err
+}
+
+// InboundFiles is what came with the newest message of a person that has a surface's attachments; where none has, with the newest that has
+// files of ours. cwd is the session's directory.
+func (c *Client) InboundFiles(ctx context.Context, session string) (items []attachment.SentinelItem, own []attachment.File, cwd string, err error) {
+	s, err := c.Get(ctx, session)
+	if err != nil {
+		return nil, nil, "", err
+	}
+	before := int64(lastSeq)
+	for {
+		notes, last, err := c.notesBefore(ctx, session, before)
+		if err != nil {
+			return nil, nil, "", err
+		}
+		for _, n := range notes {
+			items, files := n.inbound()
+			if items != nil {
+				return items, nil, s.Cwd, nil
+			}
+			if own == nil {
+				own = files
+			}
+		}
+		if len(notes) == 0 {
+			return nil, own, s.Cwd, nil
+		}
+		before = last
+	}
+}
+
+// inbound is what came with the message that the note tells of; nothing of another note.
+func (n note) inbound() (items []attachment.SentinelItem, own []attachment.File) {
+	if n.Note != noteTurnBegan && n.Note != noteSteered {
+		return nil, nil
+	}
+	if items, found := attachment.ParseSentinel(textOfPrompt(n.Prompt)); found {
+		return items, nil
+	}
+	if len(n.Attachments) > 0 {
+		own = filesOf(n.Attachments)
+	}
+	return nil, own
+}
+
+// notesBefore are some of the journal's notes, the newest first, and the number of the last of them.
+func (c *Client) notesBefore(ctx context.Context, session string, before int64) (notes []note, last int64, err error) {
+	db := c.cfg.Store
+	list, err := query(ctx, db.Read(), func(s scanner) (f storedFrame, err error) {
+		f.Dir = noted
+		return f, s.Scan(&f.N, &f.encoding, &f.payload)
+	}, `SELECT n, encoding, payload FROM frame WHERE session = ? AND dir = 'note' AND n < ? ORDER BY n DESC LIMIT ?`, session, before, journalPart)
+	for _, f := range list {
+		last = f.N
+		var n note
+		if f.decode(db) == nil && json.Unmarshal(f.Data, &n) == nil { // a damaged one is passed over: it is told elsewhere
+			notes = append(notes, n)
+		} else {
+			notes = append(notes, note{})
+		}
+	}
+	return notes, last, err
+}
+
+// ReadFile gives the bytes of a file that was taken in.
+func (c *Client) ReadFile(ctx context.Context, f attachment.File) ([]byte, error) {
+	return c.bytesOf(ctx, f)
+}
+
+// bytesOf are the bytes of a file: those that were kept, else those that it has now.
+func (c *Client) bytesOf(ctx context.Context, f attachment.File) ([]byte, error) {
+	r, err := c.contentOf(f)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	data, err := io.ReadAll(withdrawable{ctx, io.LimitReader(r, mostKept+1)})
+	if len(data) > mostKept {
+		return nil, fmt.Errorf("%q is too long by now", f.Filename)
+	}
+	return data, err
+}
+
+// mostKept is more than any file that is taken in.
+const mostKept = 64 << 20
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+func (c *Client) contentOf(f attachment.File) (io.ReadSeekCloser, error) {
+	if f.SHA256 != "" {
+		data, err := c.Blob(f.SHA256)
+		return inMemory{bytes.NewReader(data)}, err
+	}
+	info, err := os.Stat(f.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &RefusedError{Code: refusedNoFile, Params: map[string]string{"name": f.Filename}}
+	case err != nil:
+		return nil, err
+	case !info.Mode().IsRegular(): // a FIFO would hold us until somebody writes to it
+		return nil, &RefusedError{Code: "attachment.not_a_file", Params: map[string]string{"name": f.Filename}}
+	}
+	return os.Open(f.Path)
+}
+
+// Content opens what is in an attachment.
+func (c *Client) Content(ctx context.Context, id string) (Attachment, io.ReadSeekCloser, error) {
+	a, err := c.Attachment(ctx, id)
+	if err != nil {
+		return a, nil, err
+	}
+	r, err := c.contentOf(a.file())
+	return a, r, err
+}
+
+// SessionFile is a file of a conversation.
+type SessionFile struct { //nolint:revive // it is what the client API calls it
+	Entry      string     `json:"entry"`
+	Seq        int64      `json:"seq" doc:"Of the entry"`
+	Turn       string     `json:"turn,omitempty"`
+	Direction  string     `json:"direction" enum:"in,out" doc:"in: from a person to the agent"`
+	At         Time       `json:"at"`
+	Attachment Attachment `json:"attachment"`
+}
+
+// SessionFiles are the files of a conversation, the newest entry first. before is the Next of the page above. A page may be longer than
+// limit by what is left of an entry.
+func (c *Client) SessionFiles(ctx context.Context, id string, before int64, limit int) (Page[SessionFile], error) {
+	if _, err := c.conversation(ctx, id); err != nil {
+		return Page[SessionFile]{}, err
+	}
+	if before <= 0 {
+		before = lastSeq
+	}
+	entries, err := query(ctx, c.cfg.Store.Read(), scanJSON[Entry],
+		`SELECT data FROM entry WHERE session = ? AND seq < ? AND attachments > 0 ORDER BY seq DESC LIMIT ?`, id, before, limit+1)
+	page := Page[SessionFile]{Items: []SessionFile{}}
+	for i := range entries {
+		e := &entries[i]
+		if len(page.Items) >= limit {
+			page.Next = fmt.Sprint(entries[i-1].Seq)
+			break
+		}
+		direction := "in"
+		if e.Kind == "attachment" {
+			direction = "out"
+		}
+		for _, a := range e.Attachments {
+			page.Items = append(page.Items, SessionFile{e.ID, e.Seq, e.Turn, direction, e.At, a})
+		}
+	}
+	return page, err
+}
+
+// attachmentsOf are those that the journal of a session names.
+func (c *Client) attachmentsOf(ctx context.Context, session string) ([]Attachment, error) {
+	return query(ctx, c.cfg.Store.Read(), scanJSON[Attachment], `SELECT data FROM attachment WHERE id IN (SELECT attachment FROM attachment_use WHERE session = ?) ORDER BY id`, session)
+}
+
+// Thumbnail is a small PNG of an image, at most side pixels wide and high.
+func (c *Client) Thumbnail(ctx context.Context, id string, side int) ([]byte, error) {
+	a, err := c.Attachment(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if !strings.HasPrefix(a.MimeType, "image/") {
+		return nil, bad("attachment.no_image", "name", a.Filename)
+	}
+	data, err := c.bytesOf(ctx, a.file())
+	if err != nil {
+		return nil, err
+	}
+	png, err := attachment.Thumbnail(data, side) //nolint:contextcheck // it takes none: it is bounded by the size of the image
+	return png, refuseFile(err)
+}

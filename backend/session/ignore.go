@@ -1,0 +1,115 @@
+package session
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strings"
+)
+
+// ignoring is one line of a .gitignore (gitignore(5)).
+type ignoring struct {
+	base    string   // the directory of the file, from the root
+	parts   []string // of the pattern; "**" is any number of directories
+	keep    bool     // begins with !
+	dirOnly bool     // ends with /
+}
+
+const mostIgnore = 1 << 20 // bytes of one file
+
+// readIgnore reads such a file; one that is not there, or is none, has no rules.
+func readIgnore(file, base string) (rules []ignoring) {
+	info, err := os.Lstat(file)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil
+	}
+	f, err := os.Open(file)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(io.LimitReader(f, mostIgnore))
+	for lines.Scan() {
+		if r, ok := parseIgnore(lines.Text(), base); ok {
+			rules = append(rules, r)
+		}
+	}
+	return rules
+}
+
+func parseIgnore(line, base string) (ignoring, bool) {
+	line = strings.TrimRight(line, "\r")
+	if !strings.HasSuffix(line, `\ `) {
+		line = strings.TrimRight(line, " ")
+	}
+	if line == "" || line[0] == '#' {
+		return ignoring{}, false
+	}
+	r := ignoring{base: base}
+	if rest, ok := strings.CutPrefix(line, "!"); ok {
+		r.keep, line = true, rest
+	}
+	if rest, ok := strings.CutSuffix(line, "/"); ok {
+		r.dirOnly, line = true, rest
+	}
+	anchored := strings.Contains(line, "/")
+	line = strings.TrimPrefix(line, "/")
+	if line == "" {
+		return ignoring{}, false
+	}
+	r.parts = strings.Split(line, "/")
+	if !anchored { // it counts at every depth
+		r.parts = append([]string{"**"}, r.parts...)
+	}
+	return r, true
+}
+
+// ignored tells whether the rules leave a path out; the last that fits counts.
+func ignored(rules []ignoring, relative string, directory bool) bool {
+	for _, r := range slices.Backward(rules) {
+		if r.fits(relative, directory) {
+			return !r.keep
+		}
+	}
+	return false
+}
+
+func (r ignoring) fits(relative string, directory bool) bool {
+	if r.dirOnly && !directory {
+		return false
+	}
+	if r.base != "" {
+		rest, ok := strings.CutPrefix(relative, r.base+"/")
+		if !ok {
+			return false
+		}
+		relative = rest
+	}
+	return fitsParts(r.parts, strings.Split(relative, "/"))
+}
+
+func fitsParts(pattern, parts []string) bool {
+	for len(pattern) > 0 && pattern[0] != "**" {
+		if len(parts) == 0 {
+			return false
+		}
+		if fits, err := path.Match(pattern[0], parts[0]); err != nil || !fits {
+			return false
+		}
+		pattern, parts = pattern[1:], parts[1:]
+	}
+	switch len(pattern) {
+	case 0:
+		return len(parts) == 0
+	case 1:
+		return len(parts) > 0
+	}
+	for n := range parts {
+		if fitsParts(pattern[1:], parts[n:]) {
+			return true
+		}
+	}
+	return false
+}
