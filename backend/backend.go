@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"net"
@@ -26,6 +27,7 @@ import (
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
 	"deskhand/backend/store"
+	"deskhand/backend/tools"
 )
 
 // Config of a backend.
@@ -71,6 +73,7 @@ type Backend struct {
 	agents  *agents.Catalogue
 	skills  *skills.Library
 	client  *session.Client
+	tools   *tools.Server // what agents get beside their own
 	api     *httpapi.API
 	codes   codes
 	socket  *Listener
@@ -186,6 +189,10 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if err != nil {
 		return nil, err
 	}
+	b.tools = tools.Open(tools.Config{
+		Self: b.cfg.Self, Version: b.cfg.Version, Private: b.private(), Logger: b.cfg.Logger,
+		Serve: func(ln net.Listener, h http.Handler) io.Closer { return serve(ln, h) }, Socket: b.toolSocket,
+	})
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
 		Skills:       b.skills,
@@ -194,6 +201,8 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		SettingsFile: b.cfg.Places.settings(),
 		LeastIdle:    b.cfg.LeastIdle,
 		LineStall:    b.cfg.LineStall,
+		Tools:        b.tools.Give,
+		ToolsEnded:   b.tools.End,
 		Tokens: agents.OpenVault(agents.VaultConfig{
 			File: filepath.Join(b.cfg.Places.Data, "place-tokens.json"), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
 		}),
@@ -201,6 +210,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if err != nil {
 		return nil, err
 	}
+	b.tools.Use(b.client)
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/"
@@ -245,6 +255,9 @@ func (b *Backend) Close() error {
 	if b.socket != nil {
 		errs = append(errs, b.socket.Close())
 	}
+	if b.tools != nil {
+		errs = append(errs, b.tools.Close())
+	}
 	if b.client != nil {
 		errs = append(errs, b.client.Close())
 	}
@@ -277,6 +290,8 @@ type Listener struct {
 	done   chan error
 	close  func() error // end, once
 	remove string       // a directory of our own to be removed after
+
+	unmount func() // has nobody sent here any more; nil = nobody is
 
 	mu      sync.Mutex // protects the fields below
 	closing bool
@@ -327,6 +342,9 @@ func (l *Listener) Close() error { return l.close() }
 func (l *Listener) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
+	if l.unmount != nil {
+		l.unmount()
+	}
 	l.dropFresh()
 	err := l.server.Shutdown(ctx)
 	if err != nil {
@@ -351,7 +369,12 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
 	}
-	l := serve(ln, b.api.Loopback(ln.Addr())) //nolint:contextcheck // it lives until Close, not as long as ctx
+	h, unmount := b.api.Loopback(ln.Addr()), func() {}
+	if b.tools != nil {
+		h, unmount = b.tools.Mount(ln.Addr(), h)
+	}
+	l := serve(ln, h) //nolint:contextcheck // it lives until Close, not as long as ctx
+	l.unmount = unmount
 	_, p, _ := net.SplitHostPort(ln.Addr().String())
 	shown := host
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {

@@ -9,6 +9,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/tools"
 )
 
 // The records of the client API, for a command that reads it; package session tells what they hold.
@@ -93,3 +94,14 @@ func ReplayAgent(ctx context.Context, cfg Replay, in io.Reader, out, stderr io.W
 
 // Watchdog is the process that ends our agents when we are killed; in is the pipe that tells it so.
 func Watchdog(in io.Reader) error { return proxy.Watchdog(in) }
+
+// Variables by which [ToolRelay] is told whose tools it carries.
+const (
+	ToolTicket = tools.TicketVariable
+	ToolSocket = tools.SocketVariable
+)
+
+// ToolRelay carries the tools of a session between its agent, on in and out, and the Deskhand that has it.
+func ToolRelay(ctx context.Context, socket, ticket string, in io.Reader, out io.Writer) error {
+	return tools.Relay(ctx, socket, ticket, in, out)
+}

@@ -109,32 +109,63 @@ const longestSocket = 100
 // openSocket serves the client API on a socket that only our user can reach: the command line's way in. Who can open it could also
 // read the database, so it asks for no token.
 func (b *Backend) openSocket(ctx context.Context) error {
-	dir, remove := filepath.Join(b.cfg.Places.Data, "run"), ""
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return err
-	}
-	path := filepath.Join(dir, "client.sock")
-	if len(path) > longestSocket {
-		var err error
-		if dir, err = os.MkdirTemp("", "deskhand-"); err != nil {
-			return err
-		}
-		path, remove = filepath.Join(dir, "client.sock"), dir
-	}
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that died: we hold the lock
-		return err
-	}
-	var lc net.ListenConfig
-	ln, err := lc.Listen(ctx, "unix", path)
+	ln, remove, err := b.listenPrivately(ctx, "client.sock")
 	if err != nil {
 		return fmt.Errorf("the private socket cannot be opened: %w", err)
 	}
-	if err := os.Chmod(path, 0o600); err != nil {
-		return errors.Join(err, ln.Close())
-	}
 	b.socket = serve(ln, b.api.Window()) //nolint:contextcheck // it lives until Close, not as long as ctx
 	b.socket.remove = remove
-	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: path})
+	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: ln.Addr().String()})
+}
+
+// listenPrivately opens a socket that only our user can reach. remove is a directory to be removed after it, "" is none.
+func (b *Backend) listenPrivately(ctx context.Context, name string) (ln net.Listener, remove string, err error) {
+	dir := filepath.Join(b.cfg.Places.Data, "run")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, "", err
+	}
+	path := filepath.Join(dir, name)
+	if len(path) > longestSocket {
+		if dir, err = os.MkdirTemp("", "deskhand-"); err != nil {
+			return nil, "", err
+		}
+		path, remove = filepath.Join(dir, name), dir
+	}
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) { // of a process that died: we hold the lock
+		return nil, remove, err
+	}
+	var lc net.ListenConfig
+	if ln, err = lc.Listen(ctx, "unix", path); err != nil {
+		return nil, remove, err
+	}
+	if err := os.Chmod(path, 0o600); err != nil {
+		return nil, remove, errors.Join(err, ln.Close())
+	}
+	return ln, remove, nil
+}
+
+// toolSocket is where `deskhand mcp` comes to. It is not the other one: agents are told of it, and there is nothing but their tools.
+func (b *Backend) toolSocket(ctx context.Context) (net.Listener, error) {
+	ln, remove, err := b.listenPrivately(ctx, "tools.sock")
+	if err != nil {
+		return nil, fmt.Errorf("the socket of the tools cannot be opened: %w", err)
+	}
+	return leavingNothing{ln, remove}, nil
+}
+
+// leavingNothing is a listener whose directory goes with it.
+type leavingNothing struct {
+	net.Listener
+
+	dir string
+}
+
+func (l leavingNothing) Close() error {
+	err := l.Listener.Close()
+	if l.dir != "" {
+		err = errors.Join(err, os.RemoveAll(l.dir))
+	}
+	return err
 }
 
 const logLimit = 8 << 20

@@ -1,0 +1,247 @@
+// Package tools hides the MCP server by which agents reach the person: the tools attachment_add, attachment_download and ask_user.
+//
+// # Who gets it
+//
+// [Server.Give] makes the server of one session, for one generation of its agent, and writes it as session/new wants it. An agent that
+// takes HTTP gets an address on loopback and a bearer: on the listener of the local API while there is one (see [Server.Mount]), else on
+// a listener of our own, opened when the first agent needs it. An agent that takes programs only gets `deskhand mcp` with a ticket, which
+// carries lines between the agent and a socket that serves nothing but tools (see [Relay]). A secret opens the tools of its own session,
+// over its own transport, until [Server.End], the next Give for the session, or Close; it opens nothing else, and nothing else opens them.
+//
+// # Calls
+//
+// A call that the client cancels ends, and so does one whose client has gone: there is no way left to answer it. Calls that move files run
+// one after the other in a session, so that an agent holds no more than one call's bytes at a time. ask_user waits for as long as the
+// person takes; meanwhile the client is told that we live, by progress where it gave a token for that, and by empty lines of the stream
+// over HTTP, where many clients give up on a silent body after minutes.
+//
+// Failures are results with isError, as MCP wants it, and name the file and the rule: {"ok":false,"rule":…,"file":…,"message":…}. No
+// result carries the bytes of a file.
+package tools
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// Name is the server's name to agents.
+const Name = "deskhand"
+
+// Transports of ACP that we have a door for.
+const (
+	overHTTP  = "http"
+	overStdio = "stdio"
+)
+
+// Config of a Server.
+type Config struct {
+	Self    string   // our own program, which an agent starts as `deskhand mcp`
+	Version string   // told to agents
+	Private []string // directories that nothing is downloaded to: our own
+	Logger  *slog.Logger
+
+	// Serve serves a listener until the Closer is closed, which waits for it.
+	Serve func(net.Listener, http.Handler) io.Closer
+	// Socket opens the socket that `deskhand mcp` comes to; only our own user may reach it.
+	Socket func(context.Context) (net.Listener, error)
+
+	Progress time.Duration // between two signs of life of a call that waits; 0 = 10 s
+}
+
+// Server is the tools of all sessions.
+type Server struct {
+	cfg    Config
+	log    *slog.Logger
+	client chan struct{} // closed by Use
+	ctx    context.Context
+	stop   context.CancelFunc
+	wg     sync.WaitGroup // grants that end, connections of the socket
+
+	sessions *session.Client // set before client is closed
+	outside  *http.Client    // by which files are fetched
+
+	opening sync.Mutex // one door at a time
+
+	mu     sync.Mutex // protects what is below
+	closed bool
+	grants map[string]*grant // by session
+	mounts []string          // host:port of the listeners of others that serve us; the last is told to agents
+	own    *door             // a listener of our own, once one was needed
+	socket *door
+}
+
+// door is something that listens.
+type door struct {
+	addr string
+	io.Closer
+}
+
+const signOfLife = 10 * time.Second
+
+// Open makes a server. It listens nowhere yet.
+func Open(cfg Config) *Server {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Progress == 0 {
+		cfg.Progress = signOfLife
+	}
+	s := &Server{cfg: cfg, log: cfg.Logger, client: make(chan struct{}), grants: map[string]*grant{}}
+	s.outside = &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: 10 * time.Second, DisableKeepAlives: true}}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	return s
+}
+
+// Use gives the server the client that it works for. Calls that come before that wait: agents may be started while the client opens.
+func (s *Server) Use(c *session.Client) {
+	s.sessions = c
+	close(s.client)
+}
+
+// using is the client, once there is one.
+func (s *Server) using(ctx context.Context) (*session.Client, error) {
+	select {
+	case <-s.client:
+		return s.sessions, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// header is a name and a value, as ACP writes headers and variables.
+type header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// httpServer and stdioServer are elements of mcpServers. In ACP v1 the latter has no type.
+type httpServer struct {
+	Type    string   `json:"type"`
+	Name    string   `json:"name"`
+	URL     string   `json:"url"`
+	Headers []header `json:"headers"`
+}
+
+type stdioServer struct {
+	Name    string   `json:"name"`
+	Command string   `json:"command"`
+	Args    []string `json:"args"`
+	Env     []header `json:"env"`
+}
+
+// Give makes the tools of a session for an agent that takes these transports, and gives what its session/new says of them. What was given
+// for the session before ends. ok is false where the agent takes no transport that we have, or nothing can listen.
+func (s *Server) Give(session string, transports []string) (element json.RawMessage, ok bool) {
+	for _, transport := range []string{overHTTP, overStdio} {
+		if !slices.Contains(transports, transport) {
+			continue
+		}
+		shown, err := s.give(session, transport)
+		if err == nil {
+			element, err = json.Marshal(shown)
+		}
+		if err == nil {
+			return element, true
+		}
+		s.log.Error("an agent cannot be given the tools", "session", session, "transport", transport, "error", err)
+	}
+	return nil, false
+}
+
+func (s *Server) give(session, transport string) (any, error) {
+	secret := newSecret()
+	if transport == overHTTP {
+		base, err := s.base()
+		if err != nil {
+			return nil, err
+		}
+		return httpServer{overHTTP, Name, base + mcpPath(session), []header{{"Authorization", "Bearer " + secret}}}, s.grant(session, transport, secret)
+	}
+	socket, err := s.listenForPrograms()
+	if err != nil {
+		return nil, err
+	}
+	env := []header{{TicketVariable, session + "." + secret}, {SocketVariable, socket}}
+	return stdioServer{Name, s.cfg.Self, []string{"mcp"}, env}, s.grant(session, transport, secret)
+}
+
+// grant replaces what a session has.
+func (s *Server) grant(session, transport, secret string) error {
+	g := newGrant(s, session, transport, secret)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		g.cancel()
+		return net.ErrClosed
+	}
+	s.endLocked(session)
+	s.grants[session] = g
+	return nil
+}
+
+// End ends what was given for a session, with every call that runs; it does not wait for that.
+func (s *Server) End(session string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.endLocked(session)
+}
+
+func (s *Server) endLocked(session string) {
+	g := s.grants[session]
+	if g == nil {
+		return
+	}
+	delete(s.grants, session)
+	g.cancel()
+	if s.closed {
+		return // Close has waited, or will
+	}
+	s.wg.Go(g.close)
+}
+
+// of is what a session has; nil is nothing.
+func (s *Server) of(session string) *grant {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.grants[session]
+}
+
+// Close ends all sessions' tools and every listener of our own, and waits for them.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	for session := range s.grants {
+		s.endLocked(session)
+	}
+	s.closed = true
+	doors := []*door{s.own, s.socket}
+	s.own, s.socket = nil, nil
+	s.mu.Unlock()
+	s.stop()
+	var err error
+	for _, d := range doors {
+		if d != nil {
+			err = errors.Join(err, d.Close())
+		}
+	}
+	s.wg.Wait()
+	return err
+}
+
+// newSecret is 256 random bits.
+func newSecret() string {
+	var raw [32]byte
+	_, _ = rand.Read(raw[:]) // never fails, says the package
+	return hex.EncodeToString(raw[:])
+}
