@@ -82,7 +82,7 @@ func (c *Client) addEventRecords() {
 	data := registry.Map()["Event"].Properties["data"]
 	for _, t := range []reflect.Type{
 		reflect.TypeFor[session.Session](), reflect.TypeFor[session.Entry](), reflect.TypeFor[session.Append](),
-		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](), reflect.TypeFor[session.QuestionEvent](),
+		reflect.TypeFor[session.Turn](), reflect.TypeFor[session.Request](), reflect.TypeFor[session.QuestionEvent](), reflect.TypeFor[session.BusEvent](),
 		reflect.TypeFor[session.Rule](), reflect.TypeFor[session.RuleRemoved](),
 		reflect.TypeFor[session.QueueItem](), reflect.TypeFor[session.QueueRemoved](), reflect.TypeFor[session.Removed](),
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
@@ -196,6 +196,7 @@ func (c *Client) routes() {
 	c.questionRoutes()
 	c.processRoutes()
 	c.trustRoutes()
+	c.approvalRoutes()
 	c.mcpRoutes()
 	c.skillRoutes()
 	c.settingsRoutes()
@@ -205,6 +206,7 @@ func (c *Client) routes() {
 	c.placeRoutes()
 	c.originRoutes()
 	c.storageRoutes()
+	c.attachmentRoutes()
 }
 
 type hello struct {
@@ -393,12 +395,15 @@ func (c *Client) turnRoutes() {
 	huma.Register(c.api, prompt, func(ctx context.Context, in *struct {
 		ID   string `path:"id" maxLength:"64"`
 		Body struct {
-			Message string `json:"message"`
-			When    string `json:"when,omitempty" enum:"now,queue,interrupt,steer" default:"now" doc:"While a turn runs: now is refused, queue waits, interrupt cancels it and goes next, steer reaches the agent within it"`
+			Message string `json:"message" doc:"May be empty where there are attachments"`
+
+			Attachments []session.PromptAttachment `json:"attachments,omitempty" maxItems:"100"`
+
+			When string `json:"when,omitempty" enum:"now,queue,interrupt,steer" default:"now" doc:"While a turn runs: now is refused, queue waits, interrupt cancels it and goes next, steer reaches the agent within it"`
 		}
 	},
 	) (*body[session.Sent], error) {
-		return answer(s.Send(ctx, in.ID, in.Body.Message, session.When(in.Body.When)))
+		return answer(s.Send(ctx, in.ID, session.Prompt{Message: in.Body.Message, Attachments: in.Body.Attachments, When: session.When(in.Body.When)}))
 	})
 	huma.Register(c.api, op("cancel", http.MethodPost, "sessions/{id}/cancel", "Stop the running turn", http.StatusAccepted),
 		func(ctx context.Context, in *sessionPath) (*none, error) { return done(s.Cancel(ctx, in.ID)) })

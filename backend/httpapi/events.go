@@ -19,7 +19,7 @@ func (c *Client) eventRoute() {
 			After   int64   `query:"after" minimum:"0"`
 			Wait    float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds"`
 			Session string  `query:"session" maxLength:"64"`
-			Types   string  `query:"types" maxLength:"1000" doc:"Comma-separated; question.requested and question.resolved come only when they are named here"`
+			Types   string  `query:"types" maxLength:"1000" doc:"Comma-separated; question.requested, question.resolved, evt.* and cmd.* come only when they are named here"`
 		},
 		) (*body[session.Batch], error) {
 			q := session.Query{Gen: in.Gen, After: in.After, Wait: time.Duration(in.Wait * float64(time.Second)), Session: in.Session}
@@ -27,6 +27,6 @@ func (c *Client) eventRoute() {
 				q.Types = strings.Split(in.Types, ",")
 			}
 			batch, err := c.cfg.Sessions.Feed().After(ctx, q)
-			return answer(batch, err)
+			return answer(c.cfg.Sessions.Leaving(batch), err)
 		})
 }

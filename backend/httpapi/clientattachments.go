@@ -1,0 +1,262 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/attachment"
+	"deskhand/backend/session"
+)
+
+// attachmentRoutes take files in and give their bytes out. The two that carry bytes are ordinary handlers, since the library holds whole
+// bodies in memory and knows no ranges; they are put into the document by hand.
+func (c *Client) attachmentRoutes() {
+	s := c.cfg.Sessions
+	c.bytesIn()
+	huma.Register(c.api, op("getAttachment", http.MethodGet, "attachments/{id}", "A file that was taken in", http.StatusOK),
+		func(ctx context.Context, in *sessionPath) (*body[session.Attachment], error) {
+			return answer(s.Attachment(ctx, in.ID))
+		})
+	c.bytesOut("attachmentContent", "attachments/{id}/content", "What is in a file",
+		"Streamed, with ranges. What a browser could run, SVG and HTML among it, comes as bytes. download=1 has it saved.",
+		[]*huma.Param{flagInQuery("download", "Have it saved in place of shown")}, c.content)
+	c.bytesOut("attachmentThumbnail", "attachments/{id}/thumbnail", "A small picture of an image", "A PNG, at most 256 pixels wide and high.", nil, c.thumbnail)
+	c.bytesOut("blob", "blobs/{id}", "The bytes of a sha256", "Streamed, with ranges.", nil, c.blob)
+	huma.Register(c.api, op("listFiles", http.MethodGet, "sessions/{id}/files", "The files of a conversation, the newest first", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID     string `path:"id" maxLength:"64"`
+			Limit  int    `query:"limit" default:"100" minimum:"1" maximum:"1000"`
+			Before int64  `query:"before" minimum:"0" doc:"The next of the page above"`
+		},
+		) (*body[session.Page[session.SessionFile]], error) {
+			return answer(s.SessionFiles(ctx, in.ID, in.Before, in.Limit))
+		})
+	huma.Register(c.api, op("findPaths", http.MethodGet, "sessions/{id}/paths", "Files of a session's directory, by a few of their letters", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID    string `path:"id" maxLength:"64"`
+			Q     string `query:"q" maxLength:"500" doc:"Letters in their order; empty for what lies on top"`
+			Limit int    `query:"limit" default:"20" minimum:"1" maximum:"100"`
+		},
+		) (*body[session.FoundPaths], error) {
+			return answer(s.FindPaths(ctx, in.ID, in.Q, in.Limit))
+		})
+}
+
+const (
+	mediaForm   = "multipart/form-data"
+	mostPaths   = 8 << 20 // bytes of a list of paths
+	thumbnailPx = 256
+)
+
+func (c *Client) bytesIn() {
+	registry := c.api.OpenAPI().Components.Schemas
+	ref := func(t reflect.Type) *huma.Schema { return registry.Schema(t, true, t.Name()) }
+	o := op("attach", http.MethodPost, "attachments", "Take files in", http.StatusCreated)
+	o.Description = "By their paths, or by their bytes as parts named file, which are streamed. A file that cannot be taken in keeps none of the others."
+	o.RequestBody = &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{
+		"application/json": {Schema: ref(reflect.TypeFor[session.AttachInput]())},
+		mediaForm: {Schema: &huma.Schema{Type: huma.TypeObject, Properties: map[string]*huma.Schema{
+			"file": {Type: huma.TypeArray, Items: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		}}},
+	}}
+	o.Responses = map[string]*huma.Response{
+		"201": {Description: "What was taken in, and what was not", Content: map[string]*huma.MediaType{
+			"application/json": {Schema: ref(reflect.TypeFor[session.AttachResult]())},
+		}},
+		"default": c.problemResponse(),
+	}
+	c.api.OpenAPI().AddOperation(&o)
+	c.mux.HandleFunc(o.Method+" "+o.Path, c.attach)
+}
+
+// bytesOut adds a route that answers with bytes.
+func (c *Client) bytesOut(id, path, summary, text string, params []*huma.Param, serve http.HandlerFunc) {
+	o := op(id, http.MethodGet, path, summary, http.StatusOK)
+	o.Description = text
+	o.Parameters = append([]*huma.Param{{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}}}, params...)
+	o.Responses = map[string]*huma.Response{
+		"200":     {Description: "The bytes", Content: bytesOf("The bytes", mediaBytes)},
+		"206":     {Description: "A part of them", Content: bytesOf("The bytes asked for", mediaBytes)},
+		"default": c.problemResponse(),
+	}
+	c.api.OpenAPI().AddOperation(&o)
+	c.mux.HandleFunc(o.Method+" "+o.Path, serve)
+}
+
+func (c *Client) problemResponse() *huma.Response {
+	t := reflect.TypeFor[clientError]()
+	return &huma.Response{Description: "Error", Content: map[string]*huma.MediaType{
+		"application/problem+json": {Schema: c.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())},
+	}}
+}
+
+// attach answers a list of paths, or a form with files.
+func (c *Client) attach(w http.ResponseWriter, r *http.Request) {
+	media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	var out session.AttachResult
+	var err error
+	switch media {
+	case "application/json":
+		out, err = c.attachPaths(w, r)
+	case mediaForm:
+		out, err = c.attachParts(r)
+	default:
+		err = newClientError(http.StatusUnsupportedMediaType, "request.invalid", nil, "files come as application/json with paths, or as "+mediaForm)
+	}
+	if err != nil {
+		writeClientError(w, err)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_ = json.NewEncoder(w).Encode(out) // the caller is gone if this fails
+}
+
+func (c *Client) attachPaths(w http.ResponseWriter, r *http.Request) (session.AttachResult, error) {
+	var in session.AttachInput
+	d := json.NewDecoder(http.MaxBytesReader(w, r.Body, mostPaths))
+	if err := d.Decode(&in); err != nil || len(in.Paths) == 0 {
+		return session.AttachResult{}, newClientError(http.StatusBadRequest, "request.invalid", nil, "paths are missing")
+	}
+	out, err := c.cfg.Sessions.Attach(r.Context(), in)
+	return out, problemOf(err)
+}
+
+// attachParts takes the parts as they come in. What has come in stays when the caller goes away in the middle; it is forgotten later.
+func (c *Client) attachParts(r *http.Request) (session.AttachResult, error) {
+	out := session.AttachResult{Items: []session.Attachment{}, Problems: []session.AttachProblem{}}
+	form, err := r.MultipartReader()
+	if err != nil {
+		return out, newClientError(http.StatusBadRequest, "request.invalid", nil, err.Error())
+	}
+	for n := 0; ; {
+		part, err := form.NextPart()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return out, newClientError(http.StatusBadRequest, "request.invalid", nil, err.Error())
+		}
+		if part.FormName() != "file" {
+			continue
+		}
+		n++
+		if p, more := errors.AsType[*attachment.Problem](attachment.Limits{}.Count(n)); more {
+			out.Problems = append(out.Problems, session.AttachProblem{Name: part.FileName(), Code: p.Code, Params: p.Params})
+			continue
+		}
+		media, _, _ := mime.ParseMediaType(part.Header.Get("Content-Type"))
+		if media == mediaBytes { // which says nothing
+			media = ""
+		}
+		a, err := c.cfg.Sessions.AttachUpload(r.Context(), part.FileName(), media, part)
+		refused, wrong := errors.AsType[*session.RefusedError](err)
+		switch {
+		case wrong:
+			out.Problems = append(out.Problems, session.AttachProblem{Name: part.FileName(), Code: refused.Code, Params: refused.Params})
+		case err != nil:
+			return out, problemOf(err)
+		default:
+			out.Items = append(out.Items, a)
+		}
+	}
+}
+
+func writeClientError(w http.ResponseWriter, err error) {
+	e, ok := errors.AsType[*clientError](err)
+	if !ok {
+		e = newClientError(http.StatusInternalServerError, "internal", nil, err.Error())
+	}
+	data, failed := json.Marshal(e)
+	if failed != nil {
+		data = []byte("{}")
+	}
+	h := w.Header()
+	h.Set("Content-Type", "application/problem+json")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(e.Status)
+	_, _ = w.Write(data) // the caller is gone if this fails
+}
+
+// showable are the types that a file is sent as; everything else comes as bytes. What a browser would run is not among them.
+func showable(media string) bool {
+	kind, _, _ := strings.Cut(media, "/")
+	return kind == "audio" || kind == "video" ||
+		slices.Contains([]string{"image/png", "image/jpeg", "image/gif", "image/webp", "image/avif", "application/pdf"}, media)
+}
+
+// served is the media type that bytes go out with.
+func served(given string) string {
+	media, _, err := mime.ParseMediaType(given)
+	switch {
+	case err != nil:
+	case media == "text/plain":
+		return "text/plain; charset=utf-8"
+	case showable(media):
+		return media
+	}
+	return mediaBytes
+}
+
+// guardBytes keeps a file from being anything but a file, wherever it is opened.
+func guardBytes(h http.Header, media string) {
+	h.Set("Content-Type", media)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Content-Security-Policy", "sandbox; default-src 'none'")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "private, no-cache")
+}
+
+func (c *Client) content(w http.ResponseWriter, r *http.Request) {
+	a, content, err := c.cfg.Sessions.Content(r.Context(), r.PathValue("id"))
+	if err != nil {
+		writeClientError(w, problemOf(err))
+		return
+	}
+	defer content.Close()
+	guardBytes(w.Header(), served(a.MimeType))
+	how := "inline"
+	if download := r.URL.Query().Get("download"); download == "1" || download == "true" {
+		how = "attachment"
+	}
+	w.Header().Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": a.Filename}))
+	if a.SHA256 != "" {
+		w.Header().Set("ETag", `"`+a.SHA256+`"`)
+	}
+	http.ServeContent(w, r, "", time.Time{}, content)
+}
+
+func (c *Client) thumbnail(w http.ResponseWriter, r *http.Request) {
+	png, err := c.cfg.Sessions.Thumbnail(r.Context(), r.PathValue("id"), thumbnailPx)
+	if err != nil {
+		writeClientError(w, problemOf(err))
+		return
+	}
+	guardBytes(w.Header(), "image/png")
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(png))
+}
+
+func (c *Client) blob(w http.ResponseWriter, r *http.Request) {
+	sha := r.PathValue("id")
+	data, err := c.cfg.Sessions.Blob(sha)
+	if err != nil {
+		writeClientError(w, problemOf(err))
+		return
+	}
+	guardBytes(w.Header(), mediaBytes)
+	w.Header().Set("Content-Disposition", "attachment")
+	w.Header().Set("ETag", `"`+sha+`"`)
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
+}

@@ -1,0 +1,32 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+type approvalList struct {
+	Items []session.Approval `json:"items"`
+}
+
+// approvalRoutes are what was approved, in whatever directory: one that is gone has its approvals still.
+func (c *Client) approvalRoutes() {
+	s := c.cfg.Sessions
+	const path = "trust/approvals"
+	huma.Register(c.api, op("listApprovals", http.MethodGet, path, "What was approved of directories, and when", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Directory string `query:"directory" maxLength:"4096" doc:"The absolute path of one directory; without it all of them"`
+		},
+		) (*body[approvalList], error) {
+			list, err := s.Approvals(ctx, in.Directory)
+			return answer(approvalList{list}, err)
+		})
+	huma.Register(c.api, op("revokeAll", http.MethodDelete, path, "Take all approvals of a directory back; what runs goes on", http.StatusNoContent),
+		func(ctx context.Context, in *InDirectory) (*none, error) {
+			return done(s.RevokeAll(ctx, in.Directory))
+		})
+}
