@@ -220,7 +220,7 @@ func (a *agent) initialize(params json.RawMessage) (any, *rpcError) {
 		AgentCapabilities: agentCapabilities{
 			LoadSession:        true,
 			PromptCapabilities: promptCapabilities{Image: true, Audio: true, EmbeddedContext: true},
-			McpCapabilities:    mcpCapabilities{HTTP: true, SSE: true},
+			McpCapabilities:    mcpCapabilities{HTTP: takesAddresses(), SSE: takesAddresses()},
 			Auth:               canSignOut(),
 		},
 		AgentInfo:   implementation{Name: "deskhand-demo", Title: "Deskhand demo agent", Version: version},

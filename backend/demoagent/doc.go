@@ -6,11 +6,12 @@
 // that file (the only one it ever writes) after it has asked, and a check. Words change that. A word counts where it stands
 // as a whole word, in any case, in the first line of the prompt's first text block: pasted text and lists of attachments
 // switch nothing. Several words act one after another in the order of this table, each once; a prompt that begins with
-// /word does that one alone ("unknown request" is /unknown-request). "call" takes the rest of the prompt. The words from
+// /word does that one alone ("unknown request" is /unknown-request). "call" and "attach" take the rest of the prompt. The words from
 // "junk" on misbehave, and count only in a line that begins with a word of the table.
 //
 //	help             lists these words
 //	echo             returns the content blocks and the _meta of the prompt
+//	attachments      tells of each block of the prompt what it is, and which files its _meta names
 //	thought          thinks aloud at length
 //	plan             shows a plan that makes progress
 //	markdown         shows all of Markdown, and HTML that must not work
@@ -29,6 +30,9 @@
 //	vendor request   sends a vendor's request that no client knows and waits
 //	mcp              lists the tools of the MCP servers of the session
 //	call             calls a tool of an MCP server
+//	attach           shows files by the client's tool attachment_add; deskhand-demo.md without a name
+//	download         saves the files of your message by the client's tool attachment_download
+//	ask user         asks by the client's tool ask_user
 //	notice           sends a notice of each severity, if the client takes notices
 //	disk             has the client read and write deskhand-demo.md
 //	spawn            has the client run a program
@@ -62,6 +66,9 @@
 // session or a prompt, and offers these ways: "demo" by authenticate (and "demo-never", which never answers), "demo-terminal" by a
 // question at a terminal, and "demo-key" by any value of $DESKHAND_DEMO_KEY. That somebody has signed in is a file, whose path is in
 // $DESKHAND_DEMO_SIGNED_IN, else signed-in beside the histories; logout removes it.
+//
+// It takes MCP servers over HTTP and SSE as well as programs; with stdio in $DESKHAND_DEMO_MCP it takes programs alone. The client's tools are
+// those of the server that is called deskhand.
 //
 // Histories are JSON-lines files in $DESKHAND_DEMO_STATE, else in deskhand/demo-agent in the XDG state directory. They are
 // replaced as a whole when a prompt comes, when a turn ends and when a setting changes; so a process that is killed loses what it said

@@ -15,7 +15,7 @@ type input struct {
 	blocks []json.RawMessage
 	meta   json.RawMessage // the request's _meta, or nil
 	text   string          // the first text block
-	args   string          // what stands after a slash command's name, or after "call"
+	args   string          // what stands after a slash command's name, or after "call" or "attach"
 	slash  string          // its name; empty when the prompt is none
 	steps  []word          // what it asks for; none for a plain prompt
 }
@@ -91,7 +91,7 @@ func (in *input) readWords() {
 		return
 	}
 	line, _, _ := strings.Cut(in.text, "\n")
-	if at := regexp.MustCompile(`(?i)\b` + wordCall + `\s`).FindStringIndex(line + "\n"); at != nil && at[1] <= len(in.text) {
+	if at := regexp.MustCompile(`(?i)\b(` + wordCall + `|` + wordAttach + `)\s`).FindStringIndex(line + "\n"); at != nil && at[1] <= len(in.text) {
 		line, in.args = line[:at[1]-1], strings.TrimSpace(in.text[at[1]:]) // the rest is its, whatever words are in it
 	}
 	spoken := " " + strings.Join(strings.FieldsFunc(strings.ToLower(line), func(r rune) bool {

@@ -169,6 +169,11 @@ func callTool(ctx context.Context, t *turn) {
 		t.say(ctx, fmt.Sprintf("I cannot call that: %v.", err))
 		return
 	}
+	t.call(ctx, call)
+}
+
+// call calls a tool and tells what came of it.
+func (t *turn) call(ctx context.Context, call invocation) {
 	name := call.server.Name + "/" + call.tool
 	id := t.open(ctx, toolCall{
 		Title: name, Name: "mcp__" + call.server.Name + "__" + call.tool, Kind: "other", Status: "in_progress", RawInput: call.arguments,

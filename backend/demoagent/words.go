@@ -10,6 +10,7 @@ import (
 const (
 	wordSilent = "silent"
 	wordCall   = "call"
+	wordAttach = "attach"
 )
 
 // word is one of the words that switch what a prompt does.
@@ -29,6 +30,7 @@ func words() []word {
 	return []word{
 		{name: "help", does: "lists these words", run: help},
 		{name: "echo", does: "returns the content blocks and the _meta of the prompt", run: echo},
+		{name: "attachments", does: "tells of each block of the prompt what it is, and which files its _meta names", run: attachments},
 		{name: "thought", does: "thinks aloud at length", run: thought},
 		{name: "plan", does: "shows a plan that makes progress", run: planning},
 		{name: "markdown", does: "shows all of Markdown, and HTML that must not work", run: markdown},
@@ -47,6 +49,9 @@ func words() []word {
 		{name: "vendor request", does: "sends a vendor's request that no client knows and waits", run: vendorRequest},
 		{name: "mcp", does: "lists the tools of the MCP servers of the session", run: listTools},
 		{name: wordCall, takes: "<server>/<tool> {json}", does: "calls a tool of an MCP server", run: callTool},
+		{name: wordAttach, takes: "<file>…", does: "shows files by the client's tool attachment_add; " + demoFile + " without a name", run: attach},
+		{name: "download", does: "saves the files of your message by the client's tool attachment_download", run: download},
+		{name: "ask user", does: "asks by the client's tool ask_user", run: askUser},
 		{name: "notice", does: "sends a notice of each severity, if the client takes notices", run: notices},
 		{name: "disk", does: "has the client read and write " + demoFile, run: disk},
 		{name: "spawn", does: "has the client run a program", run: spawn},

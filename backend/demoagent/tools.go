@@ -1,0 +1,85 @@
+package demoagent
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+)
+
+// The tools that the client itself hands to agents, by the MCP server of this name.
+const clientServer = "deskhand"
+
+// mcpVariable with the value stdio has the agent take programs alone as MCP servers.
+const mcpVariable = "DESKHAND_DEMO_MCP"
+
+func takesAddresses() bool { return os.Getenv(mcpVariable) != "stdio" }
+
+// attach shows files to the person. An object is the tool's input as it is.
+func attach(ctx context.Context, t *turn) {
+	if strings.HasPrefix(t.in.args, "{") {
+		t.callClient(ctx, "attachment_add", json.RawMessage(t.in.args))
+		return
+	}
+	paths := strings.Fields(t.in.args)
+	if len(paths) == 0 {
+		paths = []string{demoFile}
+	}
+	t.callClient(ctx, "attachment_add", map[string]any{"paths": paths})
+}
+
+func download(ctx context.Context, t *turn) {
+	t.callClient(ctx, "attachment_download", map[string]any{})
+}
+
+func askUser(ctx context.Context, t *turn) {
+	t.callClient(ctx, "ask_user", map[string]any{
+		"prompt": "Which colour shall the lighthouse have?", "options": []string{"Red", "White"}, "allowFreeText": true,
+	})
+}
+
+// callClient calls one of the client's own tools.
+func (t *turn) callClient(ctx context.Context, tool string, input any) {
+	servers := t.servers()
+	i := slices.IndexFunc(servers, func(s mcpServer) bool { return s.Name == clientServer })
+	if i < 0 {
+		t.say(ctx, "This client has given me no tools of its own.")
+		return
+	}
+	raw, err := json.Marshal(input)
+	if err != nil { // it was written by a person
+		t.say(ctx, fmt.Sprintf("I cannot call that: %v.", errArguments))
+		return
+	}
+	t.call(ctx, invocation{server: servers[i], tool: tool, arguments: raw})
+}
+
+// attachments tells what has come with the prompt.
+func attachments(ctx context.Context, t *turn) {
+	var out strings.Builder
+	out.WriteString("What came with your prompt:\n\n")
+	for i, raw := range t.in.blocks {
+		fmt.Fprintf(&out, "%d. %s\n", i+1, readBlock(raw).describe())
+	}
+	var meta struct {
+		Ours struct {
+			Attachments []struct {
+				Path     string `json:"path"`
+				Mime     string `json:"mime"`
+				Filename string `json:"filename"`
+			} `json:"attachments"`
+		} `json:"sandboxagent.dev"`
+	}
+	if t.in.meta == nil || json.Unmarshal(t.in.meta, &meta) != nil || meta.Ours.Attachments == nil {
+		out.WriteString("\nIts `_meta` names no files.\n")
+		t.say(ctx, out.String())
+		return
+	}
+	out.WriteString("\nThe files of its `_meta`:\n\n")
+	for _, f := range meta.Ours.Attachments {
+		fmt.Fprintf(&out, "- `%s` %s %s\n", f.Path, f.Mime, f.Filename)
+	}
+	t.say(ctx, out.String())
+}
