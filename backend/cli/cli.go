@@ -62,6 +62,7 @@ type commands struct {
 	Ps        psCommand       `cmd:"" help:"Show the agents that run, for whom, and what they take of the machine."`
 	Sessions  sessionsCommand `cmd:"" help:"List, show, search and export conversations."`
 	Inbox     inboxCommand    `cmd:"" help:"List and answer what waits for a person."`
+	Trust     trustCommand    `cmd:"" help:"Show, approve and revoke what a directory starts beside an agent."`
 	Places    placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
 	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
 	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
@@ -70,6 +71,7 @@ type commands struct {
 	Agent     agentCommand    `cmd:"" help:"Be an agent that plays a recorded conversation."`
 	DemoAgent demoCommand     `cmd:"" hidden:""`
 	Watchdog  watchdogCommand `cmd:"" hidden:""`
+	MCP       mcpCommand      `cmd:"" name:"mcp" hidden:""`
 	OpenURL   openURLCommand  `cmd:"" name:"open-url" hidden:""`
 }
 

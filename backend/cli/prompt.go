@@ -22,11 +22,12 @@ import (
 
 type promptCommand struct {
 	common
-	Agent   string `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
-	Dir     string `default:"." placeholder:"DIR" help:"The directory it works in."`
-	Place   string `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
-	Approve string `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
-	Text    string `arg:"" help:"What to say; - reads it from standard input."`
+	Agent   string   `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
+	Dir     string   `default:"." placeholder:"DIR" help:"The directory it works in."`
+	Place   string   `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
+	Approve string   `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
+	Attach  []string `sep:"none" placeholder:"FILE" help:"A file that goes with it; repeatable."`
+	Text    string   `arg:"" help:"What to say; - reads it from standard input."`
 }
 
 // Run runs one turn: by the running app if there is one, else on the data directory itself.
@@ -36,6 +37,10 @@ func (c *promptCommand) Run(p *Program) error {
 		return err
 	}
 	dir, err := c.directory()
+	if err != nil {
+		return err
+	}
+	files, err := attached(c.Attach)
 	if err != nil {
 		return err
 	}
@@ -54,7 +59,7 @@ func (c *promptCommand) Run(p *Program) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), b.Close())
 	}
-	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place}, text: text}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place}, text: text, files: files}
 	err = t.run(ctx)
 	api.close()
 	if t.outcome != nil {
@@ -93,7 +98,7 @@ func (c *promptCommand) text(stdin io.Reader) (string, error) {
 		}
 		text = string(data)
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(text) == "" && len(c.Attach) == 0 {
 		return "", &failure{exitUsage, errors.New("there is nothing to say")}
 	}
 	return text, nil
@@ -138,6 +143,7 @@ type terminalTurn struct {
 	approve string
 	session backend.NewSession
 	text    string
+	files   []attachedFile
 
 	turn    string
 	shown   map[string]int // bytes shown of each entry
@@ -205,9 +211,13 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 	t.id = s.ID
 	t.mu.Unlock()
 	var begun struct{ Turn backend.Turn }
-	err := t.api.call(ctx, "POST", "sessions/"+s.ID+"/prompt", map[string]string{"message": t.text}, &begun)
+	prompt := struct {
+		Message     string         `json:"message"`
+		Attachments []attachedFile `json:"attachments,omitempty"`
+	}{t.text, t.files}
+	err := t.api.call(ctx, "POST", "sessions/"+s.ID+"/prompt", prompt, &begun)
 	t.turn = begun.Turn.ID
-	return s.ID, err
+	return s.ID, refusedFile(err)
 }
 
 // chooseAgent takes the first agent of the person's own that is ready, else the demo agent, and says which.

@@ -7,18 +7,25 @@ import (
 	"deskhand/backend"
 )
 
-// decideTrust answers for a person who is not asked: what a directory brings starts this once, or not at all. The turn goes on either
-// way, so it is no approval that was missing.
+// decideTrust answers for a person who is not asked: what a directory brings starts this once, or not at all. Where the turn goes on
+// without it, no approval was missing; an agent that reads it by itself does not start, and one was.
 func (t *terminalTurn) decideTrust(ctx context.Context, r backend.Request) error {
 	wanted, said := "reject_once", "· started without what is not approved here: %s"
 	if t.approve == "once" {
 		wanted, said = "allow_once", "· allowed this once: %s"
 	}
 	for _, o := range r.Options {
-		if o.Kind == wanted {
-			t.aside(said, executables(r))
-			return t.answer(ctx, r, backend.Answer{OptionID: o.ID})
+		if o.Kind != wanted {
+			continue
 		}
+		if o.ID == "decline" {
+			said = "· not started, for the agent reads by itself what is not approved here: %s\n  deskhand trust shows it and approves it"
+			t.mu.Lock()
+			t.unmet = true
+			t.mu.Unlock()
+		}
+		t.aside(said, executables(r))
+		return t.answer(ctx, r, backend.Answer{OptionID: o.ID})
 	}
 	return t.api.call(ctx, "POST", "sessions/"+r.Session+"/cancel", nil, nil)
 }
@@ -48,15 +55,21 @@ func (d *desk) trust(ctx context.Context, r backend.Request) (backend.Answer, bo
 // brought shows each thing in full.
 func (d *desk) brought(r backend.Request) {
 	for _, e := range r.Executables {
-		d.t.aside("  %s %s\n    %s", e.Kind, backend.Readable(e.Name), indented(e.Detail))
-		switch e.Before {
-		case "":
-		case e.Detail:
-			d.t.aside("    hidden values of it have changed")
-		default:
-			d.t.aside("    approved before was:\n    %s", indented(e.Before))
-		}
+		d.t.aside("  %s %s\n    %s", sortOf(e.Kind), backend.Readable(e.Name), indented(shownExecutable(e)))
 	}
 }
+
+// shownExecutable is what it is; where something else was approved under its name, line by line what has changed.
+func shownExecutable(e backend.Executable) string {
+	switch e.Before {
+	case "":
+		return e.Detail
+	case e.Detail:
+		return e.Detail + "\nhidden values of it have changed since it was approved"
+	}
+	return "changed since it was approved:\n" + strings.Join(lineDiff(e.Before, e.Detail), "\n")
+}
+
+func sortOf(kind string) string { return strings.ReplaceAll(kind, "_", " ") }
 
 func indented(text string) string { return strings.ReplaceAll(text, "\n", "\n    ") }

@@ -31,15 +31,15 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	}
 	for _, args := range [][]string{{"mcp"}, {"--approve", "never", "mcp"}, {"--approve", "ask", "mcp"}} { // standard input is at its end
 		stdout, stderr, code := prompt(args...)
-		if code != 0 || !strings.Contains(stdout, "no MCP servers") || !strings.Contains(stderr, `started without what is not approved here: mcp "srv\u202e"`) {
+		if code != 0 || strings.Contains(stdout, "srv") || !strings.Contains(stderr, `started without what is not approved here: mcp "srv\u202e"`) {
 			t.Errorf("%v: exit %d\n%s\n%s", args, code, stdout, stderr)
 		}
 	}
 	stdout, stderr, code := prompt("--approve", "once", "mcp")
-	if code != 0 || !strings.Contains(stdout, "srv") || strings.Contains(stdout, "no MCP servers") || !strings.Contains(stderr, "allowed this once: mcp") {
+	if code != 0 || !strings.Contains(stdout, "srv") || !strings.Contains(stderr, "allowed this once: mcp") {
 		t.Errorf("once: exit %d\n%s\n%s", code, stdout, stderr)
 	}
-	if stdout, _, _ := prompt("mcp"); !strings.Contains(stdout, "no MCP servers") {
+	if stdout, _, _ := prompt("mcp"); strings.Contains(stdout, "srv") {
 		t.Errorf("once was kept: %s", stdout)
 	}
 	answer := filepath.Join(t.TempDir(), "answer")
@@ -48,10 +48,71 @@ func TestPromptStartsNothingThatNobodyApproved(t *testing.T) {
 	}
 	asked := startWith(t, dir, answer, "prompt", "--agent", "mock", "--dir", work, "--approve", "ask", "mcp")
 	stdout, code = asked.end()
-	if code != 0 || strings.Contains(stdout, "no MCP servers") || !strings.Contains(asked.stderr.String(), "--version") || !strings.Contains(asked.stderr.String(), `work\u202e" brings what starts`) || strings.Contains(asked.stderr.String(), "\u202e") {
+	if code != 0 || !strings.Contains(stdout, "srv") || !strings.Contains(asked.stderr.String(), "--version") || !strings.Contains(asked.stderr.String(), `work\u202e" brings what starts`) || strings.Contains(asked.stderr.String(), "\u202e") {
 		t.Errorf("asked: exit %d\n%s\n%s", code, stdout, asked.stderr)
 	}
-	if stdout, _, _ := prompt("mcp"); strings.Contains(stdout, "no MCP servers") {
+	if stdout, _, _ := prompt("mcp"); !strings.Contains(stdout, "srv") {
 		t.Errorf("the approval was not kept: %s", stdout)
 	}
+}
+
+// What an agent reads by itself: it does not start without an approval, and deskhand trust shows what changed.
+func TestWhatAnAgentReadsByItself(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(at, text string) {
+		t.Helper()
+		if err := os.MkdirAll(filepath.Dir(at), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(at, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file, _ := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "mine", "command": self, "args": []string{"demo-agent"}}}})
+	write(filepath.Join(dir, "config", "agents.json"), string(file))
+	write(filepath.Join(work, ".git", "HEAD"), "ref: refs/heads/main\n")
+	script := filepath.Join(work, ".claude", "hooks", "x\u202e.sh")
+	write(script, "echo one\necho two\n")
+	says := func(args ...string) (text string, code int) {
+		t.Helper()
+		stdout, stderr, code := run(t, dir, args...)
+		if text = stdout + stderr; strings.Contains(text, "\u202e") {
+			t.Errorf("%v: %q", args, text)
+		}
+		return text, code
+	}
+	step := func(code int, want string, args ...string) {
+		t.Helper()
+		if text, got := says(args...); got != code || !strings.Contains(text, want) {
+			t.Errorf("%v: exit %d\n%s", args, got, text)
+		}
+	}
+	prompt := []string{"prompt", "--agent", "mine", "--dir", work, "mcp"}
+	step(5, `not started, for the agent reads by itself what is not approved here: script ".claude/hooks/x\u202e.sh"`, prompt...)
+	step(0, "allowed this once: script", append(prompt, "--approve", "once")...)
+	step(5, "not started", prompt...)
+	step(0, "new    script  ", "trust", work)
+	step(0, "    echo one\n    echo two", "trust", "show", "--dir", work)
+	step(2, "say what to approve", "trust", "approve", "--dir", work)
+	step(2, "nothing here has the name", "trust", "approve", "--dir", work, "0000")
+	step(0, "approved: script", "trust", "approve", "--dir", work, "--all")
+	step(0, "Tools of", prompt...)
+	write(script, "echo one\necho three\n")
+	step(0, "changed  script", "trust", work)
+	step(0, "      echo one\n    - echo two\n    + echo three\n", "trust", "show", "--dir", work)
+	step(5, "not started", prompt...)
+	step(0, work, "trust", "list", "--all")
+	step(2, "nothing with the name", "trust", "revoke", "--dir", work, "none")
+	step(2, "say what to revoke", "trust", "revoke", "--dir", work, "--all", "x")
+	step(0, "revoked: script", "trust", "revoke", "--dir", work, ".claude/hooks/x\u202e.sh")
+	step(0, "", "trust", "revoke", "--dir", work, "--all")
+	if text, _ := says("trust", "list", "--all"); strings.Contains(text, work) {
+		t.Errorf("%s", text)
+	}
+	step(2, "does not exist", "trust", filepath.Join(work, "none"))
 }

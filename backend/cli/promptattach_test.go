@@ -1,0 +1,60 @@
+package cli_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestPromptAttach: files go with a prompt, and what cannot go is said before anything is begun.
+func TestPromptAttach(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	put := func(name, text string) string {
+		path := filepath.Join(work, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	large := put("large.bin", "")
+	if err := os.Truncate(large, 50<<20+1); err != nil {
+		t.Fatal(err)
+	}
+	odd := put("50% of a,b\n✓.txt", "odd words")
+	plain := put("plain.txt", "plain words")
+
+	out, log, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "--attach", plain, "--attach", odd, "attachments")
+	first, second := strings.Index(out, "plain.txt"), strings.Index(out, "b%0A%E2%9C%93.txt")
+	if code != 0 || first < 0 || second < first || !strings.Contains(out, "3. file file://") {
+		t.Errorf("%d\n%s\n%s", code, out, log)
+	}
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"absent.txt does not exist", []string{"--attach", filepath.Join(work, "absent.txt"), "x"}},
+		{"is a directory", []string{"--attach", work, "x"}},
+		{"50 MiB are the most", []string{"--attach", large, "x"}},
+		{"a device", []string{"--attach", os.DevNull, "x"}},
+		{"100 files are the most", append(repeated("--attach", plain, 101), "x")},
+		{"nothing to say", []string{""}},
+	} {
+		_, log, code := run(t, dir, append([]string{"prompt", "--agent", "mock", "--dir", work}, c.args...)...)
+		if code != 2 || !strings.Contains(log, c.want) {
+			t.Errorf("%s: %d %s", c.want, code, log)
+		}
+	}
+	// A message may be nothing but its files.
+	if out, log, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "--approve", "once", "--attach", plain, ""); code != 0 {
+		t.Errorf("%d\n%s\n%s", code, out, log)
+	}
+}
+
+func repeated(flag, value string, n int) (args []string) {
+	for range n {
+		args = append(args, flag, value)
+	}
+	return args
+}

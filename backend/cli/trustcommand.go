@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"deskhand/backend"
+)
+
+type trustCommand struct {
+	List    trustList    `cmd:"" default:"withargs" help:"Show what of a directory starts programs, and what of that is approved (default)."`
+	Show    trustShow    `cmd:"" help:"Show it in full, and what has changed since it was approved."`
+	Approve trustApprove `cmd:"" help:"Approve what is in a directory now."`
+	Revoke  trustRevoke  `cmd:"" help:"Take approvals back. What runs goes on."`
+}
+
+// inTrusted is the directory of these commands.
+type inTrusted struct {
+	common
+	Dir string `name:"dir" placeholder:"DIR" help:"The directory (default: this one)."`
+}
+
+func (c inTrusted) directory() (string, error) { return filepath.Abs(c.Dir) }
+
+func (c inTrusted) query() (string, error) {
+	dir, err := c.directory()
+	return "?directory=" + url.QueryEscape(dir), err
+}
+
+// trusted is what there is in the directory.
+func (c inTrusted) trusted(ctx context.Context, api *api) (list []backend.Executable, err error) {
+	query, err := c.query()
+	if err != nil {
+		return nil, err
+	}
+	var body struct{ Items []backend.Executable }
+	if err := api.call(ctx, "GET", "trust"+query, nil, &body); err != nil {
+		return nil, usage(err)
+	}
+	return body.Items, nil
+}
+
+type approvalRow struct {
+	Directory, Kind, Name, Hash, Detail string
+	ApprovedAt                          time.Time
+	Older                               bool
+}
+
+type trustList struct {
+	common
+	Dir  string `arg:"" optional:"" help:"The directory (default: this one)."`
+	All  bool   `help:"List what was approved, in all directories, also what is not there any more."`
+	JSON bool   `name:"json" help:"Print the records as JSON."`
+}
+
+// Run prints a row for each thing.
+func (c *trustList) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		in := inTrusted{Dir: c.Dir}
+		query, err := in.query()
+		if err != nil {
+			return err
+		}
+		path := "trust" + query
+		if c.All {
+			if path = "trust/approvals"; c.Dir != "" {
+				path += query
+			}
+		}
+		var raw json.RawMessage
+		if err := api.call(ctx, "GET", path, nil, &raw); err != nil {
+			return usage(err)
+		}
+		switch {
+		case c.JSON:
+			return printJSON(p.Stdout, raw)
+		case c.All:
+			return p.printApprovals(raw)
+		}
+		return p.printTrusted(raw)
+	})
+}
+
+func (p *Program) printTrusted(raw json.RawMessage) error {
+	var list struct{ Items []backend.Executable }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "STATE\tKIND\tHASH\tNAME") // Flush tells of failures
+	for _, e := range list.Items {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\n", trustState(e), sortOf(e.Kind), e.Hash, backend.Readable(e.Name))
+	}
+	return w.Flush()
+}
+
+func trustState(e backend.Executable) string {
+	switch {
+	case e.Approved:
+		return "approved"
+	case e.Before != "":
+		return "changed"
+	}
+	return "new"
+}
+
+func (p *Program) printApprovals(raw json.RawMessage) error {
+	var list struct{ Items []approvalRow }
+	if err := json.Unmarshal(raw, &list); err != nil {
+		return err
+	}
+	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "APPROVED\tKIND\tHASH\tNAME\tDIRECTORY") // Flush tells of failures
+	for _, a := range list.Items {
+		_, _ = fmt.Fprintf(w, "%s\t%s\t%.12s\t%s\t%s\n", a.ApprovedAt.Local().Format("2006-01-02 15:04"), sortOf(a.Kind), a.Hash, backend.Readable(a.Name), backend.Readable(a.Directory))
+	}
+	return w.Flush()
+}
+
+type trustShow struct {
+	inTrusted
+	What []string `arg:"" optional:"" help:"Names, or beginnings of hashes (default: all that is not approved)."`
+}
+
+// Run prints things in full.
+func (c *trustShow) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		list, err := c.trusted(ctx, api)
+		if err != nil {
+			return err
+		}
+		chosen, err := choose(list, c.What, func(e backend.Executable) bool { return !e.Approved })
+		if err != nil {
+			return err
+		}
+		for _, e := range chosen {
+			if err := p.print("%s %s\n  %s, SHA-256 %s\n    %s\n", sortOf(e.Kind), backend.Readable(e.Name), trustState(e), e.Hash, withoutControls(indented(shownExecutable(e)))); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+// choose gives what was asked for by name or by the beginning of its hash; where nothing was, what others says.
+func choose(list []backend.Executable, what []string, others func(backend.Executable) bool) (chosen []backend.Executable, err error) {
+	if len(what) == 0 {
+		return slices.DeleteFunc(slices.Clone(list), func(e backend.Executable) bool { return !others(e) }), nil
+	}
+	for _, w := range what {
+		found := slices.DeleteFunc(slices.Clone(list), func(e backend.Executable) bool { return !matchesHash(e.Hash, w) && e.Name != w })
+		if len(found) == 0 {
+			return nil, &failure{exitUsage, fmt.Errorf("nothing here has the name or the hash %q", w)}
+		}
+		chosen = append(chosen, found...)
+	}
+	return chosen, nil
+}
+
+// matchesHash tells of a hash and its beginning, in as many letters as nobody types by chance.
+func matchesHash(hash, beginning string) bool {
+	return len(beginning) >= 8 && strings.HasPrefix(hash, strings.ToLower(beginning))
+}
+
+type trustApprove struct {
+	inTrusted
+	What []string `arg:"" optional:"" help:"Names, or beginnings of hashes, as the list shows them."`
+	All  bool     `help:"All that is there now."`
+}
+
+// Run approves, by the hashes of what there is now.
+func (c *trustApprove) Run(p *Program) error {
+	if len(c.What) == 0 != c.All {
+		return &failure{exitUsage, errors.New("say what to approve, by names or hashes, or --all")}
+	}
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		list, err := c.trusted(ctx, api)
+		if err != nil {
+			return err
+		}
+		chosen, err := choose(list, c.What, func(e backend.Executable) bool { return !e.Approved })
+		if err != nil || len(chosen) == 0 {
+			return err
+		}
+		directory, err := c.directory()
+		if err != nil {
+			return err
+		}
+		var hashes []string
+		for _, e := range chosen {
+			hashes = append(hashes, e.Hash)
+		}
+		if err := api.call(ctx, "POST", "trust", map[string]any{"directory": directory, "hashes": hashes}, nil); err != nil {
+			return usage(err)
+		}
+		for _, e := range chosen {
+			p.say("approved: %s %s\n", sortOf(e.Kind), backend.Readable(e.Name))
+		}
+		return nil
+	})
+}
+
+type trustRevoke struct {
+	inTrusted
+	What []string `arg:"" optional:"" help:"Names, or beginnings of hashes, as the list shows them."`
+	All  bool     `help:"All approvals of the directory."`
+}
+
+// Run takes approvals back, also those of what is not there any more.
+func (c *trustRevoke) Run(p *Program) error {
+	if len(c.What) == 0 != c.All {
+		return &failure{exitUsage, errors.New("say what to revoke, by names or hashes, or --all")}
+	}
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		query, err := c.query()
+		if err != nil {
+			return err
+		}
+		if c.All {
+			return usage(api.call(ctx, "DELETE", "trust/approvals"+query, nil, nil))
+		}
+		return p.revoke(ctx, api, query, c.What)
+	})
+}
+
+// revoke takes back what has one of the names, or the beginning of one of the hashes.
+func (p *Program) revoke(ctx context.Context, api *api, query string, what []string) error {
+	var list struct{ Items []approvalRow }
+	if err := api.call(ctx, "GET", "trust/approvals"+query, nil, &list); err != nil {
+		return usage(err)
+	}
+	for _, w := range what {
+		found := slices.DeleteFunc(slices.Clone(list.Items), func(a approvalRow) bool { return !matchesHash(a.Hash, w) && a.Name != w })
+		if len(found) == 0 {
+			return &failure{exitUsage, fmt.Errorf("nothing with the name or the hash %q is approved here", w)}
+		}
+		for _, a := range found {
+			if err := api.call(ctx, "DELETE", "trust"+query+"&hash="+url.QueryEscape(a.Hash), nil, nil); err != nil {
+				return usage(err)
+			}
+			p.say("revoked: %s %s\n", sortOf(a.Kind), backend.Readable(a.Name))
+		}
+	}
+	return nil
+}
