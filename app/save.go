@@ -26,6 +26,11 @@ func saveExport(ctx context.Context, api http.Handler, source string, choose ask
 	if !exported(source) {
 		return "", &Error{Code: "save.refused", Params: map[string]string{"source": source}}
 	}
+	return save(ctx, api, source, choose)
+}
+
+// save writes what a path of the API answers, as saveExport does.
+func save(ctx context.Context, api http.Handler, source string, choose ask) (string, error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, source, nil)
 	if err != nil {
 		return "", &Error{Code: "save.refused", Params: map[string]string{"source": source}, cause: err}

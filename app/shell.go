@@ -50,6 +50,7 @@ func Run(ctx context.Context, cfg Config) error {
 	err := wails.Run(s.options())
 	close(closed)
 	watching.Wait()
+	s.forgetCopies()
 	return err
 }
 
@@ -66,13 +67,15 @@ func (s *shell) options() *options.App {
 		// Without a maximum Wails takes the size of the screen that the window opens on, and a larger second one cannot be filled.
 		MaxWidth: maxSide, MaxHeight: maxSide,
 		BackgroundColour: background(prefersDark()), // until the page has painted; white would flash
-		AssetServer:      &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler, s.cfg.Seal)},
-		Bind:             s.bound(),
-		ErrorFormatter:   formatError,
-		Logger:           wailsLog{s.cfg.Logger},
-		OnStartup:        s.started,
-		OnDomReady:       s.loaded,
-		OnBeforeClose:    s.beforeClose,
+		// The page takes the paths of dropped files (frontend/src/shell/drops.ts); DisableWebViewDrop would keep every drop from it.
+		DragAndDrop:    &options.DragAndDrop{EnableFileDrop: true},
+		AssetServer:    &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler, s.cfg.Seal)},
+		Bind:           s.bound(),
+		ErrorFormatter: formatError,
+		Logger:         wailsLog{s.cfg.Logger},
+		OnStartup:      s.started,
+		OnDomReady:     s.loaded,
+		OnBeforeClose:  s.beforeClose,
 		// Copy and paste in a selection or a field; Wails' page script hides the menu everywhere else.
 		EnableDefaultContextMenu: true,
 		Windows:                  &windows.Options{Theme: windows.SystemDefault},
@@ -106,6 +109,9 @@ type shell struct {
 	open chan struct{}   // closed once the window exists
 	page chan struct{}   // closed once its page has loaded
 	once sync.Once       // a page that is loaded again
+
+	copying sync.Mutex
+	copied  string // where the copies of opened attachments are, once there are any
 
 	dialog   sync.Mutex  // held while a native dialog is shown: Wails answers all of them over one channel
 	closing  sync.Mutex  // held while a person is asked whether to stop
@@ -220,6 +226,29 @@ func (s *shell) quit(closed <-chan struct{}) {
 	dismissDialogs() // one that waits for an answer keeps the loop alive
 	s.remember()
 	runtime.Quit(s.wails())
+}
+
+// copies is the directory of what was opened. It goes with the window, and so do the copies: what they are of is kept elsewhere.
+func (s *shell) copies() (dir string, err error) {
+	s.copying.Lock()
+	defer s.copying.Unlock()
+	if s.copied == "" {
+		if s.copied, err = os.MkdirTemp("", "deskhand-opened-"); err != nil {
+			return "", notSaved(os.TempDir(), err)
+		}
+	}
+	return s.copied, nil
+}
+
+func (s *shell) forgetCopies() {
+	s.copying.Lock()
+	defer s.copying.Unlock()
+	if s.copied == "" {
+		return
+	}
+	if err := os.RemoveAll(s.copied); err != nil {
+		s.cfg.Logger.Warn("copies of opened files are left", "dir", s.copied, "err", err)
+	}
 }
 
 func (s *shell) show() {

@@ -1,0 +1,169 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// file is an attachment as the client API tells of it.
+type file struct {
+	Filename  string `json:"filename"`
+	Path      string `json:"path"`
+	Directory bool   `json:"directory"`
+}
+
+// attachment is what the API knows of an id.
+func (a api) attachment(ctx context.Context, id string) (f file, err error) {
+	if id == "" || id == "." || id == ".." {
+		return f, &Error{Code: "not_found"}
+	}
+	err = a.call(ctx, http.MethodGet, "/client/attachments/"+url.PathEscape(id), nil, &f)
+	return f, err
+}
+
+// contentOf is the path of the API that answers an attachment's bytes.
+func contentOf(id string) string {
+	return "/client/attachments/" + url.PathEscape(id) + "/content?download=1"
+}
+
+// openable are the endings of what is opened with the system's program: documents, pictures, sound, films, archives, and sources that no
+// system runs when they are opened. Whatever else there is may start a program, and each system has its own ways to; an agent has
+// chosen the name. So this lists what is let through, and not what is not.
+//
+//nolint:gochecknoglobals // a constant
+var openable = strings.Fields(`
+	.png .jpg .jpeg .gif .webp .avif .bmp .tif .tiff .svg .ico .heic
+	.mp3 .wav .ogg .oga .opus .flac .m4a .aac .mid
+	.mp4 .m4v .webm .mov .mkv .avi .ogv .mpg .mpeg
+	.pdf .txt .text .md .markdown .rst .tex .log .csv .tsv .html .htm .rtf .epub
+	.odt .ods .odp .doc .docx .xls .xlsx .ppt .pptx
+	.json .jsonl .yaml .yml .toml .xml .ini .cfg .conf .sql .diff .patch
+	.c .h .cc .cpp .hpp .go .rs .java .kt .swift .ts .tsx .jsx .css .scss .svelte .vue
+	.zip .gz .tar .tgz .bz2 .xz .zst .7z
+`)
+
+// programs are how files begin that a system runs, whatever they are called.
+//
+//nolint:gochecknoglobals // a constant
+var programs = [][]byte{
+	[]byte("\x7fELF"), []byte("MZ"), []byte("#!"), []byte("[Desktop Entry]"), []byte("\x4c\x00\x00\x00\x01\x14\x02\x00"), // the last is a shortcut of Windows
+	{0xfe, 0xed, 0xfa, 0xce}, {0xfe, 0xed, 0xfa, 0xcf}, {0xce, 0xfa, 0xed, 0xfe}, {0xcf, 0xfa, 0xed, 0xfe}, {0xca, 0xfe, 0xba, 0xbe},
+}
+
+// openAttachment opens an attachment with the system's program for it; never one that could itself be run: file.program.
+//
+// What is opened is a copy, which nobody may write to, in a directory of its own within dir. The file itself may be exchanged by the
+// agent between the look at it and the start of the program, and the copy is what the conversation shows.
+func openAttachment(ctx context.Context, handler http.Handler, id, dir string, opener func(string) error) error {
+	f, err := api{handler}.attachment(ctx, id)
+	if err != nil {
+		return err
+	}
+	name := plainName(f.Filename)
+	refused := &Error{Code: "file.program", Params: map[string]string{"name": f.Filename}}
+	if f.Directory || !slices.Contains(openable, strings.ToLower(filepath.Ext(name))) {
+		return refused
+	}
+	own, err := os.MkdirTemp(dir, "")
+	if err != nil {
+		return notSaved(dir, err)
+	}
+	copied, err := save(ctx, handler, contentOf(id), func(string) (string, error) { return filepath.Join(own, name), nil })
+	if err == nil {
+		err = look(copied, refused)
+	}
+	if err != nil {
+		return errors.Join(err, os.RemoveAll(own))
+	}
+	if err := settle(opener, copied, time.Second); err != nil {
+		return &Error{Code: "file.not_opened", Params: map[string]string{"name": f.Filename}, cause: err}
+	}
+	return nil
+}
+
+// look refuses a copy that begins like a program, and takes the right to write to it away.
+func look(path string, refused error) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return notSaved(path, err)
+	}
+	head, err := io.ReadAll(io.LimitReader(f, 512))
+	if err := errors.Join(err, f.Close()); err != nil {
+		return notSaved(path, err)
+	}
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	trimmed := bytes.TrimLeft(head, " \t\r\n")
+	for _, begins := range programs {
+		if bytes.HasPrefix(head, begins) || bytes.HasPrefix(trimmed, begins) {
+			return refused
+		}
+	}
+	return os.Chmod(path, 0o400)
+}
+
+// plainName is a name that is one part of a path on every system, and shows what it is.
+func plainName(name string) string {
+	name = strings.Map(func(r rune) rune {
+		if strings.ContainsRune(`/\:*?"<>|`, r) || !unicode.IsPrint(r) {
+			return '_'
+		}
+		return r
+	}, name)
+	name = strings.TrimRight(strings.TrimLeft(name, ".- "), ". ")
+	for len(name) > 200 { // and its ending stays
+		ext := filepath.Ext(name)
+		if len(ext) > 20 {
+			ext = ""
+		}
+		name = name[:beginning(name, 40)] + ext
+	}
+	if name == "" || strings.EqualFold(name, "con") || strings.EqualFold(name, "nul") {
+		return "file"
+	}
+	return name
+}
+
+// revealAttachment shows where an attachment lies; with the file marked where show can, else its directory.
+func revealAttachment(ctx context.Context, handler http.Handler, id string, show func(path string) error, opener func(string) error) error {
+	f, err := api{handler}.attachment(ctx, id)
+	if err != nil {
+		return err
+	}
+	if !filepath.IsAbs(f.Path) {
+		return &Error{Code: "file.nowhere", Params: map[string]string{"name": f.Filename}}
+	}
+	dir := filepath.Dir(f.Path)
+	if _, err := os.Lstat(f.Path); err != nil {
+		return &Error{Code: "file.gone", Params: map[string]string{"name": f.Filename}, cause: err}
+	}
+	if show(f.Path) == nil {
+		return nil
+	}
+	// On a Mac a program is a directory, too.
+	if runtime.GOOS == "darwin" && strings.HasSuffix(strings.ToLower(dir), ".app") {
+		return &Error{Code: "file.program", Params: map[string]string{"name": filepath.Base(dir)}}
+	}
+	if err := settle(opener, dir, time.Second); err != nil {
+		return &Error{Code: "file.not_opened", Params: map[string]string{"name": dir}, cause: err}
+	}
+	return nil
+}
+
+// saveAttachment writes an attachment to a file that a person chooses; see save.
+func saveAttachment(ctx context.Context, handler http.Handler, id string, choose ask) (string, error) {
+	if _, err := (api{handler}).attachment(ctx, id); err != nil {
+		return "", err
+	}
+	return save(ctx, handler, contentOf(id), choose)
+}
