@@ -111,6 +111,8 @@ export class App {
   relinking = $state.raw<Pick<Session['workspace'], 'id' | 'path'> | undefined>();
   /** Logins to agents that run, or ran while this window was open. */
   readonly logins = new SvelteMap<string, Login>();
+  /** The conversation whose files the person looks through. */
+  filesOf = $state.raw<string | undefined>();
   /** The agent that the person logs in to. */
   loginTo = $state.raw<string | undefined>();
   /** Where the list of sessions goes on, and that of archived ones. */

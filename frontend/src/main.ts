@@ -1,10 +1,10 @@
 import { mount } from 'svelte';
 import App from './App.svelte';
-import { refuseDrops } from './shell/drops';
+import { watchDrops } from './shell/drops';
 import './styles/tokens.css';
 import './styles/base.css';
 import './markdown/markdown.css';
 
-refuseDrops(document);
+watchDrops(document);
 const target = document.getElementById('app');
 if (target) mount(App, { target });

@@ -9,11 +9,13 @@ import type {
   AgentList,
   AgentSessionPage,
   Answer,
+  Approval,
   Directory,
   EntryPage,
   Equipment,
   Event,
   EventBatch,
+  Executable,
   ExportFormat,
   Found,
   Hello,
@@ -226,9 +228,25 @@ export class Client {
     return this.#send(path, { ...when({ signal }) }, (answer) => answer.text());
   }
 
-  /** Sends a message. While a turn runs it waits for its end, cancels it and goes next, or reaches the agent within it. */
-  prompt = (id: string, message: string, when: 'queue' | 'interrupt' | 'steer') =>
-    this.#json<Sent>(`/client/sessions/${part(id)}/prompt`, { method: 'POST', body: { message, when } });
+  /**
+   * Sends a message, with the attachments of these ids. While a turn runs it waits for its end, cancels it and goes next, or reaches the
+   * agent within it. What travels along is read and copied before the answer, which may take longer than other calls.
+   */
+  prompt = (
+    id: string,
+    message: string,
+    when: 'queue' | 'interrupt' | 'steer',
+    attachments: readonly string[] = [],
+  ) =>
+    this.#json<Sent>(`/client/sessions/${part(id)}/prompt`, {
+      method: 'POST',
+      body: {
+        message,
+        when,
+        ...(attachments.length > 0 ? { attachments: attachments.map((one) => ({ id: one })) } : {}),
+      },
+      ...(attachments.length > 0 ? { signal: unlimited() } : {}),
+    });
   queue = (id: string, signal?: AbortSignal) =>
     this.#list<QueueItem>(`/client/sessions/${part(id)}/queue`, signal);
   changeQueued = (id: string, item: string, body: QueuePatch) =>
@@ -344,6 +362,20 @@ export class Client {
 
   approve = (directory: string, hashes: readonly string[]) =>
     this.#done('/client/trust', { directory, hashes });
+  /** What there is in a directory now that starts programs. */
+  trusted = (directory: string, signal?: AbortSignal) =>
+    this.#json<{ items: Executable[] }>(`/client/trust${search({ directory })}`, {
+      ...when({ signal }),
+    }).then(({ items }) => items);
+  /** What was approved, in all directories. */
+  approvals = (signal?: AbortSignal) =>
+    this.#json<{ items: Approval[] }>('/client/trust/approvals', { ...when({ signal }) }).then(
+      ({ items }) => items,
+    );
+  revoke = (directory: string, hash: string) =>
+    this.#empty(`/client/trust${search({ directory, hash })}`, { method: 'DELETE' });
+  revokeAll = (directory: string) =>
+    this.#empty(`/client/trust/approvals${search({ directory })}`, { method: 'DELETE' });
 
   directories = (path?: string, signal?: AbortSignal) =>
     this.#json<Directory>(`/client/directories${search({ path })}`, { ...when({ signal }) }).then((at) => ({
@@ -398,6 +430,21 @@ export class Client {
     this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reply`, { answers });
   rejectQuestion = (of: Pick<Request, 'id' | 'session'>) =>
     this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reject`);
+
+  // Attachments. Their calls are attachments/calls.ts's, which is loaded with the first of them and makes them by these.
+
+  /** A call whose answer is JSON. */
+  json = <T>(path: string, signal: AbortSignal, body?: unknown) =>
+    this.#json<T>(path, { signal, ...(body === undefined ? {} : { method: 'POST', body }) });
+  blob = (path: string, signal: AbortSignal) => this.#send(path, { signal }, (answer) => answer.blob());
+  /** What a request has to bring that is not made here. */
+  headers(): Headers {
+    // The surface is told so that others can see where an answer was given; it grants nothing.
+    const headers = new Headers({ Accept: 'application/json', 'Deskhand-Surface': this.#surface });
+    const token = this.#storage.getItem(tokenKey);
+    if (token) headers.set('Authorization', `Bearer ${token}`);
+    return headers;
+  }
 
   /** Passes the feed's events to those who asked for one kind of them. */
   deliver(events: readonly Event[]): void {
@@ -459,10 +506,7 @@ export class Client {
   }
 
   #request(call: Call, signal: AbortSignal): RequestInit {
-    // The surface is told so that others can see where an answer was given; it grants nothing.
-    const headers = new Headers({ Accept: 'application/json', 'Deskhand-Surface': this.#surface });
-    const token = this.#storage.getItem(tokenKey);
-    if (token) headers.set('Authorization', `Bearer ${token}`);
+    const headers = this.headers();
     if (call.body !== undefined) headers.set('Content-Type', 'application/json');
     if (call.bytes) headers.set('Content-Type', 'application/octet-stream');
     return {

@@ -37,6 +37,15 @@ export type PlanItem = Schemas['PlanItem'];
 export type Notice = Schemas['Notice'];
 export type Divider = Schemas['Divider'];
 export type Entry = Schemas['Entry'];
+/** A file that travels with a message, or that an agent gave. */
+export type Attachment = Schemas['Attachment'];
+/** What was taken in, and what was not. */
+export type AttachResult = Schemas['AttachResult'];
+export type AttachProblem = Schemas['AttachProblem'];
+/** A file of a conversation, and where it stands in it. */
+export type SessionFile = Schemas['SessionFile'];
+/** A path below the directory of a conversation. */
+export type FoundPath = Schemas['FoundPath'];
 export type EntryKind = Entry['kind'];
 export type RequestOption = Schemas['RequestOption'];
 export type QuestionOption = Schemas['QuestionOption'];
@@ -97,6 +106,8 @@ export type Simulated = Schemas['Simulated'];
 
 /** Something of a directory that starts programs, or reaches out, when an agent starts there. */
 export type Executable = Schemas['Executable'];
+/** Something of a directory that a person has approved. */
+export type Approval = Schemas['Approval'];
 /** The server hands entries on as they are: they are objects. */
 export type McpServer = Schemas['MCPServer'] & { entry: Record<string, unknown> };
 export type McpTest = Schemas['MCPTest'];

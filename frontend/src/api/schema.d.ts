@@ -229,6 +229,103 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/attachments": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Take files in
+         * @description By their paths, or by their bytes as parts named file, which are streamed. A file that cannot be taken in keeps none of the others.
+         */
+        post: operations["attach"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/attachments/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A file that was taken in */
+        get: operations["getAttachment"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/attachments/{id}/content": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What is in a file
+         * @description Streamed, with ranges. What a browser could run, SVG and HTML among it, comes as bytes. download=1 has it saved.
+         */
+        get: operations["attachmentContent"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/attachments/{id}/thumbnail": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A small picture of an image
+         * @description A PNG, at most 256 pixels wide and high.
+         */
+        get: operations["attachmentThumbnail"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/blobs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The bytes of a sha256
+         * @description Streamed, with ranges.
+         */
+        get: operations["blob"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/config/mcp": {
         parameters: {
             query?: never;
@@ -802,6 +899,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/files": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The files of a conversation, the newest first */
+        get: operations["listFiles"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/fork": {
         parameters: {
             query?: never;
@@ -813,6 +927,23 @@ export interface paths {
         put?: never;
         /** Make a second session that goes on from where this one is */
         post: operations["forkSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/paths": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Files of a session's directory, by a few of their letters */
+        get: operations["findPaths"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1062,6 +1193,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/trust/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was approved of directories, and when */
+        get: operations["listApprovals"];
+        put?: never;
+        post?: never;
+        /** Take all approvals of a directory back; what runs goes on */
+        delete: operations["revokeAll"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/verify": {
         parameters: {
             query?: never;
@@ -1250,9 +1399,77 @@ export interface components {
             offset: number;
             text: string;
         };
+        Approval: {
+            /** Format: date-time */
+            approvedAt: string;
+            /** @description What was shown */
+            detail: string;
+            directory: string;
+            hash: string;
+            /** @enum {string} */
+            kind: "mcp" | "skill" | "hook" | "agent_config" | "script";
+            name: string;
+            /** @description Another content was approved under this name since; this one is approved all the same */
+            older?: boolean;
+        };
+        ApprovalList: {
+            items: components["schemas"]["Approval"][];
+        };
         ApproveRequest: {
             directory: string;
             hashes: string[];
+        };
+        AttachInput: {
+            /** @description A person has agreed to links that lead out of the session's directories */
+            follow?: boolean;
+            /** @description Absolute, or of a session relative to its directory; a file URI is taken too */
+            paths: string[];
+            /** @description Whose directories count */
+            session?: string;
+        };
+        AttachProblem: {
+            /** @description Stable and dotted: attachment.too_large, attachment.too_many, attachment.not_a_file, attachment.missing, attachment.unreadable, attachment.link_outside, attachment.image_broken, attachment.empty */
+            code: string;
+            name: string;
+            params: {
+                [key: string]: string;
+            };
+        };
+        AttachResult: {
+            items: components["schemas"]["Attachment"][];
+            /** @description What could not be taken in; it keeps the others */
+            problems: components["schemas"]["AttachProblem"][];
+        };
+        Attachment: {
+            /** @description The agent gets a copy in the session's directory */
+            copied?: boolean;
+            directory?: boolean;
+            filename: string;
+            /** Format: int64 */
+            height?: number;
+            id: string;
+            mimeType: string;
+            /** @description The file is not where it was */
+            missing?: boolean;
+            /** @description Absolute; absent of what has only its bytes */
+            path?: string;
+            /** @description Of the bytes, where they are kept here; blobs has them */
+            sha256?: string;
+            /** Format: int64 */
+            size: number;
+            /**
+             * @description How it goes to the agent; absent while that is not known
+             * @enum {string}
+             */
+            travels?: "image" | "embedded" | "link" | "text";
+            uri?: string;
+            /** @description A stable code of what a person should know about that: copied, demoted, downscaled, no_image, no_embedded, too_large_to_embed, text_only, unknown_pdf, directory */
+            warning?: string;
+            /**
+             * Format: int64
+             * @description Of an image, in pixels
+             */
+            width?: number;
         };
         AuthMethod: {
             description?: string;
@@ -1266,6 +1483,31 @@ export interface components {
             reset?: boolean;
             /** Format: int64 */
             seq: number;
+        };
+        BlobName: {
+            sha256: string;
+        };
+        BusEvent: {
+            attachments?: components["schemas"]["Attachment"][];
+            /** @description Where its bytes cannot be put in */
+            blob?: components["schemas"]["BlobName"];
+            dataBase64?: string;
+            delta?: string;
+            filename?: string;
+            finalText?: string;
+            kind?: string;
+            /** @description The entry */
+            messageId?: string;
+            mimeType?: string;
+            /** @description The turn */
+            requestId?: string;
+            /** @enum {string} */
+            state?: "running" | "requires_action" | "done";
+            status?: string;
+            stopReason?: string;
+            text?: string;
+            title?: string;
+            toolCallId?: string;
         };
         ClientError: {
             agent?: string;
@@ -1359,6 +1601,7 @@ export interface components {
         Entry: {
             /** Format: date-time */
             at: string;
+            attachments?: components["schemas"]["Attachment"][];
             /** @description ACP content blocks that are not text */
             blocks?: unknown[];
             /**
@@ -1373,7 +1616,7 @@ export interface components {
             generation: number;
             id: string;
             /** @enum {string} */
-            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "compaction" | "raw";
+            kind: "user" | "agent" | "thought" | "tool" | "plan" | "request" | "rule" | "notice" | "divider" | "terminal" | "file" | "attachment" | "compaction" | "raw";
             notice?: components["schemas"]["Notice"];
             plan?: components["schemas"]["PlanItem"][];
             raw?: unknown;
@@ -1400,7 +1643,7 @@ export interface components {
         Event: {
             /** Format: date-time */
             at: string;
-            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QuestionEvent"] | components["schemas"]["Rule"] | components["schemas"]["RuleRemoved"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | unknown;
+            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QuestionEvent"] | components["schemas"]["BusEvent"] | components["schemas"]["Rule"] | components["schemas"]["RuleRemoved"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | unknown;
             /** Format: int64 */
             seq: number;
             session?: string;
@@ -1414,8 +1657,11 @@ export interface components {
             detail: string;
             /** @description SHA-256 of what was shown */
             hash: string;
-            /** @enum {string} */
-            kind: "mcp" | "skill";
+            /**
+             * @description MCP servers and skills are given to the agent by Deskhand; the others it reads by itself
+             * @enum {string}
+             */
+            kind: "mcp" | "skill" | "hook" | "agent_config" | "script";
             name: string;
         };
         ExecutableList: {
@@ -1511,6 +1757,18 @@ export interface components {
             pending?: number;
             /** @description Where one conversation is looked through: the seq of every entry that was found, in the conversation's order, and of no more than the last 20,000 */
             places?: number[];
+        };
+        FoundPath: {
+            directory?: boolean;
+            /** @description Absolute */
+            path: string;
+            /** @description From the session's directory, with slashes */
+            relative: string;
+        };
+        FoundPaths: {
+            items: components["schemas"]["FoundPath"][];
+            /** @description There are more that fit, or not all of the directory was looked at */
+            more: boolean;
         };
         Granted: {
             token: string;
@@ -1819,6 +2077,10 @@ export interface components {
             items: components["schemas"]["Session"][];
             next?: string;
         };
+        PageSessionFile: {
+            items: components["schemas"]["SessionFile"][];
+            next?: string;
+        };
         Part: {
             /** @description It is what was looked for */
             hit?: boolean;
@@ -1826,6 +2088,8 @@ export interface components {
         };
         Patch: {
             archived?: boolean;
+            /** @description The ids of the files of the draft, in order: the whole list */
+            attachments?: string[];
             /** @description The whole list of directories beside cwd; the agent is told of it at its next start */
             directories?: string[];
             draft?: string;
@@ -1950,7 +2214,19 @@ export interface components {
             /** Format: int64 */
             total: number;
         };
+        PromptAttachment: {
+            /** @description The last part of the path when it is left out */
+            filename?: string;
+            /** @description Of one that was taken in before; nothing else is looked at then */
+            id?: string;
+            /** @description Goes before what the name and the bytes tell */
+            mime?: string;
+            /** @description Absolute, or relative to the session's directory; a file URI is taken too */
+            path?: string;
+        };
         PromptRequest: {
+            attachments?: components["schemas"]["PromptAttachment"][];
+            /** @description May be empty where there are attachments */
             message: string;
             /**
              * @description While a turn runs: now is refused, queue waits, interrupt cancels it and goes next, steer reaches the agent within it
@@ -1989,6 +2265,8 @@ export interface components {
             label: string;
         };
         QueueItem: {
+            /** @description What goes with it */
+            attachments?: components["schemas"]["Attachment"][];
             /** Format: date-time */
             createdAt: string;
             /**
@@ -2007,6 +2285,8 @@ export interface components {
             session: string;
         };
         QueuePatch: {
+            /** @description The ids of what goes with it: the whole list */
+            attachments?: string[];
             /** @description false lets it go out in its turn: at once while no turn runs */
             held?: boolean;
             message?: string;
@@ -2022,12 +2302,16 @@ export interface components {
             id: string;
         };
         Quirks: {
+            /** @description The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on */
+            linkType?: string;
             /** @description It loses a session that it loads in the minute of the clock in which it last began with it */
             loadNextMinute?: boolean;
             /** @description The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself */
             mcp?: ("stdio" | "http" | "sse")[];
             /** @description It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile */
             noFs?: boolean;
+            /** @description PDF that is embedded in a prompt reaches its model; of the others some paste the bytes, and some drop them */
+            pdf?: boolean;
             /** @description How the methods of requests begin that it makes of its own, and that are refused at once */
             refuse?: string[];
             /**
@@ -2037,6 +2321,8 @@ export interface components {
             sessionSeconds?: number;
             /** @description The folders of a workspace that it reads skills from */
             skillDirs?: string[];
+            /** @description Of attachments it is told the paths, as text, whatever it says that it takes */
+            textOnly?: boolean;
         };
         RelinkWorkspaceRequest: {
             /** @description An absolute path of a directory that is there */
@@ -2264,6 +2550,8 @@ export interface components {
             agentName: string;
             /** Format: date-time */
             archivedAt?: string;
+            /** @description The files of the draft, in order, with how each would travel to this agent */
+            attachments: components["schemas"]["Attachment"][];
             commands: components["schemas"]["Command"][];
             configOptions: components["schemas"]["ConfigOption"][];
             /** Format: date-time */
@@ -2330,14 +2618,43 @@ export interface components {
             waiting: number;
             workspace: components["schemas"]["Workspace"];
         };
+        SessionFile: {
+            /** Format: date-time */
+            at: string;
+            attachment: components["schemas"]["Attachment"];
+            /**
+             * @description in: from a person to the agent
+             * @enum {string}
+             */
+            direction: "in" | "out";
+            entry: string;
+            /**
+             * Format: int64
+             * @description Of the entry
+             */
+            seq: number;
+            turn?: string;
+        };
         SetConfigRequest: {
             id: string;
             /** @description A text, or true or false */
             value: unknown;
         };
         Settings: {
+            /**
+             * Format: int64
+             * @description How long all files may be together that it gives at a time
+             */
+            attachmentCallMiB: number;
+            /**
+             * Format: int64
+             * @description How long a file may be that an agent gives
+             */
+            attachmentFileMiB: number;
             /** @description Where the registry of agents is, such as a mirror; empty = the public one, off = none is asked. It counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before it */
             catalogueUrl: string;
+            /** @description From which hosts agents may fetch the attachments of a message, with commas between */
+            downloadHosts: string;
             /**
              * Format: int64
              * @description What it is when nobody has set it: a quarter of the machine's memory, 4096 at most
@@ -2363,8 +2680,20 @@ export interface components {
             problem?: string;
         };
         SettingsPatch: {
+            /**
+             * Format: int64
+             * @description 1 to 200
+             */
+            attachmentCallMiB?: number;
+            /**
+             * Format: int64
+             * @description 1 to 50
+             */
+            attachmentFileMiB?: number;
             /** @description http or https, off, or empty */
             catalogueUrl?: string;
+            /** @description Names of hosts with commas between; empty = none */
+            downloadHosts?: string;
             /**
              * Format: int64
              * @description 0 to 1048576; 0 = no budget
@@ -3207,6 +3536,196 @@ export interface operations {
             };
         };
     };
+    attach: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AttachInput"];
+                "multipart/form-data": {
+                    file?: string[];
+                };
+            };
+        };
+        responses: {
+            /** @description What was taken in, and what was not */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["AttachResult"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    getAttachment: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Attachment"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    attachmentContent: {
+        parameters: {
+            query?: {
+                /** @description Have it saved in place of shown */
+                download?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description A part of them */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    attachmentThumbnail: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description A part of them */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    blob: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description A part of them */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     listMcpServers: {
         parameters: {
             query: {
@@ -3560,7 +4079,7 @@ export interface operations {
                 /** @description Seconds */
                 wait?: number;
                 session?: string;
-                /** @description Comma-separated; question.requested and question.resolved come only when they are named here */
+                /** @description Comma-separated; question.requested, question.resolved, evt.* and cmd.* come only when they are named here */
                 types?: string;
             };
             header?: never;
@@ -4699,6 +5218,41 @@ export interface operations {
             };
         };
     };
+    listFiles: {
+        parameters: {
+            query?: {
+                limit?: number;
+                /** @description The next of the page above */
+                before?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PageSessionFile"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     forkSession: {
         parameters: {
             query?: never;
@@ -4717,6 +5271,41 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    findPaths: {
+        parameters: {
+            query?: {
+                /** @description Letters in their order; empty for what lies on top */
+                q?: string;
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundPaths"];
                 };
             };
             /** @description Error */
@@ -5315,6 +5904,68 @@ export interface operations {
                 /** @description The absolute path of a directory, which need not be there any more */
                 directory: string;
                 hash: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listApprovals: {
+        parameters: {
+            query?: {
+                /** @description The absolute path of one directory; without it all of them */
+                directory?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    revokeAll: {
+        parameters: {
+            query: {
+                /** @description The absolute path of a directory */
+                directory: string;
             };
             header?: never;
             path?: never;

@@ -10,7 +10,10 @@ const leave = vi.fn();
 let ended: (() => void) | undefined;
 
 function show(items: QueueItem[], running = true) {
-  const component = mount(Queue, { target: document.body, props: { items, running, change, remove, leave } });
+  const component = mount(Queue, {
+    target: document.body,
+    props: { items, agent: 'Mock', running, change, remove, leave },
+  });
   flushSync();
   ended = () => void unmount(component);
 }

@@ -105,3 +105,22 @@ test('a save that failed is tried again with the next change', async () => {
   ]);
   expect(draft.dirty).toBe(false);
 });
+
+test('what is told while a save waits for the one before it is older than both', async () => {
+  const ends: (() => void)[] = [];
+  const draft = new Draft('', () => new Promise<void>((done) => ends.push(done)));
+  draft.type('one');
+  void draft.flush();
+  await Promise.resolve();
+  draft.type('two');
+  const all = draft.flush();
+  expect(draft.told('one')).toBe(false); // its echo comes before its answer
+  expect(draft.told('one')).toBe(false); // and once more, with something else of the session
+  expect(draft.text).toBe('two');
+  ends[0]?.();
+  await vi.advanceTimersByTimeAsync(0);
+  ends[1]?.();
+  await all;
+  expect(draft.told('two')).toBe(false);
+  expect(draft.told('elsewhere')).toBe(true);
+});

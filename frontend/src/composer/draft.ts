@@ -59,8 +59,9 @@ export class Draft {
     const text = this.text;
     const before = this.#saved;
     this.#saved = text;
+    // From now on, and not when its turn has come: what is told meanwhile is older than this.
+    this.#echoes.push(text);
     const write = async () => {
-      this.#echoes.push(text);
       try {
         await this.#save(text, last);
       } catch {

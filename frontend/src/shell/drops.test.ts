@@ -1,29 +1,138 @@
-import { expect, test } from 'vitest';
-import { refuseDrops } from './drops';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { acceptDrops, droppedFiles, isAbsolute, watchDrops, type DropTarget } from './drops';
 
 /** A drag event as a browser makes it; jsdom has no DragEvent. */
-function drag(
-  type: string,
-  ...types: string[]
-): Event & { dataTransfer: { types: string[]; dropEffect: string } } {
+function drag(type: string, types: readonly string[], items: readonly unknown[] = []) {
   const event = new Event(type, { bubbles: true, cancelable: true });
-  return Object.assign(event, { dataTransfer: { types, dropEffect: 'copy' } });
+  return Object.assign(event, { dataTransfer: { types, dropEffect: 'move', items }, relatedTarget: null });
 }
 
-test('files and addresses from outside are refused, text is not', () => {
-  refuseDrops(document);
-  for (const type of ['dragenter', 'dragover', 'drop']) {
-    for (const [offer, refused] of [
-      [['Files'], true],
-      [['text/uri-list', 'text/html'], true],
-      [['text/plain', 'text/html'], false],
-    ] as const) {
-      const event = drag(type, ...offer);
-      document.body.dispatchEvent(event);
-      expect([event.defaultPrevented, event.dataTransfer.dropEffect]).toEqual([
-        refused,
-        refused ? 'none' : 'copy',
-      ]);
+const desktop = window as unknown as { go?: unknown; runtime?: unknown };
+let page: Document;
+let ends: (() => void) | undefined;
+
+function taker() {
+  return { over: vi.fn(), leave: vi.fn(), drop: vi.fn() } satisfies DropTarget;
+}
+
+function send(type: string, types: readonly string[], items: readonly unknown[] = []) {
+  const event = drag(type, types, items);
+  page.body.dispatchEvent(event);
+  return [event.defaultPrevented, event.dataTransfer.dropEffect];
+}
+
+const item = (name: string, isDirectory = false) => ({
+  kind: 'file',
+  webkitGetAsEntry: () => ({ isDirectory }),
+  getAsFile: () => new File(['x'], name),
+});
+
+beforeEach(() => {
+  page = document.implementation.createHTMLDocument();
+});
+
+afterEach(() => {
+  ends?.();
+  ends = undefined;
+  delete desktop.go;
+  delete desktop.runtime;
+  vi.useRealTimers();
+});
+
+describe('in a browser', () => {
+  test('what nobody takes is refused, text is left alone', () => {
+    watchDrops(page);
+    for (const type of ['dragenter', 'dragover', 'drop']) {
+      const refused = type === 'drop' ? 'move' : 'none';
+      expect(send(type, ['Files'])).toEqual([true, refused]);
+      expect(send(type, ['text/uri-list', 'text/html'])).toEqual([true, refused]);
+      expect(send(type, ['text/plain', 'text/html'])).toEqual([false, 'move']);
     }
-  }
+  });
+
+  test('files go to who accepts them, directories by their names', () => {
+    watchDrops(page);
+    const target = taker();
+    ends = acceptDrops(target);
+    expect(send('dragover', ['Files'], [item('a'), item('b')])).toEqual([true, 'copy']);
+    expect(target.over).toHaveBeenLastCalledWith(2);
+    expect(send('dragover', ['text/uri-list'])).toEqual([true, 'none']); // a link: nothing that could be read
+    send('drop', ['Files'], [item('a'), item('b', true)]);
+    const [what] = target.drop.mock.lastCall ?? [];
+    expect([what.files.map((file: File) => file.name), what.directories, what.paths]).toEqual([
+      ['a'],
+      ['b'],
+      [],
+    ]);
+    expect(target.leave).toHaveBeenCalled();
+    ends();
+    expect(send('dragover', ['Files'])).toEqual([true, 'none']);
+  });
+
+  test('what is dragged within the page is no file, and a dialog lets nothing through', () => {
+    watchDrops(page);
+    const target = taker();
+    ends = acceptDrops(target);
+    send('dragstart', []);
+    expect(send('dragover', ['Files'])).toEqual([true, 'none']);
+    send('drop', ['Files'], [item('a')]);
+    page.body.innerHTML = '<dialog open></dialog>';
+    expect(send('dragover', ['Files'])).toEqual([true, 'none']);
+    send('drop', ['Files'], [item('a')]);
+    expect(target.drop).not.toHaveBeenCalled();
+    expect(droppedFiles({ items: [{ kind: 'string' }] } as unknown as DataTransfer).files).toEqual([]);
+  });
+});
+
+describe('in the window', () => {
+  let tell: (x: number, y: number, paths: string[] | null) => void;
+  let target: ReturnType<typeof taker>;
+
+  beforeEach(() => {
+    desktop.go = { app: {} };
+    desktop.runtime = { OnFileDrop: (heard: typeof tell) => (tell = heard) };
+    watchDrops(page);
+    target = taker();
+    ends = acceptDrops(target);
+  });
+
+  test('the paths follow the drop', () => {
+    expect(send('dragover', ['text/uri-list', 'text/html'])).toEqual([true, 'copy']);
+    expect(target.over).toHaveBeenLastCalledWith(undefined);
+    send('drop', ['text/uri-list', 'text/html']);
+    expect(target.drop).not.toHaveBeenCalled();
+    tell(1, 2, ['/home/ada/100% ü.txt', '', 'half of a name']);
+    expect(target.drop).toHaveBeenCalledExactlyOnceWith({
+      paths: ['/home/ada/100% ü.txt'],
+      files: [],
+      directories: [],
+    });
+  });
+
+  test('paths without a drop, too late, or of a link are none', () => {
+    tell(1, 2, ['/stale']); // an abandoned drag, told again
+    send('dragstart', []);
+    send('drop', ['text/uri-list']);
+    tell(1, 2, ['/stale']);
+    vi.useFakeTimers();
+    send('drop', ['text/uri-list']);
+    vi.advanceTimersByTime(2_001);
+    tell(1, 2, ['/late']);
+    send('drop', ['text/uri-list']);
+    tell(1, 2, ['']); // a link
+    send('drop', ['text/uri-list']);
+    tell(1, 2, null);
+    expect(target.drop).not.toHaveBeenCalled();
+  });
+});
+
+test.each([
+  ['/a', true],
+  ['C:\\a', true],
+  ['\\\\host\\share', true],
+  ['', false],
+  ['a/b', false],
+  ['http://host/', false],
+])('the path %s', (path, absolute) => {
+  expect(isAbsolute(path)).toBe(absolute);
 });

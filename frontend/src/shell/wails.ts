@@ -98,7 +98,7 @@ async function soon<T>(call: Promise<T>): Promise<T> {
 }
 
 /** The shell rejects with the JSON text of a code and its parameters, like the problems of the API. */
-function shellError(thrown: unknown): ApiError {
+export function shellError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;
   const text = thrown instanceof Error ? thrown.message : String(thrown);
   try {

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'svelte/compiler';
 import { describe, expect, test } from 'vitest';
+import { attachments } from './attachments';
 import { en } from './en';
 
 // Holds that every text of the screen is in the catalogue, and that the catalogue has nothing else.
@@ -12,10 +13,11 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/en\.ts$|records\.ts$|schema\.d\.ts$/.test(name),
+      !/\.test\.ts$|^test\/|strings\/(?:en|attachments)\.ts$|records\.ts$|schema\.d\.ts$/.test(name),
   )
   .map((name) => ({ name, source: readFileSync(join(root, name), 'utf8') }));
-const keys = Object.keys(en);
+const parts = [en, attachments];
+const keys = parts.flatMap((part) => Object.keys(part));
 
 /** Keys written out, counted keys by their stem, and the beginnings of keys that are put together. */
 const literals = new Set(
@@ -33,6 +35,10 @@ describe('the catalogue', () => {
         !literals.has(key) && !literals.has(stem(key)) && !prefixes.some((prefix) => key.startsWith(prefix)),
     );
     expect(unused).toEqual([]);
+  });
+
+  test('has nothing twice', () => {
+    expect(keys.filter((key, at) => keys.indexOf(key) !== at)).toEqual([]);
   });
 
   test('has everything that is used', () => {

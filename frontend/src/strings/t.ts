@@ -1,10 +1,17 @@
-import { en, type Key } from './en';
+import type { attachments } from './attachments';
+import { en } from './en';
 
-export type { Key };
+/** Texts that come with the part of the page that shows them (see addTexts) have keys like the others. */
+export type Key = keyof typeof en | keyof typeof attachments;
 export type Params = Readonly<Record<string, string | number>>;
 
-const catalogue: Readonly<Record<string, string>> = en;
+const catalogue: Record<string, string> = { ...en };
 const plural = new Intl.PluralRules('en');
+
+/** Adds the texts of a part of the page that is loaded on demand: what the page starts with is kept small. */
+export function addTexts(texts: Readonly<Record<string, string>>): void {
+  Object.assign(catalogue, texts);
+}
 
 function fill(text: string, params: Params | undefined): string {
   if (!params) return text;
@@ -16,7 +23,7 @@ function fill(text: string, params: Params | undefined): string {
 
 /** The text of a key. */
 export function t(key: Key, params?: Params): string {
-  return fill(en[key], params);
+  return fill(catalogue[key] ?? key, params);
 }
 
 /** The text of a counted key: `key.one` or `key.other`, with {n} filled in. */

@@ -34,6 +34,7 @@ export function session(part: Partial<Session> = {}): Session {
     waiting: 0,
     configOptions: [],
     commands: [],
+    attachments: [],
     unread: false,
     draft: '',
     createdAt: at,

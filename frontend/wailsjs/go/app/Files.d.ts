@@ -3,4 +3,12 @@
 
 export function ChooseDirectory(arg1:string,arg2:string):Promise<string>;
 
+export function ChooseFiles(arg1:string,arg2:string):Promise<Array<string>>;
+
+export function OpenAttachment(arg1:string):Promise<void>;
+
+export function RevealAttachment(arg1:string):Promise<void>;
+
+export function SaveAttachment(arg1:string,arg2:string):Promise<string>;
+
 export function SaveExport(arg1:string,arg2:string):Promise<string>;

@@ -6,6 +6,22 @@ export function ChooseDirectory(arg1, arg2) {
   return window['go']['app']['Files']['ChooseDirectory'](arg1, arg2);
 }
 
+export function ChooseFiles(arg1, arg2) {
+  return window['go']['app']['Files']['ChooseFiles'](arg1, arg2);
+}
+
+export function OpenAttachment(arg1) {
+  return window['go']['app']['Files']['OpenAttachment'](arg1);
+}
+
+export function RevealAttachment(arg1) {
+  return window['go']['app']['Files']['RevealAttachment'](arg1);
+}
+
+export function SaveAttachment(arg1, arg2) {
+  return window['go']['app']['Files']['SaveAttachment'](arg1, arg2);
+}
+
 export function SaveExport(arg1, arg2) {
   return window['go']['app']['Files']['SaveExport'](arg1, arg2);
 }

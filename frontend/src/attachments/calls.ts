@@ -1,0 +1,115 @@
+import type { Client } from '../api/client';
+import { ApiError, problem } from '../api/errors';
+import { surface } from '../shell/wails';
+import type { Attachment, AttachResult, FoundPath, SessionFile } from '../api/records';
+
+// The calls of the client API that are about attachments.
+
+const part = encodeURIComponent;
+
+interface Lists {
+  items: Attachment[] | null;
+  problems?: AttachResult['problems'] | null;
+}
+
+const taken = ({ items, problems }: Lists): AttachResult => ({
+  items: items ?? [],
+  problems: problems ?? [],
+});
+
+/** Takes in files of this computer, by their paths. With follow also those that links outside of the directories lead to. */
+export async function attachPaths(
+  client: Client,
+  session: string,
+  paths: readonly string[],
+  follow: boolean,
+  signal: AbortSignal,
+): Promise<AttachResult> {
+  return taken(
+    await client.json<Lists>('/client/attachments', signal, {
+      paths,
+      session,
+      ...(follow ? { follow } : {}),
+    }),
+  );
+}
+
+export const attachmentOf = (client: Client, id: string, signal: AbortSignal) =>
+  client.json<Attachment>(`/client/attachments/${part(id)}`, signal);
+
+/** Takes in a file that has only its bytes; tells how many of them have gone. */
+export async function upload(
+  client: Client,
+  file: File,
+  signal: AbortSignal,
+  progress: (sent: number) => void,
+): Promise<AttachResult> {
+  const { body, type } = await multipart(file);
+  signal.throwIfAborted();
+  // Only this way of asking tells how far it has come.
+  const request = new XMLHttpRequest();
+  const abort = () => request.abort();
+  signal.addEventListener('abort', abort);
+  try {
+    return await new Promise<AttachResult>((done, fail) => {
+      request.open('POST', '/client/attachments');
+      client.headers().forEach((value, name) => request.setRequestHeader(name, value));
+      request.setRequestHeader('Content-Type', type);
+      request.responseType = 'json';
+      request.upload.onprogress = (event) => progress(Math.min(event.loaded, file.size));
+      request.onload = () => {
+        if (request.status >= 200 && request.status < 300) done(taken(request.response as Lists));
+        else fail(problem(request.status, request.response));
+      };
+      request.onerror = () => fail(new ApiError('network'));
+      request.onabort = () => fail(signal.reason);
+      request.send(body);
+    });
+  } finally {
+    signal.removeEventListener('abort', abort);
+  }
+}
+
+/**
+ * A form of one file, made by hand: the window's engine loses files that stand in a FormData on the way to a scheme of the program's
+ * own, so there it is given bytes. A browser reads the file from the disk while it sends it.
+ */
+export async function multipart(file: File): Promise<{ body: Blob | ArrayBuffer; type: string }> {
+  const boundary = `deskhand-${crypto.randomUUID()}`;
+  const name = file.name.replace(/["\r\n]/g, (sign) => encodeURIComponent(sign));
+  const mime = /^[\w.+-]+\/[\w.+-]+$/.exec(file.type)?.[0] ?? 'application/octet-stream';
+  const body = new Blob([
+    `--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="${name}"\r\nContent-Type: ${mime}\r\n\r\n`,
+    file,
+    `\r\n--${boundary}--\r\n`,
+  ]);
+  const type = `multipart/form-data; boundary=${boundary}`;
+  return { body: surface() === 'window' ? await body.arrayBuffer() : body, type };
+}
+
+export const contentPath = (id: string, download = false) =>
+  `/client/attachments/${part(id)}/content${download ? '?download=1' : ''}`;
+export const thumbnailPath = (id: string) => `/client/attachments/${part(id)}/thumbnail`;
+
+/** The files that went into a conversation and came out of it, the newest first. */
+export async function sessionFiles(
+  client: Client,
+  session: string,
+  before: string | undefined,
+  signal: AbortSignal,
+) {
+  const page = await client.json<{ items: SessionFile[] | null; next?: string | number }>(
+    `/client/sessions/${part(session)}/files?limit=100${before ? `&before=${part(before)}` : ''}`,
+    signal,
+  );
+  return { items: page.items ?? [], next: page.next === undefined ? undefined : String(page.next) };
+}
+
+/** What is below the directory of a conversation and fits what is typed. */
+export async function findPaths(client: Client, session: string, typed: string, signal: AbortSignal) {
+  const found = await client.json<{ items: FoundPath[] | null; more?: boolean }>(
+    `/client/sessions/${part(session)}/paths?limit=20&q=${part(typed)}`,
+    signal,
+  );
+  return { items: found.items ?? [], more: found.more === true };
+}

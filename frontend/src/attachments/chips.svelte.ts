@@ -1,0 +1,272 @@
+import type { Client } from '../api/client';
+import { ApiError } from '../api/errors';
+import { errorText } from '../app.svelte';
+import { Draft } from '../composer/draft';
+import type { Dropped } from '../shell/drops';
+import { t } from '../strings/t';
+import { baseName } from '../ui/format';
+import { pastePicture } from '../shell/files';
+import { attachmentOf, attachPaths, upload } from './calls';
+import { mostBytes, mostFiles, mostText, pastedName, pathOf, troubleText } from './limits';
+import type { Attachment, AttachResult } from '../api/records';
+
+// The files that wait in a composer to travel with the next message. They are kept by the server, as the draft's text is, so that they
+// outlive the page; what is still under way to it is not.
+
+/** A file that is being taken in. */
+export interface Coming {
+  key: number;
+  name: string;
+  /** Undefined where it is only looked at. */
+  size: number | undefined;
+  sent: number;
+}
+
+/** Why a file is not among them. */
+export interface Trouble {
+  key: number;
+  name: string;
+  text: string;
+  /** It is a link that leads outside: it is followed when the person says so. */
+  follow: string | undefined;
+}
+
+type Files = Pick<Client, 'patchSession' | 'json' | 'headers'>;
+
+interface Told {
+  id: string;
+  attachments?: readonly Attachment[];
+}
+
+let keys = 0;
+
+export class Chips {
+  readonly session: string;
+  items = $state.raw<readonly Attachment[]>([]);
+  coming = $state.raw<readonly Coming[]>([]);
+  troubles = $state.raw<readonly Trouble[]>([]);
+  /** Why they could not be kept. */
+  fault = $state('');
+
+  #client: Client;
+  #draft: Draft;
+  /** What is known of each that was here. */
+  #known = new Map<string, Attachment>();
+  #cancels = new Map<number, AbortController>();
+  /** One is taken in after the other, so that they stand in the order in which they came. */
+  #chain: Promise<void> = Promise.resolve();
+
+  constructor(session: Told, client: Files) {
+    this.session = session.id;
+    this.#client = client as Client;
+    this.items = session.attachments ?? [];
+    this.#learn(this.items);
+    this.#draft = new Draft(this.#ids(), async (ids, last) => {
+      try {
+        await this.#client.patchSession(
+          this.session,
+          { attachments: ids === '' ? [] : ids.split(' ') },
+          last,
+        );
+        this.fault = '';
+      } catch (thrown) {
+        this.fault = errorText(thrown);
+        throw thrown;
+      }
+    });
+  }
+
+  get shown(): boolean {
+    return this.items.length + this.coming.length + this.troubles.length > 0 || this.fault !== '';
+  }
+
+  /** Nothing is under way, and nothing unsaved: it can be made anew from the session. */
+  get settled(): boolean {
+    return this.coming.length === 0 && this.troubles.length === 0 && !this.#draft.dirty;
+  }
+
+  /** The server tells of the draft: what is new about the files, and what another window did. */
+  told(attachments: readonly Attachment[]): void {
+    this.#learn(attachments);
+    const ids = attachments.map((one) => one.id);
+    if (this.#draft.told(ids.join(' '))) this.items = attachments;
+    else this.items = this.items.map((one) => this.#known.get(one.id) ?? one);
+  }
+
+  // Taking in.
+
+  addPaths(paths: readonly string[], follow = false): void {
+    const wanted = this.#room(paths, baseName);
+    if (wanted.length === 0) return;
+    // They are looked at together, and stand under the name of the first meanwhile.
+    const name = wanted.length === 1 ? baseName(wanted[0] ?? '') : t('attach.coming', { n: wanted.length });
+    this.#take(name, undefined, async (signal) => {
+      const result = await attachPaths(this.#client, this.session, wanted, follow, signal);
+      return { ...result, asked: wanted };
+    });
+  }
+
+  addFiles(files: readonly File[]): void {
+    for (const file of this.#room(files, (one) => one.name)) {
+      if (file.size > mostBytes) {
+        this.#trouble(file.name, new ApiError('attachment.too_large', { limit: mostText }));
+        continue;
+      }
+      this.#take(file.name, file.size, async (signal, progress) => ({
+        ...(await upload(this.#client, file, signal, progress)),
+        asked: [],
+      }));
+    }
+  }
+
+  /** Takes in the picture on the clipboard, by the window's shell; nothing where there is none. */
+  addPicture(): void {
+    const name = pastedName('image/png', new Date());
+    this.#take(name, undefined, async (signal) => {
+      const id = await pastePicture(name);
+      const items = id === undefined ? [] : [await attachmentOf(this.#client, id, signal)];
+      return { items, problems: [], asked: [] };
+    });
+  }
+
+  drop({ paths, files, directories }: Dropped): void {
+    if (paths.length > 0) this.addPaths(paths);
+    this.addFiles(files);
+    for (const name of directories) this.#trouble(name, new ApiError('attachment.directory_in_browser'));
+  }
+
+  /** What there is room for; the rest is told. */
+  #room<T>(all: readonly T[], name: (one: T) => string): readonly T[] {
+    const room = Math.max(0, mostFiles - this.items.length - this.coming.length);
+    const over = all[room];
+    if (over !== undefined)
+      this.#trouble(
+        name(over),
+        new ApiError('attachment.too_many', { limit: String(mostFiles), most: String(mostFiles) }),
+      );
+    return all.slice(0, room);
+  }
+
+  #take(
+    name: string,
+    size: number | undefined,
+    take: (
+      signal: AbortSignal,
+      progress: (sent: number) => void,
+    ) => Promise<AttachResult & { asked: readonly string[] }>,
+  ): void {
+    const key = ++keys;
+    const cancel = new AbortController();
+    this.#cancels.set(key, cancel);
+    this.coming = [...this.coming, { key, name, size, sent: 0 }];
+    const run = async () => {
+      try {
+        cancel.signal.throwIfAborted();
+        const { items, problems, asked } = await take(cancel.signal, (sent) => {
+          this.coming = this.coming.map((one) => (one.key === key ? { ...one, sent } : one));
+        });
+        if (cancel.signal.aborted) return;
+        for (const problem of problems)
+          this.#trouble(problem.name, new ApiError(problem.code, problem.params), pathOf(problem, asked));
+        this.#put(items);
+      } catch (thrown) {
+        if (!cancel.signal.aborted) this.#trouble(name, thrown);
+      } finally {
+        this.#cancels.delete(key);
+        this.coming = this.coming.filter((one) => one.key !== key);
+      }
+    };
+    this.#chain = this.#chain.then(run);
+  }
+
+  cancel(key: number): void {
+    this.#cancels.get(key)?.abort();
+    this.coming = this.coming.filter((one) => one.key !== key);
+  }
+
+  /** Everything that was begun has ended. */
+  ended(): Promise<void> {
+    return this.#chain;
+  }
+
+  #put(items: readonly Attachment[]): void {
+    const have = new Set(this.items.map(same));
+    const fresh = items.filter((one) => !have.has(same(one)));
+    if (fresh.length === 0) return;
+    this.#learn(fresh);
+    this.#set([...this.items, ...fresh]);
+  }
+
+  #set(items: readonly Attachment[]): void {
+    this.items = items;
+    this.#draft.type(this.#ids());
+    // Where more are on their way they are kept together, at the end or when that takes long.
+    if (this.coming.length <= 1) void this.#draft.flush();
+  }
+
+  remove(id: string): void {
+    this.#set(this.items.filter((one) => one.id !== id));
+  }
+
+  /** What was sent is not in the draft any more; what came meanwhile stays. */
+  sent(ids: readonly string[]): void {
+    const gone = new Set(ids);
+    this.troubles = [];
+    this.#set(this.items.filter((one) => !gone.has(one.id)));
+  }
+
+  flush(last = false): Promise<void> {
+    return this.#draft.flush(last);
+  }
+
+  // What went wrong.
+
+  dismiss(key: number): void {
+    this.troubles = this.troubles.filter((one) => one.key !== key);
+  }
+
+  /** Takes in what a link outside leads to. */
+  follow({ key, follow }: Trouble): void {
+    this.dismiss(key);
+    if (follow !== undefined) this.addPaths([follow], true);
+  }
+
+  #trouble(name: string, thrown: unknown, path?: string): void {
+    const asks = thrown instanceof ApiError && thrown.code === 'attachment.link_outside' ? path : undefined;
+    const text = troubleText(baseName(name), thrown);
+    this.troubles = [
+      ...this.troubles.filter((one) => one.text !== text).slice(-9),
+      { key: ++keys, name: baseName(name), text, follow: asks },
+    ];
+  }
+
+  #ids(): string {
+    return this.items.map((one) => one.id).join(' ');
+  }
+
+  #learn(items: readonly Attachment[]): void {
+    for (const one of items) this.#known.set(one.id, { ...this.#known.get(one.id), ...one });
+  }
+}
+
+/** The same file of the disk is attached once; bytes without a path are each their own. */
+function same(one: Attachment): string {
+  return one.path ?? one.id;
+}
+
+const kept = new Map<string, Chips>();
+
+/** The chips of a conversation: those that were left behind with something under way, else new ones. */
+export function chipsOf(session: Told, client: Files): Chips {
+  const chips = kept.get(session.id) ?? new Chips(session, client);
+  kept.set(session.id, chips);
+  return chips;
+}
+
+/** The composer is gone. What is under way goes on. */
+export function leaveChips(chips: Chips): void {
+  void chips.flush();
+  void chips
+    .ended()
+    .then(() => chips.settled && kept.get(chips.session) === chips && kept.delete(chips.session));
+}

@@ -1,0 +1,54 @@
+import { asApiError } from '../api/errors';
+import { lookup, t } from '../strings/t';
+import { baseName } from '../ui/format';
+import type { AttachProblem } from '../api/records';
+
+// What may be attached, in words. The server has the last word; what it would refuse anyhow is not sent to it first.
+
+export const mostFiles = 100;
+export const mostBytes = 50 * 1024 * 1024;
+export const mostText = '50 MiB';
+
+/** Why a file cannot be attached. */
+export function troubleText(name: string, thrown: unknown): string {
+  const error = asApiError(thrown);
+  const params: Record<string, string> = { ...error.params, name };
+  params['target'] ??= t('attach.elsewhere');
+  return (
+    lookup(`error.${error.code}`, params) ?? t('attach.problem', { name, detail: error.detail || error.code })
+  );
+}
+
+/** The path that a problem is about, of those that were asked for. */
+export function pathOf({ name, params }: AttachProblem, asked: readonly string[]): string | undefined {
+  return (
+    asked.find((path) => path === name || path === params?.['path']) ??
+    asked.find((path) => baseName(path) === baseName(name))
+  );
+}
+
+/** The name of what was pasted without one. */
+export function pastedName(type: string, at: Date): string {
+  const two = (value: number) => String(value).padStart(2, '0');
+  const stamp = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}-${two(at.getHours())}${two(at.getMinutes())}${two(at.getSeconds())}`;
+  return `pasted-${stamp}.${endings[type] ?? (type.startsWith('text/') ? 'txt' : 'bin')}`;
+}
+
+const endings: Readonly<Record<string, string>> = {
+  'image/png': 'png',
+  'image/jpeg': 'jpg',
+  'image/gif': 'gif',
+  'image/webp': 'webp',
+  'image/bmp': 'bmp',
+  'image/tiff': 'tiff',
+};
+
+/** What was pasted, as files. A browser calls every picture of the clipboard the same. */
+export function fromPaste(found: { files: File[] } | { long: string }, at = new Date()): File[] {
+  if ('long' in found) return [new File([found.long], pastedName('text/plain', at), { type: 'text/plain' })];
+  return found.files.map((file) =>
+    file.name === '' || file.name === 'image.png'
+      ? new File([file], pastedName(file.type, at), { type: file.type })
+      : file,
+  );
+}

@@ -1,0 +1,42 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { PathSearch } from './mention.svelte';
+
+afterEach(() => vi.useRealTimers());
+
+test('the last letters count, and what they find is waited for', async () => {
+  vi.useFakeTimers();
+  const asked: string[] = [];
+  let answer: (found: object) => void = () => undefined;
+  const json = vi.fn((path: string, signal: AbortSignal) => {
+    asked.push(new URL(path, 'http://x').searchParams.get('q') ?? '');
+    return new Promise((done, fail) => {
+      answer = done;
+      signal.addEventListener('abort', () => fail(signal.reason));
+    });
+  });
+  const search = new PathSearch({ json } as never, 's1');
+  search.look('a');
+  search.look('ab');
+  await vi.advanceTimersByTimeAsync(60);
+  expect(asked).toEqual(['ab']);
+  const first = answer;
+  search.look('abc');
+  const found = search.found();
+  await vi.advanceTimersByTimeAsync(60);
+  first({ items: [{ path: '/old', relative: 'old' }], more: false }); // too late
+  answer({ items: [{ path: '/w/abc', relative: 'abc' }], more: true });
+  await found;
+  expect([asked, search.items.map((one) => one.relative), search.more, search.looking]).toEqual([
+    ['ab', 'abc'],
+    ['abc'],
+    true,
+    false,
+  ]);
+  search.look('abc');
+  search.end();
+  search.look('abc'); // after its end it looks anew
+  await vi.advanceTimersByTimeAsync(60);
+  answer({ items: null });
+  await search.found();
+  expect(search.items).toEqual([]);
+});

@@ -1,0 +1,38 @@
+// What is approved, by the directory that it is of.
+import type { Approval, Executable } from '../api/records';
+
+export interface TrustedDirectory {
+  path: string;
+  approvals: Approval[];
+  /** An agent waits there for an answer. */
+  waits: boolean;
+}
+
+/** The directories that have approvals or in which one is asked for, those first. */
+export function directoriesOf(
+  approvals: readonly Approval[],
+  waiting: readonly string[],
+): TrustedDirectory[] {
+  const list = new Map<string, TrustedDirectory>();
+  const at = (path: string) => {
+    const known = list.get(path) ?? { path, approvals: [], waits: false };
+    list.set(path, known);
+    return known;
+  };
+  for (const path of waiting) at(path).waits = true;
+  for (const approval of approvals) at(approval.directory).approvals.push(approval);
+  return [...list.values()].sort((a, b) => Number(b.waits) - Number(a.waits) || a.path.localeCompare(b.path));
+}
+
+const same = (a: { kind: string; name: string; hash: string }, b: typeof a) =>
+  a.kind === b.kind && a.name === b.name && a.hash === b.hash;
+
+/** When what is there now was approved; undefined when it is not. */
+export function approvedAt(executable: Executable, approvals: readonly Approval[]): string | undefined {
+  return approvals.find((one) => same(one, executable))?.approvedAt;
+}
+
+/** What was approved and is not there now: earlier contents, and what was removed. */
+export function gone(approvals: readonly Approval[], now: readonly Executable[]): Approval[] {
+  return approvals.filter((one) => !now.some((executable) => same(one, executable)));
+}
