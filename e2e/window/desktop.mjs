@@ -38,7 +38,7 @@ export const program = path.resolve(process.env.DESKHAND_DESKTOP_BIN ?? path.joi
 export const artefacts = process.env.E2E_ARTEFACTS ?? path.join(here, "artefacts");
 
 let helpers;
-/** The two C programs beside this file, compiled once a test file. */
+/** The C programs beside this file, compiled once a test file. */
 function compiled() {
   if (helpers) return helpers;
   const dir = fs.mkdtempSync(path.join(os.tmpdir(), "deskhand-window-"));
@@ -51,6 +51,7 @@ function compiled() {
   helpers = {
     automate: compile("automate.c", "automate.so", "webkit2gtk-4.1", "-shared", "-fPIC"),
     dragfile: compile("dragfile.c", "dragfile", "gtk+-3.0"),
+    clipboard: compile("clipboard.c", "clipboard", "gtk+-3.0"),
   };
   process.on("exit", () => fs.rmSync(dir, { recursive: true, force: true })); // node:test's after would be the first test's
   return helpers;
@@ -243,8 +244,8 @@ export class Desktop {
     });
   }
 
-  /** Drags a real file from another window onto a point of ours; says whether it was taken. */
-  async drop(file, { x, y }) {
+  /** Drags a real file from another window onto a point of ours, and has a look before it lets go; says whether it was taken. */
+  async drop(file, { x, y }, look = async () => {}) {
     const source = this.#spawn(compiled().dragfile, [file], { stdio: ["ignore", "pipe", "pipe"] });
     let words = "";
     source.stdout.on("data", (data) => (words += data));
@@ -255,10 +256,19 @@ export class Desktop {
       await pause(30);
     }
     await pause(200); // the target asks for the data before it says that it takes them
+    await look();
     await this.xdotool("mouseup", 1);
     const word = await until("the end of the drag", () => /dropped|refused/.exec(words)?.[0]);
     source.kill();
     return word === "dropped";
+  }
+
+  /** Puts a picture on the clipboard. */
+  async copyPicture(file) {
+    const owner = this.#spawn(compiled().clipboard, [file], { stdio: ["ignore", "pipe", "pipe"] });
+    let words = "";
+    owner.stdout.on("data", (data) => (words += data));
+    await until("the clipboard", () => words.includes("ready"));
   }
 
   /** Closes the window that has the focus, as a person does: the app's own. */

@@ -34,9 +34,10 @@ type Step struct {
 	Read  string `json:"read,omitempty"`  // the absolute path of a file
 	Edit  *Edit  `json:"edit,omitempty"`
 	Ask   *Ask   `json:"ask,omitempty"`
-	Plan  string `json:"plan,omitempty"` // a plan, to be approved before it is carried out
-	MCP   string `json:"mcp,omitempty"`  // a tool of an MCP server, without input; agents put their own prefixes before it
-	Hold  bool   `json:"hold,omitempty"` // after the text the answer stands still until Release or until the agent goes away
+	Plan  string `json:"plan,omitempty"`  // a plan, to be approved before it is carried out
+	MCP   string `json:"mcp,omitempty"`   // a tool of an MCP server; agents put their own prefixes before it
+	Input object `json:"input,omitempty"` // of that tool; nothing without it
+	Hold  bool   `json:"hold,omitempty"`  // after the text the answer stands still until Release or until the agent goes away
 }
 
 // Edit replaces a text that stands in a file once.
@@ -214,7 +215,7 @@ func (m *Model) decide(r Request) answer {
 		name, input, ok = r.search(step)
 	default:
 		name, ok = found(step, r.Messages[prompt+1:])
-		input = object{}
+		input = step.input()
 		if step.Plan != "" {
 			input = object{"plan": step.Plan}
 		}

@@ -88,7 +88,7 @@ func (r Request) tool(s Step) (name string, input any, ok bool) {
 		if i < 0 {
 			return "", nil, false
 		}
-		return r.Tools[i], object{}, true
+		return r.Tools[i], s.input(), true
 	}
 	for _, v := range s.variants() {
 		i := slices.IndexFunc(r.Tools, func(name string) bool { return strings.EqualFold(name, v.name) })
@@ -155,6 +155,14 @@ func (s Step) handedOut() string {
 		return "ExitPlanMode"
 	}
 	return s.MCP
+}
+
+// input is that of a step's MCP tool.
+func (s Step) input() object {
+	if s.Input == nil {
+		return object{}
+	}
+	return s.Input
 }
 
 func isSearch(name string) bool { return name == "ToolSearch" || name == "tool_search" }

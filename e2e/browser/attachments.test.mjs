@@ -1,0 +1,353 @@
+// Files that travel with a message, and files that the agent gives: dropped, pasted, chosen, mentioned, kept over a reload and a restart,
+// sent, queued, shown, listed and saved. What only the window has (paths of a drop, its dialogs) is tested there.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { deflateSync } from "node:zlib";
+import { App, Looks } from "./app.mjs";
+import { Desk, until } from "./desk.mjs";
+
+/** A PNG of one colour. */
+export function picture(width, height, [r, g, b]) {
+  const crcs = Array.from({ length: 256 }, (_, n) => {
+    for (let k = 0; k < 8; k++) n = n & 1 ? 0xedb88320 ^ (n >>> 1) : n >>> 1;
+    return n >>> 0;
+  });
+  const crc = (data) => (data.reduce((sum, byte) => crcs[(sum ^ byte) & 255] ^ (sum >>> 8), 0xffffffff) ^ 0xffffffff) >>> 0;
+  const chunk = (type, data) => {
+    const body = Buffer.concat([Buffer.from(type), data]);
+    const [length, sum] = [Buffer.alloc(4), Buffer.alloc(4)];
+    length.writeUInt32BE(data.length);
+    sum.writeUInt32BE(crc(body));
+    return Buffer.concat([length, body, sum]);
+  };
+  const head = Buffer.alloc(13);
+  head.writeUInt32BE(width);
+  head.writeUInt32BE(height, 4);
+  head.set([8, 2], 8);
+  const row = Buffer.concat([Buffer.from([0]), Buffer.from(Array(width).fill([r, g, b]).flat())]);
+  const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a]);
+  return Buffer.concat([signature, chunk("IHDR", head), chunk("IDAT", deflateSync(Buffer.concat(Array(height).fill(row)))), chunk("IEND", Buffer.alloc(0))]);
+}
+
+const blue = picture(320, 200, [60, 110, 220]);
+
+const shelf = (app) => app.page.getByRole("list", { name: "Attachments" });
+const chips = (app) => shelf(app).locator(":scope > li");
+const chip = (app, name) => chips(app).filter({ hasText: name });
+const region = (app) => app.page.getByRole("region", { name: "Composer" });
+
+/** Lets files hang above the page, and lets them go. */
+async function drag(app, types, files) {
+  await app.page.evaluate(([types, files]) => {
+    const transfer = new DataTransfer();
+    for (const { name, type, bytes } of files) transfer.items.add(new File([Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))], name, { type }));
+    window.dragged = transfer;
+    for (const kind of types) document.querySelector("main").dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+  }, [types, files.map(({ name, type = "", data = "x" }) => ({ name, type, bytes: Buffer.from(data).toString("base64") }))]);
+}
+
+/** Pastes into the field for the message, as a browser does; says whether the page took it away from the field. */
+function paste(app, { text = "", files = [], html = "" }) {
+  return app.composer.evaluate((field, { text, files, html }) => {
+    const data = new DataTransfer();
+    if (text) data.setData("text/plain", text);
+    if (html) data.setData("text/html", html);
+    for (const { name, type, bytes } of files) data.items.add(new File([Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))], name, { type }));
+    return !field.dispatchEvent(new ClipboardEvent("paste", { clipboardData: data, bubbles: true, cancelable: true }));
+  }, { text, html, files: files.map(({ name, type, data }) => ({ name, type, bytes: data.toString("base64") })) });
+}
+
+/** The names of the draft's files as the server has them. */
+const kept = async (desk) => (await desk.session()).attachments.map((one) => one.filename);
+
+test("files are dropped, pasted, chosen and mentioned, and travel with the message", async (t) => {
+  const looks = new Looks();
+  const desk = Desk.make(t);
+  fs.mkdirSync(path.join(desk.work, "src"));
+  fs.writeFileSync(path.join(desk.work, "src", "lighthouse.go"), "package lighthouse\n");
+  fs.writeFileSync(path.join(desk.work, "light rail.md"), "# Rails\n");
+  await desk.start();
+  const app = await App.open(desk, { agent: "Demo agent" });
+
+  // The whole window says where they would go, and nothing is left of it when they are taken away.
+  const files = [{ name: "chart 100%.png", type: "image/png", data: blue }, { name: "notes ü.txt", type: "text/plain", data: "some notes\n" }];
+  await drag(app, ["dragenter", "dragover"], files);
+  const overlay = app.page.getByTestId("drop");
+  await overlay.getByText("Attach 2 files to “Untitled”").waitFor();
+  await looks.at(app.page, "attach-drop");
+  await drag(app, ["dragenter", "dragleave"], files);
+  await overlay.waitFor({ state: "detached" });
+  await drag(app, ["dragenter", "dragover", "drop"], files);
+  await chip(app, "chart 100%.png").getByText("goes as a picture").waitFor();
+  await chip(app, "chart 100%.png").locator("img").waitFor();
+  await chip(app, "notes ü.txt").getByText("goes with its content").waitFor();
+  await overlay.waitFor({ state: "detached" });
+
+  // Pasted: a picture, and a long text; a short one stays text.
+  assert.equal(await paste(app, { files: [{ name: "image.png", type: "image/png", data: blue }] }), true);
+  await chip(app, /pasted-.*\.png/).getByText("goes as a picture").waitFor();
+  assert.equal(await paste(app, { text: "a".repeat(40_000) }), true);
+  await chip(app, /pasted-.*\.txt/).waitFor();
+  assert.equal(await paste(app, { text: "short" }), false);
+  await app.composer.press("Control+Shift+KeyV");
+  assert.equal(await paste(app, { text: "b".repeat(40_000) }), false, "it was wanted as text");
+
+  // Chosen by the browser's own dialog.
+  const asks = app.page.waitForEvent("filechooser");
+  await app.button("Attach files…").click();
+  await (await asks).setFiles([{ name: "data.bin", mimeType: "application/octet-stream", buffer: Buffer.from([0, 1, 2, 255]) }]);
+  const binary = chip(app, "data.bin");
+  await binary.getByText("goes as a link").waitFor();
+  await binary.getByText(/A copy goes to \.deskhand\/attachments/).waitFor();
+
+  // Mentioned, by keyboard: into a directory, and a name with a blank.
+  await app.composer.fill("");
+  await app.composer.pressSequentially("Look at @sr");
+  const list = app.page.getByRole("listbox", { name: "Files and directories" });
+  await list.getByRole("option", { name: /^src/ }).first().waitFor();
+  await looks.at(app.page, "attach-mention");
+  await until("the directory", async () => (await list.getByRole("option", { selected: true }).textContent()).trim().startsWith("src"));
+  await app.composer.press("Tab");
+  assert.equal(await app.composer.inputValue(), "Look at @src/");
+  await list.getByRole("option", { name: /lighthouse/ }).waitFor();
+  await app.composer.press("Enter");
+  await until("the path", async () => (await app.composer.inputValue()) === "Look at @src/lighthouse.go ");
+  await chip(app, "lighthouse.go").waitFor();
+  await app.composer.pressSequentially("and @rail");
+  await list.getByRole("option", { name: /light rail/ }).waitFor();
+  await app.composer.press("Escape");
+  await list.waitFor({ state: "detached" });
+  await app.composer.pressSequentially("s");
+  assert.equal(await app.composer.inputValue(), "Look at @src/lighthouse.go and @rails");
+
+  // Removed by keyboard; the focus goes on to the next, and after the last back to the field.
+  await looks.at(app.page, "attach-chips");
+  await app.button("Remove data.bin").focus();
+  await app.page.keyboard.press("ArrowLeft");
+  assert.match(await app.page.evaluate(() => document.activeElement.getAttribute("aria-label")), /^Remove pasted-.*\.txt$/);
+  await app.page.keyboard.press("Delete");
+  await until("the focus on the next", async () => (await app.page.evaluate(() => document.activeElement.getAttribute("aria-label"))) === "Remove data.bin");
+  assert.equal(await chips(app).count(), 5);
+  await app.page.setViewportSize({ width: 720, height: 480 });
+  await looks.at(app.page, "attach-small");
+  await app.page.setViewportSize({ width: 1280, height: 800 });
+
+  // They outlive the page, and the program.
+  const names = await chips(app).locator(".name").allTextContents();
+  await until("the draft", async () => (await kept(desk)).join() === names.join());
+  await app.page.reload();
+  await until("the chips after a reload", async () => (await chips(app).locator(".name").allTextContents()).join() === names.join());
+  await desk.restart();
+  await app.page.goto(desk.link);
+  await until("the chips after a restart", async () => (await chips(app).locator(".name").allTextContents()).join() === names.join());
+  await chip(app, "chart 100%.png").getByText("goes as a picture").waitFor();
+  await app.composer.fill("attachments");
+  await app.composer.press("Enter");
+  await app.footers.getByText("Done", { exact: true }).waitFor({ timeout: 30_000 });
+  assert.equal(await chips(app).count(), 0);
+  assert.deepEqual(await kept(desk), []);
+  const sent = app.log.getByRole("list", { name: "Attached files" });
+  assert.deepEqual(await sent.locator(".name").allTextContents(), names);
+  assert.equal(await app.log.locator("[data-row=user] .block").count(), 0, "nothing of them is shown twice");
+  await looks.at(app.page, "attach-sent");
+
+  // A message may be files alone.
+  await drag(app, ["drop"], [{ name: "alone.txt", type: "text/plain", data: "alone" }]);
+  await chip(app, "alone.txt").waitFor();
+  await app.button("Send").click();
+  await sent.nth(1).getByText("alone.txt").waitFor();
+  assert.equal((await desk.entries((await desk.session()).id)).findLast(({ kind }) => kind === "user").text ?? "", "");
+  looks.done();
+});
+
+test("what cannot be attached is said, and keeps the others", async (t) => {
+  const looks = new Looks();
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await drag(app, ["drop"], [{ name: "good.txt", type: "text/plain", data: "good" }]);
+  await chip(app, "good.txt").waitFor();
+
+  // A link that leads outside asks before it is followed.
+  const outside = path.join(desk.home, "secret.txt");
+  fs.writeFileSync(outside, "outside");
+  fs.symlinkSync(outside, path.join(desk.work, "innocent.txt"));
+  await app.composer.pressSequentially("@innocent");
+  const list = app.page.getByRole("listbox", { name: "Files and directories" });
+  if (await list.getByRole("option", { name: /innocent/ }).waitFor({ timeout: 3000 }).then(() => true, () => false)) await app.composer.press("Enter");
+  const asks = region(app).getByRole("alert").filter({ hasText: "innocent.txt" });
+  await asks.getByText(`leads out of the directories of this conversation, to ${outside}`).waitFor();
+  await looks.at(app.page, "attach-asks");
+  await app.button("Leave it out", asks).click();
+  await asks.waitFor({ state: "detached" });
+  assert.deepEqual(await chips(app).locator(".name").allTextContents(), ["good.txt"]);
+  await app.composer.fill("");
+  await app.composer.pressSequentially("@innocent");
+  await list.getByRole("option", { name: /innocent/ }).waitFor();
+  await app.composer.press("Enter");
+  await app.button("Attach what it leads to", asks).click();
+  await until("the file behind the link", async () => (await chips(app).count()) === 2);
+
+  // One that would go as a link and is gone: nothing is sent, and the message stays as it was.
+  fs.writeFileSync(path.join(desk.work, "gone.bin"), Buffer.from([0, 1, 2]));
+  await app.composer.fill("");
+  await app.composer.pressSequentially("@gone");
+  await list.getByRole("option", { name: /gone/ }).waitFor();
+  await app.composer.press("Enter");
+  await chip(app, "gone.bin").getByText("goes as a link").waitFor();
+  fs.rmSync(path.join(desk.work, "gone.bin"));
+  await app.composer.press("Enter");
+  await region(app).getByText("gone.bin is not there any more.").waitFor();
+  assert.deepEqual([await app.composer.inputValue(), await chips(app).count(), (await desk.entries((await desk.session()).id)).length], ["@gone.bin ", 3, 0]);
+  await app.button("Remove gone.bin").click();
+
+  // Too large: said before it is sent anywhere.
+  await app.page.evaluate(() => {
+    const transfer = new DataTransfer();
+    transfer.items.add(new File([new Uint8Array(51 * 1024 * 1024)], "film.mov"));
+    document.querySelector("main").dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
+  });
+  await region(app).getByText("film.mov is too large: at most 50 MiB a file.").waitFor();
+  await drag(app, ["drop"], Array.from({ length: 99 }, (_, n) => ({ name: `many-${n}.txt`, data: `number ${n}` })));
+  await region(app).getByText("A message takes at most 100 files.").waitFor();
+  await until("a hundred", async () => (await chips(app).count()) === 100 && !(await chips(app).locator("[aria-busy]").count()), 30_000);
+  await app.composer.fill("");
+  await looks.at(app.page, "attach-many");
+  await until("the draft", async () => (await kept(desk)).length === 100);
+  looks.done();
+});
+
+test("an upload shows how far it is, and can be cancelled", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  let arrives;
+  const arrived = new Promise((done) => (arrives = done));
+  let goOn;
+  const held = new Promise((done) => (goOn = done));
+  await app.page.route("**/client/attachments", async (route) => {
+    arrives();
+    await held;
+    await route.continue().catch(() => {}); // it was cancelled
+  });
+  await drag(app, ["drop"], [{ name: "slow.txt", type: "text/plain", data: "slow" }, { name: "next.txt", type: "text/plain", data: "next" }]);
+  await arrived;
+  await chip(app, "slow.txt").getByRole("progressbar").waitFor();
+  await app.composer.fill("too early");
+  await app.composer.press("Enter");
+  await region(app).getByText("A file is still on its way. Send once it is there.").waitFor();
+  await app.button("Cancel slow.txt").click();
+  goOn();
+  await chip(app, "next.txt").getByText("goes with its content").waitFor();
+  assert.deepEqual(await chips(app).locator(".name").allTextContents(), ["next.txt"]);
+  await until("the draft", async () => (await kept(desk)).join() === "next.txt");
+});
+
+test("queued messages keep their files, also when they are edited", async (t) => {
+  const looks = new Looks();
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("permission");
+  await app.request.waitFor();
+  await drag(app, ["drop"], [{ name: "plan.txt", type: "text/plain", data: "plan" }, { name: "map.png", type: "image/png", data: blue }]);
+  await chip(app, "map.png").getByText("goes as a picture").waitFor();
+  await app.send("attachments");
+  const row = app.page.getByRole("region", { name: "Queue" }).getByRole("listitem").first();
+  const names = row.getByRole("list", { name: "Attached files" }).locator(".name");
+  await until("the files of the row", async () => (await names.allTextContents()).join() === "plan.txt,map.png");
+  await looks.at(app.page, "attach-queue");
+  await app.button("Edit", row).click();
+  const field = app.page.getByRole("textbox", { name: "Queued message" });
+  await field.fill("");
+  await looks.at(app.page, "attach-queue-edit");
+  await field.fill("attachments please");
+  await field.press("Enter");
+  await row.getByText("attachments please").waitFor();
+  assert.deepEqual(await names.allTextContents(), ["plan.txt", "map.png"]);
+  await app.request.getByRole("button", { name: /^Allow once/ }).click();
+  await app.footers.nth(1).waitFor({ timeout: 30_000 });
+  const user = (await desk.entries((await desk.session()).id)).findLast(({ kind }) => kind === "user");
+  assert.deepEqual([user.text, ...user.attachments.map((one) => one.filename)], ["attachments please", "plan.txt", "map.png"]);
+  looks.done();
+});
+
+test("files of the agent stand in the conversation, are listed, and can be saved", async (t) => {
+  const looks = new Looks();
+  const desk = Desk.make(t);
+  const write = (name, data) => fs.writeFileSync(path.join(desk.work, name), data);
+  write("chart.png", picture(960, 600, [63, 178, 127]));
+  write("tall.png", picture(200, 1600, [217, 160, 63]));
+  write("report.pdf", "%PDF-1.4\n%%EOF\n");
+  write("drawing.svg", '<svg xmlns="http://www.w3.org/2000/svg"><script>document.title = "hurt"</script></svg>');
+  write("tone.wav", Buffer.concat([Buffer.from("RIFF$\x08\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0@\x1f\0\0@\x1f\0\0\x01\0\x08\0data\0\x08\0\0", "latin1"), Buffer.alloc(2048, 128)]));
+  write("page.html", "<script>document.title = 'hurt'</script>");
+  await desk.start();
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await drag(app, ["drop"], [{ name: "question.txt", type: "text/plain", data: "how?" }]);
+  await chip(app, "question.txt").waitFor();
+  await app.turn("attach chart.png tall.png report.pdf drawing.svg tone.wav page.html");
+  const given = app.log.getByRole("article", { name: "File from Demo agent" });
+  await until("all of them", async () => (await given.count()) === 6);
+  assert.deepEqual(await given.locator(".name").allTextContents(), ["chart.png", "tall.png", "report.pdf", "drawing.svg", "tone.wav", "page.html"]);
+
+  // Pictures are shown, in the room that was kept for them; what could run is not.
+  await given.nth(0).scrollIntoViewIfNeeded();
+  await given.nth(0).locator("img").waitFor();
+  const { width, height } = await given.nth(0).locator("img").boundingBox();
+  assert.deepEqual([Math.round(width), Math.round(height)], [480, 300]);
+  await given.nth(1).locator("img").waitFor();
+  assert.equal(Math.round((await given.nth(1).locator("img").boundingBox()).height), 320);
+  assert.equal(await given.nth(3).locator("img, svg[xmlns] script, object, iframe").count(), 0);
+  assert.ok(!(await app.page.title()).includes("hurt"));
+  await looks.at(app.page, "attach-given");
+  await app.log.press("End");
+  await looks.at(app.page, "attach-given-end");
+  await app.button("Play tone.wav", given.nth(4)).click();
+  await given.nth(4).locator("audio").waitFor();
+  assert.match(await given.nth(4).locator("audio").getAttribute("src"), /^blob:/);
+
+  // Larger, and back.
+  await app.button("Show chart.png larger").click();
+  await app.page.getByRole("dialog", { name: "chart.png" }).locator("img").waitFor();
+  await looks.at(app.page, "attach-view");
+  await app.page.keyboard.press("Escape");
+  await app.page.getByRole("dialog").waitFor({ state: "detached" });
+
+  // A browser saves what the window would open.
+  const saves = app.page.waitForEvent("download");
+  await app.button("Download", given.nth(2)).click();
+  const saved = await saves;
+  assert.equal(saved.suggestedFilename(), "report.pdf");
+  assert.equal(fs.readFileSync(await saved.path(), "utf8"), "%PDF-1.4\n%%EOF\n");
+
+  // The list of all, and the way back to one.
+  await app.button("What to do with this conversation").click();
+  await app.page.getByRole("menuitem", { name: "Files…" }).click();
+  const dialog = app.page.getByRole("dialog");
+  const rows = dialog.getByRole("list", { name: "Files of this conversation" }).getByRole("listitem");
+  await until("the list", async () => (await rows.count()) === 7);
+  await looks.at(app.page, "attach-files");
+  await dialog.getByRole("radio", { name: "Yours" }).check();
+  assert.deepEqual(await rows.locator(".name").allTextContents(), ["question.txt"]);
+  await dialog.getByRole("radio", { name: "From the agent" }).check();
+  assert.equal(await rows.count(), 6);
+  await app.page.setViewportSize({ width: 720, height: 480 });
+  await looks.at(app.page, "attach-files-small");
+  await app.button("Show in conversation: chart.png", dialog).click();
+  await dialog.waitFor({ state: "detached" });
+  await until("the entry", async () => {
+    const box = await given.nth(0).boundingBox();
+    if (box && box.y > 0 && box.y < 480) return true;
+    throw new Error(JSON.stringify(box));
+  });
+  await looks.at(app.page, "attach-given-small");
+
+  // All of it is there again after a restart.
+  await app.page.setViewportSize({ width: 1280, height: 800 });
+  await desk.restart();
+  await app.page.goto(desk.link);
+  await until("the files after a restart", async () => (await given.count()) === 6);
+  await given.nth(0).scrollIntoViewIfNeeded();
+  await given.nth(0).locator("img").waitFor();
+  looks.done();
+});
