@@ -271,6 +271,39 @@ test("queued messages keep their files, also when they are edited", async (t) =>
   looks.done();
 });
 
+/** A clip of half a second, as the browser records one of a canvas. */
+async function clip(page) {
+  return Buffer.from(await page.evaluate(async () => {
+    const canvas = Object.assign(document.createElement("canvas"), { width: 160, height: 90 });
+    const recorder = new MediaRecorder(canvas.captureStream(20), { mimeType: "video/webm" });
+    const parts = [];
+    recorder.ondataavailable = ({ data }) => parts.push(data);
+    const stopped = new Promise((done) => (recorder.onstop = done));
+    recorder.start();
+    const draw = canvas.getContext("2d");
+    const began = performance.now();
+    for (let now = began; now - began < 500; now = await new Promise(requestAnimationFrame)) {
+      draw.fillStyle = `hsl(${now - began} 60% 50%)`;
+      draw.fillRect(0, 0, 160, 90);
+    }
+    recorder.stop();
+    await stopped;
+    return btoa(String.fromCharCode(...new Uint8Array(await new Blob(parts).arrayBuffer())));
+  }), "base64");
+}
+
+test("a clip of the agent is played where it stands", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  fs.writeFileSync(path.join(desk.work, "clip.webm"), await clip(app.page));
+  await app.turn("attach clip.webm");
+  const given = app.log.getByRole("article", { name: "File from Demo agent" });
+  await app.button("Play clip.webm", given).click();
+  const video = given.locator("video");
+  await until("its picture", () => video.evaluate(({ videoWidth, videoHeight, currentTime }) => videoWidth === 160 && videoHeight === 90 && currentTime > 0));
+  assert.match(await video.getAttribute("src"), /^blob:/);
+});
+
 test("files of the agent stand in the conversation, are listed, and can be saved", async (t) => {
   const looks = new Looks();
   const desk = Desk.make(t);
@@ -305,6 +338,7 @@ test("files of the agent stand in the conversation, are listed, and can be saved
   await app.button("Play tone.wav", given.nth(4)).click();
   await given.nth(4).locator("audio").waitFor();
   assert.match(await given.nth(4).locator("audio").getAttribute("src"), /^blob:/);
+  await until("the tone", () => given.nth(4).locator("audio").evaluate(({ duration }) => duration > 0.2 && duration < 0.3));
 
   // Larger, and back.
   await app.button("Show chart.png larger").click();
