@@ -26,7 +26,7 @@ type promptCommand struct {
 	Dir     string   `default:"." placeholder:"DIR" help:"The directory it works in."`
 	Place   string   `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
 	Approve string   `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
-	Attach  []string `sep:"none" placeholder:"FILE" help:"A file that goes with it; repeatable."`
+	Attach  []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
 	Text    string   `arg:"" help:"What to say; - reads it from standard input."`
 }
 

@@ -46,8 +46,8 @@ func attachable(name, path string) error {
 		return fmt.Errorf("%s does not exist", name)
 	case err != nil:
 		return err
-	case info.IsDir():
-		return fmt.Errorf("%s is a directory; name the files in it that are meant, or write its path into the message", name)
+	case info.IsDir(): // the agent gets a link to it
+		return nil
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is no file with content of its own, but a pipe, a socket or a device", name)
 	case info.Size() > longestAttached:

@@ -24,10 +24,14 @@ func TestPromptAttach(t *testing.T) {
 	}
 	odd := put("50% of a,b\n✓.txt", "odd words")
 	plain := put("plain.txt", "plain words")
+	plans := filepath.Join(work, "plans")
+	if err := os.Mkdir(plans, 0o700); err != nil {
+		t.Fatal(err)
+	}
 
-	out, log, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "--attach", plain, "--attach", odd, "attachments")
+	out, log, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "--attach", plain, "--attach", odd, "--attach", plans, "attachments")
 	first, second := strings.Index(out, "plain.txt"), strings.Index(out, "b%0A%E2%9C%93.txt")
-	if code != 0 || first < 0 || second < first || !strings.Contains(out, "3. file file://") {
+	if code != 0 || first < 0 || second < first || !strings.Contains(out, "3. file file://") || !strings.Contains(out, "/plans") {
 		t.Errorf("%d\n%s\n%s", code, out, log)
 	}
 	for _, c := range []struct {
@@ -35,7 +39,6 @@ func TestPromptAttach(t *testing.T) {
 		args []string
 	}{
 		{"absent.txt does not exist", []string{"--attach", filepath.Join(work, "absent.txt"), "x"}},
-		{"is a directory", []string{"--attach", work, "x"}},
 		{"50 MiB are the most", []string{"--attach", large, "x"}},
 		{"a device", []string{"--attach", os.DevNull, "x"}},
 		{"100 files are the most", append(repeated("--attach", plain, 101), "x")},
