@@ -138,13 +138,16 @@ func (f looked) parts() []part {
 
 // belongs tells of data that a skill has for its own use.
 func (f looked) belongs(base string) bool {
-	_, below, ok := strings.Cut(f.name, "skills/")
-	if !ok || strings.Count(below, "/") == 0 || f.mayRun() {
+	before, below, ok := strings.Cut("/"+f.name, "/skills/")
+	if !ok || strings.Count(below, "/") == 0 || otherwise.MatchString(before) || f.mayRun() {
 		return false
 	}
 	ending := strings.ToLower(path.Ext(base))
 	return (slices.Contains(jsonEndings, ending) || slices.Contains(settingsEndings, ending)) && !manifest.MatchString(base)
 }
+
+// otherwise matches folders of what is no skill, whatever folders in them are called.
+var otherwise = regexp.MustCompile(`/(commands?|prompts|workflows|agents?|hooks?|tools?|extensions)(/|$)`)
 
 // manifest matches what agents read of a skill or plugin beside its text.
 var manifest = regexp.MustCompile(`(?i)^\.|mcp|hook|plugin|extension|settings|config|agent|openai|package|server|marketplace`)
@@ -228,9 +231,13 @@ func hiding(r rune) bool {
 }
 
 var (
-	front = regexp.MustCompile(`(?s)\A\x{feff}?---[ \t]*\r?\n(.*?)\r?\n---`)
+	front = regexp.MustCompile(`(?s)\A\x{feff}?\s*---[ \t]*[\r\n](.*?)[\r\n]---`)
 	// Members of such a beginning that start something, or give leave to.
 	starting = regexp.MustCompile(`(?mi)^\s*["']?(hooks?|mcp[-_]?servers?|mcp|allowed[-_]?tools|permissions?|permission[-_]?mode|approval[-_]?mode|commands?|shell|env|plugins?)["']?\s*:`)
+	// The same may be written in ways that only a reader of YAML understands.
+	obscure = regexp.MustCompile(`(?mi)^\s*[{?&!*]|\r[^\n]|[{,]\s*["']?(hooks?|mcp[-_]?servers?|mcp|allowed[-_]?tools|permissions?)["']?\s*:|"[^"\n]*\\[^"\n]*"\s*:`)
+	// A text in quotes that is not written as it is meant.
+	escaped = regexp.MustCompile(`\\(?:[uUx]|\s)`)
 	// A command whose output the agent puts in the place of it.
 	inline = regexp.MustCompile("!`[^`\n]|```!|!\\{")
 )
@@ -241,7 +248,7 @@ func (f looked) prose() []part {
 		return []part{f.unseen("It is too large to be looked through for commands")}
 	}
 	head := front.FindSubmatch(f.data)
-	if inline.Match(f.data) || head != nil && starting.Match(head[1]) {
+	if inline.Match(f.data) || head != nil && (starting.Match(head[1]) || obscure.Match(head[1])) {
 		p := f.whole(Config, f.text())
 		p.names = words(string(f.data), false)
 		return []part{p}
@@ -254,7 +261,7 @@ func (f looked) plain() []part {
 	if len(bytes.TrimSpace(f.data)) == 0 {
 		return nil
 	}
-	if prompt.MatchString(f.name) && !inline.Match(f.data) {
+	if prompt.MatchString(f.name) && !inline.Match(f.data) && !escaped.Match(f.data) {
 		return nil // a prompt and no more
 	}
 	lines := strings.Split(f.text(), "\n")

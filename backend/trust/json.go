@@ -3,6 +3,7 @@ package trust
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -42,9 +43,19 @@ func (f looked) json() []part {
 	return list
 }
 
-// readLenient reads JSON as agents do: with comments, and commas at the ends of lists.
+// oddEnd matches what ends a line, and so a comment, for some parsers only.
+var oddEnd = regexp.MustCompile(`\r(?:[^\n]|$)|\x{2028}|\x{2029}`)
+
+// readLenient reads JSON as agents do: with comments, and commas at the ends of lists. What two of them read differently it does not.
 func readLenient(data []byte) (any, error) {
-	d := json.NewDecoder(bytes.NewReader(strict(bytes.TrimPrefix(data, []byte("\ufeff")))))
+	if oddEnd.Match(data) {
+		return nil, errors.New("where a comment ends is not the same for all")
+	}
+	data = strict(bytes.TrimPrefix(data, []byte("\ufeff")))
+	if err := unambiguous(json.NewDecoder(bytes.NewReader(data))); err != nil {
+		return nil, err
+	}
+	d := json.NewDecoder(bytes.NewReader(data))
 	d.UseNumber()
 	var value any
 	if err := d.Decode(&value); err != nil {
@@ -54,6 +65,35 @@ func readLenient(data []byte) (any, error) {
 		return nil, fmt.Errorf("there is more behind the value: %w", err)
 	}
 	return value, nil
+}
+
+// unambiguous refuses a member that stands twice in an object: some take the last one, some the first, and some put both together.
+func unambiguous(d *json.Decoder) error {
+	var open []map[string]bool // the names so far; nil for a list
+	name := false              // the next token is one
+	for {
+		token, err := d.Token()
+		if err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		text, _ := token.(string)
+		switch {
+		case token == json.Delim('{'):
+			open = append(open, map[string]bool{})
+		case token == json.Delim('['):
+			open = append(open, nil)
+		case token == json.Delim('}') || token == json.Delim(']'):
+			open = open[:len(open)-1]
+		case name && open[len(open)-1][text]:
+			return fmt.Errorf("%q stands there twice", text)
+		case name:
+			open[len(open)-1][text], name = true, false
+			continue
+		}
+		name = len(open) > 0 && open[len(open)-1] != nil
+	}
 }
 
 // strict puts blanks in the place of comments, and of commas before the end of a list.
@@ -207,7 +247,7 @@ func (f looked) hooks(settings map[string]any) (list []part) {
 // group is the hooks of one matcher; some agents have a hook in its place.
 func (f looked) group(event string, group map[string]any) (list []part) {
 	inner, ok := group["hooks"].([]any)
-	if !ok {
+	if !ok || len(inner) == 0 { // what stands beside an empty list counts for those
 		return []part{f.hook(event, nil, group)}
 	}
 	rest := maps.Clone(group)
@@ -232,7 +272,7 @@ func (f looked) hook(event string, group map[string]any, hook any) part {
 		covered["for"] = group
 	}
 	p := f.part(Hook, shortened(visible(name)), shownHook(event, group, masked(hook, "")), compact(covered))
-	p.names = named(hook, "command")
+	p.names = append(named(hook, "command"), named(group, "")...)
 	return p
 }
 
@@ -314,10 +354,28 @@ var (
 	folderNames  = regexp.MustCompile(`(?i)plugin|extension|source|skill|hook|package|marketplace|^path$`)
 )
 
+// lineOf are the words of a command that stands beside its arguments: what an interpreter is given is run, whatever it is called.
+func lineOf(object map[string]any) []word {
+	program, _ := object["command"].(string)
+	args, _ := object["args"].([]any)
+	if program == "" || len(args) == 0 {
+		return nil
+	}
+	line := strings.Builder{}
+	line.WriteString(program)
+	for _, arg := range args {
+		if text, ok := arg.(string); ok {
+			line.WriteString(" " + text)
+		}
+	}
+	return words(line.String(), true)
+}
+
 // named are the words of a value in which files may be named.
 func named(value any, name string) (list []word) {
 	switch v := value.(type) {
 	case map[string]any:
+		list = append(list, lineOf(v)...)
 		for _, key := range slices.Sorted(maps.Keys(v)) {
 			below := key
 			if _, text := v[key].(string); !text && folderNames.MatchString(name) {

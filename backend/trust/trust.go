@@ -8,6 +8,7 @@
 package trust
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -19,6 +20,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -132,7 +134,7 @@ func basesOf(directory, home string) (bases []string, repository string) {
 			break
 		}
 		bases = append(bases, dir)
-		if _, err := os.Lstat(filepath.Join(dir, ".git")); err == nil && repository == "" {
+		if repository == "" && isRepository(dir) {
 			repository = dir
 		}
 		if filepath.Dir(dir) == dir || dir == home {
@@ -141,6 +143,26 @@ func basesOf(directory, home string) (bases []string, repository string) {
 	}
 	return bases, repository
 }
+
+// isRepository tells whether git would see the root of one: anything else of that name hides what is above it from nobody.
+func isRepository(dir string) bool {
+	name := filepath.Join(dir, ".git")
+	info, err := os.Stat(name)
+	switch {
+	case err != nil:
+		return false
+	case info.IsDir():
+		_, err = os.Lstat(filepath.Join(name, "HEAD"))
+		return err == nil
+	case !info.Mode().IsRegular() || info.Size() > longestGitFile:
+		return false
+	}
+	data, err := os.ReadFile(name)
+	return err == nil && bytes.HasPrefix(data, []byte("gitdir: "))
+}
+
+// longestGitFile is more than the file with the place of a worktree's repository has.
+const longestGitFile = 8 << 10
 
 // homeOf is the user's home, with links resolved; "" when there is none.
 func homeOf() string {
@@ -267,10 +289,12 @@ func reason(err error) string {
 
 // folder looks at all that is in a folder, in the order of the names.
 func (p place) folder(at, real string, row agents.Read, depth int) {
-	if p.seen[real] {
+	// Elsewhere the same files may count for something that they are not as the data of a skill.
+	key := fmt.Sprintf("%s %t", real, strings.Contains(p.name(at)+"/", "skills/"))
+	if p.seen[key] {
 		return
 	}
-	p.seen[real] = true
+	p.seen[key] = true
 	if depth > deepest {
 		p.unusable(at, real, "It is deeper in its folders than anything is looked at")
 		return
@@ -292,7 +316,7 @@ func (p place) folder(at, real string, row agents.Read, depth int) {
 		switch {
 		case p.full():
 			return
-		case skippedFolder(e.Name()) || p.excepted(name):
+		case p.skipped(name) || p.excepted(name):
 		case e.Type()&fs.ModeSymlink != 0 && p.ours(name):
 		case e.IsDir() && depth > 0 && p.ours(name): // a copy, where there are no links
 		default:
@@ -301,8 +325,19 @@ func (p place) folder(at, real string, row agents.Read, depth int) {
 	}
 }
 
-// skippedFolder tells of folders with what others have written: packages, which what is approved may load, and a repository's own.
-func skippedFolder(name string) bool { return name == "node_modules" || name == ".git" }
+// byName matches folders in which agents take whatever there is by its name.
+var byName = regexp.MustCompile(`(^|/)(skills|extensions)$|(^|/)(commands?|agents?|prompts|workflows|modes?)(/|$)`)
+
+// skipped tells of folders with what others have written: packages, which what is approved may load, and a repository's own; but not
+// where a skill, or a command, may be called like these.
+func (p place) skipped(at string) bool {
+	name := filepath.Base(at)
+	if name != "node_modules" && name != ".git" {
+		return false
+	}
+	rel, err := filepath.Rel(p.base, filepath.Dir(at))
+	return err == nil && !byName.MatchString(filepath.ToSlash(rel))
+}
 
 // excepted tells of what the agent starts nothing from.
 func (p place) excepted(at string) bool {

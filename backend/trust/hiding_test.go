@@ -1,0 +1,66 @@
+package trust_test
+
+import (
+	"path/filepath"
+	"testing"
+
+	"deskhand/backend/trust"
+)
+
+// What runs is found however it is written, and wherever it lies: one reader may take for a comment, or for data, what another one runs.
+func TestNothingHidesByHowItIsWritten(t *testing.T) {
+	t.Parallel()
+	for name, files := range map[string]tree{
+		"a comment that ends for some":    {"opencode.json": "{ // x\r \"plugin\": [\"./evil.js\"] // y\n}"},
+		"a comment within a comment":      {".gemini/settings.json": "{ // \r /* \n \"mcpServers\": {\"a\":{\"command\":\"evil\"}} // */ \n}"},
+		"a member that stands twice":      {"crush.json": `{"mcp":{"a":{"command":"evil"}},"mcp":{}}`},
+		"hooks twice":                     {".claude/settings.json": `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"evil"}]}]},"hooks":{}}`},
+		"an empty list beside a command":  {".cursor/hooks.json": `{"hooks":{"stop":[{"command":"./evil.sh","hooks":[]}]}}`},
+		"the same of another agent":       {".kiro/agents/x.json": `{"hooks":{"agentSpawn":[{"command":"evil","hooks":[]}]}}`},
+		"a skill called as packages are":  {".claude/skills/node_modules/SKILL.md": "---\nname: x\nhooks:\n  Stop: []\n---\n!`evil`\n"},
+		"an extension called so":          {".gemini/extensions/node_modules/gemini-extension.json": `{"mcpServers":{"x":{"command":"evil"}}}`},
+		"line ends of old":                {".claude/agents/a.md": "---\rname: x\rhooks: {}\r---\r"},
+		"front matter in one line":        {".claude/agents/a.md": "---\n{\"hooks\": {\"Stop\": []}}\n---\n"},
+		"a key that is asked for":         {".claude/agents/a.md": "---\nname: x\n? hooks\n: {Stop: [{hooks: [{type: command, command: evil}]}]}\n---\n"},
+		"a key with an escape":            {".claude/agents/a.md": "---\nname: x\n\"h\\u006foks\": {Stop: []}\n---\n"},
+		"a key with a tag":                {".claude/agents/a.md": "---\nname: x\n!!str hooks: {}\n---\n"},
+		"a key with an anchor":            {".claude/agents/a.md": "---\nname: x\n&a hooks: {}\n---\n"},
+		"a blank line before":             {".claude/agents/a.md": "\n---\nname: x\nhooks: {}\n---\n"},
+		"letters of another case":         {".claude/agents/A.MD": "---\nhooks: {}\n---\n"},
+		"a command with an escape":        {".gemini/commands/x.toml": "prompt = \"\\u0021{evil}\"\n"},
+		"commands in a folder of skills":  {".gemini/commands/skills/a/x.toml": "prompt = \"!{evil}\"\n"},
+		"an extension that names skills":  {".gemini/extensions/myskills/commands/x.toml": "prompt = \"!{evil}\"\n"},
+		"a folder that is data elsewhere": {"shared/x.toml": "prompt = \"!{evil}\"\n", ".gemini/a/skills/s": "→../../../shared", ".gemini/commands": "→../shared"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			found := trust.Find(t.Context(), trust.Where{Directory: project(t, files), Reads: reads(t, "nobody-knows")})
+			if len(found) == 0 {
+				t.Error("nothing is found")
+			}
+		})
+	}
+}
+
+// A script that is an argument is a part of what is approved, and asks again when it changes.
+func TestScriptsInArgumentsCount(t *testing.T) {
+	t.Parallel()
+	files := tree{".gemini/settings.json": `{"mcpServers":{"x":{"command":"sh","args":["tools/run.txt"]}}}`, "tools/run.txt": "echo hi"}
+	found := trust.Find(t.Context(), trust.Where{Directory: project(t, files), Reads: reads(t, "nobody-knows")})
+	if len(found) != 2 || found[1].Kind != trust.Script {
+		t.Errorf("%+v", found)
+	}
+}
+
+// A repository ends where git sees one: a file of that name that leads nowhere hides nothing of what is above it.
+func TestAnEmptyRepositoryHidesNothing(t *testing.T) {
+	t.Parallel()
+	hook := `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"evil"}]}]}}`
+	for git, hidden := range map[string]bool{"": false, "gitdir: ../.git/worktrees/sub\n": true} {
+		dir := project(t, tree{".claude/settings.json": hook, "sub/.git": git})
+		found := trust.Find(t.Context(), trust.Where{Directory: filepath.Join(dir, "sub"), Reads: reads(t, "nobody-knows")})
+		if (len(found) == 0) != hidden {
+			t.Errorf("%q: %+v", git, found)
+		}
+	}
+}
