@@ -2,6 +2,7 @@ package attachment
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -109,7 +110,7 @@ func (p *Planned) demoted(warning string) {
 }
 
 // where is the path that an agent is told.
-func (p *Planned) where() string { return first(p.CopyTo, p.Path) }
+func (p *Planned) where() string { return cmp.Or(p.CopyTo, p.Path) }
 
 // place makes the copy of a file.
 func (c *composition) place(p *Planned, copyTo Copier) error {
@@ -151,7 +152,7 @@ func (c *composition) assemble(text string) (prompt []json.RawMessage, meta json
 			prompt, total = append(prompt, c.blocks[i]), total+len(c.blocks[i])
 		}
 		if path := p.where(); path != "" {
-			list = append(list, listed{Path: path, MIME: first(p.MimeType, unknownType), Filename: p.called(path)})
+			list = append(list, listed{Path: path, MIME: cmp.Or(p.MimeType, unknownType), Filename: p.called(path)})
 		}
 	}
 	if list != nil {
@@ -239,7 +240,7 @@ func (p *Planned) address() string {
 }
 
 func link(p Planned) map[string]any {
-	block := map[string]any{"type": "resource_link", "uri": p.address(), "name": p.called(p.where()), "mimeType": first(p.MimeType, unknownType)}
+	block := map[string]any{"type": "resource_link", "uri": p.address(), "name": p.called(p.where()), "mimeType": cmp.Or(p.MimeType, unknownType)}
 	if p.Directory {
 		return block
 	}

@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -71,7 +72,7 @@ func DownloadDir(given, home, cwd string, allowed ...string) (*os.Root, error) {
 	case !filepath.IsAbs(given):
 		wanted = filepath.Join(cwd, given)
 	}
-	outside := problem("outside", "name", first(given, wanted))
+	outside := problem("outside", "name", cmp.Or(given, wanted))
 	if !filepath.IsAbs(wanted) || strings.ContainsRune(wanted, 0) {
 		return nil, outside
 	}
@@ -95,7 +96,7 @@ func DownloadDir(given, home, cwd string, allowed ...string) (*os.Root, error) {
 	}
 	dir, err := makeDir(root, filepath.Join(below, rest))
 	if err != nil {
-		return nil, notWritten(first(given, wanted), err)
+		return nil, notWritten(cmp.Or(given, wanted), err)
 	}
 	return dir, nil
 }

@@ -108,6 +108,12 @@ func containing(real string, roots []string) (root, rest string, ok bool) {
 	}
 }
 
+// Within tells whether a path without links is in one of the directories, or is one, by what they are. One that is not there holds nothing.
+func Within(real string, dirs []string) bool {
+	_, _, ok := containing(real, dirs)
+	return ok
+}
+
 // under tells whether a path is in one of the roots, or is one, by its text alone.
 func under(path string, roots []string) bool {
 	for _, r := range roots {

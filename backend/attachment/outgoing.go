@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -74,7 +75,7 @@ type given struct {
 }
 
 func check(ctx context.Context, w Wanted, cwd string, roots []string, most int64) (given, error) {
-	g := given{mime: w.MimeType, named: w.Filename, file: File{Filename: first(w.Filename, nameOf(w.Path))}}
+	g := given{mime: w.MimeType, named: w.Filename, file: File{Filename: cmp.Or(w.Filename, nameOf(w.Path))}}
 	g.file.Filename = baseName(g.file.Filename, w.MimeType)
 	name := nameOf(w.Path)
 	if err := ctx.Err(); err != nil {

@@ -1,6 +1,7 @@
 package attachment
 
 import (
+	"cmp"
 	"path/filepath"
 	"strings"
 )
@@ -81,7 +82,7 @@ func Plan(a Agent, cwd string, roots []string, files []File) []Planned {
 		switch {
 		case !outside || cwd == "":
 		case f.Directory:
-			p.Warning = first(p.Warning, warnDirectory)
+			p.Warning = cmp.Or(p.Warning, warnDirectory)
 		default:
 			p.Spare = copyPath(cwd, f, taken)
 		}
@@ -94,15 +95,6 @@ func Plan(a Agent, cwd string, roots []string, files []File) []Planned {
 	return plan
 }
 
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
-
 // copied decides on the copy of a file, once it is known how it travels.
 func (p *Planned) copied() {
 	// In the text form paths stand as they are, so that only what has none is copied.
@@ -110,7 +102,7 @@ func (p *Planned) copied() {
 		p.CopyTo = p.Spare
 	}
 	if p.CopyTo != "" && p.Travels == Link {
-		p.Warning = first(p.Warning, warnCopied)
+		p.Warning = cmp.Or(p.Warning, warnCopied)
 	}
 }
 
@@ -203,7 +195,7 @@ func inBase64(n int64) int64 { return (n + 2) / 3 * 4 }
 
 // copyPath is where a copy of a file goes. One file that is twice in a message is copied once; two of one name get numbers.
 func copyPath(cwd string, f File, taken map[string]string) string {
-	name, whose := copyName(f), first(f.SHA256, f.Path)
+	name, whose := copyName(f), cmp.Or(f.SHA256, f.Path)
 	for n := 1; ; n++ {
 		at := numbered(name, n)
 		owner, known := taken[strings.ToLower(at)]

@@ -38,7 +38,7 @@ func (c *caller) addTools() {
 	add(c, &sdk.Tool{
 		Name: toolAdd, Title: "Show files to the person", Annotations: harmless, InputSchema: json.RawMessage(addSchema),
 		Description: "Shows files to the person in the conversation: pictures, audio and video inline, others by name. Use it for whatever you made that " +
-			"the person should see or keep. The files must be inside the directories of this session; at most 8 MiB a file and 16 MiB a call.",
+			"the person should see or keep. The files must be inside the directories of this session; how large they may be, a refusal tells.",
 	}, c.addFiles)
 	add(c, &sdk.Tool{
 		Name: toolDownload, Title: "Save the person's attachments", InputSchema: json.RawMessage(downloadSchema),

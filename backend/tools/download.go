@@ -84,43 +84,55 @@ const (
 	mostSavedACall = 50 << 20
 )
 
-// save writes files of our own: what came with a message from somewhere else than a chat.
+// save writes files of our own: what came with a message from somewhere else than a chat. Each stands for itself, as in attachment.Download.
 func (c *caller) save(ctx context.Context, client *session.Client, own []attachment.File, dir *os.Root) (files []attachment.Downloaded, err error) {
 	files = []attachment.Downloaded{}
 	left := int64(mostSavedACall)
+	var failed []error
 	for _, f := range own {
 		if f.Directory {
 			continue // it is where it is, and the agent was told
 		}
-		data, err := c.read(ctx, client, f, min(left, mostSaved))
-		if err != nil {
-			return files, err
+		data, err := c.read(ctx, client, f, left)
+		var saved attachment.Downloaded
+		if err == nil {
+			left -= int64(len(data))
+			saved, err = attachment.Save(ctx, dir, data, f.Filename, f.MimeType, source(f))
 		}
-		left -= int64(len(data))
-		saved, err := attachment.Save(ctx, dir, data, f.Filename, f.MimeType, source(f))
-		if err != nil {
-			return files, err
-		}
-		if !slices.ContainsFunc(files, func(d attachment.Downloaded) bool { return d.SHA10 == saved.SHA10 }) {
+		switch {
+		case ctx.Err() != nil:
+			return files, ctx.Err()
+		case err != nil:
+			failed = append(failed, err)
+		case !slices.ContainsFunc(files, func(d attachment.Downloaded) bool { return d.SHA10 == saved.SHA10 }):
 			files = append(files, saved)
 		}
 	}
-	return files, nil
+	return files, errors.Join(failed...)
 }
 
 // read gives the bytes of a file that a person has attached: those that were kept, else those that are there now.
-func (c *caller) read(ctx context.Context, client *session.Client, f attachment.File, most int64) ([]byte, error) {
+func (c *caller) read(ctx context.Context, client *session.Client, f attachment.File, left int64) ([]byte, error) {
 	_, from, err := client.Content(ctx, f.ID)
+	if errors.Is(err, session.ErrNotFound) { // not the session: its bytes are lost
+		return nil, &attachment.Problem{Code: "attachment.missing", Params: map[string]string{"name": f.Filename}}
+	}
 	if err != nil {
 		return nil, err
 	}
 	defer from.Close()
+	most := min(left, mostSaved)
 	data, err := io.ReadAll(io.LimitReader(from, most+1))
-	if err == nil && int64(len(data)) > most {
-		err = &attachment.Problem{Code: "attachment.too_large", Params: map[string]string{"name": f.Filename, "limit": strconv.FormatInt(most, 10)}}
+	switch {
+	case err != nil || int64(len(data)) <= most:
+		return data, err
+	case most < mostSaved:
+		return nil, &attachment.Problem{Code: "attachment.total_too_large", Params: map[string]string{"name": f.Filename, "limit": mib(mostSavedACall)}}
 	}
-	return data, err
+	return nil, &attachment.Problem{Code: "attachment.too_large", Params: map[string]string{"name": f.Filename, "limit": mib(mostSaved)}}
 }
+
+func mib(n int64) string { return strconv.FormatInt(n>>20, 10) + " MiB" }
 
 // source is what stands in the place of a URL for a file that was never behind one.
 func source(f attachment.File) string {
@@ -143,20 +155,14 @@ func (c *caller) downloadDir(given, cwd string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, private := range c.cfg.Private {
-		if within(dir.Name(), private) {
-			return nil, errors.Join(&ruleError{"attachment.outside", "files are not saved among Deskhand's own"}, dir.Close())
-		}
+	real, err := filepath.EvalSymlinks(dir.Name()) // a home, or a session's directory, may be called by a link
+	switch {
+	case err != nil:
+		err = errors.Join(&ruleError{"attachment.outside", "the directory has changed meanwhile"}, err)
+	case attachment.Within(real, c.cfg.Private):
+		err = &ruleError{"attachment.outside", "files are not saved among Deskhand's own"}
+	default:
+		return dir, nil
 	}
-	return dir, nil
-}
-
-// within tells whether a directory is in another one, by what they are called without links.
-func within(dir, outer string) bool {
-	real, err := filepath.EvalSymlinks(outer)
-	if err != nil {
-		return false // it is not there
-	}
-	rel, err := filepath.Rel(real, dir)
-	return err == nil && filepath.IsLocal(rel)
+	return nil, errors.Join(err, dir.Close())
 }

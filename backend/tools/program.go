@@ -43,10 +43,9 @@ func (s *Server) listenForPrograms() (string, error) {
 		return "", err
 	}
 	d := &door{ln.Addr().String(), ln}
-	if err := s.keep(&s.socket, d); err != nil {
+	if err := s.keep(&s.socket, d, func() { s.wg.Go(func() { s.accept(ln) }) }); err != nil {
 		return "", err
 	}
-	s.wg.Go(func() { s.accept(ln) })
 	return d.addr, nil
 }
 

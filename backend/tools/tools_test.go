@@ -3,7 +3,9 @@ package tools_test
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"encoding/json"
 	"encoding/pem"
 	"net/http"
@@ -318,6 +320,15 @@ func TestDownloadOwn(t *testing.T) {
 		out = invoke(t.Context(), t, peer, "attachment_download", nil)
 		if kept, _ := os.ReadFile(name); !out.IsError || out.Rule != "attachment.exists" || string(kept) != "mine" {
 			t.Errorf("%s, and there is %q", out.Raw, kept)
+		}
+		// One that cannot be saved keeps none of the others.
+		notes := r.file("notes.txt", []byte("by "+agent))
+		r.call("POST", "sessions/"+id+"/prompt", map[string]any{"message": "silent", "attachments": []any{map[string]string{"path": source}, map[string]string{"path": notes}}}, nil)
+		r.ready(id)
+		sum := sha256.Sum256([]byte("by " + agent))
+		out = invoke(t.Context(), t, peer, "attachment_download", nil)
+		if saved, err := os.ReadFile(filepath.Join(downloads, hex.EncodeToString(sum[:])[:10]+".txt")); !out.IsError || out.Rule != "attachment.exists" || string(saved) != "by "+agent {
+			t.Errorf("%s; %q %v", out.Raw, saved, err)
 		}
 		if err := os.Remove(name); err != nil { // the other agent's turn
 			t.Fatal(err)

@@ -40,7 +40,7 @@ func (s *Server) base() (string, error) {
 	}
 	addr = ln.Addr().String()
 	d := &door{addr, s.cfg.Serve(ln, s.web(addr, http.NotFoundHandler()))}
-	return "http://" + addr, s.keep(&s.own, d)
+	return "http://" + addr, s.keep(&s.own, d, func() {})
 }
 
 func (s *Server) addresses() (mounted string, own *door, err error) {
@@ -55,11 +55,12 @@ func (s *Server) addresses() (mounted string, own *door, err error) {
 	return mounted, s.own, nil
 }
 
-// keep holds a door until Close, which may have been before.
-func (s *Server) keep(place **door, d *door) error {
+// keep holds a door until Close, which may have been before; what then serves it is begun before Close can wait for it.
+func (s *Server) keep(place **door, d *door, begin func()) error {
 	s.mu.Lock()
 	if !s.closed {
 		*place = d
+		begin()
 		s.mu.Unlock()
 		return nil
 	}
