@@ -340,7 +340,7 @@ func (c *Client) sessionRoutes() {
 		})
 	huma.Register(c.api, op("getSession", http.MethodGet, "sessions/{id}", "One session", http.StatusOK),
 		func(ctx context.Context, in *sessionPath) (*body[session.Session], error) {
-			return answer(s.Get(ctx, in.ID))
+			return answer(s.Look(ctx, in.ID))
 		})
 	change := op("changeSession", http.MethodPatch, "sessions/{id}", "Change what a person may change", http.StatusOK)
 	change.MaxBodyBytes = maxDraft

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -145,7 +146,12 @@ func (c *Client) Attach(ctx context.Context, in AttachInput) (AttachResult, erro
 		path := fileOf(given, cwd)
 		f, err := attachment.Inspect(ctx, path, roots, in.Follow, limits())
 		if wrong, ok := errors.AsType[*attachment.Problem](err); ok {
-			out.Problems = append(out.Problems, AttachProblem{Name: nameOf(path), Code: wrong.Code, Params: wrong.Params})
+			params := maps.Clone(wrong.Params)
+			if params == nil {
+				params = map[string]string{}
+			}
+			params["path"] = given // two may have one name, and a person may be asked about this one
+			out.Problems = append(out.Problems, AttachProblem{Name: nameOf(path), Code: wrong.Code, Params: params})
 			continue
 		}
 		if err != nil {

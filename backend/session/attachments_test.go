@@ -273,7 +273,7 @@ func TestAFileThatChangesOrVanishes(t *testing.T) {
 	if err := os.Remove(big); err != nil {
 		t.Fatal(err)
 	}
-	if now := d.get(s.ID); len(now.Attachments) != 1 || !now.Attachments[0].Missing {
+	if now, err := d.Look(t.Context(), s.ID); err != nil || len(now.Attachments) != 1 || !now.Attachments[0].Missing {
 		t.Errorf("%+v", now.Attachments)
 	}
 	for _, when := range []session.When{session.Now, session.Queue, session.Steer, session.Interrupt} {

@@ -376,6 +376,15 @@ func (c *Client) Get(ctx context.Context, id string) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	return c.show(row{Session: v.look()}), nil
+}
+
+// Look is Get for who shows the session: the files of its draft are looked for.
+func (c *Client) Look(ctx context.Context, id string) (Session, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return Session{}, err
+	}
 	c.lookForChips(ctx, v)
 	return c.show(row{Session: v.look()}), nil
 }

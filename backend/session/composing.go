@@ -352,7 +352,7 @@ func (v *conversation) composeSteering(item string, q QueueItem, send func(compo
 		made, err := v.c.compose(a.ctx, work)
 		a.post(func() {
 			switch {
-			case !v.state.steering(item):
+			case !v.state.steering(item) || v.state.base == Cancelling: // nothing more goes into a turn that is being stopped
 				fail("")
 			case err != nil:
 				fail(err.Error())

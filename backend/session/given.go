@@ -4,11 +4,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"strings"
 
 	"deskhand/backend/attachment"
@@ -173,16 +170,11 @@ func (c *Client) contentOf(f attachment.File) (io.ReadSeekCloser, error) {
 		data, err := c.Blob(f.SHA256)
 		return inMemory{bytes.NewReader(data)}, err
 	}
-	info, err := os.Stat(f.Path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil, &RefusedError{Code: refusedNoFile, Params: map[string]string{"name": f.Filename}}
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular(): // a FIFO would hold us until somebody writes to it
-		return nil, &RefusedError{Code: "attachment.not_a_file", Params: map[string]string{"name": f.Filename}}
+	file, err := attachment.Open(f)
+	if err != nil {
+		return nil, refuseFile(err)
 	}
-	return os.Open(f.Path)
+	return file, nil
 }
 
 // Content opens what is in an attachment.

@@ -7,6 +7,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"deskhand/backend/attachment"
 )
 
 // ignoring is one line of a .gitignore (gitignore(5)).
@@ -25,7 +27,7 @@ func readIgnore(file, base string) (rules []ignoring) {
 	if err != nil || !info.Mode().IsRegular() {
 		return nil
 	}
-	f, err := os.Open(file)
+	f, err := attachment.Open(attachment.File{Path: file}) // it may have become a FIFO, which would hold us
 	if err != nil {
 		return nil
 	}
@@ -90,26 +92,30 @@ func (r ignoring) fits(relative string, directory bool) bool {
 	return fitsParts(r.parts, strings.Split(relative, "/"))
 }
 
+// fitsParts goes back to the last "**" alone: that is enough, and takes no longer than the pattern times the path.
 func fitsParts(pattern, parts []string) bool {
-	for len(pattern) > 0 && pattern[0] != "**" {
-		if len(parts) == 0 {
+	var afterStar, retry []string
+	starred := false
+	for len(parts) > 0 {
+		switch {
+		case len(pattern) == 1 && pattern[0] == "**":
+			return true // whatever is below
+		case len(pattern) > 0 && pattern[0] == "**":
+			pattern = pattern[1:]
+			afterStar, retry, starred = pattern, parts, true
+		case len(pattern) > 0 && fitsPart(pattern[0], parts[0]):
+			pattern, parts = pattern[1:], parts[1:]
+		case starred:
+			retry = retry[1:]
+			pattern, parts = afterStar, retry
+		default:
 			return false
 		}
-		if fits, err := path.Match(pattern[0], parts[0]); err != nil || !fits {
-			return false
-		}
-		pattern, parts = pattern[1:], parts[1:]
 	}
-	switch len(pattern) {
-	case 0:
-		return len(parts) == 0
-	case 1:
-		return len(parts) > 0
-	}
-	for n := range parts {
-		if fitsParts(pattern[1:], parts[n:]) {
-			return true
-		}
-	}
-	return false
+	return len(pattern) == 0
+}
+
+func fitsPart(pattern, name string) bool {
+	fits, err := path.Match(pattern, name)
+	return err == nil && fits
 }

@@ -44,6 +44,7 @@ type link struct {
 	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
 	equipment []Executable   // of the directory, as far as it may start
 	servers   []any          // of those, the MCP servers as the agent is told of them
+	secrets   []string       // by which its tools of ours are opened
 	toolless  bool           // there are none of our own for it
 	from      uint64         // up to here its messages are in the journal already
 	reached   progress       // of an agent elsewhere

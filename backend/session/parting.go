@@ -42,6 +42,7 @@ func (v *conversation) dismiss(orderly, kept bool) {
 	v.agent = nil
 	if v.c.cfg.ToolsEnded != nil && !v.there() {
 		v.c.cfg.ToolsEnded(v.id)
+		a.forgetSecrets()
 	}
 }
 

@@ -42,6 +42,14 @@ func (t *told) add(secrets []string) {
 	t.list = list
 }
 
+// drop forgets what is a secret no more.
+func (t *told) drop(secrets []string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	list := slices.Clone(t.list) // readers hold the old one
+	t.list = slices.DeleteFunc(list, func(s string) bool { return slices.Contains(secrets, s) })
+}
+
 func (t *told) all() []string {
 	if t == nil {
 		return nil

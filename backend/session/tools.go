@@ -18,8 +18,16 @@ func (a *link) withTools() []any {
 	if !ok {
 		return a.servers
 	}
-	a.v.c.secret.told.add(secretsOf(server))
+	a.forgetSecrets() // the tools that they opened have ended
+	a.secrets = secretsOf(server)
+	a.v.c.secret.told.add(a.secrets)
 	return append([]any{server}, a.servers...)
+}
+
+// forgetSecrets lets go of those of our own tools, which open nothing any more: every message is searched for all that are known.
+func (a *link) forgetSecrets() {
+	a.v.c.secret.told.drop(a.secrets)
+	a.secrets = nil
 }
 
 // secretsOf are the values of the variables and headers of an MCP server.
@@ -34,7 +42,7 @@ func secretsOf(server json.RawMessage) (list []string) {
 		value := strings.TrimPrefix(p.Value, "Bearer ")
 		_, last, parts := strings.Cut(value, ".")
 		for _, secret := range []string{value, last} {
-			if len(secret) >= shortest && (secret == value || parts) {
+			if len(secret) >= shortest && (secret == value || parts) && !strings.ContainsAny(secret, `/\`) { // a path is none, and stays
 				list = append(list, secret)
 			}
 		}

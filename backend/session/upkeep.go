@@ -69,7 +69,7 @@ func (c *Client) sweep(ctx context.Context) (removed int, err error) {
 // named tells whether a frame or an attachment names the blob.
 func (c *Client) named(ctx context.Context, sha string) (is bool, err error) {
 	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM frame WHERE encoding = 'blob' AND payload = ?)
-		OR EXISTS (SELECT 1 FROM attachment WHERE sha256 = ?)`, []byte(sha), sha).Scan(&is)
+		OR EXISTS (SELECT 1 FROM attachment WHERE sha256 = ? AND sha256 <> '')`, []byte(sha), sha).Scan(&is)
 	return is, err
 }
 
