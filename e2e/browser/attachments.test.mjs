@@ -211,7 +211,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await region(app).getByText("film.mov is too large: at most 50 MiB a file.").waitFor();
   await drag(app, ["drop"], Array.from({ length: 99 }, (_, n) => ({ name: `many-${n}.txt`, data: `number ${n}` })));
   await region(app).getByText("A message takes at most 100 files.").waitFor();
-  await until("a hundred", async () => (await chips(app).count()) === 100 && !(await chips(app).locator("[aria-busy]").count()), 30_000);
+  await until("a hundred", async () => (await chips(app).count()) === 100 && !(await shelf(app).locator("[aria-busy]").count()), 30_000);
   await app.composer.fill("");
   await looks.at(app.page, "attach-many");
   await until("the draft", async () => (await kept(desk)).length === 100);

@@ -21,10 +21,10 @@ export function troubleText(name: string, thrown: unknown): string {
 
 /** The path that a problem is about, of those that were asked for. */
 export function pathOf({ name, params }: AttachProblem, asked: readonly string[]): string | undefined {
-  return (
-    asked.find((path) => path === name || path === params?.['path']) ??
-    asked.find((path) => baseName(path) === baseName(name))
-  );
+  const exact = asked.find((path) => path === (params?.['path'] ?? name));
+  if (exact !== undefined) return exact;
+  const alike = asked.filter((path) => baseName(path) === baseName(name));
+  return alike.length === 1 ? alike[0] : undefined; // of two it may be the other
 }
 
 /** The name of what was pasted without one. */

@@ -1,0 +1,31 @@
+import { expect, test, vi } from 'vitest';
+import '../strings/attachments';
+import { Chips } from './chips.svelte';
+
+test('each question is about its own link', async () => {
+  const json = vi.fn();
+  const client = {
+    patchSession: vi.fn(() => Promise.resolve({})),
+    json,
+    headers: () => new Headers(),
+  } as never;
+  const chips = new Chips({ id: 's1' }, client);
+  json.mockResolvedValueOnce({
+    items: [],
+    problems: [
+      {
+        name: 'link.txt',
+        code: 'attachment.link_outside',
+        params: { name: 'link.txt', target: '/one', path: '/a/link.txt' },
+      },
+      {
+        name: 'link.txt',
+        code: 'attachment.link_outside',
+        params: { name: 'link.txt', target: '/two', path: '/b/link.txt' },
+      },
+    ],
+  });
+  chips.addPaths(['/a/link.txt', '/b/link.txt']);
+  await chips.ended();
+  expect(chips.troubles.map((one) => one.follow)).toEqual(['/a/link.txt', '/b/link.txt']);
+});
