@@ -23,14 +23,14 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
 });
 `;
 
+/** The demo agent tells of Deskhand's own MCP server, and of no other. */
+async function onlyOurs(app) {
+  await app.log.getByText("Tools of deskhand:", { exact: true }).last().waitFor();
+  assert.equal(await app.log.getByText(/^Tools of /).count(), 1);
+}
+
 /** The screens as a person sees them. */
 class Screen extends App {
-  /** The demo agent tells of Deskhand's own MCP server, and of no other. */
-  async onlyOurs() {
-    await this.log.getByText("Tools of deskhand:", { exact: true }).last().waitFor();
-    assert.equal(await this.log.getByText(/^Tools of /).count(), 1);
-  }
-
   static async show(desk, what = "MCP servers", options) {
     const screen = new Screen((await App.open(desk, options)).page);
     await screen.button(what, screen.sidebar).click();
@@ -132,7 +132,7 @@ test("an MCP server is added, tested, changed, switched off and removed", async 
   await app.button("New conversation", app.sidebar).click();
   await app.begin("Demo agent", desk.work);
   await app.turn("mcp");
-  await app.onlyOurs();
+  await onlyOurs(app);
 
   await app.button("MCP servers", app.sidebar).click();
   await app.button("Delete", app.row("weather")).click();
@@ -300,7 +300,7 @@ test("nothing of a directory starts before it is approved", async (t) => {
   assert.ok(!ran());
   await app.page.keyboard.press("r");
   await app.request.waitFor({ state: "detached" });
-  await app.onlyOurs();
+  await onlyOurs(app);
   await app.footers.getByText("Done", { exact: true }).waitFor();
   assert.ok(!ran());
 
