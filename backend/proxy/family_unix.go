@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -28,7 +29,7 @@ type procInfo struct {
 // by ancestry, and by the mark in their environment; a process that has escaped all three at once is not found. One that was found
 // stays a member, whatever happens to its ancestors.
 type family struct {
-	mark    string
+	mark    string // a whole one, or the start of all marks of a run: see carries
 	byGroup bool   // the heads' groups are known to be theirs still
 	since   uint64 // nothing that started before is a member by its mark; 0 where that is not known
 
@@ -96,7 +97,28 @@ func (p *picture) marked(pid int, mark string) bool {
 		env = environOf(pid)
 		p.environs[pid] = env
 	}
-	return bytes.Contains(env, []byte(mark))
+	return carries(env, mark)
+}
+
+// carries reports whether an environment has a mark ("run.7;"), or any mark of a run ("run."). Only our own variable is looked at: what
+// others hold is nothing that anybody may be ended for.
+func carries(env []byte, mark string) bool {
+	run := strings.HasSuffix(mark, ".")
+	if !run && !strings.HasSuffix(mark, ";") {
+		return false // none of ours
+	}
+	for variable := range bytes.SplitSeq(env, []byte{0}) {
+		list, ours := bytes.CutPrefix(variable, []byte(treeVariable+"="))
+		if !ours {
+			continue
+		}
+		for one := range bytes.SplitAfterSeq(list, []byte(";")) {
+			if string(one) == mark || run && bytes.HasPrefix(one, []byte(mark)) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // among are the members in a picture.

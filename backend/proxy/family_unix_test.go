@@ -6,22 +6,58 @@ import (
 	"os"
 	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 )
 
-func TestMarkOfAProcessOlderThanTheAgent(t *testing.T) {
-	const mark = treeVariable + "=older.1;"
-	older := exec.Command("sleep", "60")
-	older.Env = append(os.Environ(), mark)
-	if err := older.Start(); err != nil {
+// A mark counts where it is one: what another variable happens to hold makes nobody a member. A ledger whose mark was two letters long
+// once had every process of a machine ended that had these letters anywhere in its environment.
+func TestAMarkIsNoPartOfSomethingElse(t *testing.T) {
+	const mark = "aaaabbbbccccddddeeeeffffgg."
+	for variable, want := range map[string]bool{
+		treeVariable + "=" + mark + "7;":              true,
+		treeVariable + "=outer.1;" + mark + "7;":      true,
+		treeVariable + "=" + mark + "7;inner.1;":      true,
+		treeVariable + "=x" + mark + "7;":             false,
+		treeVariable + "=outer." + mark + "7;":        false,
+		"ANOTHER_" + treeVariable + "=" + mark + "7;": false,
+		"ANOTHER=" + mark + "7;":                      false,
+		"ANOTHER=" + treeVariable + "=" + mark + "7;": false,
+	} {
+		p := sleeper(t, variable)
+		for of, want := range map[string]bool{mark: want, mark + "7;": want, mark + "70;": false, "aaaa": false, "": false} {
+			members, err := newFamily(of, true).members()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := slices.Contains(members, p); got != want {
+				t.Errorf("%q in %s: member %v", of, variable, got)
+			}
+		}
+	}
+}
+
+// sleeper is a process with one more variable in its environment, and with no mark of ours that is around the test.
+func sleeper(t *testing.T, variable string) ident {
+	cmd := exec.Command("sleep", "60")
+	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, treeVariable+"=") }), variable)
+	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	defer older.Wait()
-	defer older.Process.Kill()
-	p, err := inspect(older.Process.Pid)
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	})
+	p, err := inspect(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return p.ident
+}
+
+func TestMarkOfAProcessOlderThanTheAgent(t *testing.T) {
+	const mark = "older.1;"
+	p := sleeper(t, treeVariable+"="+mark)
 	for since, want := range map[uint64]bool{0: true, p.Start: true, p.Start + 1: false} {
 		f := newFamily(mark, true)
 		f.since = since
@@ -29,7 +65,7 @@ func TestMarkOfAProcessOlderThanTheAgent(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := slices.Contains(members, p.ident); got != want {
+		if got := slices.Contains(members, p); got != want {
 			t.Errorf("started at %d, agent's at %d: member %v", p.Start, since, got)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -48,7 +49,7 @@ type record struct {
 }
 
 func openGuard(argv []string, ledger string, logger *slog.Logger) (*guard, error) {
-	g := &guard{argv: argv, ledger: ledger, logger: logger, run: rand.Text() + ".", began: time.Now(), users: 1, live: map[ident]struct{}{}}
+	g := &guard{argv: argv, ledger: ledger, logger: logger, run: newRun(), began: time.Now(), users: 1, live: map[ident]struct{}{}}
 	if diesWithUs {
 		g.argv, g.ledger = nil, ""
 	}
@@ -95,7 +96,18 @@ func readLedger(path string) (record, error) {
 }
 
 // isOfThisBoot reports whether the record names anything: process numbers and times of an earlier start of the machine are others' now.
-func (r record) isOfThisBoot() bool { return r.Boot == bootID() && len(r.Run) > 1 }
+func (r record) isOfThisBoot() bool { return r.Boot == bootID() && isRun(r.Run) }
+
+// newRun is the start of all marks of a run.
+func newRun() string { return rand.Text() + runEnd }
+
+const runEnd = "."
+
+// isRun tells a text that newRun has made from what a broken file or line holds: everything that carries it will be ended.
+func isRun(text string) bool {
+	random, ok := strings.CutSuffix(text, runEnd)
+	return ok && len(random) == len(rand.Text()) && strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
+}
 
 func (g *guard) share() *guard {
 	g.mu.Lock()

@@ -351,10 +351,11 @@ func TestLedgerOfStrangersKillsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, content := range map[string]any{
-		"another boot": record{Boot: "other", Run: "x.", Agents: []ident{other.ident}},
-		"used again":   record{Boot: bootID(), Run: "x.", Agents: []ident{{PID: other.PID, Start: other.Start - 1}}},
-		"ourselves":    record{Boot: bootID(), Run: "x.", Agents: []ident{self.ident}},
-		"no run":       record{Boot: bootID(), Agents: []ident{}},
+		"another boot": record{Boot: "other", Run: newRun(), Agents: []ident{other.ident}},
+		"used again":   record{Boot: bootID(), Run: newRun(), Agents: []ident{{PID: other.PID, Start: other.Start - 1}}},
+		"ourselves":    record{Boot: bootID(), Run: newRun(), Agents: []ident{self.ident}},
+		"no run":       record{Boot: bootID(), Agents: []ident{other.ident}},
+		"half a run":   record{Boot: bootID(), Run: "x.", Agents: []ident{other.ident}},
 		"broken":       "not a record",
 	} {
 		ledger := filepath.Join(t.TempDir(), "ledger")

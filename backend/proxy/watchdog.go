@@ -91,7 +91,7 @@ func Watchdog(r io.Reader) error {
 			return nil
 		}
 	}
-	if run == "" {
+	if !isRun(run) {
 		return nil
 	}
 	return endLeftovers(run, slices.Collect(maps.Keys(agents)), true)
