@@ -200,7 +200,7 @@ func inOffice(t *testing.T, set settings, f func(o *office)) {
 	})
 }
 
-var usual = settings{NativeDialogs: "unfocused", Notifications: true} //nolint:gochecknoglobals // a constant
+func usual() settings { return settings{NativeDialogs: "unfocused", Notifications: true} }
 
 func after(d time.Duration) {
 	time.Sleep(d) // of the bubble
@@ -208,7 +208,7 @@ func after(d time.Duration) {
 }
 
 func TestNothingIsShownWhileTheWindowIsLookedAt(t *testing.T) {
-	inOffice(t, usual, func(o *office) {
+	inOffice(t, usual(), func(o *office) {
 		o.look(true)
 		o.came("a")
 		after(time.Hour)
@@ -217,7 +217,7 @@ func TestNothingIsShownWhileTheWindowIsLookedAt(t *testing.T) {
 }
 
 func TestARequestOfAWindowThatNobodyLooksAt(t *testing.T) {
-	inOffice(t, usual, func(o *office) {
+	inOffice(t, usual(), func(o *office) {
 		o.look(false)
 		after(time.Second)
 		o.came("a")
@@ -236,7 +236,7 @@ func TestARequestOfAWindowThatNobodyLooksAt(t *testing.T) {
 }
 
 func TestTheDialogGoesWhenTheWindowIsLookedAt(t *testing.T) {
-	inOffice(t, usual, func(o *office) {
+	inOffice(t, usual(), func(o *office) {
 		o.look(false)
 		after(time.Second)
 		o.came("a")
@@ -253,7 +253,7 @@ func TestTheDialogGoesWhenTheWindowIsLookedAt(t *testing.T) {
 }
 
 func TestAMomentWithoutTheFocusIsNone(t *testing.T) {
-	inOffice(t, usual, func(o *office) {
+	inOffice(t, usual(), func(o *office) {
 		o.look(true)
 		o.came("a")
 		o.look(false)
@@ -267,7 +267,7 @@ func TestAMomentWithoutTheFocusIsNone(t *testing.T) {
 }
 
 func TestPutAside(t *testing.T) {
-	inOffice(t, usual, func(o *office) {
+	inOffice(t, usual(), func(o *office) {
 		o.look(false)
 		after(time.Second)
 		o.came("a")
@@ -291,7 +291,7 @@ func TestPutAside(t *testing.T) {
 }
 
 func TestAnAnswerThatIsNotTaken(t *testing.T) {
-	inOffice(t, usual, func(o *office) {
+	inOffice(t, usual(), func(o *office) {
 		o.look(false)
 		after(time.Second)
 		o.came("a")
@@ -383,7 +383,7 @@ func TestTheSettingsCount(t *testing.T) {
 
 func TestADesktopWithNeither(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := &office{t: t, settings: usual, events: make(chan string), focus: make(chan bool)}
+		o := &office{t: t, settings: usual(), events: make(chan string), focus: make(chan bool)}
 		var tries atomic.Int32
 		n := native{
 			focus: o.focus,

@@ -40,9 +40,7 @@ func contentOf(id string) string {
 // openable are the endings of what is opened with the system's program: documents, pictures, sound, films, archives, and sources that no
 // system runs when they are opened. Whatever else there is may start a program, and each system has its own ways to; an agent has
 // chosen the name. So this lists what is let through, and not what is not.
-//
-//nolint:gochecknoglobals // a constant
-var openable = strings.Fields(`
+const openable = `
 	.png .jpg .jpeg .gif .webp .avif .bmp .tif .tiff .svg .ico .heic
 	.mp3 .wav .ogg .oga .opus .flac .m4a .aac .mid
 	.mp4 .m4v .webm .mov .mkv .avi .ogv .mpg .mpeg
@@ -51,14 +49,14 @@ var openable = strings.Fields(`
 	.json .jsonl .yaml .yml .toml .xml .ini .cfg .conf .sql .diff .patch
 	.c .h .cc .cpp .hpp .go .rs .java .kt .swift .ts .tsx .jsx .css .scss .svelte .vue
 	.zip .gz .tar .tgz .bz2 .xz .zst .7z
-`)
+`
 
 // programs are how files begin that a system runs, whatever they are called.
-//
-//nolint:gochecknoglobals // a constant
-var programs = [][]byte{
-	[]byte("\x7fELF"), []byte("MZ"), []byte("#!"), []byte("[Desktop Entry]"), []byte("\x4c\x00\x00\x00\x01\x14\x02\x00"), // the last is a shortcut of Windows
-	{0xfe, 0xed, 0xfa, 0xce}, {0xfe, 0xed, 0xfa, 0xcf}, {0xce, 0xfa, 0xed, 0xfe}, {0xcf, 0xfa, 0xed, 0xfe}, {0xca, 0xfe, 0xba, 0xbe},
+func programs() []string {
+	return []string{
+		"\x7fELF", "MZ", "#!", "[Desktop Entry]", "\x4c\x00\x00\x00\x01\x14\x02\x00", // the last is a shortcut of Windows
+		"\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe",
+	}
 }
 
 // openAttachment opens an attachment with the system's program for it; never one that could itself be run: file.program.
@@ -72,7 +70,7 @@ func openAttachment(ctx context.Context, handler http.Handler, id, dir string, o
 	}
 	name := plainName(f.Filename)
 	refused := &Error{Code: "file.program", Params: map[string]string{"name": f.Filename}}
-	if f.Directory || !slices.Contains(openable, strings.ToLower(filepath.Ext(name))) {
+	if f.Directory || !slices.Contains(strings.Fields(openable), strings.ToLower(filepath.Ext(name))) {
 		return refused
 	}
 	own, err := os.MkdirTemp(dir, "")
@@ -104,8 +102,8 @@ func look(path string, refused error) error {
 	}
 	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
 	trimmed := bytes.TrimLeft(head, " \t\r\n")
-	for _, begins := range programs {
-		if bytes.HasPrefix(head, begins) || bytes.HasPrefix(trimmed, begins) {
+	for _, begins := range programs() {
+		if bytes.HasPrefix(head, []byte(begins)) || bytes.HasPrefix(trimmed, []byte(begins)) {
 			return refused
 		}
 	}

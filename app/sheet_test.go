@@ -36,7 +36,7 @@ func labels(s sheet) (list []string) {
 	return list
 }
 
-var home = place{Title: "Fix it", Cwd: "/home/ada/p"} //nolint:gochecknoglobals // a constant
+func home() place { return place{Title: "Fix it", Cwd: "/home/ada/p"} }
 
 const offered = `"options":[{"id":"a","name":"Allow once","kind":"allow_once"},{"id":"z","name":"Allow %s &_always <b>","kind":"allow_always"},{"id":"r","name":"No","kind":"reject_once"}]`
 
@@ -104,7 +104,7 @@ func TestAnApprovalNamesAgentVerbAndTheWholeTarget(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := sheetOf(parse(t, c.request), home, nil)
+			s := sheetOf(parse(t, c.request), home(), nil)
 			text := textOf(s)
 			if s.heading != c.heading || s.title != c.heading || !s.code || s.about != "Fix it · /home/ada/p" {
 				t.Errorf("%+v", s)
@@ -136,7 +136,7 @@ func TestALongCommandIsShownInFull(t *testing.T) {
 	command := strings.Repeat("é%s<b>", 1<<20/6) + "END"
 	r := &request{ID: "1", Kind: kindPermission, Agent: "A", Tool: &toolCall{Kind: "execute"}, Options: []option{{ID: "a", Name: "Allow", Kind: "allow_once"}}}
 	r.Tool.RawInput, _ = json.Marshal(map[string]string{"command": command})
-	s := sheetOf(r, home, nil)
+	s := sheetOf(r, home(), nil)
 	if textOf(s) != command+"\n" || len(s.buttons) != 1 {
 		t.Error("it is not all there")
 	}
@@ -148,14 +148,14 @@ func TestALongCommandIsShownInFull(t *testing.T) {
 	if !s.text[0].goes || s.text[len(s.text)-1].goes {
 		t.Error("it cannot be seen where a line goes on")
 	}
-	n := noticeOf(r, home)
+	n := noticeOf(r, home())
 	if utf8.RuneCountInString(n.body) > mostNotice+1+len("\nFix it") || len(n.actions) != 1 || n.actions[0].key != actionOpen || len(r.actions()) != 0 {
 		t.Errorf("the notification can be allowed without having been read: %+v", n.actions)
 	}
 
 	// Beyond what a dialog can hold it has no button that answers.
 	r.Tool.RawInput, _ = json.Marshal(map[string]string{"command": strings.Repeat("x", mostText+1)})
-	if s := sheetOf(r, home, nil); len(s.buttons) != 0 || !strings.Contains(textOf(s), "The window shows all of it") {
+	if s := sheetOf(r, home(), nil); len(s.buttons) != 0 || !strings.Contains(textOf(s), "The window shows all of it") {
 		t.Errorf("%d buttons", len(s.buttons))
 	}
 }
@@ -171,7 +171,7 @@ func TestWhatADialogHasNoRoomFor(t *testing.T) {
 		"an address":        `{"kind":"url","agent":"A","title":"Sign in"}`,
 		"anything else":     `{"kind":"raw","agent":"A","title":"demo/x"}`,
 	} {
-		s := sheetOf(parse(t, text), home, nil)
+		s := sheetOf(parse(t, text), home(), nil)
 		if len(s.buttons)+len(s.choices) != 0 || s.own || !strings.Contains(textOf(s), "The window shows all of it.") || s.plain != "" {
 			t.Errorf("%s: %+v", name, s)
 		}
@@ -184,7 +184,7 @@ func TestAQuestion(t *testing.T) {
 	if err := json.Unmarshal([]byte(`{"question_id":"q/1","prompt":"Which <b>%s</b>?","choices":[{"id":"x","label":"X\ny"},{"id":"y","label":"","description":"about"}],"multi_select":true,"free_text":true}`), &q); err != nil {
 		t.Fatal(err)
 	}
-	s := sheetOf(r, home, &q)
+	s := sheetOf(r, home(), &q)
 	if s.heading != "A asks" || textOf(s) != "Which <b>%s</b>?\n" || s.code || !s.several || !s.own ||
 		!slices.Equal(s.choices, []choice{{"X↵ y", ""}, {"y", "about"}}) || !slices.Equal(labels(s), []string{"Decline", "Send answer"}) {
 		t.Errorf("%+v", s)
@@ -199,7 +199,7 @@ func TestAQuestion(t *testing.T) {
 	}
 
 	r.Kind = kindForm
-	s = sheetOf(r, home, &q)
+	s = sheetOf(r, home(), &q)
 	if !slices.Equal(labels(s), []string{"Decline", "Cancel", "Send answer"}) {
 		t.Errorf("%+v", s)
 	}
@@ -211,7 +211,7 @@ func TestAQuestion(t *testing.T) {
 }
 
 func TestWhatADirectoryBrings(t *testing.T) {
-	s := sheetOf(parse(t, `{"kind":"trust","agent":"A","executables":[{"kind":"mcp","name":"db","detail":"run x\n--y"},{"kind":"skill","name":"s","detail":"new","before":"old"}],`+offered+`}`), home, nil)
+	s := sheetOf(parse(t, `{"kind":"trust","agent":"A","executables":[{"kind":"mcp","name":"db","detail":"run x\n--y"},{"kind":"skill","name":"s","detail":"new","before":"old"}],`+offered+`}`), home(), nil)
 	text := textOf(s)
 	for _, part := range []string{"Nothing has been started yet", "MCP server db\nrun x\n--y\n", "Skill s\n- old\n+ new\n"} {
 		if !strings.Contains(text, part) {
@@ -226,7 +226,7 @@ func TestWhatADirectoryBrings(t *testing.T) {
 func TestWhatIsDangerousIsSaidFirst(t *testing.T) {
 	r := parse(t, `{"kind":"permission","agent":"A","tool":{"kind":"execute","rawInput":{"command":"sudo x"}},`+offered+`}`)
 	r.danger = []string{"sudo", "later"}
-	s := sheetOf(r, home, nil)
+	s := sheetOf(r, home(), nil)
 	if got := textOf(s); got != "⚠ This runs with the rights of the administrator\n⚠ This is dangerous: later\n\nsudo x\n" || s.text[0].style != removedLine {
 		t.Errorf("%q", got)
 	}
@@ -237,7 +237,7 @@ func TestWhatIsDangerousIsSaidFirst(t *testing.T) {
 
 func TestANotification(t *testing.T) {
 	r := parse(t, `{"kind":"permission","agent":"A","title":"Edit a.go","tool":{"kind":"edit","locations":[{"path":"/home/ada/p/a.go"}]},`+offered+`}`)
-	n := noticeOf(r, home)
+	n := noticeOf(r, home())
 	if n.title != "A wants to edit" || n.body != "a.go\nFix it" || !slices.Equal(n.actions, []action{{actionOpen, "Open"}}) {
 		t.Errorf("%+v", n)
 	}

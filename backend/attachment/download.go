@@ -145,8 +145,7 @@ func Download(ctx context.Context, client *http.Client, items []SentinelItem, di
 	if err := (Limits{}).Count(len(items)); err != nil {
 		return nil, err
 	}
-	d := download{limits: limits, left: limits.PerCall, client: http.Client{Transport: client.Transport, Timeout: client.Timeout}}
-	d.client.CheckRedirect = d.redirect
+	d := newDownload(client, limits)
 	files = []Downloaded{}
 	var failed []error
 	for _, item := range items {
@@ -181,6 +180,12 @@ type download struct {
 	client http.Client
 	limits DownloadLimits
 	left   int64 // bytes that the call may still take
+}
+
+func newDownload(client *http.Client, limits DownloadLimits) *download {
+	d := &download{limits: limits, left: limits.PerCall, client: http.Client{Transport: client.Transport, Timeout: client.Timeout}}
+	d.client.CheckRedirect = d.redirect
+	return d
 }
 
 func (d *download) item(ctx context.Context, item SentinelItem, dir *os.Root) (Downloaded, error) {

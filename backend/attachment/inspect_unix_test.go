@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/unprivileged"
 )
 
 // odd are the things of a disk that are no files, by what they are.
@@ -61,9 +62,7 @@ func TestInspectReadsNoMoreThanItMay(t *testing.T) {
 }
 
 func TestInspectRefusesWhatMayNotBeRead(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may read everything")
-	}
+	unprivileged.Bind(t)
 	path := write(t, filepath.Join(realTemp(t), "closed"), "x")
 	if err := os.Chmod(path, 0); err != nil {
 		t.Fatal(err)
@@ -101,9 +100,7 @@ func TestDownloadLeavesWhatIsNoFile(t *testing.T) {
 
 // A directory that cannot be written to is told as that.
 func TestPlaceWhereNothingMayBeWritten(t *testing.T) {
-	if os.Getuid() == 0 {
-		t.Skip("root may write everywhere")
-	}
+	unprivileged.Bind(t)
 	cwd := realTemp(t)
 	if err := os.Chmod(cwd, 0o500); err != nil {
 		t.Fatal(err)

@@ -459,6 +459,7 @@ func TestCancel(t *testing.T) {
 }
 
 func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {
+	t.Parallel()
 	for _, word := range []string{"hang", "stubborn"} {
 		t.Run(word, func(t *testing.T) {
 			d := open(t, t.TempDir())
@@ -942,6 +943,7 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 }
 
 func TestBurstAndHugeMessages(t *testing.T) {
+	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.prompt(s.ID, "burst")

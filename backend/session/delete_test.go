@@ -387,6 +387,7 @@ func TestManyAreDeletedWhileOthersSpeakToThem(t *testing.T) {
 
 // An agent is taken leave of: it hears what it offers to hear, and nothing else.
 func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
+	t.Parallel()
 	const wait = 400 * time.Millisecond
 	for name, tc := range map[string]struct {
 		words   string

@@ -115,6 +115,7 @@ func (d *desk) forgetfulOf(words string) {
 }
 
 func TestImportByWhatTheAgentCan(t *testing.T) {
+	t.Parallel()
 	for words, want := range map[string]struct{ dividers, problem string }{
 		"resume":       {"session.imported_unseen", ""},
 		"load":         {"session.imported", ""},

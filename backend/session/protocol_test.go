@@ -220,6 +220,7 @@ func TestEveryUpdateOfTheProtocol(t *testing.T) {
 // The requests of an agent, each with its answer. What people answer has its tests beside requests.go, and what it sends is checked in
 // TestEveryFrameThatWeSendFitsTheSchema.
 func TestEveryRequestOfAnAgent(t *testing.T) {
+	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	file := d.write("file", "one\ntwo\n")
 	id := d.asking()

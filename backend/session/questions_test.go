@@ -64,6 +64,7 @@ const (
 
 // TestQuestionsOfEveryChannel: what each channel is as questions, what a reply is to its agent, and what is told of the answer.
 func TestQuestionsOfEveryChannel(t *testing.T) {
+	t.Parallel()
 	plan := func() step {
 		return asksPermission(object{"title": "Ready to code?", "kind": "switch_mode"},
 			option("auto", "Yes, and accept edits", "allow_always"), option("ask", "Yes, and ask", "allow_once"), option("no", "Keep planning", "reject_once"))
@@ -411,6 +412,7 @@ func as(name string, s step) step {
 
 // A hundred requests at once, each answered by two surfaces in the same moment: of each one answer is taken, and the agent gets it.
 func TestAHundredRequestsAtOnce(t *testing.T) {
+	t.Parallel()
 	const many = 100
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()

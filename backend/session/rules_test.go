@@ -255,6 +255,7 @@ func TestOnlyWhatIsRunCounts(t *testing.T) {
 }
 
 func TestRemembering(t *testing.T) {
+	t.Parallel()
 	d := askingDesk(t, t.TempDir())
 	id := d.asking()
 	steps := make([]step, 0, 210)

@@ -250,6 +250,7 @@ func TestProcessesAreToldWhenTheyChange(t *testing.T) {
 }
 
 func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d, s := weighed(t, dir, 100, plainly, session.Config{})
@@ -309,6 +310,7 @@ func TestTheLongestIdleIsPutToSleepFirst(t *testing.T) {
 }
 
 func TestWhatIsSharedCountsOnce(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d, s := weighed(t, dir, 100, plainly, session.Config{})
@@ -326,6 +328,7 @@ func TestWhatIsSharedCountsOnce(t *testing.T) {
 
 // The budget is smaller than any agent.
 func TestWhoIsNeverPutToSleep(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		d, s := weighed(t, dir, 1, plainly, session.Config{})
@@ -365,6 +368,7 @@ func TestWhoIsNeverPutToSleep(t *testing.T) {
 
 // An agent that takes its time to end takes memory still. That must not cost another one its agent.
 func TestOneThatEndsIsNotCounted(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		slow := func(in io.Reader, out, _ io.Writer) int {

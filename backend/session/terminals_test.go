@@ -188,6 +188,7 @@ func running(t *testing.T, word string) int {
 }
 
 func TestTheEndOfAProgramIsThatOfItsTree(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string][]step{
 		"kill":    {of("kill"), of("wait_for_exit"), of("output")},
 		"release": {of("release")},

@@ -25,7 +25,7 @@ import (
 
 // The tools as an agent has them: the real program, the SDK's client, both transports.
 
-var png = []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89") //nolint:gochecknoglobals // a constant
+const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
 
 func TestAdd(t *testing.T) {
 	each(t, func(r *rig, agent string) {
@@ -33,7 +33,7 @@ func TestAdd(t *testing.T) {
 		id := r.open(agent)
 		peer := r.tools(r.given(agent))
 		r.file("b.txt", []byte("second"))
-		r.file("a.png", png)
+		r.file("a.png", []byte(png))
 		var names []string
 		for tool, err := range peer.Tools(t.Context(), nil) {
 			if err != nil {
@@ -288,7 +288,7 @@ func TestDownloadOwn(t *testing.T) {
 		if out := invoke(t.Context(), t, peer, "attachment_download", nil); !out.IsError || out.Rule != "attachment.none" {
 			t.Errorf("%s", out.Raw)
 		}
-		source := r.file("lamp.png", png)
+		source := r.file("lamp.png", []byte(png))
 		r.call("POST", "sessions/"+id+"/prompt", map[string]any{"message": "silent", "attachments": []any{map[string]string{"path": source}}}, nil)
 		r.ready(id)
 		downloads := filepath.Join(r.home, "Downloads")
@@ -299,7 +299,7 @@ func TestDownloadOwn(t *testing.T) {
 			}
 			f := out.Files[0]
 			data, err := os.ReadFile(f.Path)
-			if err != nil || !bytes.Equal(data, png) || filepath.Base(f.Path) != f.SHA10+".png" || len(f.SHA10) != 10 || strings.Contains(out.Raw, base64.StdEncoding.EncodeToString(png)) {
+			if err != nil || string(data) != png || filepath.Base(f.Path) != f.SHA10+".png" || len(f.SHA10) != 10 || strings.Contains(out.Raw, base64.StdEncoding.EncodeToString([]byte(png))) {
 				t.Errorf("%s %v", out.Raw, err)
 			}
 		}
@@ -345,7 +345,7 @@ func chat(t *testing.T) (address, certificate string) {
 		switch r.URL.Path {
 		case "/a.png", "/again.png":
 			w.Header().Set("Content-Type", "image/png")
-			_, _ = w.Write(png)
+			_, _ = w.Write([]byte(png))
 		case "/note":
 			w.Header().Set("Content-Type", "application/octet-stream")
 			_, _ = w.Write([]byte("a note"))
@@ -389,7 +389,7 @@ func TestDownloadFromChat(t *testing.T) {
 	if out.IsError || len(out.Files) != 2 || out.Files[0].MimeType != "image/png" || out.Files[0].SourceURL != address+"/a.png" || strings.Contains(out.Raw, "signature") {
 		t.Fatalf("%s", out.Raw)
 	}
-	for i, want := range [][]byte{png, []byte("a note")} {
+	for i, want := range [][]byte{[]byte(png), []byte("a note")} {
 		f := out.Files[i]
 		if data, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(data, want) || filepath.Dir(f.Path) != filepath.Join(r.home, "Downloads") {
 			t.Errorf("%+v %v", f, err)

@@ -12,6 +12,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/trust"
+	"deskhand/backend/unprivileged"
 )
 
 // tree is files by their names; a text that begins with → is a link, and one that begins with #! is executable.
@@ -326,9 +327,7 @@ func TestWhatCannotBeReadIsAskedAbout(t *testing.T) {
 
 func TestWhatMayNotBeReadIsAskedAbout(t *testing.T) {
 	t.Parallel()
-	if runtime.GOOS == "windows" || os.Geteuid() == 0 {
-		t.Skip("nothing is forbidden to this user by modes")
-	}
+	unprivileged.Bind(t)
 	dir := project(t, tree{".claude/settings.json": hooked, ".claude/hooks/x.sh": "1"})
 	for name, mode := range map[string]os.FileMode{".claude/settings.json": 0, ".claude/hooks": 0} {
 		if err := os.Chmod(filepath.Join(dir, name), mode); err != nil {
