@@ -273,9 +273,10 @@ func TestCloseEndsTheWholeTree(t *testing.T) {
 	}
 }
 
+// The shell waits with wait, which a signal interrupts at once: it starts nothing that a busy machine could take a while for.
 func TestCloseHangsUpFirst(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "hung-up")
-	tty := open(t, fmt.Sprintf(`trap 'echo >%s; exit 0' HUP; echo ready; while :; do sleep 0.05; done`, file))
+	tty := open(t, fmt.Sprintf(`trap 'echo >%s; exit 0' HUP; echo ready; sleep 60 & while :; do wait; done`, file))
 	(&screen{t: t, tty: tty}).until("ready")
 	if err := tty.Close(); err != nil {
 		t.Error(err)
