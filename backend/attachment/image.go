@@ -14,6 +14,8 @@ import (
 
 	"golang.org/x/image/draw"
 	_ "golang.org/x/image/webp" // for image.Decode
+
+	"deskhand/backend/store"
 )
 
 const (
@@ -81,7 +83,7 @@ func decode(ctx context.Context, data []byte, side int) (small *image.RGBA, form
 	case <-ctx.Done():
 		return nil, "", ctx.Err()
 	}
-	full, _, err := image.Decode(during{ctx, bytes.NewReader(data)})
+	full, _, err := image.Decode(store.While(ctx, bytes.NewReader(data)))
 	if err != nil {
 		return nil, "", fmt.Errorf("%w: %w", errFormat, err)
 	}
@@ -96,19 +98,6 @@ func decode(ctx context.Context, data []byte, side int) (small *image.RGBA, form
 		small = upright(small, orientation(data))
 	}
 	return small, format, nil
-}
-
-// during is a reader until its context ends.
-type during struct {
-	ctx context.Context //nolint:containedctx // a reader takes none
-	r   io.Reader
-}
-
-func (d during) Read(p []byte) (int, error) {
-	if err := d.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return d.r.Read(p)
 }
 
 // shrink makes an image fit into a square. By whole numbers first, each pixel the mean of a block, a band at a time: the scalers of

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"unicode/utf8"
+
+	"deskhand/backend/store"
 )
 
 const directoryType = "inode/directory"
@@ -167,7 +169,7 @@ func describe(ctx context.Context, f *File, content *os.File, given string, limi
 	}
 	f.MimeType = MIME(given, f.Filename, head[:n])
 	sum := sha256.New()
-	f.Size, err = io.Copy(sum, io.LimitReader(during{ctx, content}, limits.bytes()+1))
+	f.Size, err = io.Copy(sum, io.LimitReader(store.While(ctx, content), limits.bytes()+1))
 	if err != nil {
 		return err
 	}
@@ -176,7 +178,7 @@ func describe(ctx context.Context, f *File, content *os.File, given string, limi
 	}
 	f.SHA256 = hex.EncodeToString(sum.Sum(nil))
 	if isPicture(f.MimeType) {
-		f.measure(during{ctx, io.NewSectionReader(content, 0, f.Size)})
+		f.measure(store.While(ctx, io.NewSectionReader(content, 0, f.Size)))
 	}
 	return nil
 }

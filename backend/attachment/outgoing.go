@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"deskhand/backend/store"
 )
 
 // What an agent gives at a time, where nothing else is said.
@@ -127,7 +129,7 @@ func readGiven(ctx context.Context, files []given, perFile, perCall int64) ([]Re
 	out := make([]Read, 0, len(files))
 	for _, g := range files {
 		f := g.file
-		data, err := readAtMost(during{ctx, g.content}, perFile, f.Filename)
+		data, err := readAtMost(store.While(ctx, g.content), perFile, f.Filename)
 		if err != nil {
 			return nil, trouble(f.Filename, err)
 		}

@@ -942,7 +942,7 @@ func TestSecretsAreNeverWritten(t *testing.T) {
 	}
 }
 
-func TestBurstAndHugeMessages(t *testing.T) {
+func TestBurst(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -952,18 +952,28 @@ func TestBurstAndHugeMessages(t *testing.T) {
 	if !strings.Contains(text, "10000") && !strings.Contains(text, "9999") {
 		t.Errorf("the end of the burst is missing: …%s", text[max(0, len(text)-200):])
 	}
-	d.prompt(s.ID, "huge")
-	tr = d.idle(s.ID)
-	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Clipped > 0 })
+	d.sameAsRebuilt(s.ID)
+}
+
+// One of 20 MiB is sent by the demo agent, and kept whole, in the browser's tests: to take it apart again and again would take the race
+// detector a minute.
+func TestHugeMessage(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	said := strings.Repeat("one line of very many\n", 2<<20/22)
+	d.begin(id, step{Update: json.RawMessage(fmt.Sprintf(`{"sessionUpdate":"agent_message_chunk","messageId":"huge","content":{"type":"text","text":%q}}`, said))})
+	tr := d.idle(id)
+	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Kind == "agent" && e.Clipped > 0 })
 	if i < 0 {
 		t.Fatal("no entry is clipped")
 	}
 	e := tr.Items[i]
-	whole, err := d.Text(t.Context(), s.ID, e.ID)
-	if err != nil || len(whole) != len(e.Text)+e.Clipped || len(whole) < 20<<20 || !strings.HasPrefix(whole, e.Text) {
+	whole, err := d.Text(t.Context(), id, e.ID)
+	if err != nil || whole != said || len(whole) != len(e.Text)+e.Clipped || !strings.HasPrefix(whole, e.Text) {
 		t.Errorf("%d bytes shown, %d clipped, %d whole, %v", len(e.Text), e.Clipped, len(whole), err)
 	}
-	d.sameAsRebuilt(s.ID)
+	d.sameAsRebuilt(id)
 }
 
 func TestConfigOptions(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/store"
 )
 
 const (
@@ -59,7 +60,7 @@ func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
 			return fileFailure(err)
 		}
 		defer f.Close()
-		text, err := readText(withdrawable{ctx, f}, p.Line, p.Limit)
+		text, err := readText(store.While(ctx, f), p.Line, p.Limit)
 		switch {
 		case errors.Is(err, context.Canceled):
 			return withdrawnOutcome()
@@ -76,19 +77,6 @@ func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
 		}
 		return out
 	}), nil
-}
-
-// withdrawable is a reader until nobody wants to read any more.
-type withdrawable struct {
-	ctx context.Context //nolint:containedctx // a reader takes none
-	r   io.Reader
-}
-
-func (w withdrawable) Read(p []byte) (int, error) {
-	if err := w.ctx.Err(); err != nil {
-		return 0, err
-	}
-	return w.r.Read(p)
 }
 
 // readText reads limit lines from a line on, which count from 1, with their line ends; nil = all.
@@ -166,7 +154,7 @@ func (a *link) writeFile(params json.RawMessage) (chore, *acp.Error) {
 	return a.inOrder(func(ctx context.Context) outcome {
 		change := FileChange{Path: p.Path, Bytes: int64(len(*p.Content))}
 		old, known := textBefore(files, roots, p.Path, &change)
-		if err := files.Write(roots, p.Path, withdrawable{ctx, strings.NewReader(*p.Content)}); err != nil {
+		if err := files.Write(roots, p.Path, store.While(ctx, strings.NewReader(*p.Content))); err != nil {
 			if ctx.Err() != nil {
 				return withdrawnOutcome()
 			}

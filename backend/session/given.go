@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"deskhand/backend/attachment"
+	"deskhand/backend/store"
 )
 
 // What agents give to people, and what they take of what people have given: the parts of our tools that are the conversation's. A file that
@@ -151,7 +152,7 @@ func (c *Client) bytesOf(ctx context.Context, f attachment.File) ([]byte, error)
 		return nil, err
 	}
 	defer r.Close()
-	data, err := io.ReadAll(withdrawable{ctx, io.LimitReader(r, mostKept+1)})
+	data, err := io.ReadAll(store.While(ctx, io.LimitReader(r, mostKept+1)))
 	if len(data) > mostKept {
 		return nil, fmt.Errorf("%q is too long by now", f.Filename)
 	}

@@ -78,7 +78,7 @@ func (b *Blobs) Receive(ctx context.Context, r io.Reader, most int64) (sha strin
 	}
 	unfinishedName := filepath.Base(f.Name())
 	defer b.held.release(unfinishedName)
-	sha, size, err = compress(f, io.LimitReader(while{ctx, r}, most+1))
+	sha, size, err = compress(f, io.LimitReader(While(ctx, r), most+1))
 	if err == nil && size > most {
 		err = ErrTooLong
 	}
@@ -136,7 +136,9 @@ func compress(w io.Writer, r io.Reader) (sha string, size int64, err error) {
 	return hex.EncodeToString(sum.Sum(nil)), size, errors.Join(err, enc.Close())
 }
 
-// while is a reader until its context ends.
+// While is a reader until its context ends: it lets long work with a file be called off.
+func While(ctx context.Context, r io.Reader) io.Reader { return while{ctx, r} }
+
 type while struct {
 	ctx context.Context //nolint:containedctx // a reader takes none
 	r   io.Reader
