@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/url"
 	"path/filepath"
@@ -170,6 +169,14 @@ func matchesHash(hash, beginning string) bool {
 	return len(beginning) >= 8 && strings.HasPrefix(hash, strings.ToLower(beginning))
 }
 
+// somethingOrAll refuses a command that says neither, or both.
+func somethingOrAll(what []string, all bool, verb string) error {
+	if len(what) == 0 == all {
+		return nil
+	}
+	return &failure{exitUsage, fmt.Errorf("say what to %s, by names or hashes, or --all", verb)}
+}
+
 type trustApprove struct {
 	inTrusted
 	What []string `arg:"" optional:"" help:"Names, or beginnings of hashes, as the list shows them."`
@@ -178,8 +185,8 @@ type trustApprove struct {
 
 // Run approves, by the hashes of what there is now.
 func (c *trustApprove) Run(p *Program) error {
-	if len(c.What) == 0 != c.All {
-		return &failure{exitUsage, errors.New("say what to approve, by names or hashes, or --all")}
+	if err := somethingOrAll(c.What, c.All, "approve"); err != nil {
+		return err
 	}
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		list, err := c.trusted(ctx, api)
@@ -216,8 +223,8 @@ type trustRevoke struct {
 
 // Run takes approvals back, also those of what is not there any more.
 func (c *trustRevoke) Run(p *Program) error {
-	if len(c.What) == 0 != c.All {
-		return &failure{exitUsage, errors.New("say what to revoke, by names or hashes, or --all")}
+	if err := somethingOrAll(c.What, c.All, "revoke"); err != nil {
+		return err
 	}
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		query, err := c.query()

@@ -81,11 +81,7 @@ func (c *caller) addFiles(ctx context.Context, _ *sdk.CallToolRequest, in addInp
 	if err != nil {
 		return nil, err
 	}
-	client, err := c.using(ctx)
-	if err != nil {
-		return nil, err
-	}
-	done, err := c.move(ctx)
+	client, done, err := c.moving(ctx)
 	if err != nil {
 		return nil, err
 	}

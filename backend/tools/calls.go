@@ -171,12 +171,15 @@ func (c *caller) live(ctx context.Context, r *sdk.CallToolRequest) (stop func())
 	return func() { close(over); <-ended }
 }
 
-// move waits until no other call of the session moves files.
-func (c *caller) move(ctx context.Context) (done func(), err error) {
+// moving waits until no other call of the session moves files, and gives the client.
+func (c *caller) moving(ctx context.Context) (client *session.Client, done func(), err error) {
+	if client, err = c.using(ctx); err != nil {
+		return nil, nil, err
+	}
 	select {
 	case c.grant.moving <- struct{}{}:
-		return func() { <-c.grant.moving }, nil
+		return client, func() { <-c.grant.moving }, nil
 	case <-ctx.Done():
-		return nil, ctx.Err()
+		return nil, nil, ctx.Err()
 	}
 }

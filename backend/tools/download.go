@@ -34,11 +34,7 @@ type downloadOutput struct {
 }
 
 func (c *caller) download(ctx context.Context, _ *sdk.CallToolRequest, in downloadInput) (any, error) {
-	client, err := c.using(ctx)
-	if err != nil {
-		return nil, err
-	}
-	done, err := c.move(ctx)
+	client, done, err := c.moving(ctx)
 	if err != nil {
 		return nil, err
 	}
