@@ -39,6 +39,7 @@ func TestAMarkIsNoPartOfSomethingElse(t *testing.T) {
 
 // sleeper is a process with one more variable in its environment, and with no mark of ours that is around the test.
 func sleeper(t *testing.T, variable string) ident {
+	t.Helper()
 	cmd := exec.Command("sleep", "60")
 	cmd.Env = append(slices.DeleteFunc(os.Environ(), func(v string) bool { return strings.HasPrefix(v, treeVariable+"=") }), variable)
 	if err := cmd.Start(); err != nil {

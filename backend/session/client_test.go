@@ -462,6 +462,7 @@ func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {
 	t.Parallel()
 	for _, word := range []string{"hang", "stubborn"} {
 		t.Run(word, func(t *testing.T) {
+			t.Parallel()
 			d := open(t, t.TempDir())
 			s := d.create()
 			d.prompt(s.ID, word)

@@ -409,6 +409,7 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 		"restored and spoken to": {"resume close delete", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id) }, "session/close session/close", false},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			dir := t.TempDir()
 			forgetfulAgent(t, dir, tc.words+" writes")
 			d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: wait})

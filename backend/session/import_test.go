@@ -124,6 +124,7 @@ func TestImportByWhatTheAgentCan(t *testing.T) {
 		"":             {"agent.start_failed", "session.import_unsupported"},
 	} {
 		t.Run("offers "+words, func(t *testing.T) {
+			t.Parallel()
 			d := open(t, t.TempDir())
 			d.forgetfulOf(words)
 			if page := d.sessionsOf("forgetful", ""); page.Supported || len(page.Items) > 0 {

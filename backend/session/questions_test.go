@@ -159,6 +159,7 @@ func TestQuestionsOfEveryChannel(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := askingDesk(t, t.TempDir())
 			id := d.asking()
 			d.begin(id, tc.ask)

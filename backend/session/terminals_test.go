@@ -195,6 +195,7 @@ func TestTheEndOfAProgramIsThatOfItsTree(t *testing.T) {
 		"restart": nil,
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := askingDesk(t, t.TempDir())
 			id := d.asking()
 			// Some of them leave the group and the session, and all ignore a polite end.

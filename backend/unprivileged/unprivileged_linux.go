@@ -12,6 +12,7 @@ import (
 // Bind makes the modes of files count for the goroutine of a test: what root may beyond them is taken from its thread. The thread is locked
 // and never unlocked, so that it ends with the goroutine. What the tested code does in goroutines of its own is not bound.
 func Bind(t *testing.T) {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		return
 	}
