@@ -50,6 +50,20 @@ func ParseSentinel(text string) ([]SentinelItem, bool) {
 	return nil, false
 }
 
+// WithoutSentinel is a message as a person has written it: without the lines that are a block.
+func WithoutSentinel(text string) string {
+	if !strings.Contains(text, sentinelOpen) {
+		return text
+	}
+	var kept []string
+	for line := range strings.Lines(text) {
+		if _, ok := parseBlock(strings.TrimSpace(line)); !ok {
+			kept = append(kept, line)
+		}
+	}
+	return strings.TrimSpace(strings.Join(kept, ""))
+}
+
 func parseBlock(line string) ([]SentinelItem, bool) {
 	inside, ok := strings.CutPrefix(line, sentinelOpen)
 	if !ok {

@@ -93,3 +93,15 @@ func FuzzParseSentinel(f *testing.F) {
 		}
 	})
 }
+
+func TestWithoutSentinel(t *testing.T) {
+	block := attachment.Sentinel([]attachment.SentinelItem{{URL: "https://b"}})
+	for text, want := range map[string]string{
+		"": "", "hello\n": "hello\n", block: "", "look\n" + block: "look", "look\n\n " + block + "\r\nthere": "look\n\nthere",
+		block + "\n" + block: "", "as in " + block: "as in " + block, "[[lilac.attachments]]": "[[lilac.attachments]]",
+	} {
+		if got := attachment.WithoutSentinel(text); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}

@@ -68,6 +68,7 @@ type Prompt struct {
 	Message     string
 	Attachments []PromptAttachment
 	When        When
+	Elsewhere   bool // it was not written in the session's draft, which stays what it is
 }
 
 // PromptAttachment names a file: one that was taken in by its id, else a path of this machine.

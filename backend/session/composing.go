@@ -206,6 +206,9 @@ func (s *step) saveAttachments(ctx context.Context, tx *sql.Tx, session string) 
 
 // spoken takes out of the draft what was said: all of its text, and the files that went with it.
 func (v *conversation) spoken(m said) {
+	if m.elsewhere {
+		return
+	}
 	v.row.Draft = ""
 	if len(m.chips) > 0 {
 		v.setChips(slices.DeleteFunc(slices.Clone(v.row.Attachments), func(a Attachment) bool { return slices.Contains(m.chips, a.ID) }))
@@ -214,8 +217,8 @@ func (v *conversation) spoken(m said) {
 
 // title is what a session is called after this message.
 func (m said) title() string {
-	if strings.TrimSpace(m.text) != "" {
-		return m.text
+	if text := attachment.WithoutSentinel(m.text); strings.TrimSpace(text) != "" {
+		return text
 	}
 	names := make([]string, len(m.files))
 	for i, a := range m.files {

@@ -75,7 +75,7 @@ func (c *Client) Send(ctx context.Context, id string, p Prompt) (sent Sent, err 
 	if now && len(p.Attachments) > 0 && v.look().Turn != nil {
 		return Sent{}, &RefusedError{Code: refusedRunning} // before its files are looked at
 	}
-	m := said{text: p.Message}
+	m := said{text: p.Message, elsewhere: p.Elsewhere}
 	if m.files, err = c.accept(ctx, v, p.Attachments); err != nil {
 		return Sent{}, err
 	}
@@ -103,6 +103,8 @@ type said struct {
 	text  string
 	files []Attachment
 	chips []string // the ids by which the files stood in the draft
+
+	elsewhere bool // it did not stand in the draft
 }
 
 // Queue gives what waits in a session, in its order.

@@ -300,7 +300,7 @@ type Request struct {
 	Executables []Executable    `json:"executables,omitempty" doc:"Of a trust request: what waits to be approved"`
 	Status      string          `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
 	Answer      json.RawMessage `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
-	AnsweredBy  string          `json:"answeredBy,omitempty" doc:"The surface: window, native, browser, cli, api; rule, where nobody was asked; agent, where it said itself that it is done"`
+	AnsweredBy  string          `json:"answeredBy,omitempty" doc:"The surface: window, native, browser, cli, discord, api; rule, where nobody was asked; agent, where it said itself that it is done"`
 	Rule        *RequestRule    `json:"rule,omitempty" doc:"The rule that has answered it"`
 	CreatedAt   Time            `json:"createdAt"`
 	ResolvedAt  *Time           `json:"resolvedAt,omitempty"`
