@@ -1,0 +1,864 @@
+package discord
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/aymanbagabas/go-udiff"
+	"github.com/disgoorg/disgo/discord"
+
+	"deskhand/backend/session"
+)
+
+// What Discord's messages and modals hold; lengths in UTF-16 units, as it counts.
+const (
+	mostContent = 2000
+	mostRows    = 5
+	mostInRow   = 5 // buttons
+	mostChoices = 25
+	mostLabel   = 80  // of a button
+	mostChoice  = 100 // of a choice, and of what stands below it
+	mostHint    = 150 // in a select that nothing is chosen in
+	mostTitle   = 45  // of a modal and of its fields
+	mostFields  = 5   // of a modal
+	mostTyped   = 4000
+	mostLink    = 512
+)
+
+// Ours, so that all of it fits into a message.
+const (
+	longestWords = 150 // what is longer is shown as what is asked about is, whole
+	spareContent = 750 // kept for what is added to a card until it has ended
+	longestEcho  = 60  // of what was typed or chosen, shown again
+)
+
+// movedAway is what becomes of a card that waits when its channel shows the conversation no longer.
+const movedAway = "moved"
+
+// held is what is known of a card beside its request: what was chosen of it until it is answered.
+type held struct {
+	Picked [][]int  `json:"picked,omitempty"` // of each question
+	Own    []string `json:"own,omitempty"`    // of each question
+	Page   int      `json:"page,omitempty"`
+	By     string   `json:"by,omitempty"`    // the person whose answer was given here
+	Small  bool     `json:"small,omitempty"` // the file that the whole of it stands in cannot be sent
+}
+
+func (h *held) picked(i int) []int {
+	if i < len(h.Picked) {
+		return h.Picked[i]
+	}
+	return nil
+}
+
+func (h *held) own(i int) string {
+	if i < len(h.Own) {
+		return h.Own[i]
+	}
+	return ""
+}
+
+// card is a request as a message.
+type card struct {
+	content string
+	rows    []discord.LayoutComponent
+	name    string // of the file, where there is one
+	file    string // all of what is asked about, where that does not fit into the content
+}
+
+// part is something that a person decides about and must see the whole of.
+type part struct {
+	text   string
+	lang   string // of its highlighting
+	quoted bool   // words to people; else it is shown as it is, letter for letter
+}
+
+type drawing struct {
+	r     *session.Request
+	cwd   string
+	h     held
+	asks  []session.WaitingQuestion // of a question or a form
+	head  []string
+	parts []part
+	foot  []string
+	name  string // of the file
+	hides bool   // something of it is not seen
+}
+
+// draw makes a request a message: its controls while it waits, what became of it afterwards. Of what the agent sent nothing is left out and
+// nothing shortened where a person decides by it: what does not fit goes into a file. What it sent can neither be taken for ours nor hide
+// anything.
+func draw(r *session.Request, cwd string, h held) card {
+	d := &drawing{r: r, cwd: cwd, h: h, name: "request.txt"}
+	if r.Kind == "question" || r.Kind == "form" {
+		d.asks = session.QuestionsOf([]session.Request{*r})
+	}
+	d.describe()
+	if d.hides {
+		d.foot = append(d.foot, "⚠ It holds characters that are not seen, or that change the order of others. They are written by their numbers.")
+	}
+	c := card{rows: d.controls(r.Status != "requested")}
+	shown := d.inline()
+	if shown == "" && len(d.parts) > 0 {
+		c.name, c.file = d.name, d.whole()
+		shown = "All of it is in the file below."
+		if h.Small {
+			c.name, c.file = "", ""
+			shown = "It is too long for a message, and no file can be sent here: read it at the desk."
+		}
+	}
+	lines := slices.Concat(d.head, []string{shown}, d.foot, d.chosen(), []string{d.ended()})
+	lines = slices.DeleteFunc(lines, func(line string) bool { return line == "" })
+	c.content = short(strings.Join(lines, "\n"), mostContent)
+	return c
+}
+
+func (d *drawing) describe() {
+	agent := quiet(short(oneLine(d.r.Agent), longestEcho))
+	switch d.r.Kind {
+	case "permission":
+		d.permission(agent)
+	case "question", "form":
+		d.questions(agent)
+	case "url":
+		d.address(agent)
+	case "trust":
+		d.head = append(d.head, "**"+agent+" would start with what this directory brings**")
+		d.brought()
+	default:
+		d.head = append(d.head, "**"+agent+" asked something that Deskhand does not know**")
+		d.titled()
+		raw := d.r.Raw
+		if len(raw) == 0 {
+			raw = d.r.Schema
+		}
+		d.add(part{text: indented(raw), lang: "json"})
+		d.foot = append(d.foot, "It cannot be answered here. Dismissing it tells the agent so, and it goes on.")
+	}
+}
+
+// titled says what the agent calls it.
+func (d *drawing) titled() {
+	d.say("", d.r.Title, "")
+	d.say("", d.r.Detail, "")
+}
+
+// say puts a short text of the agent's into a line of ours; another one is shown by itself.
+func (d *drawing) say(before, text, after string) {
+	line := quiet(text)
+	switch {
+	case text == "":
+	case width(line) > longestWords || strings.ContainsAny(text, "\r\n"):
+		d.add(part{text: text, quoted: true})
+	default:
+		d.hides = d.hides || revealed(text) != text
+		d.head = append(d.head, before+line+after)
+	}
+}
+
+func (d *drawing) add(p part) {
+	if p.text == "" {
+		return
+	}
+	shown := revealed(p.text)
+	d.hides = d.hides || shown != p.text
+	p.text = shown
+	d.parts = append(d.parts, p)
+}
+
+func (d *drawing) permission(agent string) {
+	verb := map[string]string{
+		"delete": "wants to delete", "edit": "wants to edit", "execute": "wants to run a command", "fetch": "wants to fetch from the network",
+		"move": "wants to move", "read": "wants to read", "search": "wants to search", "switch_mode": "wants to switch its mode",
+	}
+	kind := ""
+	if d.r.Tool != nil {
+		kind = d.r.Tool.Kind
+	}
+	does := verb[kind]
+	if does == "" {
+		does = "asks for permission"
+	}
+	d.head = append(d.head, "**"+agent+" "+does+"**")
+	d.say("-# in ", homely(d.cwd), "")
+	if d.r.Tool == nil || !d.tool(d.r.Tool) {
+		d.titled()
+	} else if d.r.Detail != "" {
+		d.add(part{text: d.r.Detail, quoted: true})
+	}
+	var long []string
+	for i, o := range d.r.Options {
+		if width(o.Name) > mostLabel {
+			long = append(long, strconv.Itoa(i+1)+". "+o.Name)
+		}
+	}
+	if len(long) > 0 {
+		d.add(part{text: strings.Join(long, "\n"), quoted: true})
+	}
+	if len(d.r.Options) > mostRows*mostChoices {
+		d.foot = append(d.foot, "More is offered than fits here: answer it at the desk.")
+	}
+}
+
+// tool shows what a call would do; said tells that it names what it is about by itself.
+func (d *drawing) tool(t *session.ToolCall) (said bool) {
+	if line := commandOf(t.RawInput); line != "" {
+		d.add(part{text: line, lang: "sh"})
+		d.name, said = "command.txt", true
+	}
+	edits := 0
+	for _, raw := range t.Content {
+		p, edit := contentOf(raw, d.cwd)
+		d.add(p)
+		if edit {
+			edits++
+			d.name, said = "edit.diff", true
+		}
+	}
+	if edits == 0 {
+		d.add(part{text: d.places(t)})
+	}
+	if input := indented(t.RawInput); !said && len(t.Content) == 0 && input != "" && input != "{}" && input != "null" {
+		d.add(part{text: input, lang: "json"})
+	}
+	if len(d.parts) > 1 {
+		d.name = "request.txt"
+	}
+	return said
+}
+
+// places are those that a call names, a line each.
+func (d *drawing) places(t *session.ToolCall) string {
+	var list []string
+	for _, l := range t.Locations {
+		if strings.TrimRight(l.Path, "/") == strings.TrimRight(d.cwd, "/") {
+			continue // some agents name the directory for every command
+		}
+		place := below(l.Path, d.cwd)
+		if l.Line != nil {
+			place += ":" + strconv.FormatInt(*l.Line, 10)
+		}
+		list = append(list, place)
+	}
+	return strings.Join(list, "\n")
+}
+
+// commandOf is the whole command line of a call that runs one.
+func commandOf(input json.RawMessage) string {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(input, &fields) // of another shape it has none
+	for _, name := range []string{"command", "cmd", "script"} {
+		var line string
+		if json.Unmarshal(fields[name], &line) == nil && line != "" {
+			return line
+		}
+		var args []string
+		if json.Unmarshal(fields[name], &args) == nil && len(args) > 0 {
+			for i, arg := range args {
+				args[i] = argument(arg)
+			}
+			return strings.Join(args, " ")
+		}
+	}
+	return ""
+}
+
+// argument is one as a shell would need it, so that where it ends can be seen.
+func argument(arg string) string {
+	plain := func(r rune) bool {
+		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_@%+=:,./-", r)
+	}
+	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool { return !plain(r) }) {
+		return arg
+	}
+	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
+}
+
+// homely is a path without the name of whose home it is in: everybody in the channel reads it.
+func homely(path string) string {
+	home, err := os.UserHomeDir()
+	if rest := below(path, home); err == nil && home != "" && rest != path {
+		return filepath.Join("~", rest)
+	}
+	return path
+}
+
+// below is a path as seen from a directory that it is in; another one is whole.
+func below(path, directory string) string {
+	root := strings.TrimRight(directory, `/\`)
+	rest, inside := strings.CutPrefix(path, root)
+	switch {
+	case root == "" || !inside:
+		return path
+	case rest == "":
+		return "."
+	case rest[0] == '/' || rest[0] == '\\':
+		return rest[1:]
+	}
+	return path
+}
+
+// contentOf reads an element of a call's content.
+func contentOf(raw json.RawMessage, cwd string) (p part, edit bool) {
+	var c struct {
+		Type    string
+		Content struct{ Type, Text string }
+		Path    string
+		OldText *string
+		NewText *string
+		Patch   struct{ Text string }
+	}
+	if json.Unmarshal(raw, &c) != nil {
+		return part{text: indented(raw), lang: "json"}, false
+	}
+	c.Path = below(c.Path, cwd)
+	switch {
+	case c.Type == "terminal":
+		return part{}, false // it has not run yet
+	case c.Type == "content" && c.Content.Type == "text":
+		return part{text: c.Content.Text}, false
+	case c.Type == "diff" && c.Patch.Text != "":
+		return part{text: strings.TrimLeft(c.Path+"\n", "\n") + c.Patch.Text, lang: "diff"}, true
+	case c.Type == "diff" && c.NewText != nil:
+		return part{text: diffOf(c.Path, c.OldText, *c.NewText), lang: "diff"}, true
+	}
+	return part{text: indented(raw), lang: "json"}, false
+}
+
+func diffOf(path string, before *string, after string) string {
+	from, old := "/dev/null", ""
+	if before != nil {
+		from, old = path, *before
+	}
+	const around = 3
+	text, err := udiff.ToUnified(from, path, old, udiff.Lines(old, after), around)
+	if err != nil || text == "" {
+		text = path + "\n" + after
+	}
+	return strings.TrimSuffix(text, "\n")
+}
+
+func (d *drawing) questions(agent string) {
+	if len(d.asks) == 1 || d.r.Kind == "form" {
+		d.head = append(d.head, "**"+agent+" asks**")
+	} else {
+		d.head = append(d.head, fmt.Sprintf("**%s asks %d questions**", agent, len(d.asks)))
+	}
+	if d.r.Kind == "form" {
+		d.titled()
+		d.foot = append(d.foot, "-# What you write here goes over Discord: no passwords and no keys.")
+	} else if d.r.Detail != "" {
+		d.add(part{text: d.r.Detail, quoted: true})
+	}
+	for i, q := range d.asks {
+		text := d.prompt(i)
+		if len(d.asks) > 1 {
+			text = strconv.Itoa(i+1) + ". " + text
+		}
+		d.add(part{text: text + listed(q.Choices), quoted: true})
+		if len(q.Choices) > mostChoices*(mostRows-1) {
+			d.foot = append(d.foot, "There are more choices than fit here: all of them are at the desk.")
+		}
+	}
+}
+
+// prompt is what one question asks. Each of a form has the form's own words before its name.
+func (d *drawing) prompt(i int) string {
+	prompt := d.asks[i].Prompt
+	if rest, ok := strings.CutPrefix(prompt, d.r.Title+"\n"); ok && d.r.Kind == "form" {
+		return rest
+	}
+	return prompt
+}
+
+// listed are choices of which the controls cannot show all.
+func listed(choices []session.QuestionOption) string {
+	if !slices.ContainsFunc(choices, func(o session.QuestionOption) bool {
+		return width(o.Label) > mostChoice || width(o.Description) > mostChoice
+	}) {
+		return ""
+	}
+	var out strings.Builder
+	for _, o := range choices {
+		out.WriteString("\n- " + o.Label)
+		if o.Description != "" {
+			out.WriteString(": " + o.Description)
+		}
+	}
+	return out.String()
+}
+
+func (d *drawing) address(agent string) {
+	d.head = append(d.head, "**"+agent+" wants you to open an address**")
+	d.titled()
+	d.add(part{text: d.r.URL})
+	d.say("Leads to **", d.r.Host, "**")
+	if d.r.Punycode {
+		d.say("⚠ Elsewhere its name is shown as ", d.r.HostUnicode, "")
+		d.foot = append(d.foot, "⚠ Its name has letters of other scripts, and may be made to look like another one. Open it only if you expect exactly this name.")
+	}
+	if strings.HasPrefix(d.r.URL, "http:") && !loopback(hostname(d.r.Host)) {
+		d.foot = append(d.foot, "⚠ The connection to it is not encrypted: others may read along.")
+	}
+	d.foot = append(d.foot, "-# "+agent+" hears that you agreed, and nothing of what you do there.")
+}
+
+// hostname is a host without its port.
+func hostname(host string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		return name
+	}
+	return strings.Trim(host, "[]")
+}
+
+func (d *drawing) brought() {
+	directory := d.r.Detail
+	if directory == "" {
+		directory = d.cwd
+	}
+	lines := []string{homely(directory)}
+	for _, e := range d.r.Executables {
+		lines = append(lines, strings.ReplaceAll(e.Kind, "_", " ")+"  "+session.Readable(e.Name))
+	}
+	d.add(part{text: strings.Join(lines, "\n")})
+	d.foot = append(d.foot, "Nothing has been started yet. It is read and approved at the desk, where all of it can be seen.")
+}
+
+// inline is what is asked about as it stands in the message; "" where it does not fit, or would not be seen as it is.
+func (d *drawing) inline() string {
+	var blocks []string
+	fenced := slices.ContainsFunc(d.parts, func(p part) bool { return !p.quoted })
+	for _, p := range d.parts {
+		if p.quoted {
+			if fenced && strings.Contains(p.text, "```") {
+				return ""
+			}
+			blocks = append(blocks, "> "+strings.ReplaceAll(p.text, "\n", "\n> "))
+			continue
+		}
+		if strings.Contains(p.text, "```") || strings.HasSuffix(p.text, "`") {
+			return "" // it would end the block
+		}
+		blocks = append(blocks, "```"+p.lang+"\n"+p.text+"\n```")
+	}
+	text := strings.Join(blocks, "\n")
+	if width(text)+width(strings.Join(d.head, "\n"))+width(strings.Join(d.foot, "\n"))+spareContent > mostContent {
+		return ""
+	}
+	return text
+}
+
+// whole is all of it as a file.
+func (d *drawing) whole() string {
+	texts := make([]string, len(d.parts))
+	for i, p := range d.parts {
+		texts[i] = p.text
+	}
+	return strings.Join(texts, "\n\n") + "\n"
+}
+
+// chosen are the own words that were given so far; what was chosen the selects show themselves.
+func (d *drawing) chosen() []string {
+	if d.r.Status != "requested" {
+		return nil
+	}
+	var lines []string
+	list := pages(d.asks)
+	if len(list) > 1 {
+		lines = append(lines, fmt.Sprintf("-# Page %d of %d", d.page()+1, len(list)))
+	}
+	for i, q := range d.asks {
+		if own := d.h.own(i); own != "" && q.FreeText {
+			lines = append(lines, "→ "+quiet(short(oneLine(own), longestEcho)))
+		}
+		if len(lines) > mostFields {
+			break
+		}
+	}
+	return lines
+}
+
+// ended tells what became of it; "" while it waits.
+func (d *drawing) ended() string {
+	r := d.r
+	switch r.Status {
+	case "requested":
+		return ""
+	case "cancelled":
+		return "**No longer asked**: its turn has ended, or the agent took it back"
+	case "expired":
+		return "**Expired**: its agent has ended"
+	case movedAway:
+		return "This channel shows the conversation no longer"
+	}
+	return "**" + quiet(d.answer()) + "** · answered " + d.where()
+}
+
+// where tells who has answered.
+func (d *drawing) where() string {
+	if d.r.AnsweredBy == surfaceName && d.h.By != "" {
+		return "by <@" + d.h.By + ">"
+	}
+	return answeredWhere(d.r.AnsweredBy)
+}
+
+// answeredWhere is a surface, in words.
+func answeredWhere(surface string) string {
+	known := map[string]string{
+		"window": "in the window", "native": "in a dialog of the system", "browser": "in a browser", "cli": "from a terminal", "api": "over the API",
+		"agent": "by the agent itself", "rule": "by a rule", surfaceName: "in Discord",
+	}
+	if text := known[surface]; text != "" {
+		return text
+	}
+	return "elsewhere"
+}
+
+// answer is what was answered, in few words.
+func (d *drawing) answer() string {
+	var a session.Answer
+	_ = json.Unmarshal(d.r.Answer, &a) // without one it says that it was answered
+	switch d.r.Kind {
+	case "permission", "trust":
+		return d.option(a.OptionID)
+	case "raw":
+		return "Dismissed"
+	}
+	switch {
+	case a.Reject || a.Action == "decline":
+		return "Declined"
+	case a.Action == "cancel":
+		return "Cancelled"
+	case d.r.Status == "rejected":
+		return "Declined"
+	case d.r.Kind == "url":
+		return "Opened"
+	case d.r.Kind == "form":
+		return "Sent"
+	}
+	var texts []string
+	for i, chosen := range a.Answers {
+		for j, id := range chosen {
+			if i < len(d.asks) {
+				if at := slices.IndexFunc(d.asks[i].Choices, func(o session.QuestionOption) bool { return o.ID == id }); at >= 0 {
+					chosen[j] = d.asks[i].Choices[at].Label
+				}
+			}
+		}
+		texts = append(texts, strings.Join(chosen, ", "))
+	}
+	return "Answered: " + short(oneLine(revealed(strings.Join(texts, "; "))), 3*longestEcho)
+}
+
+// option is the chosen one. Kinds say it best, unless there are several of one.
+func (d *drawing) option(id string) string {
+	i := slices.IndexFunc(d.r.Options, func(o session.RequestOption) bool { return o.ID == id })
+	if i < 0 {
+		return "Answered"
+	}
+	chosen := d.r.Options[i]
+	alike := 0
+	for _, o := range d.r.Options {
+		if o.Kind == chosen.Kind {
+			alike++
+		}
+	}
+	words := map[string]string{
+		"allow_once": "Allowed once", "allow_always": "Allowed always", "reject_once": "Rejected", "reject_always": "Rejected always",
+	}[chosen.Kind]
+	if words == "" || alike > 1 || d.r.Kind == "trust" {
+		return short(oneLine(revealed(chosen.Name)), 3*longestEcho)
+	}
+	return words
+}
+
+// controls are the rows of buttons and selects. Those of a card that has ended are there still, and can be used no more.
+func (d *drawing) controls(off bool) []discord.LayoutComponent {
+	var rows []discord.LayoutComponent
+	switch d.r.Kind {
+	case "permission", "trust":
+		rows = d.options(off)
+	case "question", "form":
+		rows = d.sheet(off)
+	case "url":
+		var row []discord.InteractiveComponent
+		if len(d.r.URL) <= mostLink {
+			row = append(row, discord.ButtonComponent{Style: discord.ButtonStyleLink, Label: "Open in the browser", URL: d.r.URL, Disabled: off})
+		}
+		row = append(row, d.button(discord.ButtonStylePrimary, "Opened", verbAccept, off))
+		rows = []discord.LayoutComponent{discord.NewActionRow(append(row, d.waysOut(off)...)...)}
+	default:
+		rows = []discord.LayoutComponent{discord.NewActionRow(d.button(discord.ButtonStyleSecondary, "Dismiss", verbCancel, off))}
+	}
+	return rows
+}
+
+// waysOut are the two ways not to answer: to go on without, and to abort.
+func (d *drawing) waysOut(off bool) []discord.InteractiveComponent {
+	return []discord.InteractiveComponent{
+		d.button(discord.ButtonStyleSecondary, "Decline", verbDecline, off), d.button(discord.ButtonStyleSecondary, "Cancel", verbCancel, off),
+	}
+}
+
+func (d *drawing) button(style discord.ButtonStyle, label, verb string, off bool) discord.ButtonComponent {
+	label = short(oneLine(revealed(label)), mostLabel)
+	if label == "" {
+		label = verb
+	}
+	return discord.ButtonComponent{Style: style, Label: label, CustomID: customID(d.r.ID, verb), Disabled: off}
+}
+
+// offered are the options that can be chosen here. Nobody allows what they cannot have read: what a directory brings, or what no file of
+// could be sent.
+func (d *drawing) offered() []int {
+	var list []int
+	unread := d.r.Kind == "trust" || d.h.Small
+	for i, o := range d.r.Options {
+		if !unread || strings.HasPrefix(o.Kind, "reject") {
+			list = append(list, i)
+		}
+	}
+	if len(list) > mostRows*mostChoices {
+		return nil
+	}
+	return list
+}
+
+func (d *drawing) options(off bool) []discord.LayoutComponent {
+	offered := d.offered()
+	var rows []discord.LayoutComponent
+	if len(offered) <= mostRows*mostInRow {
+		for group := range slices.Chunk(offered, mostInRow) {
+			var row []discord.InteractiveComponent
+			for _, i := range group {
+				o := d.r.Options[i]
+				row = append(row, d.button(styleOf(o.Kind), o.Name, verbOption+strconv.Itoa(i), off))
+			}
+			rows = append(rows, discord.NewActionRow(row...))
+		}
+		return rows
+	}
+	for n, group := range slices.Collect(slices.Chunk(offered, mostChoices)) {
+		menu := discord.StringSelectMenuComponent{CustomID: customID(d.r.ID, verbOptions+strconv.Itoa(n)), Placeholder: "Choose an answer", Disabled: off}
+		for _, i := range group {
+			menu.Options = append(menu.Options, choice(d.r.Options[i].Name, "", i, false))
+		}
+		rows = append(rows, discord.NewActionRow(menu))
+	}
+	return rows
+}
+
+func styleOf(kind string) discord.ButtonStyle {
+	switch {
+	case kind == "allow_once":
+		return discord.ButtonStylePrimary
+	case strings.HasPrefix(kind, "reject"):
+		return discord.ButtonStyleDanger
+	}
+	return discord.ButtonStyleSecondary
+}
+
+func choice(label, description string, i int, chosen bool) discord.StringSelectMenuOption {
+	o := discord.StringSelectMenuOption{
+		Label: short(oneLine(revealed(label)), mostChoice), Description: short(oneLine(revealed(description)), mostChoice), Value: strconv.Itoa(i), Default: chosen,
+	}
+	if o.Label == "" {
+		o.Label = strconv.Itoa(i + 1)
+	}
+	return o
+}
+
+// span is a run of questions that are asked at once.
+type span struct{ from, to int }
+
+// pages puts as many questions on a page as Discord lets have their controls at once.
+func pages(asks []session.WaitingQuestion) []span {
+	var list []span
+	menus, texts := 0, 0
+	for i, q := range asks {
+		m, t := menusOf(q), 0
+		if q.FreeText {
+			t = 1
+		}
+		if i == 0 || menus+m > mostRows-1 || texts+t > mostFields {
+			list = append(list, span{i, i})
+			menus, texts = 0, 0
+		}
+		menus, texts = menus+m, texts+t
+		list[len(list)-1].to = i + 1
+	}
+	return list
+}
+
+// menusOf tells how many selects the choices of a question need.
+func menusOf(q session.WaitingQuestion) int {
+	return min((len(q.Choices)+mostChoices-1)/mostChoices, mostRows-1)
+}
+
+func (d *drawing) page() int { return max(0, min(d.h.Page, len(pages(d.asks))-1)) }
+
+// atOnce tells of one question with one answer: to choose is to answer.
+func atOnce(r *session.Request, asks []session.WaitingQuestion) bool {
+	return r.Kind == "question" && len(asks) == 1 && !asks[0].MultiSelect
+}
+
+// onlyYes tells of a form without fields.
+func onlyYes(r *session.Request, asks []session.WaitingQuestion) bool {
+	return r.Kind == "form" && len(asks) == 1 && len(asks[0].Choices) == 1 && asks[0].Choices[0].ID == verbAccept && asks[0].Prompt == r.Title
+}
+
+// sheet is a page of questions: a select for the choices of each, a button for words, and the ways on and out.
+func (d *drawing) sheet(off bool) []discord.LayoutComponent {
+	if onlyYes(d.r, d.asks) {
+		row := []discord.InteractiveComponent{d.button(discord.ButtonStylePrimary, "Accept", verbAccept, off)}
+		return []discord.LayoutComponent{discord.NewActionRow(append(row, d.waysOut(off)...)...)}
+	}
+	list := pages(d.asks)
+	at := d.page()
+	var rows []discord.LayoutComponent
+	words, bare := false, false
+	for i := list[at].from; i < list[at].to; i++ {
+		for n := range menusOf(d.asks[i]) {
+			rows = append(rows, discord.NewActionRow(d.menu(i, n, off)))
+		}
+		words = words || d.asks[i].FreeText
+		bare = bare || d.asks[i].FreeText && len(d.asks[i].Choices) == 0
+	}
+	var row []discord.InteractiveComponent
+	if words {
+		label := "Other…"
+		if bare {
+			label = "Write…"
+		}
+		row = append(row, d.button(discord.ButtonStyleSecondary, label, verbWords+strconv.Itoa(at), off))
+	}
+	if at > 0 {
+		row = append(row, d.button(discord.ButtonStyleSecondary, "Back", verbPage+strconv.Itoa(at-1), off))
+	}
+	switch {
+	case at < len(list)-1:
+		row = append(row, d.button(discord.ButtonStylePrimary, "Next", verbPage+strconv.Itoa(at+1), off))
+	case !atOnce(d.r, d.asks):
+		row = append(row, d.button(discord.ButtonStylePrimary, "Send", verbSend, off))
+	}
+	out := d.waysOut(off)
+	if d.r.Kind == "question" {
+		out = out[:1] // there is one way to turn it down
+	}
+	return append(rows, discord.NewActionRow(append(row, out...)...))
+}
+
+// menu is a select for the choices of a question, the n-th of those that it needs.
+func (d *drawing) menu(i, n int, off bool) discord.StringSelectMenuComponent {
+	q := d.asks[i]
+	first := n * mostChoices
+	choices := q.Choices[first:min(first+mostChoices, len(q.Choices))]
+	hint := "Choose"
+	if len(d.asks) > 1 {
+		hint = oneLine(revealed(d.prompt(i)))
+	}
+	m := discord.StringSelectMenuComponent{
+		CustomID: customID(d.r.ID, verbMenu+strconv.Itoa(i)+"."+strconv.Itoa(n)), Placeholder: short(hint, mostHint), MaxValues: 1, Disabled: off,
+	}
+	if q.MultiSelect {
+		m.MaxValues = len(choices)
+	}
+	if !atOnce(d.r, d.asks) {
+		m.MinValues = new(int) // what was chosen can be taken back
+	}
+	for j, o := range choices {
+		m.Options = append(m.Options, choice(o.Label, o.Description, first+j, slices.Contains(d.h.picked(i), first+j)))
+	}
+	return m
+}
+
+// modal asks for words to the questions of a page that take them.
+func (d *drawing) modal(at int) (discord.ModalCreate, bool) {
+	list := pages(d.asks)
+	if at >= len(list) {
+		return discord.ModalCreate{}, false
+	}
+	m := discord.ModalCreate{CustomID: customID(d.r.ID, verbWords+strconv.Itoa(at)), Title: short(oneLine(revealed(d.r.Agent))+" asks", mostTitle)}
+	style := discord.TextInputStyleParagraph
+	if d.r.Kind == "form" {
+		style = discord.TextInputStyleShort
+	}
+	for i := list[at].from; i < list[at].to; i++ {
+		if !d.asks[i].FreeText {
+			continue
+		}
+		prompt := oneLine(revealed(d.prompt(i)))
+		label := discord.LabelComponent{Label: short(prompt, mostTitle), Component: discord.TextInputComponent{
+			CustomID: verbWords + strconv.Itoa(i), Style: style, MaxLength: mostTyped, Value: d.h.own(i),
+		}}
+		if label.Label != prompt {
+			label.Description = short(prompt, mostChoice)
+		}
+		if prompt == "" {
+			label.Label = "Your answer"
+		}
+		m.Components = append(m.Components, label)
+	}
+	return m, len(m.Components) > 0
+}
+
+// oneLine has no line of its own that could be taken for ours.
+func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
+
+// quiet is a text of the agent's in a line of ours: none of it is Markdown.
+func quiet(text string) string {
+	var out strings.Builder
+	for _, r := range revealed(oneLine(text)) {
+		if r < 0x80 && unicode.In(r, unicode.P, unicode.S) && !strings.ContainsRune(".,;'\"/?!=%&+$^{}", r) {
+			out.WriteByte('\\')
+		}
+		out.WriteRune(r)
+	}
+	return out.String()
+}
+
+// revealed writes characters that are not seen, or that put others into another order, by their numbers: nobody decides about what they
+// cannot see.
+func revealed(text string) string {
+	if !strings.ContainsFunc(text, unseen) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if unseen(r) {
+			fmt.Fprintf(&out, "[U+%04X]", r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+func unseen(r rune) bool {
+	const emoji = '\ufe0f' // after one it only says that it is one
+	return r != '\n' && r != '\t' && r != ' ' && r != emoji &&
+		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// indented is JSON for people, as it came where it cannot be read.
+func indented(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return ""
+	}
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return string(raw)
+	}
+	text, err := json.MarshalIndent(raw, "", "  ")
+	if err != nil {
+		return string(raw)
+	}
+	return string(text)
+}

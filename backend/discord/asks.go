@@ -1,0 +1,423 @@
+package discord
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+	"github.com/disgoorg/snowflake/v2"
+
+	"deskhand/backend/session"
+)
+
+// surfaceName is what an answer that was given here is said to come from.
+const surfaceName = "discord"
+
+// asks shows what waits for a person in the channel of its conversation, and takes the answers that are given there. What is shown of a
+// request is a card: one message, with controls while it waits. A card is kept in the database from before it is posted until its end is
+// shown, so that a program that is started again finds every control that it has to take away.
+//
+// What has to be done is done in lanes, each in order and by one goroutine: the cards of one conversation are shown one after the other,
+// and the answers to one request are taken one after the other. Neither waits for the other.
+type asks struct {
+	s *Surface
+
+	lanes *lanes[string]
+
+	mu     sync.Mutex                 // protects what is below
+	latest map[string]session.Request // of cards that may have to be shown anew, as it was heard of last
+	shown  map[string]card            // what stands in the message, where this program has put it there
+}
+
+func newAsks(s *Surface) *asks {
+	return &asks{s: s, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}}
+}
+
+// changed takes a request as it is now. It returns at once.
+func (a *asks) changed(r session.Request) {
+	a.mu.Lock()
+	a.latest[r.ID] = r
+	a.mu.Unlock()
+	a.show(r.Session, r.ID)
+}
+
+// show has a card made to fit its request.
+func (a *asks) show(session, request string) {
+	a.lanes.queue("show "+session, func(ctx context.Context) { a.fit(ctx, request) })
+}
+
+// refresh makes all that is shown fit what waits: when the line is there again, and when a channel was bound. It returns at once.
+func (a *asks) refresh() {
+	a.lanes.queue("refresh", func(ctx context.Context) {
+		if err := a.reload(ctx); err != nil && ctx.Err() == nil {
+			a.s.cfg.Logger.Warn("what waits cannot be shown", "error", err)
+		}
+	})
+}
+
+// reload has all that is shown looked at, after a start and wherever events may have been missed.
+func (a *asks) reload(ctx context.Context) error {
+	waiting, err := a.s.cfg.Sessions.Inbox(ctx)
+	if err != nil {
+		return err
+	}
+	cards, err := a.kept(ctx, "")
+	if err != nil {
+		return err
+	}
+	for _, r := range waiting {
+		a.changed(r)
+	}
+	for _, k := range cards {
+		if slices.ContainsFunc(waiting, func(r session.Request) bool { return r.ID == k.request }) {
+			continue
+		}
+		r, err := a.s.cfg.Sessions.Request(ctx, k.request)
+		switch {
+		case err == nil:
+			a.changed(r)
+		case errors.Is(err, session.ErrNotFound):
+			a.lanes.queue("show "+k.session, func(ctx context.Context) {
+				a.s.in.fails(ctx, "the controls of a request that is gone cannot be taken away", k.channel, a.finish(ctx, k, card{}))
+			})
+		default:
+			return err
+		}
+	}
+	return nil
+}
+
+// deleted takes that a message is gone: a card that waits is posted again. It returns at once.
+func (a *asks) deleted(channel, message snowflake.ID) {
+	a.lanes.queue("refresh", func(ctx context.Context) {
+		cards, err := a.kept(ctx, "")
+		if err != nil {
+			return // the next look at it finds that it is gone
+		}
+		for _, k := range cards {
+			if k.channel == channel && (k.message == message || k.message == 0) {
+				a.lanes.queue("show "+k.session, func(ctx context.Context) { a.replace(ctx, k.request, message) })
+			}
+		}
+	})
+}
+
+// replace posts a card again whose message is gone. It may have gone before it was noted which message that is.
+func (a *asks) replace(ctx context.Context, request string, gone snowflake.ID) {
+	if k, ok, err := a.one(ctx, request); err == nil && ok && k.message == gone {
+		a.forget(request)
+		a.fit(ctx, request)
+	}
+}
+
+// forget forgets what stands in the message of a card.
+func (a *asks) forget(request string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.shown, request)
+}
+
+// askTries is how often something is tried that Discord or the network does not do, with a pause that doubles. Then it waits for the next
+// refresh, which a line that comes back brings.
+const (
+	askTries   = 6
+	firstPause = time.Second
+)
+
+// fit makes a card fit its request, until it does, or nothing more can be done now.
+func (a *asks) fit(ctx context.Context, request string) {
+	pause := a.s.line.patience(firstPause)
+	for range askTries {
+		again, err := a.step(ctx, request)
+		if err == nil {
+			if !again {
+				return
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return
+		}
+		if a.hopeless(ctx, request, err) {
+			return
+		}
+		a.s.cfg.Logger.Warn("a request cannot be shown", "request", request, "error", why(err))
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return
+		}
+		pause *= 2
+	}
+}
+
+// hopeless tells of an error that trying again does not mend.
+func (a *asks) hopeless(ctx context.Context, request string, err error) bool {
+	problem := ""
+	switch verdictOf(err) {
+	case noChannel:
+		problem = problemGone
+	case forbidden:
+		problem = problemForbidden
+	case off, archived, large, unwanted:
+	default:
+		return false
+	}
+	a.mu.Lock()
+	r, known := a.latest[request]
+	a.mu.Unlock()
+	channel, bound := a.s.in.channelOf(r.Session)
+	if verdictOf(err) != off {
+		a.s.in.fails(ctx, "a request cannot be shown", channel, err)
+	}
+	if known && bound && problem != "" {
+		a.s.in.fails(ctx, "the trouble of a channel cannot be kept", channel, a.s.in.troubled(ctx, channel, problem))
+	}
+	return true
+}
+
+// step does the next thing that makes a card fit its request; again tells that there may be more to do.
+func (a *asks) step(ctx context.Context, request string) (again bool, err error) {
+	a.mu.Lock()
+	r, known := a.latest[request]
+	a.mu.Unlock()
+	k, kept, err := a.one(ctx, request)
+	if err != nil || !known {
+		return false, err
+	}
+	if kept && k.message == 0 {
+		if err := a.find(ctx, &k); err != nil {
+			return false, err
+		}
+	}
+	channel, bound := a.s.in.channelOf(r.Session)
+	waits := r.Status == "requested"
+	switch {
+	case kept && (!waits || !bound || k.channel != channel):
+		return true, a.end(ctx, k, r, waits)
+	case !waits || !bound:
+		a.dismiss(r)
+		return false, nil
+	case !kept:
+		k = keptCard{request: request, session: r.Session, channel: channel}
+		if err := a.keep(ctx, k); err != nil {
+			return false, err
+		}
+	}
+	return a.put(ctx, k, draw(&r, a.directory(ctx, r.Session), k.held))
+}
+
+// dismiss forgets a request that there is nothing to show of, unless there is news of it.
+func (a *asks) dismiss(r session.Request) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.latest[r.ID].Status == r.Status {
+		delete(a.latest, r.ID)
+	}
+	delete(a.shown, r.ID)
+}
+
+// put puts a card into its message, or into a new one where there is none, or none any more.
+func (a *asks) put(ctx context.Context, k keptCard, c card) (again bool, err error) {
+	if k.message == 0 {
+		return a.post(ctx, k, c)
+	}
+	a.mu.Lock()
+	same := sameCard(a.shown[k.request], c)
+	a.mu.Unlock()
+	if same {
+		return false, nil
+	}
+	if err = a.edit(ctx, k, c); err != nil && verdictOf(err) == lost {
+		return a.post(ctx, k, c)
+	}
+	return false, err
+}
+
+// end shows what became of a request, or that its channel is no longer the one of its conversation, and forgets the card.
+func (a *asks) end(ctx context.Context, k keptCard, r session.Request, waits bool) error {
+	if waits {
+		r.Status = movedAway
+	}
+	return a.finish(ctx, k, draw(&r, a.directory(ctx, r.Session), k.held))
+}
+
+// finish puts the last of a card into its message and forgets it. Of a request that is known no more only the controls go.
+func (a *asks) finish(ctx context.Context, k keptCard, c card) error {
+	if k.message != 0 {
+		if err := a.edit(ctx, k, c); err != nil && !slices.Contains([]verdict{lost, noChannel, forbidden, unwanted}, verdictOf(err)) {
+			return err
+		}
+	}
+	a.forget(k.request)
+	return a.drop(ctx, k.request)
+}
+
+// directory is where a session works; "" where that is not known.
+func (a *asks) directory(ctx context.Context, id string) string {
+	s, err := a.s.cfg.Sessions.Get(ctx, id)
+	if err != nil {
+		return ""
+	}
+	return s.Cwd
+}
+
+// post makes the message of a card. It is named after the request and the message before it, so that one that was made although we did not
+// hear of it is not made twice. Where no file can be sent, it is to be drawn again without one.
+func (a *asks) post(ctx context.Context, k keptCard, c card) (again bool, err error) {
+	name := sha256.Sum256([]byte(k.request + " " + k.message.String()))
+	create := discord.MessageCreate{Nonce: hex.EncodeToString(name[:12]), Content: c.content, Components: c.rows}
+	if c.file != "" {
+		create.Files = []*discord.File{discord.NewFile(c.name, "", strings.NewReader(c.file))}
+	}
+	a.s.out.below(k.session)
+	m, err := a.s.out.create(ctx, k.channel, create)
+	if err != nil {
+		if c.file != "" && unsendable(err) {
+			return true, a.hold(ctx, k.request, map[string]any{"small": true})
+		}
+		return false, err
+	}
+	a.mu.Lock()
+	a.shown[k.request] = c
+	a.mu.Unlock()
+	return false, a.posted(ctx, k.request, m.ID)
+}
+
+// find looks for the message of a card that was posted without our hearing of it: the program or the line was ended meanwhile. Its name
+// keeps it from being made twice, but for some minutes only.
+func (a *asks) find(ctx context.Context, k *keptCard) error {
+	const newest = 100
+	list, err := a.s.line.rest.GetMessages(k.channel, 0, 0, 0, newest, rest.WithCtx(ctx))
+	if err != nil {
+		if v := verdictOf(err); v == noChannel || v == forbidden {
+			return nil // then it cannot be found
+		}
+		return err
+	}
+	for _, m := range list {
+		for c := range m.AllComponents() {
+			if one, ok := c.(discord.InteractiveComponent); ok && strings.HasPrefix(one.GetCustomID(), customID(k.request, "")) {
+				k.message = m.ID
+				return a.posted(ctx, k.request, m.ID)
+			}
+		}
+	}
+	return nil
+}
+
+func (a *asks) posted(ctx context.Context, request string, message snowflake.ID) error {
+	return a.write(ctx, `UPDATE discord_request SET message = ? WHERE request = ?`, message.String(), request)
+}
+
+// unsendable tells of an error that a message without a file may not have.
+func unsendable(err error) bool {
+	v := verdictOf(err)
+	return v == large || v == forbidden || v == unwanted
+}
+
+func (a *asks) edit(ctx context.Context, k keptCard, c card) error {
+	rows := c.rows
+	if rows == nil {
+		rows = []discord.LayoutComponent{}
+	}
+	update := discord.MessageUpdate{Components: &rows, AllowedMentions: nobodyPinged()}
+	if c.content != "" {
+		update.Content = &c.content
+	}
+	_, err := a.s.line.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
+	if err == nil {
+		a.mu.Lock()
+		a.shown[k.request] = c
+		a.mu.Unlock()
+	}
+	return err
+}
+
+func sameCard(a, b card) bool {
+	if a.content != b.content {
+		return false
+	}
+	one, err := json.Marshal(a.rows)
+	other, again := json.Marshal(b.rows)
+	return err == nil && again == nil && string(one) == string(other)
+}
+
+// keptCard is a row of discord_request.
+type keptCard struct {
+	request, session string
+	channel, message snowflake.ID // message is 0 until it is known to be posted
+	held             held
+}
+
+// kept are the cards that there are; with a request only its own.
+func (a *asks) kept(ctx context.Context, request string) (list []keptCard, err error) {
+	rows, err := a.s.cfg.Store.Read().QueryContext(ctx, `SELECT request, session, channel, message, data FROM discord_request WHERE ? IN ('', request)`, request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var k keptCard
+		var channel, message, data string
+		if err := rows.Scan(&k.request, &k.session, &channel, &message, &data); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(data), &k.held); err != nil {
+			return nil, err
+		}
+		if k.channel, err = snowflake.Parse(channel); err != nil {
+			return nil, err
+		}
+		if message != "" {
+			if k.message, err = snowflake.Parse(message); err != nil {
+				return nil, err
+			}
+		}
+		list = append(list, k)
+	}
+	return list, rows.Err()
+}
+
+func (a *asks) one(ctx context.Context, request string) (k keptCard, ok bool, err error) {
+	list, err := a.kept(ctx, request)
+	if err != nil || len(list) == 0 {
+		return keptCard{}, false, err
+	}
+	return list[0], true, nil
+}
+
+func (a *asks) keep(ctx context.Context, k keptCard) error {
+	return a.write(ctx, `INSERT INTO discord_request (request, session, channel, message) VALUES (?, ?, ?, '')`, k.request, k.session, k.channel.String())
+}
+
+func (a *asks) drop(ctx context.Context, request string) error {
+	return a.write(ctx, `DELETE FROM discord_request WHERE request = ?`, request)
+}
+
+// hold changes some of what is held of a card, by the names of its fields: both lanes write there, each what is its own. nil takes away.
+func (a *asks) hold(ctx context.Context, request string, change map[string]any) error {
+	data, err := json.Marshal(change)
+	if err != nil {
+		return err
+	}
+	return a.write(ctx, `UPDATE discord_request SET data = json_patch(data, ?) WHERE request = ?`, string(data), request)
+}
+
+func (a *asks) write(ctx context.Context, statement string, args ...any) error {
+	return a.s.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return err
+	})
+}

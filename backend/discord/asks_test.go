@@ -1,0 +1,721 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/snowflake/v2"
+
+	"deskhand/backend/discord/standin"
+	"deskhand/backend/session"
+)
+
+// eRig is a conversation in a channel.
+type eRig struct {
+	t       *testing.T
+	bot     *bot
+	desk    *desk
+	discord *standin.Discord
+	s       *Surface
+	session string
+	second  snowflake.ID // another channel
+	skew    time.Duration
+}
+
+func openAsks(t *testing.T) *eRig {
+	t.Helper()
+	b := openBot(t)
+	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
+	r.second = r.discord.AddChannel(r.discord.Guild, "second", "text")
+	r.bind(r.discord.Channel)
+	return r
+}
+
+// reopen begins a surface after another one was closed, as when Discord was off for a while.
+func (r *eRig) reopen() {
+	r.t.Helper()
+	s, err := New(r.t.Context(), r.s.cfg)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	s.line.unit = r.s.line.unit
+	r.s, r.bot.s = s, s // which closes it with the desk
+	s.Start()
+}
+
+func (r *eRig) bind(channel snowflake.ID) {
+	r.t.Helper()
+	if err := r.s.in.bind(r.t.Context(), Binding{Channel: channel.String(), Guild: r.discord.Guild.String(), Session: r.session}, 0); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *eRig) prompt(text string) {
+	r.t.Helper()
+	if _, err := r.desk.Prompt(r.t.Context(), r.session, text); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// card waits for a message of a channel that is as wanted, the newest first.
+func (r *eRig) card(channel snowflake.ID, what string, is func(standin.Message) bool) (found standin.Message) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	defer cancel()
+	err := r.discord.Wait(ctx, func(s standin.Seen) bool {
+		for _, m := range slices.Backward(s.Messages(channel)) {
+			if is(m) {
+				found = m
+				return true
+			}
+		}
+		return false
+	})
+	if err != nil {
+		r.t.Fatalf("no card %s: %v", what, err)
+	}
+	return found
+}
+
+// asked waits for a card that can be answered.
+func (r *eRig) asked() standin.Message {
+	r.t.Helper()
+	return r.card(r.discord.Channel, "that waits", func(m standin.Message) bool { return len(m.Controls) > 0 && !m.Controls[0].Disabled })
+}
+
+// ended waits until a card says so and cannot be used.
+func (r *eRig) ended(m standin.Message, says string) standin.Message {
+	r.t.Helper()
+	return r.card(m.Channel, "that says "+says, func(now standin.Message) bool {
+		return now.ID == m.ID && strings.Contains(now.Text, says) && !slices.ContainsFunc(now.Controls, func(c standin.Control) bool { return !c.Disabled })
+	})
+}
+
+// cards counts the messages of a channel that have controls.
+func (r *eRig) cards(channel snowflake.ID) int {
+	n := 0
+	for _, m := range r.discord.Messages(channel) {
+		if len(m.Controls) > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// press uses a control by its label, a second after whatever was shown last, and gives the first answer to it.
+func (r *eRig) press(m standin.Message, user snowflake.ID, label string, values ...string) (*standin.Interaction, standin.Answer) {
+	r.t.Helper()
+	r.skew += time.Second
+	r.discord.Clock(r.skew)
+	c, ok := m.Control(label)
+	if !ok {
+		r.t.Fatalf("there is no control %q in %+v", label, m.Controls)
+	}
+	i, err := r.discord.PressLate(m.ID, user, c.CustomID, values...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return i, r.answer(i)
+}
+
+func (r *eRig) answer(i *standin.Interaction) standin.Answer {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	defer cancel()
+	a, err := i.Wait(ctx)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// told waits for what the person of an interaction alone is told.
+func (r *eRig) told(i *standin.Interaction, says string) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	defer cancel()
+	if err := r.discord.Wait(ctx, func(s standin.Seen) bool {
+		return slices.ContainsFunc(s.Private(i), func(m standin.Message) bool { return strings.Contains(m.Text, says) })
+	}); err != nil {
+		r.t.Fatalf("%q is not told: %v", says, err)
+	}
+}
+
+// became waits for the end of a request.
+func (r *eRig) became(id string) session.Request {
+	r.t.Helper()
+	var found session.Request
+	r.desk.until("end of the request", func() bool {
+		var err error
+		if found, err = r.desk.Request(r.t.Context(), id); err != nil {
+			r.t.Fatal(err)
+		}
+		return found.Status != "requested"
+	})
+	return found
+}
+
+func (r *eRig) says(text string) {
+	r.t.Helper()
+	for _, e := range r.desk.idle(r.session).Items {
+		if e.Kind == "agent" && strings.Contains(e.Text, text) {
+			return
+		}
+	}
+	r.t.Errorf("the agent does not say %q", text)
+}
+
+// noCards waits until no card is kept.
+func (r *eRig) noCards() {
+	r.t.Helper()
+	done := make(chan []keptCard, 1)
+	r.s.asks.lanes.queue("show "+r.session, func(ctx context.Context) {
+		list, _ := r.s.asks.kept(ctx, "")
+		done <- list
+	})
+	if list := <-done; len(list) > 0 {
+		r.t.Errorf("%+v are kept", list)
+	}
+}
+
+func TestApprovalInTheChannel(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	var want []string
+	for _, o := range request.Options {
+		want = append(want, o.Name)
+	}
+	var have []string
+	for _, c := range m.Controls {
+		have = append(have, c.Label)
+	}
+	same(t, "buttons", have, want)
+	if m.Mentions || m.Flags&int(discord.MessageFlagSuppressEmbeds) == 0 || m.Nonce == "" {
+		t.Errorf("it pings, or has previews: %+v", m)
+	}
+	at := slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })
+	if _, a := r.press(m, r.discord.Owner, want[at]); a.Kind != "deferred" {
+		t.Errorf("%+v", a)
+	}
+	if now := r.became(request.ID); now.Status != "answered" || now.AnsweredBy != surfaceName {
+		t.Errorf("%+v", now)
+	}
+	r.ended(m, "**Allowed once** · answered by <@"+r.discord.Owner.String()+">")
+	r.desk.idle(r.session)
+	if data, err := os.ReadFile(filepath.Join(r.desk.work, "deskhand-demo.md")); err != nil || len(data) == 0 {
+		t.Errorf("what was allowed is not done: %v", err)
+	}
+	r.noCards()
+}
+
+// Two surfaces answer one request at the same time: one of them wins, and everybody reads which.
+func TestFirstAnswerWins(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	won := map[string]int{}
+	for round := range 9 {
+		r.prompt("permission")
+		request := r.desk.request(r.session)
+		m := r.asked()
+		allow := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })]
+		reject := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "reject_once" })]
+		window, begin := make(chan error, 1), make(chan struct{})
+		if round%3 == 0 {
+			close(begin)
+		}
+		go func() {
+			<-begin
+			window <- r.desk.Answer(context.WithoutCancel(t.Context()), request.ID, session.Answer{OptionID: reject.ID}, "window")
+		}()
+		i, _ := r.press(m, r.discord.Owner, allow.Name) // returns when Discord knows that it has come, and not when it counts
+		if round%3 == 2 {
+			r.became(request.ID)
+		}
+		if round%3 != 0 {
+			close(begin)
+		}
+		err := <-window
+		now := r.became(request.ID)
+		won[now.AnsweredBy]++
+		switch now.AnsweredBy {
+		case "window":
+			if err != nil || now.Status != "rejected" {
+				t.Errorf("%v, %+v", err, now)
+			}
+			r.ended(m, "**Rejected** · answered in the window")
+			if a := r.answer(i); a.Kind == "deferred" {
+				r.told(i, "Too late: it was answered in the window.")
+			}
+		case surfaceName:
+			late, ok := errors.AsType[*session.RefusedError](err)
+			if !ok || late.Code != "request.resolved" || late.Params["answeredBy"] != surfaceName || now.Status != "answered" {
+				t.Errorf("%v, %+v", err, now)
+			}
+			r.ended(m, "**Allowed once** · answered by <@"+r.discord.Owner.String()+">")
+		default:
+			t.Errorf("%+v", now)
+		}
+		r.desk.idle(r.session)
+	}
+	t.Logf("won: %v", won)
+}
+
+func TestAnsweredElsewhereTakesTheControlsAway(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	release := r.discord.Hold(standin.RouteEdit) // the card is late
+	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+		t.Fatal(err)
+	}
+	i, _ := r.press(m, r.discord.Owner, request.Options[0].Name)
+	r.told(i, "Too late: it was answered in the window.")
+	release()
+	r.ended(m, "answered in the window")
+	r.noCards()
+	if i, a := r.press(m, r.discord.Owner, request.Options[0].Name); !a.Private || !strings.Contains(a.Text, "no longer asked") {
+		t.Errorf("%+v %+v", i, a)
+	}
+}
+
+func TestWhoMayPress(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	if _, a := r.press(m, r.discord.Stranger, request.Options[0].Name); !a.Private || a.Text != "Not for you." {
+		t.Errorf("%+v", a)
+	}
+	r.s.mu.Lock()
+	strangers := r.s.counted.Strangers
+	r.s.mu.Unlock()
+	if strangers != 1 {
+		t.Errorf("%d strangers", strangers)
+	}
+	// The moment in which it appears is no moment to press.
+	r.discord.Delete(m.ID)
+	m = r.card(m.Channel, "in its place", func(now standin.Message) bool { return now.ID > m.ID && len(now.Controls) > 0 })
+	c, _ := m.Control(request.Options[0].Name)
+	i, err := r.discord.Press(m.ID, r.discord.Owner, c.CustomID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if a := r.answer(i); i.ID.Time().Sub(m.ID.Time()) < guardTime && (!a.Private || !strings.Contains(a.Text, "too soon")) {
+		t.Errorf("%+v", a)
+	}
+	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
+		t.Errorf("%+v, %v", now, err)
+	}
+	// What was posted again can be answered, and what was deleted cannot.
+	r.press(m, r.discord.Owner, request.Options[0].Name)
+	r.ended(m, "answered by")
+}
+
+func TestQuestionsInTheChannel(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("question")
+	m := r.asked()
+	if _, a := r.press(m, r.discord.Owner, "Choose", "1"); a.Kind != "deferred" {
+		t.Errorf("%+v", a)
+	}
+	r.ended(m, `**Answered\: Option B** · answered by`)
+	r.says("You answered: option-b")
+
+	r.prompt("questions")
+	m = r.asked()
+	i, _ := r.press(m, r.discord.Owner, "Send")
+	r.told(i, "This needs an answer: Which toppings?")
+	r.press(m, r.discord.Owner, "Which toppings?", "0", "2")
+	opened, a := r.press(m, r.discord.Owner, "Other…")
+	if a.Kind != "modal" || len(a.Modal.Fields) != 1 || a.Modal.Fields[0].Label != "Which drink?" {
+		t.Fatalf("%+v", a)
+	}
+	if _, err := r.discord.SubmitModal(opened, map[string]any{a.Modal.Fields[0].CustomID: "Lemonade\n"}); err != nil {
+		t.Fatal(err)
+	}
+	r.card(m.Channel, "with the words", func(now standin.Message) bool { return now.ID == m.ID && strings.Contains(now.Text, "→ Lemonade") })
+	r.press(m, r.discord.Owner, "Send")
+	r.ended(m, `**Answered\: Cheese, Basil; Lemonade** · answered by`)
+	r.says("You answered: cheese, basil; Lemonade")
+
+	r.prompt("question")
+	m = r.asked()
+	r.press(m, r.discord.Owner, "Decline")
+	r.ended(m, "**Declined** · answered by")
+	r.says("You rejected the question.")
+}
+
+func TestFormInTheChannel(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("form")
+	m := r.asked()
+	opened, a := r.press(m, r.discord.Owner, "Write…")
+	if a.Kind != "modal" {
+		t.Fatalf("%+v", a)
+	}
+	fill := map[string]any{}
+	for _, f := range a.Modal.Fields {
+		if strings.HasPrefix(f.Label, "Name") {
+			fill[f.CustomID] = "Light House"
+		}
+	}
+	if _, err := r.discord.SubmitModal(opened, fill); err != nil {
+		t.Fatal(err)
+	}
+	m = r.card(m.Channel, "with the name", func(now standin.Message) bool { return now.ID == m.ID && strings.Contains(now.Text, "→ Light House") })
+	r.press(m, r.discord.Owner, "Size", "1")
+	r.press(m, r.discord.Owner, "With tests", "0")
+	r.press(m, r.discord.Owner, "Features", "0", "1")
+	r.press(m, r.discord.Owner, "Next")
+	m = r.card(m.Channel, "of the next page", func(now standin.Message) bool { _, back := now.Control("Back"); return now.ID == m.ID && back })
+	r.press(m, r.discord.Owner, "Systems", "0", "2")
+	i, _ := r.press(m, r.discord.Owner, "Send")
+	r.told(i, "That does not fit") // the name has a space
+	r.press(m, r.discord.Owner, "Back")
+	m = r.card(m.Channel, "of the first page", func(now standin.Message) bool { _, next := now.Control("Next"); return now.ID == m.ID && next })
+	opened, a = r.press(m, r.discord.Owner, "Write…")
+	for _, f := range a.Modal.Fields {
+		if strings.HasPrefix(f.Label, "Name") {
+			if f.Value != "Light House" {
+				t.Errorf("%+v", f)
+			}
+			fill[f.CustomID] = "light-house"
+		}
+	}
+	if _, err := r.discord.SubmitModal(opened, fill); err != nil {
+		t.Fatal(err)
+	}
+	m = r.card(m.Channel, "with the other name", func(now standin.Message) bool {
+		return now.ID == m.ID && strings.Contains(now.Text, `→ light\-house`)
+	})
+	r.press(m, r.discord.Owner, "Next")
+	m = r.card(m.Channel, "of the next page", func(now standin.Message) bool { _, back := now.Control("Back"); return now.ID == m.ID && back })
+	r.press(m, r.discord.Owner, "Send")
+	r.ended(m, "**Sent** · answered by")
+	r.says(`"name": "light-house"`)
+	r.says(`"size": "large"`)
+	r.says(`"tests": true`)
+}
+
+func TestWaysOut(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	for _, c := range []struct{ prompt, press, ended, says string }{
+		{"form", "Decline", "**Declined**", "You declined the form"},
+		{"form", "Cancel", "**Cancelled**", "You cancelled the form."},
+		{"visit", "Decline", "**Declined**", "You declined, so I go on"},
+		{"visit", "Cancel", "**Cancelled**", "You cancelled it."},
+		{"visit", "Opened", "**Opened**", "You agreed to open it"},
+		{"unknown request", "Dismiss", "**Dismissed**", "error -32601"},
+		{"hologram", "Dismiss", "**Dismissed**", "You cancelled the form."},
+	} {
+		r.prompt(c.prompt)
+		m := r.asked()
+		r.press(m, r.discord.Owner, c.press)
+		r.ended(m, c.ended+" · answered by")
+		r.says(c.says)
+	}
+}
+
+// What ends while the program does not run is shown when it runs again, and what waits still can be answered.
+func TestCardsAfterARestart(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	_ = r.s.Close()
+	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+		t.Fatal(err)
+	}
+	r.desk.idle(r.session)
+	r.reopen()
+	r.ended(m, "answered in the window")
+	r.noCards()
+
+	r.prompt("permission")
+	m = r.asked()
+	_ = r.s.Close()
+	r.reopen()
+	r.desk.until("line", func() bool { return r.s.State().Status == statusConnected })
+	r.press(m, r.discord.Owner, request.Options[0].Name)
+	r.ended(m, "answered by")
+	if n := r.cards(m.Channel); n != 2 {
+		t.Errorf("%d cards", n)
+	}
+}
+
+// With the program its agents end, and nobody can answer them any more.
+func TestCardsOfAProgramThatHasEnded(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	m := r.asked()
+	r.bot.close()
+	openBotAt(t, r.discord, r.desk.dir)
+	r.ended(m, "**Expired**: its agent has ended")
+}
+
+// A message of which we do not hear that it was made is not made twice; one that cannot be sent at first is sent later.
+func TestCardIsPostedOnce(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.discord.LoseAnswers(standin.RouteCreate, 6, 502)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	r.press(m, r.discord.Owner, request.Options[0].Name)
+	r.ended(m, "answered by")
+	if n := r.cards(m.Channel); n != 1 {
+		t.Errorf("%d cards", n)
+	}
+}
+
+func TestLongCommandIsAFile(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	line := "echo " + strings.Repeat("0123456789 ", 300) + "end"
+	r.discord.FailUploads(1, 500)
+	r.prompt("/ask-to-run " + line)
+	m := r.asked()
+	if len(m.Files) != 1 || string(m.Files[0].Data) != line+"\n" {
+		t.Fatalf("%+v", m)
+	}
+	reject := slices.IndexFunc(m.Controls, func(c standin.Control) bool { return c.Style == int(discord.ButtonStyleDanger) })
+	r.press(m, r.discord.Owner, m.Controls[reject].Label)
+	m = r.ended(m, "answered by")
+	if len(m.Files) != 1 {
+		t.Error("the file is gone with the edit")
+	}
+
+	// Where no file can be sent, nobody allows what they have not read.
+	r.desk.idle(r.session)
+	r.discord.Deny(r.discord.Channel, discord.PermissionAttachFiles)
+	r.prompt("/ask-to-run " + line)
+	m = r.asked()
+	if len(m.Files) != 0 || !strings.Contains(m.Text, "read it at the desk") {
+		t.Fatalf("%+v", m)
+	}
+	for _, c := range m.Controls {
+		if c.Style != int(discord.ButtonStyleDanger) {
+			t.Errorf("%+v is there", c)
+		}
+	}
+}
+
+func TestCardMovesWithItsConversation(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	old := r.asked()
+	if err := r.s.in.unbind(t.Context(), r.discord.Channel); err != nil {
+		t.Fatal(err)
+	}
+	r.s.asks.refresh()
+	r.ended(old, "no longer")
+	r.bind(r.second)
+	r.s.asks.refresh()
+	m := r.card(r.second, "in the other channel", func(m standin.Message) bool { return len(m.Controls) > 0 })
+	if _, a := r.press(old, r.discord.Owner, request.Options[0].Name); !a.Private || !strings.Contains(a.Text, "no longer asked") {
+		t.Errorf("%+v", a)
+	}
+	r.press(m, r.discord.Owner, request.Options[0].Name)
+	r.ended(m, "answered by")
+}
+
+func TestCardsOfAConversationThatIsDeleted(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	m := r.asked()
+	if err := r.desk.Delete(t.Context(), r.session); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(m, "No longer asked")
+}
+
+func TestTheTurnEndsWithoutAnAnswer(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	m := r.asked()
+	if err := r.desk.Cancel(t.Context(), r.session); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(m, "**No longer asked**")
+	r.noCards()
+}
+
+// Who answers by a command is named like who presses.
+func TestAnswerByCommand(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	if err := r.s.asks.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: "none"}); err == nil {
+		t.Error("an option that is not there is taken")
+	}
+	if err := r.s.asks.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err != nil {
+		t.Error(err)
+	}
+	r.ended(m, "answered by <@"+r.discord.Owner.String()+">")
+	if err := r.s.asks.answer(t.Context(), request.ID, r.discord.Owner, session.Answer{OptionID: request.Options[0].ID}); err == nil {
+		t.Error("it is answered twice")
+	}
+}
+
+// The program was killed between the post and the note of it.
+func TestCardOfWhichNothingWasHeardIsFound(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	for _, answered := range []bool{false, true} {
+		r.noted(request.ID)
+		_ = r.s.Close()
+		if err := r.s.asks.write(t.Context(), `UPDATE discord_request SET message = ''`); err != nil {
+			t.Fatal(err)
+		}
+		if answered {
+			if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		r.reopen()
+	}
+	r.ended(m, "answered in the window")
+	if n := r.cards(m.Channel); n != 1 {
+		t.Errorf("%d cards", n)
+	}
+}
+
+// noted waits until it is known which message the card of a request is.
+func (r *eRig) noted(request string) {
+	r.t.Helper()
+	for {
+		done := make(chan keptCard, 1)
+		r.s.asks.lanes.queue("show "+r.session, func(ctx context.Context) {
+			k, _, _ := r.s.asks.one(ctx, request)
+			done <- k
+		})
+		if k := <-done; k.message != 0 {
+			return
+		}
+	}
+}
+
+// What a directory brings can be turned down from here, and no more than that.
+func TestDirectoryInTheChannel(t *testing.T) {
+	t.Parallel()
+	b := openBot(t)
+	folder := filepath.Join(b.work, ".sandbox-agent", "config")
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, "mcp.json"), []byte(`{"database":{"type":"local","command":["true"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
+	request := r.desk.request(r.session)
+	if request.Kind != "trust" {
+		t.Fatalf("%+v", request)
+	}
+	r.bind(r.discord.Channel)
+	r.s.changed() // as the API does when a channel is bound
+	m := r.asked()
+	if len(m.Controls) != 1 || !strings.Contains(m.Text, "mcp  database") {
+		t.Fatalf("%+v", m)
+	}
+	for i, o := range request.Options {
+		if strings.HasPrefix(o.Kind, "allow") {
+			r.skew += time.Second
+			r.discord.Clock(r.skew)
+			pressed, err := r.discord.PressLate(m.ID, r.discord.Owner, customID(request.ID, verbOption+strconv.Itoa(i)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.told(pressed, "cannot be answered here")
+		}
+	}
+	r.press(m, r.discord.Owner, m.Controls[0].Label)
+	r.ended(m, m.Controls[0].Label)
+}
+
+// Of two people who press the second hears who was first.
+func TestTwoPeoplePress(t *testing.T) {
+	t.Parallel()
+	dc := standin.New(standin.Options{})
+	other := dc.AddUser("other")
+	b := openBotWith(t, dc, t.TempDir(), func(s *setting) { s.Users = append(s.Users, User{ID: other.String()}) })
+	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}
+	r.bind(dc.Channel)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	release := dc.Hold(standin.RouteEdit)
+	r.press(m, other, request.Options[0].Name)
+	i, _ := r.press(m, dc.Owner, request.Options[1].Name)
+	r.told(i, "Too late: it was answered by <@"+other.String()+">.")
+	release()
+	r.ended(m, "answered by <@"+other.String()+">")
+}
+
+// What came to wait while nothing could be said is shown when the line is back.
+func TestWhatWaitsIsShownWhenTheLineComesBack(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.bot.away(func() {
+		r.discord.Down(true, true)
+		r.prompt("permission")
+		r.desk.request(r.session)
+	})
+	m := r.asked()
+	r.press(m, r.discord.Owner, m.Controls[0].Label)
+	r.ended(m, "answered by")
+}
+
+// A press of which Discord does not hear in time has failed for who has pressed, and does nothing: they may think again.
+func TestPressThatHasFailedAnswersNothing(t *testing.T) {
+	t.Parallel()
+	b := openBotAt(t, standin.New(standin.Options{Answer: time.Nanosecond}), t.TempDir())
+	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
+	r.bind(r.discord.Channel)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.asked()
+	r.discord.Clock(time.Second)
+	c, _ := m.Control(request.Options[0].Name)
+	if _, err := r.discord.Press(m.ID, r.discord.Owner, c.CustomID); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	defer cancel()
+	if err := r.discord.Wait(ctx, func(s standin.Seen) bool { return len(s.Calls(standin.RouteCallback)) > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan struct{})
+	r.s.asks.lanes.queue("answer "+request.ID, func(context.Context) { close(done) })
+	<-done
+	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
+		t.Errorf("%+v, %v", now, err)
+	}
+}

@@ -1,0 +1,248 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+	"github.com/disgoorg/snowflake/v2"
+
+	"deskhand/backend/session"
+)
+
+// notForYou is all that a stranger is told.
+const notForYou = "Not for you."
+
+// commands are those that people can give in a bound channel.
+func commands() []discord.ApplicationCommandCreate {
+	command := func(name, what string) discord.ApplicationCommandCreate {
+		return discord.SlashCommandCreate{Name: name, Description: what, Contexts: []discord.InteractionContextType{discord.InteractionContextTypeGuild}}
+	}
+	return []discord.ApplicationCommandCreate{
+		command("new", "Begins a new conversation here, with the same agent in the same directory"),
+		command("stop", "Stops what the agent does now"),
+		command("status", "Tells what the agent does and what waits"),
+		command("approve", "Allows, once, what the agent has asked for longest"),
+	}
+}
+
+// command takes one that somebody has given.
+func (in *inbound) command(i discord.ApplicationCommandInteraction) {
+	in.s.spawn(func(ctx context.Context) { in.obey(ctx, i) })
+}
+
+// obey answers a command. Discord waits for three seconds; so what it is about is done after the first word of the answer.
+func (in *inbound) obey(ctx context.Context, i discord.ApplicationCommandInteraction) {
+	answer := discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredCreateMessage, Data: discord.MessageCreate{Flags: discord.MessageFlagEphemeral}}
+	known := in.mayCommand(i)
+	if !known {
+		answer.Type, answer.Data = discord.InteractionResponseTypeCreateMessage, discord.MessageCreate{
+			Content: notForYou, Flags: discord.MessageFlagEphemeral, AllowedMentions: &discord.AllowedMentions{},
+		}
+	}
+	err := in.s.line.rest.CreateInteractionResponse(i.ID(), i.Token(), answer, rest.WithCtx(ctx))
+	channel := i.Channel().MessageChannel
+	if err != nil || !known || channel == nil { // nobody would see what comes of it
+		in.fails(ctx, "a command cannot be answered", 0, err)
+		return
+	}
+	text := in.given(ctx, channel.ID(), i)
+	flags := discord.MessageFlagSuppressEmbeds
+	_, err = in.s.line.rest.UpdateInteractionResponse(i.ApplicationID(), i.Token(), discord.MessageUpdate{
+		Content: &text, Flags: &flags, AllowedMentions: &discord.AllowedMentions{},
+	}, rest.WithCtx(ctx))
+	in.fails(ctx, "a command cannot be answered", channel.ID(), err)
+}
+
+// mayCommand tells whether the person is heard; the others are counted.
+func (in *inbound) mayCommand(i discord.ApplicationCommandInteraction) bool {
+	switch {
+	case i.GuildID() == nil || i.Member() == nil:
+		in.s.ignored(ignoredDirect)
+	case !in.s.allowed(i.Member().User.ID):
+		in.s.ignored(ignoredStrangers)
+	default:
+		return true
+	}
+	return false
+}
+
+// given does what a command says, and tells what came of it.
+func (in *inbound) given(ctx context.Context, channel snowflake.ID, i discord.ApplicationCommandInteraction) string {
+	b, ok := in.bound(channel)
+	name := i.Data.CommandName()
+	switch {
+	case !ok:
+		return "This channel is not bound to a conversation."
+	case name == "new":
+		return in.begun(ctx, channel)
+	case b.Session == "" && name == "status":
+		return fmt.Sprintf("Each message here begins a conversation with %s in %s.", b.Agent, quoted(b.Directory))
+	case b.Session == "":
+		return "Give this command in the thread of a conversation."
+	case name == "stop":
+		return in.stop(ctx, b.Session)
+	case name == "status":
+		return in.status(ctx, b.Session)
+	case name == "approve":
+		return in.approve(ctx, b.Session, i)
+	}
+	return "There is no such command any more."
+}
+
+func (in *inbound) stop(ctx context.Context, id string) string {
+	err := in.s.cfg.Sessions.Cancel(ctx, id)
+	if r, ok := errors.AsType[*session.RefusedError](err); ok && r.Code == "turn.none" {
+		return "Nothing runs."
+	}
+	if err != nil {
+		return "Not stopped: " + inWords(err)
+	}
+	s, err := in.s.cfg.Sessions.Get(ctx, id)
+	if err != nil || s.Queue == 0 {
+		return "Stopping."
+	}
+	return fmt.Sprintf("Stopping. What waits in the queue (%d) goes out only when somebody sends it at the desk.", s.Queue)
+}
+
+func (in *inbound) status(ctx context.Context, id string) string {
+	s, err := in.s.cfg.Sessions.Get(ctx, id)
+	if err != nil {
+		return "Not known: " + inWords(err)
+	}
+	lines := []string{
+		fmt.Sprintf("%s · %s", quoted(cmp.Or(s.Title, "New conversation")), s.AgentName),
+		fmt.Sprintf("%s, in %s", phaseWords(s), quoted(s.Cwd)),
+	}
+	if queue, err := in.s.cfg.Sessions.Queue(ctx, id); err == nil && len(queue) > 0 {
+		held := 0
+		for _, q := range queue {
+			if q.Held != "" {
+				held++
+			}
+		}
+		lines = append(lines, fmt.Sprintf("Waiting messages: %d, of which held until somebody sends them at the desk: %d", len(queue), held))
+	}
+	if s.Waiting > 0 {
+		lines = append(lines, fmt.Sprintf("Waiting for an answer: %d", s.Waiting))
+	}
+	if u := s.Usage; u != nil && u.Size > 0 {
+		const whole = 100
+		lines = append(lines, fmt.Sprintf("Context: %d %% full", u.Used*whole/u.Size))
+		if u.Cost != nil {
+			lines = append(lines, fmt.Sprintf("Cost so far: %.2f %s", u.Cost.Amount, u.Cost.Currency))
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+func phaseWords(s session.Session) string {
+	switch s.Phase {
+	case session.Starting, session.Replaying:
+		return "The agent starts"
+	case session.Working:
+		return "At work"
+	case session.Waiting:
+		return "Waits for an answer"
+	case session.Cancelling:
+		return "Is being stopped"
+	case session.Ready:
+		return "Ready"
+	case session.Closed:
+	}
+	if s.Exit != nil {
+		return "The agent has ended; the next message starts it again"
+	}
+	return "Asleep; the next message wakes the agent"
+}
+
+// approve answers the oldest approval of a conversation with the option that allows it once: as a press of its button does, for one that is
+// shown and that there was time to read.
+func (in *inbound) approve(ctx context.Context, id string, i discord.ApplicationCommandInteraction) string {
+	list, err := in.s.cfg.Sessions.Inbox(ctx)
+	if err != nil {
+		return "Not allowed: " + inWords(err)
+	}
+	list = slices.DeleteFunc(list, func(r session.Request) bool { return r.Session != id || r.Kind != "permission" })
+	if len(list) == 0 {
+		return "Nothing waits for an approval."
+	}
+	r := list[0]
+	options := slices.DeleteFunc(slices.Clone(r.Options), func(o session.RequestOption) bool { return o.Kind != "allow_once" })
+	if len(options) != 1 {
+		return "It cannot simply be allowed once. Choose among its buttons."
+	}
+	card, shown, err := in.s.asks.one(ctx, r.ID)
+	if err == nil && (!shown || card.message == 0 || i.ID().Time().Sub(card.message.Time()) < guardTime) {
+		return "It has only just come. Look at it first."
+	}
+	if err == nil {
+		err = in.s.asks.answer(ctx, r.ID, i.User().ID, session.Answer{OptionID: options[0].ID})
+	}
+	if late, ok := errors.AsType[*session.RefusedError](err); ok && late.Code == "request.resolved" {
+		return "It was answered already."
+	}
+	if err != nil {
+		return "Not allowed: " + inWords(err)
+	}
+	return "Allowed once: " + quoted(r.Title)
+}
+
+// begun begins a new conversation, behind what was said in the channel before.
+func (in *inbound) begun(ctx context.Context, channel snowflake.ID) string {
+	done := make(chan string, 1)
+	in.lanes.queue(channel, func(ctx context.Context) { done <- in.another(ctx, channel) })
+	select {
+	case text := <-done:
+		return text
+	case <-ctx.Done():
+		return "Deskhand ends."
+	}
+}
+
+func (in *inbound) another(ctx context.Context, channel snowflake.ID) string {
+	b, ok := in.bound(channel)
+	if !ok {
+		return "This channel is not bound to a conversation."
+	}
+	if b.Session == "" {
+		return in.anotherThread(ctx, b)
+	}
+	old, err := in.s.cfg.Sessions.Get(ctx, b.Session)
+	switch {
+	case err != nil:
+		return "Not begun: " + inWords(err)
+	case old.Turn != nil || old.Waiting > 0:
+		return "The agent is still at work. Stop it with /stop first, or let it finish."
+	}
+	s, err := in.s.cfg.Sessions.Create(ctx, session.New{Agent: old.Agent, Cwd: old.Cwd, Place: old.Place, Directories: old.Directories})
+	if err == nil {
+		b.Session, b.CreatedAt = s.ID, session.Time{Time: time.Now()}
+		err = in.bind(ctx, b, 0)
+	}
+	if err != nil {
+		return "Not begun: " + inWords(err)
+	}
+	in.s.changed()
+	if old.Queue > 0 {
+		return fmt.Sprintf("A new conversation begins with your next message. The one before is at the desk, with %d messages that wait there.", old.Queue)
+	}
+	return "A new conversation begins with your next message. The one before is at the desk."
+}
+
+// anotherThread begins a thread with a conversation, where threads are conversations.
+func (in *inbound) anotherThread(ctx context.Context, b Binding) string {
+	const name = "Conversation"
+	made, err := in.s.line.rest.CreateThread(idOf(b.Channel), discord.GuildPublicThreadCreate{Name: name}, rest.WithCtx(ctx))
+	if err != nil {
+		return "Not begun: " + inWords(err)
+	}
+	in.isBelow(made.ID(), idOf(b.Channel))
+	return "Say what it is about in <#" + made.ID().String() + ">: your first message there begins the conversation."
+}

@@ -1,0 +1,588 @@
+package discord
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/snowflake/v2"
+
+	"deskhand/backend/attachment"
+	"deskhand/backend/discord/standin"
+	"deskhand/backend/session"
+)
+
+// What breaks between us and Discord, with all parts at work: a person who writes, an agent that answers, and files both ways. Whatever
+// breaks, what was said is taken once, and what the agent says and gives is shown whole and once.
+
+// faulty is a bot whose channel is bound to a conversation.
+type faulty struct {
+	*bot
+	id string // of the conversation
+}
+
+func openFaulty(t *testing.T) *faulty {
+	t.Helper()
+	return bindFaulty(t, openBot(t))
+}
+
+func bindFaulty(t *testing.T, b *bot) *faulty {
+	t.Helper()
+	f := &faulty{b, b.create().ID}
+	if _, err := b.s.Bind(t.Context(), b.dc.Channel.String(), Bind{Session: f.id}); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func (f *faulty) say(text string, files ...standin.File) {
+	f.dc.Say(f.dc.Channel, f.dc.Owner, text, files...)
+}
+
+// seen waits until something is seen at Discord.
+func (f *faulty) seen(what string, is func(standin.Seen) bool) {
+	f.t.Helper()
+	ctx, cancel := context.WithTimeout(f.t.Context(), 60*time.Second)
+	defer cancel()
+	if err := f.dc.Wait(ctx, is); err != nil {
+		f.t.Fatalf("%s: %v", what, err)
+	}
+}
+
+func (f *faulty) says(text string) {
+	f.t.Helper()
+	f.seen("the channel says "+text, func(s standin.Seen) bool { return s.Says(f.dc.Channel, text) })
+}
+
+// bots are the messages of ours that a channel shows.
+func (f *faulty) bots(s standin.Seen) []standin.Message {
+	return slices.DeleteFunc(s.Messages(f.dc.Channel), func(m standin.Message) bool { return m.Author.ID != f.dc.Bot })
+}
+
+// letters is a text without what a message adds when it is cut: spaces, and the ends of blocks of code.
+func letters(text string) string {
+	return strings.NewReplacer(" ", "", "\n", "", "\t", "", "`", "", "\u200b", "").Replace(text)
+}
+
+// whole waits until all that the agent has said in its turns is shown, each once.
+func (f *faulty) whole() {
+	f.t.Helper()
+	var texts []string
+	for _, e := range f.idle(f.id).Items {
+		if e.Kind == "agent" && letters(e.Text) != "" {
+			texts = append(texts, letters(e.Text))
+		}
+	}
+	if len(texts) == 0 {
+		f.t.Fatal("the agent has said nothing")
+	}
+	f.seen("all that the agent said", func(s standin.Seen) bool {
+		var b strings.Builder
+		for _, m := range f.bots(s) {
+			b.WriteString(letters(strings.ReplaceAll(m.Text, "```go", "")))
+		}
+		shown := b.String()
+		for _, text := range texts {
+			before, after, found := strings.Cut(shown, strings.ReplaceAll(text, "go//", "//"))
+			if !found {
+				return false
+			}
+			shown = before + after
+		}
+		for _, text := range texts {
+			if strings.Contains(shown, text) {
+				f.t.Errorf("this is shown twice: %s", text)
+			}
+		}
+		return true
+	})
+}
+
+// settled waits until nothing is on its way any more, and then wants no message that says less than it should.
+func (f *faulty) settled() {
+	f.t.Helper()
+	f.idle(f.id)
+	f.quiet()
+	nonces := map[string]int{}
+	for _, m := range f.dc.Messages(f.dc.Channel) {
+		if m.Author.ID != f.dc.Bot {
+			continue
+		}
+		if m.Text == workingLine {
+			f.t.Errorf("message %d still says %q", m.ID, m.Text)
+		}
+		if nonces[m.Nonce]++; nonces[m.Nonce] > 1 {
+			f.t.Errorf("a message was made twice: %q", m.Text)
+		}
+	}
+}
+
+// taken are the messages of people that the conversation has, in order.
+func (f *faulty) taken() (texts []string) {
+	f.t.Helper()
+	for _, e := range f.idle(f.id).Items {
+		if e.Kind == "user" {
+			texts = append(texts, e.Text)
+		}
+	}
+	return texts
+}
+
+// once waits until each file is shown, and tells where one is shown twice.
+func (f *faulty) once(files map[string]string) {
+	f.t.Helper()
+	count := func(s standin.Seen) map[string]int {
+		n := map[string]int{}
+		for _, m := range f.bots(s) {
+			for _, file := range m.Files {
+				n[file.Name]++
+				if want, ours := files[file.Name]; !ours || want != string(file.Data) {
+					f.t.Errorf("%s is shown with %d bytes", file.Name, len(file.Data))
+				}
+			}
+		}
+		return n
+	}
+	f.seen("the files", func(s standin.Seen) bool { return len(count(s)) == len(files) })
+	f.settled()
+	f.seen("each file once", func(s standin.Seen) bool {
+		for name, n := range count(s) {
+			if n != 1 {
+				f.t.Errorf("%s is shown %d times", name, n)
+			}
+		}
+		return true
+	})
+}
+
+// quiet waits until the turns are shown: nothing of them is sent any more.
+func (f *faulty) quiet() {
+	f.t.Helper()
+	f.until("end of what is shown", func() bool {
+		var open int
+		err := f.db.Read().QueryRowContext(f.t.Context(), `SELECT count(*) FROM discord_output WHERE done = 0`).Scan(&open)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		return open == 0
+	})
+}
+
+// give has the agent give files, while its turn runs.
+func (f *faulty) give(files map[string]string) {
+	f.t.Helper()
+	var list []attachment.Wanted
+	for name, content := range files {
+		if err := os.WriteFile(filepath.Join(f.work, name), []byte(content), 0o600); err != nil {
+			f.t.Fatal(err)
+		}
+		list = append(list, attachment.Wanted{Path: name})
+	}
+	if _, err := f.AddFiles(f.t.Context(), f.id, list); err != nil {
+		f.t.Fatal(err)
+	}
+}
+
+const midStream = "Part 1"
+
+func TestLineBreaksInMidStream(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]func(*standin.Discord){
+		"without a word":    func(d *standin.Discord) { d.Drop() },
+		"asked to":          func(d *standin.Discord) { d.Reconnect() },
+		"a time-out":        func(d *standin.Discord) { d.HangUp(standin.CloseTimeout) },
+		"to be resumed":     func(d *standin.Discord) { d.InvalidSession(true) },
+		"not to be resumed": func(d *standin.Discord) { d.InvalidSession(false) },
+		"and is forgotten": func(d *standin.Discord) {
+			d.Forget()
+			d.Drop()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := openFaulty(t)
+			first := "stream 150/s 1s"
+			f.say(first)
+			f.says(midStream)
+			breaks(f.dc)
+			f.say("echo said-meanwhile")
+			f.says("said-meanwhile")
+			f.whole()
+			f.settled()
+			if texts := f.taken(); len(texts) != 2 || !strings.HasPrefix(texts[0], first) || !strings.HasPrefix(texts[1], "echo said-meanwhile") {
+				t.Errorf("taken were %q", texts)
+			}
+		})
+	}
+}
+
+func TestDiscordIsAwayWhenTheTurnEnds(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.say("stream 150/s 1s")
+	f.says(midStream)
+	f.dc.Down(true, true)
+	f.dc.Drop()
+	f.idle(f.id)
+	f.until("trouble with the line", func() bool { return f.s.State().Status == statusReconnecting })
+	f.dc.Down(false, false)
+	f.whole()
+	f.settled()
+}
+
+func TestStormsOfLimitsAreWaitedOut(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	const wait = 300 * time.Millisecond
+	for range 3 {
+		f.dc.RateLimit(standin.RouteCreate, 1, wait, false)
+		f.dc.RateLimit(standin.RouteEdit, 1, wait, false)
+	}
+	f.dc.RateLimit("", 2, wait, true)
+	f.say("stream 150/s 1s")
+	f.works(f.id)
+	f.say("echo second")
+	f.says("second")
+	f.whole()
+	refused := 0
+	for _, route := range []string{standin.RouteCreate, standin.RouteEdit} {
+		calls := f.dc.Calls(route)
+		for i, c := range calls {
+			if c.Status != http.StatusTooManyRequests {
+				continue
+			}
+			refused++
+			if i+1 < len(calls) && calls[i+1].At.Sub(c.At) < wait {
+				t.Errorf("%s was tried again after %v", route, calls[i+1].At.Sub(c.At))
+			}
+		}
+	}
+	if refused < 4 {
+		t.Errorf("only %d calls were refused", refused)
+	}
+}
+
+// What Discord says of its limits beforehand is kept to: it refuses nothing for being asked too often.
+func TestLimitsAreKept(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.dc.Limit(2, time.Second)
+	f.say("stream 600/s 2s")
+	f.whole()
+	f.quiet()
+	calls := f.dc.Calls("")
+	for _, c := range calls {
+		if c.Status == http.StatusTooManyRequests {
+			t.Errorf("%s was refused", c.Route)
+		}
+	}
+	if n := len(f.dc.Calls(standin.RouteCreate)); n < 3 {
+		t.Errorf("only %d messages were made", n)
+	}
+}
+
+func TestUploadsFail(t *testing.T) {
+	t.Parallel()
+	for name, breaks := range map[string]func(*standin.Discord){
+		"before they are done": func(d *standin.Discord) { d.FailUploads(2, http.StatusBadGateway) },
+		"after they were done": func(d *standin.Discord) {
+			d.LoseAnswers(standin.RouteEdit, 2, http.StatusBadGateway)
+			d.LoseAnswers(standin.RouteCreate, 2, http.StatusGatewayTimeout)
+		},
+		"for a while": func(d *standin.Discord) { d.FailUploads(6, http.StatusServiceUnavailable) },
+	} {
+		for _, when := range []string{"early", "late"} {
+			t.Run(when+" "+name, func(t *testing.T) {
+				t.Parallel()
+				f := openFaulty(t)
+				f.say("slow")
+				f.works(f.id)
+				if when == "late" { // the agent's first words are shown, so that files wait for the end
+					f.seen("words", func(s standin.Seen) bool {
+						return slices.ContainsFunc(f.bots(s), func(m standin.Message) bool { return m.Text != workingLine })
+					})
+				}
+				files := map[string]string{"a.txt": "one", "b.txt": "two"}
+				breaks(f.dc)
+				f.give(files)
+				if err := f.Cancel(t.Context(), f.id); err != nil {
+					t.Fatal(err)
+				}
+				f.once(files)
+			})
+		}
+	}
+}
+
+func TestMessagesAreDeletedUnderUs(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.say("stream 150/s 2s")
+	for range 2 {
+		f.says(midStream)
+		var shown []standin.Message
+		f.seen("a message", func(s standin.Seen) bool { shown = f.bots(s); return len(shown) > 0 })
+		f.dc.DeleteUnderUs(shown[0].ID)
+	}
+	f.whole()
+	f.settled()
+}
+
+func TestFilesThatTheServerDoesNotTake(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.dc.UploadLimit(1000)
+	f.say("slow")
+	f.works(f.id)
+	f.give(map[string]string{"small.txt": "small", "large.bin": strings.Repeat("x", 2048)})
+	if err := f.Cancel(t.Context(), f.id); err != nil {
+		t.Fatal(err)
+	}
+	f.once(map[string]string{"small.txt": "small"})
+	f.says("large.bin (2.0 KiB) is too large")
+}
+
+func TestTokenIsRevokedInMidStream(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.say("stream 150/s 1s")
+	f.says(midStream)
+	f.dc.Revoke()
+	f.until("refusal", func() bool {
+		s := f.s.State()
+		return s.Status == statusRefused && s.Reason == refusedToken
+	})
+	f.idle(f.id) // the agent goes on with its work
+	calls := len(f.dc.Calls(""))
+	f.say("echo said-meanwhile")
+	f.dc.Pardon()
+	if n := len(f.dc.Calls("")); n != calls {
+		t.Errorf("%d calls were made with a token that is refused", n-calls)
+	}
+	on := true
+	if _, err := f.s.SetUp(t.Context(), Setup{Enabled: &on}); err != nil {
+		t.Fatal(err)
+	}
+	f.says("said-meanwhile")
+	f.whole()
+}
+
+func TestDiscordsClockIsNotOurs(t *testing.T) {
+	t.Parallel()
+	for name, skew := range map[string]time.Duration{"ahead": 3 * time.Hour, "behind": -3 * time.Hour} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := bindFaulty(t, openBotAt(t, standin.New(standin.Options{RealHosts: true, Clock: skew}), t.TempDir()))
+			f.dc.RateLimit(standin.RouteEdit, 1, 100*time.Millisecond, false)
+			f.say("echo first")
+			f.says("first")
+			// It is minutes old and not hours: it is taken.
+			f.away(func() { f.say("echo said-meanwhile") })
+			f.says("said-meanwhile")
+			f.whole()
+			f.say("permission")
+			asked := f.asked()
+			if _, err := f.dc.Press(asked.ID, f.dc.Owner, asked.Controls[0].CustomID); err != nil {
+				t.Fatal(err)
+			}
+			f.ended(asked.ID)
+			f.idle(f.id)
+		})
+	}
+}
+
+// asked waits for a message with controls that can be used.
+func (f *faulty) asked() (found standin.Message) {
+	f.t.Helper()
+	f.seen("a question", func(s standin.Seen) bool {
+		for _, m := range f.bots(s) {
+			if slices.ContainsFunc(m.Controls, func(c standin.Control) bool { return !c.Disabled }) {
+				found = m
+			}
+		}
+		return found.ID != 0
+	})
+	return found
+}
+
+// ended waits until no control of a message can be used.
+func (f *faulty) ended(id snowflake.ID) {
+	f.t.Helper()
+	f.seen("the end of the controls", func(s standin.Seen) bool {
+		return !slices.ContainsFunc(f.bots(s), func(m standin.Message) bool {
+			return m.ID == id && slices.ContainsFunc(m.Controls, func(c standin.Control) bool { return !c.Disabled })
+		})
+	})
+}
+
+func TestServersOfFilesThatLie(t *testing.T) {
+	t.Parallel()
+	var strayed atomic.Int64
+	elsewhere := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { strayed.Add(1) }))
+	defer elsewhere.Close()
+	f := openFaulty(t)
+	small, large := []byte("content"), make([]byte, 26<<20)
+	for i, fault := range []struct {
+		breaks func(d *standin.Discord, on bool)
+		data   []byte
+		words  string // of why it is not there; "" = it is
+	}{
+		{func(d *standin.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 10}[on]) }, large, "larger than 25 MiB"},
+		{func(d *standin.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 1 << 40}[on]) }, small, ""},
+		{func(d *standin.Discord, on bool) {
+			d.RedirectAway(map[bool]string{true: elsewhere.URL + "/secret?a=b"}[on])
+		}, small, "nothing is fetched from"},
+		{func(d *standin.Discord, on bool) {
+			d.RedirectAway(map[bool]string{true: "http://cdn.discordapp.com/a"}[on])
+		}, small, "nothing is fetched from"},
+		{func(d *standin.Discord, on bool) { d.CutShort(on) }, small, "cannot be fetched"},
+		{func(d *standin.Discord, on bool) {
+			d.FailFiles(map[bool]int{true: 100}[on], http.StatusNotFound)
+		}, small, "not there"},
+		{func(d *standin.Discord, on bool) {
+			d.FailFiles(map[bool]int{true: 100}[on], http.StatusBadGateway)
+		}, small, "cannot be fetched"},
+	} {
+		fault.breaks(f.dc, true)
+		before := len(f.dc.Messages(f.dc.Channel))
+		text, name := fmt.Sprintf("echo with-file-%d", i), fmt.Sprintf("file-%d.bin", i)
+		f.say(text, standin.File{Name: name, Type: "application/octet-stream", Data: fault.data})
+		f.seen("an answer", func(s standin.Seen) bool {
+			return slices.ContainsFunc(f.bots(s), func(m standin.Message) bool {
+				return strings.Contains(m.Text, text[len("echo "):]) && strings.Contains(m.Text, "prompt")
+			})
+		})
+		fault.breaks(f.dc, false)
+		var told []string
+		for _, m := range f.dc.Messages(f.dc.Channel)[before:] {
+			if strings.Contains(m.Text, "goes without") {
+				told = append(told, m.Text)
+			}
+		}
+		switch all := strings.Join(told, "\n"); {
+		case fault.words == "" && len(told) > 0, fault.words != "" && len(told) != 1:
+			t.Errorf("%d: it was told %q", i, told)
+		case !strings.Contains(all, fault.words), fault.words != "" && !strings.Contains(all, name), strings.Contains(all, "?a=b"), strings.Contains(all, "hm="):
+			t.Errorf("%d: it was told so: %s", i, all)
+		}
+		files := 0
+		for _, e := range f.idle(f.id).Items {
+			if e.Kind == "user" && strings.Contains(e.Text, text) {
+				files += len(e.Attachments)
+			}
+		}
+		if taken := map[bool]int{true: 1}[fault.words == ""]; files != taken {
+			t.Errorf("%d: %d files were taken", i, files)
+		}
+	}
+	if n := strayed.Load(); n != 0 {
+		t.Errorf("another server was asked %d times", n)
+	}
+}
+
+// A press that was made while the line was down comes when it is up again; meanwhile the window has answered. It is told so, and is no
+// second answer.
+func TestPressThatComesTooLate(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.say("permission")
+	asked := f.asked()
+	request := f.request(f.id)
+	f.dc.Down(false, true)
+	f.dc.Drop()
+	pressed, err := f.dc.Press(asked.ID, f.dc.Owner, asked.Controls[0].CustomID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	reject := request.Options[slices.IndexFunc(request.Options, func(o session.RequestOption) bool { return o.Kind == "reject_once" })]
+	if err := f.Answer(t.Context(), request.ID, session.Answer{OptionID: reject.ID}, "window"); err != nil {
+		t.Fatal(err)
+	}
+	f.dc.Down(false, false)
+	f.ended(asked.ID)
+	f.seen("an answer to the press", func(s standin.Seen) bool {
+		_, answered := s.Answer(pressed)
+		return answered
+	})
+	f.seen("a word to who pressed", func(s standin.Seen) bool { return len(s.Private(pressed)) > 0 })
+	if now, err := f.Request(t.Context(), request.ID); err != nil || now.AnsweredBy != "window" {
+		t.Errorf("%+v, %v", now, err)
+	}
+	f.idle(f.id)
+}
+
+func TestBotMayNoLongerSpeak(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	problem := func(wanted string) {
+		t.Helper()
+		f.until("the problem "+wanted, func() bool { return f.s.State().Bindings[0].Problem == wanted })
+	}
+	f.say("echo first")
+	f.says("first")
+	f.dc.Deny(f.dc.Channel, discord.PermissionSendMessages)
+	f.say("echo second")
+	problem(problemForbidden)
+	f.idle(f.id)
+	f.dc.Deny(f.dc.Channel)
+	f.say("echo third")
+	f.says("third")
+	problem("")
+	if texts := f.taken(); len(texts) != 3 {
+		t.Errorf("taken were %q", texts)
+	}
+}
+
+func TestChannelGoesInMidStream(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.say("stream 150/s 1s")
+	f.says(midStream)
+	f.dc.RemoveChannel(f.dc.Channel)
+	f.until("the problem", func() bool {
+		list := f.s.State().Bindings
+		return len(list) == 1 && list[0].Problem == problemGone
+	})
+	f.idle(f.id)
+	if status := f.s.State().Status; status != statusConnected {
+		t.Errorf("the line is %s", status)
+	}
+}
+
+// Everything at once, as on a bad day.
+func TestBadDay(t *testing.T) {
+	t.Parallel()
+	f := openFaulty(t)
+	f.say("stream 150/s 2s")
+	f.works(f.id)
+	files := map[string]string{"a.txt": "one", "b.txt": "two", "c.txt": "three"}
+	f.dc.RateLimit(standin.RouteEdit, 2, 200*time.Millisecond, false)
+	f.dc.LoseAnswers(standin.RouteCreate, 2, http.StatusBadGateway)
+	f.dc.FailUploads(1, http.StatusInternalServerError)
+	f.give(files)
+	f.says(midStream)
+	for i := range 5 {
+		f.dc.DropAfter(i)
+		f.dc.FailWrites(1, http.StatusServiceUnavailable)
+		f.say("echo number-" + string(rune('a'+i)))
+		f.dc.RateLimit("", 1, 100*time.Millisecond, true)
+	}
+	f.says("number-e")
+	f.whole()
+	f.once(files) // and everything else
+	all := strings.Join(f.taken(), "\n")
+	for i := range 5 {
+		if n := strings.Count(all, "echo number-"+string(rune('a'+i))); n != 1 {
+			t.Errorf("number %c was taken %d times: %s", 'a'+i, n, all)
+		}
+	}
+}

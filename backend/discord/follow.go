@@ -1,0 +1,344 @@
+package discord
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// The reader of the feed. What a turn says is taken from the events of the bus as it comes. After a reset, and at the start, it is read from
+// what is stored; which of the events that follow are in that already cannot be told of a text, so a text that was read is read again
+// when something was added to it.
+
+// The types of events that are followed.
+const (
+	feedSaid     = "evt.adapter.message.created"
+	feedState    = "evt.request.lifecycle.changed"
+	feedText     = "evt.agent.output.delta.text"
+	feedFile     = "evt.agent.output.response.binary"
+	feedTool     = "evt.agent.output.toolcall"
+	feedRequest  = "request.upsert"
+	feedSession  = "session.upsert"
+	feedRemoved  = "session.removed"
+	feedPatience = 25 * time.Second
+	turnDone     = "done"
+)
+
+// run reads the feed of all conversations until ctx ends. It is the one reader: it also tells asks of requests, and in of conversations
+// that are gone.
+func (o *output) run(ctx context.Context) {
+	defer o.close()
+	q := session.Query{Wait: feedPatience, Types: []string{feedSaid, feedState, feedText, feedFile, feedTool, feedRequest, feedSession, feedRemoved}}
+	for ctx.Err() == nil {
+		batch, err := o.client().Feed().After(ctx, q)
+		if err != nil || ctx.Err() != nil {
+			return
+		}
+		q.Gen, q.After = batch.Gen, batch.Seq
+		if batch.Reset { // so is the first one
+			o.reload(ctx)
+			continue
+		}
+		o.follow(ctx, batch.Events)
+	}
+}
+
+// follow takes events. Requests come last: the tool call that one is for is told of behind it, and belongs above it.
+func (o *output) follow(ctx context.Context, events []session.Event) {
+	var requests []session.Request
+	on := o.enabled()
+	for _, e := range events {
+		switch e.Type {
+		case feedRequest:
+			var r session.Request
+			if json.Unmarshal(e.Data, &r) == nil {
+				requests = append(requests, r)
+			}
+		case feedSession:
+			o.s.in.sessionThere(e.Session)
+		case feedRemoved:
+			o.s.in.sessionGone(e.Session)
+			o.forget(e.Session)
+			o.s.asks.refresh()
+		default:
+			if _, bound := o.s.in.channelOf(e.Session); on && bound {
+				o.note(ctx, e)
+			}
+		}
+	}
+	for _, r := range requests {
+		o.s.asks.changed(r)
+	}
+}
+
+// note takes an event of a turn.
+func (o *output) note(ctx context.Context, e session.Event) {
+	var b session.BusEvent
+	te := o.teller(ctx, e.Session)
+	if te == nil || json.Unmarshal(e.Data, &b) != nil {
+		return
+	}
+	te.mu.Lock()
+	defer te.mu.Unlock()
+	turn, free := b.RequestID, false
+	if turn == "" {
+		turn, free = b.MessageID, true
+	}
+	if free && e.Type != feedText && e.Type != feedFile {
+		return
+	}
+	t := te.find(turn, free, e.Type == feedSaid)
+	if t == nil {
+		return
+	}
+	t.note(e.Type, b)
+	t.version++
+	t.changed = time.Now()
+	te.stir()
+}
+
+// find is a turn that is shown, or is to be from now on; nil = it was. One of which the beginning was not heard is read from what is
+// stored.
+func (te *teller) find(turn string, free, begins bool) *telling {
+	if i := slices.IndexFunc(te.turns, func(t *telling) bool { return t.turn == turn }); i >= 0 {
+		return te.turns[i]
+	}
+	told := slices.Contains(te.told, turn)
+	if turn == "" || told && !free {
+		return nil
+	}
+	t := &telling{session: te.session, turn: turn, free: free, stale: told || !begins && !free}
+	te.turns = append(te.turns, t)
+	return t
+}
+
+// note takes an event into the turn.
+func (t *telling) note(kind string, b session.BusEvent) {
+	switch kind {
+	case feedSaid:
+		t.put(item{id: b.MessageID, kind: itemSaid, text: b.Text, asked: len(t.items) == 0 && !t.stale})
+	case feedTool:
+		title := b.Title
+		if title == "" {
+			title = b.Kind
+		}
+		t.put(item{id: b.MessageID, kind: itemTool, text: title, status: b.Status})
+	case feedText:
+		t.add(b.MessageID, b.Delta)
+	case feedFile:
+		if b.Blob != nil {
+			t.give(given{Entry: b.MessageID, SHA256: b.Blob.SHA256, Name: b.Filename})
+		}
+	case feedState:
+		if b.State == turnDone {
+			t.ended, t.reason = true, b.StopReason
+			t.stale = t.stale || b.StopReason == "error" // which one is stored
+		}
+	}
+}
+
+// put puts an item in its place: behind the others, when it is a new one.
+func (t *telling) put(it item) {
+	if i := t.index(it.id); i >= 0 {
+		it.asked = t.items[i].asked
+		t.items[i] = it
+		return
+	}
+	t.items = append(t.items, it)
+}
+
+func (t *telling) index(id string) int {
+	return slices.IndexFunc(t.items, func(it item) bool { return it.id == id })
+}
+
+// add adds to a text.
+func (t *telling) add(id, more string) {
+	i := t.index(id)
+	switch {
+	case i < 0:
+		t.items = append(t.items, item{id: id, kind: itemText, text: more})
+	case t.items[i].stored:
+		t.stale = true
+	default:
+		t.items[i].text += more
+	}
+}
+
+func (t *telling) give(g given) {
+	if !slices.ContainsFunc(t.files, func(old given) bool { return old.Entry == g.Entry && old.SHA256 == g.SHA256 }) {
+		t.files = append(t.files, g)
+	}
+}
+
+// reload makes what is shown fit what is stored: at the start, and where events were missed.
+func (o *output) reload(ctx context.Context) {
+	if o.enabled() {
+		for _, b := range o.s.in.bindings() {
+			if b.Session != "" {
+				o.warn(ctx, "a conversation cannot be read", b.Session, o.resume(ctx, b.Session))
+			}
+		}
+	}
+	o.warn(ctx, "what is asked cannot be read", "", o.s.asks.reload(ctx))
+}
+
+// resume takes up what is not shown of a conversation: the turns that were being shown, the one that runs, and those that somebody began
+// from the channel and saw nothing of.
+func (o *output) resume(ctx context.Context, id string) error {
+	done, err := o.written(ctx, id)
+	if err != nil {
+		return err
+	}
+	const newest = 200
+	tail, err := o.client().Entries(ctx, id, 0, newest)
+	if errors.Is(err, session.ErrNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	te := o.teller(ctx, id)
+	if te == nil {
+		return nil
+	}
+	open := map[string]bool{}
+	for turn, is := range done {
+		open[turn] = !is
+	}
+	for _, t := range tail.Turns {
+		if _, known := done[t.ID]; !known {
+			_, asked := o.s.in.from(ctx, id, t.ID)
+			open[t.ID] = asked || t.State != turnDone
+		}
+	}
+	te.resume(tail.Turns, open)
+	return nil
+}
+
+// resume begins to show turns that are open, in the order in which they ran, and has those that are shown read again.
+func (te *teller) resume(turns []session.Turn, open map[string]bool) {
+	te.mu.Lock()
+	defer te.mu.Unlock()
+	for _, t := range te.turns {
+		t.stale = true
+		t.version++
+	}
+	names := make([]string, 0, len(open))
+	for name, is := range open {
+		if is {
+			names = append(names, name)
+		}
+	}
+	ran := func(name string) int {
+		return slices.IndexFunc(turns, func(t session.Turn) bool { return t.ID == name })
+	}
+	slices.SortFunc(names, func(a, b string) int { // those that are long over are not among the turns, and come first
+		if i, j := ran(a), ran(b); i != j {
+			return i - j
+		}
+		return strings.Compare(a, b)
+	})
+	for _, name := range names {
+		if t := te.find(name, false, false); t != nil {
+			t.stale = true
+		}
+	}
+	te.stir()
+}
+
+// refresh reads a turn anew, where what is stored says more than what is known. It tells when to read it again; 0 = all is known.
+func (o *output) refresh(ctx context.Context, te *teller, t *telling) (wait time.Duration) {
+	te.mu.Lock()
+	stale, version, due := t.stale, t.version, time.Until(t.read.Add(o.pace()))
+	te.mu.Unlock()
+	if !stale {
+		return 0
+	}
+	if due > 0 {
+		return due
+	}
+	entries, turn, err := o.recall(ctx, t.session, t.turn)
+	o.warn(ctx, "a turn cannot be read", t.session, err)
+	te.mu.Lock()
+	defer te.mu.Unlock()
+	t.read = time.Now()
+	if err != nil {
+		return o.pace()
+	}
+	t.recall(entries, turn)
+	if t.stale = t.version != version; t.stale { // something came meanwhile, and nobody knows whether it was read
+		return o.pace()
+	}
+	return 0
+}
+
+// recall reads the entries of a turn, or the one entry that stands outside of turns, and the turn; nil where there is none.
+func (o *output) recall(ctx context.Context, id, turn string) (entries []session.Entry, t *session.Turn, err error) {
+	const page, most = 200, 200
+	for before, pages := int64(0), 0; pages < most; pages++ {
+		part, err := o.client().Entries(ctx, id, before, page)
+		if err != nil {
+			return nil, nil, err
+		}
+		if i := slices.IndexFunc(part.Turns, func(s session.Turn) bool { return s.ID == turn }); i >= 0 {
+			t = &part.Turns[i]
+		}
+		here, older := ofTurn(part.Items, turn)
+		entries = append(here, entries...)
+		if part.Next == 0 || older && len(entries) > 0 {
+			break
+		}
+		before = part.Next
+	}
+	return entries, t, nil
+}
+
+// ofTurn are the entries of a turn, and whether another turn's stands before them.
+func ofTurn(list []session.Entry, turn string) (entries []session.Entry, older bool) {
+	for _, e := range list {
+		switch {
+		case e.Turn == turn || e.Turn == "" && e.ID == turn:
+			entries = append(entries, e)
+		case e.Turn != "" && len(entries) == 0:
+			older = true
+		}
+	}
+	return entries, older
+}
+
+// recall makes the turn what is stored of it.
+func (t *telling) recall(entries []session.Entry, turn *session.Turn) {
+	t.items, t.files = nil, nil
+	for _, e := range entries {
+		switch e.Kind {
+		case "user":
+			t.put(item{id: e.ID, kind: itemSaid, text: e.Text, asked: len(t.items) == 0})
+		case "agent":
+			t.put(item{id: e.ID, kind: itemText, text: e.Text, stored: true})
+		case "tool":
+			title := e.Tool.Title
+			if title == "" {
+				title = e.Tool.Kind
+			}
+			t.put(item{id: e.ID, kind: itemTool, text: title, status: e.Tool.Status})
+		case "attachment":
+			for _, a := range e.Attachments {
+				t.give(given{Entry: e.ID, SHA256: a.SHA256, Name: a.Filename})
+			}
+		}
+	}
+	if turn == nil { // it stands outside of turns
+		t.free, t.ended = len(entries) > 0, len(entries) == 0
+	}
+	if turn != nil && turn.State == turnDone {
+		t.ended, t.reason = true, turn.StopReason
+		if turn.Error != nil {
+			t.failure = turn.Error.Message
+		}
+	}
+}

@@ -1,0 +1,461 @@
+package discord
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+
+	"deskhand/backend/discord/standin"
+	"deskhand/backend/session"
+)
+
+// seen waits until something is seen at Discord.
+func (b *bot) seen(what string, is func(standin.Seen) bool) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	defer cancel()
+	if err := b.dc.Wait(ctx, is); err != nil {
+		b.t.Fatalf("no %s: %v", what, err)
+	}
+}
+
+// connects waits until there were so many hellos, and gives the last.
+func (b *bot) connects(n int) standin.Connect {
+	b.t.Helper()
+	b.seen("connection", func(s standin.Seen) bool { return len(s.Connects()) >= n && s.Lines() > 0 })
+	b.is(statusConnected, "")
+	list := b.dc.Connects()
+	return list[len(list)-1]
+}
+
+// is waits until the line is so.
+func (b *bot) is(status, reason string) State {
+	b.t.Helper()
+	b.until("line that is "+status+" "+reason, func() bool { s := b.s.State(); return s.Status == status && s.Reason == reason })
+	return b.s.State()
+}
+
+func TestLineIdentifiesAndMakesItsCommandsKnown(t *testing.T) {
+	b := openBot(t)
+	hello := b.dc.Connects()[0]
+	if hello.Resumed || hello.Browser != "Deskhand" || hello.Intents != int(intents) || hello.Refused != 0 {
+		t.Errorf("%+v", hello)
+	}
+	want := len(commands())
+	b.seen("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == want })
+	b.until("name of the bot", func() bool { bot := b.s.State().Bot; return bot != nil && bot.Name != "" })
+	s := b.s.State()
+	if s.Bot.ID != b.dc.Bot.String() || !strings.Contains(s.Invite, "client_id="+b.dc.Application.String()) || b.s.line.self() != b.dc.Bot {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestStateIsToldToTheFeed(t *testing.T) {
+	b := openBot(t)
+	q := session.Query{Gen: b.Feed().Gen(), Types: []string{EventState}}
+	told := map[string]bool{}
+	b.dc.Down(false, true)
+	b.dc.Drop()
+	for !told[statusReconnecting+refusedUnreachable] {
+		batch, err := b.Feed().After(t.Context(), session.Query{Gen: q.Gen, Types: q.Types, After: q.After, Wait: 20 * time.Second})
+		if err != nil || len(batch.Events) == 0 {
+			t.Fatalf("%v after %v", err, told)
+		}
+		for _, e := range batch.Events {
+			var s State
+			if err := json.Unmarshal(e.Data, &s); err != nil {
+				t.Fatal(err)
+			}
+			told[s.Status+s.Reason] = true
+		}
+		q.After = batch.Seq
+	}
+}
+
+// What is said while the line is down is heard by the resumed one.
+func TestLineResumesWhereItWas(t *testing.T) {
+	b := openBot(t)
+	for n, end := range []func(){
+		b.dc.Drop,
+		b.dc.Reconnect,
+		func() { b.dc.InvalidSession(true) },
+		func() { b.dc.HangUp(standin.CloseUnknown) },
+	} {
+		end()
+		b.dc.Say(b.dc.Channel, b.dc.Stranger, "is anybody there")
+		if c := b.connects(n + 2); !c.Resumed || c.Path != "/resume" || c.Refused != 0 {
+			t.Errorf("%d: %+v", n, c)
+		}
+		b.until("message of a stranger", func() bool { return b.s.State().Ignored.Strangers == int64(n+1) })
+	}
+}
+
+func TestLineBeginsAnewWhereNothingCanBeResumed(t *testing.T) {
+	b := openBot(t)
+	for n, end := range []func(){
+		func() { b.dc.InvalidSession(false) },
+		func() { b.dc.HangUp(standin.CloseTimeout) },
+		func() { b.dc.HangUp(standin.CloseSequence) },
+	} {
+		end()
+		if c := b.connects(n + 2); c.Resumed || c.Path == "/resume" {
+			t.Errorf("%d: %+v", n, c)
+		}
+	}
+	b.dc.Forget()
+	b.dc.Drop()
+	if c := b.connects(6); c.Resumed { // one is refused first
+		t.Errorf("%+v", c)
+	}
+}
+
+func TestLineThatIsSilentIsDead(t *testing.T) {
+	dc := standin.New(standin.Options{Heartbeat: 200 * time.Millisecond, RealHosts: true})
+	b := openBotAt(t, dc, t.TempDir())
+	dc.Mute(true)
+	b.seen("end of the line", func(s standin.Seen) bool { return s.Lines() == 0 })
+	dc.Mute(false)
+	if c := b.connects(2); !c.Resumed {
+		t.Errorf("%+v", c)
+	}
+	dc.Beat()
+	// From now on it beats, and nobody hangs up on it.
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+	defer cancel()
+	have := len(dc.Connects())
+	if err := dc.Wait(ctx, func(s standin.Seen) bool { return len(s.Connects()) > have }); err == nil {
+		t.Error("it was hung up on although it beats")
+	}
+}
+
+func TestRevokedTokenEndsTheLine(t *testing.T) {
+	b := openBot(t)
+	b.dc.Revoke()
+	s := b.is(statusRefused, refusedToken)
+	calls := len(b.dc.Calls(""))
+	if _, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(t.Context())); refusalOf(err) == nil || refusalOf(err).Code != refusedOff {
+		t.Errorf("a call after that: %v", err)
+	}
+	if n := len(b.dc.Calls("")); n != calls {
+		t.Errorf("%d calls with a token that is worthless", n-calls)
+	}
+	b.dc.Renew()
+	b.s.line.restart()
+	if now := b.is(statusConnected, ""); !now.Since.After(s.Since.Time) {
+		t.Errorf("since %v, before %v", now.Since, s.Since)
+	}
+}
+
+// A 401 says the same as the gateway, and may come before it.
+func TestRefusedCallEndsTheLine(t *testing.T) {
+	b := openBot(t)
+	b.dc.Fail(standin.RouteSelf, 1, http.StatusUnauthorized)
+	if _, err := b.s.line.rest.GetUser(0, rest.WithCtx(t.Context())); err == nil {
+		t.Error("nobody's name")
+	}
+	_ = b.s.line.rest.Do(rest.GetCurrentUser.Compile(nil), nil, nil, rest.WithCtx(t.Context()))
+	b.is(statusRefused, refusedToken)
+	b.seen("end of the line", func(s standin.Seen) bool { return s.Lines() == 0 })
+}
+
+func TestMissingIntentIsSaidAndMended(t *testing.T) {
+	b := openBot(t)
+	b.dc.AllowContent(false)
+	b.is(statusRefused, refusedIntents)
+	if got := b.check()["intent.content"]; got.Status != checkMissing {
+		t.Errorf("%+v", got)
+	}
+	b.is(statusRefused, refusedIntents)
+	b.dc.AllowContent(true)
+	if got := b.check()["intent.content"]; got.Status != checkOK {
+		t.Errorf("%+v", got)
+	}
+	b.is(statusConnected, "")
+}
+
+func TestLineWaitsForDiscord(t *testing.T) {
+	b := openBot(t)
+	b.dc.Down(true, true)
+	b.dc.Drop()
+	s := b.is(statusReconnecting, refusedUnreachable)
+	if s.Detail == "" {
+		t.Errorf("%+v", s)
+	}
+	b.dc.Down(false, false)
+	b.connects(2)
+}
+
+func TestLineWithoutStartsLeftWaits(t *testing.T) {
+	dc := standin.New(standin.Options{RealHosts: true})
+	dc.StartsLeft(0)
+	b := openBotWith(t, dc, t.TempDir(), func(set *setting) { set.Gateway = "" })
+	s := b.is(statusReconnecting, refusedRate)
+	if at, err := time.Parse(time.RFC3339, s.Detail); err != nil || time.Until(at) < time.Minute {
+		t.Errorf("until %q", s.Detail)
+	}
+	dc.StartsLeft(5)
+	b.s.line.restart()
+	b.connects(1)
+}
+
+func TestCloseEndsAnythingAtOnce(t *testing.T) {
+	for name, before := range map[string]func(*bot){
+		"connected":    func(*bot) {},
+		"reconnecting": func(b *bot) { b.dc.Down(true, true); b.dc.Drop(); b.is(statusReconnecting, refusedUnreachable) },
+		"refused":      func(b *bot) { b.dc.Revoke(); b.is(statusRefused, refusedToken) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			dc := standin.New(standin.Options{RealHosts: true})
+			b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
+			b.s.line.unit = time.Hour // nothing that is waited for comes
+			if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+				t.Fatal(code)
+			}
+			b.s.Start()
+			b.connects(1)
+			before(b)
+			begun := time.Now()
+			b.close()
+			if took := time.Since(begun); took > 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			b.seen("end of the line", func(s standin.Seen) bool { return s.Lines() == 0 })
+		})
+	}
+}
+
+func TestTokenIsWrittenNowhere(t *testing.T) {
+	var log lockedBuffer
+	dc := standin.New(standin.Options{RealHosts: true})
+	b := openUnset(t, dc, t.TempDir(), &vault{}, &log, true)
+	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+		t.Fatal(code)
+	}
+	b.connects(1)
+	dc.Fail(standin.RouteCreate, 1, http.StatusBadRequest)
+	_, err := b.s.line.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context()))
+	if err == nil {
+		t.Fatal("it was made")
+	}
+	answer, ok := errors.AsType[*rest.Error](err)
+	if !ok || strings.Contains(answer.Request.Header.Get("Authorization"), dc.Token) || strings.Contains(err.Error(), dc.Token) {
+		t.Errorf("the error holds the token: %v", err)
+	}
+	dc.Revoke()
+	state, err := json.Marshal(b.is(statusRefused, refusedToken))
+	if err != nil {
+		t.Fatal(err)
+	}
+	batch, err := b.Feed().After(t.Context(), session.Query{Gen: b.Feed().Gen(), Types: []string{EventState}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	feed, err := json.Marshal(batch)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{"log": log.String(), "state": string(state), "feed": string(feed)} {
+		if strings.Contains(text, dc.Token) {
+			t.Errorf("the %s holds the token:\n%s", name, text)
+		}
+	}
+}
+
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
+}
+
+func TestCallsThatMayBeMadeTwiceAre(t *testing.T) {
+	b := openBot(t)
+	made := func(nonce string) (*discord.Message, error) {
+		return b.s.line.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "once", Nonce: nonce, EnforceNonce: true}, rest.WithCtx(t.Context()))
+	}
+	b.dc.LoseAnswers(standin.RouteCreate, 2, http.StatusBadGateway)
+	m, err := made("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if list := b.dc.Messages(b.dc.Channel); len(list) != 1 || list[0].ID != m.ID {
+		t.Errorf("%d messages were made", len(list))
+	}
+	b.dc.Fail(standin.RouteEdit, attempts-1, http.StatusServiceUnavailable)
+	content := "twice"
+	if _, err := b.s.line.rest.UpdateMessage(b.dc.Channel, m.ID, discord.MessageUpdate{Content: &content}, rest.WithCtx(t.Context())); err != nil {
+		t.Error(err)
+	}
+	b.dc.Fail(standin.RouteCreate, attempts, http.StatusInternalServerError)
+	if _, err := made("b"); refusalOf(err) == nil || refusalOf(err).Code != refusedUnreachable {
+		t.Errorf("%v", err)
+	}
+	if n := len(b.dc.Calls(standin.RouteCreate)); n != 3+attempts {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestCallsThatMustBeMadeOnceAre(t *testing.T) {
+	b := openBot(t)
+	m := b.dc.Say(b.dc.Channel, b.dc.Owner, "thread")
+	b.dc.Fail(standin.RouteThread, 1, http.StatusBadGateway)
+	if _, err := b.s.line.rest.CreateThreadFromMessage(b.dc.Channel, m.ID, discord.ThreadCreateFromMessage{Name: "x"}, rest.WithCtx(t.Context())); err == nil {
+		t.Error("a thread was asked for twice")
+	}
+	if n := len(b.dc.Calls(standin.RouteThread)); n != 1 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+func TestRateLimitsAreHonoured(t *testing.T) {
+	b := openBot(t)
+	b.dc.Limit(2, 300*time.Millisecond)
+	b.dc.RateLimit(standin.RouteCreate, 2, 50*time.Millisecond, false)
+	for range 5 {
+		if _, err := b.s.line.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context())); err != nil {
+			t.Fatal(err)
+		}
+	}
+	refused := 0
+	for _, c := range b.dc.Calls(standin.RouteCreate) {
+		if c.Status == http.StatusTooManyRequests {
+			refused++
+		}
+	}
+	if refused != 2 {
+		t.Errorf("%d calls were refused besides those of the storm", refused-2)
+	}
+	b.dc.LockOut(time.Hour)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	defer cancel()
+	for range 2 { // the first is told, the second knows
+		_, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx))
+		if r := refusalOf(err); r == nil || r.Code != refusedRate || r.Params["until"] == "" {
+			t.Errorf("%v", err)
+		}
+	}
+}
+
+// The API redirects nobody: who does so is not Discord, and must not get the token.
+func TestCallsAreNotRedirected(t *testing.T) {
+	elsewhere := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		t.Errorf("%s was asked with %q", r.URL, r.Header.Get("Authorization"))
+	}))
+	defer elsewhere.Close()
+	var asked string
+	liar := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked = r.Header.Get("Authorization") + " " + r.URL.Path
+		http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+	}))
+	defer liar.Close()
+	b := openBot(t)
+	ctx := with(t.Context(), access{token: "abc", rest: liar.URL + "/api", trial: true})
+	if _, err := b.s.line.rest.GetUser(b.dc.Owner, rest.WithCtx(ctx)); err == nil {
+		t.Error("it was answered")
+	}
+	if want := "Bot abc /api/users/" + b.dc.Owner.String(); asked != want {
+		t.Errorf("%q, want %q", asked, want)
+	}
+	if b.s.line.condition().status != statusConnected {
+		t.Error("what is tried out ended the line")
+	}
+}
+
+func TestGatewayMustBeDiscords(t *testing.T) {
+	own := &link{l: &line{}}
+	far := &link{l: &line{use: access{rest: "https://proxy.example/api"}}}
+	for address, want := range map[string][2]bool{
+		"wss://gateway.discord.gg":             {true, true},
+		"wss://gateway-us-east1-b.discord.gg/": {true, true},
+		"wss://gateway.discord.gg.example":     {false, true},
+		"wss://evil-discord.gg":                {false, true},
+		"ws://gateway.discord.gg":              {false, false},
+		"wss://u:p@gateway.discord.gg":         {false, false},
+		"wss://gateway.discord.gg?x=1":         {false, false},
+		"ws://127.0.0.1:1/resume":              {false, true},
+		"ws://localhost:1":                     {false, true},
+		"ws://10.0.0.1:1":                      {false, false},
+		"https://gateway.discord.gg":           {false, false},
+		"":                                     {false, false},
+	} {
+		_, a := own.trusted(address)
+		_, b := far.trusted(address)
+		if a != want[0] || b != want[1] {
+			t.Errorf("%s: %v %v", address, a, b)
+		}
+	}
+}
+
+func TestClockIsDiscords(t *testing.T) {
+	dc := standin.New(standin.Options{RealHosts: true})
+	dc.Clock(2 * time.Hour)
+	b := openBotAt(t, dc, t.TempDir())
+	b.until("other clock", func() bool { return time.Until(b.s.line.now()) > time.Hour })
+	b.check()
+	if got := time.Until(b.s.line.now()); got < 119*time.Minute || got > 121*time.Minute {
+		t.Errorf("Discord is %v ahead", got)
+	}
+}
+
+func TestSecondProgramWithTheTokenIsNoticed(t *testing.T) {
+	b := openBot(t)
+	i, err := b.dc.Slash(b.dc.Channel, b.dc.Stranger, "status", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.seen("answer", func(s standin.Seen) bool { _, ok := s.Answer(i); return ok })
+	// The other program is us: an answer after ours.
+	err = b.s.line.rest.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}, rest.WithCtx(t.Context()))
+	if !rest.IsJSONErrorCode(err, rest.JSONErrorCodeInteractionAlreadyAcknowledged) {
+		t.Fatal(err)
+	}
+	b.is(statusConnected, refusedElsewhere)
+}
+
+// A call that Discord does not answer ends, and is made again where that does no harm.
+func TestCallsDoNotWaitForEver(t *testing.T) {
+	dc := standin.New(standin.Options{RealHosts: true})
+	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
+	b.s.line.wire.limit = 200 * time.Millisecond
+	release := dc.Hold(standin.RouteCreate)
+	defer release()
+	ctx := with(t.Context(), access{token: dc.Token, rest: dc.REST(), trial: true})
+	_, err := b.s.line.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(ctx))
+	if r := refusalOf(err); r == nil || r.Code != refusedUnreachable {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestBackoffGrowsToAMinute(t *testing.T) {
+	l := &line{unit: time.Second}
+	if l.backoff(0) != 0 {
+		t.Error("the first drop is waited for")
+	}
+	for failures, longest := range map[int]time.Duration{1: time.Second, 2: 2 * time.Second, 6: 32 * time.Second, 7: time.Minute, 1000: time.Minute} {
+		for range 50 {
+			if d := l.backoff(failures); d < longest/2 || d >= longest {
+				t.Errorf("%v after %d failures", d, failures)
+			}
+		}
+	}
+}

@@ -1,0 +1,251 @@
+package discord
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/demoagent"
+	"deskhand/backend/discord/standin"
+	"deskhand/backend/files"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
+		if err := demoagent.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// desk is a client with a data directory of its own: what a surface shows.
+type desk struct {
+	*session.Client
+	t     testing.TB
+	dir   string // of the data
+	work  string // where agents work
+	db    *store.DB
+	close func()
+}
+
+func openDesk(tb testing.TB, dir string) *desk {
+	tb.Helper()
+	return openDeskWith(tb, dir, session.Config{})
+}
+
+// openDeskWith is openDesk with a config of which what every client needs is put in.
+func openDeskWith(tb testing.TB, dir string, cfg session.Config) *desk {
+	tb.Helper()
+	db, err := store.Open(tb.Context(), dir)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	set, err := proxy.Open(proxy.Config{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	self, err := os.Executable()
+	if err != nil {
+		tb.Fatal(err)
+	}
+	catalogue := agents.Open(agents.Config{
+		Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile,
+		Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
+	})
+	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version, cfg.Replace = db, catalogue, set, "test", files.Replace
+	cfg.Patience = 300 * time.Millisecond
+	if cfg.SettingsFile == "" {
+		cfg.SettingsFile = filepath.Join(dir, "settings.json")
+	}
+	c, err := session.Open(tb.Context(), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	d := &desk{Client: c, t: tb, dir: dir, db: db, work: filepath.Join(dir, "work")}
+	if err := os.MkdirAll(d.work, 0o700); err != nil {
+		tb.Fatal(err)
+	}
+	closed := false
+	d.close = func() {
+		if closed {
+			return
+		}
+		closed = true
+		if err := errors.Join(c.Close(), catalogue.Close(), set.Close(), db.Close()); err != nil {
+			tb.Error(err)
+		}
+	}
+	tb.Cleanup(d.close)
+	return d
+}
+
+func (d *desk) create() session.Session {
+	d.t.Helper()
+	s, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) get(id string) session.Session {
+	d.t.Helper()
+	s, err := d.Get(d.t.Context(), id)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+// until waits, by the feed, until the condition holds.
+func (d *desk) until(what string, holds func() bool) {
+	d.t.Helper()
+	ctx, cancel := context.WithTimeout(d.t.Context(), 60*time.Second)
+	defer cancel()
+	q := session.Query{Gen: d.Feed().Gen(), Wait: 200 * time.Millisecond}
+	for !holds() {
+		batch, err := d.Feed().After(ctx, q)
+		if err != nil || ctx.Err() != nil {
+			d.t.Fatalf("no %s", what)
+		}
+		q.After = batch.Seq
+	}
+}
+
+// works waits until a session's turn is with the agent.
+func (d *desk) works(id string) {
+	d.t.Helper()
+	d.until("running turn", func() bool { return d.get(id).Phase == session.Working })
+}
+
+// idle waits until no turn runs and gives the transcript.
+func (d *desk) idle(id string) session.Transcript {
+	d.t.Helper()
+	d.until("end of the turn", func() bool {
+		s := d.get(id)
+		return s.Turn == nil && s.Phase != session.Starting && s.Phase != session.Replaying
+	})
+	t, err := d.Entries(d.t.Context(), id, 0, 1000)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return t
+}
+
+// request waits for the request that waits.
+func (d *desk) request(id string) session.Request {
+	d.t.Helper()
+	var found session.Request
+	d.until("request", func() bool {
+		list, err := d.Inbox(d.t.Context())
+		if err != nil {
+			d.t.Fatal(err)
+		}
+		i := slices.IndexFunc(list, func(r session.Request) bool { return r.Session == id })
+		if i >= 0 {
+			found = list[i]
+		}
+		return i >= 0
+	})
+	return found
+}
+
+// bot is a surface that is connected to a stand-in, where its owner is heard.
+type bot struct {
+	*desk
+	dc *standin.Discord
+	s  *Surface
+}
+
+func openBot(tb testing.TB) *bot {
+	tb.Helper()
+	return openBotAt(tb, standin.New(standin.Options{RealHosts: true}), tb.TempDir())
+}
+
+// openBotAt is openBot for a stand-in and a data directory that may have been there before.
+func openBotAt(tb testing.TB, dc *standin.Discord, dir string) *bot {
+	tb.Helper()
+	b := openBotWith(tb, dc, dir, func(*setting) {})
+	b.until("line", func() bool { return b.s.State().Status == statusConnected })
+	return b
+}
+
+// openBotWith is openBotAt with another setup, which need not connect.
+func openBotWith(tb testing.TB, dc *standin.Discord, dir string, change func(*setting)) *bot {
+	tb.Helper()
+	tb.Cleanup(dc.Close)
+	b := &bot{desk: openDesk(tb, dir), dc: dc}
+	wanted := setting{Enabled: true, TokenIn: "file", Users: []User{{ID: dc.Owner.String(), Name: "owner"}}, REST: dc.REST(), Gateway: dc.Gateway()}
+	change(&wanted)
+	set, err := json.Marshal(wanted)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	err = b.db.Write(tb.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(tb.Context(), `INSERT INTO discord_setting (id, data) VALUES (1, ?) ON CONFLICT DO NOTHING`, string(set))
+		return err
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	b.s, err = New(tb.Context(), Config{
+		Sessions: b.Client, Store: b.db, Version: "test", Logger: slog.New(slog.NewTextHandler(tb.Output(), nil)),
+		Token: Vault{Value: func(context.Context) (string, error) { return dc.Token, nil }},
+	})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	// All of the surface ends before the desk does.
+	shut, closed := b.close, false
+	b.close = func() {
+		if closed {
+			return
+		}
+		closed = true
+		if err := b.s.Close(); err != nil {
+			tb.Error(err)
+		}
+		shut()
+	}
+	tb.Cleanup(b.close)
+	b.s.in.outside = dc.CDNClient()
+	b.s.line.unit = 10 * time.Millisecond
+	b.s.Start()
+	return b
+}
+
+// away has something happen at Discord while the line is down; what was missed is not sent again by itself.
+func (b *bot) away(meanwhile func()) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	defer cancel()
+	b.dc.Down(false, true)
+	b.dc.Forget()
+	b.dc.Drop()
+	if err := b.dc.Wait(ctx, func(s standin.Seen) bool { return s.Lines() == 0 }); err != nil {
+		b.t.Fatal(err)
+	}
+	meanwhile()
+	b.dc.Down(false, false)
+	if err := b.dc.Wait(ctx, func(s standin.Seen) bool { return s.Lines() == 1 }); err != nil {
+		b.t.Fatal(err)
+	}
+}

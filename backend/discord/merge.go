@@ -1,0 +1,281 @@
+package discord
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"github.com/disgoorg/disgo/gateway"
+	"github.com/disgoorg/snowflake/v2"
+
+	"deskhand/backend/attachment"
+	"deskhand/backend/session"
+)
+
+// What waits of a channel in the queue. While an agent is at work, what is said becomes one follow-up; where a message among it has files
+// nothing is merged, and the newest goes first as it is. What a message was is known, so an edit or a deletion is one of the item that it
+// became, as long as that waits. An item that somebody has changed at the desk is the desk's: nothing of here changes it any more.
+
+const refusedGone = "queue.gone"
+
+// waiting is an item of the queue that is ours.
+type waiting struct {
+	session.QueueItem
+
+	of []heard
+}
+
+// send hands a message to its conversation: into what waits of this channel, else as a message of its own. Nobody else does while it runs.
+func (in *inbound) send(ctx context.Context, h heard) error {
+	ours, err := in.ours(ctx, h.session)
+	if err != nil {
+		return err
+	}
+	now, err := in.s.cfg.Sessions.Get(ctx, h.session)
+	if err != nil {
+		return err
+	}
+	// What waits when the agent is stopped is held soon, and what is said after that is not.
+	ours = slices.DeleteFunc(ours, func(w waiting) bool { return w.Held != "" || now.Phase == session.Cancelling })
+	all := []heard{h}
+	for _, w := range ours {
+		all = append(all, w.of...)
+	}
+	if text, one := together(all); one && len(ours) > 0 {
+		done, err := in.merge(ctx, ours, all, text)
+		if done || err != nil {
+			return err
+		}
+	}
+	p := session.Prompt{Message: h.text, Attachments: h.files(), When: session.Queue, Elsewhere: true}
+	sent, err := in.s.cfg.Sessions.Send(ctx, h.session, p)
+	if err != nil {
+		return err
+	}
+	h.item = itemOf(sent)
+	in.mark(ctx, h)
+	return nil
+}
+
+// mark writes down what messages have become. It is no failure of theirs when it cannot be: the next start finds them again.
+func (in *inbound) mark(ctx context.Context, list ...heard) {
+	in.fails(ctx, "messages cannot be marked", list[0].channel, in.save(ctx, list...))
+}
+
+func itemOf(s session.Sent) string {
+	switch {
+	case s.Turn != nil:
+		return s.Turn.ID
+	case s.QueueItem != nil:
+		return s.QueueItem.ID
+	}
+	return ""
+}
+
+// merge makes one item of those that wait and the newest message. It is not done when the first of them has gone out meanwhile. A crash in
+// the middle has something said twice, and loses nothing.
+func (in *inbound) merge(ctx context.Context, ours []waiting, all []heard, text string) (done bool, err error) {
+	client, first := in.s.cfg.Sessions, ours[0]
+	_, err = client.ChangeQueued(ctx, first.Session, first.ID, session.QueuePatch{Message: &text})
+	if isGone(err) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for i := range all {
+		all[i].item = first.ID
+	}
+	in.mark(ctx, all...)
+	for _, w := range ours[1:] {
+		if err := client.RemoveQueued(ctx, w.Session, w.ID); !isGone(err) {
+			in.fails(ctx, "what was merged stays in the queue too", all[0].channel, err)
+		}
+	}
+	return true, nil
+}
+
+func isGone(err error) bool {
+	r, ok := errors.AsType[*session.RefusedError](err)
+	return ok && (r.Code == refusedGone || r.Code == "queue.steering")
+}
+
+// together is what several messages are as one, in the order in which they were said; not where one of them has files.
+func together(list []heard) (text string, one bool) {
+	slices.SortFunc(list, func(a, b heard) int { return cmpIDs(a.id, b.id) })
+	texts := make([]string, len(list))
+	for i, h := range list {
+		texts[i] = h.text
+	}
+	text, left := attachment.Merge(texts)
+	if len(list) > 1 && (len(left) > 0) {
+		return strings.Join(texts, "\n\n"), false
+	}
+	return text, true
+}
+
+func cmpIDs(a, b snowflake.ID) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+// ours are the items of a queue that came from here and say what they said when they came, in their order.
+func (in *inbound) ours(ctx context.Context, id string) (list []waiting, err error) {
+	queue, err := in.s.cfg.Sessions.Queue(ctx, id)
+	if err != nil || len(queue) == 0 {
+		return nil, err
+	}
+	for _, q := range queue {
+		of, err := in.messages(ctx, `WHERE session = ? AND item = ?`, id, q.ID)
+		if err != nil {
+			return nil, err
+		}
+		files := 0
+		for _, h := range of {
+			files += len(h.files())
+		}
+		if text, _ := together(of); len(of) > 0 && text == q.Message && files == len(q.Attachments) {
+			list = append(list, waiting{q, of})
+		}
+	}
+	return list, nil
+}
+
+// updated takes what became of a message. What only Discord has added to it, such as a preview, is no edit.
+func (in *inbound) updated(ev gateway.EventMessageUpdate) {
+	m := ev.Message
+	if m.EditedTimestamp == nil || m.GuildID == nil || !in.s.allowed(m.Author.ID) {
+		return
+	}
+	in.about(m.ChannelID, m.ID, func(ctx context.Context, h heard) { in.edit(ctx, h, readMessage(m)) })
+}
+
+// deleted takes that a message is gone.
+func (in *inbound) deleted(channel, id snowflake.ID) { in.about(channel, id, in.drop) }
+
+// about has something done about a message, behind what is done for its conversation.
+func (in *inbound) about(channel, id snowflake.ID, work func(context.Context, heard)) {
+	if _, ok := in.bond(channel); !ok {
+		return
+	}
+	in.lanes.queue(channel, func(ctx context.Context) {
+		h, ok, err := in.message(ctx, channel, id)
+		if err != nil || !ok || h.item == notTaken {
+			in.fails(ctx, "a message cannot be read", channel, err)
+			return
+		}
+		at, bound := in.channelOf(h.session)
+		if !bound || at == channel {
+			work(ctx, h)
+			return
+		}
+		in.lanes.queue(at, func(ctx context.Context) { // a thread was begun from it
+			if h, ok, err := in.message(ctx, channel, id); err == nil && ok {
+				work(ctx, h)
+			}
+		})
+	})
+}
+
+// edit changes what waits of a message. What has gone out is not changed by it.
+func (in *inbound) edit(ctx context.Context, old, now heard) {
+	now.session, now.item = old.session, old.item
+	now.raw.Author = old.raw.Author
+	now.raw.Taken = taken(old.raw, now.raw)
+	in.fetch(ctx, &now)
+	if now.text = in.textOf(now); now.text == "" || now.text == old.text || ctx.Err() != nil {
+		return
+	}
+	if old.item == "" { // it was not handed over yet, and will be
+		in.fails(ctx, "a message cannot be changed", old.channel, in.save(ctx, now))
+		return
+	}
+	leave, err := in.enter(ctx, old.session)
+	if err != nil {
+		return
+	}
+	defer leave()
+	in.change(ctx, old, &now)
+}
+
+// taken is what is taken in already of a message that was edited: its files are told by their addresses, whose signatures change.
+func taken(old, now rawMessage) (list []string) {
+	plain := func(f rawAttachment) string { address, _, _ := strings.Cut(f.URL, "?"); return address }
+	for _, f := range now.Raw.Discord.Attachments {
+		i := slices.IndexFunc(old.Raw.Discord.Attachments, func(g rawAttachment) bool { return plain(g) == plain(f) })
+		if i < 0 || i >= len(old.Taken) {
+			break // the rest is fetched
+		}
+		list = append(list, old.Taken[i])
+	}
+	return list
+}
+
+// drop takes out what waits of a message that was deleted. One that has gone out is left.
+func (in *inbound) drop(ctx context.Context, old heard) {
+	leave, err := in.enter(ctx, old.session)
+	if err != nil {
+		return
+	}
+	defer leave()
+	in.change(ctx, old, nil)
+}
+
+// change makes of the item of a message what it is with the message as it is now; nil = it is gone.
+func (in *inbound) change(ctx context.Context, old heard, now *heard) {
+	ours, err := in.ours(ctx, old.session)
+	i := slices.IndexFunc(ours, func(w waiting) bool { return w.ID == old.item })
+	if err != nil || i < 0 {
+		in.fails(ctx, "the queue cannot be read", old.channel, err)
+		return
+	}
+	item := ours[i]
+	rest := slices.DeleteFunc(item.of, func(h heard) bool { return h.id == old.id && h.channel == old.channel })
+	if now != nil {
+		rest = append(rest, *now)
+	}
+	client := in.s.cfg.Sessions
+	if len(rest) == 0 {
+		err = client.RemoveQueued(ctx, item.Session, item.ID)
+	} else {
+		text, _ := together(rest)
+		patch := session.QueuePatch{Message: &text}
+		if files := without(item.QueueItem, old, now); files != nil {
+			patch.Attachments = &files
+		}
+		_, err = client.ChangeQueued(ctx, item.Session, item.ID, patch)
+	}
+	switch {
+	case isGone(err):
+		return
+	case err == nil && now != nil:
+		err = in.save(ctx, *now)
+	case err == nil:
+		err = in.forget(ctx, old)
+	}
+	in.fails(ctx, "what waits cannot be changed", old.channel, err)
+}
+
+// without are the files of an item as they are when a message is another one; nil = nothing changes.
+func without(q session.QueueItem, old heard, now *heard) []string {
+	before, after := old.raw.Taken, []string{}
+	if now != nil {
+		after = now.raw.Taken
+	}
+	if slices.Equal(before, after) {
+		return nil
+	}
+	list := []string{}
+	for _, a := range q.Attachments {
+		if !slices.Contains(before, a.ID) {
+			list = append(list, a.ID)
+		}
+	}
+	return append(list, slices.DeleteFunc(slices.Clone(after), func(id string) bool { return id == notTaken })...)
+}

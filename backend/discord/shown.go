@@ -1,0 +1,86 @@
+package discord
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/disgoorg/snowflake/v2"
+)
+
+// shown is what is written down of a turn that is shown: with it, and with what the conversation itself keeps, the next start goes on
+// where this one was.
+type shown struct {
+	Messages []snowflake.ID `json:"messages"` // in order; 0 = it was deleted
+	Files    []given        `json:"files,omitempty"`
+	Breaks   []mark         `json:"breaks,omitempty"`
+	Spoke    bool           `json:"spoke,omitempty"`   // the first words of the agent are shown: files that come now wait for the end
+	Sending  *sending       `json:"sending,omitempty"` // the message that is about to be made
+
+	channel snowflake.ID
+	done    bool
+}
+
+// sending is a message that may have been made, or not.
+type sending struct {
+	At     int       `json:"at"` // its number; -1 = it has nothing but files
+	Text   string    `json:"text"`
+	Speaks bool      `json:"speaks,omitempty"`
+	Files  []int     `json:"files,omitempty"`
+	Nonce  string    `json:"nonce"`
+	Since  time.Time `json:"since"` // by Discord's clock
+}
+
+// read gives what is written down of a turn. found is false where nothing is.
+func (o *output) read(ctx context.Context, session, turn string) (row shown, found bool, err error) {
+	var channel, data string
+	err = o.s.cfg.Store.Read().QueryRowContext(ctx, `SELECT channel, done, data FROM discord_output WHERE session = ? AND turn = ?`, session, turn).
+		Scan(&channel, &row.done, &data)
+	if errors.Is(err, sql.ErrNoRows) {
+		return row, false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal([]byte(data), &row)
+	}
+	if err != nil {
+		return row, false, fmt.Errorf("reading what is shown of a turn: %w", err)
+	}
+	row.channel = idOf(channel)
+	return row, true, nil
+}
+
+// write writes it down.
+func (o *output) write(ctx context.Context, session, turn string, row shown) error {
+	data, err := json.Marshal(row)
+	if err != nil {
+		return err
+	}
+	return o.s.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO discord_output (session, turn, channel, done, data) VALUES (?, ?, ?, ?, ?)
+			ON CONFLICT (session, turn) DO UPDATE SET channel = excluded.channel, done = excluded.done, data = excluded.data`,
+			session, turn, row.channel.String(), row.done, string(data))
+		return err
+	})
+}
+
+// written tells which turns of a conversation something is written down of, and whether all of each is shown.
+func (o *output) written(ctx context.Context, session string) (done map[string]bool, err error) {
+	rows, err := o.s.cfg.Store.Read().QueryContext(ctx, `SELECT turn, done FROM discord_output WHERE session = ?`, session)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	done = map[string]bool{}
+	for rows.Next() {
+		var turn string
+		var is bool
+		if err := rows.Scan(&turn, &is); err != nil {
+			return nil, err
+		}
+		done[turn] = is
+	}
+	return done, rows.Err()
+}

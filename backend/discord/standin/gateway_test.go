@@ -1,0 +1,434 @@
+package standin_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/gateway"
+	"github.com/disgoorg/snowflake/v2"
+	"github.com/gorilla/websocket"
+
+	"deskhand/backend/discord/standin"
+)
+
+const intents = gateway.IntentGuilds | gateway.IntentGuildMessages | gateway.IntentMessageContent
+
+// frame is what is said at the gateway.
+type frame struct {
+	Op   int             `json:"op"`
+	Seq  int             `json:"s"`
+	Type string          `json:"t"`
+	Data json.RawMessage `json:"d"`
+}
+
+func (f frame) String() string { return fmt.Sprintf("%d %d %s %s", f.Op, f.Seq, f.Type, f.Data) }
+
+// peer is a client at the gateway that says what a test wants.
+type peer struct {
+	t      *testing.T
+	socket *websocket.Conn
+}
+
+func dial(t *testing.T, where string) *peer {
+	t.Helper()
+	socket, res, err := websocket.DefaultDialer.DialContext(patient(t), where+"?v=10&encoding=json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	t.Cleanup(func() { _ = socket.Close() })
+	_ = socket.SetReadDeadline(time.Now().Add(20 * time.Second))
+	return &peer{t, socket}
+}
+
+func (p *peer) say(op int, data any) {
+	p.t.Helper()
+	if err := p.socket.WriteJSON(map[string]any{"op": op, "d": data}); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *peer) hear() frame {
+	p.t.Helper()
+	var f frame
+	if err := p.socket.ReadJSON(&f); err != nil {
+		p.t.Fatal(err)
+	}
+	return f
+}
+
+// until hears until an event of a type, and gives it.
+func (p *peer) until(kind string) frame {
+	p.t.Helper()
+	for {
+		if f := p.hear(); f.Type == kind {
+			return f
+		}
+	}
+}
+
+// closed hears until the line is closed, and tells with what; 0 = without a word.
+func (p *peer) closed() int {
+	p.t.Helper()
+	for {
+		var f frame
+		err := p.socket.ReadJSON(&f)
+		if e, ok := errors.AsType[*websocket.CloseError](err); ok && e.Code != websocket.CloseAbnormalClosure {
+			return e.Code
+		}
+		if err != nil {
+			return 0
+		}
+	}
+}
+
+func identity(token string, intents any) map[string]any {
+	return map[string]any{"token": token, "intents": intents, "properties": map[string]string{"os": "linux", "browser": "deskhand", "device": "deskhand"}}
+}
+
+// identified is a client that has been let in, and what its session is called.
+func identified(t *testing.T, d *standin.Discord) (p *peer, session string) {
+	t.Helper()
+	p = dial(t, d.Gateway())
+	if hello := p.hear(); hello.Op != 10 {
+		t.Fatalf("it does not say hello: %+v", hello)
+	}
+	p.say(2, identity(d.Token, intents))
+	var ready struct {
+		Session string `json:"session_id"`
+		Resume  string `json:"resume_gateway_url"`
+	}
+	if err := json.Unmarshal(p.until("READY").Data, &ready); err != nil || ready.Session == "" || !strings.HasPrefix(ready.Resume, "ws://") {
+		t.Fatalf("ready is %+v, %v", ready, err)
+	}
+	if created := p.until("GUILD_CREATE"); created.Seq != 2 {
+		t.Fatalf("the guild is number %d", created.Seq)
+	}
+	return p, ready.Session
+}
+
+func text(t *testing.T, f frame) string {
+	t.Helper()
+	var m discord.Message
+	if err := json.Unmarshal(f.Data, &m); err != nil {
+		t.Fatal(err)
+	}
+	return m.Content
+}
+
+func TestWhoIsNotLetInIsTold(t *testing.T) {
+	d := start(t, standin.Options{NoContent: true})
+	token := d.Token
+	for _, test := range []struct {
+		name string
+		op   int
+		data any
+		code int
+	}{
+		{"a wrong token", 2, identity("wrong", 1), standin.CloseToken},
+		{"an intent that is off", 2, identity(token, intents), standin.CloseNotAllowed},
+		{"the intent for members", 2, identity(token, 1<<1), standin.CloseNotAllowed},
+		{"no intent at all", 2, map[string]any{"token": token}, standin.CloseDecode},
+		{"an intent that there is not", 2, identity(token, 1<<29), standin.CloseIntents},
+		{"what only those inside may", 3, map[string]any{}, standin.CloseAnonymous},
+		{"nonsense", 99, nil, standin.CloseOpcode},
+		{"too much", 2, identity(strings.Repeat("x", 5000), 1), standin.CloseDecode},
+		{"a resume with a wrong token", 6, map[string]any{"token": "x", "session_id": "y", "seq": 1}, standin.CloseToken},
+	} {
+		p := dial(t, d.Gateway())
+		p.say(test.op, test.data)
+		if code := p.closed(); code != test.code {
+			t.Errorf("%s: closed with %d, not %d", test.name, code, test.code)
+		}
+	}
+	socket, res, err := websocket.DefaultDialer.DialContext(patient(t), d.Gateway()+"?v=9&encoding=json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if code := (&peer{t, socket}).closed(); code != standin.CloseVersion {
+		t.Errorf("an old version: %d", code)
+	}
+	d.AllowContent(true)
+	p, _ := identified(t, d)
+	p.say(2, identity(token, 1))
+	if code := p.closed(); code != standin.CloseTwice {
+		t.Errorf("who comes in twice: %d", code)
+	}
+}
+
+func TestEventsAreToldAndReplayed(t *testing.T) {
+	d := start(t, standin.Options{})
+	p, session := identified(t, d)
+	first := d.Say(d.Channel, d.Owner, "one")
+	if f := p.until("MESSAGE_CREATE"); text(t, f) != "one" || f.Seq != 3 {
+		t.Errorf("told was %+v", f)
+	}
+	d.Edit(first.ID, "uno")
+	if f := p.until("MESSAGE_UPDATE"); text(t, f) != "uno" {
+		t.Errorf("told was %s", f.Data)
+	}
+	d.Drop()
+	if code := p.closed(); code != 0 {
+		t.Errorf("a line that breaks says %d", code)
+	}
+	d.Delete(first.ID)
+	d.Say(d.Channel, d.Owner, "two")
+
+	resume := func(seq int) *peer {
+		p := dial(t, d.Gateway()+"/resume")
+		p.hear()
+		p.say(6, map[string]any{"token": d.Token, "session_id": session, "seq": seq})
+		return p
+	}
+	p = resume(4)
+	if f := p.hear(); f.Type != "MESSAGE_DELETE" || f.Seq != 5 {
+		t.Errorf("first comes %+v", f)
+	}
+	if f := p.hear(); f.Seq != 6 || text(t, f) != "two" {
+		t.Errorf("then comes %+v", f)
+	}
+	if f := p.hear(); f.Type != "RESUMED" {
+		t.Errorf("then comes %+v", f)
+	}
+	// What was sent and not heard comes again.
+	p = resume(5)
+	if f := p.hear(); f.Seq != 6 {
+		t.Errorf("again comes %+v", f)
+	}
+	connects := d.Connects()
+	if last := connects[len(connects)-1]; !last.Resumed || last.Seq != 5 || last.Path != "/resume" || last.Refused != 0 {
+		t.Errorf("the connects were %+v", connects)
+	}
+	// A number that was not told yet is nobody's.
+	if p = resume(50); p.closed() != standin.CloseSequence {
+		t.Error("a number of the future was taken")
+	}
+	if p = resume(5); p.hear().Op != 9 {
+		t.Error("a session that was over was resumed")
+	}
+}
+
+func TestWhoSaysGoodByeDoesNotComeBack(t *testing.T) {
+	d := start(t, standin.Options{})
+	p, session := identified(t, d)
+	_ = p.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
+	if err := d.Wait(patient(t), func(s standin.Seen) bool { return s.Lines() == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	p = dial(t, d.Gateway())
+	p.hear()
+	p.say(6, map[string]any{"token": d.Token, "session_id": session, "seq": 2})
+	if f := p.hear(); f.Op != 9 || string(f.Data) != "false" {
+		t.Errorf("it was answered %+v", f)
+	}
+	p.say(2, identity(d.Token, intents))
+	p.until("READY")
+}
+
+func TestWhoDoesNotBeatIsDropped(t *testing.T) {
+	d := start(t, standin.Options{Heartbeat: 20 * time.Millisecond})
+	p, _ := identified(t, d)
+	for range 5 {
+		p.say(1, 2)
+		if f := p.hear(); f.Op != 11 {
+			t.Fatalf("a beat was answered with %+v", f)
+		}
+	}
+	if code := p.closed(); code != standin.CloseTimeout {
+		t.Errorf("it was closed with %d", code)
+	}
+}
+
+func TestTheGatewayAsks(t *testing.T) {
+	d := start(t, standin.Options{})
+	p, session := identified(t, d)
+	d.Beat()
+	if f := p.hear(); f.Op != 1 {
+		t.Errorf("asked was %+v", f)
+	}
+	d.Reconnect()
+	if f := p.hear(); f.Op != 7 {
+		t.Errorf("asked was %+v", f)
+	}
+	d.InvalidSession(true)
+	if f := p.hear(); f.Op != 9 || string(f.Data) != "true" {
+		t.Errorf("told was %+v", f)
+	}
+	d.Mute(true)
+	d.Say(d.Channel, d.Owner, "waits")
+	d.Beat()
+	d.Mute(false)
+	if a, b := p.hear(), p.hear(); a.Op != 1 || b.Type != "MESSAGE_CREATE" {
+		t.Errorf("after the silence come %v and %v", a, b)
+	}
+	d.InvalidSession(false)
+	if f := p.hear(); f.Op != 9 || string(f.Data) != "false" {
+		t.Errorf("told was %+v", f)
+	}
+	p.say(6, map[string]any{"token": d.Token, "session_id": session, "seq": 2})
+	if f := p.hear(); f.Op != 9 {
+		t.Errorf("told was %+v", f)
+	}
+	p.say(2, identity(d.Token, intents))
+	p.until("GUILD_CREATE")
+	d.DropAfter(1)
+	d.Say(d.Channel, d.Owner, "heard")
+	d.Say(d.Channel, d.Owner, "lost")
+	if f := p.hear(); text(t, f) != "heard" {
+		t.Errorf("heard was %+v", f)
+	}
+	if code := p.closed(); code != 0 {
+		t.Errorf("it was closed with %d", code)
+	}
+	p, _ = identified(t, d)
+	d.HangUp(standin.CloseUnknown)
+	if code := p.closed(); code != standin.CloseUnknown {
+		t.Errorf("it was closed with %d", code)
+	}
+	p, _ = identified(t, d)
+	d.Revoke()
+	if code := p.closed(); code != standin.CloseToken {
+		t.Errorf("it was closed with %d", code)
+	}
+}
+
+func TestWhoMayNotReadSeesNoContent(t *testing.T) {
+	d := start(t, standin.Options{})
+	hidden := d.AddChannel(d.Guild, "hidden", "text")
+	d.Deny(hidden, discord.PermissionViewChannel)
+	p := dial(t, d.Gateway())
+	p.hear()
+	p.say(2, identity(d.Token, gateway.IntentGuilds|gateway.IntentGuildMessages))
+	p.until("GUILD_CREATE")
+	d.Say(d.Channel, d.Owner, "secret", standin.File{Name: "a.txt", Data: []byte("a")})
+	f := p.until("MESSAGE_CREATE")
+	if strings.Contains(string(f.Data), "secret") || strings.Contains(string(f.Data), "a.txt") {
+		t.Errorf("told was %s", f.Data)
+	}
+	mention := "<@" + d.Bot.String() + "> hear"
+	d.Say(d.Channel, d.Owner, mention)
+	if got := text(t, p.until("MESSAGE_CREATE")); got != mention {
+		t.Errorf("a message to the bot is %q", got)
+	}
+	d.Say(hidden, d.Owner, "not seen")
+	direct := d.Direct(d.Stranger)
+	d.Say(direct, d.Stranger, "not asked for")
+	d.Say(d.Channel, d.Owner, "last")
+	var m discord.Message
+	if err := json.Unmarshal(p.until("MESSAGE_CREATE").Data, &m); err != nil || m.ChannelID != d.Channel {
+		t.Errorf("told was %+v, %v", m, err)
+	}
+}
+
+// heard is the next event, as disgo reads it.
+func (p *peer) heard() gateway.EventData {
+	p.t.Helper()
+	_, data, err := p.socket.ReadMessage()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	var m gateway.Message
+	if err := json.Unmarshal(data, &m); err != nil {
+		p.t.Fatal(err)
+	}
+	event, ok := m.D.(gateway.EventData)
+	if !ok {
+		p.t.Fatalf("no event, but %s", data)
+	}
+	return event
+}
+
+func TestDisgoUnderstandsEveryEvent(t *testing.T) {
+	d := start(t, standin.Options{})
+	c := client(t, d)
+	p := dial(t, d.Gateway())
+	p.hear()
+	p.say(2, identity(d.Token, intents|gateway.IntentDirectMessages))
+	next := p.heard
+	ready, ok := next().(gateway.EventReady)
+	if !ok || ready.User.ID != d.Bot || ready.Application.ID != d.Application {
+		t.Fatalf("ready is %+v", ready)
+	}
+	if made, ok := next().(gateway.EventGuildCreate); !ok || made.ID != d.Guild || len(made.Channels) != 1 || len(made.Roles) != 2 || len(made.Members) != 1 {
+		t.Errorf("the guild is %+v", made)
+	}
+	said := d.Say(d.Channel, d.Owner, "hello", standin.File{Name: "a.txt", Type: "text/plain", Data: []byte("abc")})
+	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Author.ID != d.Owner || m.Content != "hello" || m.Attachments[0].Size != 3 || *m.GuildID != d.Guild || m.Member == nil {
+		t.Errorf("the message is %+v", m)
+	}
+	thread := d.Thread(d.Channel, d.Owner, "a thread", said.ID)
+	if made, ok := next().(gateway.EventThreadCreate); !ok || made.ID() != thread || !made.NewlyCreated || *made.ParentID() != d.Channel {
+		t.Errorf("the thread is %+v", made)
+	}
+	if m, ok := next().(gateway.EventMessageUpdate); !ok || m.ID != said.ID || m.Thread == nil {
+		t.Errorf("the message is %+v", m)
+	}
+	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Type != discord.MessageTypeThreadStarterMessage || m.ReferencedMessage == nil {
+		t.Errorf("the thread begins with %+v", m)
+	}
+	d.Reply(said.ID, d.Owner, "answer")
+	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Type != discord.MessageTypeReply || *m.MessageReference.MessageID != said.ID {
+		t.Errorf("the answer is %+v", m)
+	}
+	d.SayWebhook(d.Channel, "hook", "x")
+	if m, ok := next().(gateway.EventMessageCreate); !ok || m.WebhookID == nil {
+		t.Errorf("the webhook's is %+v", m)
+	}
+	d.Say(d.Direct(d.Owner), d.Owner, "direct")
+	if m, ok := next().(gateway.EventMessageCreate); !ok || m.GuildID != nil || m.Content != "direct" {
+		t.Errorf("the direct one is %+v", m)
+	}
+	other := d.AddChannel(d.Guild, "other", "text")
+	if made, ok := next().(gateway.EventChannelCreate); !ok || made.ID() != other {
+		t.Errorf("the channel is %+v", made)
+	}
+	d.DeleteBulk(d.Channel, said.ID)
+	if gone, ok := next().(gateway.EventMessageDeleteBulk); !ok || !slices.Equal(gone.IDs, []snowflake.ID{said.ID}) {
+		t.Errorf("gone are %+v", gone)
+	}
+	d.RemoveChannel(other)
+	if gone, ok := next().(gateway.EventChannelDelete); !ok || gone.ID() != other {
+		t.Errorf("gone is %+v", gone)
+	}
+	d.RemoveChannel(thread)
+	if gone, ok := next().(gateway.EventThreadDelete); !ok || gone.ID != thread {
+		t.Errorf("gone is %+v", gone)
+	}
+	controls := discord.MessageCreate{Content: "x", Components: []discord.LayoutComponent{
+		discord.NewActionRow(discord.NewPrimaryButton("Yes", "yes"), discord.NewLinkButton("See", "https://example.invalid/")),
+		discord.NewActionRow(discord.NewStringSelectMenu("menu", "Which", discord.NewStringSelectMenuOption("A", "a"), discord.NewStringSelectMenuOption("B", "b")).WithMaxValues(2)),
+	}}
+	own, err := c.CreateMessage(d.Channel, controls)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Author.ID != d.Bot || len(m.Components) != 2 {
+		t.Errorf("our own is %+v", m)
+	}
+	if _, err := d.Press(own.ID, d.Owner, "yes"); err != nil {
+		t.Fatal(err)
+	}
+	pressed, ok := next().(gateway.EventInteractionCreate)
+	press, isPress := pressed.Interaction.(discord.ComponentInteraction)
+	if !ok || !isPress || press.Data.CustomID() != "yes" || press.User().ID != d.Owner || press.Message.ID != own.ID || press.Channel().ID() != d.Channel {
+		t.Errorf("the press is %+v", pressed)
+	}
+	if _, err := d.Press(own.ID, d.Owner, "menu", "a", "b"); err != nil {
+		t.Fatal(err)
+	}
+	pressed, _ = next().(gateway.EventInteractionCreate)
+	if press, isPress = pressed.Interaction.(discord.ComponentInteraction); !isPress || !slices.Equal(press.StringSelectMenuInteractionData().Values, []string{"a", "b"}) {
+		t.Errorf("the choice is %+v", pressed)
+	}
+	d.RemoveGuild(d.Guild)
+	if gone, ok := next().(gateway.EventGuildDelete); !ok || gone.ID != d.Guild {
+		t.Errorf("gone is %+v", gone)
+	}
+}

@@ -1,0 +1,433 @@
+package standin
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/snowflake/v2"
+)
+
+// The kinds of interactions and of their answers, as Discord numbers them.
+const (
+	interactionCommand   = 2
+	interactionComponent = 3
+	interactionModal     = 5
+
+	answerMessage         = 4
+	answerDeferredMessage = 5
+	answerDeferred        = 6
+	answerUpdate          = 7
+	answerModal           = 9
+)
+
+// Interaction is one use of a control, a slash command or a modal. Its fields do not change.
+type Interaction struct {
+	ID    snowflake.ID
+	User  snowflake.ID
+	Token string
+
+	d       *Discord
+	kind    int
+	channel *channel
+	message *message // that the control is of
+	payload object
+	begun   time.Time
+	first   Answer
+	answer  *message // that it was answered with, or is to be
+	only    []*message
+}
+
+// Answer is how the bot answered an interaction first: with a message, deferred message, deferred (an update will follow), update or modal.
+type Answer struct {
+	Kind    string        `json:"kind"`
+	Private bool          `json:"private,omitempty"`
+	Message snowflake.ID  `json:"message,omitempty"`
+	Text    string        `json:"text,omitempty"`
+	Modal   *Modal        `json:"modal,omitempty"`
+	After   time.Duration `json:"-"`
+}
+
+// Modal is a sheet that the bot asks a person to fill in.
+type Modal struct {
+	CustomID   string    `json:"customId"`
+	Title      string    `json:"title"`
+	Fields     []Control `json:"fields"`
+	components []*component
+}
+
+// Wait waits for the first answer to an interaction.
+func (i *Interaction) Wait(ctx context.Context) (a Answer, err error) {
+	err = i.d.Wait(ctx, func(s Seen) (answered bool) {
+		a, answered = s.Answer(i)
+		return answered
+	})
+	return a, err
+}
+
+// Private are the messages that its person alone sees.
+func (i *Interaction) Private() (list []Message) {
+	i.d.look(func(Seen) { list = i.private() })
+	return list
+}
+
+func (i *Interaction) private() (list []Message) {
+	for _, m := range i.only {
+		if !m.deleted {
+			list = append(list, i.d.show(m))
+		}
+	}
+	return list
+}
+
+func (d *Discord) interact(c *channel, user snowflake.ID, kind int, m *message, how manner) *Interaction {
+	i := &Interaction{ID: d.nextID(), User: user, d: d, kind: kind, channel: c, message: m, begun: time.Now()}
+	if m != nil {
+		if at := m.id.Time().Add(how.after); how.quick || at.After(i.ID.Time()) {
+			const counter = 1<<22 - 1
+			i.ID = snowflake.New(at)&^counter | i.ID&counter
+		}
+	}
+	for d.interactions[i.ID] != nil {
+		i.ID++
+	}
+	i.Token = "aW50ZXJhY3Rpb24" + i.ID.String()
+	i.payload = object{
+		"id": i.ID, "application_id": d.Application, "type": kind, "token": i.Token, "version": 1, "locale": "en-US",
+		"app_permissions": permissions(d.may(c)), "entitlements": []any{}, "authorizing_integration_owners": object{"0": c.guild},
+		"context": 0, "attachment_size_limit": d.largest(c.guild), "channel_id": c.id,
+	}
+	where := d.channelJSON(c)
+	where["permissions"] = permissions(discord.PermissionsAllText)
+	i.payload["channel"] = where
+	if g := d.guild(c.guild); g != nil {
+		member := d.memberJSON(g, user)
+		member["user"], member["permissions"] = d.userJSON(user), permissions(g.everyone)
+		i.payload["member"], i.payload["guild_id"], i.payload["guild_locale"] = member, g.id, "en-US"
+		i.payload["guild"] = object{"id": g.id, "locale": "en-US", "features": []string{}}
+	} else {
+		i.payload["user"], i.payload["context"] = d.userJSON(user), 1
+	}
+	d.interactions[i.ID] = i
+	return i
+}
+
+func interactionRoutes() map[string]endpoint {
+	const original = "/webhooks/{application}/{token}/messages/@original"
+	const followup = "/webhooks/{application}/{token}/messages/{message}"
+	return map[string]endpoint{
+		RouteCallback:        (*Discord).callback,
+		RouteFollowup:        ofInteraction((*Discord).followup),
+		"GET " + original:    ofAnswer(func(d *Discord, m *message, _ *request) reply { return ok(d.messageJSON(m, true)) }),
+		"PATCH " + original:  ofAnswer((*Discord).editAnswer),
+		"DELETE " + original: ofAnswer((*Discord).deleteAnswer),
+		"GET " + followup:    ofAnswer(func(d *Discord, m *message, _ *request) reply { return ok(d.messageJSON(m, true)) }),
+		"PATCH " + followup:  ofAnswer((*Discord).editAnswer),
+		"DELETE " + followup: ofAnswer((*Discord).deleteAnswer),
+
+		RouteCommands: (*Discord).setCommands,
+		"GET /applications/{application}/commands":                (*Discord).getCommands,
+		"PUT /applications/{application}/guilds/{guild}/commands": (*Discord).setCommands,
+		"GET /applications/{application}/guilds/{guild}/commands": (*Discord).getCommands,
+	}
+}
+
+type modalBody struct {
+	CustomID   string       `json:"custom_id"`
+	Title      string       `json:"title"`
+	Components []*component `json:"components"`
+}
+
+// callback is the first answer to an interaction.
+func (d *Discord) callback(r *request) reply {
+	i := d.interactions[r.id("interaction")]
+	var in struct {
+		Type int             `json:"type"`
+		Data json.RawMessage `json:"data"`
+	}
+	if f := r.decode(&in); f != nil {
+		return f.reply()
+	}
+	switch {
+	case i == nil || i.Token != r.PathValue("token") || time.Since(i.begun) > d.options.Answer && i.first.Kind == "":
+		return unknown(10062, "interaction").reply()
+	case i.first.Kind != "":
+		return refuse(http.StatusBadRequest, 40060, "Interaction has already been acknowledged.").reply()
+	}
+	inner := &request{Request: r.Request, body: in.Data, uploads: r.uploads}
+	a, f := d.answer(i, in.Type, inner)
+	if f != nil {
+		return f.reply()
+	}
+	a.After = time.Since(i.begun)
+	i.first = a
+	if r.URL.Query().Get("with_response") != "true" {
+		return done()
+	}
+	resource := object{"type": in.Type}
+	if i.answer != nil {
+		resource["message"] = d.messageJSON(i.answer, true)
+	}
+	return ok(object{
+		"interaction": object{
+			"id": i.ID, "type": i.kind, "response_message_id": a.Message, "response_message_loading": in.Type == answerDeferredMessage,
+			"response_message_ephemeral": a.Private,
+		},
+		"resource": resource,
+	})
+}
+
+func (d *Discord) answer(i *Interaction, kind int, r *request) (Answer, *failure) {
+	wrong := invalid("type", "BASE_TYPE_CHOICES", "This interaction cannot be answered so.")
+	switch kind {
+	case answerMessage, answerDeferredMessage:
+		return d.answerMessage(i, kind, r)
+	case answerDeferred, answerUpdate:
+		if i.message == nil {
+			return Answer{}, wrong
+		}
+		i.answer = i.message
+		if kind == answerDeferred {
+			return Answer{Kind: "deferred", Message: i.message.id}, nil
+		}
+		var b messageBody
+		f := r.decode(&b)
+		if f == nil {
+			f = d.apply(i.message, r, &b)
+		}
+		return Answer{Kind: "update", Message: i.message.id, Text: i.message.text}, f
+	case answerModal:
+		var m modalBody
+		if f := r.decode(&m); f != nil || i.kind == interactionModal {
+			return Answer{}, wrong
+		}
+		if f := checkModal(m); f != nil {
+			return Answer{}, f
+		}
+		number(m.Components)
+		return Answer{Kind: "modal", Modal: &Modal{m.CustomID, m.Title, controls(m.Components), m.Components}}, nil
+	}
+	return Answer{}, wrong
+}
+
+func (d *Discord) answerMessage(i *Interaction, kind int, r *request) (Answer, *failure) {
+	var b messageBody
+	if f := r.decode(&b); f != nil {
+		return Answer{}, f
+	}
+	var w said
+	var f *failure
+	if kind == answerMessage {
+		w, f = d.compose(i.channel, r, &b)
+	} else if b.Flags != nil {
+		w.flags = *b.Flags & flagEphemeral
+	}
+	if f != nil {
+		return Answer{}, f
+	}
+	if kind == answerDeferredMessage {
+		w.flags |= flagLoading
+	}
+	i.answer = d.write(i.channel, w, i)
+	if i.kind == interactionCommand {
+		i.answer.kind = messageCommand
+	}
+	i.answer.mentions = kind == answerMessage && b.pings()
+	a := Answer{Kind: "message", Private: i.answer.only != nil, Message: i.answer.id, Text: w.text}
+	if kind == answerDeferredMessage {
+		a.Kind = "deferred message"
+	}
+	return a, nil
+}
+
+// editableFor is how long an interaction's token is good.
+const editableFor = 15 * time.Minute
+
+// ofInteraction is a call with the token of an interaction that was answered.
+func ofInteraction(f func(*Discord, *Interaction, *request) reply) endpoint {
+	return func(d *Discord, r *request) reply {
+		for _, i := range d.interactions {
+			if i.Token != r.PathValue("token") || r.id("application") != d.Application {
+				continue
+			}
+			switch {
+			case time.Since(i.begun) > editableFor:
+				return refuse(http.StatusUnauthorized, 50027, "Invalid Webhook Token").reply()
+			case i.first.Kind == "":
+				return unknown(10015, "Webhook").reply()
+			}
+			return f(d, i, r)
+		}
+		return unknown(10015, "Webhook").reply()
+	}
+}
+
+// ofAnswer is a call about a message that came of an interaction.
+func ofAnswer(f func(*Discord, *message, *request) reply) endpoint {
+	return ofInteraction(func(d *Discord, i *Interaction, r *request) reply {
+		m := i.answer
+		if r.PathValue("message") != "" {
+			m = d.messages[r.id("message")]
+			if m != nil && m.made != i && m != i.answer {
+				m = nil
+			}
+		}
+		if m == nil || m.deleted {
+			return unknown(10008, "Message").reply()
+		}
+		return f(d, m, r)
+	})
+}
+
+func (d *Discord) followup(i *Interaction, r *request) reply {
+	var b messageBody
+	if f := r.decode(&b); f != nil {
+		return f.reply()
+	}
+	w, f := d.compose(i.channel, r, &b)
+	if f != nil {
+		return f.reply()
+	}
+	if a := i.answer; a != nil && a.flags&flagLoading != 0 {
+		// The first message after a deferred answer takes its place, and is private if that was to be.
+		if f := d.apply(a, r, &b); f != nil {
+			return f.reply()
+		}
+		return ok(d.messageJSON(a, true))
+	}
+	m := d.write(i.channel, w, i)
+	m.mentions = b.pings()
+	return ok(d.messageJSON(m, true))
+}
+
+func (d *Discord) editAnswer(m *message, r *request) reply {
+	var b messageBody
+	if f := r.decode(&b); f != nil {
+		return f.reply()
+	}
+	if f := d.apply(m, r, &b); f != nil {
+		return f.reply()
+	}
+	return ok(d.messageJSON(m, true))
+}
+
+func (d *Discord) deleteAnswer(m *message, _ *request) reply {
+	d.remove(m)
+	return done()
+}
+
+// command is a slash command of the bot.
+type command struct {
+	id          snowflake.ID
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Type        int             `json:"type"`
+	Options     []commandOption `json:"options"`
+	raw         object
+}
+
+type commandOption struct {
+	Type        int    `json:"type"`
+	Name        string `json:"name"`
+	Description string `json:"description"`
+	Required    bool   `json:"required"`
+	Choices     []struct {
+		Name  string `json:"name"`
+		Value any    `json:"value"`
+	} `json:"choices"`
+}
+
+func (d *Discord) command(guild snowflake.ID, name string) *command {
+	for _, list := range [][]command{d.commands[guild], d.commands[0]} {
+		if i := slices.IndexFunc(list, func(c command) bool { return c.Name == name }); i >= 0 {
+			return &list[i]
+		}
+	}
+	return nil
+}
+
+// given are the options of a command as a person fills them in.
+func (c *command) given(options map[string]any) ([]object, error) {
+	var list []object
+	for _, o := range c.Options {
+		value, has := options[o.Name]
+		if !has && o.Required {
+			return nil, fmt.Errorf("/%s needs %q", c.Name, o.Name)
+		}
+		if has {
+			list = append(list, object{"name": o.Name, "type": o.Type, "value": value})
+		}
+	}
+	if len(list) != len(options) {
+		return nil, fmt.Errorf("/%s does not have all of %v", c.Name, options)
+	}
+	return list, nil
+}
+
+func (d *Discord) setCommands(r *request) reply {
+	var raw []object
+	var list []command
+	f := r.decode(&raw)
+	if f == nil {
+		f = r.decode(&list)
+	}
+	if f != nil {
+		return f.reply()
+	}
+	if r.id("application") != d.Application {
+		return refuse(http.StatusForbidden, 20012, "You are not authorized to perform this action on this application").reply()
+	}
+	named := regexp.MustCompile(`^[-_\p{Ll}\p{N}]{1,32}$`)
+	for i := range list {
+		c := &list[i]
+		if f := c.refused(named, strconv.Itoa(i)); f != nil {
+			return f.reply()
+		}
+		c.id, c.raw = d.nextID(), raw[i]
+		c.raw["id"], c.raw["application_id"], c.raw["version"], c.raw["default_member_permissions"] = c.id, d.Application, c.id, nil
+		if c.raw["type"] == nil {
+			c.raw["type"] = 1
+		}
+	}
+	d.commands[r.id("guild")] = list
+	return d.getCommands(r)
+}
+
+func (c *command) refused(named *regexp.Regexp, path string) *failure {
+	const longest = 100
+	if c.Type > 1 {
+		return nil
+	}
+	if !named.MatchString(c.Name) {
+		return invalid(path+".name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
+	}
+	if c.Description == "" || units(c.Description) > longest {
+		return invalid(path+".description", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+	}
+	for i, o := range c.Options {
+		here := path + ".options." + strconv.Itoa(i)
+		switch {
+		case !named.MatchString(o.Name):
+			return invalid(here+".name", "APPLICATION_COMMAND_INVALID_NAME", "Command name is invalid")
+		case o.Description == "" || units(o.Description) > longest:
+			return invalid(here+".description", "BASE_TYPE_BAD_LENGTH", "Must be between 1 and 100 in length.")
+		case o.Required && i > 0 && !c.Options[i-1].Required:
+			return invalid(here, "APPLICATION_COMMAND_OPTIONS_REQUIRED_INVALID", "Required options must be placed before non-required options")
+		}
+	}
+	return nil
+}
+
+func (d *Discord) getCommands(r *request) reply {
+	list := []object{}
+	for _, c := range d.commands[r.id("guild")] {
+		list = append(list, c.raw)
+	}
+	return ok(list)
+}

@@ -1,0 +1,375 @@
+package standin
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/disgoorg/snowflake/v2"
+)
+
+const apiPath = "/api/v10"
+
+// Call is one call of the API.
+type Call struct {
+	At     time.Time       `json:"at"`
+	Route  string          `json:"route"`
+	Path   string          `json:"path"`
+	Status int             `json:"status"`
+	Body   json.RawMessage `json:"body,omitempty"`
+	Files  int             `json:"files,omitempty"`
+}
+
+// upload is a file that came with a call.
+type upload struct {
+	index      int
+	name, mime string
+	data       []byte
+}
+
+// request is a call that is let through. Body is its JSON.
+type request struct {
+	*http.Request
+	body    json.RawMessage
+	uploads []upload
+	limits  http.Header // how the limit of its route stands
+}
+
+// id is a part of the path that is an id; 0 is nobody's.
+func (r *request) id(name string) snowflake.ID {
+	id, err := snowflake.Parse(r.PathValue(name))
+	if err != nil {
+		return 0
+	}
+	return id
+}
+
+// reply is what a call is answered with.
+type reply struct {
+	status int
+	body   any
+	header http.Header
+}
+
+func ok(body any) reply { return reply{status: http.StatusOK, body: body} }
+
+func done() reply { return reply{status: http.StatusNoContent} }
+
+// failure is a refusal in Discord's words.
+type failure struct {
+	status, code int
+	message      string
+	errors       object // by field
+}
+
+func refuse(status, code int, message string) *failure {
+	return &failure{status: status, code: code, message: message}
+}
+
+func missingAccess() *failure { return refuse(http.StatusForbidden, 50001, "Missing Access") }
+
+func missingPermissions() *failure { return refuse(http.StatusForbidden, 50013, "Missing Permissions") }
+
+func unknown(code int, what string) *failure {
+	return refuse(http.StatusNotFound, code, "Unknown "+what)
+}
+
+// invalid refuses a field, by its path with dots.
+func invalid(path, code, message string) *failure {
+	errors := object{"_errors": []any{object{"code": code, "message": message}}}
+	parts := strings.Split(path, ".")
+	for _, part := range slices.Backward(parts) {
+		errors = object{part: errors}
+	}
+	return &failure{status: http.StatusBadRequest, code: 50035, message: "Invalid Form Body", errors: errors}
+}
+
+func (f *failure) reply() reply {
+	body := object{"message": f.message, "code": f.code}
+	if f.errors != nil {
+		body["errors"] = f.errors
+	}
+	return reply{status: f.status, body: body}
+}
+
+type endpoint func(*Discord, *request) reply
+
+// routes are the calls that the stand-in knows. Those of interactions need no token of the bot: they have one of their own.
+func routes() map[string]endpoint {
+	all := map[string]endpoint{
+		"GET /gateway":                 func(d *Discord, _ *request) reply { return ok(object{"url": d.gateway}) },
+		"GET /gateway/bot":             (*Discord).gatewayBot,
+		"GET /users/@me/guilds":        (*Discord).ownGuilds,
+		"POST /users/@me/channels":     (*Discord).openDirect,
+		"GET /applications/@me":        (*Discord).application,
+		"GET /oauth2/applications/@me": (*Discord).application,
+		"GET /users/{user}":            (*Discord).getUser,
+		RouteSelf:                      func(d *Discord, _ *request) reply { return ok(d.userJSON(d.Bot)) },
+	}
+	maps.Copy(all, guildRoutes())
+	maps.Copy(all, channelRoutes())
+	maps.Copy(all, interactionRoutes())
+	return all
+}
+
+func (d *Discord) api() http.Handler {
+	mux := http.NewServeMux()
+	for route, answer := range routes() {
+		method, path, _ := strings.Cut(route, " ")
+		mux.HandleFunc(method+" "+apiPath+path, func(w http.ResponseWriter, r *http.Request) { d.call(w, r, route, answer) })
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		d.call(w, r, r.Method+" ?", func(*Discord, *request) reply {
+			return refuse(http.StatusNotFound, 0, "404: Not Found").reply()
+		})
+	})
+	return mux
+}
+
+// call answers a call: what stands before Discord first, then the bot's token, the limits, the faults, and what was asked.
+func (d *Discord) call(w http.ResponseWriter, r *http.Request, route string, answer endpoint) {
+	in := &request{Request: r}
+	out, stopped := d.gate(in, route)
+	if !stopped {
+		out = d.perform(in, route, answer)
+	}
+	d.do(func() {
+		d.calls = append(d.calls, Call{time.Now(), route, r.URL.Path, out.status, in.body, len(in.uploads)})
+	})
+	d.respond(w, in, out)
+}
+
+// respond writes an answer, with the headers that Discord's have.
+func (d *Discord) respond(w http.ResponseWriter, r *request, out reply) {
+	d.mu.Lock()
+	skew := d.skew
+	d.mu.Unlock()
+	h := w.Header()
+	h.Set("Date", time.Now().Add(skew).UTC().Format(http.TimeFormat))
+	h.Set("Via", "1.1 google") // a bot's library takes its absence for somebody else's limit
+	maps.Copy(h, r.limits)
+	maps.Copy(h, out.header)
+	if h.Get("X-Ratelimit-Reset-After") != "" {
+		after, _ := strconv.ParseFloat(h.Get("X-Ratelimit-Reset-After"), 64)
+		reset := time.Now().Add(skew).Add(time.Duration(after * float64(time.Second)))
+		h.Set("X-Ratelimit-Reset", strconv.FormatFloat(float64(reset.UnixMilli())/1000, 'f', 3, 64))
+		h.Set("X-Ratelimit-Bucket", bucketName(r.Pattern))
+	}
+	data := []byte(nil)
+	switch body := out.body.(type) {
+	case nil:
+	case html:
+		h.Set("Content-Type", "text/html")
+		data = []byte("<html><head><title>" + string(body) + "</title></head><body><center><h1>" + string(body) + "</h1></center></body></html>")
+	default:
+		h.Set("Content-Type", "application/json")
+		d.mu.Lock()
+		data = encode(body) // what is in it may change
+		d.mu.Unlock()
+	}
+	w.WriteHeader(out.status)
+	_, _ = w.Write(data)
+}
+
+func bucketName(route string) string {
+	sum := sha256.Sum256([]byte(route))
+	const length = 16
+	return hex.EncodeToString(sum[:length])
+}
+
+// gate stops a call that does not come to what it asks for.
+func (d *Discord) gate(r *request, route string) (reply, bool) {
+	d.mu.Lock()
+	held := d.faults.held(route)
+	d.mu.Unlock()
+	for _, h := range held {
+		select {
+		case <-h.gate:
+		case <-r.Context().Done():
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	left := time.Until(d.faults.lockedUntil)
+	open := strings.Contains(route, "{token}") || route == "GET /gateway"
+	switch {
+	case left > 0:
+		return reply{
+			http.StatusTooManyRequests, html("Error 1015: you are being rate limited"),
+			http.Header{"Retry-After": {seconds(left)}, "Via": nil},
+		}, true
+	case d.faults.apiDown:
+		return broken(http.StatusServiceUnavailable), true
+	case !userAgent().MatchString(r.UserAgent()):
+		// What stands before Discord lets nothing through that does not say what it is.
+		return refuse(http.StatusForbidden, 40333, "internal network error: the User-Agent is not that of a bot").reply(), true
+	case !open && !d.known(strings.TrimPrefix(r.Header.Get("Authorization"), "Bot ")), !open && !strings.HasPrefix(r.Header.Get("Authorization"), "Bot "):
+		return refuse(http.StatusUnauthorized, 0, "401: Unauthorized").reply(), true
+	}
+	return d.admit(r, route)
+}
+
+// userAgent is the form that Discord asks for.
+//
+//nolint:gochecknoglobals // a constant in all but name
+var userAgent = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^DiscordBot \(\S+, \S+\)`) })
+
+func (d *Discord) perform(r *request, route string, answer endpoint) reply {
+	if err := r.take(); err != nil {
+		return refuse(http.StatusBadRequest, 50109, "The request body contains invalid JSON: "+err.Error()).reply()
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	upload := len(r.uploads) > 0
+	if status := d.faults.fails(route, upload, false); status != 0 {
+		return broken(status)
+	}
+	out := answer(d, r)
+	d.change()
+	if status := d.faults.fails(route, upload, true); status != 0 {
+		return broken(status)
+	}
+	return out
+}
+
+// take reads the body: JSON, or a form with files and JSON in it.
+func (r *request) take() error {
+	kind, params, _ := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if kind == "multipart/form-data" {
+		return r.takeForm(multipart.NewReader(r.Body, params["boundary"]))
+	}
+	data, err := io.ReadAll(r.Body)
+	if err != nil || len(data) == 0 {
+		return err
+	}
+	return r.setBody(data)
+}
+
+func (r *request) setBody(data []byte) error {
+	if !json.Valid(data) {
+		return fmt.Errorf("%d bytes are no JSON", len(data))
+	}
+	r.body = data
+	return nil
+}
+
+func (r *request) takeForm(form *multipart.Reader) error {
+	for {
+		part, err := form.NextRawPart()
+		if err == io.EOF { //nolint:errorlint // NextRawPart returns it as it is
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		data, err := io.ReadAll(part)
+		if err != nil {
+			return err
+		}
+		switch index, isFile := strings.CutPrefix(part.FormName(), "files["); {
+		case part.FormName() == "payload_json":
+			err = r.setBody(data)
+		case isFile:
+			var u upload
+			u.index, err = strconv.Atoi(strings.TrimSuffix(index, "]"))
+			u.name, u.data, u.mime = part.FileName(), data, typeOf(part.FileName(), data)
+			r.uploads = append(r.uploads, u)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func typeOf(name string, data []byte) string {
+	if at := strings.LastIndexByte(name, '.'); at >= 0 {
+		if known := mime.TypeByExtension(name[at:]); known != "" {
+			return known
+		}
+	}
+	return http.DetectContentType(data)
+}
+
+// decode reads the body of a call into v.
+func (r *request) decode(v any) *failure {
+	if len(r.body) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(r.body, v); err != nil {
+		return refuse(http.StatusBadRequest, 50035, "Invalid Form Body: "+err.Error())
+	}
+	return nil
+}
+
+// bucket is a limit as it stands.
+type bucket struct {
+	left  int
+	reset time.Time
+}
+
+// admit counts a call against the limit of its route and says how that stands, in the headers that the answer will have.
+func (d *Discord) admit(r *request, route string) (reply, bool) {
+	if l := d.faults.limit(route); l != nil {
+		return limitedReply(l.after, l.global), true
+	}
+	n, per := 1000, time.Second
+	if d.faults.natural.n > 0 && (route == RouteCreate || route == RouteEdit || route == RouteDelete) {
+		n, per = d.faults.natural.n, d.faults.natural.per
+	}
+	major := cmpOr(r.id("channel"), r.id("guild"))
+	key := route + " " + major.String() + r.PathValue("token")
+	b := d.buckets[key]
+	if b == nil || !time.Now().Before(b.reset) {
+		b = &bucket{n, time.Now().Add(per)}
+		d.buckets[key] = b
+	}
+	wait := time.Until(b.reset)
+	if b.left == 0 {
+		return limitedReply(wait, false), true
+	}
+	b.left--
+	r.limits = http.Header{
+		"X-Ratelimit-Limit": {strconv.Itoa(n)}, "X-Ratelimit-Remaining": {strconv.Itoa(b.left)},
+		"X-Ratelimit-Reset-After": {strconv.FormatFloat(wait.Seconds(), 'f', 3, 64)},
+	}
+	return reply{}, false
+}
+
+func limitedReply(after time.Duration, global bool) reply {
+	h := http.Header{"Retry-After": {seconds(after)}, "X-Ratelimit-Scope": {"user"}}
+	if global {
+		h = http.Header{"Retry-After": {seconds(after)}, "X-Ratelimit-Scope": {"global"}, "X-Ratelimit-Global": {"true"}}
+	}
+	h["X-Ratelimit-Limit"], h["X-Ratelimit-Remaining"] = []string{"1"}, []string{"0"}
+	h["X-Ratelimit-Reset-After"] = []string{strconv.FormatFloat(after.Seconds(), 'f', 3, 64)}
+	body := object{"message": "You are being rate limited.", "retry_after": after.Seconds(), "global": global}
+	return reply{http.StatusTooManyRequests, body, h}
+}
+
+func seconds(after time.Duration) string {
+	return strconv.Itoa(int(math.Ceil(after.Seconds())))
+}
+
+// html is a body that is no JSON.
+type html string
+
+// broken is an answer of what stands before Discord when that fails, or of Discord when it is asked wrongly.
+func broken(status int) reply {
+	if status >= http.StatusInternalServerError {
+		return reply{status: status, body: html(strconv.Itoa(status) + " " + http.StatusText(status))}
+	}
+	return refuse(status, 0, strconv.Itoa(status)+": "+http.StatusText(status)).reply()
+}

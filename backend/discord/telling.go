@@ -1,0 +1,564 @@
+package discord
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/rest"
+	"github.com/disgoorg/snowflake/v2"
+)
+
+// telling is a turn as far as it is known.
+type telling struct {
+	session, turn string
+	free          bool // it is a message that the agent has said outside of any turn; turn is its entry
+
+	items   []item
+	files   []given
+	breaks  []mark
+	ended   bool
+	reason  string
+	failure string
+	stale   bool            // what is stored says more
+	read    time.Time       // when that was looked at last
+	changed time.Time       // when something was said last
+	version int             // counts what has changed
+	waiters []chan struct{} // closed when all is shown that is known
+}
+
+// teller shows the turns of one conversation, one after the other.
+type teller struct {
+	o       *output
+	session string
+	wake    chan struct{} // of one: there is something to look at
+	end     context.CancelFunc
+
+	mu    sync.Mutex // protects what is below, and the tellings
+	turns []*telling // the first is the one that is shown
+	told  []string   // the turns that are shown, the newest last
+}
+
+// rememberedTurns is how many turns that are shown are known by their names, so that what is told late of them begins nothing new.
+const rememberedTurns = 64
+
+// freeQuiet is how long nothing is added to what an agent says outside of its turns before that is all.
+const freeQuiet = 2 * time.Second
+
+func (te *teller) stir() {
+	select {
+	case te.wake <- struct{}{}:
+	default: // it will look anyhow
+	}
+}
+
+func (te *teller) run(ctx context.Context) {
+	for ctx.Err() == nil {
+		te.mu.Lock()
+		var t *telling
+		if len(te.turns) > 0 {
+			t = te.turns[0]
+		}
+		te.mu.Unlock()
+		if t == nil {
+			te.await(ctx)
+			continue
+		}
+		te.tell(ctx, t)
+		if ctx.Err() != nil {
+			return // the next start goes on with it
+		}
+		te.drop(t)
+	}
+}
+
+// drop lets go of a turn of which all is shown.
+func (te *teller) drop(t *telling) {
+	te.mu.Lock()
+	defer te.mu.Unlock()
+	te.turns = te.turns[1:]
+	te.told = append(te.told, t.turn)
+	te.told = te.told[max(0, len(te.told)-rememberedTurns):]
+	t.release()
+}
+
+// release lets those go on who wait until all is shown.
+func (t *telling) release() {
+	for _, w := range t.waiters {
+		close(w)
+	}
+	t.waiters = nil
+}
+
+// breakOff makes what the running turn says next come in a new message. The channel is closed when what was said before is shown; nil =
+// no turn runs.
+func (te *teller) breakOff() <-chan struct{} {
+	te.mu.Lock()
+	defer te.mu.Unlock()
+	if len(te.turns) == 0 {
+		return nil
+	}
+	t := te.turns[len(te.turns)-1]
+	if t.ended || t.free {
+		return nil
+	}
+	var m mark
+	if n := len(t.items); n > 0 {
+		m = mark{t.items[n-1].id, len(t.items[n-1].text)}
+	}
+	if !slices.Contains(t.breaks, m) {
+		t.breaks = append(t.breaks, m)
+	}
+	w := make(chan struct{})
+	t.waiters = append(t.waiters, w)
+	t.version++
+	te.stir()
+	return w
+}
+
+// post is a message as it is in the channel.
+type post struct {
+	id   snowflake.ID // 0 = it has to be made again
+	text string
+	at   time.Time // when it was changed last
+	gone bool      // it was deleted, and is left so
+}
+
+// showing is a turn on its way into the channel. It belongs to the teller's goroutine.
+type showing struct {
+	o  *output
+	te *teller
+	t  *telling
+
+	channel  snowflake.ID
+	reply    snowflake.ID // the message that it answers; 0 = none
+	answers  bool         // what it was begun with stands in the channel
+	row      shown
+	posts    []post
+	blocked  map[int]bool // leaves that Discord does not take
+	ride     int          // how many files go with a message
+	late     bool         // files wait for the end
+	ended    bool
+	uploads  int      // that have failed in a row
+	failures int      // of calls, in a row
+	tried    *sending // was not made as far as one could see; its name is good still
+}
+
+// view is what a turn is to look like.
+type view struct {
+	leaves  []leaf
+	ended   bool
+	unread  time.Duration // until what is stored is looked at again
+	quiet   time.Duration // until a message outside of turns is over
+	version int
+}
+
+// op is one call.
+type op struct {
+	at     int // which leaf; -1 = files alone
+	text   string
+	speaks bool
+	files  []int
+	make   bool // a message has to be made
+}
+
+// tell shows a turn until all of it is shown, or ctx ends.
+func (te *teller) tell(ctx context.Context, t *telling) {
+	s := &showing{o: te.o, te: te, t: t, ride: mostFiles, blocked: map[int]bool{}}
+	if !s.begin(ctx) {
+		return
+	}
+	for ctx.Err() == nil {
+		wait, done := s.step(ctx)
+		switch {
+		case done:
+			s.row.done = true
+			s.save(ctx)
+			return
+		case wait > 0: // what comes meanwhile is looked at then: nothing may be done before
+			_ = pause(ctx, wait) // the loop looks at ctx
+		case wait < 0:
+			te.await(ctx)
+		}
+	}
+}
+
+// await waits until there is something to look at.
+func (te *teller) await(ctx context.Context) {
+	select {
+	case <-te.wake:
+	case <-ctx.Done():
+	}
+}
+
+// begin finds out where the turn is to be shown, and what of it is. false = nowhere, or all of it is.
+func (s *showing) begin(ctx context.Context) bool {
+	channel, bound := s.o.s.in.channelOf(s.t.session)
+	if !bound || !s.o.enabled() {
+		return false
+	}
+	row, found, err := s.o.read(ctx, s.t.session, s.t.turn)
+	if err != nil {
+		s.o.warn(ctx, "what is shown of a turn cannot be read", s.t.session, err)
+		return false
+	}
+	if found && (row.done && !s.t.free || row.channel != channel) {
+		return false
+	}
+	if !s.t.free {
+		var from []snowflake.ID
+		if from, s.answers = s.o.s.in.from(ctx, s.t.session, s.t.turn); len(from) > 0 {
+			s.reply = from[len(from)-1]
+		}
+	}
+	s.channel, s.row = channel, row
+	s.row.channel, s.row.done = channel, false
+	for i, id := range row.Messages {
+		s.posts = append(s.posts, post{id: id, gone: id == 0 && i < len(row.Messages)-1})
+	}
+	s.te.mu.Lock()
+	s.t.breaks = append(slices.Clone(row.Breaks), s.t.breaks...)
+	s.te.mu.Unlock()
+	s.save(ctx)
+	return true
+}
+
+// save writes down what is shown. What cannot be written is shown all the same.
+func (s *showing) save(ctx context.Context) {
+	s.row.Messages = make([]snowflake.ID, len(s.posts))
+	for i, p := range s.posts {
+		s.row.Messages[i] = p.id
+	}
+	s.o.warn(ctx, "what is shown of a turn cannot be written", s.t.session, s.o.write(ctx, s.t.session, s.t.turn, s.row))
+}
+
+// step does one call, or tells for how long there is nothing to do; less than 0 = until something comes.
+func (s *showing) step(ctx context.Context) (wait time.Duration, done bool) {
+	if channel, ok := s.o.s.in.channelOf(s.t.session); !ok || channel != s.channel || !s.o.enabled() {
+		return 0, true // what it says is no longer for those who are there
+	}
+	if s.row.Sending != nil && !s.adopt(ctx) {
+		return s.later(), false
+	}
+	v := s.look(ctx)
+	next, wait, found := s.next(v)
+	switch {
+	case found:
+		return s.do(ctx, next)
+	case wait > 0:
+		return wait, false
+	case v.unread > 0:
+		return v.unread, false
+	}
+	s.te.mu.Lock()
+	if s.t.version == v.version {
+		s.t.release()
+	}
+	s.te.mu.Unlock()
+	files := s.waiting(s.ride)
+	switch {
+	case v.quiet > 0:
+		return v.quiet, false
+	case !v.ended:
+		return -1, false
+	case len(files) > 0:
+		return s.do(ctx, op{at: -1, files: files, make: true})
+	}
+	return 0, true
+}
+
+// look lays out the turn as it is now.
+func (s *showing) look(ctx context.Context) view {
+	unread := s.o.refresh(ctx, s.te, s.t)
+	s.te.mu.Lock()
+	defer s.te.mu.Unlock()
+	t := s.t
+	s.take(t.files)
+	v := view{ended: t.ended, version: t.version, unread: unread}
+	if t.free {
+		v.quiet = time.Until(t.changed.Add(s.o.s.line.patience(freeQuiet)))
+		v.ended = v.quiet <= 0
+	}
+	s.ended = v.ended
+	items, breaks := slices.Clone(t.items), slices.Clone(t.breaks)
+	if s.answers && len(items) > 0 && items[0].asked { // what was asked stands there
+		for i := range breaks {
+			if breaks[i].Item == items[0].id {
+				breaks[i].Item = ""
+			}
+		}
+		items = items[1:]
+	}
+	s.row.Breaks = slices.Clone(t.breaks)
+	if v.ended {
+		items = append(items, s.told()...)
+		if line := stopLine(t.reason, t.failure); line != "" {
+			items = append(items, item{kind: itemLine, id: t.turn, text: line})
+		}
+	}
+	v.leaves = s.complete(lay(items, breaks), v)
+	return v
+}
+
+// complete sees to it that a turn has a message, whatever it has said.
+func (s *showing) complete(leaves []leaf, v view) []leaf {
+	switch {
+	case len(leaves) > 0:
+	case v.ended && slices.ContainsFunc(s.row.Files, func(g given) bool { return g.Told == "" }):
+		return []leaf{{}} // files make the first message
+	case v.ended:
+		return []leaf{{text: doneLine}}
+	case !s.t.free:
+		return []leaf{{text: workingLine}}
+	}
+	return leaves
+}
+
+// next finds the first message that does not say what it should.
+func (s *showing) next(v view) (next op, wait time.Duration, found bool) {
+	for i := range v.leaves {
+		next := s.wanted(v, i)
+		if s.agrees(next) {
+			continue
+		}
+		if !next.make {
+			wait = time.Until(s.posts[i].at.Add(s.o.pace()))
+		}
+		return next, wait, wait <= 0
+	}
+	return op{}, 0, false
+}
+
+// wanted is the call that makes a message what it should be.
+func (s *showing) wanted(v view, at int) op {
+	l := v.leaves[at]
+	o := op{at: at, text: l.text, speaks: l.speaks, files: s.riding(v, at), make: at >= len(s.posts) || s.posts[at].id == 0}
+	switch {
+	case s.blocked[at]:
+		o.text = blockedLine
+	case l.text == "" && len(o.files) == 0:
+		o.text = belowLine
+	}
+	return o
+}
+
+// agrees tells whether a message is as wanted already, or never will be.
+func (s *showing) agrees(o op) bool {
+	if o.at >= len(s.posts) {
+		return false
+	}
+	p := s.posts[o.at]
+	without := o.text == belowLine && s.holds(p.id) // it needs no words
+	return p.gone || !o.make && len(o.files) == 0 && (p.text == o.text || without)
+}
+
+// holds tells whether a message has files.
+func (s *showing) holds(id snowflake.ID) bool {
+	return slices.ContainsFunc(s.row.Files, func(g given) bool { return g.Sent == id.String() })
+}
+
+// do makes a call, and notes what came of it.
+func (s *showing) do(ctx context.Context, o op) (wait time.Duration, done bool) {
+	files, ok := s.load(ctx, o.files)
+	if !ok {
+		s.save(ctx)
+		return 0, false // a line has come
+	}
+	var err error
+	if o.make {
+		err = s.send(ctx, o, files)
+	} else {
+		err = s.edit(ctx, o, files)
+	}
+	if err != nil {
+		return s.failed(ctx, o, err)
+	}
+	s.failures = 0
+	if b, _ := s.o.s.in.bound(s.channel); b.Problem != "" {
+		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, ""))
+	}
+	return 0, false
+}
+
+// send makes a message. That it is about to be made is written down before, and that it is made after.
+func (s *showing) send(ctx context.Context, o op, files []*discord.File) error {
+	now := &sending{At: o.at, Text: o.text, Speaks: o.speaks, Files: o.files, Nonce: newNonce(), Since: s.o.s.line.now()}
+	again := s.tried != nil && s.tried.At == o.at && slices.Equal(s.tried.Files, o.files)
+	if again {
+		now.Nonce, now.Since = s.tried.Nonce, s.tried.Since
+	}
+	s.row.Sending, s.tried = now, nil
+	s.save(ctx)
+	m := discord.MessageCreate{Content: o.text, Files: files, Nonce: now.Nonce}
+	switch {
+	case o.at < 0:
+		m.MessageReference = answerTo(s.last())
+	case o.at == 0:
+		m.MessageReference = answerTo(s.reply)
+	}
+	made, err := s.o.create(ctx, s.channel, m)
+	if err != nil {
+		if verdictOf(err) != unclear { // it was not made
+			s.row.Sending = nil
+		}
+		return err
+	}
+	if again {
+		now.Text = made.Content // it may be the first one
+	}
+	s.made(made.ID)
+	s.save(ctx)
+	return nil
+}
+
+// made takes the message that was being made.
+func (s *showing) made(id snowflake.ID) {
+	was := s.row.Sending
+	s.row.Sending = nil
+	s.sent(was.Files, id)
+	s.row.Spoke = s.row.Spoke || was.Speaks || len(was.Files) > 0
+	if was.At < 0 {
+		return
+	}
+	for len(s.posts) <= was.At {
+		s.posts = append(s.posts, post{})
+	}
+	s.posts[was.At] = post{id: id, text: was.Text, at: time.Now()}
+}
+
+// adopt looks for the message that was about to be made. false = it is not known yet whether it was.
+func (s *showing) adopt(ctx context.Context) bool {
+	was := s.row.Sending
+	const before, most = time.Minute, 100
+	list, err := s.o.s.line.rest.GetMessages(s.channel, 0, 0, snowflake.New(was.Since.Add(-before)), most, rest.WithCtx(ctx))
+	if v := verdictOf(err); err != nil && (v == unclear || v == off) {
+		return false
+	}
+	for _, m := range list {
+		if s.is(m, was) {
+			s.made(m.ID)
+			s.save(ctx)
+			return true
+		}
+	}
+	s.row.Sending, s.tried = nil, was
+	return true
+}
+
+// is tells whether a message is the one that was about to be made.
+func (s *showing) is(m discord.Message, was *sending) bool {
+	self := s.o.s.line.self()
+	known := slices.ContainsFunc(s.posts, func(p post) bool { return p.id == m.ID }) || s.holds(m.ID)
+	if known || !m.Author.Bot || self != 0 && m.Author.ID != self {
+		return false
+	}
+	if m.Nonce != "" {
+		return string(m.Nonce) == was.Nonce
+	}
+	same := slices.EqualFunc(m.Attachments, was.Files, func(a discord.Attachment, i int) bool { return a.Filename == fileName(s.row.Files[i].Name) })
+	return same && m.Content == strings.TrimSpace(was.Text)
+}
+
+// last is the last message that can be answered.
+func (s *showing) last() snowflake.ID {
+	for _, p := range slices.Backward(s.posts) {
+		if p.id != 0 && !p.gone {
+			return p.id
+		}
+	}
+	return 0
+}
+
+// edit changes a message.
+func (s *showing) edit(ctx context.Context, o op, files []*discord.File) error {
+	p := &s.posts[o.at]
+	update := discord.MessageUpdate{Content: &o.text, AllowedMentions: nobodyPinged()}
+	if len(files) > 0 {
+		update.Files, update.Attachments = files, attached(files)
+	}
+	_, err := s.o.s.line.rest.UpdateMessage(s.channel, p.id, update, rest.WithCtx(ctx))
+	p.at = time.Now()
+	if err != nil {
+		return err
+	}
+	p.text = o.text
+	s.sent(o.files, p.id)
+	if spoke := s.row.Spoke; len(o.files) > 0 || o.speaks && !spoke {
+		s.row.Spoke = true
+		s.save(ctx)
+	}
+	return nil
+}
+
+// failed takes that a call was not done: what has to change before it is tried again, and how long to wait.
+func (s *showing) failed(ctx context.Context, o op, err error) (wait time.Duration, done bool) {
+	v := verdictOf(err)
+	if v != unclear && v != off {
+		s.o.warn(ctx, "something cannot be shown", s.t.session, err)
+	}
+	switch v {
+	case noChannel:
+		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, problemGone))
+		return 0, true
+	case lost, archived:
+		return s.lost(ctx, o, v), false
+	case forbidden, large, unwanted:
+		return s.refused(ctx, o, v), false
+	case unclear:
+		if len(o.files) > 0 {
+			s.failedUpload(o)
+		}
+	case off:
+	}
+	return s.later(), false
+}
+
+// lost takes that a message cannot be changed any more: it was deleted, or its thread was archived, which a new message takes back.
+func (s *showing) lost(ctx context.Context, o op, v verdict) time.Duration {
+	if o.make {
+		return s.refused(ctx, o, unwanted)
+	}
+	p := &s.posts[o.at]
+	if v == lost && s.unsent(p.id) {
+		s.row.Spoke = false
+	}
+	// What was said in a message that is full was there to be read; the one that grows goes on in a new one.
+	*p = post{gone: o.at < len(s.posts)-1}
+	s.save(ctx)
+	return 0
+}
+
+// refused takes that Discord does not do what it was asked for.
+func (s *showing) refused(ctx context.Context, o op, v verdict) time.Duration {
+	defer s.save(ctx)
+	switch {
+	case len(o.files) > 0 && v == large:
+		s.refusedFiles(o.files, s.largeLine)
+	case len(o.files) > 0 && o.at >= 0:
+		s.late = true // it may be the files, or the words
+	case len(o.files) > 0:
+		s.refusedFiles(o.files, s.missedLine)
+	case v == forbidden:
+		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, problemForbidden))
+		return s.o.s.line.patience(time.Minute)
+	case s.blocked[o.at]: // not even that
+		for len(s.posts) <= o.at {
+			s.posts = append(s.posts, post{})
+		}
+		s.posts[o.at].gone = true
+	default:
+		s.blocked[o.at] = true
+	}
+	return 0
+}
+
+// later is how long to wait after a failure that may pass.
+func (s *showing) later() time.Duration {
+	const first, longest = 500 * time.Millisecond, 30 * time.Second
+	wait := min(longest, first<<min(s.failures, 10))
+	s.failures++
+	return s.o.s.line.patience(wait)
+}

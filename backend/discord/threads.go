@@ -1,0 +1,202 @@
+package discord
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/disgoorg/disgo/discord"
+	"github.com/disgoorg/disgo/gateway"
+	"github.com/disgoorg/disgo/rest"
+	"github.com/disgoorg/snowflake/v2"
+
+	"deskhand/backend/session"
+)
+
+// A channel that is bound to a directory: what is said in the channel itself begins a thread, and what is said first in a thread begins a
+// conversation there. A crash in between leaves at most a conversation in which nothing was said: the message is written down in the moment
+// in which the thread is bound, and is asked for again until then.
+
+// mostAbove is of how many threads it is known where they are.
+const mostAbove = 10000
+
+// threadMade takes a new thread.
+func (in *inbound) threadMade(ev gateway.EventThreadCreate) {
+	if parent := ev.ParentID(); parent != nil {
+		in.isBelow(ev.ID(), *parent)
+	}
+}
+
+func (in *inbound) isBelow(thread, channel snowflake.ID) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.above) >= mostAbove {
+		clear(in.above) // they can be asked for
+	}
+	in.above[thread] = channel
+}
+
+// channelAbove is the channel of a thread; 0 of what is none.
+func (in *inbound) channelAbove(ctx context.Context, thread snowflake.ID) (snowflake.ID, error) {
+	in.mu.Lock()
+	channel, known := in.above[thread]
+	in.mu.Unlock()
+	if known {
+		return channel, nil
+	}
+	found, err := in.s.line.rest.GetChannel(thread, rest.WithCtx(ctx))
+	if err != nil {
+		return 0, err
+	}
+	if t, ok := found.(discord.GuildThread); ok && t.ParentID() != nil {
+		channel = *t.ParentID()
+	}
+	in.isBelow(thread, channel)
+	return channel, nil
+}
+
+// begins tells whether threads begin conversations anywhere in a server.
+func (in *inbound) begins(guild snowflake.ID) bool {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	for _, b := range in.bonds {
+		if b.Session == "" && b.Guild == guild.String() {
+			return true
+		}
+	}
+	return false
+}
+
+// beginIn begins a conversation with what was said in a thread, where its channel is bound to a directory; b is what the thread was bound
+// to before, if it was.
+func (in *inbound) beginIn(ctx context.Context, h heard, guild *snowflake.ID, b bond) bool {
+	in.mu.Lock()
+	born := in.born[h.channel]
+	in.mu.Unlock()
+	if born != nil { // we have made the thread ourselves, and bind it now
+		select {
+		case <-born:
+		case <-ctx.Done():
+		}
+		_, ok := in.bound(h.channel)
+		return ok
+	}
+	channel, err := in.channelAbove(ctx, h.channel)
+	in.fails(ctx, "a channel cannot be looked at", h.channel, err)
+	above, ok := in.bound(channel)
+	switch {
+	case ok && above.Session == "" && guild != nil:
+		return in.beginHere(ctx, h, above)
+	case b.deleted:
+		in.tell(ctx, h, "Not taken: "+inWords(session.ErrNotFound))
+	default:
+		in.s.ignored(ignoredUnbound)
+	}
+	return false
+}
+
+// beginHere begins a conversation in the thread of a message, and tells whether it did.
+func (in *inbound) beginHere(ctx context.Context, h heard, above Binding) bool {
+	if err := in.begin(ctx, above, h.channel, "", func(string, *sql.Tx) error { return nil }); err != nil {
+		if ctx.Err() == nil {
+			in.tell(ctx, h, "Not taken: "+inWords(err))
+		}
+		return false
+	}
+	return true
+}
+
+// begin makes a conversation in a directory and binds a thread to it. with is what is written in the same moment.
+func (in *inbound) begin(ctx context.Context, above Binding, thread snowflake.ID, name string, with func(string, *sql.Tx) error) error {
+	s, err := in.s.cfg.Sessions.Create(ctx, session.New{Agent: above.Agent, Cwd: above.Directory})
+	if err != nil {
+		return err
+	}
+	b := Binding{
+		Channel: thread.String(), Name: cmp.Or(name, above.Name), Guild: above.Guild, GuildName: above.GuildName, Thread: true,
+		Session: s.ID, CreatedAt: session.Time{Time: time.Now()},
+	}
+	if err := in.bindWith(ctx, b, 0, func(tx *sql.Tx) error { return with(s.ID, tx) }); err != nil {
+		return err
+	}
+	in.s.changed()
+	return nil
+}
+
+// beginFrom begins a thread with what was said in a channel, and a conversation in it.
+func (in *inbound) beginFrom(ctx context.Context, b Binding, h heard) {
+	done := make(chan struct{})
+	in.mu.Lock()
+	in.born[h.id] = done // a thread has the id of the message that it is begun with
+	in.mu.Unlock()
+	defer func() {
+		in.mu.Lock()
+		defer in.mu.Unlock()
+		delete(in.born, h.id)
+		close(done)
+	}()
+	if _, known, err := in.message(ctx, h.channel, h.id); known || err != nil {
+		in.fails(ctx, "a message cannot be read", h.channel, err)
+		return
+	}
+	name := threadName(h)
+	err := in.thread(ctx, h, name)
+	if err == nil {
+		err = in.begin(ctx, b, h.id, name, func(id string, tx *sql.Tx) error {
+			h.session = id
+			_, err := insert(ctx, tx, h)
+			return err
+		})
+	}
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil {
+		in.tell(ctx, h, "Not taken: "+inWords(err))
+	} else {
+		in.lanes.queue(h.id, func(ctx context.Context) { in.handOver(ctx, h.channel, h.id) })
+	}
+	err = in.looked(ctx, h, func(*sql.Tx) error { return nil })
+	in.fails(ctx, "a mark cannot be moved", h.channel, err)
+}
+
+const codeThreadThere rest.JSONErrorCode = 160004 // the message has a thread
+
+// thread makes the thread of a message; one that is there already will do. So where it is not known whether it was made it is tried again.
+func (in *inbound) thread(ctx context.Context, h heard, name string) (err error) {
+	const tries = 3
+	in.isBelow(h.id, h.channel)
+	for range tries {
+		_, err = in.s.line.rest.CreateThreadFromMessage(h.channel, h.id, discord.ThreadCreateFromMessage{Name: name}, rest.WithCtx(ctx))
+		refused, told := errors.AsType[*rest.Error](err)
+		switch {
+		case told && refused.Code == codeThreadThere:
+			return nil
+		case err == nil, ctx.Err() != nil, told && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError:
+			return err
+		}
+	}
+	return err
+}
+
+// threadName is the first line of a message, cut where it is long.
+func threadName(h heard) string {
+	const most = 80
+	line := ""
+	for text := range strings.Lines(h.raw.Content) {
+		if line = strings.Join(strings.Fields(text), " "); line != "" {
+			break
+		}
+	}
+	if files := h.raw.Raw.Discord.Attachments; line == "" && len(files) > 0 {
+		line = files[0].name()
+	}
+	if runes := []rune(line); len(runes) > most {
+		line = string(runes[:most]) + "…"
+	}
+	return cmp.Or(line, "Conversation")
+}
