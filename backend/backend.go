@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/discord"
 	"deskhand/backend/files"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
@@ -35,6 +36,7 @@ type Config struct {
 	Places  Places
 	Version string
 	Kind    string   // what this process is to people: window, server or command
+	Lasting bool     // it stays, and may speak with people elsewhere: a command would take what they say, and end
 	Self    string   // our own program: it holds the demo agent and the watchdog
 	Assets  fs.FS    // the frontend, nil = none
 	Roots   []string // where /v1 may work; the home directory when empty
@@ -73,6 +75,7 @@ type Backend struct {
 	agents  *agents.Catalogue
 	skills  *skills.Library
 	client  *session.Client
+	discord *discord.Surface
 	tools   *tools.Server // what agents get beside their own
 	api     *httpapi.API
 	codes   codes
@@ -91,6 +94,9 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	}
 	b.agents.Look()   // when all else is done: a start need not share the processor with a shell
 	b.agents.Follow() //nolint:contextcheck // it lives until Close, not as long as ctx
+	if b.discord != nil && b.cfg.Lasting && b.client.ReadOnly() == nil {
+		b.discord.Start()
+	}
 	return b, nil
 }
 
@@ -211,12 +217,15 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		return nil, err
 	}
 	b.tools.Use(b.client)
+	if err := b.openDiscord(ctx); err != nil {
+		return nil, err
+	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Discord: b.discord, Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
 	}), nil
 }
@@ -249,7 +258,8 @@ func (b *Backend) Running() int {
 	return b.client.Running()
 }
 
-// Close ends everything in the order that loses nothing: who calls us first, then conversations, agents, and the database last.
+// Close ends everything in the order that loses nothing: who calls us first, then what speaks for people elsewhere, conversations, agents, and
+// the database last.
 func (b *Backend) Close() error {
 	var errs []error
 	if b.socket != nil {
@@ -257,6 +267,9 @@ func (b *Backend) Close() error {
 	}
 	if b.tools != nil {
 		errs = append(errs, b.tools.Close())
+	}
+	if b.discord != nil {
+		errs = append(errs, b.discord.Close())
 	}
 	if b.client != nil {
 		errs = append(errs, b.client.Close())

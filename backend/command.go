@@ -6,6 +6,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
+	"deskhand/backend/discord"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -62,6 +63,14 @@ type (
 	Advice = agents.Advice
 	// FeedQuery is what a reader asks of the feed.
 	FeedQuery = session.Query
+	// DiscordState is the surface of Discord.
+	DiscordState = discord.State
+	// DiscordServers are the servers that its bot is in.
+	DiscordServers = discord.Servers
+	// DiscordChecked is what was looked at of it.
+	DiscordChecked = discord.Checked
+	// DiscordBinding says what a channel is for.
+	DiscordBinding = discord.Binding
 )
 
 // SurfaceHeader is the header by which a caller of the client API says what it is.

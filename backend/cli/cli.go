@@ -64,6 +64,7 @@ type commands struct {
 	Inbox     inboxCommand    `cmd:"" help:"List and answer what waits for a person."`
 	Trust     trustCommand    `cmd:"" help:"Show, approve and revoke what a directory starts beside an agent."`
 	Places    placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
+	Discord   discordCommand  `cmd:"" help:"Set up Discord, where the same conversations can be shown and spoken in, and bind channels to them."`
 	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
 	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
@@ -158,7 +159,7 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 		return backend.Config{}, nil, errors.Join(err, log.Close())
 	}
 	return backend.Config{
-		Places: places, Version: p.Version, Kind: kind, Self: self, Assets: p.Assets, Logger: logger,
+		Places: places, Version: p.Version, Kind: kind, Lasting: kind != "command", Self: self, Assets: p.Assets, Logger: logger,
 		LoginShell: os.Getenv(shellVariable) != "off", Desktop: kind == "window" && !p.onTerminal(), CatalogueURL: catalogueURL(places),
 		Keyring: os.Getenv(keyringVariable) != "off", LeastIdle: leastIdle(),
 	}, log, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/discord"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -26,6 +27,7 @@ type ClientConfig struct {
 	Version  string
 	Sessions *session.Client
 	Agents   *agents.Catalogue
+	Discord  *discord.Surface                 // nil where the data cannot be read
 	Home     string                           // where a directory picker begins
 	Data     string                           // the data directory, for people to see
 	Login    func(code string) (string, bool) // takes a one-time code for a token
@@ -54,7 +56,8 @@ func NewClient(cfg ClientConfig) *Client {
 	hc := huma.DefaultConfig("Deskhand client API", "1")
 	hc.OpenAPIPath, hc.DocsPath, hc.SchemasPath = "", "", ""
 	hc.CreateHooks = nil // no $schema in bodies
-	registry := hc.Components.Schemas
+	registry := huma.NewMapRegistry("#/components/schemas/", nameSchema)
+	hc.Components.Schemas = registry
 	registry.RegisterTypeAlias(reflect.TypeFor[session.Time](), reflect.TypeFor[time.Time]())
 	c := &Client{mux: mux, api: humago.New(mux, hc), cfg: cfg}
 	c.routes()
@@ -88,6 +91,7 @@ func (c *Client) addEventRecords() {
 		reflect.TypeFor[agents.Agent](), reflect.TypeFor[session.InstallProgress](), reflect.TypeFor[session.Login](),
 		reflect.TypeFor[session.ProcessSummary](), reflect.TypeFor[session.Settings](),
 		reflect.TypeFor[session.Place](), reflect.TypeFor[session.PlaceRemoved](), reflect.TypeFor[session.Storage](), reflect.TypeFor[session.Verification](),
+		reflect.TypeFor[discord.State](),
 	} {
 		data.AnyOf = append(data.AnyOf, registry.Schema(t, true, t.Name()))
 	}
@@ -175,7 +179,8 @@ func done(err error) (*none, error) {
 	return &none{}, nil
 }
 
-type sessionPath struct {
+// byID is of all routes that are about one thing of their kind.
+type byID struct {
 	ID string `path:"id" maxLength:"64"`
 }
 
@@ -207,6 +212,7 @@ func (c *Client) routes() {
 	c.originRoutes()
 	c.storageRoutes()
 	c.attachmentRoutes()
+	c.discordRoutes()
 }
 
 type hello struct {
@@ -339,7 +345,7 @@ func (c *Client) sessionRoutes() {
 			return answer(s.Create(ctx, in.Body))
 		})
 	huma.Register(c.api, op("getSession", http.MethodGet, "sessions/{id}", "One session", http.StatusOK),
-		func(ctx context.Context, in *sessionPath) (*body[session.Session], error) {
+		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Look(ctx, in.ID))
 		})
 	change := op("changeSession", http.MethodPatch, "sessions/{id}", "Change what a person may change", http.StatusOK)
@@ -406,9 +412,9 @@ func (c *Client) turnRoutes() {
 		return answer(s.Send(ctx, in.ID, session.Prompt{Message: in.Body.Message, Attachments: in.Body.Attachments, When: session.When(in.Body.When)}))
 	})
 	huma.Register(c.api, op("cancel", http.MethodPost, "sessions/{id}/cancel", "Stop the running turn", http.StatusAccepted),
-		func(ctx context.Context, in *sessionPath) (*none, error) { return done(s.Cancel(ctx, in.ID)) })
+		func(ctx context.Context, in *byID) (*none, error) { return done(s.Cancel(ctx, in.ID)) })
 	huma.Register(c.api, op("restart", http.MethodPost, "sessions/{id}/restart", "End the agent and start it again", http.StatusAccepted),
-		func(ctx context.Context, in *sessionPath) (*none, error) { return done(s.Restart(ctx, in.ID)) })
+		func(ctx context.Context, in *byID) (*none, error) { return done(s.Restart(ctx, in.ID)) })
 	huma.Register(c.api, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a setting of the agent", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`

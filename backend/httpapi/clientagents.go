@@ -14,10 +14,6 @@ type agentList struct {
 	Problem string         `json:"problem,omitempty" doc:"What is wrong with agents.json"`
 }
 
-type agentPath struct {
-	ID string `path:"id" maxLength:"64"`
-}
-
 type installWish struct {
 	Version string `json:"version,omitempty" maxLength:"200" doc:"Exact; without one, that of the catalogue"`
 }
@@ -51,19 +47,19 @@ func (c *Client) agentRoutes() {
 			return answer(c.cfg.Sessions.Install(in.ID, version)) //nolint:contextcheck // it outlives the call; DELETE ends it
 		})
 	huma.Register(c.api, op("cancelInstall", http.MethodDelete, "agents/{id}/install", "End the installation that runs, and answer when nothing of it is left", http.StatusNoContent),
-		func(ctx context.Context, in *agentPath) (*none, error) {
+		func(ctx context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Sessions.CancelInstall(ctx, in.ID))
 		})
 	huma.Register(c.api, op("rollbackAgent", http.MethodPost, "agents/{id}/rollback", "Go back to the version before", http.StatusOK),
-		func(_ context.Context, in *agentPath) (*body[agents.Agent], error) {
+		func(_ context.Context, in *byID) (*body[agents.Agent], error) {
 			return answer(c.cfg.Sessions.Rollback(in.ID))
 		})
 	huma.Register(c.api, op("uninstallAgent", http.MethodDelete, "agents/{id}", "Remove what Deskhand installed of an agent", http.StatusNoContent),
-		func(_ context.Context, in *agentPath) (*none, error) {
+		func(_ context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Sessions.Uninstall(in.ID))
 		})
 	huma.Register(c.api, op("testAgent", http.MethodPost, "agents/{id}/test", "Start an agent, ask it for a session, end it, and tell how that went. Who goes away ends it", http.StatusOK),
-		func(ctx context.Context, in *agentPath) (*body[agents.Report], error) {
+		func(ctx context.Context, in *byID) (*body[agents.Report], error) {
 			return answer(c.cfg.Sessions.TestAgent(ctx, in.ID))
 		})
 	huma.Register(c.api, op("planInstall", http.MethodPost, "agents/{id}/plan", "Ask what an installation would get and how large it is, and install nothing. Who goes away ends it", http.StatusOK),
@@ -84,7 +80,7 @@ func (c *Client) agentRoutes() {
 // definitionRoutes are what the form of a person's own agent needs.
 func (c *Client) definitionRoutes() {
 	huma.Register(c.api, op("getDefinition", http.MethodGet, "agents/{id}/definition", "What agents.json says of an agent", http.StatusOK),
-		func(_ context.Context, in *agentPath) (*body[agents.Definition], error) {
+		func(_ context.Context, in *byID) (*body[agents.Definition], error) {
 			return answer(c.cfg.Sessions.Definition(in.ID))
 		})
 	huma.Register(c.api, op("putDefinition", http.MethodPut, "agents/{id}/definition", "Write an agent into agents.json; the rest of the file stays as it is", http.StatusOK),
@@ -97,7 +93,7 @@ func (c *Client) definitionRoutes() {
 			return answer(c.cfg.Sessions.Define(in.Body)) //nolint:contextcheck // what a person has saved is saved, whether they stay or not
 		})
 	huma.Register(c.api, op("deleteDefinition", http.MethodDelete, "agents/{id}/definition", "Take an agent out of agents.json", http.StatusNoContent),
-		func(_ context.Context, in *agentPath) (*none, error) {
+		func(_ context.Context, in *byID) (*none, error) {
 			return done(c.cfg.Sessions.Undefine(in.ID)) //nolint:contextcheck // likewise
 		})
 	huma.Register(c.api, op("testDefinition", http.MethodPost, "agents/test", "Start an agent that is not written down yet, as its test would, and tell how that went. Who goes away ends it", http.StatusOK),

@@ -25,7 +25,7 @@ func (c *Client) attachmentRoutes() {
 	s := c.cfg.Sessions
 	c.bytesIn()
 	huma.Register(c.api, op("getAttachment", http.MethodGet, "attachments/{id}", "A file that was taken in", http.StatusOK),
-		func(ctx context.Context, in *sessionPath) (*body[session.Attachment], error) {
+		func(ctx context.Context, in *byID) (*body[session.Attachment], error) {
 			return answer(s.Attachment(ctx, in.ID))
 		})
 	c.bytesOut("attachmentContent", "attachments/{id}/content", "What is in a file",

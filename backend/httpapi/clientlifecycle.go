@@ -24,7 +24,7 @@ func (c *Client) lifecycleRoutes() {
 			return done(s.Delete(ctx, in.ID))
 		})
 	huma.Register(c.api, op("restoreSession", http.MethodPost, "sessions/{id}/restore", "Take the deletion of a session back", http.StatusOK),
-		func(ctx context.Context, in *sessionPath) (*body[session.Session], error) {
+		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Restore(ctx, in.ID))
 		})
 	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "The directories of all sessions, the most recently used first", http.StatusOK),

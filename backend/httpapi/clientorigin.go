@@ -26,7 +26,7 @@ func (c *Client) originRoutes() {
 			return answer(s.Import(ctx, in.Body))
 		})
 	huma.Register(c.api, op("forkSession", http.MethodPost, "sessions/{id}/fork", "Make a second session that goes on from where this one is", http.StatusCreated),
-		func(ctx context.Context, in *sessionPath) (*body[session.Session], error) {
+		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Fork(ctx, in.ID))
 		})
 	huma.Register(c.api, op("continueSession", http.MethodPost, "sessions/{id}/continue", "Make a session for another agent, with a summary of this one as its draft", http.StatusCreated),

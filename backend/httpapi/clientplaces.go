@@ -9,10 +9,6 @@ import (
 	"deskhand/backend/session"
 )
 
-type placePath struct {
-	ID string `path:"id" maxLength:"64"`
-}
-
 // placeRoutes are where agents can run. Of a token they tell nothing.
 func (c *Client) placeRoutes() {
 	s := c.cfg.Sessions
@@ -33,13 +29,13 @@ func (c *Client) placeRoutes() {
 			return answer(s.ChangePlace(ctx, in.ID, in.Body))
 		})
 	huma.Register(c.api, op("removePlace", http.MethodDelete, "places/{id}", "Forget a runtime that no session uses", http.StatusNoContent),
-		func(ctx context.Context, in *placePath) (*none, error) { return done(s.RemovePlace(ctx, in.ID)) })
+		func(ctx context.Context, in *byID) (*none, error) { return done(s.RemovePlace(ctx, in.ID)) })
 	huma.Register(c.api, op("checkPlace", http.MethodPost, "places/{id}/check", "Ask a runtime whether it is there, what it is and whether it takes the token", http.StatusOK),
-		func(ctx context.Context, in *placePath) (*body[session.Place], error) {
+		func(ctx context.Context, in *byID) (*body[session.Place], error) {
 			return answer(s.CheckPlace(ctx, in.ID))
 		})
 	huma.Register(c.api, op("listPlaceAgents", http.MethodGet, "places/{id}/agents", "The agents that a runtime elsewhere can start", http.StatusOK),
-		func(ctx context.Context, in *placePath) (*body[session.Page[session.PlaceAgent]], error) {
+		func(ctx context.Context, in *byID) (*body[session.Page[session.PlaceAgent]], error) {
 			list, err := s.PlaceAgents(ctx, in.ID)
 			return answer(session.Page[session.PlaceAgent]{Items: list}, err)
 		})

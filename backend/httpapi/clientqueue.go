@@ -18,7 +18,7 @@ type queuePath struct {
 func (c *Client) queueRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("listQueue", http.MethodGet, "sessions/{id}/queue", "The prompts that wait, in their order", http.StatusOK),
-		func(ctx context.Context, in *sessionPath) (*body[session.Page[session.QueueItem]], error) {
+		func(ctx context.Context, in *byID) (*body[session.Page[session.QueueItem]], error) {
 			items, err := s.Queue(ctx, in.ID)
 			return answer(session.Page[session.QueueItem]{Items: items}, err)
 		})

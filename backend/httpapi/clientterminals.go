@@ -11,10 +11,6 @@ import (
 	"deskhand/backend/terminal"
 )
 
-type terminalPath struct {
-	ID string `path:"id" maxLength:"64"`
-}
-
 type typed struct {
 	ID      string `path:"id" maxLength:"64"`
 	Type    string `header:"Content-Type" hidden:"true"`
@@ -56,7 +52,7 @@ func (c *Client) terminalRoutes() {
 			return done(s.ResizeTerminal(in.ID, terminal.Size{Cols: in.Body.Cols, Rows: in.Body.Rows}))
 		})
 	huma.Register(c.api, op("endTerminal", http.MethodDelete, "terminals/{id}", "End the program, and the login that it is for", http.StatusNoContent),
-		func(ctx context.Context, in *terminalPath) (*none, error) {
+		func(ctx context.Context, in *byID) (*none, error) {
 			return done(s.EndTerminal(ctx, in.ID))
 		})
 }

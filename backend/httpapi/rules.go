@@ -9,10 +9,6 @@ import (
 	"deskhand/backend/session"
 )
 
-type rulePath struct {
-	ID string `path:"id" maxLength:"64"`
-}
-
 // ruleRoutes are the answers that are remembered. An answer to a request may make one, too.
 func (c *Client) ruleRoutes() {
 	s := c.cfg.Sessions
@@ -39,7 +35,7 @@ func (c *Client) ruleRoutes() {
 			return answer(s.ChangeRule(ctx, in.ID, in.Body))
 		})
 	huma.Register(c.api, op("removeRule", http.MethodDelete, "rules/{id}", "Take a rule back; what it has answered stays answered", http.StatusNoContent),
-		func(ctx context.Context, in *rulePath) (*none, error) { return done(s.RemoveRule(ctx, in.ID)) })
+		func(ctx context.Context, in *byID) (*none, error) { return done(s.RemoveRule(ctx, in.ID)) })
 	huma.Register(c.api, op("simulateRule", http.MethodPost, "rules/simulate", "What a rule would have decided of the permissions that were asked for", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			Body struct {
@@ -52,7 +48,7 @@ func (c *Client) ruleRoutes() {
 			return answer(s.Simulate(ctx, in.Body.Rule, in.Body.Replaces, in.Body.Limit))
 		})
 	huma.Register(c.api, op("suggestRules", http.MethodGet, "requests/{id}/rules", "What may be remembered of an answer to a permission", http.StatusOK),
-		func(ctx context.Context, in *rulePath) (*body[session.RuleSuggestions], error) {
+		func(ctx context.Context, in *byID) (*body[session.RuleSuggestions], error) {
 			return answer(s.SuggestRules(ctx, in.ID))
 		})
 }

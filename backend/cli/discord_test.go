@@ -1,0 +1,128 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/discord"
+	"deskhand/backend/discord/standin"
+)
+
+func openDiscord(t *testing.T) *standin.Discord {
+	t.Helper()
+	t.Setenv("DESKHAND_KEYRING", "off")
+	dc := standin.New(standin.Options{})
+	t.Cleanup(dc.Close)
+	return dc
+}
+
+// tokenFile is a token on standard input.
+func tokenFile(t *testing.T, token string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func discordState(t *testing.T, dir string) (s discord.State) {
+	t.Helper()
+	p := start(t, dir, "discord", "--json")
+	out, code := p.end()
+	if err := json.Unmarshal([]byte(out), &s); err != nil || code != 0 {
+		t.Fatalf("%d %v: %s %s", code, err, out, p.stderr)
+	}
+	return s
+}
+
+func TestDiscordFromTheTerminal(t *testing.T) {
+	dc, dir, project := openDiscord(t), t.TempDir(), t.TempDir()
+	setup := []string{"discord", "setup", "--user", dc.Owner.String(), "--rest-url", dc.REST(), "--gateway-url", dc.Gateway()}
+	for name, tc := range map[string]struct {
+		args  []string
+		input string
+		code  int
+		says  string
+	}{
+		"nothing is set up":    {[]string{"discord"}, "", 0, "deskhand discord setup"},
+		"nothing to look at":   {[]string{"discord", "channels"}, "", 1, "not set up"},
+		"no token":             {setup, os.DevNull, 2, "a token is needed"},
+		"what is no token":     {setup, tokenFile(t, "secret"), 2, "no token of a bot"},
+		"another's token":      {setup, tokenFile(t, dc.Token+"x"), 1, "refuses the token"},
+		"neither of the two":   {[]string{"discord", "bind", dc.Channel.String()}, "", 2, "--session"},
+		"no such conversation": {[]string{"discord", "bind", dc.Channel.String(), "--session", "abc"}, "", 2, "no conversation"},
+	} {
+		p := startWith(t, dir, tc.input, tc.args...)
+		out, code := p.end()
+		if code != tc.code || !strings.Contains(out+p.stderr.String(), tc.says) {
+			t.Errorf("%s: %d\n%s%s", name, code, out, p.stderr)
+		}
+	}
+	p := startWith(t, dir, tokenFile(t, dc.Token), setup...)
+	out, code := p.end()
+	if code != 1 || !strings.Contains(out, "MISSING  A channel is bound") || !strings.Contains(out, "client_id="+dc.Application.String()) ||
+		strings.Contains(out+p.stderr.String(), dc.Token) {
+		t.Fatalf("%d\n%s%s", code, out, p.stderr)
+	}
+	if len(dc.Connects()) != 0 {
+		t.Error("a command that ends has connected")
+	}
+	p = start(t, dir, "discord", "bind", "https://discord.com/channels/"+dc.Guild.String()+"/"+dc.Channel.String(), "--dir", project, "--agent", "mock")
+	if out, code := p.end(); code != 0 || !strings.Contains(out, "#general in Workshop: "+project) {
+		t.Errorf("%d %s%s", code, out, p.stderr)
+	}
+	p = start(t, dir, "discord", "channels")
+	if out, code := p.end(); code != 0 || !strings.Contains(out, dc.Channel.String()+"  text  general  Workshop") {
+		t.Errorf("%d %s%s", code, out, p.stderr)
+	}
+
+	// The Deskhand that stays is the one that connects; commands speak to it.
+	_, _ = server(t, dir)
+	if err := dc.Wait(t.Context(), func(s standin.Seen) bool { return s.Lines() == 1 && len(s.Commands(dc.Guild)) > 0 }); err != nil {
+		t.Fatal(err)
+	}
+	p = start(t, dir, "discord", "check")
+	if out, code := p.end(); code != 0 || strings.Contains(out, "MISSING") {
+		t.Errorf("%d %s%s", code, out, p.stderr)
+	}
+	if s := discordState(t, dir); !s.Enabled || s.TokenIn != "file" || len(s.Bindings) != 1 || s.Bindings[0].Directory != project || s.Bot == nil {
+		t.Errorf("%+v", s)
+	}
+	for _, args := range [][]string{{"unbind", "<#" + dc.Channel.String() + ">"}, {"setup", "--off"}} {
+		p := start(t, dir, append([]string{"discord"}, args...)...)
+		if out, code := p.end(); code != 0 {
+			t.Errorf("%v: %d %s%s", args, code, out, p.stderr)
+		}
+	}
+	if err := dc.Wait(t.Context(), func(s standin.Seen) bool { return s.Lines() == 0 }); err != nil {
+		t.Fatal(err)
+	}
+	if s := discordState(t, dir); s.Enabled || !s.HasToken || len(s.Bindings) != 0 {
+		t.Errorf("%+v", s)
+	}
+	t.Setenv("DESKHAND_DISCORD_TOKEN", "")
+	p = start(t, dir, "discord", "setup") // an empty token keeps the one that is there
+	if out, _ := p.end(); !strings.Contains(out, "ok       Discord takes the token") {
+		t.Errorf("%s%s", out, p.stderr)
+	}
+	var state discord.State
+	p = start(t, dir, "discord", "setup", "--json")
+	if out, code := p.end(); code != 0 || json.Unmarshal([]byte(out), &state) != nil || !state.Enabled {
+		t.Errorf("%d %s%s", code, out, p.stderr)
+	}
+	p = start(t, dir, "discord", "setup", "--forget")
+	if out, code := p.end(); code != 0 {
+		t.Errorf("%d %s%s", code, out, p.stderr)
+	}
+	if s := discordState(t, dir); s.HasToken || s.Enabled || len(s.Users) != 0 {
+		t.Errorf("%+v", s)
+	}
+	kept, err := os.ReadFile(filepath.Join(dir, "discord-token.json"))
+	if err != nil || strings.Contains(string(kept), dc.Token) {
+		t.Errorf("%v: %s", err, kept)
+	}
+}

@@ -1,0 +1,92 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/discord"
+	"deskhand/backend/session"
+)
+
+type channelPath struct {
+	Channel string `path:"channel" maxLength:"30" doc:"The id of a channel or thread"`
+}
+
+// nameSchema names a record in the document. Those of Discord have names that stand for much: State, User.
+func nameSchema(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	for t.Kind() == reflect.Pointer || t.Kind() == reflect.Slice {
+		t = t.Elem()
+	}
+	if t.PkgPath() == reflect.TypeFor[discord.State]().PkgPath() {
+		return "Discord" + name
+	}
+	return name
+}
+
+// discordRoutes are the surface of Discord. Of its token they tell nothing.
+func (c *Client) discordRoutes() {
+	huma.Register(c.api, op("discord", http.MethodGet, "discord", "The bot, who is heard, and which channels are bound", http.StatusOK),
+		func(context.Context, *struct{}) (*body[discord.State], error) {
+			d, err := c.discord()
+			if err != nil {
+				return nil, problemOf(err)
+			}
+			return answer(d.State(), nil)
+		})
+	huma.Register(c.api, op("setUpDiscord", http.MethodPut, "discord", "Change what is set up; a token is shown to Discord before it is kept", http.StatusOK),
+		func(ctx context.Context, in *body[discord.Setup]) (*body[discord.State], error) {
+			return withDiscord(c, func(d *discord.Surface) (discord.State, error) { return d.SetUp(ctx, in.Body) })
+		})
+	huma.Register(c.api, op("forgetDiscord", http.MethodDelete, "discord", "Turn it off, and forget token, people and bindings", http.StatusNoContent),
+		func(ctx context.Context, _ *struct{}) (*none, error) {
+			d, err := c.discord()
+			if err == nil {
+				err = d.Forget(ctx)
+			}
+			return done(err)
+		})
+	huma.Register(c.api, op("checkDiscord", http.MethodPost, "discord/check", "Look whether everything is as it has to be", http.StatusOK),
+		func(ctx context.Context, _ *struct{}) (*body[discord.Checked], error) {
+			return withDiscord(c, func(d *discord.Surface) (discord.Checked, error) { return d.Check(ctx) })
+		})
+	huma.Register(c.api, op("discordChannels", http.MethodGet, "discord/channels", "The servers that the bot is in, and the channels that it sees", http.StatusOK),
+		func(ctx context.Context, _ *struct{}) (*body[discord.Servers], error) {
+			return withDiscord(c, func(d *discord.Surface) (discord.Servers, error) { return d.Channels(ctx) })
+		})
+	huma.Register(c.api, op("bindDiscord", http.MethodPut, "discord/bindings/{channel}", "Bind a channel to a session, or to a directory and an agent", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Channel string `path:"channel" maxLength:"30" doc:"The id of a channel or thread"`
+			Body    discord.Bind
+		},
+		) (*body[discord.Binding], error) {
+			return withDiscord(c, func(d *discord.Surface) (discord.Binding, error) { return d.Bind(ctx, in.Channel, in.Body) })
+		})
+	huma.Register(c.api, op("unbindDiscord", http.MethodDelete, "discord/bindings/{channel}", "End a binding; the session stays", http.StatusNoContent),
+		func(ctx context.Context, in *channelPath) (*none, error) {
+			d, err := c.discord()
+			if err == nil {
+				err = d.Unbind(ctx, in.Channel)
+			}
+			return done(err)
+		})
+}
+
+// discord is the surface. There is none where the data is of a newer version that we cannot read.
+func (c *Client) discord() (*discord.Surface, error) {
+	if c.cfg.Discord == nil {
+		return nil, &session.RefusedError{Code: "discord.off"}
+	}
+	return c.cfg.Discord, nil
+}
+
+func withDiscord[T any](c *Client, f func(*discord.Surface) (T, error)) (*body[T], error) {
+	d, err := c.discord()
+	if err != nil {
+		return nil, problemOf(err)
+	}
+	return answer(f(d))
+}

@@ -1,0 +1,37 @@
+package backend
+
+import (
+	"context"
+	"path/filepath"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/discord"
+	"deskhand/backend/store"
+)
+
+// openDiscord opens the surface of Discord. One whose data is of a newer version and cannot be read is not there.
+func (b *Backend) openDiscord(ctx context.Context) error {
+	vault := agents.OpenVault(agents.VaultConfig{
+		File: filepath.Join(b.cfg.Places.Data, "discord-token.json"), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
+	})
+	const owner = "discord"
+	d, err := discord.New(ctx, discord.Config{
+		Sessions: b.client, Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version,
+		Token: discord.Vault{
+			Keep: func(ctx context.Context, token string) (string, error) {
+				warning, err := vault.Keep(ctx, owner, token)
+				if warning != "" {
+					return "file", err
+				}
+				return "keyring", err
+			},
+			Value:  func(ctx context.Context) (string, error) { return vault.Value(ctx, owner) },
+			Forget: func(ctx context.Context) error { return vault.Forget(ctx, owner) },
+		},
+	})
+	if err != nil && b.client.ReadOnly() != nil {
+		return nil //nolint:nilerr // what there is can be shown all the same
+	}
+	b.discord = d
+	return err
+}
