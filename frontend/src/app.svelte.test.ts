@@ -386,6 +386,12 @@ test('what is kept and what is verified is told by events', async () => {
   expect([app.storage?.rebuilding?.done, app.verification?.state]).toEqual([1, 'running']);
 });
 
+test('how the line to Discord is comes with the start and by events', async () => {
+  expect(calls.some(({ path }) => path === '/client/discord')).toBe(true);
+  await tell('discord.upsert', { enabled: true, status: 'reconnecting' }, 2);
+  expect(app.discord?.status).toBe('reconnecting');
+});
+
 test('the window writes what is exported, and says where', async () => {
   const SaveExport = vi.fn(() => Promise.resolve('/home/ada/a.md'));
   (window as { go?: unknown }).go = { app: { Files: { SaveExport } } };

@@ -1,5 +1,6 @@
 import { SvelteMap } from 'svelte/reactivity';
 import { Client } from './api/client';
+import type { DiscordState } from './api/discord';
 import { ApiError, asApiError } from './api/errors';
 import { Feed } from './api/events';
 import { FrameBatch } from './api/frame';
@@ -53,7 +54,7 @@ export type View =
   | { name: 'new'; cwd?: string }
   | { name: 'import'; agent?: string; directory?: string }
   | { name: 'agents'; agent?: string }
-  | { name: 'settings' }
+  | { name: 'settings'; at?: 'discord' }
   | { name: 'mcp' | 'skills'; directory?: string };
 
 /** A place in a conversation: of what was found there, or where the person was. */
@@ -107,6 +108,7 @@ export class App {
   /** How much is kept, and whether it is being made anew. */
   storage = $state.raw<StorageState | undefined>();
   verification = $state.raw<Verification | undefined>();
+  discord = $state.raw<DiscordState | undefined>();
   /** The workspace whose directory the person looks for. */
   relinking = $state.raw<Pick<Session['workspace'], 'id' | 'path'> | undefined>();
   /** Logins to agents that run, or ran while this window was open. */
@@ -244,6 +246,7 @@ export class App {
       this.client.rules(signal).then((rules) => this.#replaceRules(rules)),
       this.client.storage(signal).then((storage) => (this.storage = storage)),
       this.client.verification(signal).then((verification) => (this.verification = verification)),
+      this.client.json<DiscordState>('/client/discord', signal).then((state) => (this.discord = state)),
       ...running.map(({ id }) => this.client.loginState(id).then((login) => this.putLogin(login))),
     ]);
   }
@@ -318,6 +321,9 @@ export class App {
           break;
         case 'verify.upsert':
           this.verification = event.data as Verification;
+          break;
+        case 'discord.upsert':
+          this.discord = event.data as DiscordState;
           break;
         case 'queue.upsert':
         case 'queue.removed':

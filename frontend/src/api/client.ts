@@ -431,11 +431,13 @@ export class Client {
   rejectQuestion = (of: Pick<Request, 'id' | 'session'>) =>
     this.#done(`/client/sessions/${part(of.session)}/questions/${part(of.id)}/reject`);
 
-  // Attachments. Their calls are attachments/calls.ts's, which is loaded with the first of them and makes them by these.
+  // The calls of attachments and of Discord are attachments/calls.ts's and discord.ts's, which are loaded with what shows them and make
+  // them by these.
 
   /** A call whose answer is JSON. */
-  json = <T>(path: string, signal: AbortSignal, body?: unknown) =>
-    this.#json<T>(path, { signal, ...(body === undefined ? {} : { method: 'POST', body }) });
+  json = <T>(path: string, signal: AbortSignal, body?: unknown, method: 'POST' | 'PUT' = 'POST') =>
+    this.#json<T>(path, { signal, ...(body === undefined ? {} : { method, body }) });
+  remove = (path: string) => this.#done(path, undefined, 'DELETE');
   blob = (path: string, signal: AbortSignal) => this.#send(path, { signal }, (answer) => answer.blob());
   /** What a request has to bring that is not made here. */
   headers(): Headers {

@@ -432,6 +432,77 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/discord": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The bot, who is heard, and which channels are bound */
+        get: operations["discord"];
+        /** Change what is set up; a token is shown to Discord before it is kept */
+        put: operations["setUpDiscord"];
+        post?: never;
+        /** Turn it off, and forget token, people and bindings */
+        delete: operations["forgetDiscord"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/discord/bindings/{channel}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /** Bind a channel to a session, or to a directory and an agent */
+        put: operations["bindDiscord"];
+        post?: never;
+        /** End a binding; the session stays */
+        delete: operations["unbindDiscord"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/discord/channels": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The servers that the bot is in, and the channels that it sees */
+        get: operations["discordChannels"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/discord/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Look whether everything is as it has to be */
+        post: operations["checkDiscord"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/events": {
         parameters: {
             query?: never;
@@ -1591,6 +1662,135 @@ export interface components {
             parent?: string;
             path: string;
         };
+        DiscordBind: {
+            agent?: string;
+            directory?: string;
+            session?: string;
+        };
+        DiscordBinding: {
+            /** @description With directory: what each thread of the channel begins a conversation with */
+            agent?: string;
+            channel: string;
+            /** Format: date-time */
+            createdAt: string;
+            directory?: string;
+            guild: string;
+            guildName?: string;
+            /** @description Of the channel, when Discord told it last */
+            name?: string;
+            /**
+             * @description Why nothing can be said there
+             * @enum {string}
+             */
+            problem?: "gone" | "forbidden";
+            /** @description The conversation; absent where each thread begins one */
+            session?: string;
+            thread?: boolean;
+        };
+        DiscordBot: {
+            application: string;
+            id: string;
+            name: string;
+        };
+        DiscordChannel: {
+            id: string;
+            /** @enum {string} */
+            kind: "text" | "thread" | "announcement" | "forum" | "voice";
+            /** @description Permissions that the bot lacks there, by Discord's names */
+            missing?: string[];
+            name: string;
+            /** @description Of a thread: its channel */
+            parent?: string;
+        };
+        DiscordCheck: {
+            /** @enum {string} */
+            id: "token" | "reachable" | "intent.content" | "server" | "users" | "binding" | "permissions" | "commands" | "clock";
+            /** @description What is missing, where */
+            params?: {
+                [key: string]: string;
+            };
+            /** @enum {string} */
+            status: "ok" | "missing" | "unknown";
+        };
+        DiscordChecked: {
+            items: components["schemas"]["DiscordCheck"][];
+        };
+        DiscordIgnored: {
+            /**
+             * Format: int64
+             * @description Messages of bots and webhooks
+             */
+            bots: number;
+            /**
+             * Format: int64
+             * @description Direct messages
+             */
+            direct: number;
+            /**
+             * Format: int64
+             * @description Messages and presses of people who are not listed
+             */
+            strangers: number;
+            /**
+             * Format: int64
+             * @description Messages of listed people in channels that are not bound
+             */
+            unbound: number;
+        };
+        DiscordServer: {
+            channels: components["schemas"]["DiscordChannel"][];
+            id: string;
+            name: string;
+        };
+        DiscordServers: {
+            items: components["schemas"]["DiscordServer"][];
+        };
+        DiscordSetup: {
+            enabled?: boolean;
+            /** @description Where Discord's gateway is; empty = as the API says. wss, or ws on this machine */
+            gatewayUrl?: string;
+            /** @description Where Discord's API is; empty = Discord. https, or http on this machine */
+            restUrl?: string;
+            /** @description Of the bot; empty forgets it */
+            token?: string;
+            /** @description The ids of who is heard: the whole list */
+            users?: string[];
+        };
+        DiscordState: {
+            bindings: components["schemas"]["DiscordBinding"][];
+            /** @description Known once Discord has taken the token */
+            bot?: components["schemas"]["DiscordBot"];
+            /** @description What Discord or the network said of it */
+            detail?: string;
+            enabled: boolean;
+            /** @description Where it is not Discord's own */
+            gatewayUrl?: string;
+            hasToken: boolean;
+            /** @description Since the start of the program */
+            ignored: components["schemas"]["DiscordIgnored"];
+            /** @description The address that takes the bot into a server, with the permissions that it needs and no other */
+            invite?: string;
+            /** @description Why it is refused, or does not connect: discord.* of the problems' codes */
+            reason?: string;
+            /** @description Where it is not Discord's own */
+            restUrl?: string;
+            /** Format: date-time */
+            since: string;
+            /** @enum {string} */
+            status: "off" | "connecting" | "connected" | "reconnecting" | "refused";
+            /**
+             * @description Where the token is kept
+             * @enum {string}
+             */
+            tokenIn?: "keyring" | "file";
+            /** @description Who is heard; nobody else is */
+            users: components["schemas"]["DiscordUser"][];
+        };
+        DiscordUser: {
+            id: string;
+            /** @description As of the last time that Discord told it */
+            name?: string;
+        };
         Divider: {
             code: string;
             exit?: components["schemas"]["Exit"];
@@ -1643,7 +1843,7 @@ export interface components {
         Event: {
             /** Format: date-time */
             at: string;
-            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QuestionEvent"] | components["schemas"]["BusEvent"] | components["schemas"]["Rule"] | components["schemas"]["RuleRemoved"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | unknown;
+            data: components["schemas"]["Session"] | components["schemas"]["Entry"] | components["schemas"]["Append"] | components["schemas"]["Turn"] | components["schemas"]["Request"] | components["schemas"]["QuestionEvent"] | components["schemas"]["BusEvent"] | components["schemas"]["Rule"] | components["schemas"]["RuleRemoved"] | components["schemas"]["QueueItem"] | components["schemas"]["QueueRemoved"] | components["schemas"]["Removed"] | components["schemas"]["Agent"] | components["schemas"]["InstallProgress"] | components["schemas"]["Login"] | components["schemas"]["ProcessSummary"] | components["schemas"]["Settings"] | components["schemas"]["Place"] | components["schemas"]["PlaceRemoved"] | components["schemas"]["Storage"] | components["schemas"]["Verification"] | components["schemas"]["DiscordState"] | unknown;
             /** Format: int64 */
             seq: number;
             session?: string;
@@ -2370,7 +2570,7 @@ export interface components {
             agent: string;
             /** @description What was answered: {optionId}, {action,content} or {answers} */
             answer?: unknown;
-            /** @description The surface: window, native, browser, cli, api; rule, where nobody was asked; agent, where it said itself that it is done */
+            /** @description The surface: window, native, browser, cli, discord, api; rule, where nobody was asked; agent, where it said itself that it is done */
             answeredBy?: string;
             /**
              * Format: date-time
@@ -4057,6 +4257,219 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DirectoryList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    discord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscordState"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    setUpDiscord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscordSetup"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscordState"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    forgetDiscord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    bindDiscord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a channel or thread */
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["DiscordBind"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscordBinding"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    unbindDiscord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description The id of a channel or thread */
+                channel: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    discordChannels: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscordServers"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    checkDiscord: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DiscordChecked"];
                 };
             };
             /** @description Error */

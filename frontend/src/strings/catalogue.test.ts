@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { parse } from 'svelte/compiler';
 import { describe, expect, test } from 'vitest';
 import { attachments } from './attachments';
+import { discord } from './discord';
 import { en } from './en';
 
 // Holds that every text of the screen is in the catalogue, and that the catalogue has nothing else.
@@ -13,10 +14,10 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:en|attachments)\.ts$|records\.ts$|schema\.d\.ts$/.test(name),
+      !/\.test\.ts$|^test\/|strings\/(?:en|attachments|discord)\.ts$|records\.ts$|schema\.d\.ts$/.test(name),
   )
   .map((name) => ({ name, source: readFileSync(join(root, name), 'utf8') }));
-const parts = [en, attachments];
+const parts = [en, attachments, discord];
 const keys = parts.flatMap((part) => Object.keys(part));
 
 /** Keys written out, counted keys by their stem, and the beginnings of keys that are put together. */

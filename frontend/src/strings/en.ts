@@ -1455,6 +1455,7 @@ export const en = {
   'surface.api': 'over the API',
   'surface.browser': 'from a browser',
   'surface.cli': 'from the command line',
+  'surface.discord': 'from Discord',
   'surface.native': 'from a dialog or a notification of the system',
   'surface.window': 'from the window',
 

@@ -1,8 +1,9 @@
 import type { attachments } from './attachments';
+import type { discord } from './discord';
 import { en } from './en';
 
 /** Texts that come with the part of the page that shows them (see addTexts) have keys like the others. */
-export type Key = keyof typeof en | keyof typeof attachments;
+export type Key = keyof typeof en | keyof typeof attachments | keyof typeof discord;
 export type Params = Readonly<Record<string, string | number>>;
 
 const catalogue: Record<string, string> = { ...en };

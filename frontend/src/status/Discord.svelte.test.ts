@@ -1,0 +1,54 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, expect, test } from 'vitest';
+import type { DiscordState } from '../api/discord';
+import { app } from '../app.svelte';
+import StatusBar from './StatusBar.svelte';
+
+let ended: (() => void) | undefined;
+
+afterEach(() => {
+  ended?.();
+  app.discord = undefined;
+});
+
+/** What the status bar says while Discord is like this. */
+async function bar(part: Partial<DiscordState>): Promise<HTMLElement> {
+  ended?.();
+  app.discord = {
+    enabled: true,
+    status: 'connected',
+    since: '2026-11-21T14:00:00.000Z',
+    hasToken: true,
+    users: [],
+    bindings: [],
+    ignored: { strangers: 0, bots: 0, direct: 0, unbound: 0 },
+    ...part,
+  };
+  const component = mount(StatusBar, { target: document.body, props: { inbox: () => undefined } });
+  ended = () => {
+    ended = undefined;
+    void unmount(component);
+  };
+  flushSync();
+  await import('./Discord.svelte'); // it is loaded when it is wanted
+  await new Promise((done) => setImmediate(done));
+  flushSync();
+  const found = document.querySelector<HTMLElement>('[aria-label=Status]');
+  if (!found) throw new Error('no status bar');
+  return found;
+}
+
+test('the status bar tells of Discord while it is wanted and does not work, and leads to why', async () => {
+  expect((await bar({})).textContent).not.toContain('Discord');
+  expect((await bar({ enabled: false, status: 'off' })).textContent).not.toContain('Discord');
+  expect((await bar({ status: 'reconnecting' })).textContent).toContain('Discord: Reconnecting…');
+  const refused = await bar({ status: 'refused', reason: 'discord.token_invalid' });
+  const button = [...refused.querySelectorAll('button')].find((one) =>
+    one.textContent.includes('Discord: Refused'),
+  );
+  expect(button?.title).toContain('Discord refuses the token');
+  app.show({ name: 'new' });
+  button?.click();
+  expect(app.view).toEqual({ name: 'settings', at: 'discord' });
+  app.show({ name: 'new' });
+});
