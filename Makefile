@@ -57,6 +57,7 @@ pictures: ## Take the pictures of the manual again, from the real window
 	@build/setup.sh go node tests frontend e2e
 	@build/programs.sh frontend headless window
 	@node --test e2e/window/pictures.mjs
+	@cd e2e && DESKHAND_PICTURES=1 DESKHAND_BIN=$(CURDIR)/build/bin/deskhand node --test browser/discord.test.mjs
 
 generate: ## Write what is generated and committed again
 	@build/setup.sh go node frontend
