@@ -207,11 +207,13 @@ func TestAnAgentThatDoesNotComeBackAfterAll(t *testing.T) {
 
 // An agent that cannot come back, and one that was never spoken to, keep their processes, and so does one that computes.
 func TestAgentsThatKeepTheirMemory(t *testing.T) {
+	t.Parallel()
 	for words, prompt := range map[string]bool{"": true, "resume": false, "resume spins": true} {
 		t.Run("agent "+words, func(t *testing.T) {
+			t.Parallel()
 			// As outside of tests, nobody sleeps before being idle for a whole look: a part of one says nothing of who computes, and the
-			// less so the busier the machine is.
-			d := withBudget(t, t.TempDir(), words, 1, session.Config{SamplePace: 500 * time.Millisecond, LeastIdle: 1200 * time.Millisecond})
+			// less so the busier the machine is. Half a second was once too short a look: one that spun had not got the processor in it.
+			d := withBudget(t, t.TempDir(), words, 1, session.Config{SamplePace: 2 * time.Second, LeastIdle: 4500 * time.Millisecond})
 			id := d.forgetful()
 			if prompt {
 				d.prompt(id, "one")
@@ -219,7 +221,7 @@ func TestAgentsThatKeepTheirMemory(t *testing.T) {
 			}
 			// One that can sleep shows that the sampler has been there, again and again.
 			forgetfulAgent(t, d.dir, "resume")
-			for range 3 {
+			for range 2 {
 				other := d.forgetful()
 				d.prompt(other, "one")
 				d.idle(other)
