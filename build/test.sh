@@ -47,7 +47,7 @@ part_go() {
 	for plain in modernc.org/sqlite/lib modernc.org/libc/... compress/... image/... golang.org/x/image/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
-	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
+	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
 }
 
 part_cross() { # builds everywhere, without a C compiler

@@ -160,7 +160,7 @@ func (a *asks) act(ctx context.Context, p press) {
 	r, err := a.current(ctx, p.request)
 	k, ok, again := a.one(ctx, p.request)
 	if err = errors.Join(err, again); err == nil && !ok {
-		err = session.ErrNotFound
+		err = withoutCard(r)
 	}
 	why := ""
 	if err == nil {
@@ -173,9 +173,17 @@ func (a *asks) act(ctx context.Context, p press) {
 	if why == "" {
 		return
 	}
-	a.show(k.session, p.request)
+	a.show(r.Session, p.request)
 	_, err = a.s.line.rest.CreateFollowupMessage(p.application, p.token, aside(why), rest.WithCtx(ctx))
 	a.s.in.fails(ctx, "what was wrong with an answer cannot be told", p.channel, err)
+}
+
+// withoutCard is why a press counts for nothing whose card has gone since it was acknowledged: somebody else was that much faster.
+func withoutCard(r session.Request) error {
+	if r.Status == "requested" {
+		return session.ErrNotFound
+	}
+	return refuse("request.resolved", "status", r.Status, "answeredBy", r.AnsweredBy)
 }
 
 // sheet is a press with all that is needed to know what it means.

@@ -68,7 +68,7 @@ func (r *eRig) prompt(text string) {
 // card waits for a message of a channel that is as wanted, the newest first.
 func (r *eRig) card(channel snowflake.ID, what string, is func(standin.Message) bool) (found standin.Message) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	err := r.discord.Wait(ctx, func(s standin.Seen) bool {
 		for _, m := range slices.Backward(s.Messages(channel)) {
@@ -128,7 +128,7 @@ func (r *eRig) press(m standin.Message, user snowflake.ID, label string, values 
 
 func (r *eRig) answer(i *standin.Interaction) standin.Answer {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	a, err := i.Wait(ctx)
 	if err != nil {
@@ -140,7 +140,7 @@ func (r *eRig) answer(i *standin.Interaction) standin.Answer {
 // told waits for what the person of an interaction alone is told.
 func (r *eRig) told(i *standin.Interaction, says string) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	if err := r.discord.Wait(ctx, func(s standin.Seen) bool {
 		return slices.ContainsFunc(s.Private(i), func(m standin.Message) bool { return strings.Contains(m.Text, says) })
@@ -707,7 +707,7 @@ func TestPressThatHasFailedAnswersNothing(t *testing.T) {
 	if _, err := r.discord.Press(m.ID, r.discord.Owner, c.CustomID); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if err := r.discord.Wait(ctx, func(s standin.Seen) bool { return len(s.Calls(standin.RouteCallback)) > 0 }); err != nil {
 		t.Fatal(err)

@@ -121,6 +121,11 @@ func (in *inbound) goThrough(ctx context.Context, channel snowflake.ID, b bond) 
 				old++
 			}
 		}
+		if len(page) > 0 { // of what nobody who is heard has said the mark is moved at once: a write for each would take a while
+			if err := in.looked(ctx, heard{channel: channel, id: after, late: true}, func(*sql.Tx) error { return nil }); err != nil {
+				return old, err
+			}
+		}
 		if len(page) < pageSize {
 			return old, nil
 		}
@@ -132,18 +137,18 @@ func (in *inbound) missed(ctx context.Context, m discord.Message, guild snowflak
 	m.GuildID = &guild // it is told with an event alone
 	h := readMessage(m)
 	h.late = true
-	if says, _ := in.says(m); says {
-		_, known, err := in.message(ctx, h.channel, h.id)
-		if err != nil {
-			return false, err
-		}
-		if !known && !in.stale(h) {
-			in.hear(ctx, h, &guild)
-			return false, nil
-		}
-		stale = !known
+	if says, _ := in.says(m); !says {
+		return false, nil
 	}
-	return stale, in.looked(ctx, h, func(*sql.Tx) error { return nil })
+	_, known, err := in.message(ctx, h.channel, h.id)
+	switch {
+	case err != nil || known:
+		return false, err
+	case in.stale(h):
+		return true, nil
+	}
+	in.hear(ctx, h, &guild)
+	return false, nil
 }
 
 func (in *inbound) stale(h heard) bool { return in.s.line.now().Sub(h.id.Time()) > mostAway }

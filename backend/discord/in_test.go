@@ -133,7 +133,7 @@ func (b *bot) allow(r session.Request) {
 // shows waits until the stand-in shows something.
 func (b *bot) shows(what string, is func(standin.Seen) bool) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	if err := b.dc.Wait(ctx, is); err != nil {
 		b.t.Fatalf("no %s: %v", what, err)

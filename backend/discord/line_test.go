@@ -22,7 +22,7 @@ import (
 // seen waits until something is seen at Discord.
 func (b *bot) seen(what string, is func(standin.Seen) bool) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	if err := b.dc.Wait(ctx, is); err != nil {
 		b.t.Fatalf("no %s: %v", what, err)

@@ -235,7 +235,7 @@ func openBotWith(tb testing.TB, dc *standin.Discord, dir string, change func(*se
 // away has something happen at Discord while the line is down; what was missed is not sent again by itself.
 func (b *bot) away(meanwhile func()) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
 	b.dc.Down(false, true)
 	b.dc.Forget()

@@ -492,7 +492,7 @@ func TestAMessageThatMayHaveBeenMadeIsLookedFor(t *testing.T) {
 		r.give("a.txt")
 		r.stop()
 		r.idle(r.session)
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		if err := r.dc.Wait(ctx, func(s standin.Seen) bool { return len(s.Calls(standin.RouteCreate)) == before+attempts }); err != nil {
 			t.Fatal(err)
