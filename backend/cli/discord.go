@@ -264,6 +264,12 @@ func missingWords(id string, params map[string]string) string {
 	case "token":
 		return discordProblem(params["reason"], params)
 	case "reachable":
+		if params["reason"] == "discord.off" {
+			return "it is switched off; deskhand discord setup switches it on"
+		}
+		if params["reason"] != "" {
+			return discordProblem(params["reason"], params)
+		}
 		return printable(params["detail"])
 	case "intent.content":
 		return "switch on the Message Content Intent on the page Bot of the application, https://discord.com/developers/applications"
@@ -387,6 +393,9 @@ func discordWords(ctx context.Context, err error) error {
 
 func discordProblem(code string, params map[string]string) string {
 	detail := printable(params["detail"])
+	if code == "discord.token_malformed" && params["url"] != "" {
+		return "the token that is kept is not sent to " + printable(params["url"]) + ": enter it with the address"
+	}
 	text, known := map[string]string{
 		"":                         "there is none; deskhand discord setup asks for it",
 		"discord.off":              "Discord is not set up; deskhand discord setup does that",

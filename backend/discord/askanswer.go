@@ -275,15 +275,20 @@ func (a *asks) give(ctx context.Context, request string, user snowflake.ID, answ
 	if err != nil {
 		return err
 	}
-	if k.held.By != "" { // somebody was first, and it goes wrong
-		return answer()
+	if r, err := a.s.cfg.Sessions.Request(ctx, request); err == nil && r.Status != "requested" {
+		return answer() // somebody was first, whose name stays, and it goes wrong
 	}
+	// A name that is there already is of an answer that a crash has kept from being given.
 	if err := a.hold(ctx, request, map[string]any{"by": user.String()}); err != nil {
 		return err
 	}
 	err = answer()
 	if err != nil {
-		return errors.Join(err, a.hold(ctx, request, map[string]any{"by": nil}))
+		var before any // none
+		if k.held.By != "" {
+			before = k.held.By
+		}
+		return errors.Join(err, a.hold(ctx, request, map[string]any{"by": before}))
 	}
 	return nil
 }

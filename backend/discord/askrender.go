@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -49,6 +50,7 @@ type held struct {
 	Page   int      `json:"page,omitempty"`
 	By     string   `json:"by,omitempty"`    // the person whose answer was given here
 	Small  bool     `json:"small,omitempty"` // the file that the whole of it stands in cannot be sent
+	Bare   int      `json:"bare,omitempty"`  // what Discord did not take and is left out: unlinked, unsaid
 }
 
 func (h *held) picked(i int) []int {
@@ -64,6 +66,12 @@ func (h *held) own(i int) string {
 	}
 	return ""
 }
+
+// How much of a card is left out because Discord does not take it.
+const (
+	unlinked = 1 // the button that leads to an address
+	unsaid   = 2 // all of it
+)
 
 // card is a request as a message.
 type card struct {
@@ -99,6 +107,9 @@ func draw(r *session.Request, cwd string, h held) card {
 	d := &drawing{r: r, cwd: cwd, h: h, name: "request.txt"}
 	if r.Kind == "question" || r.Kind == "form" {
 		d.asks = session.QuestionsOf([]session.Request{*r})
+	}
+	if h.Bare >= unsaid {
+		return card{content: cmp.Or(d.ended(), "Something waits for an answer, at the desk.")}
 	}
 	d.describe()
 	if d.hides {
@@ -434,17 +445,13 @@ func (d *drawing) brought() {
 // inline is what is asked about as it stands in the message; "" where it does not fit, or would not be seen as it is.
 func (d *drawing) inline() string {
 	var blocks []string
-	fenced := slices.ContainsFunc(d.parts, func(p part) bool { return !p.quoted })
 	for _, p := range d.parts {
-		if p.quoted {
-			if fenced && strings.Contains(p.text, "```") {
-				return ""
-			}
-			blocks = append(blocks, "> "+strings.ReplaceAll(p.text, "\n", "\n> "))
-			continue
+		if strings.Contains(p.text, "```") || !p.quoted && strings.HasSuffix(p.text, "`") {
+			return "" // it would end a block, or be read as one
 		}
-		if strings.Contains(p.text, "```") || strings.HasSuffix(p.text, "`") {
-			return "" // it would end the block
+		if p.quoted {
+			blocks = append(blocks, "> "+strings.ReplaceAll(unmarked(p.text), "\n", "\n> "))
+			continue
 		}
 		blocks = append(blocks, "```"+p.lang+"\n"+p.text+"\n```")
 	}
@@ -589,7 +596,7 @@ func (d *drawing) controls(off bool) []discord.LayoutComponent {
 		rows = d.sheet(off)
 	case "url":
 		var row []discord.InteractiveComponent
-		if len(d.r.URL) <= mostLink {
+		if len(d.r.URL) <= mostLink && d.h.Bare < unlinked {
 			row = append(row, discord.ButtonComponent{Style: discord.ButtonStyleLink, Label: "Open in the browser", URL: d.r.URL, Disabled: off})
 		}
 		row = append(row, d.button(discord.ButtonStylePrimary, "Opened", verbAccept, off))
@@ -619,7 +626,7 @@ func (d *drawing) button(style discord.ButtonStyle, label, verb string, off bool
 // could be sent.
 func (d *drawing) offered() []int {
 	var list []int
-	unread := d.r.Kind == "trust" || d.h.Small
+	unread := d.r.Kind == "trust" || d.h.Small || d.h.Bare >= unsaid
 	for i, o := range d.r.Options {
 		if !unread || strings.HasPrefix(o.Kind, "reject") {
 			list = append(list, i)
@@ -813,9 +820,12 @@ func (d *drawing) modal(at int) (discord.ModalCreate, bool) {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // quiet is a text of the agent's in a line of ours: none of it is Markdown.
-func quiet(text string) string {
+func quiet(text string) string { return unmarked(revealed(oneLine(text))) }
+
+// unmarked has no Markdown in any of its lines.
+func unmarked(text string) string {
 	var out strings.Builder
-	for _, r := range revealed(oneLine(text)) {
+	for _, r := range text {
 		if r < 0x80 && unicode.In(r, unicode.P, unicode.S) && !strings.ContainsRune(".,;'\"/?!=%&+$^{}", r) {
 			out.WriteByte('\\')
 		}

@@ -248,6 +248,22 @@ func TestAddressIsShownWhole(t *testing.T) {
 	}
 }
 
+// What an agent says above an address cannot look like the address, nor like words of ours.
+func TestQuotedWordsAreNoMarkdown(t *testing.T) {
+	t.Parallel()
+	forged := "Sign in.\n[https://github.com/login](https://evil.example)\n# **Allowed once**\n- <@1>"
+	r := session.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: forged, URL: "https://true.example/", Host: "true.example", Status: "requested"}
+	shown := draw(&r, "", held{})
+	want := "> Sign in.\n> \\[https\\://github.com/login\\]\\(https\\://evil.example\\)\n> \\# \\*\\*Allowed once\\*\\*\n> \\- \\<\\@1\\>\n"
+	if !strings.Contains(shown.content, want) || !strings.Contains(shown.content, "```\nhttps://true.example/\n```") {
+		t.Errorf("%q has no %q", shown.content, want)
+	}
+	q := asking(session.Question{Prompt: "Which?\n```\nYes", AllowFreeText: true})
+	if shown = draw(&q, "", held{}); strings.Contains(shown.content, "```") || shown.file != "Which?\n```\nYes\n" {
+		t.Errorf("%q, %q", shown.content, shown.file)
+	}
+}
+
 func asking(questions ...session.Question) session.Request {
 	return session.Request{ID: requestID, Kind: "question", Agent: "Claude", Title: questions[0].Prompt, Questions: questions, Status: "requested"}
 }

@@ -36,10 +36,11 @@ type asks struct {
 	mu     sync.Mutex                 // protects what is below
 	latest map[string]session.Request // of cards that may have to be shown anew, as it was heard of last
 	shown  map[string]card            // what stands in the message, where this program has put it there
+	later  map[string]bool            // requests that are looked at again by themselves
 }
 
 func newAsks(s *Surface) *asks {
-	return &asks{s: s, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}}
+	return &asks{s: s, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}, later: map[string]bool{}}
 }
 
 // changed takes a request as it is now. It returns at once.
@@ -126,16 +127,17 @@ func (a *asks) forget(request string) {
 	delete(a.shown, request)
 }
 
-// askTries is how often something is tried that Discord or the network does not do, with a pause that doubles. Then it waits for the next
-// refresh, which a line that comes back brings.
+// askTries is how often something is tried that Discord or the network does not do, with a pause that doubles. Then its conversation's
+// other cards have their turn, and it is tried again after askPause, or when a line that comes back brings a refresh.
 const (
 	askTries   = 6
 	firstPause = time.Second
+	askPause   = time.Minute
 )
 
 // fit makes a card fit its request, until it does, or nothing more can be done now.
 func (a *asks) fit(ctx context.Context, request string) {
-	pause := a.s.line.patience(firstPause)
+	wait := a.s.line.patience(firstPause)
 	for range askTries {
 		again, err := a.step(ctx, request)
 		if err == nil {
@@ -148,18 +150,46 @@ func (a *asks) fit(ctx context.Context, request string) {
 			return
 		}
 		if a.hopeless(ctx, request, err) {
+			a.tryUnlessTold(request, verdictOf(err))
 			return
 		}
 		a.s.cfg.Logger.Warn("a request cannot be shown", "request", request, "error", why(err))
-		timer := time.NewTimer(pause)
-		select {
-		case <-timer.C:
-		case <-ctx.Done():
-			timer.Stop()
+		if pause(ctx, wait) != nil {
 			return
 		}
-		pause *= 2
+		wait *= 2
 	}
+	a.tryLater(request)
+}
+
+// tryUnlessTold is tryLater, but where somebody tells when it is over.
+func (a *asks) tryUnlessTold(request string, v verdict) {
+	if v != off && v != noChannel {
+		a.tryLater(request)
+	}
+}
+
+// tryLater has a card looked at again after a while: nobody else tells that what Discord did not take it takes now. It returns at once.
+func (a *asks) tryLater(request string) {
+	a.mu.Lock()
+	r, known := a.latest[request]
+	again := known && !a.later[request]
+	if again {
+		a.later[request] = true
+	}
+	a.mu.Unlock()
+	if !again {
+		return
+	}
+	a.s.spawn(func(ctx context.Context) {
+		err := pause(ctx, a.s.line.patience(askPause))
+		a.mu.Lock()
+		delete(a.later, request)
+		a.mu.Unlock()
+		if err == nil {
+			a.show(r.Session, request)
+		}
+	})
 }
 
 // hopeless tells of an error that trying again does not mend.
@@ -239,10 +269,14 @@ func (a *asks) put(ctx context.Context, k keptCard, c card) (again bool, err err
 	if same {
 		return false, nil
 	}
-	if err = a.edit(ctx, k, c); err != nil && verdictOf(err) == lost {
+	switch err = a.edit(ctx, k, c); verdictOf(err) {
+	case lost:
 		return a.post(ctx, k, c)
+	case unwanted:
+		return a.less(ctx, k, c, err)
+	default:
+		return false, err
 	}
-	return false, err
 }
 
 // end shows what became of a request, or that its channel is no longer the one of its conversation, and forgets the card.
@@ -287,12 +321,35 @@ func (a *asks) post(ctx context.Context, k keptCard, c card) (again bool, err er
 		if c.file != "" && unsendable(err) {
 			return true, a.hold(ctx, k.request, map[string]any{"small": true})
 		}
-		return false, err
+		return a.less(ctx, k, c, err)
 	}
 	a.mu.Lock()
 	a.shown[k.request] = c
 	a.mu.Unlock()
 	return false, a.posted(ctx, k.request, m.ID)
+}
+
+// less has a card that Discord does not take drawn again with less in it: first without an address to open, then without anything. Where
+// it is not what the card says that Discord minds, the error is what it was.
+func (a *asks) less(ctx context.Context, k keptCard, c card, err error) (again bool, _ error) {
+	if verdictOf(err) != unwanted || k.held.Bare >= unsaid {
+		return false, err
+	}
+	bare := unsaid
+	if k.held.Bare < unlinked && slices.ContainsFunc(c.rows, leads) {
+		bare = unlinked
+	}
+	a.s.in.fails(ctx, "a request is shown with less in it", k.channel, err)
+	return true, a.hold(ctx, k.request, map[string]any{"bare": bare})
+}
+
+// leads tells whether a row has a button that leads to an address.
+func leads(row discord.LayoutComponent) bool {
+	r, ok := row.(discord.ActionRowComponent)
+	return ok && slices.ContainsFunc(r.Components, func(c discord.InteractiveComponent) bool {
+		b, ok := c.(discord.ButtonComponent)
+		return ok && b.Style == discord.ButtonStyleLink
+	})
 }
 
 // find looks for the message of a card that was posted without our hearing of it: the program or the line was ended meanwhile. Its name
@@ -337,6 +394,12 @@ func (a *asks) edit(ctx context.Context, k keptCard, c card) error {
 		update.Content = &c.content
 	}
 	_, err := a.s.line.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
+	if verdictOf(err) == archived {
+		// A message that is posted opens a thread again by itself, and an edit does not: the controls would stay.
+		if _, err = a.s.line.rest.UpdateChannel(k.channel, discord.GuildThreadUpdate{Archived: new(false)}, rest.WithCtx(ctx)); err == nil {
+			_, err = a.s.line.rest.UpdateMessage(k.channel, k.message, update, rest.WithCtx(ctx))
+		}
+	}
 	if err == nil {
 		a.mu.Lock()
 		a.shown[k.request] = c

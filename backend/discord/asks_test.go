@@ -3,6 +3,13 @@ package discord
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -718,4 +725,106 @@ func TestPressThatHasFailedAnswersNothing(t *testing.T) {
 	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
 		t.Errorf("%+v, %v", now, err)
 	}
+}
+
+// Nobody tells that Discord takes a card now that it did not take: it is tried again by itself.
+func TestCardIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.discord.Fail(standin.RouteCreate, 2*askTries*attempts, http.StatusBadGateway)
+	r.prompt("permission")
+	m := r.asked()
+	r.press(m, r.discord.Owner, m.Controls[0].Label)
+	r.ended(m, "answered by")
+}
+
+// Of a card that Discord does not take as it is at least is told that it waits.
+func TestCardThatIsNotTakenIsSaidPlainly(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	first := r.asked()
+	r.noted(request.ID)
+	r.discord.Fail(standin.RouteCreate, 1, http.StatusBadRequest)
+	r.discord.Delete(first.ID)
+	m := r.card(r.discord.Channel, "without controls", func(m standin.Message) bool {
+		return strings.Contains(m.Text, "Something waits for an answer, at the desk.") && len(m.Controls) == 0
+	})
+	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(m, "answered in the window")
+	r.noCards()
+}
+
+// The button that leads to an address goes first, then everything.
+func TestLessOfACardThatIsNotTaken(t *testing.T) {
+	t.Parallel()
+	r := session.Request{ID: requestID, Kind: "url", Agent: "Claude", Title: "Sign in.", URL: "https://true.example/", Host: "true.example", Status: "requested"}
+	same(t, "unlinked", labels(draw(&r, "", held{Bare: unlinked})), []string{"Opened", "Decline", "Cancel"})
+	if shown := draw(&r, "", held{Bare: unsaid}); len(shown.rows) != 0 || strings.Contains(shown.content, "true.example") {
+		t.Errorf("%+v", shown)
+	}
+	if !slices.ContainsFunc(draw(&r, "", held{}).rows, leads) || slices.ContainsFunc(draw(&r, "", held{Bare: unlinked}).rows, leads) {
+		t.Error("the link is not found")
+	}
+}
+
+// The name of an answer that a crash kept from being given is not that of who answers.
+func TestWhoAnsweredIsWhoDid(t *testing.T) {
+	t.Parallel()
+	r := openAsks(t)
+	r.prompt("permission")
+	m := r.asked()
+	request := r.desk.request(r.session)
+	if err := r.s.asks.hold(t.Context(), request.ID, map[string]any{"by": "1"}); err != nil {
+		t.Fatal(err)
+	}
+	refused := errors.New("no")
+	if err := r.s.asks.give(t.Context(), request.ID, r.discord.Owner, func() error { return refused }); !errors.Is(err, refused) {
+		t.Error(err)
+	}
+	if k, _, err := r.s.asks.one(t.Context(), request.ID); err != nil || k.held.By != "1" {
+		t.Errorf("%+v, %v", k, err)
+	}
+	r.press(m, r.discord.Owner, request.Options[0].Name)
+	r.ended(m, "answered by <@"+r.discord.Owner.String()+">")
+}
+
+// The controls of a card go also where its thread was archived meanwhile.
+func TestCardInAThreadThatWasArchived(t *testing.T) {
+	t.Parallel()
+	dc := standin.New(standin.Options{RealHosts: true})
+	api, err := url.Parse(dc.REST())
+	if err != nil {
+		t.Fatal(err)
+	}
+	thread := dc.Thread(dc.Channel, dc.Owner, "work", 0)
+	// The stand-in opens a thread when something is said in it.
+	pass := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: api.Scheme, Host: api.Host})
+	pass.ErrorLog = log.New(io.Discard, "", 0)
+	between := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.Method == http.MethodPatch && strings.HasSuffix(q.URL.Path, "/channels/"+thread.String()) {
+			dc.Say(thread, dc.Stranger, "opened")
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = fmt.Fprintf(w, `{"id":%q,"type":11,"guild_id":%q}`, thread, dc.Guild)
+			return
+		}
+		pass.ServeHTTP(w, q)
+	}))
+	t.Cleanup(between.Close)
+	b := openBotWith(t, dc, t.TempDir(), func(set *setting) { set.REST = between.URL + api.Path })
+	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}
+	b.is(statusConnected, "")
+	r.bind(thread)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	m := r.card(thread, "that waits", func(m standin.Message) bool { return len(m.Controls) > 0 })
+	r.noted(request.ID)
+	dc.Archive(thread, false)
+	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+		t.Fatal(err)
+	}
+	r.ended(m, "answered in the window")
 }

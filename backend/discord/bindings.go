@@ -129,9 +129,10 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 	if err != nil {
 		return err
 	}
+	behind := false
 	newest = max(newest, channel-1) // ids are given out in order, and the first message of a forum's thread has the thread's
 	if old, ok := in.bond(channel); ok {
-		newest = max(newest, old.newest)
+		newest, behind = max(newest, old.newest), old.behind
 	}
 	err = in.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM discord_binding WHERE channel = ?`, gone); err != nil {
@@ -151,7 +152,7 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	delete(in.bonds, idOf(gone))
-	in.bonds[channel] = &bond{Binding: b, newest: newest}
+	in.bonds[channel] = &bond{Binding: b, newest: newest, behind: behind}
 	return nil
 }
 

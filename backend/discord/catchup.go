@@ -21,9 +21,14 @@ import (
 // itself this morning is a surprise.
 
 const (
-	mostAway = time.Hour // what is older is not taken
-	pageSize = 100       // of messages, as Discord has it
+	mostAway = time.Hour       // what is older is not taken
+	pageSize = 100             // of messages, as Discord has it
+	lookBack = 200             // entries of a conversation, where something of a moment ago is looked for
+	unsure   = 5 * time.Second // how exactly two clocks can be compared: Discord tells its own in whole seconds
 )
+
+// here is a time of Discord's clock by ours.
+func (in *inbound) here(at time.Time) time.Time { return at.Add(time.Since(in.s.line.now())) }
 
 // connected asks for what was said meanwhile, unless Discord has replayed it.
 func (in *inbound) connected(resumed bool) {
@@ -110,26 +115,31 @@ func (in *inbound) goThrough(ctx context.Context, channel snowflake.ID, b bond) 
 		if err != nil {
 			return old, err
 		}
-		slices.SortFunc(page, func(a, b discord.Message) int { return cmpIDs(a.ID, b.ID) })
-		for _, m := range page {
-			after = m.ID
-			stale, err := in.missed(ctx, m, idOf(b.Guild))
-			if err != nil || ctx.Err() != nil {
-				return old, errors.Join(err, ctx.Err())
-			}
-			if stale {
-				old++
-			}
+		stale, err := in.goThroughPage(ctx, channel, page, idOf(b.Guild))
+		if old += stale; err != nil || len(page) < pageSize {
+			return old, err
 		}
-		if len(page) > 0 { // of what nobody who is heard has said the mark is moved at once: a write for each would take a while
-			if err := in.looked(ctx, heard{channel: channel, id: after, late: true}, func(*sql.Tx) error { return nil }); err != nil {
-				return old, err
-			}
+		after = page[len(page)-1].ID
+	}
+}
+
+// goThroughPage does that with a page, which is put in order. Over what nobody who is heard has said the mark is moved at once: a write for
+// each would take a while.
+func (in *inbound) goThroughPage(ctx context.Context, channel snowflake.ID, page []discord.Message, guild snowflake.ID) (old int, err error) {
+	slices.SortFunc(page, func(a, b discord.Message) int { return cmpIDs(a.ID, b.ID) })
+	for _, m := range page {
+		stale, err := in.missed(ctx, m, guild)
+		if err != nil || ctx.Err() != nil {
+			return old, errors.Join(err, ctx.Err())
 		}
-		if len(page) < pageSize {
-			return old, nil
+		if stale {
+			old++
 		}
 	}
+	if len(page) == 0 {
+		return old, nil
+	}
+	return old, in.looked(ctx, heard{channel: channel, id: page[len(page)-1].ID, late: true}, func(*sql.Tx) error { return nil })
 }
 
 // missed takes a message that was said while we were away; stale = it is too old for that.
@@ -153,27 +163,67 @@ func (in *inbound) missed(ctx context.Context, m discord.Message, guild snowflak
 
 func (in *inbound) stale(h heard) bool { return in.s.line.now().Sub(h.id.Time()) > mostAway }
 
-// newThreads takes what was said in threads that were made while we were away.
+// newThreads takes what was said while we were away in threads that are not bound, and waits for it: what could not be asked for is asked
+// for again with all that is behind.
 func (in *inbound) newThreads(ctx context.Context, b bond) error {
 	list, err := in.s.line.rest.GetActiveGuildThreads(idOf(b.Guild), rest.WithCtx(ctx))
 	if err != nil {
 		return err
 	}
+	done, waiting := make(chan error, len(list.Threads)), 0
 	for _, t := range list.Threads {
 		parent := t.ParentID()
-		if _, bound := in.bond(t.ID()); bound || parent == nil || parent.String() != b.Channel || t.ID() <= b.newest {
+		if _, bound := in.bond(t.ID()); bound || parent == nil || parent.String() != b.Channel {
 			continue
 		}
 		in.isBelow(t.ID(), *parent)
-		in.lanes.queue(t.ID(), func(ctx context.Context) {
-			old, err := in.goThrough(ctx, t.ID(), bond{Binding: b.Binding, newest: t.ID() - 1}) // in a forum the first message has its id
-			in.fails(ctx, "what was said meanwhile cannot be asked for", t.ID(), err)
-			if old > 0 && ctx.Err() == nil {
-				in.tell(ctx, heard{channel: t.ID()}, tooOld(old))
-			}
-		})
+		waiting++
+		in.lanes.queue(t.ID(), func(ctx context.Context) { done <- in.goThroughThread(ctx, t.ID(), b) })
 	}
-	return nil
+	for range waiting {
+		select {
+		case e := <-done:
+			err = errors.Join(err, e)
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return err
+}
+
+// catchUpThread takes what was said before in a thread that is not bound, where that could not be asked for when the line came back. In a
+// forum nothing is ever said in the channel itself that would have it asked for again.
+func (in *inbound) catchUpThread(ctx context.Context, thread snowflake.ID) {
+	channel, err := in.channelAbove(ctx, thread)
+	b, ok := in.bond(channel)
+	if err != nil || !ok || !b.behind || b.Session != "" {
+		return
+	}
+	err = in.goThroughThread(ctx, thread, b)
+	in.fails(ctx, "what was said meanwhile cannot be asked for", thread, err)
+	in.lanes.queue(channel, func(ctx context.Context) { in.catchUp(ctx, channel) })
+}
+
+// goThroughThread takes what was said in a thread that is not bound, since its channel is. Nothing is said of what is too old: no mark
+// would keep it from being told again.
+func (in *inbound) goThroughThread(ctx context.Context, thread snowflake.ID, b bond) error {
+	now := in.s.line.now()
+	since := b.CreatedAt.Add(time.Until(now) - unsure)
+	if oldest := now.Add(-mostAway); since.Before(oldest) {
+		since = oldest
+	}
+	in.mu.Lock()
+	after := max(thread, snowflake.New(since), in.passed[thread]+1) - 1 // in a forum the first message has the thread's id
+	in.mu.Unlock()
+	_, err := in.goThrough(ctx, thread, bond{Binding: b.Binding, newest: after})
+	if refused, ok := errors.AsType[*rest.Error](err); ok && refused.Response != nil {
+		switch refused.Response.StatusCode {
+		case http.StatusNotFound, http.StatusForbidden: // asking again is no use
+			in.fails(ctx, "what was said meanwhile cannot be asked for", thread, err)
+			return nil
+		}
+	}
+	return err
 }
 
 // reread looks at what waits of a conversation: what was changed or deleted while we were away is told to nobody.
@@ -212,6 +262,9 @@ func (in *inbound) resume(ctx context.Context, id string) (old int, err error) {
 		}
 		switch {
 		case h.item == "" && !in.stale(h):
+			if err := in.recall(ctx, h); err != nil {
+				return old, err
+			}
 			in.handOver(ctx, h.channel, h.id)
 			continue
 		case h.item == "":
@@ -225,37 +278,67 @@ func (in *inbound) resume(ctx context.Context, id string) (old int, err error) {
 	return old, err
 }
 
+// recall makes a message that is not handed over what it is at Discord by now: changed, or gone.
+func (in *inbound) recall(ctx context.Context, h heard) error {
+	m, err := in.s.line.rest.GetMessage(h.channel, h.id, rest.WithCtx(ctx))
+	switch {
+	case rest.IsJSONErrorCode(err, rest.JSONErrorCodeUnknownMessage):
+		return in.forget(ctx, h)
+	case err != nil && !isRefused(err):
+		return err
+	case err == nil && m.EditedTimestamp != nil:
+		in.edit(ctx, h, readMessage(*m))
+	}
+	return nil // what cannot be looked at is what it was
+}
+
+// words are what an item of the queue or a turn says.
+type words struct {
+	text string
+	at   time.Time
+}
+
+// said is what waits of a conversation and what was said in it of late, by item and turn; nothing where it is gone.
+func (in *inbound) said(ctx context.Context, id string) (map[string]words, error) {
+	client := in.s.cfg.Sessions
+	queue, err := client.Queue(ctx, id)
+	if isNotFound(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	said := map[string]words{}
+	for _, q := range queue {
+		said[q.ID] = words{q.Message, q.CreatedAt.Time}
+	}
+	t, err := client.Entries(ctx, id, 0, lookBack)
+	for _, e := range t.Items {
+		if e.Kind == "user" {
+			said[e.Turn] = words{e.Text, e.At.Time}
+		}
+	}
+	return said, err
+}
+
 // already tells what has become of a message that was handed over in the moment in which the program ended: the item or turn which says
-// what the messages that are known of it say together with this one. "" = it was not.
+// what the messages that are known of it say together with this one. One that no message is known of, and that is older than this one, is of
+// somebody who has said the same. "" = it was not.
 func (in *inbound) already(ctx context.Context, h heard) (item string, err error) {
 	if h.text == "" {
 		return "", nil
 	}
-	client := in.s.cfg.Sessions
-	queue, err := client.Queue(ctx, h.session)
-	if isNotFound(err) {
-		return "", nil
-	}
-	if err != nil {
-		return "", err
-	}
-	said := map[string]string{}
-	for _, q := range queue {
-		said[q.ID] = q.Message
-	}
-	const lookBack = 200
-	t, err := client.Entries(ctx, h.session, 0, lookBack)
-	for _, e := range t.Items {
-		if e.Kind == "user" {
-			said[e.Turn] = e.Text
-		}
-	}
-	for id, text := range said {
+	since := in.here(h.id.Time()).Add(-unsure)
+	said, err := in.said(ctx, h.session)
+	for id, w := range said {
 		of, err := in.messages(ctx, `WHERE session = ? AND item = ?`, h.session, id)
 		if err != nil {
 			return "", err
 		}
-		if whole, _ := together(append(of, h)); text == whole || strings.HasPrefix(text, whole+"\n\nAttachments:\n") {
+		if len(of) == 0 && w.at.Before(since) {
+			continue
+		}
+		if whole, _ := together(append(of, h)); w.text == whole || strings.HasPrefix(w.text, whole+"\n\nAttachments:\n") {
 			return id, nil
 		}
 	}

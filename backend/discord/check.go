@@ -2,6 +2,8 @@ package discord
 
 import (
 	"context"
+	"errors"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
@@ -100,7 +102,7 @@ func (c *checking) token(ctx context.Context) context.Context {
 	switch {
 	case c.reached:
 		c.say("token", checkOK)
-		c.say("reachable", checkOK)
+		c.line()
 		c.judge("intent.content", c.flags&readsContent != 0)
 		return call
 	case refused == nil:
@@ -108,7 +110,7 @@ func (c *checking) token(ctx context.Context) context.Context {
 		c.say("reachable", checkMissing, "detail", why(err))
 	case refused.Code == refusedUnreachable || refused.Code == refusedRate:
 		c.say("token", checkUnknown)
-		c.say("reachable", checkMissing, "reason", refused.Code, "detail", refused.Params["detail"]+refused.Params["until"])
+		c.say("reachable", checkMissing, "reason", refused.Code, "detail", refused.Params["detail"], "until", refused.Params["until"])
 	case refused.Code == refusedOff:
 		c.say("token", checkMissing)
 		c.say("reachable", checkUnknown)
@@ -121,6 +123,22 @@ func (c *checking) token(ctx context.Context) context.Context {
 	}
 	c.say("intent.content", checkUnknown)
 	return ctx
+}
+
+// line says whether what is said reaches us: that Discord takes the token is not enough while its gateway does not, or while it is off. A
+// program that opens no line knows nothing of it.
+func (c *checking) line() {
+	how := c.s.line.condition()
+	switch {
+	case !c.s.settings().Enabled:
+		c.say("reachable", checkMissing, "reason", refusedOff)
+	case how.status != statusRefused && how.status != statusReconnecting:
+		c.say("reachable", checkOK)
+	case how.reason == refusedRate: // which has nothing else to say
+		c.say("reachable", checkMissing, "reason", how.reason, "until", how.detail)
+	default:
+		c.say("reachable", checkMissing, "reason", how.reason, "detail", how.detail)
+	}
 }
 
 // local looks at what we know ourselves.
@@ -217,7 +235,7 @@ func (c *checking) commands(ctx context.Context) {
 		return
 	}
 	c.s.line.mu.Lock()
-	detail := c.s.line.commands
+	detail, tried := c.s.line.commands, c.s.line.known || c.s.line.commands != ""
 	c.s.line.mu.Unlock()
 	var lacking []string
 	for _, want := range commands() {
@@ -229,6 +247,10 @@ func (c *checking) commands(ctx context.Context) {
 		}) {
 			lacking = append(lacking, "/"+want.CommandName())
 		}
+	}
+	if len(lacking) > 0 && !tried {
+		c.say("commands", checkUnknown) // the first connection makes them known
+		return
 	}
 	if detail == "" {
 		detail = strings.Join(lacking, ", ")
@@ -265,12 +287,26 @@ func (s *Surface) Channels(ctx context.Context) (Servers, error) {
 	out := Servers{Items: []Server{}}
 	for _, g := range list {
 		server, err := s.server(ctx, g, idOf(bot.ID))
+		if ctx.Err() == nil && unseeable(err) {
+			s.cfg.Logger.Warn("the channels of a server cannot be listed", "guild", g.ID.String(), "error", why(err))
+			continue
+		}
 		if err != nil {
 			return Servers{}, told(err)
 		}
 		out.Items = append(out.Items, server)
 	}
 	return out, nil
+}
+
+// unseeable tells of an error that is of one server and says nothing of the others.
+func unseeable(err error) bool {
+	var answer *rest.Error
+	if !errors.As(err, &answer) || answer.Response == nil {
+		return false
+	}
+	status := answer.Response.StatusCode
+	return status == http.StatusForbidden || status == http.StatusNotFound || status >= http.StatusInternalServerError
 }
 
 // guilds are the servers that the bot is in.

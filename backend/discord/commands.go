@@ -91,7 +91,7 @@ func (in *inbound) given(ctx context.Context, channel snowflake.ID, i discord.Ap
 	case name == "status":
 		return in.status(ctx, b.Session)
 	case name == "approve":
-		return in.approve(ctx, b.Session, i)
+		return in.approve(ctx, channel, b.Session, i)
 	}
 	return "There is no such command any more."
 }
@@ -102,7 +102,7 @@ func (in *inbound) stop(ctx context.Context, id string) string {
 		return "Nothing runs."
 	}
 	if err != nil {
-		return "Not stopped: " + inWords(err)
+		return "Not stopped: " + in.inWords(ctx, err)
 	}
 	s, err := in.s.cfg.Sessions.Get(ctx, id)
 	if err != nil || s.Queue == 0 {
@@ -114,7 +114,7 @@ func (in *inbound) stop(ctx context.Context, id string) string {
 func (in *inbound) status(ctx context.Context, id string) string {
 	s, err := in.s.cfg.Sessions.Get(ctx, id)
 	if err != nil {
-		return "Not known: " + inWords(err)
+		return "Not known: " + in.inWords(ctx, err)
 	}
 	lines := []string{
 		fmt.Sprintf("%s · %s", quoted(cmp.Or(s.Title, "New conversation")), s.AgentName),
@@ -163,15 +163,22 @@ func phaseWords(s session.Session) string {
 }
 
 // approve answers the oldest approval of a conversation with the option that allows it once: as a press of its button does, for one that is
-// shown and that there was time to read.
-func (in *inbound) approve(ctx context.Context, id string, i discord.ApplicationCommandInteraction) string {
+// shown in this channel and that there was time to read. Where a person can have meant another one it is done by its button alone.
+func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string, i discord.ApplicationCommandInteraction) string {
 	list, err := in.s.cfg.Sessions.Inbox(ctx)
 	if err != nil {
-		return "Not allowed: " + inWords(err)
+		return "Not allowed: " + in.inWords(ctx, err)
 	}
 	list = slices.DeleteFunc(list, func(r session.Request) bool { return r.Session != id || r.Kind != "permission" })
 	if len(list) == 0 {
 		return "Nothing waits for an approval."
+	}
+	ended, err := in.justEnded(ctx, id, i.ID().Time())
+	if err != nil {
+		return "Not allowed: " + in.inWords(ctx, err)
+	}
+	if ended || len(list) > 1 {
+		return "Two wait: use their buttons."
 	}
 	r := list[0]
 	options := slices.DeleteFunc(slices.Clone(r.Options), func(o session.RequestOption) bool { return o.Kind != "allow_once" })
@@ -179,7 +186,7 @@ func (in *inbound) approve(ctx context.Context, id string, i discord.Application
 		return "It cannot simply be allowed once. Choose among its buttons."
 	}
 	card, shown, err := in.s.asks.one(ctx, r.ID)
-	if err == nil && (!shown || card.message == 0 || i.ID().Time().Sub(card.message.Time()) < guardTime) {
+	if err == nil && (!shown || card.channel != channel || card.message == 0 || i.ID().Time().Sub(card.message.Time()) < guardTime) {
 		return "It has only just come. Look at it first."
 	}
 	if err == nil {
@@ -189,9 +196,20 @@ func (in *inbound) approve(ctx context.Context, id string, i discord.Application
 		return "It was answered already."
 	}
 	if err != nil {
-		return "Not allowed: " + inWords(err)
+		return "Not allowed: " + in.inWords(ctx, err)
 	}
 	return "Allowed once: " + quoted(r.Title)
+}
+
+// justEnded tells whether an approval of a conversation ended shortly before a time of Discord's, or after it: who gave a command then may
+// have meant that one.
+func (in *inbound) justEnded(ctx context.Context, id string, at time.Time) (bool, error) {
+	const shortly = 3 * time.Second
+	t, err := in.s.cfg.Sessions.Entries(ctx, id, 0, lookBack)
+	since := in.here(at).Add(-shortly)
+	return slices.ContainsFunc(t.Requests, func(r session.Request) bool {
+		return r.Kind == "permission" && r.ResolvedAt != nil && !r.ResolvedAt.Before(since)
+	}), err
 }
 
 // begun begins a new conversation, behind what was said in the channel before.
@@ -217,7 +235,7 @@ func (in *inbound) another(ctx context.Context, channel snowflake.ID) string {
 	old, err := in.s.cfg.Sessions.Get(ctx, b.Session)
 	switch {
 	case err != nil:
-		return "Not begun: " + inWords(err)
+		return "Not begun: " + in.inWords(ctx, err)
 	case old.Turn != nil || old.Waiting > 0:
 		return "The agent is still at work. Stop it with /stop first, or let it finish."
 	}
@@ -227,7 +245,7 @@ func (in *inbound) another(ctx context.Context, channel snowflake.ID) string {
 		err = in.bind(ctx, b, 0)
 	}
 	if err != nil {
-		return "Not begun: " + inWords(err)
+		return "Not begun: " + in.inWords(ctx, err)
 	}
 	in.s.changed()
 	if old.Queue > 0 {
@@ -241,7 +259,7 @@ func (in *inbound) anotherThread(ctx context.Context, b Binding) string {
 	const name = "Conversation"
 	made, err := in.s.line.rest.CreateThread(idOf(b.Channel), discord.GuildPublicThreadCreate{Name: name}, rest.WithCtx(ctx))
 	if err != nil {
-		return "Not begun: " + inWords(err)
+		return "Not begun: " + in.inWords(ctx, err)
 	}
 	in.isBelow(made.ID(), idOf(b.Channel))
 	return "Say what it is about in <#" + made.ID().String() + ">: your first message there begins the conversation."

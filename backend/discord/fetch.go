@@ -21,6 +21,8 @@ import (
 // What of a message is fetched at most, as an agent may at a time.
 const mostFetched = 50 << 20
 
+const refusedNoHosts = "files.no_hosts" // the settings name none to fetch files from
+
 // fetch takes in what a message has of files, as far as it is not taken in already. What cannot be had is told; the message goes without.
 func (in *inbound) fetch(ctx context.Context, h *heard) {
 	left := int64(mostFetched)
@@ -32,7 +34,7 @@ func (in *inbound) fetch(ctx context.Context, h *heard) {
 		}
 		if left -= size; err != nil {
 			id = notTaken
-			in.tell(ctx, *h, fmt.Sprintf("The message goes without %s: %s", quoted(files[i].name()), inWords(err)))
+			in.tell(ctx, *h, fmt.Sprintf("The message goes without %s: %s", quoted(files[i].name()), in.inWords(ctx, err)))
 		}
 		h.raw.Taken = append(h.raw.Taken, id)
 	}
@@ -43,9 +45,9 @@ func (in *inbound) fetchFile(ctx context.Context, f rawAttachment, left int64) (
 	hosts := client.Settings().Hosts()
 	switch {
 	case len(hosts) == 0:
-		return "", 0, errors.New("the settings allow no host to fetch files from")
+		return "", 0, refuse(refusedNoHosts)
 	case left <= 0:
-		return "", 0, errors.New("it is too large together with the files before it")
+		return "", 0, refuse("attachment.total_too_large", "limit", "50 MB")
 	}
 	item := attachment.SentinelItem{URL: f.URL, Filename: f.Filename, MimeType: f.MimeType}
 	data, mime, err := attachment.Fetch(ctx, in.outside, item, attachment.DownloadLimits{Hosts: hosts, PerCall: left})
@@ -83,8 +85,9 @@ func quoted(name string) string {
 	return "`" + name + "`"
 }
 
-// inWords is why something was not done, for who wrote the message.
-func inWords(err error) string {
+// inWords is why something was not done, for who wrote the message. Others read it too: what has no words of its own may hold paths and
+// addresses, and goes into the log.
+func (in *inbound) inWords(ctx context.Context, err error) string {
 	if errors.Is(err, session.ErrNotFound) {
 		return "the conversation of this channel was deleted."
 	}
@@ -102,7 +105,8 @@ func inWords(err error) string {
 	}
 	words, known := refusals()[code]
 	if !known {
-		return strings.TrimPrefix(why(err), "refused: ")
+		in.fails(ctx, "something failed for which the channel is told no reason", 0, err)
+		return "it failed; Deskhand on the desk says why."
 	}
 	for key, value := range params {
 		words = strings.ReplaceAll(words, "{"+key+"}", value)
@@ -133,6 +137,7 @@ func refusals() map[string]string {
 		"attachment.unreadable":      "it cannot be fetched ({detail}).",
 		"attachment.elsewhere":       "the agent runs elsewhere, and a file of this kind cannot go there.",
 		"attachment.unknown":         "a file of it is not kept any more.",
+		refusedNoHosts:               "the settings allow no host to fetch files from.",
 		"queue.full":                 "too many messages wait already.",
 		"storage.newer":              "the data belongs to a newer version of Deskhand.",
 		"agent.unknown":              "there is no such agent any more.",

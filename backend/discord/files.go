@@ -145,7 +145,7 @@ func attached(files []*discord.File) *[]discord.AttachmentUpdate {
 // sent notes which message has files.
 func (s *showing) sent(numbers []int, message snowflake.ID) {
 	for _, i := range numbers {
-		s.row.Files[i].Sent = message.String()
+		s.row.Files[i].Sent, s.row.Files[i].Told = message.String(), "" // it may have been given up before it was found
 	}
 	if len(numbers) > 0 {
 		s.ride, s.uploads = mostFiles, 0
@@ -183,7 +183,7 @@ func (s *showing) largeLine(g given) string {
 
 func (s *showing) missedLine(g given) string { return notSent(g.Name) }
 
-// failedUpload takes that an upload has failed for no reason of its own. Early files wait for the end then, so that the words need not; in
+// failedUpload takes that an upload has failed at Discord for no reason of its own. Early files wait for the end then, so that the words need not; in
 // the end a line stands for what cannot be sent.
 func (s *showing) failedUpload(o op) {
 	s.uploads++

@@ -1,12 +1,16 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
+	"maps"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/session"
 )
@@ -34,10 +38,23 @@ const (
 func (o *output) run(ctx context.Context) {
 	defer o.close()
 	q := session.Query{Wait: feedPatience, Types: []string{feedSaid, feedState, feedText, feedFile, feedTool, feedRequest, feedSession, feedRemoved}}
-	for ctx.Err() == nil {
-		batch, err := o.client().Feed().After(ctx, q)
-		if err != nil || ctx.Err() != nil {
-			return
+	for ctx.Err() == nil && o.hear(ctx, &q) {
+	}
+}
+
+// hear takes events until it has to be looked at what is to be followed. false = no more come.
+func (o *output) hear(ctx context.Context, q *session.Query) bool {
+	listen := o.listen(ctx)
+	if q.Gen != "" { // else all is read in a moment
+		o.look(ctx)
+	}
+	for {
+		batch, err := o.client().Feed().After(listen, *q)
+		if listen.Err() != nil { // the batch is asked for again
+			return true
+		}
+		if err != nil {
+			return false
 		}
 		q.Gen, q.After = batch.Gen, batch.Seq
 		if batch.Reset { // so is the first one
@@ -48,10 +65,63 @@ func (o *output) run(ctx context.Context) {
 	}
 }
 
+// listen gives the context that ends when it has to be looked at what is to be followed.
+func (o *output) listen(ctx context.Context) context.Context {
+	ctx, end := context.WithCancel(ctx)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.rouse = end
+	return ctx
+}
+
+// look takes which conversations are to be followed. Those that were not are read first: of what was said of them nobody took note.
+func (o *output) look(ctx context.Context) {
+	o.reading.Lock()
+	defer o.reading.Unlock()
+	o.catchUp(ctx)
+}
+
+// catchUp is look for who holds reading.
+func (o *output) catchUp(ctx context.Context) {
+	now := map[string]snowflake.ID{}
+	if o.enabled() {
+		for _, b := range o.s.in.bindings() {
+			if b.Session != "" {
+				now[b.Session] = idOf(b.Channel)
+			}
+		}
+	}
+	o.mu.Lock()
+	was := o.follows
+	o.follows = maps.Clone(now)
+	o.mu.Unlock()
+	for id, channel := range now {
+		if was[id] == channel {
+			continue
+		}
+		if err := o.resume(ctx, id); err != nil {
+			o.warn(ctx, "a conversation cannot be read", id, err)
+			o.mu.Lock()
+			delete(o.follows, id) // it is tried again with what comes next
+			o.mu.Unlock()
+		}
+	}
+}
+
+// followed tells whether a conversation is.
+func (o *output) followed(session string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	_, is := o.follows[session]
+	return is
+}
+
 // follow takes events. Requests come last: the tool call that one is for is told of behind it, and belongs above it.
 func (o *output) follow(ctx context.Context, events []session.Event) {
+	o.reading.Lock()
+	defer o.reading.Unlock()
+	o.catchUp(ctx)
 	var requests []session.Request
-	on := o.enabled()
 	for _, e := range events {
 		switch e.Type {
 		case feedRequest:
@@ -66,7 +136,7 @@ func (o *output) follow(ctx context.Context, events []session.Event) {
 			o.forget(e.Session)
 			o.s.asks.refresh()
 		default:
-			if _, bound := o.s.in.channelOf(e.Session); on && bound {
+			if o.followed(e.Session) {
 				o.note(ctx, e)
 			}
 		}
@@ -177,13 +247,10 @@ func (t *telling) give(g given) {
 
 // reload makes what is shown fit what is stored: at the start, and where events were missed.
 func (o *output) reload(ctx context.Context) {
-	if o.enabled() {
-		for _, b := range o.s.in.bindings() {
-			if b.Session != "" {
-				o.warn(ctx, "a conversation cannot be read", b.Session, o.resume(ctx, b.Session))
-			}
-		}
-	}
+	o.mu.Lock()
+	o.follows = map[string]snowflake.ID{}
+	o.mu.Unlock()
+	o.look(ctx)
 	o.warn(ctx, "what is asked cannot be read", "", o.s.asks.reload(ctx))
 }
 
@@ -211,9 +278,12 @@ func (o *output) resume(ctx context.Context, id string) error {
 		open[turn] = !is
 	}
 	for _, t := range tail.Turns {
-		if _, known := done[t.ID]; !known {
-			_, asked := o.s.in.from(ctx, id, t.ID)
-			open[t.ID] = asked || t.State != turnDone
+		if _, known := done[t.ID]; known {
+			continue
+		}
+		open[t.ID] = t.State != turnDone
+		if !open[t.ID] {
+			_, open[t.ID] = o.s.in.from(ctx, id, t.ID)
 		}
 	}
 	te.resume(tail.Turns, open)
@@ -234,6 +304,7 @@ func (te *teller) resume(turns []session.Turn, open map[string]bool) {
 			names = append(names, name)
 		}
 	}
+	te.told = slices.DeleteFunc(te.told, func(name string) bool { return open[name] })
 	ran := func(name string) int {
 		return slices.IndexFunc(turns, func(t session.Turn) bool { return t.ID == name })
 	}
@@ -290,7 +361,7 @@ func (o *output) recall(ctx context.Context, id, turn string) (entries []session
 		}
 		here, older := ofTurn(part.Items, turn)
 		entries = append(here, entries...)
-		if part.Next == 0 || older && len(entries) > 0 {
+		if part.Next == 0 || older && (len(entries) > 0 || t != nil && t.State != turnDone) { // one that runs is the newest
 			break
 		}
 		before = part.Next
@@ -311,29 +382,34 @@ func ofTurn(list []session.Entry, turn string) (entries []session.Entry, older b
 	return entries, older
 }
 
-// recall makes the turn what is stored of it.
-func (t *telling) recall(entries []session.Entry, turn *session.Turn) {
-	t.items, t.files = nil, nil
-	for _, e := range entries {
-		switch e.Kind {
-		case "user":
-			t.put(item{id: e.ID, kind: itemSaid, text: e.Text, asked: len(t.items) == 0})
-		case "agent":
-			t.put(item{id: e.ID, kind: itemText, text: e.Text, stored: true})
-		case "tool":
-			title := e.Tool.Title
-			if title == "" {
-				title = e.Tool.Kind
-			}
-			t.put(item{id: e.ID, kind: itemTool, text: title, status: e.Tool.Status})
-		case "attachment":
-			for _, a := range e.Attachments {
-				t.give(given{Entry: e.ID, SHA256: a.SHA256, Name: a.Filename})
-			}
+func (t *telling) recallEntry(e *session.Entry) {
+	switch e.Kind {
+	case "user":
+		t.put(item{id: e.ID, kind: itemSaid, text: e.Text, asked: len(t.items) == 0})
+	case "agent":
+		t.put(item{id: e.ID, kind: itemText, text: e.Text, stored: true})
+	case "tool":
+		t.put(item{id: e.ID, kind: itemTool, text: cmp.Or(e.Tool.Title, e.Tool.Kind), status: e.Tool.Status})
+	case "attachment":
+		for _, a := range e.Attachments {
+			t.give(given{Entry: e.ID, SHA256: a.SHA256, Name: a.Filename})
 		}
 	}
+}
+
+// recall makes the turn what is stored of it.
+func (t *telling) recall(entries []session.Entry, turn *session.Turn) {
+	if turn == nil && len(entries) == 0 { // what is said outside of turns may be on its way yet; a turn is stored before it is told of
+		t.ended, t.nothing = t.ended || !t.free, !t.free
+		return
+	}
+	t.nothing = false
+	t.items, t.files = nil, nil
+	for i := range entries {
+		t.recallEntry(&entries[i])
+	}
 	if turn == nil { // it stands outside of turns
-		t.free, t.ended = len(entries) > 0, len(entries) == 0
+		t.free, t.ended = true, false
 	}
 	if turn != nil && turn.State == turnDone {
 		t.ended, t.reason = true, turn.StopReason

@@ -54,6 +54,7 @@ type link struct {
 	seq        atomic.Int64 // of the last event
 	identified time.Time
 	held       time.Duration // how long not to identify at least
+	missed     int           // dials in a row that nobody has answered
 }
 
 // frame is one message of the gateway. The library's own reads all of a message at once, and fails, with what people have said in its
@@ -94,9 +95,24 @@ func (g *link) connect(ctx context.Context) error {
 		_ = resp.Body.Close() // the library has read what it says
 	}
 	if err != nil {
+		g.unanswered()
 		return refuse(refusedUnreachable, "detail", why(err))
 	}
+	g.missed = 0
 	return g.serve(ctx, conn)
+}
+
+// mostMissed is after how many dials in a row without an answer nothing is left to be resumed.
+const mostMissed = 4
+
+// unanswered takes that nobody has answered a dial. The address at which to resume is of one machine, which may be gone for good: the next
+// dial goes where all go. The session can be resumed there too.
+func (g *link) unanswered() {
+	g.address = ""
+	if g.missed++; g.missed >= mostMissed {
+		g.missed = 0
+		g.forget()
+	}
 }
 
 // target is where to connect. The token goes there, so only where Discord's gateway can be.

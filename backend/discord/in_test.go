@@ -613,7 +613,7 @@ func TestAMessageWhoseFileWasUnderWay(t *testing.T) {
 	b := openBot(t)
 	id := b.talk()
 	h := heard{channel: b.dc.Channel, session: id}
-	m := b.dc.Say(b.dc.AddChannel(b.dc.Guild, "other", "text"), b.dc.Owner, "silent", standin.File{Name: "a.txt", Data: []byte("a")})
+	m := b.dc.SayAt(time.Now(), b.dc.Channel, b.dc.Owner, "silent", standin.File{Name: "a.txt", Data: []byte("a")})
 	h.id, h.raw.Content = m.ID, m.Text
 	h.raw.Raw.Discord.Attachments = []rawAttachment{{URL: m.Files[0].URL, Filename: "a.txt"}}
 	if err := b.db.Write(t.Context(), func(tx *sql.Tx) error { _, err := insert(t.Context(), tx, h); return err }); err != nil {
@@ -676,7 +676,13 @@ func TestBindings(t *testing.T) {
 		t.Fatalf("a second channel: %v", err)
 	}
 	b.bind(other, two)
+	b.s.in.mu.Lock()
+	b.s.in.bonds[b.dc.Channel].behind = true
+	b.s.in.mu.Unlock()
 	b.bind(b.dc.Channel, one) // again
+	if got, _ := b.s.in.bond(b.dc.Channel); !got.behind {
+		t.Error("what came before is forgotten when a channel is bound again")
+	}
 	if channel, ok := b.s.in.channelOf(one); !ok || channel != b.dc.Channel {
 		t.Errorf("it is in %v, %v", channel, ok)
 	}
@@ -926,6 +932,200 @@ func TestACrashInTheMiddleOfAMessage(t *testing.T) {
 	if items["silent sent"] != sent.QueueItem.ID || items["silent kept"] != sent.QueueItem.ID || items["silent old"] != notTaken {
 		t.Errorf("they are %v", items)
 	}
+}
+
+// write changes the store behind the surface's back.
+func (b *bot) write(query string, args ...any) {
+	b.t.Helper()
+	if err := b.db.Write(b.t.Context(), func(tx *sql.Tx) error { _, err := tx.ExecContext(b.t.Context(), query, args...); return err }); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// left is a message that was written down and not handed over.
+func (b *bot) left(id, text string, at time.Time) heard {
+	b.t.Helper()
+	h := heard{channel: b.dc.Channel, id: b.dc.SayAt(at, b.dc.Channel, b.dc.Owner, text).ID, session: id, text: text}
+	h.raw.Content = text
+	if err := b.db.Write(b.t.Context(), func(tx *sql.Tx) error { _, err := insert(b.t.Context(), tx, h); return err }); err != nil {
+		b.t.Fatal(err)
+	}
+	return h
+}
+
+// What somebody has said at the desk before is not this message, though it says the same.
+func TestTheSameWasSaidBefore(t *testing.T) {
+	t.Parallel()
+	b := openBot(t)
+	id := b.talk()
+	b.busy(id)
+	if _, err := b.Send(t.Context(), id, session.Prompt{Message: "silent on", When: session.Queue}); err != nil {
+		t.Fatal(err)
+	}
+	b.left(id, "silent on", time.Now().Add(time.Minute))
+	b.away(func() {})
+	b.waitsIs(id, "silent on", "silent on")
+}
+
+// What was deleted before it was handed over is not asked of the agent.
+func TestAMessageThatWasDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := openBot(t)
+	id := b.talk()
+	b.away(func() {
+		h := b.left(id, "silent gone", time.Now().Add(-2*time.Minute))
+		b.left(id, "silent kept", time.Now().Add(-time.Minute))
+		b.dc.Delete(h.id)
+	})
+	b.until("a turn", func() bool { return len(b.asked(id)) > 0 })
+	b.settled(b.dc.Channel)
+	if got := b.asked(id); !slices.Equal(got, []string{"silent kept"}) {
+		t.Errorf("the agent is asked %q", got)
+	}
+	if rows := b.rows(id); len(rows) != 1 {
+		t.Errorf("left are %+v", rows)
+	}
+}
+
+// A store that cannot be read for a moment costs no message.
+func TestAMessageThatCannotBeHandedOverIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	b := openBot(t)
+	id := b.talk()
+	h := b.left(id, "silent", time.Now())
+	var raw string
+	if err := b.db.Read().QueryRowContext(t.Context(), `SELECT raw_json FROM discord_message WHERE id = ?`, h.id.String()).Scan(&raw); err != nil {
+		t.Fatal(err)
+	}
+	b.write(`UPDATE discord_message SET raw_json = '[]' WHERE id = ?`, h.id.String())
+	b.s.in.lanes.queue(h.channel, func(ctx context.Context) { b.s.in.handOver(ctx, h.channel, h.id) })
+	b.settled(h.channel)
+	b.write(`UPDATE discord_message SET raw_json = ? WHERE id = ?`, raw, h.id.String())
+	b.askedIs(id, "silent")
+}
+
+// Others read what is said in a channel: what only the desk may know stays out of it.
+func TestAFailureWithoutWordsStaysOutOfTheChannel(t *testing.T) {
+	t.Parallel()
+	b := openBot(t)
+	id := b.talk()
+	b.s.in.refuse(t.Context(), heard{channel: b.dc.Channel, session: id}, fmt.Errorf("open /home/somebody/secret: %w", context.DeadlineExceeded))
+	b.told(b.dc.Channel, "Not taken: ")
+	for _, m := range b.dc.Messages(b.dc.Channel) {
+		if strings.Contains(m.Text, "somebody") {
+			t.Errorf("the channel is told %q", m.Text)
+		}
+	}
+}
+
+// In threads of a forum what was said since it is bound is taken, whenever the thread was made; also where it could not be asked for at
+// first. Nothing is said of what is older.
+func TestWhatWasSaidInThreadsMeanwhile(t *testing.T) {
+	t.Parallel()
+	dc := standin.New(standin.Options{RealHosts: true})
+	dc.Clock(-4 * time.Hour)
+	forum := dc.AddChannel(dc.Guild, "forum", "forum")
+	before, since := dc.Thread(forum, dc.Owner, "before", 0), dc.Thread(forum, dc.Owner, "since", 0)
+	dc.Clock(0)
+	ago := func(d time.Duration) time.Time { return time.Now().Add(-d) }
+	dc.SayAt(ago(3*time.Hour), before, dc.Owner, "silent old")
+	dc.SayAt(ago(30*time.Minute), before, dc.Owner, "silent before")
+	dc.SayAt(ago(3*time.Hour), since, dc.Owner, "silent old")
+	dc.SayAt(ago(5*time.Minute), since, dc.Owner, "silent since")
+	b := openBotAt(t, dc, t.TempDir())
+	to := b.binding(forum, "")
+	to.Agent, to.Directory, to.CreatedAt = "mock", b.work, session.Time{Time: ago(10 * time.Minute)}
+	if err := b.s.in.bind(t.Context(), to, snowflake.New(time.Now())); err != nil {
+		t.Fatal(err)
+	}
+	const history = "GET /channels/{channel}/messages"
+	tried := len(dc.Calls(history))
+	b.away(func() { dc.Fail(history, 1, 400) })
+	b.shows("a try", func(s standin.Seen) bool { return len(s.Calls(history)) > tried })
+	b.settled(forum)
+	dc.Say(since, dc.Owner, "silent now")
+	b.until("a conversation", func() bool { _, ok := b.s.in.bound(since); return ok })
+	in, _ := b.s.in.bound(since)
+	b.until("both", func() bool { return strings.Join(b.asked(in.Session), "\n\n") == "silent since\n\nsilent now" })
+	b.settled(forum)
+	b.settled(before)
+	b.settled(since)
+	if _, ok := b.s.in.bound(before); ok {
+		t.Error("what was said before the forum was bound has begun a conversation")
+	}
+	for _, thread := range []snowflake.ID{before, since} {
+		for _, m := range dc.Messages(thread) {
+			if strings.Contains(m.Text, "not taken") {
+				t.Errorf("it says %q", m.Text)
+			}
+		}
+	}
+}
+
+// Discord's failing to tell what a channel is makes no message one of nobody's.
+func TestAThreadThatCannotBeLookedAtAtFirst(t *testing.T) {
+	t.Parallel()
+	b := openBot(t)
+	thread := b.dc.Thread(b.dc.Channel, b.dc.Owner, "mine", 0)
+	b.bindDirectory(b.dc.Channel)
+	const route = "GET /channels/{channel}"
+	b.s.in.mu.Lock()
+	clear(b.s.in.above)
+	b.s.in.mu.Unlock()
+	b.dc.Fail(route, attempts+1, 502)
+	b.s.in.lanes.queue(thread, func(ctx context.Context) {
+		if channel, err := b.s.in.channelAbove(ctx, thread); err != nil || channel != b.dc.Channel {
+			t.Errorf("it is in %v, %v", channel, err)
+		}
+	})
+	b.settled(thread)
+}
+
+// Who gives the command when an approval has just been given elsewhere may have meant that one.
+func TestApproveWhatSomebodyCanHaveMeant(t *testing.T) {
+	t.Parallel()
+	b := openBot(t)
+	b.dc.Clock(-time.Minute)
+	id := b.talk()
+	b.shows("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 })
+	first := b.busy(id)
+	b.allow(first)
+	b.idle(id)
+	r := b.busy(id)
+	b.s.asks.refresh()
+	var card keptCard
+	b.until("a card", func() bool {
+		card, _, _ = b.s.asks.one(t.Context(), r.ID)
+		return card.message != 0
+	})
+	b.dc.Clock(2 * guardTime)
+	approve := func(want string) {
+		t.Helper()
+		i, err := b.dc.Slash(b.dc.Channel, b.dc.Owner, "approve", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := ""
+		b.shows("an answer", func(s standin.Seen) bool {
+			if list := s.Private(i); len(list) > 0 {
+				got = list[0].Text
+			}
+			return got != ""
+		})
+		if !strings.Contains(got, want) {
+			t.Errorf("it is answered by %q, want %q", got, want)
+		}
+	}
+	ended := func(at time.Time) {
+		b.write(`UPDATE request SET data = json_set(data, '$.resolvedAt', ?) WHERE id = ?`, at.UTC().Format(time.RFC3339Nano), first.ID)
+	}
+	ended(time.Now().Add(time.Minute))
+	approve("Two wait: use their buttons.")
+	ended(time.Now().Add(-2 * time.Minute))
+	b.write(`UPDATE discord_request SET channel = '1' WHERE request = ?`, r.ID)
+	approve("It has only just come")
+	b.write(`UPDATE discord_request SET channel = ? WHERE request = ?`, b.dc.Channel.String(), r.ID)
+	approve("Allowed once")
 }
 
 func TestCommands(t *testing.T) {

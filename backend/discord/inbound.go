@@ -37,6 +37,8 @@ type inbound struct {
 	above map[snowflake.ID]snowflake.ID  // the channels of threads
 	born  map[snowflake.ID]chan struct{} // threads that are begun; closed when they are bound
 	gates map[string]chan struct{}       // of one: held while a message is handed to a conversation
+
+	passed map[snowflake.ID]snowflake.ID // of threads that are not bound: the newest message that was refused
 }
 
 // What is not listened to, as it is counted.
@@ -49,11 +51,14 @@ const (
 
 // newInbound is made once, before the line is opened.
 func newInbound(s *Surface) *inbound {
-	const handshake = 10 * time.Second
+	const (
+		handshake = 10 * time.Second
+		whole     = 5 * time.Minute // of a file: a server that sends a byte now and then must not keep a lane for ever
+	)
 	return &inbound{
 		s: s, bonds: map[snowflake.ID]*bond{}, lanes: newLanes[snowflake.ID](s.spawn), above: map[snowflake.ID]snowflake.ID{},
-		born: map[snowflake.ID]chan struct{}{}, gates: map[string]chan struct{}{},
-		outside: &http.Client{Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: handshake, DisableKeepAlives: true}},
+		born: map[snowflake.ID]chan struct{}{}, gates: map[string]chan struct{}{}, passed: map[snowflake.ID]snowflake.ID{},
+		outside: &http.Client{Timeout: whole, Transport: &http.Transport{Proxy: http.ProxyFromEnvironment, TLSHandshakeTimeout: handshake, DisableKeepAlives: true}},
 	}
 }
 
@@ -170,9 +175,11 @@ func (in *inbound) pass(ctx context.Context, m discord.Message) {
 
 // take takes a message of somebody who is heard. Where what came before it is not known, that comes first, and the message with it.
 func (in *inbound) take(ctx context.Context, m discord.Message) {
-	b, ok := in.bond(m.ChannelID)
-	if ok && b.behind {
+	switch b, ok := in.bond(m.ChannelID); {
+	case ok && b.behind:
 		in.catchUp(ctx, m.ChannelID)
+	case !ok:
+		in.catchUpThread(ctx, m.ChannelID)
 	}
 	in.hear(ctx, readMessage(m), m.GuildID)
 }
@@ -195,8 +202,10 @@ func (in *inbound) hear(ctx context.Context, h heard, guild *snowflake.ID) {
 	}
 	h.session = b.Session
 	switch fresh, err := in.keep(ctx, h); {
-	case err != nil:
-		in.refuse(ctx, h, err)
+	case err != nil: // it is not written down, so nothing goes on with it
+		if ctx.Err() == nil {
+			in.tell(ctx, h, "Not taken: "+in.whyNot(ctx, h.session, err))
+		}
 	case fresh:
 		in.handOver(ctx, h.channel, h.id)
 	}
@@ -306,8 +315,11 @@ func (in *inbound) from(ctx context.Context, session, turn string) (messages []s
 // handOver gives a message that is written down to its conversation, and says in the channel what cannot be.
 func (in *inbound) handOver(ctx context.Context, channel, id snowflake.ID) {
 	h, ok, err := in.message(ctx, channel, id)
-	if err != nil || !ok || h.item != "" {
+	if err != nil {
 		in.fails(ctx, "a message cannot be read", channel, err)
+		in.later(channel, id)
+	}
+	if err != nil || !ok || h.item != "" {
 		return
 	}
 	in.fetch(ctx, &h)
@@ -320,7 +332,8 @@ func (in *inbound) handOver(ctx context.Context, channel, id snowflake.ID) {
 		return
 	}
 	if err := in.save(ctx, h); err != nil { // so that it is known again in the queue, if the program ends before it is marked
-		in.refuse(ctx, h, err)
+		in.fails(ctx, "a message cannot be written", channel, err)
+		in.later(channel, id)
 		return
 	}
 	leave, err := in.enter(ctx, h.session)
@@ -332,6 +345,24 @@ func (in *inbound) handOver(ctx context.Context, channel, id snowflake.ID) {
 	if err != nil {
 		in.refuse(ctx, h, err)
 	}
+}
+
+// later hands a message over again after a while, where it stays as it was: a store that cannot be read or written mostly can be soon.
+func (in *inbound) later(channel, id snowflake.ID) {
+	const pause = 15 * time.Second
+	lane := channel
+	if _, ok := in.bond(id); ok {
+		lane = id // a thread was begun from it
+	}
+	in.s.spawn(func(ctx context.Context) {
+		timer := time.NewTimer(in.s.line.patience(pause))
+		defer timer.Stop()
+		select {
+		case <-timer.C:
+			in.lanes.queue(lane, func(ctx context.Context) { in.handOver(ctx, channel, id) })
+		case <-ctx.Done(): // the next start goes on with it
+		}
+	})
 }
 
 // textOf is what a message says to the agent: without our name before it, and with the block of its files.
@@ -369,17 +400,25 @@ func (in *inbound) refuse(ctx context.Context, h heard, err error) {
 	if ctx.Err() != nil || errors.Is(err, session.ErrClosed) {
 		return
 	}
-	if _, gone := in.s.cfg.Sessions.Get(ctx, h.session); errors.Is(gone, session.ErrNotFound) {
-		err = gone
-	}
-	in.giveUp(ctx, h, "Not taken: "+inWords(err))
+	in.giveUp(ctx, h, "Not taken: "+in.whyNot(ctx, h.session, err))
 }
 
-// giveUp marks a message as one that nothing comes of, and says why.
+// whyNot is why a conversation has not taken something: that it is gone, before all else.
+func (in *inbound) whyNot(ctx context.Context, id string, err error) string {
+	if _, gone := in.s.cfg.Sessions.Get(ctx, id); errors.Is(gone, session.ErrNotFound) {
+		err = gone
+	}
+	return in.inWords(ctx, err)
+}
+
+// giveUp marks a message as one that nothing comes of, and says why. One that cannot be marked is tried again, and nothing is said: it may
+// be taken yet.
 func (in *inbound) giveUp(ctx context.Context, h heard, why string) {
 	h.item = notTaken
 	if err := in.save(ctx, h); err != nil {
 		in.fails(ctx, "a message cannot be marked", h.channel, err)
+		in.later(h.channel, h.id)
+		return
 	}
 	in.tell(ctx, h, why)
 }

@@ -119,6 +119,33 @@ func TestLineBeginsAnewWhereNothingCanBeResumed(t *testing.T) {
 	}
 }
 
+// The machine at which to resume may be gone for good. The session is resumed elsewhere, or a new one is begun.
+func TestAddressToResumeAtMayBeGone(t *testing.T) {
+	dc := standin.New(standin.Options{RealHosts: true})
+	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
+	const closed = "ws://127.0.0.1:1"
+	g := &link{l: b.s.line, token: dc.Token, fixed: dc.Gateway(), session: "a session", address: closed}
+	g.seq.Store(7)
+	if err := g.connect(t.Context()); err == nil {
+		t.Fatal("somebody has answered")
+	}
+	if target, err := g.target(t.Context()); err != nil || target != dc.Gateway() || !g.resumable() || g.seq.Load() != 7 {
+		t.Errorf("%q %v %+v", target, err, g.session)
+	}
+	g.fixed = closed
+	for n := range mostMissed - 1 {
+		if !g.resumable() {
+			t.Errorf("it is forgotten after %d", n)
+		}
+		if err := g.connect(t.Context()); err == nil {
+			t.Fatal("somebody has answered")
+		}
+	}
+	if g.resumable() || g.seq.Load() != 0 {
+		t.Errorf("%q is still to be resumed", g.session)
+	}
+}
+
 func TestLineThatIsSilentIsDead(t *testing.T) {
 	dc := standin.New(standin.Options{Heartbeat: 200 * time.Millisecond, RealHosts: true})
 	b := openBotAt(t, dc, t.TempDir())
@@ -172,7 +199,11 @@ func TestMissingIntentIsSaidAndMended(t *testing.T) {
 	b := openBot(t)
 	b.dc.AllowContent(false)
 	b.is(statusRefused, refusedIntents)
-	if got := b.check()["intent.content"]; got.Status != checkMissing {
+	c := b.check()
+	if got := c["intent.content"]; got.Status != checkMissing {
+		t.Errorf("%+v", got)
+	}
+	if got := c["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedIntents {
 		t.Errorf("%+v", got)
 	}
 	b.is(statusRefused, refusedIntents)
@@ -419,6 +450,7 @@ func TestClockIsDiscords(t *testing.T) {
 
 func TestSecondProgramWithTheTokenIsNoticed(t *testing.T) {
 	b := openBot(t)
+	b.seen("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 }) // made known behind the connection
 	i, err := b.dc.Slash(b.dc.Channel, b.dc.Stranger, "status", nil)
 	if err != nil {
 		t.Fatal(err)

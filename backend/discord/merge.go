@@ -219,6 +219,10 @@ func taken(old, now rawMessage) (list []string) {
 
 // drop takes out what waits of a message that was deleted. One that has gone out is left.
 func (in *inbound) drop(ctx context.Context, old heard) {
+	if old.item == "" { // it was not handed over yet, and will not be
+		in.fails(ctx, "a message cannot be forgotten", old.channel, in.forget(ctx, old))
+		return
+	}
 	leave, err := in.enter(ctx, old.session)
 	if err != nil {
 		return

@@ -192,7 +192,7 @@ func TestWhatAFailureMeans(t *testing.T) {
 		{answer(400, 50045), large},
 		{answer(403, 50001), forbidden},
 		{answer(403, 50013), forbidden},
-		{answer(403, 50005), forbidden},
+		{answer(403, 50005), foreign},
 		{answer(400, 160005), forbidden},
 		{answer(403, 0), unclear}, // of a network before Discord
 		{answer(400, 50035), unwanted},

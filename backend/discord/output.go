@@ -29,8 +29,12 @@ type output struct {
 
 	mu      sync.Mutex // protects what is below
 	tellers map[string]*teller
-	uploads map[string]upload // by guild
-	over    bool              // run has ended
+	uploads map[string]upload       // by guild
+	follows map[string]snowflake.ID // the conversations that are followed, and where each is shown
+	rouse   context.CancelFunc      // has the reader look at what is to be followed
+	over    bool                    // run has ended
+
+	reading sync.Mutex // held while events are taken: what is read of a conversation and what comes must not overtake each other
 }
 
 const (
@@ -39,7 +43,7 @@ const (
 )
 
 func newOutput(s *Surface) *output {
-	return &output{s: s, tellers: map[string]*teller{}, uploads: map[string]upload{}}
+	return &output{s: s, tellers: map[string]*teller{}, uploads: map[string]upload{}, follows: map[string]snowflake.ID{}, rouse: func() {}}
 }
 
 // teller is the one of a conversation, begun where there is none; nil when the program ends.
@@ -55,6 +59,24 @@ func (o *output) teller(ctx context.Context, session string) *teller {
 	o.tellers[session] = te
 	o.work.Go(func() { te.run(ctx) })
 	return te
+}
+
+// changed takes that it may be another one now what is shown, and where. It returns at once.
+func (o *output) changed() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, te := range o.tellers {
+		te.stir()
+	}
+	o.rouse()
+}
+
+// missed takes that something was not heard of a conversation: it is read as soon as it is shown somewhere.
+func (o *output) missed(session string) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.follows, session)
+	o.rouse()
 }
 
 // forget ends the teller of a conversation that is gone.
@@ -164,6 +186,7 @@ const (
 	off                      // the surface is
 	noChannel                // the channel is gone
 	forbidden                // the bot may not
+	foreign                  // the message is another bot's: the token is of another one now
 	lost                     // the message is gone
 	archived                 // the message stands in a thread that is
 	large                    // the files are too large
@@ -184,6 +207,8 @@ func verdictOf(err error) verdict {
 		return noChannel
 	case rest.JSONErrorCodeUnknownMessage:
 		return lost
+	case rest.JSONErrorCodeCannotEditMessageAuthoredByAnotherUser:
+		return foreign
 	case rest.JSONErrorCodeOperationOnArchivedThread:
 		return archived
 	case rest.JSONErrorCodeRequestEntityTooLarge, rest.JSONErrorCodeFileUploadedExceedsMaximumSize:
@@ -207,6 +232,12 @@ func verdictOfStatus(status int, discords bool) verdict {
 		return unwanted
 	}
 	return unclear // 401 as well: a token that works may come
+}
+
+// isServers tells whether a call has failed at Discord, for reasons of its own. A call that never came there says nothing of what it had.
+func isServers(err error) bool {
+	var answer *rest.Error
+	return errors.As(err, &answer) && answer.Response != nil && answer.Response.StatusCode >= http.StatusInternalServerError
 }
 
 // isReference tells whether a message was refused for the message that it answers.

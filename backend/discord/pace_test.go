@@ -75,6 +75,7 @@ func TestAMessageIsEditedOnceASecondAtTheMost(t *testing.T) {
 		s.line.rest = rest.New(rest.NewClient("", rest.WithURL("http://discord.test"), rest.WithRateLimiter(rest.NewNoopRateLimiter()),
 			rest.WithLogger(slog.New(slog.DiscardHandler)), rest.WithHTTPClient(&http.Client{Transport: d})))
 		s.in.bonds[7] = &bond{Binding: Binding{Channel: "7", Session: "s"}}
+		s.out.follows["s"] = 7 // there is nothing that could be read of it
 		tell := func(kind string, e session.BusEvent) {
 			data, err := json.Marshal(e)
 			if err != nil {

@@ -1,6 +1,7 @@
 package discord
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -42,13 +43,13 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 	if err := errors.Join(setURL(&set.REST, wish.REST, "http"), setURL(&set.Gateway, wish.Gateway, "ws"), set.hear(wish.Users)); err != nil {
 		return State{}, first(err)
 	}
-	token := ""
-	if wish.Token != nil {
-		token = strings.TrimPrefix(strings.TrimSpace(*wish.Token), "Bot ")
-		if token != "" && !tokenShape.MatchString(token) {
-			return State{}, wrong(refusedMalformed)
-		}
-		set.Bot, set.TokenIn = nil, ""
+	token, err := set.tokenOf(wish)
+	if err != nil {
+		return State{}, err
+	}
+	// A token goes nowhere but where it was entered for: who may set up need not be who knows it.
+	if moved := elsewhere(was, set); token == "" && set.TokenIn != "" && moved != "" {
+		return State{}, wrong(refusedMalformed, "url", moved)
 	}
 	if wish.Enabled != nil {
 		set.Enabled = *wish.Enabled
@@ -73,6 +74,37 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 		return s.State(), s.cfg.Token.Forget(ctx)
 	}
 	return s.State(), nil
+}
+
+// tokenOf is the token of a wish, without what people copy with it; "" where there is none, or the one that is kept is to be forgotten.
+func (set *setting) tokenOf(wish Setup) (string, error) {
+	if wish.Token == nil {
+		return "", nil
+	}
+	token := strings.TrimPrefix(strings.TrimSpace(*wish.Token), "Bot ")
+	if token != "" && !tokenShape.MatchString(token) {
+		return "", wrong(refusedMalformed)
+	}
+	set.Bot, set.TokenIn = nil, ""
+	return token, nil
+}
+
+// elsewhere is the address of another host than before; "" where all are the same. That Discord's own is taken again is another host too.
+func elsewhere(was, now setting) string {
+	host := func(address, standard string) string {
+		u, err := url.Parse(cmp.Or(address, standard))
+		if err != nil {
+			return address
+		}
+		return strings.ToLower(u.Host)
+	}
+	switch {
+	case host(was.REST, standardREST) != host(now.REST, standardREST):
+		return cmp.Or(now.REST, standardREST)
+	case host(was.Gateway, standardGateway) != host(now.Gateway, standardGateway):
+		return cmp.Or(now.Gateway, standardGateway)
+	}
+	return ""
 }
 
 // first is the first of joined errors, which alone has a code.
@@ -163,7 +195,11 @@ func (s *Surface) prove(ctx context.Context, set *setting, token string) error {
 
 // keep writes down what is set up, with a token where there is a new one.
 func (s *Surface) keep(ctx context.Context, set *setting, was setting, token string) error {
+	old := ""
 	if token != "" {
+		if was.TokenIn != "" {
+			old, _ = s.cfg.Token.Value(ctx) // one that cannot be read cannot be put back
+		}
 		where, err := s.cfg.Token.Keep(ctx, token)
 		if err != nil {
 			return refuse(refusedUnreadable, "detail", why(err))
@@ -171,10 +207,16 @@ func (s *Surface) keep(ctx context.Context, set *setting, was setting, token str
 		set.TokenIn = where
 	}
 	err := s.save(ctx, *set)
-	if err != nil && token != "" && was.TokenIn == "" {
-		err = errors.Join(err, s.cfg.Token.Forget(context.WithoutCancel(ctx))) // nothing would name it
+	if err == nil || token == "" {
+		return err
 	}
-	return err
+	// Nothing would name it, or another bot's setup would.
+	ctx = context.WithoutCancel(ctx)
+	if old == "" {
+		return errors.Join(err, s.cfg.Token.Forget(ctx))
+	}
+	_, again := s.cfg.Token.Keep(ctx, old)
+	return errors.Join(err, again)
 }
 
 // Forget turns all of it off: token, people and bindings are gone.

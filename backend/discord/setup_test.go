@@ -2,15 +2,19 @@ package discord
 
 import (
 	"context"
+	"database/sql"
 	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -213,6 +217,78 @@ func TestSetupThatIsRefusedChangesNothing(t *testing.T) {
 	}
 }
 
+// Who may change the setup, but does not know the token, does not have it sent to them.
+func TestTokenThatIsKeptGoesNowhereElse(t *testing.T) {
+	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
+	var calls atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		calls.Add(1)
+		w.WriteHeader(http.StatusUnauthorized)
+	}))
+	defer other.Close()
+	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
+		t.Fatal(code)
+	}
+	was := b.s.State()
+	users := []string{dc.Owner.String()}
+	for name, wish := range map[string]Setup{
+		"another API":          {REST: &other.URL, Users: &users},
+		"Discord's own":        {REST: new("")},
+		"another gateway":      {Gateway: new("wss://gateway.example"), Enabled: new(true)},
+		"an API, while off":    {REST: &other.URL, Enabled: new(false)},
+		"a gateway of its own": {Gateway: new("")},
+	} {
+		if _, code := b.setUp(wish); code != refusedMalformed {
+			t.Errorf("%s: %q", name, code)
+		}
+	}
+	if now := b.s.State(); now.REST != was.REST || now.Gateway != was.Gateway || now.Enabled || len(now.Users) != 0 || calls.Load() != 0 {
+		t.Errorf("%+v, %d calls", now, calls.Load())
+	}
+	if _, code := b.setUp(Setup{Gateway: new(dc.Gateway() + "/other")}); code != "" {
+		t.Errorf("the same host: %q", code)
+	}
+	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: &other.URL}); code != refusedToken || calls.Load() == 0 {
+		t.Errorf("with the token: %q, %d calls", code, calls.Load())
+	}
+}
+
+// A setup that cannot be written leaves the token of the one before.
+func TestSetupThatCannotBeWrittenKeepsItsToken(t *testing.T) {
+	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
+	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST())}); code != "" {
+		t.Fatal(code)
+	}
+	old := v.token
+	err := b.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `ALTER TABLE discord_setting RENAME TO elsewhere`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.s.SetUp(t.Context(), Setup{Token: new(dc.Renew())}); !errors.Is(err, session.ErrStorage) || v.token != old {
+		t.Errorf("%v, the old token: %v", err, v.token == old)
+	}
+}
+
+// That Discord takes the token is not enough where nothing that is said would reach us.
+func TestCheckLooksAtTheLine(t *testing.T) {
+	b := openBot(t)
+	b.dc.Down(false, true)
+	b.dc.Drop()
+	b.is(statusReconnecting, refusedUnreachable)
+	if got := b.check()["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedUnreachable || got.Params["detail"] == "" {
+		t.Errorf("%+v", got)
+	}
+	b.dc.LockOut(time.Hour)
+	if got := b.check()["reachable"]; got.Status != checkMissing || got.Params["reason"] != refusedRate || got.Params["until"] == "" || got.Params["detail"] != "" {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A token that is pasted as programs write it is a token all the same.
 func TestSetupTakesATokenAsItIsPasted(t *testing.T) {
 	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
@@ -301,19 +377,15 @@ clock unknown`)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
 		t.Fatal(code)
 	}
-	lacking := make([]string, 0, len(commands()))
-	for _, c := range commands() {
-		lacking = append(lacking, "/"+c.CommandName())
-	}
 	expect("a token", `
 token ok
-reachable ok
+reachable missing {"reason":"discord.off"}
 intent.content ok
 server ok
 users missing
 binding missing
 permissions unknown
-commands missing {"detail":"`+strings.Join(lacking, ", ")+`"}
+commands unknown
 clock missing {"seconds":"-90"}`)
 	dc.Clock(0)
 	users := []string{dc.Owner.String()}
@@ -464,6 +536,12 @@ func TestChannelsAreListed(t *testing.T) {
 	}
 	if string(have) != string(want) {
 		t.Errorf("%s\nwant %s", have, want)
+	}
+	for n, status := range map[int]int{1: http.StatusForbidden, attempts: http.StatusBadGateway} {
+		b.dc.Fail("GET /guilds/{guild}/channels", n, status)
+		if list, err = b.s.Channels(t.Context()); err != nil || len(list.Items) != 1 || list.Items[0].Name != "Elsewhere" {
+			t.Errorf("%d of one server: %+v, %v", status, list, err)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type shown struct {
 	Breaks   []mark         `json:"breaks,omitempty"`
 	Spoke    bool           `json:"spoke,omitempty"`   // the first words of the agent are shown: files that come now wait for the end
 	Sending  *sending       `json:"sending,omitempty"` // the message that is about to be made
+	Broken   bool           `json:"broken,omitempty"`  // the channel was taken from it before its end
 
 	channel snowflake.ID
 	done    bool
@@ -66,9 +67,12 @@ func (o *output) write(ctx context.Context, session, turn string, row shown) err
 	})
 }
 
-// written tells which turns of a conversation something is written down of, and whether all of each is shown.
+// written tells which turns of a conversation something is written down of, and whether all of each is shown. One that was broken off in
+// the channel that the conversation has now is not.
 func (o *output) written(ctx context.Context, session string) (done map[string]bool, err error) {
-	rows, err := o.s.cfg.Store.Read().QueryContext(ctx, `SELECT turn, done FROM discord_output WHERE session = ?`, session)
+	channel, _ := o.s.in.channelOf(session)
+	rows, err := o.s.cfg.Store.Read().QueryContext(ctx, `SELECT turn, done AND NOT (channel = ? AND coalesce(json_extract(data, '$.broken'), 0))
+		FROM discord_output WHERE session = ?`, channel.String(), session)
 	if err != nil {
 		return nil, err
 	}
@@ -83,4 +87,31 @@ func (o *output) written(ctx context.Context, session string) (done map[string]b
 		done[turn] = is
 	}
 	return done, rows.Err()
+}
+
+// taken are the messages that are known to show turns of a conversation, or in a channel.
+func (o *output) taken(ctx context.Context, session string, channel snowflake.ID) (ids map[snowflake.ID]bool, err error) {
+	rows, err := o.s.cfg.Store.Read().QueryContext(ctx, `SELECT data FROM discord_output WHERE session = ? OR channel = ?`, session, channel.String())
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	ids = map[snowflake.ID]bool{}
+	for rows.Next() {
+		var data string
+		var row shown
+		if err := rows.Scan(&data); err != nil {
+			return nil, err
+		}
+		if err := json.Unmarshal([]byte(data), &row); err != nil {
+			return nil, err
+		}
+		for _, id := range row.Messages {
+			ids[id] = true
+		}
+		for _, g := range row.Files {
+			ids[idOf(g.Sent)] = true
+		}
+	}
+	return ids, rows.Err()
 }

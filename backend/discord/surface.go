@@ -103,12 +103,13 @@ func (s *Surface) spawn(f func(ctx context.Context)) {
 	}
 }
 
-// changed publishes the state soon, and has what is asked shown where it belongs now. It returns at once.
+// changed publishes the state soon, and has what is said and asked shown where it belongs now. It returns at once.
 func (s *Surface) changed() {
 	select {
 	case s.news <- struct{}{}:
 	default: // it will be published anyhow
 	}
+	s.out.changed()
 }
 
 // settle is how long what is counted may wait, so that a busy server does not fill the feed.

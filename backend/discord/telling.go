@@ -24,6 +24,7 @@ type telling struct {
 	reason  string
 	failure string
 	stale   bool            // what is stored says more
+	nothing bool            // there is no such turn
 	read    time.Time       // when that was looked at last
 	changed time.Time       // when something was said last
 	version int             // counts what has changed
@@ -67,20 +68,25 @@ func (te *teller) run(ctx context.Context) {
 			te.await(ctx)
 			continue
 		}
-		te.tell(ctx, t)
+		whole := te.tell(ctx, t)
 		if ctx.Err() != nil {
 			return // the next start goes on with it
 		}
-		te.drop(t)
+		te.drop(t, whole)
+		if !whole { // behind drop: what is read then is not dropped
+			te.o.missed(te.session)
+		}
 	}
 }
 
-// drop lets go of a turn of which all is shown.
-func (te *teller) drop(t *telling) {
+// drop lets go of a turn. Where all of it is shown, nothing begins it anew.
+func (te *teller) drop(t *telling, whole bool) {
 	te.mu.Lock()
 	defer te.mu.Unlock()
 	te.turns = te.turns[1:]
-	te.told = append(te.told, t.turn)
+	if whole {
+		te.told = append(te.told, t.turn)
+	}
 	te.told = te.told[max(0, len(te.told)-rememberedTurns):]
 	t.release()
 }
@@ -151,6 +157,7 @@ type showing struct {
 type view struct {
 	leaves  []leaf
 	ended   bool
+	nothing bool          // there is no such turn
 	unread  time.Duration // until what is stored is looked at again
 	quiet   time.Duration // until a message outside of turns is over
 	version int
@@ -165,11 +172,25 @@ type op struct {
 	make   bool // a message has to be made
 }
 
-// tell shows a turn until all of it is shown, or ctx ends.
-func (te *teller) tell(ctx context.Context, t *telling) {
+// tell shows a turn until all of it is shown, which is whole, or its channel is taken from it, or ctx ends.
+func (te *teller) tell(ctx context.Context, t *telling) (whole bool) {
 	s := &showing{o: te.o, te: te, t: t, ride: mostFiles, blocked: map[int]bool{}}
-	if !s.begin(ctx) {
-		return
+	for begun := false; !begun; {
+		switch s.begin(ctx) {
+		case here:
+			begun = true
+		case nowhere:
+			return true
+		case unbound:
+			return false
+		case asleep:
+			te.await(ctx)
+		case unknown:
+			_ = pause(ctx, s.later()) // below it is looked at ctx
+		}
+		if ctx.Err() != nil {
+			return false
+		}
 	}
 	for ctx.Err() == nil {
 		wait, done := s.step(ctx)
@@ -177,13 +198,14 @@ func (te *teller) tell(ctx context.Context, t *telling) {
 		case done:
 			s.row.done = true
 			s.save(ctx)
-			return
+			return !s.row.Broken
 		case wait > 0: // what comes meanwhile is looked at then: nothing may be done before
 			_ = pause(ctx, wait) // the loop looks at ctx
 		case wait < 0:
 			te.await(ctx)
 		}
 	}
+	return false
 }
 
 // await waits until there is something to look at.
@@ -194,20 +216,35 @@ func (te *teller) await(ctx context.Context) {
 	}
 }
 
-// begin finds out where the turn is to be shown, and what of it is. false = nowhere, or all of it is.
-func (s *showing) begin(ctx context.Context) bool {
+// place is where a turn is to be shown.
+type where int
+
+const (
+	here    where = iota
+	nowhere       // it belongs to another channel, or all of it is shown
+	unbound       // the conversation has no channel
+	asleep        // the surface is off
+	unknown       // what is shown of it cannot be read
+)
+
+// begin finds out where the turn is to be shown, and what of it is.
+func (s *showing) begin(ctx context.Context) where {
 	channel, bound := s.o.s.in.channelOf(s.t.session)
-	if !bound || !s.o.enabled() {
-		return false
+	switch {
+	case !bound:
+		return unbound
+	case !s.o.enabled():
+		return asleep
 	}
 	row, found, err := s.o.read(ctx, s.t.session, s.t.turn)
 	if err != nil {
 		s.o.warn(ctx, "what is shown of a turn cannot be read", s.t.session, err)
-		return false
+		return unknown
 	}
-	if found && (row.done && !s.t.free || row.channel != channel) {
-		return false
+	if found && (row.done && !row.Broken && !s.t.free || row.channel != channel) {
+		return nowhere
 	}
+	s.failures = 0
 	if !s.t.free {
 		var from []snowflake.ID
 		if from, s.answers = s.o.s.in.from(ctx, s.t.session, s.t.turn); len(from) > 0 {
@@ -215,7 +252,7 @@ func (s *showing) begin(ctx context.Context) bool {
 		}
 	}
 	s.channel, s.row = channel, row
-	s.row.channel, s.row.done = channel, false
+	s.row.channel, s.row.done, s.row.Broken = channel, false, false
 	for i, id := range row.Messages {
 		s.posts = append(s.posts, post{id: id, gone: id == 0 && i < len(row.Messages)-1})
 	}
@@ -223,7 +260,7 @@ func (s *showing) begin(ctx context.Context) bool {
 	s.t.breaks = append(slices.Clone(row.Breaks), s.t.breaks...)
 	s.te.mu.Unlock()
 	s.save(ctx)
-	return true
+	return here
 }
 
 // save writes down what is shown. What cannot be written is shown all the same.
@@ -237,13 +274,20 @@ func (s *showing) save(ctx context.Context) {
 
 // step does one call, or tells for how long there is nothing to do; less than 0 = until something comes.
 func (s *showing) step(ctx context.Context) (wait time.Duration, done bool) {
-	if channel, ok := s.o.s.in.channelOf(s.t.session); !ok || channel != s.channel || !s.o.enabled() {
-		return 0, true // what it says is no longer for those who are there
+	if channel, ok := s.o.s.in.channelOf(s.t.session); !ok || channel != s.channel {
+		s.row.Broken = true // what it says is no longer for those who are there
+		return 0, true
+	}
+	if !s.o.enabled() {
+		return -1, false // it goes on when it is on again
 	}
 	if s.row.Sending != nil && !s.adopt(ctx) {
 		return s.later(), false
 	}
 	v := s.look(ctx)
+	if v.nothing && len(s.posts) == 0 {
+		return 0, true
+	}
 	next, wait, found := s.next(v)
 	switch {
 	case found:
@@ -277,7 +321,7 @@ func (s *showing) look(ctx context.Context) view {
 	defer s.te.mu.Unlock()
 	t := s.t
 	s.take(t.files)
-	v := view{ended: t.ended, version: t.version, unread: unread}
+	v := view{ended: t.ended, nothing: t.nothing, version: t.version, unread: unread}
 	if t.free {
 		v.quiet = time.Until(t.changed.Add(s.o.s.line.patience(freeQuiet)))
 		v.ended = v.quiet <= 0
@@ -433,12 +477,18 @@ func (s *showing) made(id snowflake.ID) {
 func (s *showing) adopt(ctx context.Context) bool {
 	was := s.row.Sending
 	const before, most = time.Minute, 100
-	list, err := s.o.s.line.rest.GetMessages(s.channel, 0, 0, snowflake.New(was.Since.Add(-before)), most, rest.WithCtx(ctx))
+	after := max(snowflake.New(was.Since.Add(-before)), s.newest())
+	list, err := s.o.s.line.rest.GetMessages(s.channel, 0, 0, after, most, rest.WithCtx(ctx))
 	if v := verdictOf(err); err != nil && (v == unclear || v == off) {
 		return false
 	}
+	taken, err := s.o.taken(ctx, s.t.session, s.channel)
+	if err != nil {
+		s.o.warn(ctx, "what is shown of a turn cannot be read", s.t.session, err)
+		return false
+	}
 	for _, m := range list {
-		if s.is(m, was) {
+		if m.ID > after && !taken[m.ID] && s.is(m, was) {
 			s.made(m.ID)
 			s.save(ctx)
 			return true
@@ -448,11 +498,22 @@ func (s *showing) adopt(ctx context.Context) bool {
 	return true
 }
 
+// newest is the newest message that is known to be older than one that is made now.
+func (s *showing) newest() (id snowflake.ID) {
+	id = s.reply
+	for _, p := range s.posts {
+		id = max(id, p.id)
+	}
+	for _, g := range s.row.Files {
+		id = max(id, idOf(g.Sent))
+	}
+	return id
+}
+
 // is tells whether a message is the one that was about to be made.
 func (s *showing) is(m discord.Message, was *sending) bool {
 	self := s.o.s.line.self()
-	known := slices.ContainsFunc(s.posts, func(p post) bool { return p.id == m.ID }) || s.holds(m.ID)
-	if known || !m.Author.Bot || self != 0 && m.Author.ID != self {
+	if !m.Author.Bot || self != 0 && m.Author.ID != self {
 		return false
 	}
 	if m.Nonce != "" {
@@ -503,12 +564,12 @@ func (s *showing) failed(ctx context.Context, o op, err error) (wait time.Durati
 	case noChannel:
 		s.o.warn(ctx, "a binding cannot be written", s.t.session, s.o.s.in.troubled(ctx, s.channel, problemGone))
 		return 0, true
-	case lost, archived:
+	case lost, archived, foreign:
 		return s.lost(ctx, o, v), false
 	case forbidden, large, unwanted:
 		return s.refused(ctx, o, v), false
 	case unclear:
-		if len(o.files) > 0 {
+		if len(o.files) > 0 && isServers(err) {
 			s.failedUpload(o)
 		}
 	case off:
@@ -516,7 +577,8 @@ func (s *showing) failed(ctx context.Context, o op, err error) (wait time.Durati
 	return s.later(), false
 }
 
-// lost takes that a message cannot be changed any more: it was deleted, or its thread was archived, which a new message takes back.
+// lost takes that a message cannot be changed any more: it was deleted, it is another bot's, or its thread was archived, which a new
+// message takes back.
 func (s *showing) lost(ctx context.Context, o op, v verdict) time.Duration {
 	if o.make {
 		return s.refused(ctx, o, unwanted)

@@ -48,7 +48,7 @@ func (in *inbound) channelAbove(ctx context.Context, thread snowflake.ID) (snowf
 	if known {
 		return channel, nil
 	}
-	found, err := in.s.line.rest.GetChannel(thread, rest.WithCtx(ctx))
+	found, err := in.lookAt(ctx, thread)
 	if err != nil {
 		return 0, err
 	}
@@ -57,6 +57,32 @@ func (in *inbound) channelAbove(ctx context.Context, thread snowflake.ID) (snowf
 	}
 	in.isBelow(thread, channel)
 	return channel, nil
+}
+
+// lookAt asks what a channel is, again where Discord fails: a message of a channel that is not known would be lost.
+func (in *inbound) lookAt(ctx context.Context, channel snowflake.ID) (found discord.Channel, err error) {
+	const tries = 3
+	pause := in.s.line.patience(firstPause)
+	for left := tries; ; left-- {
+		found, err = in.s.line.rest.GetChannel(channel, rest.WithCtx(ctx))
+		if err == nil || left == 1 || isRefused(err) || ctx.Err() != nil {
+			return found, err
+		}
+		timer := time.NewTimer(pause)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			timer.Stop()
+			return nil, ctx.Err()
+		}
+		pause *= 2
+	}
+}
+
+// isRefused tells of an error that is Discord's word on a call, and not a failure of it.
+func isRefused(err error) bool {
+	refused, ok := errors.AsType[*rest.Error](err)
+	return ok && refused.Response != nil && refused.Response.StatusCode < http.StatusInternalServerError
 }
 
 // begins tells whether threads begin conversations anywhere in a server.
@@ -92,7 +118,7 @@ func (in *inbound) beginIn(ctx context.Context, h heard, guild *snowflake.ID, b 
 	case ok && above.Session == "" && guild != nil:
 		return in.beginHere(ctx, h, above)
 	case b.deleted:
-		in.tell(ctx, h, "Not taken: "+inWords(session.ErrNotFound))
+		in.tell(ctx, h, "Not taken: "+in.inWords(ctx, session.ErrNotFound))
 	default:
 		in.s.ignored(ignoredUnbound)
 	}
@@ -103,11 +129,22 @@ func (in *inbound) beginIn(ctx context.Context, h heard, guild *snowflake.ID, b 
 func (in *inbound) beginHere(ctx context.Context, h heard, above Binding) bool {
 	if err := in.begin(ctx, above, h.channel, "", func(string, *sql.Tx) error { return nil }); err != nil {
 		if ctx.Err() == nil {
-			in.tell(ctx, h, "Not taken: "+inWords(err))
+			in.pastBy(h)
+			in.tell(ctx, h, "Not taken: "+in.inWords(ctx, err))
 		}
 		return false
 	}
 	return true
+}
+
+// pastBy keeps in mind that a message was refused in a thread that is not bound: it is not to be told again when the line comes back.
+func (in *inbound) pastBy(h heard) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if len(in.passed) >= mostAbove {
+		clear(in.passed)
+	}
+	in.passed[h.channel] = max(in.passed[h.channel], h.id)
 }
 
 // begin makes a conversation in a directory and binds a thread to it. with is what is written in the same moment.
@@ -156,7 +193,7 @@ func (in *inbound) beginFrom(ctx context.Context, b Binding, h heard) {
 		return
 	}
 	if err != nil {
-		in.tell(ctx, h, "Not taken: "+inWords(err))
+		in.tell(ctx, h, "Not taken: "+in.inWords(ctx, err))
 	} else {
 		in.lanes.queue(h.id, func(ctx context.Context) { in.handOver(ctx, h.channel, h.id) })
 	}

@@ -24,6 +24,9 @@ import (
 // a call can be made with the token and at the address of this moment, and no error of the library holds a token.
 const standardREST = "https://discord.com/api/v10"
 
+// standardGateway is where Discord's gateway is, as a rule; its API tells which it is.
+const standardGateway = "wss://gateway.discord.gg"
+
 // errOff is what every call says while there is no token.
 var errOff error = &session.RefusedError{Code: refusedOff}
 

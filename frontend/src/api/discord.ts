@@ -33,8 +33,8 @@ export async function checkDiscord(client: Client, signal: AbortSignal): Promise
 }
 
 /** The channels that could be bound. */
-export async function discordServers(client: Client): Promise<DiscordServer[]> {
-  const { items } = await client.json<{ items: DiscordServer[] | null }>(`${path}/channels`, whenItComes());
+export async function discordServers(client: Client, signal: AbortSignal): Promise<DiscordServer[]> {
+  const { items } = await client.json<{ items: DiscordServer[] | null }>(`${path}/channels`, signal);
   return items ?? [];
 }
 

@@ -32,6 +32,10 @@ const set: DiscordState = {
 let calls: [method: string, path: string, body: unknown][];
 let answers: Record<string, unknown>;
 let refuse: ApiError | undefined;
+/** Calls that are not answered. */
+let pending: Set<string>;
+/** Who is heard, as the server has it: the feed tells it when a test says so. */
+let heard: DiscordState['users'];
 let ended: (() => void) | undefined;
 
 // jsdom lays nothing out.
@@ -45,12 +49,16 @@ Element.prototype.scrollIntoView = () => undefined;
 beforeEach(() => {
   calls = [];
   answers = {};
+  localStorage.clear();
   refuse = undefined;
+  pending = new Set();
   vi.spyOn(app.client, 'json').mockImplementation(
-    <T>(path: string, _: AbortSignal, body?: unknown, method = 'POST') => {
+    <T>(path: string, signal: AbortSignal, body?: unknown, method = 'POST') => {
       const how = body === undefined ? 'GET' : method;
       calls.push([how, path, body]);
       if (refuse) return Promise.reject(refuse);
+      if (pending.has(`${how} ${path}`)) return new Promise<T>((_done, fail) => signalled(signal, fail));
+      if (how === 'PUT' && path === '/client/discord') return Promise.resolve(afterwards(body) as T);
       return Promise.resolve((answers[`${how} ${path}`] ?? {}) as T);
     },
   );
@@ -66,6 +74,23 @@ afterEach(() => {
   app.sessions.clear();
 });
 
+function signalled(signal: AbortSignal, fail: (why: unknown) => void) {
+  signal.addEventListener('abort', () => fail(signal.reason));
+}
+
+/** What the server answers to a change. */
+function afterwards(body: unknown): DiscordState {
+  const { users } = body as { users?: string[] };
+  if (users) heard = users.map((id) => heard.find((one) => one.id === id) ?? { id });
+  return { ...(app.discord ?? fresh), users: heard };
+}
+
+/** The feed tells of it. */
+function event(part: Partial<DiscordState>) {
+  app.discord = { ...(app.discord ?? fresh), ...part };
+  flushSync();
+}
+
 /** What was asked for has come. No clock moves. */
 async function settle() {
   await new Promise((done) => setImmediate(done));
@@ -74,6 +99,7 @@ async function settle() {
 
 async function show(state: DiscordState | undefined) {
   app.discord = state;
+  heard = state?.users ?? [];
   const component = mount(Discord, { target: document.body });
   ended = () => {
     ended = undefined;
@@ -131,8 +157,10 @@ test('the steps lead to a token, which is sent and never shown', async () => {
   expect(calls.at(-1)).toEqual(['PUT', '/client/discord', { token: 'a-token' }]);
   app.discord = set;
   flushSync();
-  expect(text()).not.toContain('How to set it up');
+  await settle();
+  expect(text()).not.toContain('Make an application');
   expect(document.body.innerHTML).not.toContain('a-token');
+  expect(document.activeElement).toBe(button('Open the invitation')); // the field has gone
 });
 
 test('a token that is refused stays to be looked at, and the reason is said', async () => {
@@ -167,11 +195,13 @@ test('it is switched on and off, and the reason why it does not work is shown', 
   await show({ ...set, enabled: false, status: 'off' });
   const knob = () => document.querySelector<HTMLButtonElement>('[role=switch]');
   expect(knob()?.getAttribute('aria-checked')).toBe('false');
+  expect(knob()?.nextElementSibling?.textContent).toBe('Off');
   await press('Discord on');
   expect(calls.at(-1)).toEqual(['PUT', '/client/discord', { enabled: true }]);
   app.discord = { ...set, status: 'refused', reason: 'discord.intents', detail: '4014' };
   flushSync();
   expect(knob()?.getAttribute('aria-checked')).toBe('true');
+  expect(knob()?.nextElementSibling?.textContent).toBe('On');
   expect(document.querySelector('[role=alert]')?.textContent).toMatch(/Message Content Intent.*4014/s);
 });
 
@@ -192,7 +222,87 @@ test('people are added and removed as a whole list, and one that is no id is sai
   await press('Add');
   expect(calls.length).toBe(before); // is heard already
   await press('Remove Mira');
-  expect(calls.at(-1)?.[2]).toEqual({ users: [] });
+  expect(calls.at(-1)?.[2]).toEqual({ users: ['200000000000000002'] });
+});
+
+test('two changes before the feed tells of the first are both kept', async () => {
+  await show(set);
+  const [first, second] = ['200000000000000002', '300000000000000003'];
+  type('Id of a person', first);
+  await press('Add');
+  type('Id of a person', second);
+  await press('Add');
+  expect(calls.at(-1)?.[2]).toEqual({ users: ['100000000000000001', first, second] });
+  await press('Remove Mira');
+  expect(calls.at(-1)?.[2]).toEqual({ users: [first, second] });
+  type('Id of a person', '400000000000000004');
+  await press('Add');
+  expect(calls.at(-1)?.[2]).toEqual({ users: [first, second, '400000000000000004'] }); // and not Mira again
+});
+
+test('what the feed tells late of an older list changes nothing, and what is newer counts', async () => {
+  await show(set);
+  const mira = set.users;
+  const both = [...mira, { id: '200000000000000002' }];
+  type('Id of a person', '200000000000000002');
+  await press('Add');
+  await press('Remove Mira');
+  event({ users: mira }); // something else, told before either
+  event({ users: both });
+  expect(text()).not.toContain('Mira');
+  event({ users: [{ id: '200000000000000002', name: 'Noor' }] });
+  expect(text()).toContain('Noor');
+  event({ users: mira }); // somebody else's change
+  expect(text()).toContain('Mira');
+  expect(text()).not.toContain('Noor');
+});
+
+test('the focus stays with what was done about the token', async () => {
+  await show({ ...set, invite: undefined } as unknown as DiscordState);
+  await press('Another token…');
+  expect(document.activeElement).toBe(field('Bot token'));
+  await press('Cancel');
+  expect(document.activeElement).toBe(button('Another token…'));
+  await press('Another token…');
+  type('Bot token', 'b-token');
+  await press('Save the token');
+  expect(document.activeElement).toBe(button('Another token…'));
+  await press('Forget the bot…');
+  await press('Forget');
+  app.discord = fresh;
+  flushSync();
+  await settle();
+  expect(document.activeElement).toBe(field('Bot token'));
+});
+
+test('what is left to do stays until a channel is bound and it has been connected', async () => {
+  await show(fresh);
+  event({ ...set, enabled: false, status: 'off', users: [] });
+  const steps = () =>
+    [...document.querySelectorAll('[data-step]')].map(
+      (one) => `${one.getAttribute('data-step')} ${/Done/.test(one.textContent)}`,
+    );
+  expect(steps()).toEqual(['invite false', 'users false', 'bind false', 'switch false']);
+  event({ users: set.users });
+  expect(steps()).toEqual(['invite false', 'users true', 'bind false', 'switch false']);
+  event({ bindings: [{ channel: '11', name: 'lighthouse', guild: '9', session: 's1', createdAt: at }] });
+  expect(steps()).toEqual(['invite true', 'users true', 'bind true', 'switch false']);
+  event({ enabled: true, status: 'connecting' });
+  expect(steps()).toEqual(['invite true', 'users true', 'bind true', 'switch true']);
+  event({ status: 'connected' });
+  expect(steps()).toEqual([]);
+  event({ enabled: false, status: 'off' }); // on purpose
+  expect(steps()).toEqual([]);
+});
+
+test('the section is where the status bar leads, with the focus', async () => {
+  await show(set);
+  app.show({ name: 'settings', at: 'discord' });
+  flushSync();
+  await settle();
+  expect(document.activeElement?.tagName).toBe('H2');
+  expect(document.activeElement?.textContent).toBe('Discord');
+  app.show({ name: 'new' });
 });
 
 test('that nobody is heard is said while it is on', async () => {
@@ -222,6 +332,7 @@ test('bindings say what they lead to and what is wrong with them, and can be und
   expect(rows.find((row) => row.includes('#ideas'))).toMatch(/mock in \/home\/ada\/app.*may not write there/);
   await press('Unbind #lighthouse');
   expect(calls.at(-1)).toEqual(['DELETE', '/client/discord/bindings/11', undefined]);
+  expect(document.activeElement).toBe(button('Bind a channel'));
 });
 
 test('a channel is bound to a conversation, or to a directory and an agent', async () => {
@@ -238,6 +349,20 @@ test('a channel is bound to a conversation, or to a directory and an agent', asy
   await press('Bind');
   expect(calls.at(-1)).toEqual(['PUT', '/client/discord/bindings/11', { session: 's1' }]);
   expect([...document.querySelectorAll('form')].some((one) => one.getAttribute('aria-label'))).toBe(false);
+  expect(document.activeElement).toBe(button('Bind a channel'));
+});
+
+test('that Discord is asked for its channels is shown, and a second press ends it', async () => {
+  pending.add('GET /client/discord/channels');
+  await show(set);
+  await press('Bind a channel');
+  expect(button('Asking Discord…').disabled).toBe(false);
+  await press('Asking Discord…');
+  expect(button('Bind a channel').disabled).toBe(false);
+  expect(document.querySelector('[role=alert]')).toBeNull();
+  pending.clear();
+  await press('Bind a channel');
+  expect(document.querySelector('form[aria-label="Bind a channel"]')).not.toBeNull();
 });
 
 test('a binding that is refused leaves the form as it was', async () => {
@@ -271,6 +396,30 @@ test('the check says what is missing, and that nothing is', async () => {
   answers['POST /client/discord/check'] = { items: [{ id: 'token', status: 'ok' }] };
   await press('Check now');
   expect(text()).toContain('Nothing is missing');
+});
+
+test('what was checked before a change, or before a check that fails, is not shown any more', async () => {
+  answers['POST /client/discord/check'] = { items: [{ id: 'token', status: 'ok' }] };
+  await show(set);
+  const changes: Partial<DiscordState>[] = [
+    { enabled: false },
+    { status: 'off' },
+    { users: [] },
+    { bindings: [{ channel: '11', guild: '9', session: 's1', createdAt: at }] },
+    { bot: { id: '7', name: 'Another', application: '8' } },
+  ];
+  for (const change of changes) {
+    await press('Check now');
+    event({ ignored: { strangers: 1, bots: 0, direct: 0, unbound: 0 } }); // changes nothing of it
+    expect(text()).toContain('Nothing is missing');
+    event(change);
+    expect(text(), JSON.stringify(change)).not.toContain('Nothing is missing');
+  }
+  await press('Check now');
+  refuse = new ApiError('discord.unreachable', {}, 502);
+  await press('Check now');
+  expect(text()).toContain('Discord cannot be reached');
+  expect(text()).not.toContain('Nothing is missing');
 });
 
 test('the bot is forgotten after a second thought alone', async () => {

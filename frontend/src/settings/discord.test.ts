@@ -2,7 +2,17 @@ import { describe, expect, test } from 'vitest';
 import type { DiscordBinding, DiscordCheck, DiscordServer, DiscordState } from '../api/discord';
 import { ApiError } from '../api/errors';
 import { discord as texts } from '../strings/discord';
-import { channelsOf, faultOf, ignoredOf, nameOf, reasonOf, todoOf, toneOf } from './discord';
+import {
+  answered,
+  channelsOf,
+  faultOf,
+  followed,
+  ignoredOf,
+  nameOf,
+  reasonOf,
+  todoOf,
+  toneOf,
+} from './discord';
 
 const at = '2026-11-21T14:00:00.000Z';
 const now = Date.parse('2026-11-21T14:05:00.000Z');
@@ -88,6 +98,21 @@ test('those who were not listened to are counted, and only they', () => {
   expect(told).not.toContain('direct');
 });
 
+test('who is heard is what the last answer says until the feed has told of that or of something newer', () => {
+  const [none, mira, noor, both] = [[], [{ id: '1' }], [{ id: '2' }], [{ id: '1' }, { id: '2' }]];
+  const counts = (lists: ReturnType<typeof followed>) => lists.at(-1);
+  // Removed and added again: the feed tells of the first of that late.
+  let lists = answered(answered([mira], none, []), mira, []);
+  for (const told of [mira, none]) {
+    lists = followed(lists, told);
+    expect(counts(lists)).toBe(mira);
+  }
+  expect(followed(lists, mira)).toEqual([mira]);
+  expect(counts(followed(lists, both))).toBe(both);
+  // The feed was faster than the answer, and has told of more since.
+  expect(counts(answered(followed(followed([mira], none), noor), none, [none, noor]))).toBe(noor);
+});
+
 describe('channels to choose from', () => {
   const servers: DiscordServer[] = [
     {
@@ -162,6 +187,34 @@ describe('what to do about what was checked', () => {
     expect(todo({ id: 'token', status: 'missing', params: { reason: 'discord.token_invalid' } })).toBe(
       texts['error.discord.token_invalid'],
     );
+  });
+
+  test('tells the end of a lockout as the state does, whichever way it comes', () => {
+    const until = '2026-11-21T15:30:00Z';
+    const told = reasonOf(state({ status: 'refused', reason: 'discord.rate', detail: until }), now);
+    const ways = [{ until }, { detail: until }, { detail: until, until }];
+    for (const way of ways)
+      expect(todo({ id: 'reachable', status: 'missing', params: { reason: 'discord.rate', ...way } })).toBe(
+        told,
+      );
+    const open = todo({
+      id: 'reachable',
+      status: 'missing',
+      params: { reason: 'discord.rate', detail: '429' },
+    });
+    expect(open).toBe(`${texts['discord.rate.later']}\n429`);
+  });
+
+  test('is to switch it on where it is off', () => {
+    for (const status of ['missing', 'unknown'] as const)
+      expect(todo({ id: 'reachable', status, params: { reason: 'discord.off' } })).toBe(
+        'It is off. Switch it on above.',
+      );
+  });
+
+  test('is to connect where commands are not known', () => {
+    expect(todo({ id: 'commands', status: 'unknown' })).toBe('They are registered when it connects.');
+    expect(todo({ id: 'commands', status: 'unknown', params: { detail: 'timeout' } })).toBe('timeout');
   });
 
   test('is to mend the others first where it could not be found out', () => {

@@ -27,22 +27,49 @@ export function toneOf({ status }: Pick<DiscordState, 'status'>): Tone {
   }
 }
 
+export type People = DiscordState['users'];
+
+const same = (one: People, other: People) =>
+  one.length === other.length && one.every(({ id }, at) => id === other[at]?.id);
+
+/**
+ * Lists of people, oldest first: what the feed has told last, and what answers to changes have said since. The last one counts. What the
+ * feed tells of a list that stands here is older than those behind it; of any other it is newer than all of them.
+ */
+export function followed(lists: readonly People[], told: People): readonly People[] {
+  return [told, ...lists.slice(lists.findIndex((one) => same(one, told)) + 1 || lists.length)];
+}
+
+/** The same with the answer to a change, unless the feed was faster, which may have told of newer ones since. */
+export function answered(
+  lists: readonly People[],
+  answer: People,
+  meanwhile: readonly People[],
+): readonly People[] {
+  return meanwhile.some((one) => same(one, answer)) ? lists : [...lists, answer];
+}
+
 /** The words for a code, and below them what Discord, the network or the system said; the end of a lockout is told as a time of day. */
 function wordsOf(code: string, params: Readonly<Record<string, string>>, now: number): string | undefined {
-  const { until, detail } = params;
+  const { detail } = params;
+  // A state has no parameters, and a check may have none of this one: the detail is the end of a lockout then.
+  const until = params['until'] ?? (code === 'discord.rate' ? detail : undefined);
+  if (until !== undefined && !/^\d{4}-\d\d-\d\dT/.test(until))
+    // a number is a year to Date.parse
+    return [t('discord.rate.later'), detail].filter(Boolean).join('\n');
   const words = lookup(
     `error.${code}`,
     until === undefined ? params : { ...params, until: moment(until, now) },
   );
-  return words === undefined || !detail || words.includes(detail) ? words : `${words}\n${detail}`;
+  return words === undefined || !detail || detail === until || words.includes(detail)
+    ? words
+    : `${words}\n${detail}`;
 }
 
 /** Why it does not work. */
 export function reasonOf({ enabled, reason, detail = '' }: DiscordState, now: number): string | undefined {
   if (!enabled || !reason) return undefined;
-  // A state has no parameters: of a lockout the detail is its end.
-  const until = reason === 'discord.rate' && !Number.isNaN(Date.parse(detail));
-  return wordsOf(reason, until ? { until: detail } : { detail }, now) ?? (detail || reason);
+  return wordsOf(reason, { detail }, now) ?? (detail || reason);
 }
 
 /** What went wrong with something that a person did here. */
@@ -116,9 +143,13 @@ export function channelsOf(
 export function todoOf({ id, status, params = {} }: DiscordCheck, now: number): string | undefined {
   if (status === 'ok') return undefined;
   const reason = params['reason'];
+  if (reason === 'discord.off') return t('discord.check.off');
   const known = reason === undefined ? undefined : wordsOf(reason, params, now);
   if (known !== undefined) return known;
-  if (status === 'unknown') return params['detail'] ?? t('discord.check.unknown');
+  if (status === 'unknown')
+    return (
+      params['detail'] ?? t(id === 'commands' ? 'discord.check.commands.unknown' : 'discord.check.unknown')
+    );
   const more = Number(params['channels'] ?? 1) - 1;
   const words = t(`discord.check.${id}.missing`, params);
   return more > 0 ? `${words} ${tn('discord.check.permissions.more', more)}` : words;

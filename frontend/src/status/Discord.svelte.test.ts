@@ -47,6 +47,8 @@ test('the status bar tells of Discord while it is wanted and does not work, and 
     one.textContent.includes('Discord: Refused'),
   );
   expect(button?.title).toContain('Discord refuses the token');
+  const about = document.getElementById(button?.getAttribute('aria-describedby') ?? '');
+  expect(about?.textContent).toContain('Discord refuses the token');
   app.show({ name: 'new' });
   button?.click();
   expect(app.view).toEqual({ name: 'settings', at: 'discord' });
