@@ -21,7 +21,8 @@ import (
 // What of a message is fetched at most, as an agent may at a time.
 const mostFetched = 50 << 20
 
-const refusedNoHosts = "files.no_hosts" // the settings name none to fetch files from
+// codeNoHosts is told in channels alone: the settings name no host to fetch files from.
+const codeNoHosts = "files.no_hosts"
 
 // fetch takes in what a message has of files, as far as it is not taken in already. What cannot be had is told; the message goes without.
 func (in *inbound) fetch(ctx context.Context, h *heard) {
@@ -45,7 +46,7 @@ func (in *inbound) fetchFile(ctx context.Context, f rawAttachment, left int64) (
 	hosts := client.Settings().Hosts()
 	switch {
 	case len(hosts) == 0:
-		return "", 0, refuse(refusedNoHosts)
+		return "", 0, refuse(codeNoHosts)
 	case left <= 0:
 		return "", 0, refuse("attachment.total_too_large", "limit", "50 MB")
 	}
@@ -137,7 +138,7 @@ func refusals() map[string]string {
 		"attachment.unreadable":      "it cannot be fetched ({detail}).",
 		"attachment.elsewhere":       "the agent runs elsewhere, and a file of this kind cannot go there.",
 		"attachment.unknown":         "a file of it is not kept any more.",
-		refusedNoHosts:               "the settings allow no host to fetch files from.",
+		codeNoHosts:                  "the settings allow no host to fetch files from.",
 		"queue.full":                 "too many messages wait already.",
 		"storage.newer":              "the data belongs to a newer version of Deskhand.",
 		"agent.unknown":              "there is no such agent any more.",
