@@ -5,10 +5,15 @@ import (
 	"deskhand/backend/session"
 )
 
-// agentFiles are the files that agents may ask for, in the directories of their sessions: never ours, with the tokens in them, nor
-// those by which a process of Linux shows itself, which would be this one.
+// within is how the files in the directories of a session are reached: never ours, with the tokens in them, nor those by which a process
+// of Linux shows itself, which would be this one.
+func (b *Backend) within() files.Within {
+	return files.Within{Private: append(b.private(), "/proc")}
+}
+
+// agentFiles are the files that agents may ask for.
 func (b *Backend) agentFiles() session.Files {
-	within := files.Within{Private: append(b.private(), "/proc")}
+	within := b.within()
 	return session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}
 }
 

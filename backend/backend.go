@@ -27,6 +27,7 @@ import (
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/skills"
+	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
 	"deskhand/backend/tools"
 )
@@ -74,12 +75,15 @@ type Backend struct {
 	own     *proxy.Set // of the client's sessions
 	agents  *agents.Catalogue
 	skills  *skills.Library
+	kept    *snapshot.Library // what directories were before and after turns
 	client  *session.Client
 	discord *discord.Surface
 	tools   *tools.Server // what agents get beside their own
 	api     *httpapi.API
+	access  *httpapi.Access
 	codes   codes
 	socket  *Listener
+	local   localAPI
 
 	mu   sync.Mutex // protects what is below
 	base string     // the URL a browser reaches us at, once there is one
@@ -145,7 +149,7 @@ func (b *Backend) open(ctx context.Context) error {
 		Version: b.cfg.Version, Runtime: b.runtime, Agents: b.agents, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
 		ClientToken: clientToken, NoToken: b.cfg.NoToken, AllowHosts: b.cfg.AllowHosts, AllowOrigins: b.cfg.AllowOrigins,
 		Roots: b.cfg.Roots, Private: b.private(), MaxUpload: b.cfg.MaxUpload,
-		RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger,
+		RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger, Access: b.access,
 	})
 	if err != nil {
 		return err
@@ -195,6 +199,12 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if err != nil {
 		return nil, err
 	}
+	b.kept, err = snapshot.Open(ctx, snapshot.Config{
+		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environ, Replace: files.Replace, Logger: b.cfg.Logger,
+	})
+	if err != nil {
+		return nil, err
+	}
 	b.tools = tools.Open(tools.Config{
 		Self: b.cfg.Self, Version: b.cfg.Version, Private: b.private(), Logger: b.cfg.Logger,
 		Serve: func(ln net.Listener, h http.Handler) io.Closer { return serve(ln, h) }, Socket: b.toolSocket,
@@ -202,6 +212,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
 		Skills:       b.skills,
+		Snapshots:    b.kept,
 		Replace:      files.Replace,
 		Files:        b.agentFiles(),
 		SettingsFile: b.cfg.Places.settings(),
@@ -220,13 +231,17 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	if err := b.openDiscord(ctx); err != nil {
 		return nil, err
 	}
+	if b.access, err = httpapi.OpenAccess(ctx, b.db, b.cfg.Logger); err != nil {
+		return nil, err
+	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Discord: b.discord, Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
-		Login: func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
+		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Discord: b.discord, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Login:  func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
+		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal,
 	}), nil
 }
 
@@ -261,9 +276,12 @@ func (b *Backend) Running() int {
 // Close ends everything in the order that loses nothing: who calls us first, then what speaks for people elsewhere, conversations, agents, and
 // the database last.
 func (b *Backend) Close() error {
-	var errs []error
+	errs := []error{b.local.close()}
 	if b.socket != nil {
 		errs = append(errs, b.socket.Close())
+	}
+	if b.api != nil {
+		b.api.Close()
 	}
 	if b.tools != nil {
 		errs = append(errs, b.tools.Close())
@@ -273,6 +291,9 @@ func (b *Backend) Close() error {
 	}
 	if b.client != nil {
 		errs = append(errs, b.client.Close())
+	}
+	if b.kept != nil {
+		errs = append(errs, b.kept.Close())
 	}
 	if b.skills != nil {
 		errs = append(errs, b.skills.Close())
@@ -285,6 +306,9 @@ func (b *Backend) Close() error {
 	}
 	if b.runtime != nil {
 		errs = append(errs, b.runtime.Close())
+	}
+	if b.access != nil {
+		errs = append(errs, b.access.Close())
 	}
 	if b.db != nil {
 		errs = append(errs, b.db.Close())

@@ -63,6 +63,14 @@ type (
 	Advice = agents.Advice
 	// FeedQuery is what a reader asks of the feed.
 	FeedQuery = session.Query
+	// Token is a key to the API that a person has made.
+	Token = httpapi.Token
+	// NewToken is what one is made from.
+	NewToken = httpapi.NewToken
+	// MadeToken is one with what it is.
+	MadeToken = httpapi.MadeToken
+	// Call is a line of the audit.
+	Call = httpapi.Call
 	// DiscordState is the surface of Discord.
 	DiscordState = discord.State
 	// DiscordServers are the servers that its bot is in.

@@ -22,6 +22,7 @@ needs() {
 	sdk | clock) echo go node sdk ;;
 	window) echo go node tests frontend e2e ;;
 	agents) echo go node tests frontend e2e sdk peers ;;
+	package) echo go node tests frontend e2e package jail ;;
 	*) return 1 ;;
 	esac
 }
@@ -40,11 +41,12 @@ part_lint() { # style, layers, go.mod; with and without the window
 # Each agent of the tests is a program with the race detector in it, which would wait for a second at its end, for races still to come.
 # The tests wait for processes more than they compute, so that there is room for more of them than processors; packages that take longest
 # begin first, or one of them would be left alone at the end. What others have written and only computes (SQLite, which is C that was
-# turned into Go, compression, images) goes without the detector: a race in it is no mistake of ours. Not encoding/json: it keeps what it
-# knows of types in a map of many goroutines, and the detector does not see then how they agree about it.
+# turned into Go, compression, images, JSON Schema, which computes whenever a program starts) goes without the detector: a race in it is
+# no mistake of ours. Not encoding/json: it keeps what it knows of types in a map of many goroutines, and the detector does not see then
+# how they agree about it.
 part_go() {
 	local plain flags=()
-	for plain in modernc.org/sqlite/lib modernc.org/libc/... compress/... image/... golang.org/x/image/...; do
+	for plain in modernc.org/sqlite/lib modernc.org/libc/... compress/... image/... golang.org/x/image/... github.com/santhosh-tekuri/jsonschema/...; do
 		flags+=("-gcflags=$plain=-race=false")
 	done
 	GORACE="atexit_sleep_ms=10 ${GORACE:-}" go test -race -vet=off -ldflags=-w "${flags[@]}" -shuffle=on -p 3 -parallel 4 -timeout 20m ./backend/session ./backend/agents ./backend/cli ./...
@@ -62,6 +64,7 @@ part_generated() { # what is generated and committed is as its source says, and 
 	node build/lint-openapi.mjs backend/httpapi/openapi.json || return
 	dir=$(mktemp -d) || return
 	build/generate.sh "$dir" && diff -r "$dir/frontend/wailsjs" frontend/wailsjs &&
+		diff "$dir/frontend/public/licenses.json" frontend/public/licenses.json &&
 		diff "$dir/frontend/src/api/schema.d.ts" frontend/src/api/schema.d.ts
 	local result=$?
 	rm -rf "$dir"
@@ -103,6 +106,11 @@ part_agents() { # real agents from npm, a scripted model, no network; and agents
 		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent agents)
 }
 
+part_package() { # the packages, built twice, and installed and started in a clean Debian
+	build/package.sh && GOOS=windows CGO_ENABLED=0 go vet ./... && GOOS=windows CGO_ENABLED=0 go vet -tags desktop,production ./app/... . &&
+		node --test --test-timeout=1800000 e2e/package/*.test.mjs
+}
+
 part_bench() { # the runtime beside bare floors, and beside the existing server where npm has it for this machine; then single parts
 	local flags
 	read -ra flags <<<"${BENCH_FLAGS:-}"
@@ -141,7 +149,7 @@ part_fuzz() { # every fuzz test, FUZZTIME each
 wanted=()
 for part in "$@"; do
 	more=$(needs "$part") || {
-		echo "test: there is no part $part; there are: ${every[*]} agents bench bench-ui soak fuzz" >&2
+		echo "test: there is no part $part; there are: ${every[*]} agents package bench bench-ui soak fuzz" >&2
 		exit 2
 	}
 	wanted+=($more)

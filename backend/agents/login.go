@@ -317,9 +317,7 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 			return proxy.Command{}, err
 		}
 	}
-	cmd.Env = append(slices.DeleteFunc(cmd.Env, func(kv string) bool {
-		return slices.Contains([]string{"TERM", "LINES", "COLUMNS"}, nameOf(kv)) // those of the terminal that we were started from
-	}), "TERM=xterm-256color")
+	cmd.Env = onTerminal(cmd.Env)
 	return cmd, nil
 }
 

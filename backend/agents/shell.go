@@ -10,9 +10,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
+
+	"deskhand/backend/proxy"
 )
 
 // An app that is started from a desktop gets the desktop's environment, which knows nothing of what the person's shell sets up: no
@@ -218,4 +221,31 @@ func loginShell(environ []string) (string, error) {
 		return "", fmt.Errorf("the shell %q has no absolute path", file)
 	}
 	return file, executable(file)
+}
+
+// PersonShell is the shell of the person as a terminal shows it: in the environment that agents get, so without anything of ours, and
+// without the values that are kept for agents. What the person's own files export is theirs.
+func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
+	file, err := loginShell(c.cfg.Environ)
+	if err != nil {
+		return proxy.Command{}, err
+	}
+	cmd := proxy.Command{Path: file, Env: onTerminal(c.Environ(ctx))}
+	if lookup(cmd.Env, "SHELL") == "" {
+		cmd.Env = append(cmd.Env, "SHELL="+file)
+	}
+	// As terminals have it there. Elsewhere what the files of login shells set is in the environment already, and aliases stand in the
+	// others, which some shells read only when they are not one.
+	if _, _, foreign := shellOptions(file); foreign == nil && runtime.GOOS == "darwin" {
+		cmd.Args = []string{"-l"}
+	}
+	return cmd, nil
+}
+
+// onTerminal is an environment for a program on a terminal of ours, without what tells of the one that we were started from.
+func onTerminal(environ []string) []string {
+	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
+		return slices.Contains([]string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LINES", "COLUMNS", "PWD", "OLDPWD", "SHLVL"}, nameOf(kv))
+	})
+	return append(env, "TERM=xterm-256color", "COLORTERM=truecolor")
 }

@@ -68,8 +68,11 @@ type commands struct {
 	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
 	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
-	Version   versionCommand  `cmd:"" help:"Print the version."`
+	Tokens    tokensCommand   `cmd:"" help:"Make and revoke tokens for the API on this machine, and show who called."`
+	Version   versionCommand  `cmd:"" help:"Print the version, and what the program was built from."`
+	Licenses  licensesCommand `cmd:"" help:"Print the licences of the program and of all that it is made of."`
 	Agent     agentCommand    `cmd:"" help:"Be an agent that plays a recorded conversation."`
+	ACP       acpCommand      `cmd:"" name:"acp" help:"Be an agent for an editor: its conversations are Deskhand's."`
 	DemoAgent demoCommand     `cmd:"" hidden:""`
 	Watchdog  watchdogCommand `cmd:"" hidden:""`
 	MCP       mcpCommand      `cmd:"" name:"mcp" hidden:""`
@@ -198,11 +201,6 @@ func (p *Program) onTerminal() bool {
 	}
 	return false
 }
-
-type versionCommand struct{}
-
-// Run prints the version.
-func (versionCommand) Run(p *Program) error { return p.print("deskhand %s\n", p.Version) }
 
 type demoCommand struct {
 	Login bool `hidden:"" help:"Sign in at this terminal, where the agent's environment asks for that."`
@@ -373,13 +371,6 @@ func (p *Program) window(cfg backend.Config) (err error) {
 		p.say("%s. Its window was brought forward.\n", held)
 		return nil
 	}
-	l, err := b.Listen(ctx, "127.0.0.1", defaultPort)
-	if errors.Is(err, syscall.EADDRINUSE) {
-		l, err = b.Listen(ctx, "127.0.0.1", 0)
-	}
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, l.Close()) }()
+	b.OpenLocal(ctx, defaultPort)
 	return p.Window(ctx, Window{Backend: b, Places: cfg.Places, Assets: cfg.Assets, Logger: cfg.Logger, Activate: again})
 }

@@ -153,7 +153,7 @@ func resolved(params map[string]string) string {
 		return "too late: its agent has ended"
 	}
 	who := map[string]string{
-		"window": " in the window", "native": " in a dialog of the system", "browser": " in a browser", "cli": " from a terminal", "discord": " in Discord", "api": " over the API",
+		"window": " in the window", "native": " in a dialog of the system", "browser": " in a browser", "cli": " from a terminal", "editor": " in an editor", "discord": " in Discord", "api": " over the API",
 		"agent": " by the agent itself", "rule": " by a rule",
 	}[params["answeredBy"]]
 	return "too late: it was " + params["status"] + who

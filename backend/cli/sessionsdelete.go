@@ -80,6 +80,11 @@ func (p *Program) askToDelete(ctx context.Context, list []backend.Session) error
 		what = fmt.Sprintf("these %d conversations", len(list))
 	}
 	p.say("Delete %s for good? Type yes to do it: ", what)
+	return p.yes(ctx, "nothing was deleted")
+}
+
+// yes waits for a person's yes; otherwise is what it is told without one.
+func (p *Program) yes(ctx context.Context, otherwise string) error {
 	answered := make(chan string, 1)
 	go func() {
 		text, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is no yes
@@ -88,7 +93,7 @@ func (p *Program) askToDelete(ctx context.Context, list []backend.Session) error
 	select {
 	case text := <-answered:
 		if text != "yes" {
-			return &failure{exitCancel, errors.New("nothing was deleted")}
+			return &failure{exitCancel, errors.New(otherwise)}
 		}
 		return nil
 	case <-ctx.Done():

@@ -519,7 +519,7 @@ func (d *drawing) where() string {
 // answeredWhere is a surface, in words.
 func answeredWhere(surface string) string {
 	known := map[string]string{
-		"window": "in the window", "native": "in a dialog of the system", "browser": "in a browser", "cli": "from a terminal", "api": "over the API",
+		"window": "in the window", "native": "in a dialog of the system", "browser": "in a browser", "cli": "from a terminal", "editor": "in an editor", "api": "over the API",
 		"agent": "by the agent itself", "rule": "by a rule", surfaceName: "in Discord",
 	}
 	if text := known[surface]; text != "" {

@@ -25,6 +25,7 @@ type call struct {
 	name   string // the path as an absolute one
 	at     location
 	guards []guard
+	seen   *string     // the version of the file that is written over, "" of none; nil: whatever it is
 	avoid  fs.FileInfo // a directory that must not be entered: what is moved cannot go into itself
 	made   []spot      // the directories that were made on the way; only their places, not opened
 	links  int

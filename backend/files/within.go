@@ -13,8 +13,8 @@ type Within struct {
 	Private []string // as of Config
 }
 
-// tree opens the roots that are there: one that has gone must not close the others.
-func (w Within) tree(roots []string) (*Tree, error) {
+// Tree opens the roots that are there: one that has gone must not close the others.
+func (w Within) Tree(roots []string) (*Tree, error) {
 	var there []string
 	for _, root := range roots {
 		if info, err := os.Stat(root); err == nil && info.IsDir() {
@@ -33,7 +33,7 @@ func (w Within) tree(roots []string) (*Tree, error) {
 
 // Open opens a regular file.
 func (w Within) Open(roots []string, path string) (*os.File, error) {
-	t, err := w.tree(roots)
+	t, err := w.Tree(roots)
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func (w Within) Open(roots []string, path string) (*os.File, error) {
 
 // Write is Tree.Write.
 func (w Within) Write(roots []string, path string, content io.Reader) error {
-	t, err := w.tree(roots)
+	t, err := w.Tree(roots)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (w Within) Write(roots []string, path string, content io.Reader) error {
 
 // Directory is Tree.Directory.
 func (w Within) Directory(roots []string, path string) (string, error) {
-	t, err := w.tree(roots)
+	t, err := w.Tree(roots)
 	if err != nil {
 		return "", err
 	}

@@ -20,19 +20,33 @@ func hidden() string { return ".deskhand-" + rand.Text() }
 // everybody. A new file has 0644 without the umask's bits. A file that may not be written to is not replaced either. What is there and
 // is no regular file is ErrInvalid. Hard links are parted.
 func (t *Tree) Write(path string, r io.Reader) (Entry, int64, error) {
+	e, n, _, err := t.writeOver(path, nil, r)
+	return e, n, err
+}
+
+// WriteSeen is Write for who has seen what stands there: version is what Version said of it, "" that nothing did. The answer has the
+// version that it is then. If something else stands there by now nothing is written: ErrExists where nothing was to be there, else
+// ErrChanged. It is looked at once more right before the new content takes its place; what is written in that very instant is not seen.
+func (t *Tree) WriteSeen(path, version string, r io.Reader) (Entry, string, error) {
+	e, _, version, err := t.writeOver(path, &version, r)
+	return e, version, err
+}
+
+func (t *Tree) writeOver(path string, seen *string, r io.Reader) (e Entry, n int64, version string, err error) {
 	c, err := t.call(path)
 	if err != nil {
-		return Entry{}, 0, err
+		return Entry{}, 0, "", err
 	}
 	if endsInSeparator(path) {
-		return Entry{}, 0, refuse(ErrInvalid, path, "names a directory")
+		return Entry{}, 0, "", refuse(ErrInvalid, path, "names a directory")
 	}
+	c.seen = seen
 	info, n, err := c.write(r)
 	if err != nil {
 		c.unmake()
-		return Entry{}, 0, explain(path, err)
+		return Entry{}, 0, "", explain(path, err)
 	}
-	return entryOf(c.name, info), n, nil
+	return entryOf(c.name, info), n, Version(info), nil
 }
 
 func (c *call) write(r io.Reader) (fs.FileInfo, int64, error) {
@@ -43,7 +57,10 @@ func (c *call) write(r io.Reader) (fs.FileInfo, int64, error) {
 		if err != nil {
 			return err
 		}
-		if err = c.writable(s); err == nil {
+		if err = c.asSeen(s.info); err == nil {
+			err = c.writable(s)
+		}
+		if err == nil {
 			old = s.info
 			d, err = newDraft(s.dir, s.name, firstMode(old))
 		}
@@ -68,8 +85,37 @@ func (c *call) write(r io.Reader) (fs.FileInfo, int64, error) {
 		d.drop()
 		return nil, 0, err
 	}
+	d.last = c.stillAsSeen
 	info, err := d.finish(old)
 	return info, n, err
+}
+
+// asSeen refuses to write over what is not as the caller has seen it.
+func (c *call) asSeen(info fs.FileInfo) error {
+	switch {
+	case c.seen == nil:
+		return nil
+	case *c.seen == "" && info != nil:
+		return refuse(ErrExists, c.given, "exists already")
+	case *c.seen != "" && (info == nil || Version(info) != *c.seen):
+		return refuse(ErrChanged, c.given, "is not as it was seen")
+	}
+	return nil
+}
+
+// stillAsSeen is asSeen for a file that is about to be replaced.
+func (c *call) stillAsSeen(dir *os.Root, name string) error {
+	if c.seen == nil {
+		return nil
+	}
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return c.asSeen(nil)
+	}
+	if err != nil {
+		return err
+	}
+	return c.asSeen(info)
 }
 
 // firstMode is the mode of the unfinished file: nobody else reads what replaces a file that is closed to others.
@@ -110,6 +156,7 @@ type draft struct {
 	dir        *os.Root
 	name, temp string
 	file       *os.File
+	last       func(dir *os.Root, name string) error // asked right before it takes its place; nil: nobody is
 }
 
 func newDraft(dir *os.Root, name string, mode fs.FileMode) (*draft, error) {
@@ -133,12 +180,19 @@ func (d *draft) finish(old fs.FileInfo) (fs.FileInfo, error) {
 		info, err = d.file.Stat()
 	}
 	err = errors.Join(err, d.file.Close())
+	if err == nil && d.last != nil {
+		err = d.last(d.dir, d.name)
+	}
 	if err == nil {
 		err = d.dir.Rename(d.temp, d.name)
 	}
 	if err != nil {
 		d.drop()
 		return nil, err
+	}
+	// Its new name has changed its version, too.
+	if now, err := d.dir.Lstat(d.name); err == nil && os.SameFile(now, info) {
+		info = now
 	}
 	return info, syncDir(d.dir)
 }

@@ -370,3 +370,91 @@ func TestPrivateThatIsMissing(t *testing.T) {
 	wants(t, "its parent", err, files.ErrOutside)
 	unchanged(t, w.root, existing)
 }
+
+// versionOf is the version of a file as a reader is told it.
+func versionOf(t *testing.T, tree *files.Tree, path string) string {
+	t.Helper()
+	f, info, err := tree.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	return files.Version(info)
+}
+
+func TestWriteOverWhatWasSeen(t *testing.T) {
+	w := diskWorld(t)
+	w.link(t, "file", "link")
+	seen := versionOf(t, w.Tree, "link")
+	e, now, err := w.WriteSeen("link", seen, strings.NewReader("mine"))
+	if err != nil || e.Size != 4 || now == seen || now != versionOf(t, w.Tree, "file") || w.read(t, "root/file") != "mine" {
+		t.Fatalf("%+v %q %v", e, now, err)
+	}
+	// What the answer tells is good for the next one, and what was told before it is not.
+	if _, _, err := w.WriteSeen("file", seen, strings.NewReader("late")); !errors.Is(err, files.ErrChanged) {
+		t.Error(err)
+	}
+	if _, now, err = w.WriteSeen("file", now, strings.NewReader("mine again")); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		path, version string
+		want          error
+	}{
+		{"file", "", files.ErrExists},
+		{"dir", "", files.ErrExists},
+		{"none", now, files.ErrChanged},
+		{"far/away/none", now, files.ErrChanged},
+		{"dir", now, files.ErrChanged},
+	} {
+		if _, _, err := w.WriteSeen(c.path, c.version, strings.NewReader("x")); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.path, err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(w.root, "far")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error("a way was left: ", err)
+	}
+	if _, _, err := w.WriteSeen("quite/new", "", strings.NewReader("new")); err != nil || w.read(t, "root/quite/new") != "new" {
+		t.Error(err)
+	}
+	if got := w.read(t, "root/file"); got != "mine again" {
+		t.Errorf("%q", got)
+	}
+}
+
+// Somebody writes while the new content comes in, as an agent would: it is theirs that stays.
+func TestWhatIsWrittenMeanwhileStays(t *testing.T) {
+	w := diskWorld(t)
+	for _, c := range []struct {
+		path   string
+		meddle func() error
+		want   error
+		left   string
+	}{
+		{"file", func() error { return os.WriteFile(filepath.Join(w.root, "file"), []byte("theirs"), 0o600) }, files.ErrChanged, "theirs"},
+		{"new", func() error { return os.WriteFile(filepath.Join(w.root, "new"), []byte("theirs"), 0o600) }, files.ErrExists, "theirs"},
+		{"dir/z", func() error { return os.Remove(filepath.Join(w.root, "dir", "z")) }, files.ErrChanged, ""},
+	} {
+		version := ""
+		if errors.Is(c.want, files.ErrChanged) {
+			version = versionOf(t, w.Tree, c.path)
+		}
+		body := readerFunc(func([]byte) (int, error) {
+			if err := c.meddle(); err != nil {
+				t.Error(err)
+			}
+			return 0, io.EOF
+		})
+		_, _, err := w.WriteSeen(c.path, version, io.MultiReader(strings.NewReader("mi"), body))
+		if !errors.Is(err, c.want) {
+			t.Errorf("%s: %v", c.path, err)
+		}
+		data, _ := os.ReadFile(filepath.Join(w.root, c.path))
+		if string(data) != c.left {
+			t.Errorf("%s: %q", c.path, data)
+		}
+		if left, _ := filepath.Glob(filepath.Join(w.root, filepath.Dir(c.path), ".deskhand-*")); len(left) > 0 {
+			t.Errorf("%v is left", left)
+		}
+	}
+}

@@ -39,6 +39,8 @@ type Config struct {
 	ClientToken  string // opens /client; must be set with Client
 	NoToken      bool   // /v1 is open; on a loopback address only
 
+	Access *Access // the tokens that people have made, and the audit; nil means neither
+
 	AllowHosts   []string // further values of Host, "name" or "name:port"
 	AllowOrigins []string // further values of Origin, as browsers write them
 
@@ -49,12 +51,13 @@ type Config struct {
 	Logger         *slog.Logger
 }
 
-// API is the routes. It holds no connection and no goroutine of its own.
+// API is the routes. Of its own it holds nothing but the WebSockets of /acp, which end with Close.
 type API struct {
 	cfg      Config
 	files    *files.Tree
 	log      *slog.Logger
 	mux      router
+	standard *standard              // of /acp
 	document func() ([]byte, error) // of /v1, as OpenAPI has it
 }
 
@@ -84,9 +87,14 @@ func New(cfg Config) (*API, error) {
 			a.mux.HandleFunc(e.pattern, e.serve)
 		}
 	}
+	a.standard = newStandard(a)
+	a.standard.routes(&a.mux)
 	a.document = sync.OnceValues(func() ([]byte, error) { return s.document(all) })
 	return a, nil
 }
+
+// Close ends what no server waits for, and waits for it.
+func (a *API) Close() { a.standard.close() }
 
 // endpoints are all calls but those of the client API.
 func (a *API) endpoints(s *spec) []endpoint {
@@ -136,7 +144,7 @@ func (a *API) Window() http.Handler {
 func (a *API) Loopback(addr net.Addr) http.Handler {
 	open := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case under(r.URL.Path, "/v1"), under(r.URL.Path, "/client"), r.URL.Path == "/openapi.json":
+		case under(r.URL.Path, "/v1"), under(r.URL.Path, "/acp"), under(r.URL.Path, "/client"), r.URL.Path == "/openapi.json":
 			a.serve(w, r)
 		case r.URL.Path == "/":
 			a.front(w, r)

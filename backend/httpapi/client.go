@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
+	"deskhand/backend/files"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -28,12 +29,17 @@ type ClientConfig struct {
 	Sessions *session.Client
 	Agents   *agents.Catalogue
 	Discord  *discord.Surface                 // nil where the data cannot be read
+	Files    files.Within                     // how the files in the directories of sessions are reached
 	Home     string                           // where a directory picker begins
 	Data     string                           // the data directory, for people to see
 	Login    func(code string) (string, bool) // takes a one-time code for a token
 	Activate func()                           // brings the window forward; nil where there is none
 	Link     func() (string, error)           // makes a one-time link for a browser
 	URL      func() string                    // where browsers and programs on this machine reach us; "" nowhere, nil too
+
+	Access      *Access                                              // tokens and audit
+	Local       func() LocalAPI                                      // how the API on this machine is
+	SwitchLocal func(ctx context.Context, on bool) (LocalAPI, error) // has it served, or not
 }
 
 // Client is the client API: /client/*, what every surface shares. Plain JSON goes through huma, so that the OpenAPI document and
@@ -103,7 +109,7 @@ type clientError document
 
 func newClientError(status int, code string, params map[string]string, detail string) *clientError {
 	kind := map[int]string{
-		http.StatusUnauthorized: "token_invalid", http.StatusNotFound: "not_found", http.StatusConflict: "conflict",
+		http.StatusUnauthorized: "token_invalid", http.StatusForbidden: "permission_denied", http.StatusNotFound: "not_found", http.StatusConflict: "conflict",
 		http.StatusRequestEntityTooLarge: "payload_too_large", http.StatusUnsupportedMediaType: "unsupported_media_type",
 		http.StatusNotAcceptable: "not_acceptable", http.StatusServiceUnavailable: "unavailable", http.StatusInternalServerError: "internal",
 	}[status]
@@ -213,6 +219,12 @@ func (c *Client) routes() {
 	c.storageRoutes()
 	c.attachmentRoutes()
 	c.discordRoutes()
+	c.changeRoutes()
+	c.shellRoutes()
+	c.treeRoutes()
+	c.frameRoutes()
+	c.keyboardRoutes()
+	c.accessRoutes()
 }
 
 type hello struct {
@@ -261,7 +273,10 @@ func (c *Client) generalRoutes() {
 			return answer(granted{token}, nil)
 		})
 	huma.Register(c.api, op("link", http.MethodPost, "links", "Make a one-time link for a browser, good for a minute", http.StatusOK),
-		func(context.Context, *struct{}) (*body[link], error) {
+		func(ctx context.Context, _ *struct{}) (*body[link], error) {
+			if err := ownCaller(ctx); err != nil { // the browser would get a token that outlives the caller's
+				return nil, err
+			}
 			url, err := c.cfg.Link()
 			if err != nil {
 				return nil, newClientError(http.StatusConflict, "link.none", nil, err.Error())
@@ -436,7 +451,7 @@ const SurfaceHeader = "Deskhand-Surface"
 
 func surface(name string) string {
 	switch name {
-	case "window", "browser", "cli", "native":
+	case "window", "browser", "cli", "native", "editor":
 		return name
 	}
 	return "api"

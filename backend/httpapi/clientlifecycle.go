@@ -27,6 +27,14 @@ func (c *Client) lifecycleRoutes() {
 		func(ctx context.Context, in *byID) (*body[session.Session], error) {
 			return answer(s.Restore(ctx, in.ID))
 		})
+	huma.Register(c.api, op("branch", http.MethodGet, "sessions/{id}/branch", "What is checked out where a session works", http.StatusOK),
+		func(ctx context.Context, in *byID) (*body[session.Branch], error) {
+			return answer(s.Branch(ctx, in.ID))
+		})
+	huma.Register(c.api, op("starters", http.MethodGet, "sessions/{id}/starters", "What a first message could be about", http.StatusOK),
+		func(ctx context.Context, in *byID) (*body[session.Starters], error) {
+			return answer(s.Starters(ctx, in.ID))
+		})
 	huma.Register(c.api, op("listWorkspaces", http.MethodGet, "workspaces", "The directories of all sessions, the most recently used first", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[session.Page[session.KnownWorkspace]], error) {
 			items, err := s.Workspaces(ctx)

@@ -20,7 +20,7 @@ type typed struct {
 // maxTyped is more than anybody pastes into a login.
 const maxTyped = 64 << 10
 
-// terminalRoutes are what a terminal in a window needs. Terminals are opened by logins alone.
+// terminalRoutes are what a terminal in a window needs. Terminals are opened by logins, and by people for themselves.
 func (c *Client) terminalRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("readTerminal", http.MethodGet, "terminals/{id}", "What a program wrote after a number of bytes, as soon as there is something", http.StatusOK),
@@ -51,7 +51,7 @@ func (c *Client) terminalRoutes() {
 		) (*none, error) {
 			return done(s.ResizeTerminal(in.ID, terminal.Size{Cols: in.Body.Cols, Rows: in.Body.Rows}))
 		})
-	huma.Register(c.api, op("endTerminal", http.MethodDelete, "terminals/{id}", "End the program, and the login that it is for", http.StatusNoContent),
+	huma.Register(c.api, op("endTerminal", http.MethodDelete, "terminals/{id}", "End the program, and the login that it is for; a terminal of the person is forgotten with it", http.StatusNoContent),
 		func(ctx context.Context, in *byID) (*none, error) {
 			return done(s.EndTerminal(ctx, in.ID))
 		})

@@ -3,6 +3,7 @@ package httpapi
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"math"
 	"net/http"
 	"strconv"
@@ -180,7 +181,12 @@ func (a *API) readFile(w http.ResponseWriter, r *http.Request) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Content-Disposition", "attachment")
 	h.Set("Cache-Control", "private, no-cache") // a copy may be kept, and is asked for each time
-	h.Set("ETag", strconv.Quote(files.Version(info)))
+	sendFile(w, r, f, info)
+}
+
+// sendFile answers with a file, or the part of it that is asked for.
+func sendFile(w http.ResponseWriter, r *http.Request, f io.ReadSeeker, info fs.FileInfo) {
+	w.Header().Set("ETag", strconv.Quote(files.Version(info)))
 	out := &download{ResponseWriter: w}
 	http.ServeContent(out, r, "", modified(info.ModTime()), f)
 	out.end()

@@ -20,20 +20,22 @@ import (
 //     Host twice, and net/http tells us of one of them only; we are no proxy.
 //  2. Origin, when there is one, must be ours or allowed, and the browser must not call the request cross-site (403).
 //  3. A preflight is answered; by now its origin is fine.
-//  4. The token, where one is needed (401). One peer may guess ten times a minute, then it hears 429; a right token always passes.
+//  4. The token, where one is needed (401): that of the data directory, or one that a person has made for it. One peer may guess ten times
+//     a minute, then it hears 429; a right token always passes.
 //
-// No cookies, no wildcards, no credentials.
+// No cookies, no wildcards, no credentials. Who called, and what came of it, is noted in the audit.
 type gate struct {
 	next    http.Handler
 	hosts   map[string]bool
 	origins map[string]bool // foreign ones that are allowed
 	runtime *secret         // nil: /v1 is open
 	client  *secret
+	access  *Access // nil: there are no tokens but those two, and no audit
 	guesses guesses
 }
 
 func newGate(cfg Config, addr net.Addr, next http.Handler) *gate {
-	g := &gate{next: next, hosts: ownHosts(addr, cfg.AllowHosts), origins: map[string]bool{}, client: newSecret(cfg.ClientToken)}
+	g := &gate{next: next, hosts: ownHosts(addr, cfg.AllowHosts), origins: map[string]bool{}, client: newSecret(cfg.ClientToken), access: cfg.Access}
 	if !cfg.NoToken || !isLoopback(addr) {
 		g.runtime = newSecret(cfg.RuntimeToken)
 	}
@@ -79,6 +81,23 @@ func isLoopback(addr net.Addr) bool {
 
 func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	r = pace(w, r)
+	if g.access == nil || guarded(r.URL.Path) == "" {
+		g.admit(w, r, &visit{})
+		return
+	}
+	n, v, came := &noted{ResponseWriter: w}, &visit{by: byNobody}, time.Now()
+	defer func() { g.access.noteCall(r, n, v, came) }() // also when the call ends in a panic
+	g.admit(n, r, v)
+}
+
+// visit is how a call was let in.
+type visit struct {
+	by    string
+	grant *grant // the token that a person has made
+}
+
+// admit lets a call in, or answers why not.
+func (g *gate) admit(w http.ResponseWriter, r *http.Request, v *visit) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if r.URL.Host != "" || !g.hosts[strings.ToLower(r.Host)] {
 		WriteProblem(w, Problem{Type: "misdirected_request", Detail: "this server is not " + strconv.Quote(r.Host)})
@@ -89,10 +108,17 @@ func (g *gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodOptions && r.Header.Get("Access-Control-Request-Method") != "" {
+		v.by = byNothing
 		preflight(w, r)
 		return
 	}
-	if !g.tokenFits(w, r) {
+	if !g.tokenFits(w, r, v) {
+		return
+	}
+	if v.grant != nil {
+		r, end := v.grant.bound(r)
+		defer end()
+		g.next.ServeHTTP(w, r)
 		return
 	}
 	g.next.ServeHTTP(w, r)
@@ -110,7 +136,7 @@ func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 		if g.origins[origin] {
 			w.Header().Set("Access-Control-Allow-Origin", origins[0])
 			w.Header().Set("Access-Control-Expose-Headers",
-				"Accept-Ranges, Allow, Content-Range, ETag, Preference-Applied, Retry-After, WWW-Authenticate")
+				"Accept-Ranges, Acp-Connection-Id, Acp-Session-Id, Allow, Content-Range, ETag, Preference-Applied, Retry-After, WWW-Authenticate")
 			return true
 		}
 		// Compared as it stands, and not taken apart: what an origin may not have, such as a path, makes it another one.
@@ -125,7 +151,7 @@ func (g *gate) originAllowed(w http.ResponseWriter, r *http.Request) bool {
 func preflight(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Methods", "GET, POST, PUT, PATCH, DELETE")
-	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Last-Event-ID, Prefer, Idempotency-Key, "+
+	h.Set("Access-Control-Allow-Headers", "Authorization, Content-Type, Accept, Acp-Connection-Id, Acp-Session-Id, Last-Event-ID, Prefer, Idempotency-Key, "+
 		"Range, If-Range, If-None-Match, If-Modified-Since")
 	if r.Header.Get("Access-Control-Request-Private-Network") == "true" { // by now the page is one that is allowed
 		h.Set("Access-Control-Allow-Private-Network", "true")
@@ -135,17 +161,24 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 }
 
 // tokenFits checks the token, and answers when it does not fit.
-func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request) bool {
-	want := g.wanted(r.URL.Path)
-	if want == nil {
+func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request, v *visit) bool {
+	scope := guarded(r.URL.Path)
+	want := g.wanted(scope)
+	if want == nil || r.URL.Path == "/client/login" { // which takes a one-time code
+		v.by = byNothing
 		return true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := strings.EqualFold(scheme, "Bearer") && token != ""
 	if given && want.is(token) {
+		v.by = byOwn
 		return true
 	}
 	if given {
+		if made := g.access.find(token, addressOf(r)); made != nil {
+			v.by, v.grant = byNamed, made
+			return made.fits(w, scope)
+		}
 		if wait := g.guesses.wrong(peerOf(r), time.Now()); wait > 0 {
 			w.Header().Set("Retry-After", strconv.Itoa(int(math.Ceil(wait.Seconds()))))
 			WriteProblem(w, Problem{Type: "too_many_requests", Detail: "too many wrong tokens"})
@@ -172,14 +205,24 @@ func peerOf(r *http.Request) string {
 	return network.String()
 }
 
-// wanted is the token that opens a path; nil where none is needed.
-func (g *gate) wanted(path string) *secret {
+// guarded is the scope that opens a path; "" where anybody may come.
+func guarded(path string) string {
 	switch {
-	case path == "/client/login": // takes a one-time code
-		return nil
 	case under(path, "/client"):
+		return ScopeClient
+	case under(path, "/v1"), under(path, "/acp"):
+		return ScopeRuntime
+	default:
+		return ""
+	}
+}
+
+// wanted is the token of the data directory that opens a scope; nil where none is needed.
+func (g *gate) wanted(scope string) *secret {
+	switch scope {
+	case ScopeClient:
 		return g.client
-	case under(path, "/v1"):
+	case ScopeRuntime:
 		return g.runtime
 	default:
 		return nil

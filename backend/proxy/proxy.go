@@ -60,6 +60,7 @@ type Command struct {
 	Terminal *os.File
 
 	Purpose string // what it is started for, for who lists what runs; that of the Set when empty
+	For     string // and for whom, of a program that is run to its end: any word
 
 	// Merged puts what the program writes on stderr into its stdout, in the order in which it was written. Of a program that is run to
 	// its end only.

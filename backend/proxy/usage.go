@@ -16,6 +16,7 @@ type Usage struct {
 	ServerID  string // "" of a program
 	Agent     string // of a program its file's name
 	Purpose   string // what it was started for: that of its Command, else that of its Set
+	For       string // of a program: for whom, as its Command says
 	PID       int    // of the agent itself
 	StartedAt time.Time
 	// Tree is the agent and all that descends from it, the agent first and then by age. It is nil where the system is not asked: that
@@ -154,7 +155,7 @@ func (s *Set) Show(purpose, name string, pid int) (hide func()) {
 // show is Show of a program of Run.
 func (s *Set) show(p Process, cmd Command) (hide func()) {
 	purpose := cmp.Or(cmd.Purpose, s.config.Purpose)
-	return s.list(&Usage{Agent: filepath.Base(cmd.Path), Purpose: purpose, PID: p.PID(), StartedAt: time.Now(), family: familyOf(p)})
+	return s.list(&Usage{Agent: filepath.Base(cmd.Path), Purpose: purpose, For: cmd.For, PID: p.PID(), StartedAt: time.Now(), family: familyOf(p)})
 }
 
 func (s *Set) list(u *Usage) (hide func()) {

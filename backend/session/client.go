@@ -27,6 +27,7 @@ import (
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
 	"deskhand/backend/skills"
+	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
 )
 
@@ -92,6 +93,11 @@ type Config struct {
 	Tools      func(session string, transports []string) (server json.RawMessage, ok bool)
 	ToolsEnded func(session string)
 
+	// Snapshots keep what is in the directories of sessions around each turn; without them no turn can be undone. Their owner closes them after
+	// the client.
+	Snapshots  *snapshot.Library
+	HoldPrompt time.Duration // how long a prompt waits for that at most; 0 = 5 s
+
 	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
 }
 
@@ -108,7 +114,10 @@ type Client struct {
 	failures   failures   // of installations
 	trials     *proxy.Set // MCP servers that are tried
 	logins     logins
+	shells     shells
+	looks      looks
 	settings   *settings
+	keyboard   *keyboard
 	sampler    *sampler
 	unsearched chan struct{} // there may be something for the index
 	upkeep     *upkeep
@@ -139,7 +148,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
-	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}}
+	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}}
 	var err error
 	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
 		return nil, err
@@ -152,6 +161,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	cfg.Agents.Watch(c.announce)
 	c.wg.Go(func() { c.sampler.run(c.ctx) })
+	c.wg.Go(func() { c.keyboard.watch(c.ctx, c.tellKeyboard) })
 	for _, f := range work {
 		c.wg.Go(f)
 	}
@@ -164,11 +174,12 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 	if c.ReadOnly() != nil {
 		return nil, c.openNewer(err)
 	}
-	if err := errors.Join(err, c.recover(ctx)); err != nil {
+	again, unseen := c.lookAgain(ctx)
+	if err := errors.Join(err, unseen, c.recover(ctx)); err != nil {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
 	left, err := c.findLeft(ctx)
-	return []func(){c.index, c.keepUp, c.eraseAll, func() { c.removeLeft(left) }}, err
+	return []func(){again, c.index, c.keepUp, c.eraseAll, func() { c.removeLeft(left) }}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {

@@ -24,6 +24,7 @@ type conversation struct {
 	stalled atomic.Bool   // the data directory cannot be written
 	view    atomic.Pointer[Session]
 	rest    atomic.Pointer[rest] // while it could do without its agent
+	wire    wire                 // who follows it
 	deleted atomic.Bool          // as of the last step that was written
 
 	row       row
@@ -42,6 +43,7 @@ type conversation struct {
 	step      step                    // what the current piece of work changes
 	prompts   waitingPrompts          // what the items of the queue say
 	composing *composing              // the prompt of the turn, until the agent can be sent it
+	looks     []*glance               // at the directory, that may be under way
 	lost      map[string]bool         // of the draft's files, those that are not where they were, by id
 	answering answering               // what the bus tells of the turn at its end
 	timer     *time.Timer             // the next step of a cancel
@@ -226,8 +228,11 @@ func (v *conversation) turnEffect(e event) {
 		v.note(note{Note: noteTurnBegan, Turn: e.turn, Prompt: v.turn.prompt, Attachments: v.turn.attachments})
 		v.saveTurn()
 		v.touched()
+		v.lookBefore(e.turn)
 	case promptSent:
-		v.sendPrompt(e.turn)
+		if !v.afterLook(e.turn) {
+			v.sendPrompt(e.turn)
+		}
 	case turnEnded:
 		v.disarm()
 		v.stopComposing()
@@ -236,6 +241,7 @@ func (v *conversation) turnEffect(e event) {
 		v.keeps(e.reason != stopError)
 		v.note(note{Note: noteTurnEnded, Turn: e.turn, Reason: e.reason, Error: v.failure})
 		v.saveTurn()
+		v.lookAfter(e.turn)
 		v.turn, v.failure = nil, nil
 		v.row.Unread = true
 		v.step.sync = true
@@ -363,6 +369,9 @@ func (v *conversation) write(entries []change) bool {
 	}
 	if v.stalled.Swap(false) {
 		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.works"})})
+	}
+	if len(v.step.frames) > 0 {
+		v.wire.grew()
 	}
 	return true
 }

@@ -168,6 +168,7 @@ func (v *conversation) erase() {
 	v.deletion.timer.Stop()
 	v.deletion.over = true
 	v.release(true)
+	v.c.endShells(v.id)
 	v.c.mu.Lock()
 	defer v.c.mu.Unlock()
 	v.c.erasing.add(v.id)

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -34,3 +35,16 @@ func directories(paths []string) ([]string, error) {
 
 // roots are where the files and the programs of the agent may be: the session's directory first.
 func (v *conversation) roots() []string { return append([]string{v.row.Cwd}, v.row.Directories...) }
+
+// Roots are the directories of a session, the first of them first. One whose files are elsewhere has none here.
+func (c *Client) Roots(ctx context.Context, id string) ([]string, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	s := v.look()
+	if s.Place != LocalPlace {
+		return nil, &RefusedError{Code: "paths.elsewhere"}
+	}
+	return append([]string{s.Cwd}, s.Directories...), nil
+}

@@ -80,7 +80,7 @@ func (c *Client) Export(ctx context.Context, id, format string) (*Export, error)
 		x.Name, x.Type = x.Name+".json", "application/json"
 		x.write = func(w io.Writer) error { return c.writeJSON(ctx, s, w) }
 	case Recording:
-		x.Name, x.Type = x.Name+".zip", "application/zip"
+		x.Name, x.Type = x.Name+".deskhand.zip", "application/zip"
 		x.write = func(w io.Writer) error { return c.writeRecording(ctx, s, w) }
 	default:
 		return nil, bad("export.format", "format", format)

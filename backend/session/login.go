@@ -52,9 +52,6 @@ const (
 	refusedNoLogout    = "login.no_logout"
 	refusedLoginLeft   = "login.left"
 	refusedLoginFailed = "login.failed"
-	refusedTerminal    = "terminal.unavailable"
-	refusedEnded       = "terminal.ended"
-	refusedBusy        = "terminal.busy"
 
 	failedCancelled = "login.cancelled"
 	failedExit      = "login.exit"
@@ -406,68 +403,6 @@ func (c *Client) refusedLogin(agent string, err error) error {
 		return &RefusedError{Code: refusedLoginFailed, Params: params}
 	}
 	return refusedAgent(agent, err)
-}
-
-// TerminalOutput is a part of what the program on a terminal wrote.
-type TerminalOutput struct {
-	From     int64  `json:"from" doc:"The number of the first byte; later than asked for when those before are no longer kept"`
-	Data     []byte `json:"data" doc:"In base64: a character may be cut in two"`
-	Next     int64  `json:"next" doc:"What to pass as after next time"`
-	Exited   bool   `json:"exited,omitempty" doc:"Nothing will follow"`
-	ExitCode *int   `json:"exitCode,omitempty" doc:"Absent when a signal ended it"`
-	Signal   string `json:"signal,omitempty"`
-}
-
-// ReadTerminal gives what was written after a number of bytes, as soon as there is something, or the wait is over.
-func (c *Client) ReadTerminal(ctx context.Context, id string, after int64, wait time.Duration) (TerminalOutput, error) {
-	a, err := c.logins.terminal(id)
-	if err != nil {
-		return TerminalOutput{}, err
-	}
-	ctx, cancel := context.WithTimeout(ctx, min(max(wait, 0), longestWait))
-	defer cancel()
-	out := a.tty.After(ctx, after)
-	if out.Data == nil {
-		out.Data = []byte{}
-	}
-	return TerminalOutput(out), nil
-}
-
-// TypeInTerminal writes what a person types.
-func (c *Client) TypeInTerminal(id string, data []byte) error {
-	a, err := c.logins.terminal(id)
-	if err != nil {
-		return err
-	}
-	return refusedInput(a.tty.Type(data))
-}
-
-// ResizeTerminal tells the program the size of the window.
-func (c *Client) ResizeTerminal(id string, size terminal.Size) error {
-	a, err := c.logins.terminal(id)
-	if err != nil {
-		return err
-	}
-	return refusedInput(a.tty.Resize(size))
-}
-
-// EndTerminal ends the program on a terminal, and with it the login.
-func (c *Client) EndTerminal(ctx context.Context, id string) error {
-	a, err := c.logins.terminal(id)
-	if err != nil {
-		return err
-	}
-	return c.cancelLogin(ctx, a)
-}
-
-func refusedInput(err error) error {
-	switch {
-	case errors.Is(err, terminal.ErrEnded):
-		return &RefusedError{Code: refusedEnded}
-	case errors.Is(err, terminal.ErrBusy):
-		return &RefusedError{Code: refusedBusy}
-	}
-	return err
 }
 
 // refusal is what an agent has refused for want of a login: its start, or a prompt.

@@ -26,7 +26,7 @@ type ProcessList struct {
 // AgentProcesses is one agent, or another program of ours, that runs, with all that it has started. The numbers are absent where the
 // system does not tell them.
 type AgentProcesses struct {
-	Owner      string    `json:"owner" doc:"What it runs for: session, terminal (a program that an agent has us run), api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet"`
+	Owner      string    `json:"owner" doc:"What it runs for: session, terminal (a program that an agent has us run), person (a terminal of the person), api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet"`
 	Session    string    `json:"session,omitempty" doc:"The session's id"`
 	Title      string    `json:"title,omitempty" doc:"The session's title"`
 	ServerID   string    `json:"serverId,omitempty"`
@@ -68,8 +68,11 @@ func (c *Client) Processes(pss bool) (ProcessList, error) {
 	list.Self.StartedAt = Time{all.StartedAt}
 	for _, u := range all.Usage {
 		a := showUsage(u, pss)
-		if a.Owner == ForSession {
-			a.Session, a.Title = c.served(u.ServerID)
+		switch a.Owner {
+		case ForSession, ForPerson:
+			a.Session, a.Title = c.served(sessionOf(u.ServerID))
+		case ForTerminal:
+			a.Session, a.Title = c.served(u.For)
 		}
 		list.Items = append(list.Items, a)
 	}
@@ -88,7 +91,7 @@ func (c *Client) Processes(pss bool) (ProcessList, error) {
 
 // place is where an owner stands in the list: agents first, ours last.
 func place(owner string) int {
-	order := []string{ForSession, ForTerminal, ForAPI, agents.ForLogin, agents.ForInstall, agents.ForTest, agents.ForShell}
+	order := []string{ForSession, ForTerminal, ForPerson, ForAPI, agents.ForLogin, agents.ForInstall, agents.ForTest, agents.ForShell}
 	if at := slices.Index(order, owner); at >= 0 {
 		return at
 	}
@@ -98,9 +101,8 @@ func place(owner string) int {
 	return len(order)
 }
 
-// served is the session that an instance of ours belongs to, with its title. Its server_id was made by begin.
-func (c *Client) served(serverID string) (id, title string) {
-	id = sessionOf(serverID)
+// served is a session that something runs for, with its title.
+func (c *Client) served(id string) (_, title string) {
 	c.mu.Lock()
 	v := c.live[id]
 	c.mu.Unlock()

@@ -105,6 +105,7 @@ type Turn struct {
 	StartedAt  Time            `json:"startedAt"`
 	EndedAt    *Time           `json:"endedAt,omitempty"`
 	Usage      json.RawMessage `json:"usage,omitempty" doc:"As the agent reported it"`
+	Changes    *TurnChanges    `json:"changes,omitempty" doc:"What became of the directory's files; absent while it runs, and of turns of before there were snapshots"`
 
 	prompt      []json.RawMessage // content blocks, for the agent
 	attachments []Attachment      // what becomes more of them, once it is known what the agent takes
@@ -300,7 +301,7 @@ type Request struct {
 	Executables []Executable    `json:"executables,omitempty" doc:"Of a trust request: what waits to be approved"`
 	Status      string          `json:"status" enum:"requested,answered,rejected,cancelled,expired"`
 	Answer      json.RawMessage `json:"answer,omitempty" doc:"What was answered: {optionId}, {action,content} or {answers}"`
-	AnsweredBy  string          `json:"answeredBy,omitempty" doc:"The surface: window, native, browser, cli, discord, api; rule, where nobody was asked; agent, where it said itself that it is done"`
+	AnsweredBy  string          `json:"answeredBy,omitempty" doc:"The surface: window, native, browser, cli, editor, discord, api; rule, where nobody was asked; agent, where it said itself that it is done"`
 	Rule        *RequestRule    `json:"rule,omitempty" doc:"The rule that has answered it"`
 	CreatedAt   Time            `json:"createdAt"`
 	ResolvedAt  *Time           `json:"resolvedAt,omitempty"`

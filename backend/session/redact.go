@@ -89,6 +89,7 @@ var (
 		{mark: "xox", whole: regexp.MustCompile(`^xox[abeoprs]-[A-Za-z0-9-]{10,}`)},
 		{mark: "AKIA", whole: regexp.MustCompile(`^AKIA[0-9A-Z]{16}`)},
 		{mark: "AIza", whole: regexp.MustCompile(`^AIza[A-Za-z0-9_-]{30,}`)},
+		{mark: "deskhand_", whole: regexp.MustCompile(`^deskhand_[A-Za-z0-9_-]{43}`)}, // tokens of our own API, of which only the hash is kept
 		{mark: "npm_", whole: regexp.MustCompile(`^npm_[A-Za-z0-9]{30,}`)},
 		{mark: "hf_", whole: regexp.MustCompile(`^hf_[A-Za-z0-9]{30,}`)},
 		{mark: "eyJ", whole: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)},

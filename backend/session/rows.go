@@ -269,10 +269,15 @@ func scanText(s scanner) (string, error) {
 
 func scanTurn(s scanner) (Turn, error) {
 	var t Turn
-	var failure, usage string
+	var failure, usage, changes string
 	var started, ended int64
-	if err := s.Scan(&t.ID, &t.Session, &t.State, &t.StopReason, &failure, &usage, &started, &ended); err != nil {
+	if err := s.Scan(&t.ID, &t.Session, &t.State, &t.StopReason, &failure, &usage, &started, &ended, &changes); err != nil {
 		return t, err
+	}
+	if changes != "" && t.State == turnDone {
+		if err := json.Unmarshal([]byte(changes), &t.Changes); err != nil {
+			return t, err
+		}
 	}
 	if failure != "" {
 		if err := json.Unmarshal([]byte(failure), &t.Error); err != nil {
@@ -290,4 +295,5 @@ func scanTurn(s scanner) (Turn, error) {
 	return t, nil
 }
 
-const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at`
+const turnColumns = `id, session, state, stop_reason, error, usage, started_at, ended_at,
+	coalesce((SELECT data FROM turn_change WHERE turn_change.turn = turn.id), '')`

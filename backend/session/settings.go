@@ -5,19 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"io/fs"
 	"maps"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"deskhand/backend/byhand"
-	"deskhand/backend/store"
 )
 
 // Settings are what a person sets about the program as a whole. They stand in settings.json in the config directory, which is read
@@ -33,6 +28,13 @@ type Settings struct {
 	AttachmentFileMiB      int    `json:"attachmentFileMiB" doc:"How long a file may be that an agent gives"`
 	AttachmentCallMiB      int    `json:"attachmentCallMiB" doc:"How long all files may be together that it gives at a time"`
 	DownloadHosts          string `json:"downloadHosts" doc:"From which hosts agents may fetch the attachments of a message, with commas between"`
+	Snapshots              bool   `json:"snapshots" doc:"Whether a directory is looked at before and after each turn, so that the turn can be undone"`
+	FollowUp               string `json:"followUp" enum:"queue,now" doc:"What Enter does while a turn runs: the message waits, or it goes at once, which steers the agent where it can be steered and else interrupts it"`
+	Theme                  string `json:"theme" enum:"system,light,dark" doc:"The colours of the page"`
+	Contrast               string `json:"contrast" enum:"system,usual,high" doc:"How far the colours of the page are apart"`
+	TextSize               int    `json:"textSize" doc:"How large the page's text is, in percent"`
+	Motion                 string `json:"motion" enum:"system,none" doc:"Whether anything on the page moves"`
+	LocalAPI               bool   `json:"localApi" doc:"Whether a program with a window serves the API, and the app to browsers, on this machine"`
 	Path                   string `json:"path" doc:"The file"`
 	Problem                string `json:"problem,omitempty" doc:"What is wrong with the file"`
 }
@@ -47,6 +49,13 @@ type SettingsPatch struct {
 	AttachmentFileMiB *int    `json:"attachmentFileMiB,omitempty" doc:"1 to 50"`
 	AttachmentCallMiB *int    `json:"attachmentCallMiB,omitempty" doc:"1 to 200"`
 	DownloadHosts     *string `json:"downloadHosts,omitempty" maxLength:"2000" doc:"Names of hosts with commas between; empty = none"`
+
+	Snapshots *bool   `json:"snapshots,omitempty"`
+	FollowUp  *string `json:"followUp,omitempty" enum:"queue,now"`
+	Theme     *string `json:"theme,omitempty" enum:"system,light,dark"`
+	Contrast  *string `json:"contrast,omitempty" enum:"system,usual,high"`
+	TextSize  *int    `json:"textSize,omitempty" doc:"80 to 150"`
+	Motion    *string `json:"motion,omitempty" enum:"system,none"`
 }
 
 // Codes of settings that cannot be changed.
@@ -69,6 +78,17 @@ const (
 	fileMiBKey    = "attachmentFileMiB"
 	callMiBKey    = "attachmentCallMiB"
 	hostsKey      = "downloadHosts"
+	snapshotsKey  = "snapshots"
+	followUpKey   = "followUp"
+	themeKey      = "theme"
+	contrastKey   = "contrast"
+	textSizeKey   = "textSize"
+	motionKey     = "motion"
+	localAPIKey   = "localApi"
+	leastText     = 80  // percent
+	mostText      = 150 // percent
+	usualText     = 100 // percent
+	bySystem      = "system"
 	mostFileMiB   = 50
 	mostCallMiB   = 200
 	usualHosts    = "cdn.discordapp.com, media.discordapp.net"
@@ -87,7 +107,17 @@ const (
 	dialogsAlways    = "always"
 )
 
-func dialogChoices() []string { return []string{dialogsNever, dialogsUnfocused, dialogsAlways} }
+// What Enter does while a turn runs.
+const (
+	followUpQueue = "queue"
+	followUpNow   = "now"
+)
+
+func dialogChoices() []string   { return []string{dialogsNever, dialogsUnfocused, dialogsAlways} }
+func followUpChoices() []string { return []string{followUpQueue, followUpNow} }
+func themeChoices() []string    { return []string{bySystem, "light", "dark"} }
+func contrastChoices() []string { return []string{bySystem, "usual", "high"} }
+func motionChoices() []string   { return []string{bySystem, "none"} }
 
 // settings is the file.
 type settings struct {
@@ -112,6 +142,7 @@ func (s *settings) defaults() Settings {
 		MemoryBudgetMiB: s.usual, MemoryBudgetDefaultMiB: s.usual, MemoryBudgetWorks: measures, Path: s.file,
 		NativeDialogs: dialogsUnfocused, Notifications: true,
 		AttachmentFileMiB: usualGiven, AttachmentCallMiB: usualGivenCall, DownloadHosts: usualHosts,
+		Snapshots: true, FollowUp: followUpQueue, Theme: bySystem, Contrast: bySystem, TextSize: usualText, Motion: bySystem, LocalAPI: true,
 	}
 }
 
@@ -136,11 +167,18 @@ func (s *settings) readLocked() (members map[string]json.RawMessage, now Setting
 	for _, wrong := range []string{
 		readMember(members, budgetKey, &now.MemoryBudgetMiB, fitsBudget, fmt.Sprintf("a whole number from 0 to %d", largestBudget)),
 		readMember(members, catalogueKey, &now.CatalogueURL, fitsCatalogue, "an address of http or https, or off"),
-		readMember(members, dialogsKey, &now.NativeDialogs, fitsDialogs, strings.Join(dialogChoices(), ", ")+" as a text"),
-		readMember(members, noticesKey, &now.Notifications, func(bool) bool { return true }, "true or false"),
+		readChoice(members, dialogsKey, &now.NativeDialogs, dialogChoices()),
+		readFlag(members, noticesKey, &now.Notifications),
 		readMember(members, fileMiBKey, &now.AttachmentFileMiB, fitsIn(mostFileMiB), fmt.Sprintf("a whole number from 1 to %d", mostFileMiB)),
 		readMember(members, callMiBKey, &now.AttachmentCallMiB, fitsIn(mostCallMiB), fmt.Sprintf("a whole number from 1 to %d", mostCallMiB)),
 		readMember(members, hostsKey, &now.DownloadHosts, fitsHosts, "names of hosts with commas between"),
+		readFlag(members, snapshotsKey, &now.Snapshots),
+		readChoice(members, followUpKey, &now.FollowUp, followUpChoices()),
+		readChoice(members, themeKey, &now.Theme, themeChoices()),
+		readChoice(members, contrastKey, &now.Contrast, contrastChoices()),
+		readMember(members, textSizeKey, &now.TextSize, fitsText, fmt.Sprintf("a whole number from %d to %d", leastText, mostText)),
+		readChoice(members, motionKey, &now.Motion, motionChoices()),
+		readFlag(members, localAPIKey, &now.LocalAPI),
 	} {
 		if wrong != "" {
 			now.Problem = strings.TrimPrefix(now.Problem+"; "+wrong, "; ")
@@ -162,6 +200,17 @@ func readMember[T any](members map[string]json.RawMessage, key string, into *T, 
 	*into = *value
 	return ""
 }
+
+func readFlag(members map[string]json.RawMessage, key string, into *bool) (wrong string) {
+	return readMember(members, key, into, func(bool) bool { return true }, "true or false")
+}
+
+func readChoice(members map[string]json.RawMessage, key string, into *string, choices []string) (wrong string) {
+	fits := func(value string) bool { return slices.Contains(choices, value) }
+	return readMember(members, key, into, fits, strings.Join(choices, ", ")+" as a text")
+}
+
+func fitsText(percent int) bool { return percent >= leastText && percent <= mostText }
 
 func fitsIn(most int) func(int) bool { return func(n int) bool { return n >= 1 && n <= most } }
 
@@ -186,8 +235,6 @@ func (s Settings) Hosts() []string {
 	return hosts
 }
 
-func fitsDialogs(when string) bool { return slices.Contains(dialogChoices(), when) }
-
 func fitsCatalogue(address string) bool {
 	u, err := url.Parse(address)
 	return address == "" || address == catalogueOff || err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Host != ""
@@ -203,30 +250,9 @@ func fitsBudget(budget int) bool { return budget >= 0 && budget <= largestBudget
 
 // readObject reads a file that holds one JSON object; one that is not there is an empty one.
 func readObject(file string) (map[string]json.RawMessage, error) {
-	members := map[string]json.RawMessage{}
-	if file == "" {
-		return members, nil
-	}
-	info, err := os.Stat(file)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return members, nil
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, errors.New("it is not a regular file") // a FIFO would hold us until somebody writes to it
-	}
-	f, err := os.Open(file)
+	data, err := readByHand(file)
 	if err != nil {
 		return nil, err
-	}
-	defer f.Close()
-	data, err := io.ReadAll(io.LimitReader(f, largestFile+1))
-	if err != nil {
-		return nil, err
-	}
-	if len(data) > largestFile {
-		return nil, fmt.Errorf("it has more than %d bytes", largestFile)
 	}
 	return parseObject(data)
 }
@@ -250,16 +276,16 @@ func parseObject(data []byte) (map[string]json.RawMessage, error) {
 
 // change applies a patch and writes the file, with all else that stands in it.
 func (s *settings) change(p SettingsPatch) (now Settings, err error) {
-	if b := p.MemoryBudgetMiB; b != nil && !fitsBudget(*b) {
-		return now, bad(refusedSetting, "key", budgetKey, "min", "0", "max", strconv.Itoa(largestBudget))
+	if err := p.check(); err != nil {
+		return now, err
 	}
-	if u := p.CatalogueURL; u != nil && !fitsCatalogue(*u) {
-		return now, bad(refusedURL, "key", catalogueKey)
-	}
-	if d := p.NativeDialogs; d != nil && !fitsDialogs(*d) {
-		return now, bad(refusedChoice, "key", dialogsKey, "choices", strings.Join(dialogChoices(), ", "))
-	}
-	if err := p.checkAttachments(); err != nil {
+	return s.put(p)
+}
+
+// put sets members of the file: those of a record, whose names are those of the file.
+func (s *settings) put(record any) (now Settings, err error) {
+	changes := map[string]json.RawMessage{}
+	if err := json.Unmarshal(mustJSON(record), &changes); err != nil {
 		return now, err
 	}
 	s.mu.Lock()
@@ -268,23 +294,11 @@ func (s *settings) change(p SettingsPatch) (now Settings, err error) {
 	if err != nil {
 		return now, s.refused(refusedBroken, err)
 	}
-	if p == (SettingsPatch{}) {
+	if len(changes) == 0 {
 		return now, nil
 	}
 	members = maps.Clone(members)
-	if p.MemoryBudgetMiB != nil {
-		members[budgetKey] = mustJSON(*p.MemoryBudgetMiB)
-	}
-	if p.CatalogueURL != nil {
-		members[catalogueKey] = mustJSON(*p.CatalogueURL)
-	}
-	if p.NativeDialogs != nil {
-		members[dialogsKey] = mustJSON(*p.NativeDialogs)
-	}
-	if p.Notifications != nil {
-		members[noticesKey] = mustJSON(*p.Notifications)
-	}
-	p.setAttachments(members)
+	maps.Copy(members, changes)
 	if err := s.write(members); err != nil {
 		return now, s.refused(refusedUnwritable, err)
 	}
@@ -298,12 +312,6 @@ func (s *settings) refused(code string, err error) error {
 }
 
 func (s *settings) write(members map[string]json.RawMessage) error {
-	if s.file == "" {
-		return errors.New("there is no file for settings")
-	}
-	if err := os.MkdirAll(filepath.Dir(s.file), 0o700); err != nil {
-		return err
-	}
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
 	e.SetEscapeHTML(false)
@@ -311,11 +319,7 @@ func (s *settings) write(members map[string]json.RawMessage) error {
 	if err := e.Encode(members); err != nil {
 		return err
 	}
-	file := s.file
-	if real, err := filepath.EvalSymlinks(file); err == nil {
-		file = real // people keep such files elsewhere, and link them here
-	}
-	return store.WriteFile(file, out.Bytes(), 0o600)
+	return writeByHand(s.file, out.Bytes())
 }
 
 // Settings are the settings as they are now.
@@ -338,30 +342,52 @@ func (c *Client) ChangeSettings(p SettingsPatch) (Settings, error) {
 	return now, nil
 }
 
-func (p SettingsPatch) checkAttachments() error {
+// PutLocalAPI writes down whether a program with a window serves the API on this machine. It is no part of a patch: who changes it makes it
+// so as well.
+func (c *Client) PutLocalAPI(on bool) error {
+	now, err := c.settings.put(map[string]bool{localAPIKey: on})
+	if err == nil {
+		c.feed.publish(Event{Type: eventSettings, Data: mustJSON(now)})
+	}
+	return err
+}
+
+// check tells what is wrong with a patch.
+func (p SettingsPatch) check() error {
 	for _, n := range []struct {
-		key  string
-		now  *int
-		most int
-	}{{fileMiBKey, p.AttachmentFileMiB, mostFileMiB}, {callMiBKey, p.AttachmentCallMiB, mostCallMiB}} {
-		if n.now != nil && !fitsIn(n.most)(*n.now) {
-			return bad(refusedSetting, "key", n.key, "min", "1", "max", strconv.Itoa(n.most))
+		key         string
+		now         *int
+		least, most int
+	}{
+		{budgetKey, p.MemoryBudgetMiB, 0, largestBudget},
+		{fileMiBKey, p.AttachmentFileMiB, 1, mostFileMiB},
+		{callMiBKey, p.AttachmentCallMiB, 1, mostCallMiB},
+		{textSizeKey, p.TextSize, leastText, mostText},
+	} {
+		if n.now != nil && (*n.now < n.least || *n.now > n.most) {
+			return bad(refusedSetting, "key", n.key, "min", strconv.Itoa(n.least), "max", strconv.Itoa(n.most))
 		}
+	}
+	for _, choice := range []struct {
+		key     string
+		now     *string
+		choices []string
+	}{
+		{dialogsKey, p.NativeDialogs, dialogChoices()},
+		{followUpKey, p.FollowUp, followUpChoices()},
+		{themeKey, p.Theme, themeChoices()},
+		{contrastKey, p.Contrast, contrastChoices()},
+		{motionKey, p.Motion, motionChoices()},
+	} {
+		if choice.now != nil && !slices.Contains(choice.choices, *choice.now) {
+			return bad(refusedChoice, "key", choice.key, "choices", strings.Join(choice.choices, ", "))
+		}
+	}
+	if u := p.CatalogueURL; u != nil && !fitsCatalogue(*u) {
+		return bad(refusedURL, "key", catalogueKey)
 	}
 	if p.DownloadHosts != nil && !fitsHosts(*p.DownloadHosts) {
 		return bad(refusedHosts, "key", hostsKey)
 	}
 	return nil
-}
-
-func (p SettingsPatch) setAttachments(members map[string]json.RawMessage) {
-	if p.AttachmentFileMiB != nil {
-		members[fileMiBKey] = mustJSON(*p.AttachmentFileMiB)
-	}
-	if p.AttachmentCallMiB != nil {
-		members[callMiBKey] = mustJSON(*p.AttachmentCallMiB)
-	}
-	if p.DownloadHosts != nil {
-		members[hostsKey] = mustJSON(*p.DownloadHosts)
-	}
 }

@@ -66,7 +66,7 @@ func TestSettingsOfAFile(t *testing.T) {
 		"no budget":          {`{"memoryBudgetMiB": 0}`, 0, ""},
 		"the largest":        {`{"memoryBudgetMiB": 1048576}`, 1048576, ""},
 		"from Windows":       {"\xef\xbb\xbf{\"memoryBudgetMiB\": 7}\r\n", 7, ""},
-		"strangers":          {`{"theme": {"dark": true}, "memoryBudgetMiB": 7}`, 7, ""},
+		"strangers":          {`{"colours": {"dark": true}, "memoryBudgetMiB": 7}`, 7, ""},
 		"twice":              {`{"memoryBudgetMiB": 7, "memoryBudgetMiB": 8}`, 8, ""},
 		"too large":          {`{"memoryBudgetMiB": 1048577}`, usual, "0 to 1048576"},
 		"negative":           {`{"memoryBudgetMiB": -1}`, usual, "0 to 1048576"},
@@ -265,9 +265,9 @@ func TestTheAddressOfTheRegistry(t *testing.T) {
 			t.Errorf("%s: %+v", content, now)
 		}
 	}
-	s := settingsIn(t, `{"theme": 1, "memoryBudgetMiB": 512}`)
+	s := settingsIn(t, `{"colours": 1, "memoryBudgetMiB": 512}`)
 	now, err := s.change(SettingsPatch{CatalogueURL: new("http://127.0.0.1:1/r.json")})
-	if err != nil || now.CatalogueURL != "http://127.0.0.1:1/r.json" || now.MemoryBudgetMiB != 512 || !strings.Contains(content(t, s), `"theme": 1`) {
+	if err != nil || now.CatalogueURL != "http://127.0.0.1:1/r.json" || now.MemoryBudgetMiB != 512 || !strings.Contains(content(t, s), `"colours": 1`) {
 		t.Errorf("%+v, %v, %s", now, err, content(t, s))
 	}
 	var refused *RefusedError

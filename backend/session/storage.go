@@ -10,11 +10,13 @@ type Storage struct {
 	DatabaseBytes int64     `json:"databaseBytes"`
 	BlobBytes     int64     `json:"blobBytes" doc:"As they are on the disk, compressed"`
 	Blobs         int64     `json:"blobs"`
+	SnapshotBytes int64     `json:"snapshotBytes" doc:"Of what is kept of directories around turns"`
 	Sessions      int64     `json:"sessions"`
 	Entries       int64     `json:"entries"`
 	Frames        int64     `json:"frames" doc:"Messages of the journal"`
 	Pending       int64     `json:"pending" doc:"Entries that are not in the search index yet"`
 	Rebuilding    *Progress `json:"rebuilding,omitempty" doc:"Absent while no transcript is made anew"`
+	Work          *Work     `json:"work,omitempty" doc:"What is done to all of it, or was done last"`
 }
 
 // Progress is how far something is.
@@ -31,6 +33,9 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 	if s.DatabaseBytes, err = db.Size(); err != nil {
 		return s, err
 	}
+	if s.SnapshotBytes, err = c.snapshotBytes(ctx); err != nil {
+		return s, err
+	}
 	err = db.Blobs.Each(ctx, func(_ string, info fs.FileInfo) error {
 		s.Blobs++
 		s.BlobBytes += info.Size()
@@ -42,6 +47,6 @@ func (c *Client) Storage(ctx context.Context) (Storage, error) {
 	// The frames of a session are numbered without a gap; to count them would be to read the whole journal.
 	err = db.Read().QueryRowContext(ctx, `SELECT count(*), coalesce(sum((SELECT max(n) FROM frame f WHERE f.session = s.id)), 0),
 		(SELECT count(*) FROM entry), (SELECT count(*) FROM unsearched) FROM session s`).Scan(&s.Sessions, &s.Frames, &s.Entries, &s.Pending)
-	s.Rebuilding = c.upkeep.progress()
+	s.Rebuilding, s.Work = c.upkeep.progress(), c.upkeep.doing.show()
 	return s, err
 }

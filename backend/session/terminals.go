@@ -132,7 +132,7 @@ func (p *program) start(asked context.Context, roots []string, now Terminal, env
 	if err != nil {
 		return fail(acp.CodeInvalidParams, err.Error())
 	}
-	cmd := proxy.Command{Path: file, Args: now.Args, Env: env, Dir: dir, Purpose: ForTerminal, Merged: true, Grace: endGrace}
+	cmd := proxy.Command{Path: file, Args: now.Args, Env: env, Dir: dir, Purpose: ForTerminal, For: p.a.v.id, Merged: true, Grace: endGrace}
 	started := make(chan error, 1)
 	p.a.work.Go(func() {
 		ran, err := cfg.Proxy.Run(p.life, cmd, nil, func(r io.Reader) error { started <- nil; return p.follow(r) })

@@ -15,6 +15,7 @@ type upkeep struct {
 	untidy chan struct{} // there may be something to do
 
 	verifying verifying
+	doing     doing
 
 	mu         sync.Mutex // protects what is below
 	busy       map[string]chan struct{}
@@ -51,7 +52,7 @@ func (c *Client) keepUp() {
 
 func (c *Client) tidyUp(ctx context.Context) error {
 	removed, err := c.sweep(ctx)
-	return errors.Join(err, c.rebuildAll(ctx, removed > 0))
+	return errors.Join(err, c.pruneLooks(ctx), c.rebuildAll(ctx, removed > 0))
 }
 
 // sweep removes the blobs that no frame and no attachment names. What else keeps some must be asked here too.
@@ -136,7 +137,7 @@ func (c *Client) tellStorage(ctx context.Context, p *Progress) {
 		}
 		told = now
 	}
-	told.Rebuilding = p
+	told.Rebuilding, told.Work = p, c.upkeep.doing.show()
 	c.upkeep.mu.Lock()
 	c.upkeep.told = told
 	c.upkeep.mu.Unlock()

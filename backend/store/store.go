@@ -188,6 +188,40 @@ func (db *DB) Size() (total int64, err error) {
 	return total, nil
 }
 
+// Compact gives back to the disk what the database does not use. Whoever writes waits for its end; who reads does not notice. It takes
+// the space of the database once more while it works, and one that is broken off has changed nothing.
+//
+// numbers is a query whose one text is the same as long as the rows have their numbers: SQLite promises that for tables with a numbered
+// key alone, and keeps it for others as long as it likes. Compact tells whether it did not.
+func (db *DB) Compact(ctx context.Context, numbers string) (renumbered bool, err error) {
+	if db.w == nil {
+		return false, ErrNewer
+	}
+	conn, err := db.w.Conn(ctx) // there is one, so nobody writes between these
+	if err != nil {
+		return false, fmt.Errorf("compacting: %w", err)
+	}
+	defer conn.Close()
+	var before, after string
+	if err := conn.QueryRowContext(ctx, numbers).Scan(&before); err != nil {
+		return false, fmt.Errorf("compacting: %w", err)
+	}
+	if _, err := conn.ExecContext(ctx, "VACUUM"); err != nil {
+		return false, fmt.Errorf("compacting: %w", err)
+	}
+	// From here on it is done: what follows is not to be broken off.
+	ctx = context.WithoutCancel(ctx)
+	if err := conn.QueryRowContext(ctx, numbers).Scan(&after); err != nil {
+		return true, fmt.Errorf("compacting: %w", err)
+	}
+	var busy, log, moved int
+	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved) // readers may keep it: then it shrinks later
+	if err != nil {
+		err = fmt.Errorf("compacting: %w", err)
+	}
+	return before != after, err
+}
+
 // Check has SQLite look through the whole database, and tells what it says of it: nothing, where all is as it should be. It does so by
 // a connection of its own: one that has read the full-text index before, and sees it changed, takes it for damaged.
 func (db *DB) Check(ctx context.Context) (faults []string, err error) {

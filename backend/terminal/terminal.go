@@ -15,6 +15,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"sync"
 	"time"
 
@@ -42,6 +43,9 @@ const (
 	usualRows    = 24
 )
 
+// Works tells whether there are terminals on this system.
+const Works = runtime.GOOS != "windows"
+
 // Size of a terminal in cells. Zero, and what no window has, is made to fit.
 type Size struct {
 	Cols int `json:"cols"`
@@ -63,6 +67,7 @@ type Output struct {
 	From     int64 // the number of the first byte; later than asked for when those before are no longer kept
 	Data     []byte
 	Next     int64 // what to ask for next
+	Seen     int64 // up to where readers had it when this was asked for: what is shown again asks the screen for no more answers
 	Exited   bool  // nothing will follow Data
 	ExitCode *int  // of a program that has ended by itself
 	Signal   string
@@ -79,6 +84,7 @@ type Terminal struct {
 	mu      sync.Mutex // protects the fields below
 	kept    []byte     // the newest output
 	from    int64      // the number of its first byte
+	seen    int64      // the highest number that was asked for: what is before it has been taken
 	changed chan struct{}
 }
 
@@ -148,6 +154,7 @@ func (t *Terminal) wait() {
 // After gives what the program wrote from a number on, at most 64 KiB of it. It waits for that until ctx ends, and then gives nothing,
 // which is no error.
 func (t *Terminal) After(ctx context.Context, after int64) Output {
+	seen := t.taken(after)
 	for {
 		// Whether it has ended is looked at first: then all that it wrote is there.
 		var over bool
@@ -157,6 +164,7 @@ func (t *Terminal) After(ctx context.Context, after int64) Output {
 		default:
 		}
 		out, changed := t.look(after)
+		out.Seen = seen
 		if end := out.Next; over && end == t.end() {
 			status := t.inst.Status()
 			out.Exited, out.ExitCode, out.Signal = true, status.ExitCode, status.Signal
@@ -181,6 +189,15 @@ func (t *Terminal) look(after int64) (Output, <-chan struct{}) {
 	data := t.kept[after-t.from:]
 	data = append([]byte(nil), data[:min(len(data), most)]...)
 	return Output{From: after, Data: data, Next: after + int64(len(data))}, t.changed
+}
+
+// taken notes that a reader has all up to a number, and gives up to where any had it before.
+func (t *Terminal) taken(after int64) int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	before := t.seen
+	t.seen = max(before, min(after, t.from+int64(len(t.kept))))
+	return before
 }
 
 func (t *Terminal) end() int64 {

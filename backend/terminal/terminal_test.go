@@ -336,3 +336,28 @@ func TestProgramThatCannotStart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What a screen has shown is known to the next one: it must not answer what the first has answered.
+func TestWhatWasSeenIsTold(t *testing.T) {
+	tty := open(t, `stty -echo; printf 'one\n'; read x; printf 'two\n'; read x`)
+	s := &screen{t: t, tty: tty}
+	s.until("one\r\n")
+	if out := tty.After(t.Context(), 0); out.Seen != 0 {
+		t.Errorf("nobody has said that they have it: %+v", out)
+	}
+	typing(t, tty, "on\n")
+	for !strings.Contains(s.text, "two\r\n") {
+		s.read()
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	tty.After(ctx, s.next)
+	if out := tty.After(t.Context(), 0); out.Seen != s.next || out.From != 0 {
+		t.Errorf("%d, want %d", out.Seen, s.next)
+	}
+	cancel()
+	tty.After(ctx, 1<<40) // what nobody can have
+	if out := tty.After(t.Context(), 0); out.Seen != s.next {
+		t.Errorf("%d, want %d", out.Seen, s.next)
+	}
+}

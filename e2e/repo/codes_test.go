@@ -14,8 +14,8 @@ func TestEveryCodeHasAText(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// The texts of attachments and of Discord are parts of the catalogue that are loaded with what shows them.
-	for _, name := range []string{"attachments", "discord"} {
+	// Some texts are parts of the catalogue that are loaded with what shows them.
+	for _, name := range []string{"agents", "attachments", "browse", "changes", "discord", "equip", "inspect", "keyboard", "panel", "screens", "settings"} {
 		part, err := os.ReadFile("../../frontend/src/strings/" + name + ".ts")
 		if err != nil {
 			t.Fatal(err)

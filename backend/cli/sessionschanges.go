@@ -1,0 +1,171 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"text/tabwriter"
+
+	"deskhand/backend"
+)
+
+// changedFiles is what the API tells of a turn's changes, as far as it is printed.
+type changedFiles struct {
+	State  string `json:"state"`
+	Reason string `json:"reason"`
+	Turn   string `json:"turn"`
+	Files  []struct {
+		Path    string `json:"path"`
+		Was     string `json:"was"`
+		Kind    string `json:"kind"`
+		Added   int    `json:"added"`
+		Removed int    `json:"removed"`
+	} `json:"files"`
+}
+
+type restoredFiles struct {
+	ID    string `json:"id"`
+	Files []struct {
+		Path    string `json:"path"`
+		Outcome string `json:"outcome"`
+		Reason  string `json:"reason"`
+	} `json:"files"`
+}
+
+type sessionsChanges struct {
+	common
+	ID   string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
+	Turn string `help:"One turn, by its id; the newest without it."`
+	All  bool   `help:"All since the conversation began."`
+	JSON bool   `name:"json" help:"Print the record as JSON."`
+}
+
+func (c *sessionsChanges) query() string {
+	v := url.Values{}
+	if c.All {
+		v.Set("since", "start")
+	} else if c.Turn != "" {
+		v.Set("turn", c.Turn)
+	}
+	return v.Encode()
+}
+
+// Run prints a row for each file.
+func (c *sessionsChanges) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		id, err := api.find(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		var raw json.RawMessage
+		if err := api.call(ctx, "GET", "sessions/"+url.PathEscape(id)+"/changes?"+c.query(), nil, &raw); err != nil {
+			return unanswered(ctx, err)
+		}
+		if c.JSON {
+			return printJSON(p.Stdout, raw)
+		}
+		var list changedFiles
+		if err := json.Unmarshal(raw, &list); err != nil {
+			return err
+		}
+		switch {
+		case list.State == "taking":
+			return p.print("the turn is not over\n")
+		case list.State == "off":
+			return p.print("nobody looked at the directory: %s\n", unlooked(list.Reason))
+		case len(list.Files) == 0:
+			return p.print("nothing was changed\n")
+		}
+		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+		for _, f := range list.Files {
+			name := plain(f.Path)
+			if f.Was != "" {
+				name += " (was " + plain(f.Was) + ")"
+			}
+			_, _ = fmt.Fprintf(w, "%s\t+%d\t-%d\t%s\n", f.Kind, f.Added, f.Removed, name) // Flush tells of failures
+		}
+		return w.Flush()
+	})
+}
+
+// unlooked is why nobody looked, in words.
+func unlooked(reason string) string {
+	if text := map[string]string{
+		"changes.no_git": "git is not on this computer", "changes.too_large": "it holds too much", "changes.slow": "reading it took too long", "changes.elsewhere": "it is elsewhere",
+		"changes.missing": "it is not there", "changes.wide": "it is a home directory, a whole disk, or holds Deskhand's data", "changes.off": "the settings turn it off",
+		"changes.pruned": "that was too long ago", "changes.failed": "git failed; the log tells more",
+	}[reason]; text != "" {
+		return text
+	}
+	return reason
+}
+
+type sessionsUndo struct {
+	common
+	ID    string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
+	Turn  string `help:"One turn, by its id; the newest without it."`
+	Force bool   `help:"Files that were changed since, too."`
+	Yes   bool   `short:"y" help:"Do not ask."`
+}
+
+// Run takes back what a turn changed, once a person has seen what that does.
+func (c *sessionsUndo) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		id, err := api.find(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		path := "sessions/" + url.PathEscape(id) + "/changes"
+		if c.Turn == "" {
+			var newest changedFiles
+			if err := api.call(ctx, "GET", path, nil, &newest); err != nil {
+				return unanswered(ctx, err)
+			}
+			c.Turn = newest.Turn
+		}
+		if c.Turn == "" {
+			return p.print("nothing was changed\n")
+		}
+		return c.undo(ctx, p, api, path+"/restore")
+	})
+}
+
+// undo shows what would be done, asks, and does it.
+func (c *sessionsUndo) undo(ctx context.Context, p *Program, api *api, path string) error {
+	wish := map[string]any{"turn": c.Turn, "preview": true, "force": c.Force}
+	var would, done restoredFiles
+	if err := api.call(ctx, "POST", path, wish, &would); err != nil {
+		return unanswered(ctx, err)
+	}
+	if !c.Yes {
+		if !isTerminal(p.Stdin) {
+			return &failure{exitUsage, errors.New("this is no terminal to ask at; --yes undoes it without asking")}
+		}
+		p.say("%sPut these files back? Type yes to do it: ", would.rows())
+		if err := p.yes(ctx, "nothing was put back"); err != nil {
+			return err
+		}
+	}
+	wish["preview"] = false
+	if err := api.call(ctx, "POST", path, wish, &done); err != nil {
+		return unanswered(ctx, err)
+	}
+	return p.print("%s", done.rows())
+}
+
+func (r restoredFiles) rows() string {
+	var text strings.Builder
+	for _, f := range r.Files {
+		reason := map[string]string{
+			"changes.edited": "it was changed since", "changes.in_the_way": "something stands in its way", "changes.not_kept": "its content was not kept", "changes.unwritable": "it cannot be written",
+		}[f.Reason]
+		if reason != "" {
+			reason = ": " + reason
+		}
+		fmt.Fprintf(&text, "%s  %s%s\n", f.Outcome, plain(f.Path), reason)
+	}
+	return text.String()
+}

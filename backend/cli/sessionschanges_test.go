@@ -1,0 +1,50 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestChangesAndUndo: a turn's changes are listed, and taken back once somebody has said so.
+func TestChangesAndUndo(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	t.Chdir(work)
+	file := filepath.Join(work, "deskhand-demo.md")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := func(t *testing.T, dir string, args ...string) (string, string, int) { // with a PATH, for git
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), self, args...)
+		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=")
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run()
+		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	}
+	if _, errs, code := run(t, dir, "prompt", "--agent", "mock", "--approve", "once", "write it down"); code != 0 {
+		t.Fatal(code, errs)
+	}
+	if _, err := os.Stat(file); err != nil {
+		t.Fatal(err)
+	}
+	if out, errs, code := run(t, dir, "sessions", "changes", "last"); code != 0 || !strings.HasPrefix(out, "added  +") || !strings.Contains(out, "deskhand-demo.md") {
+		t.Fatalf("%d %q %s", code, out, errs)
+	}
+	if _, errs, code := run(t, dir, "sessions", "undo", "last"); code == 0 || !strings.Contains(errs, "--yes") {
+		t.Fatalf("%d %s", code, errs)
+	}
+	if out, errs, code := run(t, dir, "sessions", "undo", "--yes", "last"); code != 0 || out != "removed  deskhand-demo.md\n" {
+		t.Fatalf("%d %q %s", code, out, errs)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("it is still there")
+	}
+	if out, _, code := run(t, dir, "sessions", "changes", "--all", "last"); code != 0 || !strings.Contains(out, "deskhand-demo.md") {
+		t.Errorf("%d %q", code, out)
+	}
+}

@@ -1,0 +1,64 @@
+package cli_test
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+)
+
+// A token is made, used against a server that runs, seen in the audit, and revoked; it alone goes to standard output.
+func TestTokens(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if out, stderr, code := run(t, dir, "tokens"); code != 0 || !strings.Contains(out, "No token was made yet") {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	_, link := server(t, dir)
+	u, err := url.Parse(strings.TrimSpace(link))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, stderr, code := run(t, dir, "tokens", "make", "nightly script", "--scope", "runtime")
+	secret := strings.TrimSuffix(out, "\n")
+	if code != 0 || !strings.HasPrefix(secret, "deskhand_") || strings.Contains(secret, "\n") || !strings.Contains(stderr, "shown once") {
+		t.Fatalf("exit %d\n%s%s", code, out, stderr)
+	}
+	call := func(path string) int {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+u.Host+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header.Set("Authorization", "Bearer "+secret)
+		r.Close = true
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = res.Body.Close()
+		return res.StatusCode
+	}
+	if v1, client := call("/v1/health"), call("/client/hello"); v1 != 200 || client != 403 {
+		t.Errorf("%d %d", v1, client)
+	}
+	if out, _, code := run(t, dir, "tokens", "list"); code != 0 || !strings.Contains(out, "nightly script") || strings.Contains(out, secret) || !strings.Contains(out, "127.0.0.1") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	if out, _, code := run(t, dir, "tokens", "audit"); code != 0 || !strings.Contains(out, "nightly script") || !strings.Contains(out, "403") {
+		t.Errorf("exit %d\n%s", code, out)
+	}
+	for _, args := range [][]string{{"make", "Nightly Script", "--scope", "client"}, {"make", "x", "--scope", "all"}, {"make", "x"}, {"make", "x", "--scope", "client", "--days", "-1"}} {
+		if _, stderr, code := run(t, dir, append([]string{"tokens"}, args...)...); code != 2 {
+			t.Errorf("%v: exit %d\n%s", args, code, stderr)
+		}
+	}
+	if out, stderr, code := run(t, dir, "tokens", "revoke", "NIGHTLY SCRIPT"); code != 0 {
+		t.Errorf("exit %d\n%s%s", code, out, stderr)
+	}
+	if got := call("/v1/health"); got != 401 {
+		t.Errorf("a revoked token: %d", got)
+	}
+	if _, _, code := run(t, dir, "tokens", "revoke", "nobody"); code != 1 {
+		t.Errorf("exit %d", code)
+	}
+}

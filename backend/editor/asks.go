@@ -1,0 +1,313 @@
+package editor
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"deskhand/backend/acp"
+)
+
+// What an agent asks of a person waits in Deskhand's inbox, where every surface can answer it. The editor is one more: it is asked at the
+// same time, the first answer counts, and where that is not the editor's its dialog is taken away again. What it cannot show it is told of,
+// by a permission whose answers lead to Deskhand.
+
+// ask is a request that the editor is asked.
+type ask struct {
+	id    json.RawMessage // at the editor
+	about asking
+	tries int
+}
+
+// The answers to what the editor cannot show.
+const (
+	optionShow    = "deskhand-show"
+	optionDecline = "deskhand-decline"
+)
+
+// maxTries is how often the editor is asked anew after an answer that did not fit.
+const maxTries = 3
+
+// requested takes a request, or its end.
+func (s *shown) requested(r asking) {
+	switch {
+	case r.Status != "requested":
+		s.resolved(r.ID)
+	case s.asks[r.ID] == nil:
+		s.ask(&ask{about: r})
+	}
+}
+
+// resolved takes the dialog of a request away that was answered elsewhere.
+func (s *shown) resolved(id string) {
+	if a := s.asks[id]; a != nil {
+		delete(s.asks, id)
+		s.e.wire.withdraw(a.id)
+	}
+}
+
+func (s *shown) ask(a *ask) {
+	method, params, read := s.form(a.about)
+	params["sessionId"] = s.id
+	s.asks[a.about.ID] = a
+	a.tries++
+	a.id = s.e.wire.ask(method, params, func(result json.RawMessage, failure *acp.Error) {
+		s.do(func() { s.answered(a, read, result, failure) })
+	})
+}
+
+// reader makes the editor's answer one of Deskhand's; nil is none.
+type reader func(result json.RawMessage) map[string]any
+
+func (s *shown) form(r asking) (method string, params map[string]any, read reader) {
+	t := s.mirror.takes
+	switch {
+	case r.Kind == "permission":
+		return "session/request_permission", map[string]any{"toolCall": s.toolOf(r), "options": optionsOf(r.Options)}, readOption
+	case r.Kind == "trust":
+		return "session/request_permission", map[string]any{"toolCall": trustOf(r), "options": optionsOf(r.Options)}, readOption
+	case r.Kind == "form" && t.forms:
+		return "elicitation/create", s.about(r, map[string]any{"mode": "form", "message": r.Title, "requestedSchema": r.Schema}), readAction
+	case r.Kind == "url" && t.urls:
+		return "elicitation/create", s.about(r, map[string]any{"mode": "url", "message": r.Title, "url": r.URL, "elicitationId": r.ElicitationID}), readAction
+	case r.Kind == "question" && t.forms:
+		schema, names := questionForm(r.Questions)
+		return "elicitation/create", s.about(r, map[string]any{"mode": "form", "message": r.Title, "requestedSchema": schema}),
+			func(result json.RawMessage) map[string]any { return readAnswers(result, names) }
+	case r.Kind == "question" && len(r.Questions) == 1 && !r.Questions[0].MultiSelect && len(r.Questions[0].Options) > 0:
+		return "session/request_permission", map[string]any{"toolCall": pointer(r, r.Questions[0].Prompt), "options": choicesOf(r.Questions[0])},
+			func(result json.RawMessage) map[string]any { return readChoice(result, r.Questions[0]) }
+	}
+	return "session/request_permission", map[string]any{"toolCall": pointer(r, "Answer it in Deskhand."), "options": []any{
+		map[string]any{"optionId": optionShow, "name": "Show Deskhand", "kind": "allow_once"},
+		map[string]any{"optionId": optionDecline, "name": "Decline", "kind": "reject_once"},
+	}}, s.readPointer(r)
+}
+
+// about adds the tool call that an elicitation belongs to.
+func (s *shown) about(r asking, params map[string]any) map[string]any {
+	if r.ToolCallID != "" {
+		params["toolCallId"] = r.ToolCallID
+	}
+	return params
+}
+
+func optionsOf(list []option) []any {
+	out := []any{}
+	for _, o := range list {
+		kind := o.Kind
+		if !slices.Contains([]string{"allow_once", "allow_always", "reject_once", "reject_always"}, kind) {
+			kind = "reject_once" // a word of an agent's that no editor takes; what it says is in its name
+		}
+		out = append(out, map[string]any{"optionId": o.ID, "name": o.Name, "kind": kind})
+	}
+	return out
+}
+
+// toolOf is the tool call that leave is asked for, as far as it is known.
+func (s *shown) toolOf(r asking) map[string]any {
+	shown := map[string]any{"toolCallId": r.ToolCallID, "title": r.Title}
+	t := r.Tool
+	if r.ToolCallID == "" {
+		shown["toolCallId"] = r.ID
+	}
+	if t == nil {
+		return shown
+	}
+	shown["kind"] = t.Kind
+	if slices.Contains([]string{"pending", "in_progress", "completed", "failed"}, t.Status) {
+		shown["status"] = t.Status
+	}
+	if len(t.Content) > 0 {
+		shown["content"] = t.Content
+		if programs := terminalsIn(t.Content); len(programs) > 0 && !s.mirror.takes.terminals {
+			shown["content"] = s.mirror.rendered(&call{id: t.ToolCallID, content: t.Content, programs: programs})
+		}
+	}
+	for name, raw := range map[string]json.RawMessage{"locations": t.Locations, "rawInput": t.RawInput, "rawOutput": t.RawOutput} {
+		if len(raw) > 0 && string(raw) != "null" {
+			shown[name] = raw
+		}
+	}
+	return shown
+}
+
+// trustOf shows what would start beside the agent: all of it, since that is what a person judges by.
+func trustOf(r asking) map[string]any {
+	var text strings.Builder
+	for _, x := range r.Executables {
+		if !x.Approved {
+			fmt.Fprintf(&text, "%s %s\n%s\n\n", x.Kind, x.Name, x.Detail)
+		}
+	}
+	return pointer(r, strings.TrimSpace(r.Detail+"\n\n"+text.String()))
+}
+
+// pointer is a tool call that stands for a request which is about none.
+func pointer(r asking, text string) map[string]any {
+	return map[string]any{
+		"toolCallId": r.ID, "title": r.Title, "kind": "other", "status": "pending",
+		"content": []any{map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": text}}},
+	}
+}
+
+func choicesOf(q question) []any {
+	list := []any{}
+	for i, o := range q.Options {
+		list = append(list, map[string]any{"optionId": strconv.Itoa(i), "name": o.Label, "kind": "allow_once"})
+	}
+	return append(list, map[string]any{"optionId": optionDecline, "name": "Decline", "kind": "reject_once"})
+}
+
+// questionForm is questions as a form, a property each, and the names of these.
+func questionForm(list []question) (schema any, names []string) {
+	properties := map[string]any{}
+	for i, q := range list {
+		name := "answer" + strconv.Itoa(i+1)
+		names = append(names, name)
+		choices := []any{}
+		for _, o := range q.Options {
+			choice := map[string]any{"const": o.ID, "title": o.Label}
+			if o.Description != "" {
+				choice["description"] = o.Description
+			}
+			choices = append(choices, choice)
+		}
+		switch {
+		case len(choices) == 0 || q.AllowFreeText && !q.MultiSelect: // a form has no choice with room for other words
+			properties[name] = map[string]any{"type": "string", "title": q.Prompt, "description": hintOf(q), "minLength": 1}
+		case q.MultiSelect:
+			properties[name] = map[string]any{"type": "array", "title": q.Prompt, "minItems": 1, "items": map[string]any{"anyOf": choices}}
+		default:
+			properties[name] = map[string]any{"type": "string", "title": q.Prompt, "oneOf": choices}
+		}
+	}
+	return map[string]any{"type": "object", "properties": properties, "required": names}, names
+}
+
+// hintOf lists choices for who is to write one.
+func hintOf(q question) string {
+	list := make([]string, len(q.Options))
+	for i, o := range q.Options {
+		list[i] = o.ID + ": " + o.Label
+	}
+	return strings.Join(list, "\n")
+}
+
+func chosen(result json.RawMessage) string {
+	var m struct {
+		Outcome struct{ Outcome, OptionID string }
+	}
+	if json.Unmarshal(result, &m) != nil || m.Outcome.Outcome != "selected" {
+		return ""
+	}
+	return m.Outcome.OptionID
+}
+
+func readOption(result json.RawMessage) map[string]any {
+	if id := chosen(result); id != "" {
+		return map[string]any{"optionId": id}
+	}
+	return nil
+}
+
+// readChoice takes the number of a choice; see choicesOf.
+func readChoice(result json.RawMessage, q question) map[string]any {
+	id := chosen(result)
+	if id == optionDecline {
+		return map[string]any{"reject": true}
+	}
+	i, err := strconv.Atoi(id)
+	if err != nil || i < 0 || i >= len(q.Options) {
+		return nil
+	}
+	return map[string]any{"answers": [][]string{{q.Options[i].ID}}}
+}
+
+type elicited struct {
+	Action  string                     `json:"action"`
+	Content map[string]json.RawMessage `json:"content"`
+}
+
+func readAction(result json.RawMessage) map[string]any {
+	var m elicited
+	if json.Unmarshal(result, &m) != nil || m.Action == "" {
+		return nil
+	}
+	answer := map[string]any{"action": m.Action}
+	if m.Action == "accept" && m.Content != nil {
+		answer["content"] = m.Content
+	}
+	return answer
+}
+
+func readAnswers(result json.RawMessage, names []string) map[string]any {
+	var m elicited
+	switch {
+	case json.Unmarshal(result, &m) != nil || m.Action == "":
+		return nil
+	case m.Action != "accept":
+		return map[string]any{"reject": true}
+	}
+	answers := [][]string{}
+	for _, name := range names {
+		var one string
+		var many []string
+		if json.Unmarshal(m.Content[name], &many) != nil && json.Unmarshal(m.Content[name], &one) == nil {
+			many = []string{one}
+		}
+		answers = append(answers, many)
+	}
+	return map[string]any{"answers": answers}
+}
+
+// readPointer sends the person to Deskhand, or declines.
+func (s *shown) readPointer(r asking) reader {
+	return func(result json.RawMessage) map[string]any {
+		switch chosen(result) {
+		case optionShow:
+			if err := s.e.desk.call(s.ctx, http.MethodPost, "activate", nil, nil); err != nil {
+				s.e.tell("Deskhand has no window to be shown: open it, or see deskhand inbox")
+			}
+		case optionDecline:
+			switch r.Kind {
+			case "question":
+				return map[string]any{"reject": true}
+			case "form", "url":
+				return map[string]any{"action": "decline"}
+			}
+			return map[string]any{"action": "cancel"}
+		}
+		return nil
+	}
+}
+
+// answered takes the editor's answer. One that says nothing leaves the request to the others.
+func (s *shown) answered(a *ask, read reader, result json.RawMessage, failure *acp.Error) {
+	if s.asks[a.about.ID] != a {
+		return // somebody else was first
+	}
+	if failure != nil {
+		s.e.tell("the editor does not take the request %q: it waits in Deskhand (%s)", a.about.Title, failure.Message)
+		return
+	}
+	answer := read(result)
+	if answer == nil {
+		return
+	}
+	delete(s.asks, a.about.ID)
+	err := s.e.desk.call(s.ctx, http.MethodPost, "requests/"+url.PathEscape(a.about.ID)+"/answer", answer, nil)
+	refused, _ := err.(*problem) //nolint:errorlint // desk wraps none
+	switch {
+	case err == nil, s.ctx.Err() != nil, refused != nil && refused.Code == "request.resolved":
+	case refused != nil && refused.Status == http.StatusBadRequest && a.tries < maxTries:
+		s.e.tell("the answer does not fit: %s", err)
+		s.ask(a)
+	default:
+		s.e.tell("the answer was not taken: %s", err)
+	}
+}

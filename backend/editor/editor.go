@@ -1,0 +1,263 @@
+// Package editor hides that the conversation an editor has with its agent is one of Deskhand's sessions: to the editor it speaks ACP as
+// an agent would, on a pair of pipes, and on the other side the client API, like every other surface.
+//
+// What the editor is shown is the session's journal: the agent's own updates as they came, in their order, and what other surfaces put
+// in between. A session has a goroutine of its own, so that one that waits holds up no other; within a session all is in order. The end
+// of the editor ends nothing of the session.
+package editor
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+
+	"deskhand/backend/acp"
+)
+
+// Config of a conversation with an editor.
+type Config struct {
+	// HTTP reaches the client API of the Deskhand that has the sessions, whatever the host of a URL says. It finds another one when that
+	// one has ended.
+	HTTP    *http.Client
+	Agent   string       // its id
+	Version string       // of this program
+	Login   []string     // what is added to our own arguments to sign in to the agent at a terminal
+	Self    string       // our own program, for editors that want it named
+	Args    []string     // and how it was started
+	Tell    func(string) // a line for the editor's log
+}
+
+// maxLine is how long a message may be.
+const maxLine = 64 << 20
+
+// Serve speaks with an editor until its input ends or ctx does. Sessions and their turns go on.
+func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	e := &editor{cfg: cfg, desk: desk{cfg.HTTP}, wire: newWire(out), ctx: ctx, shown: map[string]*shown{}, asked: map[acp.Key]context.CancelFunc{}}
+	lines := make(chan []byte)
+	var failure error
+	go func() { // a read cannot be broken off: it ends with its input, after us if need be
+		defer close(lines)
+		failure = readLines(in, func(line []byte) bool {
+			select {
+			case lines <- line:
+				return true
+			case <-ctx.Done():
+				return false
+			}
+		})
+	}()
+	err := e.listen(lines, &failure) //nolint:contextcheck // what the editor asks for lives as long as the editor listens
+	cancel()
+	e.work.Wait()
+	return err
+}
+
+// editor is one editor and what is open in it.
+type editor struct {
+	cfg  Config
+	desk desk
+	wire *wire
+	ctx  context.Context //nolint:containedctx // as long as the editor listens
+	work sync.WaitGroup  // of its sessions, and of the requests that take their time
+
+	mu    sync.Mutex // protects what is below
+	takes takes
+	shown map[string]*shown
+	asked map[acp.Key]context.CancelFunc // requests of the editor that are worked on
+}
+
+func (e *editor) listen(lines <-chan []byte, failure *error) error {
+	for {
+		select {
+		case line, more := <-lines:
+			if !more {
+				return *failure
+			}
+			e.line(line)
+		case <-e.ctx.Done():
+			return e.ctx.Err()
+		}
+	}
+}
+
+// readLines hands over each line that is not blank, until the input ends or nobody wants more.
+func readLines(in io.Reader, each func([]byte) bool) error {
+	r := bufio.NewReaderSize(in, 64<<10)
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		line = append(line, part...)
+		switch {
+		case errors.Is(err, bufio.ErrBufferFull):
+			if len(line) > maxLine {
+				return fmt.Errorf("a message is longer than %d bytes", maxLine)
+			}
+			continue
+		case len(bytes.TrimSpace(line)) > 0 && !each(bytes.TrimSpace(line)):
+			return nil
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+		line = nil // the one before is somebody else's by now
+	}
+}
+
+// line takes one message of the editor.
+func (e *editor) line(data []byte) {
+	env, err := acp.Peek(data)
+	switch {
+	case err != nil:
+		e.wire.fail(json.RawMessage("null"), &acp.Error{Code: acp.CodeParseError, Message: err.Error()})
+		return
+	case env.Kind == acp.Other:
+		e.wire.fail(json.RawMessage("null"), &acp.Error{Code: acp.CodeInvalidRequest, Message: "neither a request nor a response; there are no batches in ACP"})
+		return
+	case env.Kind == acp.Response:
+		e.wire.answered(env.Key(), data)
+		return
+	}
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(data, &m) // Peek has checked it
+	if env.Kind == acp.Notification {
+		e.notified(env.Method(), m.Params)
+		return
+	}
+	e.request(request{id: bytes.Clone(env.ID), key: env.Key(), method: env.Method(), params: m.Params})
+}
+
+func (e *editor) notified(method string, params json.RawMessage) {
+	var p struct {
+		SessionID string          `json:"sessionId"`
+		RequestID json.RawMessage `json:"requestId"`
+	}
+	_ = json.Unmarshal(params, &p)
+	switch method {
+	case "session/cancel":
+		if s := e.find(p.SessionID); s != nil {
+			s.do(s.cancel)
+		}
+	case "$/cancel_request":
+		env := acp.Envelope{ID: p.RequestID}
+		e.takeBack(env.Key())
+	}
+}
+
+// takeBack is the editor's wish to have no answer any more.
+func (e *editor) takeBack(key acp.Key) {
+	e.mu.Lock()
+	cancel := e.asked[key]
+	list := make([]*shown, 0, len(e.shown))
+	for _, s := range e.shown {
+		list = append(list, s)
+	}
+	e.mu.Unlock()
+	if cancel != nil {
+		cancel()
+		return
+	}
+	for _, s := range list {
+		s.do(func() { s.cancelPrompt(key) })
+	}
+}
+
+// request is one of the editor's. It is answered once.
+type request struct {
+	id     json.RawMessage
+	key    acp.Key
+	method string
+	params json.RawMessage
+}
+
+func (e *editor) request(r request) {
+	switch r.method {
+	case "initialize":
+		e.later(r, e.initialize)
+	case "session/new":
+		e.later(r, e.newSession)
+	case "session/load", "session/resume":
+		e.later(r, e.openSession)
+	case "session/list":
+		e.later(r, e.listSessions)
+	case "session/delete":
+		e.later(r, e.deleteSession)
+	case "authenticate":
+		e.wire.fail(r.id, &acp.Error{Code: acp.CodeInvalidParams, Message: "sign in with: deskhand login " + e.cfg.Agent})
+	case "session/close", "session/prompt", "session/set_mode", "session/set_config_option":
+		e.within(r)
+	default:
+		e.wire.fail(r.id, &acp.Error{Code: acp.CodeMethodNotFound, Message: "this agent does not know " + r.method})
+	}
+}
+
+// later works on a request beside the others. One that the editor takes back ends with its context.
+func (e *editor) later(r request, f func(ctx context.Context, r request) (any, *acp.Error)) {
+	ctx, cancel := context.WithCancel(e.ctx)
+	e.mu.Lock()
+	e.asked[r.key] = cancel
+	e.mu.Unlock()
+	e.work.Go(func() {
+		defer cancel()
+		result, failure := f(ctx, r)
+		e.mu.Lock()
+		delete(e.asked, r.key)
+		e.mu.Unlock()
+		switch {
+		case failure == nil && result == nil: // it was answered on the way
+		case failure == nil:
+			e.wire.answer(r.id, result)
+		case ctx.Err() != nil:
+			e.wire.fail(r.id, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"})
+		default:
+			e.wire.fail(r.id, failure)
+		}
+	})
+}
+
+// within hands a request to the session that it is about, behind what that one has still to do.
+func (e *editor) within(r request) {
+	var p struct {
+		SessionID string `json:"sessionId"`
+	}
+	_ = json.Unmarshal(r.params, &p)
+	s := e.find(p.SessionID)
+	if s == nil {
+		e.wire.fail(r.id, &acp.Error{Code: acp.CodeResourceNotFound, Message: "this session is not open here: load it first"})
+		return
+	}
+	s.do(func() {
+		switch r.method {
+		case "session/prompt":
+			s.prompt(r)
+		case "session/set_mode":
+			s.setMode(r)
+		case "session/set_config_option":
+			s.setOption(r)
+		default:
+			s.closeIt(r)
+		}
+	})
+}
+
+func (e *editor) find(id string) *shown {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.shown[id]
+}
+
+func (e *editor) tell(format string, args ...any) {
+	if e.cfg.Tell != nil {
+		e.cfg.Tell(fmt.Sprintf(format, args...))
+	}
+}

@@ -1,0 +1,215 @@
+package editor
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	sessions "deskhand/backend/session"
+)
+
+const (
+	nothing    = `{}`
+	everything = `{"auth":{"terminal":true},"elicitation":{"form":{},"url":{}},"session":{"configOptions":{"boolean":{}},"notices":{},"compaction":{}},"_meta":{"terminal_output":true}}`
+)
+
+func TestWhatIsNoMessageIsAnswered(t *testing.T) {
+	p := openOffice(t).plainEditor()
+	for line, code := range map[string]int{`{"broken`: -32700, `[{"id":1,"method":"x"}]`: -32600, `7`: -32600, `{"jsonrpc":"2.0"}`: -32600} {
+		p.mu.Lock()
+		p.got = nil
+		p.mu.Unlock()
+		p.say(line)
+		m := p.until("refusal of "+line, func(m received) bool { return string(m.ID) == "null" })
+		if m.Error == nil || m.Error.Code != code {
+			t.Errorf("%s: %+v", line, m.Error)
+		}
+	}
+	p.say(``) // a blank line is nothing
+	p.say(`{"jsonrpc":"2.0","id":99,"result":{}}`)
+	p.say(`{"jsonrpc":"2.0","method":"_somebody/else"}`)
+	if m := p.answer(p.send("session/unheard_of", `{}`)); m.Error == nil || m.Error.Code != -32601 {
+		t.Errorf("%+v", m)
+	}
+	if m := p.answer(p.send("session/prompt", `{"sessionId":"none","prompt":[]}`)); m.Error == nil || m.Error.Code != -32002 {
+		t.Errorf("%+v", m)
+	}
+	if m := p.answer(p.send("session/new", `{"cwd":"relative"}`)); m.Error == nil || m.Error.Code != -32602 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// An agent that cannot be started is an error of session/new, and leaves no session behind.
+func TestASessionThatDoesNotStartIsNone(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(nothing)
+	gone := filepath.Join(o.work, "gone")
+	if m := p.answer(p.send("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, gone))); m.Error == nil || !strings.Contains(m.Error.Message, gone) {
+		t.Errorf("%+v", m)
+	}
+	page, err := o.List(t.Context(), false, "", 10)
+	if err != nil || len(page.Items) != 0 {
+		t.Errorf("%+v, %v", page.Items, err)
+	}
+}
+
+// What a directory would start is asked in the editor as well: so the session has a name before its agent is there.
+func TestTrustIsAskedInTheEditor(t *testing.T) {
+	o := openOffice(t)
+	dir := filepath.Join(o.work, ".sandbox-agent", "config")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mcp.json"), []byte(`{"mine":{"type":"local","command":"/bin/false-server","args":[]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := o.editor(nothing)
+	id := p.begin()
+	asked := p.until("question", func(m received) bool { return m.Method == "session/request_permission" })
+	if !strings.Contains(string(asked.Params), "/bin/false-server") || !strings.Contains(string(asked.Params), id) {
+		t.Errorf("%s", asked.Params)
+	}
+	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"without"}}}`, asked.ID))
+	if m := p.answer(p.prompt(id, "echo here")); m.Error != nil {
+		t.Errorf("%+v", m.Error)
+	}
+	if !strings.Contains(p.said("agent_message_chunk"), "echo here") {
+		t.Errorf("it said %q", p.said("agent_message_chunk"))
+	}
+}
+
+// What an editor cannot show waits in Deskhand, and the editor is told of it.
+func TestAnEditorWithoutFormsIsToldOfOne(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(nothing)
+	id := p.begin()
+	turn := p.prompt(id, "form")
+	asked := p.until("pointer", func(m received) bool { return m.Method == "session/request_permission" })
+	inbox, err := o.Inbox(t.Context())
+	if err != nil || len(inbox) != 1 || inbox[0].Kind != "form" {
+		t.Fatalf("%+v, %v", inbox, err)
+	}
+	if err := o.Answer(t.Context(), inbox[0].ID, sessions.Answer{Action: "decline"}, "window"); err != nil {
+		t.Fatal(err)
+	}
+	p.until("withdrawal", func(m received) bool {
+		var w struct {
+			RequestID json.RawMessage `json:"requestId"`
+		}
+		return m.Method == "$/cancel_request" && json.Unmarshal(m.Params, &w) == nil && string(w.RequestID) == string(asked.ID)
+	})
+	if m := p.answer(turn); m.Error != nil {
+		t.Errorf("%+v", m.Error)
+	}
+	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32800,"message":"cancelled"}}`, asked.ID)) // as it has to
+
+	turn = p.prompt(id, "visit")
+	asked = p.until("second pointer", func(m received) bool {
+		return m.Method == "session/request_permission" && string(m.ID) != string(asked.ID)
+	})
+	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"deskhand-decline"}}}`, asked.ID))
+	if m := p.answer(turn); m.Error != nil {
+		t.Errorf("%+v", m.Error)
+	}
+}
+
+// A program that the agent has Deskhand run shows in the editor: as output in _meta, or as text.
+func TestProgramsAreShown(t *testing.T) {
+	o := openOffice(t)
+	for _, takes := range []string{everything, nothing} {
+		p := o.editor(takes)
+		id := p.begin()
+		if m := p.answer(p.prompt(id, "spawn")); m.Error != nil {
+			t.Fatalf("%+v", m.Error)
+		}
+		var meta, text bool
+		for _, m := range p.got {
+			meta = meta || strings.Contains(string(m.Params), `"terminal_info"`) || strings.Contains(string(m.Params), `"terminal_output"`)
+			text = text || strings.Contains(string(m.Params), "```console")
+			if takes == nothing && strings.Contains(string(m.Params), `"type":"terminal"`) {
+				t.Errorf("it is told of a terminal that it does not know: %s", m.Params)
+			}
+		}
+		if meta != (takes == everything) || text != (takes == nothing) {
+			t.Errorf("%s: in _meta %t, as text %t", takes, meta, text)
+		}
+		p.hangUp()
+	}
+}
+
+// A request that the editor takes back is answered, and what it began is let go of.
+func TestRequestsAreTakenBack(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(everything)
+	id := p.begin()
+	turn := p.prompt(id, "slow")
+	p.until("words", func(m received) bool { return strings.Contains(string(m.Params), "agent_message_chunk") })
+	p.say(`{"jsonrpc":"2.0","method":"$/cancel_request","params":{"requestId":` + turn + `}}`)
+	if m := p.answer(turn); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
+		t.Errorf("%+v %s", m.Error, m.Result)
+	}
+	turn = p.prompt(id, "slow")
+	p.call("session/close", fmt.Sprintf(`{"sessionId":%q}`, id))
+	if m := p.answer(turn); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
+		t.Errorf("%+v %s", m.Error, m.Result)
+	}
+	if _, err := o.Get(t.Context(), id); err != nil {
+		t.Error("closing deletes nothing: ", err)
+	}
+	if m := p.answer(p.prompt(id, "echo")); m.Error == nil || m.Error.Code != -32002 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// The end of the editor in the middle of a turn ends nothing but the editor.
+func TestTheTurnOutlivesTheEditor(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(everything)
+	id := p.begin()
+	p.prompt(id, "slow")
+	p.until("words", func(m received) bool { return strings.Contains(string(m.Params), "agent_message_chunk") })
+	p.hangUp()
+	if s, err := o.Get(t.Context(), id); err != nil || s.Turn == nil || s.Turn.State != "running" {
+		t.Errorf("%+v, %v", s.Turn, err)
+	}
+
+	again := o.editor(everything)
+	again.call("session/load", fmt.Sprintf(`{"sessionId":%q,"cwd":%q,"mcpServers":[]}`, id, o.work))
+	if said := again.said("user_message_chunk"); said != "slow" {
+		t.Errorf("it hears that was said: %q", said)
+	}
+	again.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
+	if m := again.answer(again.prompt(id, "echo after")); m.Error != nil {
+		t.Errorf("%+v", m.Error)
+	}
+}
+
+// A session that is deleted elsewhere is closed here.
+func TestADeletedSessionIsClosed(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(everything)
+	id := p.begin()
+	turn := p.prompt(id, "slow")
+	p.until("words", func(m received) bool { return strings.Contains(string(m.Params), "agent_message_chunk") })
+	if err := o.Erase(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	p.answer(turn)
+	if m := p.answer(p.prompt(id, "echo")); m.Error == nil || m.Error.Code != -32002 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// Signing in is offered to editors that have a terminal for it.
+func TestLoginIsOffered(t *testing.T) {
+	o := openOffice(t)
+	for capabilities, want := range map[string]string{nothing: `"authMethods":[]`, everything: `"args":["acp","--login"]`} {
+		p := o.plainEditor()
+		if can := p.call("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`); !strings.Contains(string(can), want) {
+			t.Errorf("%s: %s", capabilities, can)
+		}
+	}
+}

@@ -1,0 +1,296 @@
+package editor
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/demoagent"
+	"deskhand/backend/files"
+	"deskhand/backend/httpapi"
+	"deskhand/backend/proxy"
+	sessions "deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
+		if err := demoagent.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	goleak.VerifyTestMain(m)
+}
+
+// office is a Deskhand with its client API, as a listener serves it.
+type office struct {
+	*sessions.Client
+	t      *testing.T
+	work   string
+	server *httptest.Server
+}
+
+func openOffice(t *testing.T) *office {
+	t.Helper()
+	dir := t.TempDir()
+	work := filepath.Join(dir, "work")
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("DESKHAND_DEMO_STATE", filepath.Join(dir, "demo"))
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := proxy.Open(proxy.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+	within := files.Within{}
+	c, err := sessions.Open(t.Context(), sessions.Config{
+		Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace,
+		Files: sessions.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &office{Client: c, t: t, work: work, server: httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Agents: catalogue}))}
+	t.Cleanup(func() {
+		o.server.Close()
+		if err := errors.Join(c.Close(), catalogue.Close(), set.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return o
+}
+
+// to has every call go to the server, whatever host it names.
+type to struct {
+	host string
+	next http.RoundTripper
+}
+
+func (r to) RoundTrip(q *http.Request) (*http.Response, error) {
+	q = q.Clone(q.Context())
+	q.URL.Host = r.host
+	q.Header.Set(httpapi.SurfaceHeader, "editor")
+	return r.next.RoundTrip(q)
+}
+
+// pad is an editor, by hand: what it is sent is noted, in order.
+type pad struct {
+	t    *testing.T
+	o    *office
+	in   *io.PipeWriter
+	done chan error
+	last int
+
+	mu      sync.Mutex // protects what is below
+	got     []received
+	methods map[string]string // of its requests
+	fresh   chan struct{}
+}
+
+// received is a message that an editor is sent.
+type received struct {
+	ID     json.RawMessage `json:"id"`
+	Method string          `json:"method"`
+	Params json.RawMessage `json:"params"`
+	Result json.RawMessage `json:"result"`
+	Error  *struct {
+		Code    int    `json:"code"`
+		Message string `json:"message"`
+	} `json:"error"`
+}
+
+func (o *office) editor(capabilities string) *pad {
+	o.t.Helper()
+	p := o.plainEditor()
+	p.call("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`)
+	return p
+}
+
+func (o *office) plainEditor() *pad {
+	o.t.Helper()
+	host, err := url.Parse(o.server.URL)
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	in, write := io.Pipe()
+	read, out := io.Pipe()
+	p := &pad{t: o.t, o: o, in: write, done: make(chan error, 1), fresh: make(chan struct{}), methods: map[string]string{}}
+	calls := &http.Transport{}
+	cfg := Config{
+		HTTP: &http.Client{Transport: to{host.Host, calls}}, Agent: agents.Demo, Version: "test", Self: "/deskhand", Args: []string{"acp"}, Login: []string{"--login"},
+		Tell: func(text string) { o.t.Log("told:", text) },
+	}
+	listening := make(chan struct{})
+	go func() {
+		defer close(listening)
+		lines := bufio.NewScanner(read)
+		lines.Buffer(nil, maxLine)
+		for lines.Scan() {
+			var m received
+			if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
+				o.t.Errorf("not JSON: %s", lines.Text())
+			}
+			p.mu.Lock()
+			m.check(o.t, p.methods[string(m.ID)])
+			p.got = append(p.got, m)
+			close(p.fresh)
+			p.fresh = make(chan struct{})
+			p.mu.Unlock()
+		}
+	}()
+	go func() {
+		err := Serve(context.Background(), cfg, in, out)
+		_ = out.Close()
+		<-listening
+		calls.CloseIdleConnections()
+		p.done <- err
+	}()
+	o.t.Cleanup(func() { p.hangUp() })
+	return p
+}
+
+// hangUp is the end of the editor.
+func (p *pad) hangUp() {
+	p.t.Helper()
+	if p.in == nil {
+		return
+	}
+	_ = p.in.Close()
+	p.in = nil
+	select {
+	case err := <-p.done:
+		if err != nil {
+			p.t.Error(err)
+		}
+	case <-time.After(20 * time.Second):
+		p.t.Fatal("it does not end with its editor")
+	}
+}
+
+func (p *pad) say(line string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.in, line+"\n"); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// send sends a request and gives its id.
+func (p *pad) send(method, params string) string {
+	p.t.Helper()
+	p.last++
+	id := fmt.Sprintf(`"q%d"`, p.last)
+	p.mu.Lock()
+	p.methods[id] = method
+	p.mu.Unlock()
+	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"method":%q,"params":%s}`, id, method, params))
+	return id
+}
+
+// until waits for a message.
+func (p *pad) until(what string, is func(received) bool) received {
+	p.t.Helper()
+	late := time.After(20 * time.Second)
+	for {
+		p.mu.Lock()
+		i := slices.IndexFunc(p.got, is)
+		fresh := p.fresh
+		var m received
+		if i >= 0 {
+			m = p.got[i]
+		}
+		p.mu.Unlock()
+		if i >= 0 {
+			return m
+		}
+		select {
+		case <-fresh:
+		case <-late:
+			p.t.Fatalf("no %s", what)
+		}
+	}
+}
+
+// answer waits for the answer to a request.
+func (p *pad) answer(id string) received {
+	p.t.Helper()
+	return p.until("answer to "+id, func(m received) bool { return m.Method == "" && string(m.ID) == id })
+}
+
+func (p *pad) call(method, params string) json.RawMessage {
+	p.t.Helper()
+	m := p.answer(p.send(method, params))
+	if m.Error != nil {
+		p.t.Fatalf("%s: %d %s", method, m.Error.Code, m.Error.Message)
+	}
+	return m.Result
+}
+
+// begin makes a session and gives its id.
+func (p *pad) begin() string {
+	p.t.Helper()
+	return idIn(p.t, p.call("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, p.o.work)))
+}
+
+func idIn(t *testing.T, result json.RawMessage) string {
+	t.Helper()
+	var r struct {
+		SessionID string `json:"sessionId"`
+	}
+	if json.Unmarshal(result, &r) != nil || r.SessionID == "" {
+		t.Fatalf("no session in %s", result)
+	}
+	return r.SessionID
+}
+
+// prompt sends words and gives the request's id.
+func (p *pad) prompt(session, words string) string {
+	p.t.Helper()
+	return p.send("session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, session, words))
+}
+
+// said is the text that came in updates of a kind.
+func (p *pad) said(kind string) string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var text strings.Builder
+	for _, m := range p.got {
+		var u struct {
+			Update struct {
+				Kind    string                `json:"sessionUpdate"`
+				Content struct{ Text string } `json:"content"`
+			}
+		}
+		if json.Unmarshal(m.Params, &u) == nil && u.Update.Kind == kind {
+			text.WriteString(u.Update.Content.Text)
+		}
+	}
+	return text.String()
+}

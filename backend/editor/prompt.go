@@ -1,0 +1,245 @@
+package editor
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"strings"
+
+	"deskhand/backend/acp"
+)
+
+// prompt is one that the editor waits for.
+type prompt struct {
+	id     json.RawMessage
+	key    acp.Key
+	queued bool // it waits behind a turn that somebody else began
+}
+
+// block is a part of a prompt.
+type block struct {
+	Type     string `json:"type"`
+	Text     string `json:"text"`
+	Data     string `json:"data"`
+	MimeType string `json:"mimeType"`
+	URI      string `json:"uri"`
+	Name     string `json:"name"`
+	Title    string `json:"title"`
+	Resource struct {
+		URI      string  `json:"uri"`
+		MimeType string  `json:"mimeType"`
+		Text     *string `json:"text"`
+		Blob     string  `json:"blob"`
+	} `json:"resource"`
+}
+
+// message is a prompt as Deskhand takes it: words, with a link where the editor put something into them; behind them the texts that the
+// editor gave, and files beside them. An agent that takes nothing but words can be given all of it.
+type message struct {
+	words strings.Builder
+	texts strings.Builder
+	files []file
+}
+
+type file struct {
+	name, mime string
+	data       []byte
+}
+
+func (m *message) add(b block) error {
+	switch b.Type {
+	case "text":
+		m.words.WriteString(b.Text)
+	case "resource_link":
+		m.link(b.Name, b.URI)
+	case "image", "audio":
+		return m.file(b.URI, b.Type, b.MimeType, b.Data)
+	case "resource":
+		if b.Resource.Text == nil {
+			return m.file(b.Resource.URI, "file", b.Resource.MimeType, b.Resource.Blob)
+		}
+		m.link("", b.Resource.URI)
+		m.quote(b.Resource.URI, *b.Resource.Text)
+	default:
+		return fmt.Errorf("a prompt cannot hold %q", b.Type)
+	}
+	return nil
+}
+
+// link names something where it stands. Only what an editor wrote as a name is one; a path is no Markdown.
+func (m *message) link(name, uri string) {
+	if name == "" {
+		name = nameOf(uri)
+	}
+	name = strings.NewReplacer("[", "(", "]", ")", "\n", " ").Replace(name)
+	uri = strings.NewReplacer(" ", "%20", "(", "%28", ")", "%29", "\n", "%0A").Replace(uri)
+	fmt.Fprintf(&m.words, "[@%s](%s)", name, uri)
+}
+
+func (m *message) quote(uri, text string) {
+	fence := "```"
+	for strings.Contains(text, fence) {
+		fence += "`"
+	}
+	kind := strings.TrimPrefix(path.Ext(nameOf(uri)), ".")
+	fmt.Fprintf(&m.texts, "\n\n%s\n%s%s\n%s\n%s", uri, fence, kind, strings.TrimSuffix(text, "\n"), fence)
+}
+
+func (m *message) file(uri, kind, mime, data string) error {
+	raw, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return fmt.Errorf("what the editor sent as %s is no base64", mime)
+	}
+	name := nameOf(uri)
+	if name == "" {
+		name = kind + extension(mime)
+	}
+	m.files = append(m.files, file{name, mime, raw})
+	return nil
+}
+
+// nameOf is the last part of what a URI names.
+func nameOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil || uri == "" {
+		return uri
+	}
+	name := path.Base(u.Path)
+	if name == "." || name == "/" {
+		return u.Host
+	}
+	return name
+}
+
+// extension is what a file of a kind is called without a name of its own; the tables of systems differ.
+func extension(mime string) string {
+	_, kind, _ := strings.Cut(mime, "/")
+	kind, _, _ = strings.Cut(kind, ";")
+	kind, _, _ = strings.Cut(strings.TrimPrefix(kind, "x-"), "+")
+	if kind == "" || strings.ContainsAny(kind, "/\\. ") {
+		return ""
+	}
+	return "." + kind
+}
+
+// prompt begins a turn with what the editor's person says, or lets it wait for the turn that somebody else began.
+func (s *shown) prompt(r request) {
+	in, err := s.compose(r.params)
+	var sent struct {
+		Turn      *turn
+		QueueItem *struct{ ID string }
+	}
+	if err == nil {
+		err = s.call(http.MethodPost, "prompt", in, &sent)
+	}
+	p := &prompt{id: r.id, key: r.key}
+	switch {
+	case err != nil:
+		s.e.wire.fail(r.id, promptError(err))
+	case sent.QueueItem != nil:
+		p.queued = true
+		s.prompts[sent.QueueItem.ID] = p
+	case sent.Turn != nil:
+		s.prompts[sent.Turn.ID] = p
+	default:
+		s.e.wire.fail(r.id, &acp.Error{Code: acp.CodeInternalError, Message: "Deskhand took no turn"})
+	}
+}
+
+func promptError(err error) *acp.Error {
+	if refused, ok := err.(*problem); ok && refused.Status == http.StatusBadRequest { //nolint:errorlint // desk wraps none
+		return badParams("%s", refused)
+	}
+	return asError(err)
+}
+
+// compose makes a prompt's blocks what the API takes.
+func (s *shown) compose(params json.RawMessage) (map[string]any, error) {
+	var p struct {
+		Prompt []block `json:"prompt"`
+	}
+	if err := json.Unmarshal(params, &p); err != nil {
+		return nil, &problem{Status: http.StatusBadRequest, Detail: err.Error()}
+	}
+	var m message
+	for _, b := range p.Prompt {
+		if err := m.add(b); err != nil {
+			return nil, &problem{Status: http.StatusBadRequest, Detail: err.Error()}
+		}
+	}
+	files := []any{}
+	for _, f := range m.files {
+		id, err := s.e.desk.upload(s.ctx, f.name, f.mime, f.data)
+		if err != nil {
+			return nil, err
+		}
+		files = append(files, map[string]any{"id": id})
+	}
+	return map[string]any{"message": m.words.String() + m.texts.String(), "attachments": files, "when": "queue"}, nil
+}
+
+// began tells whether a turn that begins is the editor's own.
+func (s *shown) began(turn string) bool {
+	p := s.prompts[turn]
+	if p != nil {
+		p.queued = false
+	}
+	return p != nil
+}
+
+func (s *shown) turnEnded(e ending) {
+	p := s.prompts[e.turn]
+	if p == nil {
+		return
+	}
+	delete(s.prompts, e.turn)
+	if e.failure != nil {
+		s.e.wire.fail(p.id, e.failure)
+		return
+	}
+	s.e.wire.answer(p.id, e.result)
+}
+
+// unqueued takes note that a prompt waits no more. One that has not begun was taken out by a person.
+func (s *shown) unqueued(turn string) {
+	if p := s.prompts[turn]; p != nil && p.queued {
+		delete(s.prompts, turn)
+		s.e.wire.answer(p.id, map[string]any{"stopReason": "cancelled"})
+	}
+}
+
+// lost answers for turns of a Deskhand that has ended without a word: the next one knows nothing of them.
+func (s *shown) lost() {
+	for id, p := range s.prompts {
+		if !p.queued && (s.now.Turn == nil || s.now.Turn.ID != id) {
+			delete(s.prompts, id)
+			s.e.wire.fail(p.id, &acp.Error{Code: acp.CodeInternalError, Message: endWords("interrupted")})
+		}
+	}
+}
+
+// cancel stops what runs, and takes back what waits for it.
+func (s *shown) cancel() {
+	for id, p := range s.prompts {
+		if p.queued {
+			_ = s.call(http.MethodDelete, "queue/"+url.PathEscape(id), nil, nil) // it has begun in this moment, and is stopped below
+		}
+	}
+	_ = s.call(http.MethodPost, "cancel", nil, nil) // nothing runs, or it is stopped already
+}
+
+// cancelPrompt is cancel for one prompt, when it is of this session.
+func (s *shown) cancelPrompt(key acp.Key) {
+	for id, p := range s.prompts {
+		switch {
+		case p.key != key:
+		case p.queued:
+			_ = s.call(http.MethodDelete, "queue/"+url.PathEscape(id), nil, nil) // it has begun in this moment
+		default:
+			_ = s.call(http.MethodPost, "cancel", nil, nil)
+		}
+	}
+}

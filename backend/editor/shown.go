@@ -1,0 +1,324 @@
+package editor
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"deskhand/backend/acp"
+)
+
+// shown is a session that is open in the editor. It follows the session's events, which say that there is something new, and the
+// journal, which says what; all of it, and all that the editor wants of it, is done by one goroutine, in order.
+type shown struct {
+	e    *editor
+	id   string
+	ctx  context.Context //nolint:containedctx // as long as it is open
+	stop context.CancelFunc
+
+	mu     sync.Mutex // protects wishes
+	wishes []func()
+	more   chan struct{} // has a value when there are wishes
+
+	// What follows belongs to the session's goroutine.
+	now     session
+	at      int64 // the last frame of the journal that was taken
+	mirror  *mirror
+	opening func(result any, failure *acp.Error) // answers the request that opens it; nil once that is done
+	prompts map[string]*prompt                   // those of the editor, by their turns
+	asks    map[string]*ask                      // what the editor is asked, by the request
+	changes map[string]request                   // of settings, that the agent has not answered, by the agent's ids
+	waiting []request                            // the same, of an agent that is not ready
+	told    facts
+}
+
+// facts are what the editor was told last of the session.
+type facts struct {
+	title   string
+	options string
+	mode    string
+}
+
+// open takes a session up. Of one that is open already it is another beginning.
+func (e *editor) open(id string, opening func(any, *acp.Error), begin func(*shown)) *shown {
+	ctx, stop := context.WithCancel(e.ctx)
+	e.mu.Lock()
+	s := &shown{
+		e: e, id: id, ctx: ctx, stop: stop, more: make(chan struct{}, 1), mirror: newMirror(e.takes), opening: opening,
+		prompts: map[string]*prompt{}, asks: map[string]*ask{}, changes: map[string]request{},
+	}
+	before := e.shown[id]
+	e.shown[id] = s
+	e.mu.Unlock()
+	if before != nil {
+		before.stop()
+	}
+	s.mirror.out = s.update
+	s.mirror.pass = func(method string, params json.RawMessage) { e.wire.notify(method, params) }
+	s.mirror.ours = s.began
+	s.mirror.ended = s.turnEnded
+	e.work.Go(func() {
+		defer stop()
+		s.run(begin)
+	})
+	return s
+}
+
+// do has f done by the session's goroutine, behind what it has to do already. Whoever calls does not wait.
+func (s *shown) do(f func()) {
+	s.mu.Lock()
+	s.wishes = append(s.wishes, f)
+	s.mu.Unlock()
+	select {
+	case s.more <- struct{}{}:
+	default:
+	}
+}
+
+func (s *shown) run(begin func(*shown)) {
+	defer s.leave()
+	first, ok := s.poll("", 0)
+	if !ok {
+		return
+	}
+	begin(s)
+	batches := make(chan batch)
+	s.e.work.Go(func() { s.follow(first, batches) })
+	for {
+		select {
+		case b := <-batches:
+			s.take(b)
+		case <-s.more:
+			s.mu.Lock()
+			list := s.wishes
+			s.wishes = nil
+			s.mu.Unlock()
+			for _, f := range list {
+				f()
+			}
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// leave answers what the editor still waits for. Nothing of the session ends.
+func (s *shown) leave() {
+	if s.opening != nil {
+		s.opening(nil, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"})
+	}
+	for _, p := range s.prompts {
+		s.e.wire.answer(p.id, map[string]any{"stopReason": "cancelled"})
+	}
+	for _, a := range s.asks {
+		s.e.wire.withdraw(a.id)
+	}
+	s.e.mu.Lock()
+	defer s.e.mu.Unlock()
+	if s.e.shown[s.id] == s {
+		delete(s.e.shown, s.id)
+	}
+}
+
+// follow hands over the session's events until nobody cares any more.
+func (s *shown) follow(from batch, batches chan<- batch) {
+	for {
+		b, ok := s.poll(from.Gen, from.Seq)
+		if !ok {
+			return
+		}
+		from = b
+		if !b.Reset && len(b.Events) == 0 {
+			continue
+		}
+		select {
+		case batches <- b:
+		case <-s.ctx.Done():
+			return
+		}
+	}
+}
+
+// poll asks until there is an answer: the Deskhand that has the sessions may be another in a moment.
+func (s *shown) poll(gen string, after int64) (batch, bool) {
+	const pause = 200 * time.Millisecond
+	for told := false; ; {
+		b, err := s.e.desk.events(s.ctx, gen, after, s.id)
+		if err == nil {
+			return b, true
+		}
+		if s.ctx.Err() == nil && !told {
+			told = true
+			s.e.tell("Deskhand does not answer: %s", err)
+		}
+		select {
+		case <-time.After(pause):
+		case <-s.ctx.Done():
+			return batch{}, false
+		}
+	}
+}
+
+// news is what a batch of events says.
+type news struct {
+	now      *session
+	requests []asking
+	unqueued []string
+	removed  bool
+}
+
+func read(events []event) (n news) {
+	for _, ev := range events {
+		switch ev.Type {
+		case "session.upsert":
+			var now session
+			if json.Unmarshal(ev.Data, &now) == nil {
+				n.now = &now
+			}
+		case "session.removed":
+			n.removed = true
+		case "request.upsert":
+			var r asking
+			if json.Unmarshal(ev.Data, &r) == nil {
+				n.requests = append(n.requests, r)
+			}
+		case "queue.removed":
+			var gone struct{ ID string }
+			if json.Unmarshal(ev.Data, &gone) == nil {
+				n.unqueued = append(n.unqueued, gone.ID)
+			}
+		}
+	}
+	return n
+}
+
+// take takes what has happened.
+func (s *shown) take(b batch) {
+	n := read(b.Events)
+	if n.removed {
+		s.e.tell("the session %s was deleted", s.id)
+		s.stop()
+		return
+	}
+	if b.Reset {
+		n.requests = s.refresh()
+	}
+	if n.now != nil {
+		s.now = *n.now
+	}
+	if s.opening != nil {
+		if s.opened() {
+			s.start()
+		}
+		return // what is asked is read when it begins
+	}
+	s.catchUp()
+	for _, r := range n.requests {
+		s.requested(r)
+	}
+	for _, id := range n.unqueued {
+		s.unqueued(id)
+	}
+	if b.Reset {
+		s.lost()
+	}
+}
+
+// catchUp brings the editor to where the session is.
+func (s *shown) catchUp() {
+	s.flush()
+	s.tellFacts()
+	s.settleChanges()
+}
+
+// refresh reads what events would have told.
+func (s *shown) refresh() []asking {
+	if err := s.call(http.MethodGet, "", nil, &s.now); err != nil && s.ctx.Err() == nil {
+		s.e.tell("%s", err)
+	}
+	return s.inbox()
+}
+
+// inbox is what waits for a person in this session. What the editor is asked and is not among it has been answered meanwhile.
+func (s *shown) inbox() []asking {
+	var page struct{ Items []asking }
+	if err := s.e.desk.call(s.ctx, http.MethodGet, "inbox", nil, &page); err != nil {
+		return nil
+	}
+	list := slices.DeleteFunc(page.Items, func(r asking) bool { return r.Session != s.id })
+	for id := range s.asks {
+		if !slices.ContainsFunc(list, func(r asking) bool { return r.ID == id }) {
+			s.resolved(id)
+		}
+	}
+	return list
+}
+
+// flush takes what is new in the journal.
+func (s *shown) flush() {
+	const most = 500
+	for {
+		q := url.Values{"after": {strconv.FormatInt(s.at, 10)}, "limit": {strconv.Itoa(most)}, "notes": {"true"}}
+		var page framePage
+		if err := s.call(http.MethodGet, "frames?"+q.Encode(), nil, &page); err != nil {
+			if s.ctx.Err() == nil {
+				s.e.tell("the journal cannot be read: %s", err)
+			}
+			break
+		}
+		for _, f := range page.Items {
+			s.mirror.apply(s.whole(f))
+		}
+		s.at = max(s.at, page.Next)
+		if !page.More {
+			break
+		}
+	}
+	s.mirror.settle()
+}
+
+// whole is a frame with all of its body.
+func (s *shown) whole(f frame) frame {
+	if !f.Truncated {
+		return f
+	}
+	if err := s.call(http.MethodGet, "frames/"+strconv.FormatInt(f.Seq, 10), nil, &f.Body); err != nil && s.ctx.Err() == nil {
+		s.e.tell("a message of the agent cannot be read: %s", err)
+	}
+	return f
+}
+
+// call calls the API about this session.
+func (s *shown) call(method, path string, in, out any) error {
+	at := "sessions/" + url.PathEscape(s.id)
+	if path != "" {
+		at += "/" + path
+	}
+	return s.e.desk.call(s.ctx, method, at, in, out)
+}
+
+func (s *shown) update(update any) {
+	s.e.wire.notify("session/update", map[string]any{"sessionId": s.id, "update": update})
+}
+
+// tellFacts tells what has changed about the session beside what is said in it, by whomever.
+func (s *shown) tellFacts() {
+	if s.now.Title != s.told.title {
+		s.told.title = s.now.Title
+		s.update(map[string]any{"sessionUpdate": "session_info_update", "title": s.now.Title})
+	}
+	list := s.options()
+	if text := string(encoded(list)); text != s.told.options {
+		s.told.options = text
+		s.update(map[string]any{"sessionUpdate": "config_option_update", "configOptions": list})
+	}
+	if mode := modeOf(s.now.ConfigOptions).Value; mode != s.told.mode {
+		s.told.mode = mode
+		s.update(map[string]any{"sessionUpdate": "current_mode_update", "currentModeId": mode})
+	}
+}

@@ -1,0 +1,460 @@
+package httpapi
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/base64"
+	"errors"
+	"log/slog"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+	"unicode"
+
+	"github.com/google/uuid"
+
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// Access is who may call on loopback beside the two tokens of the data directory, and who did: tokens that people have made, each with
+// a name, what it opens and until when, and the audit, which is the last calls.
+//
+// Of a token we keep the hash. It is one of 256 random bits, which nobody finds by trying: a slow hash would only make each call slow.
+// A call that runs with a token ends when the token is revoked or expires.
+//
+// Calls are noted in memory and written by one goroutine, many at a time, so that no call waits for the disk. Kill -9 may lose what was
+// noted in the last second; Close writes all.
+type Access struct {
+	db   *store.DB
+	log  *slog.Logger
+	stop context.CancelFunc
+	done chan struct{}
+	due  chan struct{} // there is something to write
+
+	changing sync.Mutex // one token is made or revoked at a time
+
+	mu      sync.Mutex // protects what is below, and is not held while the disk is waited for
+	tokens  map[string]*grant
+	byHash  map[tokenHash]*grant
+	calls   []Call // the last ones, in order
+	seq     int64  // of the last call
+	written int64  // the last call that the database has
+}
+
+// What a token opens.
+const (
+	ScopeRuntime = "runtime" // /v1 and /acp
+	ScopeClient  = "client"  // /client
+)
+
+// How a call was let in.
+const (
+	byOwn     = "own"     // a token of the data directory, or the one of the start
+	byNamed   = "named"   // a token that a person has made
+	byNothing = "open"    // no token is wanted there
+	byNobody  = "refused" // none that fits
+)
+
+const (
+	keptCalls   = 2000
+	writeAfter  = time.Second
+	mostTokens  = 100
+	longestName = 100
+	longestLife = 10 * 365 * 24 * time.Hour
+	tokenMark   = "deskhand_" // it is known by it wherever it is written, and taken out
+)
+
+type tokenHash [sha256.Size]byte
+
+// Token is a key to the API that a person has made. What it is was told once, when it was made.
+type Token struct {
+	ID        string        `json:"id"`
+	Name      string        `json:"name"`
+	Scopes    []string      `json:"scopes" enum:"runtime,client" doc:"runtime opens /v1 and /acp, client opens /client"`
+	CreatedAt session.Time  `json:"createdAt"`
+	ExpiresAt *session.Time `json:"expiresAt,omitempty" doc:"Absent when it does not expire"`
+	Expired   bool          `json:"expired"`
+	UsedAt    *session.Time `json:"usedAt,omitempty" doc:"Absent when it was never used"`
+	UsedFrom  string        `json:"usedFrom,omitempty" doc:"The address that it was used from last"`
+}
+
+// NewToken is what a token is made from.
+type NewToken struct {
+	Name      string     `json:"name" maxLength:"200" doc:"What it is for; no two have the same"`
+	Scopes    []string   `json:"scopes" minItems:"1" maxItems:"2" enum:"runtime,client"`
+	ExpiresAt *time.Time `json:"expiresAt,omitempty" doc:"In the future, ten years away at most; absent = never"`
+}
+
+// MadeToken is a token with what it is.
+type MadeToken struct {
+	Token
+
+	Secret string `json:"secret" doc:"The token itself. It is told here and never again"`
+}
+
+// Call is a line of the audit.
+type Call struct {
+	Seq    int64        `json:"seq"`
+	At     session.Time `json:"at" doc:"When it came"`
+	Method string       `json:"method"`
+	Path   string       `json:"path" doc:"Without the query"`
+	Status int          `json:"status"`
+	Ms     int64        `json:"ms" doc:"How long it took"`
+	Peer   string       `json:"peer" doc:"The address that it came from"`
+	By     string       `json:"by" enum:"own,named,open,refused" doc:"How it was let in: by a token of the data directory, by one that a person has made, where none is wanted, or not"`
+	Token  string       `json:"token,omitempty" doc:"The name of the token that a person has made"`
+	Bytes  int64        `json:"bytes" doc:"Of the answer's body"`
+}
+
+// grant is a token as it is used.
+type grant struct {
+	token Token
+	hash  tokenHash
+	ctx   context.Context //nolint:containedctx // the life of the token, which ends the calls that were made with it
+	end   context.CancelFunc
+	fresh bool // it was used since that was written last
+}
+
+// Codes of tokens that cannot be made.
+const (
+	refusedTokenName   = "token.name"     // empty, too long, or with signs that cannot be seen
+	refusedTokenTaken  = "token.taken"    // params name
+	refusedTokenExpiry = "token.expiry"   // in the past, or too far away
+	refusedTokenScope  = "token.scope"    // none, or an unknown one
+	refusedTokenMany   = "token.too_many" // params max
+	refusedNotOwn      = "access.not_own" // a token that a person has made may not do this
+)
+
+// OpenAccess reads what the data directory has of it.
+func OpenAccess(ctx context.Context, db *store.DB, log *slog.Logger) (*Access, error) {
+	a := &Access{
+		db: db, log: log, done: make(chan struct{}), due: make(chan struct{}, 1),
+		tokens: map[string]*grant{}, byHash: map[tokenHash]*grant{},
+	}
+	err := a.load(ctx)
+	if err != nil && db.Newer() == nil { // what a newer version has otherwise opens nothing, and the rest can be looked at
+		return nil, err
+	}
+	ctx, a.stop = context.WithCancel(context.WithoutCancel(ctx))
+	go a.write(ctx)
+	return a, nil
+}
+
+// Close writes what is left and ends the calls that run with tokens.
+func (a *Access) Close() error {
+	a.stop()
+	<-a.done
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for _, g := range a.tokens {
+		g.end()
+	}
+	return nil
+}
+
+func (a *Access) load(ctx context.Context) error {
+	rows, err := a.db.Read().QueryContext(ctx, `SELECT id, name, hash, scopes, created_at, expires_at, used_at, used_from FROM token`)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var t Token
+		var hash []byte
+		var scopes string
+		var created, expires, used int64
+		if err := rows.Scan(&t.ID, &t.Name, &hash, &scopes, &created, &expires, &used, &t.UsedFrom); err != nil {
+			return err
+		}
+		if len(hash) != sha256.Size {
+			continue // it opens nothing
+		}
+		t.Scopes, t.CreatedAt, t.ExpiresAt, t.UsedAt = strings.Fields(scopes), session.Time{Time: time.UnixMilli(created)}, at(expires), at(used)
+		a.addLocked(t, tokenHash(hash)) // nobody else is here yet
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	return a.loadCalls(ctx)
+}
+
+// at is a time of the database, where 0 is none.
+func at(ms int64) *session.Time {
+	if ms == 0 {
+		return nil
+	}
+	return &session.Time{Time: time.UnixMilli(ms)}
+}
+
+func millis(t *session.Time) int64 {
+	if t == nil {
+		return 0
+	}
+	return t.UnixMilli()
+}
+
+func (a *Access) loadCalls(ctx context.Context) error {
+	rows, err := a.db.Read().QueryContext(ctx, `SELECT seq, at, method, path, status, ms, peer, how, token, bytes FROM
+		(SELECT * FROM audit ORDER BY seq DESC LIMIT ?) ORDER BY seq`, keptCalls)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var c Call
+		var came int64
+		if err := rows.Scan(&c.Seq, &came, &c.Method, &c.Path, &c.Status, &c.Ms, &c.Peer, &c.By, &c.Token, &c.Bytes); err != nil {
+			return err
+		}
+		c.At = session.Time{Time: time.UnixMilli(came)}
+		a.calls = append(a.calls, c)
+		a.seq, a.written = c.Seq, c.Seq
+	}
+	return rows.Err()
+}
+
+// addLocked takes a token into use.
+func (a *Access) addLocked(t Token, hash tokenHash) {
+	g := &grant{token: t, hash: hash}
+	if t.ExpiresAt == nil {
+		g.ctx, g.end = context.WithCancel(context.Background())
+	} else {
+		g.ctx, g.end = context.WithDeadline(context.Background(), t.ExpiresAt.Time)
+	}
+	a.tokens[t.ID], a.byHash[hash] = g, g
+}
+
+// Tokens are all of them, the newest first; those that have expired too, until somebody removes them.
+func (a *Access) Tokens() []Token {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	list := []Token{}
+	for _, g := range a.tokens {
+		t := g.token
+		t.Expired = expired(t, time.Now())
+		list = append(list, t)
+	}
+	slices.SortFunc(list, func(x, y Token) int {
+		if order := y.CreatedAt.Compare(x.CreatedAt.Time); order != 0 {
+			return order
+		}
+		return strings.Compare(x.ID, y.ID)
+	})
+	return list
+}
+
+func expired(t Token, now time.Time) bool { return t.ExpiresAt != nil && !now.Before(t.ExpiresAt.Time) }
+
+// Make makes a token.
+func (a *Access) Make(ctx context.Context, n NewToken) (MadeToken, error) {
+	t, err := n.check(time.Now())
+	if err != nil {
+		return MadeToken{}, err
+	}
+	var raw [32]byte
+	_, _ = rand.Read(raw[:]) // never fails, says the package
+	secret := tokenMark + base64.RawURLEncoding.EncodeToString(raw[:])
+	hash := tokenHash(sha256.Sum256([]byte(secret)))
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	if err := a.roomFor(t); err != nil {
+		return MadeToken{}, err
+	}
+	err = a.db.WriteSync(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO token (id, name, hash, scopes, created_at, expires_at) VALUES (?, ?, ?, ?, ?, ?)`,
+			t.ID, t.Name, hash[:], strings.Join(t.Scopes, " "), t.CreatedAt.UnixMilli(), millis(t.ExpiresAt))
+		return err
+	})
+	if err != nil {
+		return MadeToken{}, errors.Join(session.ErrStorage, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.addLocked(t, hash)
+	return MadeToken{Token: t, Secret: secret}, nil
+}
+
+// roomFor tells why a token cannot be added.
+func (a *Access) roomFor(t Token) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.tokens) >= mostTokens {
+		return &session.RefusedError{Code: refusedTokenMany, Params: map[string]string{"max": strconv.Itoa(mostTokens)}}
+	}
+	for _, g := range a.tokens {
+		if strings.EqualFold(g.token.Name, t.Name) {
+			return &session.RefusedError{Code: refusedTokenTaken, Params: map[string]string{"name": t.Name}}
+		}
+	}
+	return nil
+}
+
+// check makes of a wish the token that it asks for.
+func (n NewToken) check(now time.Time) (Token, error) {
+	wrong := func(code string) (Token, error) { return Token{}, &session.RefusedError{Code: code, Bad: true} }
+	name := strings.TrimSpace(n.Name)
+	if name == "" || len(name) > longestName || strings.ContainsFunc(name, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return wrong(refusedTokenName)
+	}
+	scopes := slices.Compact(slices.Sorted(slices.Values(n.Scopes)))
+	if len(scopes) == 0 || slices.ContainsFunc(scopes, func(s string) bool { return s != ScopeRuntime && s != ScopeClient }) {
+		return wrong(refusedTokenScope)
+	}
+	id, err := uuid.NewV7()
+	t := Token{ID: id.String(), Name: name, Scopes: scopes, CreatedAt: session.Time{Time: now}}
+	if n.ExpiresAt != nil {
+		if !n.ExpiresAt.After(now) || n.ExpiresAt.After(now.Add(longestLife)) {
+			return wrong(refusedTokenExpiry)
+		}
+		t.ExpiresAt = &session.Time{Time: n.ExpiresAt.UTC().Truncate(time.Millisecond)}
+	}
+	return t, err
+}
+
+// Revoke ends a token, and the calls that run with it.
+func (a *Access) Revoke(ctx context.Context, id string) error {
+	a.changing.Lock()
+	defer a.changing.Unlock()
+	a.mu.Lock()
+	g := a.tokens[id]
+	if g != nil { // it opens nothing from here on, also when the disk is full and it would be back after the next start: that is told
+		delete(a.byHash, g.hash)
+		g.end()
+	}
+	a.mu.Unlock()
+	if g == nil {
+		return session.ErrNotFound
+	}
+	err := a.db.WriteSync(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM token WHERE id = ?`, id)
+		return err
+	})
+	if err != nil {
+		return errors.Join(session.ErrStorage, err)
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.tokens, id)
+	return nil
+}
+
+// find is the token that somebody shows; nil when it is none, or none any more. The hash is looked up as it is: what the time of that
+// tells of it helps nobody to a token with that hash.
+func (a *Access) find(token, peer string) *grant {
+	if a == nil || !strings.HasPrefix(token, tokenMark) {
+		return nil
+	}
+	hash := tokenHash(sha256.Sum256([]byte(token)))
+	now := time.Now()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	g := a.byHash[hash]
+	if g == nil || expired(g.token, now) {
+		return nil
+	}
+	g.token.UsedAt, g.token.UsedFrom, g.fresh = &session.Time{Time: now}, peer, true
+	return g
+}
+
+func (g *grant) opens(scope string) bool { return slices.Contains(g.token.Scopes, scope) }
+
+// note adds a call to the audit.
+func (a *Access) note(c Call) {
+	a.mu.Lock()
+	a.seq++
+	c.Seq = a.seq
+	if len(a.calls) >= 2*keptCalls {
+		a.calls = append(a.calls[:0], a.calls[len(a.calls)-keptCalls+1:]...)
+	}
+	a.calls = append(a.calls, c)
+	a.mu.Unlock()
+	select {
+	case a.due <- struct{}{}:
+	default:
+	}
+}
+
+// Calls are those after a number, the oldest first; without one (0) the last. more tells that there are further ones.
+func (a *Access) Calls(after int64, limit int) (list []Call, more bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	kept := a.calls[max(0, len(a.calls)-keptCalls):]
+	if after <= 0 {
+		return slices.Clone(kept[max(0, len(kept)-limit):]), len(kept) > limit
+	}
+	from, _ := slices.BinarySearchFunc(kept, after+1, func(c Call, seq int64) int { return int(c.Seq - seq) })
+	rest := kept[from:]
+	return slices.Clone(rest[:min(limit, len(rest))]), len(rest) > limit
+}
+
+// write keeps the database up with the audit until ctx ends.
+func (a *Access) write(ctx context.Context) {
+	defer close(a.done)
+	last := context.WithoutCancel(ctx)
+	for {
+		select {
+		case <-a.due:
+		case <-ctx.Done():
+			a.flush(last)
+			return
+		}
+		select { // what comes meanwhile is written along
+		case <-time.After(writeAfter):
+		case <-ctx.Done():
+		}
+		a.flush(last)
+	}
+}
+
+// flush writes what is new. What cannot be written is tried again with the next call; of what nobody can keep up with, the last counts.
+func (a *Access) flush(ctx context.Context) {
+	a.mu.Lock()
+	kept := a.calls[max(0, len(a.calls)-keptCalls):]
+	from, _ := slices.BinarySearchFunc(kept, a.written+1, func(c Call, seq int64) int { return int(c.Seq - seq) })
+	calls, last := slices.Clone(kept[from:]), a.seq
+	var used []Token
+	for _, g := range a.tokens {
+		if g.fresh {
+			used, g.fresh = append(used, g.token), false
+		}
+	}
+	a.mu.Unlock()
+	if len(calls) == 0 && len(used) == 0 || a.db.Newer() != nil {
+		return
+	}
+	err := a.db.Write(ctx, func(tx *sql.Tx) error { return writeAccess(ctx, tx, calls, last-keptCalls, used) })
+	if err != nil {
+		a.log.Error("the audit cannot be written", "error", err)
+		return
+	}
+	a.mu.Lock()
+	a.written = last
+	a.mu.Unlock()
+}
+
+func writeAccess(ctx context.Context, tx *sql.Tx, calls []Call, old int64, used []Token) error {
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO audit (seq, at, method, path, status, ms, peer, how, token, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
+	if err != nil {
+		return err
+	}
+	defer insert.Close()
+	for _, c := range calls {
+		if _, err := insert.ExecContext(ctx, c.Seq, c.At.UnixMilli(), c.Method, c.Path, c.Status, c.Ms, c.Peer, c.By, c.Token, c.Bytes); err != nil {
+			return err
+		}
+	}
+	if _, err := tx.ExecContext(ctx, `DELETE FROM audit WHERE seq <= ?`, old); err != nil {
+		return err
+	}
+	for _, t := range used {
+		if _, err := tx.ExecContext(ctx, `UPDATE token SET used_at = ?, used_from = ? WHERE id = ?`, millis(t.UsedAt), t.UsedFrom, t.ID); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,409 @@
+package httpapi
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// openAccess is the access of a data directory, and that directory's database.
+func openAccess(t *testing.T, dir string) (*Access, *store.DB) {
+	t.Helper()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, err := OpenAccess(t.Context(), db, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := errors.Join(a.Close(), db.Close()); err != nil {
+			t.Error(err)
+		}
+	})
+	return a, db
+}
+
+// guardedBy is a gate with an access, in front of next.
+func guardedBy(t *testing.T, a *Access, next http.HandlerFunc) http.Handler {
+	t.Helper()
+	return newGate(Config{RuntimeToken: rightToken, ClientToken: clientToken, Access: a}, &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 2468}, next)
+}
+
+func tells(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "fine") }
+
+func made(t *testing.T, a *Access, n NewToken) MadeToken {
+	t.Helper()
+	m, err := a.Make(t.Context(), n)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func shown(m MadeToken) []string { return []string{"Authorization", "Bearer " + m.Secret} }
+
+// A token opens what it was made for, until it is revoked, and no other token opens less for it.
+func TestTokensOpenTheirScopes(t *testing.T) {
+	a, _ := openAccess(t, t.TempDir())
+	h := guardedBy(t, a, tells)
+	runtime := made(t, a, NewToken{Name: "script", Scopes: []string{ScopeRuntime}})
+	client := made(t, a, NewToken{Name: "reader", Scopes: []string{ScopeClient}})
+	both := made(t, a, NewToken{Name: "both", Scopes: []string{ScopeClient, ScopeRuntime, ScopeClient}})
+	for _, tc := range []struct {
+		token MadeToken
+		path  string
+		want  int
+	}{
+		{runtime, "/v1/health", 200},
+		{runtime, "/acp/mock", 200},
+		{runtime, "/client/hello", 403},
+		{client, "/client/hello", 200},
+		{client, "/v1/health", 403},
+		{client, "/acp/mock", 403},
+		{both, "/v1/health", 200},
+		{both, "/client/hello", 200},
+	} {
+		if w := knock(h, "GET", tc.path, shown(tc.token)...); w.Code != tc.want {
+			t.Errorf("%s on %s: %d", tc.token.Name, tc.path, w.Code)
+		}
+	}
+	if len(both.Scopes) != 2 || len(both.Secret) != len(tokenMark)+43 {
+		t.Errorf("%+v", both)
+	}
+	// The others still open what they opened.
+	if w := knock(h, "GET", "/v1/health"); w.Code != 200 {
+		t.Error(w.Code)
+	}
+	if err := a.Revoke(t.Context(), runtime.ID); err != nil {
+		t.Fatal(err)
+	}
+	isProblem(t, recorded(knock(h, "GET", "/v1/health", shown(runtime)...)), 401, "token_invalid")
+	if err := a.Revoke(t.Context(), runtime.ID); !errors.Is(err, session.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+// What a data directory holds of a token opens nothing, and a new start knows the tokens of the one before.
+func TestTokensAreKeptAsHashes(t *testing.T) {
+	dir := t.TempDir()
+	var m MadeToken
+	t.Run("the first start", func(t *testing.T) {
+		a, db := openAccess(t, dir)
+		until := time.Now().Add(time.Hour)
+		m = made(t, a, NewToken{Name: "kept", Scopes: []string{ScopeRuntime}, ExpiresAt: &until})
+		var row string
+		if err := db.Read().QueryRowContext(t.Context(), `SELECT name || ' ' || scopes || ' ' || hex(hash) FROM token`).Scan(&row); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(row, "kept runtime ") || strings.Contains(row, m.Secret) {
+			t.Error(row)
+		}
+		if w := knock(guardedBy(t, a, tells), "GET", "/v1/health", append(shown(m), "Peer", "127.0.0.1:1")...); w.Code != 200 {
+			t.Error(w.Code)
+		}
+	})
+	a, _ := openAccess(t, dir)
+	list := a.Tokens()
+	if len(list) != 1 || list[0].Name != "kept" || list[0].UsedAt == nil || list[0].UsedFrom != "127.0.0.1" || list[0].Expired || list[0].ExpiresAt == nil {
+		t.Fatalf("%+v", list)
+	}
+	if w := knock(guardedBy(t, a, tells), "GET", "/v1/health", shown(m)...); w.Code != 200 {
+		t.Error(w.Code)
+	}
+	calls, _ := a.Calls(0, 10)
+	if len(calls) != 2 || calls[0].Seq != 1 || calls[0].Token != "kept" || calls[1].Seq != 2 {
+		t.Errorf("%+v", calls)
+	}
+}
+
+func TestTokensThatCannotBeMade(t *testing.T) {
+	a, db := openAccess(t, t.TempDir())
+	past, far := time.Now().Add(-time.Second), time.Now().AddDate(11, 0, 0)
+	made(t, a, NewToken{Name: "Taken", Scopes: []string{ScopeRuntime}})
+	for code, n := range map[string]NewToken{
+		"token.taken":  {Name: " taken ", Scopes: []string{ScopeRuntime}},
+		"token.name":   {Name: "a\u202eb", Scopes: []string{ScopeRuntime}},
+		"token.scope":  {Name: "x", Scopes: []string{"all"}},
+		"token.expiry": {Name: "x", Scopes: []string{ScopeClient}, ExpiresAt: &past},
+	} {
+		isRefused(t, code, a, n)
+	}
+	isRefused(t, "token.name", a, NewToken{Name: strings.Repeat("x", 101), Scopes: []string{ScopeRuntime}})
+	isRefused(t, "token.name", a, NewToken{Name: "  ", Scopes: []string{ScopeRuntime}})
+	isRefused(t, "token.scope", a, NewToken{Name: "x"})
+	isRefused(t, "token.expiry", a, NewToken{Name: "x", Scopes: []string{ScopeClient}, ExpiresAt: &far})
+	for n := len(a.Tokens()); n < mostTokens; n++ {
+		made(t, a, NewToken{Name: strings.Repeat("i", n), Scopes: []string{ScopeRuntime}})
+	}
+	isRefused(t, "token.too_many", a, NewToken{Name: "one more", Scopes: []string{ScopeRuntime}})
+	// One that could not be written down opens nothing.
+	if err := db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `DROP TABLE token`)
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Revoke(t.Context(), a.Tokens()[0].ID); !errors.Is(err, session.ErrStorage) {
+		t.Error(err)
+	}
+}
+
+func isRefused(t *testing.T, code string, a *Access, n NewToken) {
+	t.Helper()
+	_, err := a.Make(t.Context(), n)
+	refused, ok := errors.AsType[*session.RefusedError](err)
+	if !ok || refused.Code != code {
+		t.Errorf("%+v: %v, want %s", n, err, code)
+	}
+}
+
+// A call that runs with a token ends when the token does: revoked, or expired.
+func TestCallsEndWithTheirToken(t *testing.T) {
+	a, _ := openAccess(t, t.TempDir())
+	until := time.Now().Add(300 * time.Millisecond)
+	for name, tc := range map[string]struct {
+		token MadeToken
+		end   func(MadeToken)
+	}{
+		"revoked": {made(t, a, NewToken{Name: "revoked", Scopes: []string{ScopeRuntime}}), func(m MadeToken) {
+			if err := a.Revoke(t.Context(), m.ID); err != nil {
+				t.Error(err)
+			}
+		}},
+		"expired": {made(t, a, NewToken{Name: "expired", Scopes: []string{ScopeRuntime}, ExpiresAt: &until}), func(MadeToken) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			began := make(chan struct{})
+			h := guardedBy(t, a, func(_ http.ResponseWriter, r *http.Request) {
+				close(began)
+				<-r.Context().Done() // else the test's own time ends it
+			})
+			over := make(chan struct{})
+			go func() {
+				defer close(over)
+				knock(h, "GET", "/v1/acp/x", shown(tc.token)...)
+			}()
+			<-began
+			tc.end(tc.token)
+			<-over
+			if w := knock(h, "GET", "/v1/acp/x", shown(tc.token)...); w.Code != 401 {
+				t.Error(w.Code)
+			}
+		})
+	}
+	for _, token := range a.Tokens() {
+		if !token.Expired {
+			t.Errorf("%+v", token)
+		}
+	}
+}
+
+// Wrong tokens that look like ours are guesses like all others, and a right one passes whatever others got wrong.
+func TestTokensAreNotGuessed(t *testing.T) {
+	a, _ := openAccess(t, t.TempDir())
+	h := guardedBy(t, a, tells)
+	m := made(t, a, NewToken{Name: "x", Scopes: []string{ScopeRuntime}})
+	for range maxGuesses {
+		if w := knock(h, "GET", "/v1/health", "Authorization", "Bearer "+tokenMark+"guess"); w.Code != 401 {
+			t.Fatal(w.Code)
+		}
+	}
+	if w := knock(h, "GET", "/v1/health", "Authorization", "Bearer "+tokenMark+"guess"); w.Code != 429 {
+		t.Error(w.Code)
+	}
+	if w := knock(h, "GET", "/v1/health", shown(m)...); w.Code != 200 {
+		t.Error(w.Code)
+	}
+}
+
+// The audit tells who called, how they were let in and what came of it; nothing that a query may hold, and no page of the frontend.
+func TestAudit(t *testing.T) {
+	a, _ := openAccess(t, t.TempDir())
+	h := guardedBy(t, a, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/v1/gone":
+			WriteProblem(w, Problem{Type: "not_found", Detail: "x"})
+		case "/v1/panics":
+			panic(http.ErrAbortHandler)
+		default:
+			tells(w, r)
+		}
+	})
+	m := made(t, a, NewToken{Name: "reader", Scopes: []string{ScopeClient}})
+	knock(h, "GET", "/")
+	knock(h, "GET", "/assets/x.js")
+	knock(h, "GET", "/v1/health?token=secret")
+	knock(h, "POST", "/v1/gone")
+	knock(h, "GET", "/client/hello", append(shown(m), "Peer", "[2001:db8::1]:99")...)
+	knock(h, "GET", "/client/hello", "Authorization", "Bearer wrong")
+	knock(h, "GET", "/v1/health", "Host", "evil.example")
+	knock(h, "POST", "/client/login", "Authorization", "")
+	knock(h, "GET", "/client/events", "Authorization", "Bearer "+clientToken)
+	knock(h, "GET", "/client/events", "Authorization", "Bearer wrong")
+	func() {
+		defer func() { _ = recover() }()
+		knock(h, "GET", "/v1/panics")
+	}()
+	knock(h, "WHATEVER-IT-IS", "/v1/"+strings.Repeat("x", 600)+"%0a")
+	calls, more := a.Calls(0, 100)
+	var got []string
+	for _, c := range calls {
+		if c.At.IsZero() || c.Ms < 0 || c.Seq != int64(len(got)+1) {
+			t.Errorf("%+v", c)
+		}
+		got = append(got, strings.Join([]string{c.Method, c.Path, http.StatusText(c.Status), c.By, c.Token, c.Peer}, " "))
+	}
+	long := "/v1/" + strings.Repeat("x", longestPath-4)
+	want := []string{
+		"GET /v1/health OK own  192.0.2.1",
+		"POST /v1/gone Not Found own  192.0.2.1",
+		"GET /client/hello OK named reader 2001:db8::1",
+		"GET /client/hello Unauthorized refused  192.0.2.1",
+		"GET /v1/health Misdirected Request refused  192.0.2.1",
+		"POST /client/login OK open  192.0.2.1",
+		"GET /client/events Unauthorized refused  192.0.2.1",
+		"GET /v1/panics OK own  192.0.2.1",
+		"? " + long + " OK own  192.0.2.1",
+	}
+	if more || !slices.Equal(got, want) {
+		t.Errorf("%v\n%s", more, strings.Join(got, "\n"))
+	}
+	if calls[0].Bytes != 4 || calls[1].Bytes < 50 {
+		t.Errorf("%+v", calls[:2])
+	}
+}
+
+// The audit is bounded, in memory and in the database, goes on after a start, and can be followed.
+func TestAuditIsBounded(t *testing.T) {
+	dir := t.TempDir()
+	const further = 150
+	t.Run("the first start", func(t *testing.T) {
+		a, _ := openAccess(t, dir)
+		for range 2*keptCalls + further {
+			a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/v1/health", Status: 200, Peer: "127.0.0.1", By: byOwn})
+		}
+		if len(a.calls) > 2*keptCalls {
+			t.Errorf("%d are in memory", len(a.calls))
+		}
+	})
+	a, db := openAccess(t, dir)
+	var rows, first, last int64
+	if err := db.Read().QueryRowContext(t.Context(), `SELECT count(*), min(seq), max(seq) FROM audit`).Scan(&rows, &first, &last); err != nil {
+		t.Fatal(err)
+	}
+	if rows != keptCalls || first != keptCalls+further+1 || last != 2*keptCalls+further {
+		t.Errorf("%d rows from %d to %d", rows, first, last)
+	}
+	list, more := a.Calls(0, 10)
+	if len(list) != 10 || !more || list[9].Seq != last {
+		t.Errorf("%d %v %+v", len(list), more, list)
+	}
+	list, more = a.Calls(last-3, 2)
+	if len(list) != 2 || !more || list[0].Seq != last-2 {
+		t.Errorf("%v %+v", more, list)
+	}
+	a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/", Status: 200, By: byOwn})
+	if list, more = a.Calls(last, 10); len(list) != 1 || more || list[0].Seq != last+1 {
+		t.Errorf("%v %+v", more, list)
+	}
+	if list, more = a.Calls(last+9, 10); len(list) != 0 || more {
+		t.Errorf("%v %+v", more, list)
+	}
+}
+
+// A response that is noted can all that it could: flush, set deadlines, take a file.
+func TestNotedResponses(t *testing.T) {
+	a, _ := openAccess(t, t.TempDir())
+	h := guardedBy(t, a, func(w http.ResponseWriter, _ *http.Request) {
+		out := http.NewResponseController(w)
+		if err := errors.Join(out.SetWriteDeadline(time.Now().Add(time.Minute)), out.SetReadDeadline(time.Now().Add(time.Minute))); err != nil {
+			t.Error(err)
+		}
+		_, _ = io.Copy(w, strings.NewReader("four"))
+		if err := out.Flush(); err != nil {
+			t.Error(err)
+		}
+	})
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:2468")
+	if err != nil { // somebody has the port that the gate is for
+		listener, err = (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := &httptest.Server{Listener: listener, Config: NewServer(h)}
+	server.Start()
+	defer server.Close()
+	r, err := http.NewRequestWithContext(context.WithoutCancel(t.Context()), "GET", server.URL+"/v1/health", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Host = "127.0.0.1:2468"
+	r.Header.Set("Authorization", "Bearer "+rightToken)
+	res, err := server.Client().Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || string(body) != "four" {
+		t.Errorf("%q %v", body, err)
+	}
+	server.Close() // what is noted is noted when the call has ended
+	if calls, _ := a.Calls(0, 10); len(calls) != 1 || calls[0].Bytes != 4 || calls[0].Status != 200 {
+		t.Errorf("%+v", calls)
+	}
+}
+
+// A token that was made cannot make others, nor a link for a browser, and cannot change who gets in.
+func TestTokensMakeNoTokens(t *testing.T) {
+	a, _ := openAccess(t, t.TempDir())
+	c := NewClient(ClientConfig{
+		Access: a, Link: func() (string, error) { return "http://127.0.0.1/#code=x", nil },
+		Local:       func() LocalAPI { return LocalAPI{On: true} },
+		SwitchLocal: func(context.Context, bool) (LocalAPI, error) { return LocalAPI{}, nil },
+	})
+	h := guardedBy(t, a, c.ServeHTTP)
+	m := made(t, a, NewToken{Name: "reader", Scopes: []string{ScopeClient}})
+	call := func(method, path, body, token string) int {
+		r := httptest.NewRequestWithContext(t.Context(), method, path, strings.NewReader(body))
+		r.Host = "127.0.0.1:2468"
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	for _, tc := range []struct {
+		method, path, body string
+		own, named         int
+	}{
+		{"GET", "/client/tokens", "", 200, 200},
+		{"GET", "/client/audit?limit=5", "", 200, 200},
+		{"GET", "/client/local-api", "", 200, 200},
+		{"POST", "/client/links", "", 200, 403},
+		{"POST", "/client/tokens", `{"name":"more","scopes":["client"]}`, 201, 403},
+		{"PUT", "/client/local-api", `{"on":false}`, 200, 403},
+		{"DELETE", "/client/tokens/" + m.ID, "", 204, 403},
+	} {
+		if got := call(tc.method, tc.path, tc.body, m.Secret); got != tc.named {
+			t.Errorf("%s %s with a token that was made: %d", tc.method, tc.path, got)
+		}
+		if got := call(tc.method, tc.path, tc.body, clientToken); got != tc.own {
+			t.Errorf("%s %s: %d", tc.method, tc.path, got)
+		}
+	}
+}

@@ -1,0 +1,22 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/session"
+)
+
+// keyboardRoutes are about the keys.
+func (c *Client) keyboardRoutes() {
+	huma.Register(c.api, op("getKeyboard", http.MethodGet, "keyboard", "What a person has changed about the keys", http.StatusOK),
+		func(context.Context, *struct{}) (*body[session.Keyboard], error) {
+			return answer(c.cfg.Sessions.Keyboard(), nil)
+		})
+	huma.Register(c.api, op("changeKeyboard", http.MethodPut, "keyboard", "Change what keys do: all bindings anew", http.StatusOK),
+		func(_ context.Context, in *body[session.KeyboardChange]) (*body[session.Keyboard], error) {
+			return answer(c.cfg.Sessions.ChangeKeyboard(in.Body))
+		})
+}

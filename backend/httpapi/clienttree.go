@@ -1,0 +1,457 @@
+package httpapi
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"mime"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"deskhand/backend/attachment"
+	"deskhand/backend/files"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// The files of a session's directories, for a person who looks through them: what /v1/fs does within the roots of the runtime, within
+// those of the session. Who may call may start programs, so these bounds are no defence against the caller: they keep what an agent has
+// put there, a link among other things, from leading a person out of the directories that they look at.
+
+const (
+	mostListed  = 5_000     // entries of one directory
+	mostLinks   = 200       // of which it is told where they lead
+	mostWhole   = 1 << 20   // bytes of a text that is shown whole, and can be changed
+	mostOfLarge = 256 << 10 // bytes that are shown of a larger one
+)
+
+// treeEntry is one row of a directory, or one of the session's directories.
+type treeEntry struct {
+	Name     string     `json:"name"`
+	Path     string     `json:"path" doc:"Absolute"`
+	Kind     files.Kind `json:"kind" enum:"file,directory,symlink"`
+	Leads    files.Kind `json:"leads,omitempty" enum:"file,directory" doc:"What a link leads to; absent where that is not in the session's directories"`
+	Size     int64      `json:"size" doc:"In bytes"`
+	Modified time.Time  `json:"modified"`
+	Missing  bool       `json:"missing,omitempty" doc:"Of a directory of the session: it is not there"`
+	Unnamed  bool       `json:"unnamed,omitempty" doc:"Its name is no text, and it cannot be asked for"`
+}
+
+type treeListing struct {
+	Path  string      `json:"path,omitempty" doc:"Absent of the list of the session's directories"`
+	Items []treeEntry `json:"items" doc:"Directories first, then by name"`
+	More  bool        `json:"more,omitempty" doc:"There are more"`
+}
+
+// treePreview is what is known of a file, with its text where it is one.
+type treePreview struct {
+	Path     string    `json:"path" doc:"Absolute"`
+	Name     string    `json:"name"`
+	Size     int64     `json:"size" doc:"In bytes"`
+	Modified time.Time `json:"modified"`
+	MimeType string    `json:"mimeType"`
+	Version  string    `json:"version" doc:"Changes with the file; If-Match of a change takes it, in quotes"`
+	Kind     string    `json:"kind" enum:"text,image,audio,video,binary"`
+	Text     string    `json:"text,omitempty"`
+	Whole    bool      `json:"whole,omitempty" doc:"The text is all of it"`
+}
+
+// treeWritten is a file that was written.
+type treeWritten struct {
+	Path     string    `json:"path" doc:"Absolute"`
+	Size     int64     `json:"size" doc:"In bytes"`
+	Modified time.Time `json:"modified"`
+	Version  string    `json:"version"`
+}
+
+type treeCopy struct {
+	Paths   []string `json:"paths" minItems:"1" maxItems:"100" doc:"Files of this machine, absolute"`
+	To      string   `json:"to" minLength:"1" maxLength:"4096" doc:"A directory of the session"`
+	Replace bool     `json:"replace,omitempty" doc:"Replace files of the same names"`
+}
+
+type treeCopied struct {
+	Items    []treeWritten `json:"items"`
+	Problems []treeProblem `json:"problems" doc:"What was not copied; it keeps the others"`
+}
+
+type treeProblem struct {
+	Path   string            `json:"path" doc:"As it was given"`
+	Code   string            `json:"code" doc:"Stable and dotted: tree.exists, tree.directory, tree.missing, tree.forbidden and others"`
+	Params map[string]string `json:"params"`
+}
+
+// treeRoutes are about the files of a conversation's directories.
+func (c *Client) treeRoutes() {
+	path := inQuery("path", "Absolute, in one of the session's directories", true)
+	huma.Register(c.api, op("listTree", http.MethodGet, "sessions/{id}/tree", "A directory of a conversation, or the list of its directories", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Path string `query:"path" maxLength:"4096" doc:"Absolute; without it the session's directories are listed"`
+		},
+		) (*body[treeListing], error) {
+			list, err := c.listTree(ctx, in.ID, in.Path)
+			return treeAnswer(list, err, in.Path)
+		})
+	huma.Register(c.api, op("previewFile", http.MethodGet, "sessions/{id}/tree/preview", "What is in a file of a conversation's directories, for people", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Path string `query:"path" required:"true" maxLength:"4096"`
+		},
+		) (*body[treePreview], error) {
+			p, err := c.preview(ctx, in.ID, in.Path)
+			return treeAnswer(p, err, in.Path)
+		})
+	huma.Register(c.api, op("copyIntoTree", http.MethodPost, "sessions/{id}/tree/copy", "Copy files of this machine into a directory of a conversation", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			ID   string `path:"id" maxLength:"64"`
+			Body treeCopy
+		},
+		) (*body[treeCopied], error) {
+			out, err := c.copyIn(ctx, in.ID, in.Body)
+			return treeAnswer(out, err, in.Body.To)
+		})
+	c.bytesOut("treeFile", "sessions/{id}/tree/file", "The bytes of a file of a conversation's directories",
+		"Streamed, with ranges and an ETag. What a browser could run comes as bytes. download=1 has it saved.",
+		[]*huma.Param{path, flagInQuery("download", "Have it saved in place of shown")}, c.sendTree)
+	c.treeWrites(path)
+}
+
+func (c *Client) treeWrites(path *huma.Param) {
+	registry := c.api.OpenAPI().Components.Schemas
+	written := reflect.TypeFor[treeWritten]()
+	o := op("writeTreeFile", http.MethodPut, "sessions/{id}/tree/file", "Write a file of a conversation's directories", http.StatusOK)
+	o.Description = "The body is the content, as application/octet-stream. Parents are made. If-Match names the version that the caller has seen (* = whatever " +
+		"it is), If-None-Match: * says that nothing stands there yet; one of them is needed. tree.changed and tree.exists are that it is otherwise: nothing is written then."
+	o.Parameters = []*huma.Param{
+		{Name: "id", In: "path", Required: true, Schema: &huma.Schema{Type: huma.TypeString}},
+		path,
+		inHeader("If-Match", "The version in quotes, or *"), inHeader("If-None-Match", "*"),
+	}
+	o.RequestBody = &huma.RequestBody{Required: true, Content: bytesOf("The content", mediaBytes)}
+	o.Responses = map[string]*huma.Response{
+		"200":     {Description: "What was written", Content: map[string]*huma.MediaType{"application/json": {Schema: registry.Schema(written, true, written.Name())}}},
+		"default": c.problemResponse(),
+	}
+	c.api.OpenAPI().AddOperation(&o)
+	c.mux.HandleFunc(o.Method+" "+o.Path, c.writeTree)
+}
+
+// tree is the files of a session.
+func (c *Client) tree(ctx context.Context, id string) (*files.Tree, error) {
+	roots, err := c.cfg.Sessions.Roots(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	return c.cfg.Files.Tree(roots)
+}
+
+func (c *Client) listTree(ctx context.Context, id, path string) (treeListing, error) {
+	if path == "" {
+		return c.treeRoots(ctx, id)
+	}
+	tree, err := c.tree(ctx, id)
+	if err != nil {
+		return treeListing{}, err
+	}
+	found, err := tree.List(path)
+	if err != nil {
+		return treeListing{}, err
+	}
+	list := treeListing{Path: filepath.Clean(path), More: len(found) > mostListed, Items: []treeEntry{}}
+	links := 0
+	for _, e := range found[:min(len(found), mostListed)] {
+		row := treeEntry{Name: e.Name, Path: e.Path, Kind: e.Kind, Size: e.Size, Modified: modified(e.Modified), Unnamed: !utf8.ValidString(e.Path)}
+		if e.Kind == files.Symlink && links < mostLinks {
+			row.Leads = leads(tree, e.Path)
+			links++
+		}
+		list.Items = append(list.Items, row)
+	}
+	return list, nil
+}
+
+// leads tells what stands at the end of a link, as far as that is in the session's directories.
+func leads(tree *files.Tree, link string) files.Kind {
+	if _, err := tree.Directory(link); err == nil {
+		return files.Directory
+	}
+	if f, _, err := tree.Open(link); err == nil {
+		_ = f.Close() // it was only looked at
+		return files.File
+	}
+	return ""
+}
+
+func (c *Client) treeRoots(ctx context.Context, id string) (treeListing, error) {
+	roots, err := c.cfg.Sessions.Roots(ctx, id)
+	if err != nil {
+		return treeListing{}, err
+	}
+	list := treeListing{Items: []treeEntry{}}
+	for _, root := range roots {
+		row := treeEntry{Name: filepath.Base(root), Path: root, Kind: files.Directory}
+		tree, err := c.cfg.Files.Tree([]string{root})
+		if err == nil {
+			var e files.Entry
+			e, err = tree.Stat(root)
+			row.Modified = modified(e.Modified)
+		}
+		row.Missing = err != nil
+		list.Items = append(list.Items, row)
+	}
+	return list, nil
+}
+
+func (c *Client) preview(ctx context.Context, id, path string) (treePreview, error) {
+	tree, err := c.tree(ctx, id)
+	if err != nil {
+		return treePreview{}, err
+	}
+	f, info, err := tree.Open(path)
+	if err != nil {
+		return treePreview{}, err
+	}
+	defer f.Close()
+	p := treePreview{
+		Path: filepath.Clean(path), Name: filepath.Base(path), Size: info.Size(), Modified: modified(info.ModTime()), Version: files.Version(info), Kind: "binary",
+	}
+	data, err := io.ReadAll(io.LimitReader(store.While(ctx, f), mostWhole+1))
+	if err != nil {
+		return treePreview{}, err
+	}
+	p.MimeType = attachment.MIME("", path, data[:min(len(data), 3<<10)])
+	kind, _, _ := strings.Cut(p.MimeType, "/")
+	p.Whole = len(data) <= mostWhole
+	switch text, ok := textOf(data, p.Whole); {
+	case ok:
+		p.Kind, p.Text = "text", text
+	case kind == "image" && showable(p.MimeType), kind == "audio", kind == "video":
+		p.Kind, p.Whole = kind, false
+	default:
+		p.Whole = false
+	}
+	return p, nil
+}
+
+// textOf is what a file begins with, or all of it, as text; not what is none.
+func textOf(data []byte, whole bool) (string, bool) {
+	if !whole {
+		data = data[:mostOfLarge]
+		for cut := 0; cut < utf8.UTFMax && !utf8.Valid(data); cut++ { // its last character may be cut in two
+			data = data[:len(data)-1]
+		}
+	}
+	text := string(data)
+	return text, utf8.ValidString(text) && !strings.ContainsRune(text, 0)
+}
+
+// treeAt is what a request for one file is about.
+func (c *Client) treeAt(r *http.Request) (tree *files.Tree, path string, err error) {
+	if path, err = pathOf(r); err != nil {
+		return nil, "", err
+	}
+	tree, err = c.tree(r.Context(), r.PathValue("id"))
+	return tree, path, err
+}
+
+func (c *Client) sendTree(w http.ResponseWriter, r *http.Request) {
+	tree, path, err := c.treeAt(r)
+	if err != nil {
+		writeClientError(w, refusedTree(err, path))
+		return
+	}
+	f, info, err := tree.Open(path)
+	if err != nil {
+		writeClientError(w, refusedTree(err, path))
+		return
+	}
+	defer f.Close()
+	head := make([]byte, 3<<10)
+	n, err := io.ReadFull(f, head)
+	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
+		writeClientError(w, refusedTree(err, path))
+		return
+	}
+	guardBytes(w.Header(), served(attachment.MIME("", path, head[:n])))
+	how := "inline"
+	if download := r.URL.Query().Get("download"); download == "1" || download == "true" {
+		how = "attachment"
+	}
+	w.Header().Set("Content-Disposition", mime.FormatMediaType(how, map[string]string{"filename": filepath.Base(path)}))
+	sendFile(w, r, f, info)
+}
+
+func (c *Client) writeTree(w http.ResponseWriter, r *http.Request) {
+	tree, path, err := c.treeAt(r)
+	if err != nil {
+		writeClientError(w, refusedTree(err, path))
+		return
+	}
+	if r.Header.Get("Content-Type") != mediaBytes { // which no form of another page can send
+		writeClientError(w, newClientError(http.StatusUnsupportedMediaType, "request.invalid", nil, "the content of a file comes as "+mediaBytes))
+		return
+	}
+	version, whatever, err := seenBefore(r.Header)
+	if err != nil {
+		writeClientError(w, refusedTree(err, path))
+		return
+	}
+	content, err := bodyOf(w, r, defaultUpload)
+	if err != nil {
+		writeClientError(w, refusedTree(err, path))
+		return
+	}
+	written, err := writeSeen(tree, path, version, whatever, content)
+	if err != nil {
+		writeClientError(w, refusedTree(err, path))
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(written) // the caller is gone if this fails
+}
+
+// seenBefore is what a caller says of the file that is to be replaced: its version, "" that there is none; or that it may be whatever it is.
+func seenBefore(h http.Header) (version string, whatever bool, err error) {
+	match, none := h.Get("If-Match"), h.Get("If-None-Match")
+	switch {
+	case h.Get("Content-Range") != "": // the rest of the file would be lost (RFC 9110, 14.5)
+		return "", false, &refusal{"invalid_request", "a part of a file cannot be written"}
+	case none == "*" && match == "":
+		return "", false, nil
+	case match == "*" && none == "":
+		return "", true, nil
+	}
+	version, err = strconv.Unquote(match)
+	if err != nil || version == "" || none != "" {
+		return "", false, &refusal{"invalid_request", "If-Match with a version or *, or If-None-Match: *, is needed"}
+	}
+	return version, false, nil
+}
+
+func writeSeen(tree *files.Tree, path, version string, whatever bool, content io.Reader) (treeWritten, error) {
+	if !whatever {
+		e, now, err := tree.WriteSeen(path, version, content)
+		return treeWritten{e.Path, e.Size, modified(e.Modified), now}, err
+	}
+	if _, _, err := tree.Write(path, content); err != nil {
+		return treeWritten{}, err
+	}
+	f, info, err := tree.Open(path)
+	if err != nil {
+		return treeWritten{}, err
+	}
+	return treeWritten{filepath.Clean(path), info.Size(), modified(info.ModTime()), files.Version(info)}, f.Close()
+}
+
+// copyIn copies one file after the other. What is there already stays, unless it is to be replaced.
+func (c *Client) copyIn(ctx context.Context, id string, in treeCopy) (treeCopied, error) {
+	tree, err := c.tree(ctx, id)
+	if err != nil {
+		return treeCopied{}, err
+	}
+	if _, err := tree.Directory(in.To); err != nil {
+		return treeCopied{}, err
+	}
+	out := treeCopied{Items: []treeWritten{}, Problems: []treeProblem{}}
+	for _, path := range in.Paths {
+		written, err := c.copyOne(ctx, tree, path, in)
+		if ctx.Err() != nil {
+			return out, ctx.Err()
+		}
+		if err != nil {
+			code, _ := treeCode(err)
+			out.Problems = append(out.Problems, treeProblem{Path: path, Code: code, Params: map[string]string{"path": path, "name": filepath.Base(path)}})
+			continue
+		}
+		out.Items = append(out.Items, written)
+	}
+	return out, nil
+}
+
+var errIsDirectory = errors.New("a directory is not copied")
+
+func (c *Client) copyOne(ctx context.Context, tree *files.Tree, path string, in treeCopy) (treeWritten, error) {
+	if !filepath.IsAbs(path) {
+		return treeWritten{}, files.ErrInvalid
+	}
+	dir := filepath.Dir(path)
+	if _, err := os.Stat(dir); err != nil {
+		return treeWritten{}, files.ErrNotFound
+	}
+	from, err := c.cfg.Files.Tree([]string{dir}) // which opens no device, and nothing of ours
+	if err != nil {
+		return treeWritten{}, files.ErrOutside
+	}
+	if e, err := from.Stat(path); err == nil && e.Kind == files.Directory {
+		return treeWritten{}, errIsDirectory
+	}
+	f, _, err := from.Open(path)
+	if err != nil {
+		return treeWritten{}, err
+	}
+	defer f.Close()
+	return writeSeen(tree, filepath.Join(in.To, filepath.Base(path)), "", in.Replace, store.While(ctx, f))
+}
+
+// treeCode is the code of what went wrong with a file, and the type of its problem.
+func treeCode(err error) (code, kind string) {
+	for _, row := range []struct {
+		err        error
+		code, kind string
+	}{
+		{errIsDirectory, "tree.directory", "invalid_request"},
+		{files.ErrOutside, "tree.outside", "permission_denied"},
+		{files.ErrPermission, "tree.forbidden", "permission_denied"},
+		{files.ErrNotFound, "tree.missing", "not_found"},
+		{files.ErrExists, "tree.exists", "conflict"},
+		{files.ErrChanged, "tree.changed", "precondition_failed"},
+		{files.ErrTooLarge, "tree.too_large", "payload_too_large"},
+		{files.ErrFull, "tree.full", "stream_error"},
+		{files.ErrInvalid, "tree.invalid", "invalid_request"},
+		{fs.ErrInvalid, "tree.gone", "not_found"}, // what Within.Tree says of roots that are not there
+	} {
+		if errors.Is(err, row.err) {
+			return row.code, row.kind
+		}
+	}
+	return "tree.failed", "stream_error"
+}
+
+// refusedTree is an error of the files of a session as a problem with a code.
+func refusedTree(err error, path string) error {
+	var refused *refusal
+	var known *session.RefusedError
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &refused):
+		p := clientError(Problem{Type: refused.kind, Code: "request.invalid", Detail: refused.text}.document())
+		if refused.kind == "payload_too_large" {
+			p.Code = "tree.too_large"
+		}
+		return &p
+	case errors.As(err, &known), errors.Is(err, session.ErrNotFound), errors.Is(err, session.ErrStorage), errors.Is(err, session.ErrClosed), errors.Is(err, context.Canceled):
+		return problemOf(err)
+	}
+	code, kind := treeCode(err)
+	p := clientError(Problem{Type: kind, Code: code, Params: map[string]string{"path": path, "name": filepath.Base(path)}, Detail: err.Error()}.document())
+	return &p
+}
+
+func treeAnswer[T any](v T, err error, path string) (*body[T], error) {
+	if err != nil {
+		return nil, refusedTree(err, path)
+	}
+	return &body[T]{v}, nil
+}

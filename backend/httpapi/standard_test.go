@@ -1,0 +1,383 @@
+package httpapi
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"deskhand/backend/acp"
+)
+
+// speaker is an agent that tells of what it is asked before it answers. It makes one session, s1; "session/prompt" asks for something and
+// answers when it has its answer; "exit" ends it.
+func speaker(stdin io.Reader, stdout, _ io.Writer) int {
+	in := bufio.NewReader(stdin)
+	var prompt []byte
+	for {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return 0
+		}
+		e, err := acp.Peek(line)
+		if err != nil {
+			return 9
+		}
+		say := func(format string, args ...any) { fmt.Fprintf(stdout, `{"jsonrpc":"2.0",`+format+"}\n", args...) }
+		switch e.Method() {
+		case "":
+			say(`"method":"session/update","params":{"sessionId":"s1","answered":%s}`, e.ID)
+			say(`"id":%s,"result":{"stopReason":"end_turn"}`, prompt)
+		case "session/new":
+			say(`"id":%s,"result":{"sessionId":"s1"}`, e.ID)
+			say(`"method":"session/update","params":{"sessionId":"s1","hello":true}`)
+		case "session/prompt":
+			prompt = append([]byte(nil), e.ID...)
+			say(`"id":"ask","method":"session/request_permission","params":{"sessionId":"s1"}`)
+		case "session/load":
+			say(`"method":"session/update","params":{"sessionId":"s1","history":true}`)
+			say(`"id":%s,"result":{"loaded":true}`, e.ID)
+		case "junk":
+			_, _ = io.WriteString(stdout, "no JSON\n")
+		case "exit":
+			return 3
+		default:
+			if e.Kind == acp.Request {
+				say(`"id":%s,"result":{"method":%q}`, e.ID, e.Method())
+			}
+		}
+	}
+}
+
+const firstMessage = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1}}`
+
+// connect gives the id of a new client.
+func (w *world) connect() string {
+	w.t.Helper()
+	res := w.do("POST", "/acp/fake", firstMessage)
+	id := res.header.Get(headerPeer)
+	if body := text(w.t, res); res.code != 200 || id == "" || body != `{"jsonrpc":"2.0","id":0,"result":{"method":"initialize"}}` {
+		w.t.Fatalf("%d, connection %q: %s", res.code, id, body)
+	}
+	return id
+}
+
+// events is a stream of server-sent events.
+func (w *world) events(headers ...string) *bufio.Reader {
+	w.t.Helper()
+	res := w.do("GET", "/acp/fake", "", append([]string{"Accept", "text/event-stream"}, headers...)...)
+	if res.code != 200 {
+		w.t.Fatalf("%d %s", res.code, text(w.t, res))
+	}
+	return bufio.NewReader(res.body)
+}
+
+// nextEvent is the next one; "" at the end of the stream.
+func nextEvent(t *testing.T, in *bufio.Reader) string {
+	t.Helper()
+	for {
+		line, err := in.ReadString('\n')
+		if err != nil {
+			return ""
+		}
+		if data, ok := strings.CutPrefix(line, "data: "); ok {
+			return strings.TrimSpace(data)
+		}
+	}
+}
+
+func TestStandardConversation(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		id := w.connect()
+		own := w.events(headerPeer, id)
+		post := func(body string, headers ...string) {
+			t.Helper()
+			if res := w.do("POST", "/acp/fake", body, append([]string{headerPeer, id}, headers...)...); res.code != 202 {
+				t.Fatalf("%s: %d %s", body, res.code, text(t, res))
+			}
+		}
+		post(`{"jsonrpc":"2.0","method":"junk"}`) // what the agent says then is of the other transport
+		post(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`)
+		if got := nextEvent(t, own); got != `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"s1"}}` {
+			t.Fatal(got)
+		}
+		session := w.events(headerPeer, id, headerSession, "s1") // which has been spoken in before
+		if got := nextEvent(t, session); !strings.Contains(got, "hello") {
+			t.Fatal(got)
+		}
+		post(`{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1"}}`, headerSession, "s1")
+		if got := nextEvent(t, session); !strings.Contains(got, "session/request_permission") {
+			t.Fatal(got)
+		}
+		answer := `{"jsonrpc":"2.0","id":"ask","result":{}}`
+		if res := w.do("POST", "/acp/fake", answer, headerPeer, id); res.code != 400 {
+			t.Errorf("an answer without its session: %d", res.code)
+		}
+		if res := w.do("POST", "/acp/fake", answer, headerPeer, id, headerSession, "s2"); res.code != 400 {
+			t.Errorf("an answer of another session: %d", res.code)
+		}
+		post(answer, headerSession, "s1")
+		if got := nextEvent(t, session); !strings.Contains(got, `"answered":"ask"`) {
+			t.Fatal(got)
+		}
+		if got := nextEvent(t, session); got != `{"jsonrpc":"2.0","id":2,"result":{"stopReason":"end_turn"}}` {
+			t.Fatal(got)
+		}
+		post(`{"jsonrpc":"2.0","id":3,"method":"session/load","params":{"sessionId":"s1"}}`, headerSession, "s1")
+		if got := nextEvent(t, session); !strings.Contains(got, "history") {
+			t.Fatal(got)
+		}
+		if got := nextEvent(t, own); got != `{"jsonrpc":"2.0","id":3,"result":{"loaded":true}}` {
+			t.Fatal("the answer to a load is not on the session's stream: ", got)
+		}
+		if res := w.do("DELETE", "/acp/fake", "", headerPeer, id); res.code != 202 {
+			t.Errorf("DELETE: %d", res.code)
+		}
+		if got := nextEvent(t, own) + nextEvent(t, session); got != "" {
+			t.Error(got)
+		}
+		if res := w.do("DELETE", "/acp/fake", "", headerPeer, id); res.code != 404 {
+			t.Errorf("again: %d", res.code)
+		}
+	})
+}
+
+func TestStandardRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		id := w.connect()
+		w.events(headerPeer, id)
+		const prompt = `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"sessionId":"s1"}}`
+		for _, c := range []struct {
+			method, path, body string
+			headers            []string
+			status             int
+		}{
+			{"POST", "/acp/fake", firstMessage, []string{"Content-Type", "text/plain"}, 415},
+			{"POST", "/acp/fake", `{`, nil, 400},
+			{"POST", "/acp/fake", `[` + firstMessage + `]`, nil, 400},
+			{"POST", "/acp/fake", `"text"`, nil, 400},
+			{"POST", "/acp/fake", `{"jsonrpc":"2.0"}`, nil, 400},
+			{"POST", "/acp/fake", `{"id":true,"method":"x"}`, []string{headerPeer, id}, 400},
+			{"POST", "/acp/fake", firstMessage, []string{headerPeer, id}, 400},
+			{"POST", "/acp/fake", prompt, nil, 400},
+			{"POST", "/acp/fake", prompt, []string{headerPeer, "nobody"}, 404},
+			{"POST", "/acp/other", prompt, []string{headerPeer, id, headerSession, "s1"}, 404},
+			{"POST", "/acp/fake", prompt, []string{headerPeer, id}, 400},
+			{"POST", "/acp/fake", prompt, []string{headerPeer, id, headerSession, "s2"}, 400},
+			{"POST", "/acp/fake", `{"method":"session/cancel"}`, []string{headerPeer, id}, 400},
+			{"POST", "/acp/fake", `{"method":"x"}`, []string{headerPeer, id, headerSession, strings.Repeat("s", 2000)}, 400},
+			{"POST", "/acp/nobody", firstMessage, nil, 404},
+			{"POST", "/acp/missing", firstMessage, nil, 500},
+			{"GET", "/acp/fake", "", []string{headerPeer, id}, 406},
+			{"GET", "/acp/fake", "", []string{"Accept", "text/event-stream"}, 400},
+			{"GET", "/acp/fake", "", []string{"Accept", "text/event-stream", headerPeer, "nobody"}, 404},
+			{"GET", "/acp/fake", "", []string{"Accept", "text/event-stream", headerPeer, id}, 409},
+			{"DELETE", "/acp/fake", "", nil, 400},
+			{"PUT", "/acp/fake", "", nil, 405},
+			{"POST", "/acp", firstMessage, nil, 404},
+			// The guard is in front of it.
+			{"POST", "/acp/fake", firstMessage, []string{"Authorization", ""}, 401},
+			{"POST", "/acp/fake", firstMessage, []string{"Authorization", "Bearer " + clientToken}, 401},
+			{"POST", "/acp/fake", firstMessage, []string{"Origin", "http://evil.example"}, 403},
+			{"POST", "/acp/fake", firstMessage, []string{"Host", "evil.example"}, 421},
+		} {
+			if res := w.do(c.method, c.path, c.body, c.headers...); res.code != c.status {
+				t.Errorf("%s %s %s %v: %d, want %d: %s", c.method, c.path, c.body, c.headers, res.code, c.status, text(t, res))
+			}
+		}
+		if list := w.set.List(); len(list) != 1 {
+			t.Errorf("a refusal leaves an agent: %+v", list)
+		}
+	})
+}
+
+// Who goes away without a word has a minute to come back; then its agent ends. One that ends by itself ends the streams.
+func TestStandardEnds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		id := w.connect()
+		ctx, hangUp := context.WithCancel(t.Context())
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1:2468/acp/fake", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer " + w.token}, "Accept": {"text/event-stream"}, headerPeer: {id}}
+		res, err := w.client.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		hangUp()
+		_ = res.Body.Close()
+		synctest.Wait()
+		if len(w.set.List()) != 1 {
+			t.Error("it is ended at once")
+		}
+		pass(abandoned + stopGrace)
+		if list := w.set.List(); len(list) != 0 {
+			t.Errorf("it stays: %+v", list)
+		}
+
+		id = w.connect()
+		stream := w.events(headerPeer, id)
+		if res := w.do("POST", "/acp/fake", `{"method":"exit"}`, headerPeer, id); res.code != 202 {
+			t.Error(res.code)
+		}
+		if got := nextEvent(t, stream); got != "" {
+			t.Error(got)
+		}
+		synctest.Wait()
+		if res := w.do("POST", "/acp/fake", `{"method":"x"}`, headerPeer, id); res.code != 404 {
+			t.Errorf("after its end: %d", res.code)
+		}
+		if list := w.set.List(); len(list) != 0 {
+			t.Errorf("it stays: %+v", list)
+		}
+	})
+}
+
+// dialSocket opens a WebSocket.
+func (w *world) dialSocket(path string, header http.Header) (conn *websocket.Conn, id string, status int, err error) {
+	w.t.Helper()
+	d := websocket.Dialer{NetDialContext: w.client.Transport.(*http.Transport).DialContext}
+	if header.Get("Authorization") == "" {
+		header.Set("Authorization", "Bearer "+w.token)
+	}
+	conn, res, err := d.DialContext(w.t.Context(), "ws://127.0.0.1:2468"+path, header)
+	if err == nil {
+		w.t.Cleanup(func() { _ = conn.Close() })
+	}
+	if res == nil {
+		return conn, "", 0, err
+	}
+	defer res.Body.Close()
+	return conn, res.Header.Get(headerPeer), res.StatusCode, err
+}
+
+func TestStandardSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		t.Cleanup(w.api.Close)
+		conn, id, _, err := w.dialSocket("/acp/fake", http.Header{})
+		if err != nil || id == "" {
+			t.Fatal(err, id)
+		}
+		say := func(kind int, msg string) {
+			t.Helper()
+			if err := conn.WriteMessage(kind, []byte(msg)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		hears := func(want string) {
+			t.Helper()
+			_, got, err := conn.ReadMessage()
+			if err != nil || !strings.Contains(string(got), want) {
+				t.Fatalf("%s, %v; want %s", got, err, want)
+			}
+		}
+		say(websocket.BinaryMessage, firstMessage) // passed over
+		say(websocket.TextMessage, `{`)
+		hears("-32700")
+		say(websocket.TextMessage, `[]`)
+		hears("-32600")
+		say(websocket.TextMessage, firstMessage)
+		hears(`"id":0,"result"`)
+		say(websocket.TextMessage, firstMessage)
+		hears("-32600")
+		say(websocket.TextMessage, `{"method":"junk"}`)
+		say(websocket.TextMessage, `{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`)
+		hears(`"sessionId":"s1"`)
+		hears("hello")
+		_ = conn.Close()
+		pass(stopGrace)
+		if list := w.set.List(); len(list) != 0 {
+			t.Errorf("its agent stays: %+v", list)
+		}
+	})
+}
+
+func TestStandardSocketRefusals(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		t.Cleanup(w.api.Close)
+		for path, header := range map[string]http.Header{
+			"/acp/nobody": {}, "/acp/fake": {"Authorization": {"Bearer wrong"}}, "/acp/other": {"Origin": {"http://evil.example"}},
+		} {
+			if _, _, status, err := w.dialSocket(path, header); !errors.Is(err, websocket.ErrBadHandshake) || status < 400 {
+				t.Errorf("%s: %v", path, err)
+			}
+		}
+		conn, _, _, err := w.dialSocket("/acp/fake", http.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`))
+		if _, _, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseProtocolError) {
+			t.Errorf("the first message is none: %v", err)
+		}
+		conn, _, _, err = w.dialSocket("/acp/missing", http.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(firstMessage))
+		if _, got, err := conn.ReadMessage(); err != nil || !strings.Contains(string(got), `"error"`) {
+			t.Errorf("%s, %v", got, err)
+		}
+		silent, _, _, err := w.dialSocket("/acp/fake", http.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass(socketPatience + stopGrace)
+		if _, _, err := silent.ReadMessage(); err == nil {
+			t.Error("who says nothing is kept")
+		}
+		if list := w.set.List(); len(list) != 0 {
+			t.Errorf("%+v", list)
+		}
+	})
+}
+
+// Close ends the WebSockets, which a server does not.
+func TestStandardSocketsEndWithTheAPI(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		conn, _, _, err := w.dialSocket("/acp/fake", http.Header{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = conn.WriteMessage(websocket.TextMessage, []byte(firstMessage))
+		if _, _, err := conn.ReadMessage(); err != nil {
+			t.Fatal(err)
+		}
+		read := make(chan error, 1)
+		go func() {
+			_, _, err := conn.ReadMessage()
+			read <- err
+		}()
+		w.api.Close()
+		var closed net.Error
+		if err := <-read; err == nil || errors.As(err, &closed) && closed.Timeout() {
+			t.Error(err)
+		}
+		if _, _, status, err := w.dialSocket("/acp/fake", http.Header{}); err == nil || status != http.StatusServiceUnavailable {
+			t.Errorf("a new one is taken: %v", err)
+		}
+	})
+}
+
+// pass lets time pass, which costs none in a bubble, and all that is to be done then.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}

@@ -1,0 +1,257 @@
+package httpapi
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/gorilla/websocket"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/agents"
+	"deskhand/backend/proxy"
+)
+
+// socketPatience is how long a WebSocket may take nothing, and how long it may take to say its first word.
+const socketPatience = time.Minute
+
+// socket is a client on one WebSocket: all messages go over it, as text. Its agent ends with it.
+type socket struct {
+	s    *standard
+	conn *websocket.Conn
+	inst *proxy.Instance
+
+	mu sync.Mutex // a WebSocket has one writer at a time
+}
+
+// hijackable gives the connection of a response that is wrapped.
+type hijackable struct{ http.ResponseWriter }
+
+// Hijack takes the connection over.
+func (h hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	return http.NewResponseController(h.ResponseWriter).Hijack()
+}
+
+func (s *standard) socket(w http.ResponseWriter, r *http.Request) {
+	agent := r.PathValue("agent")
+	if _, err := s.api.cfg.Agents.Info(r.Context(), agent, agents.InfoQuery{}); errors.Is(err, agents.ErrUnknown) {
+		inWords(w, http.StatusNotFound, err.Error())
+		return
+	}
+	s.mu.Lock()
+	select {
+	case <-s.closing:
+		s.mu.Unlock()
+		inWords(w, http.StatusServiceUnavailable, "The server is going")
+		return
+	default:
+		s.sockets.Add(1)
+		s.mu.Unlock()
+	}
+	defer s.sockets.Done()
+	upgrader := websocket.Upgrader{
+		HandshakeTimeout: headerPause,
+		CheckOrigin:      func(*http.Request) bool { return true }, // the gate has
+		Error:            func(w http.ResponseWriter, _ *http.Request, status int, why error) { inWords(w, status, why.Error()) },
+	}
+	id := uuid.NewString()
+	conn, err := upgrader.Upgrade(hijackable{w}, r, http.Header{headerPeer: {id}})
+	if err != nil {
+		return // it is answered
+	}
+	k := &socket{s: s, conn: conn}
+	k.serve(r, id, agent)
+}
+
+// serve speaks with the client until either has gone, the token that it came with is no good any more, or the server ends.
+func (k *socket) serve(r *http.Request, id, agent string) {
+	ended := make(chan struct{})
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	defer close(ended)
+	defer k.conn.Close()
+	watching.Go(func() {
+		select {
+		case <-r.Context().Done():
+			k.bye(websocket.CloseGoingAway, "Server shutting down")
+		case <-k.s.closing:
+			k.bye(websocket.CloseGoingAway, "Server shutting down")
+		case <-ended:
+		}
+	})
+	k.conn.SetReadLimit(maxEnvelope)
+	e, ok := k.initialize()
+	if !ok {
+		return
+	}
+	runtime := k.s.api.cfg.Runtime
+	inst, err := runtime.Ensure(r.Context(), standardID(id), agent, k.s.api.prepare(agent, ""))
+	if err != nil {
+		k.refuse(e, err)
+		_ = runtime.Remove(standardID(id)) // nothing of it is there
+		return
+	}
+	k.inst = inst
+	watching.Go(func() { k.pump(ended) })
+	k.hand(r, e)
+	k.listen(r)
+	if err := inst.Close(); err != nil {
+		k.s.api.log.Error("an agent could not be ended", "server_id", inst.ServerID(), "error", err)
+	}
+}
+
+// initialize reads the first message, which has to be that.
+func (k *socket) initialize() (acp.Envelope, bool) {
+	_ = k.conn.SetReadDeadline(time.Now().Add(socketPatience)) // it fails with the connection only
+	for {
+		e, ok := k.read()
+		switch {
+		case !ok:
+			return e, false
+		case e.Kind == acp.Request && e.Method() == "initialize":
+			_ = k.conn.SetReadDeadline(time.Time{})
+			return e, true
+		case e.Kind == acp.Response: // nobody has asked
+		case e.Kind != acp.Other:
+			k.bye(websocket.CloseProtocolError, "First message must be initialize")
+			return e, false
+		}
+	}
+}
+
+// read gives the next message; what is none is answered, and passed over.
+func (k *socket) read() (acp.Envelope, bool) {
+	for {
+		kind, in, err := k.conn.NextReader()
+		if err != nil {
+			return acp.Envelope{}, false
+		}
+		if kind != websocket.TextMessage {
+			continue // the transport has text alone
+		}
+		data, err := io.ReadAll(in)
+		if err != nil {
+			return acp.Envelope{}, false
+		}
+		e, err := acp.Peek(data)
+		switch {
+		case err != nil:
+			k.fail(json.RawMessage("null"), &acp.Error{Code: acp.CodeParseError, Message: err.Error()})
+		case e.Raw[0] == '[':
+			k.write(batchesRefused())
+		case e.Kind == acp.Other, e.ID != nil && e.Key() == "":
+			k.fail(json.RawMessage("null"), &acp.Error{Code: acp.CodeInvalidRequest, Message: "Invalid JSON-RPC message"})
+		default:
+			return e, true
+		}
+	}
+}
+
+func (k *socket) listen(r *http.Request) {
+	for {
+		e, ok := k.read()
+		if !ok {
+			return
+		}
+		if e.Kind == acp.Request && e.Method() == "initialize" {
+			k.fail(json.RawMessage(e.ID), &acp.Error{Code: acp.CodeInvalidRequest, Message: "Initialize not allowed on existing connection"})
+			continue
+		}
+		k.hand(r, e)
+	}
+}
+
+// hand gives a message to the agent.
+func (k *socket) hand(r *http.Request, e acp.Envelope) {
+	var err error
+	if e.Kind == acp.Request {
+		_, err = k.inst.Call(e)
+	} else {
+		err = k.inst.Deliver(r.Context(), e)
+	}
+	switch {
+	case err == nil:
+	case errors.Is(err, proxy.ErrDuplicateID):
+		k.fail(json.RawMessage(e.ID), &acp.Error{Code: acp.CodeInvalidRequest, Message: "a request with this id is in flight already"})
+	default:
+		k.bye(websocket.CloseInternalServerErr, k.s.api.problemOf(err).Detail)
+	}
+}
+
+// pump sends what the agent says, until there will be no more.
+func (k *socket) pump(ended <-chan struct{}) {
+	reader := k.inst.After(k.inst.Since())
+	defer reader.Close()
+	quiet := time.NewTicker(heartbeatEvery)
+	defer quiet.Stop()
+	for {
+		batch, more, err := reader.Poll()
+		if err != nil {
+			k.bye(websocket.CloseGoingAway, "The agent was ended")
+			return
+		}
+		for _, m := range batch {
+			e, err := acp.Peek(m.Data)
+			switch method := e.Method(); {
+			case method == "_adapter/agent_exited":
+				k.bye(websocket.CloseGoingAway, "The agent has ended")
+				return
+			case err != nil, strings.HasPrefix(method, "_adapter/"): // of the other transport
+			case !k.write(e.Line()):
+				return
+			}
+			reader.Working()
+		}
+		if len(batch) > 0 {
+			continue
+		}
+		select {
+		case <-more:
+		case <-ended:
+			return
+		case <-quiet.C:
+			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(socketPatience)) // it is gone if this fails, and the reader knows
+		}
+	}
+}
+
+// write sends a message; false when it cannot be.
+func (k *socket) write(msg []byte) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	_ = k.conn.SetWriteDeadline(time.Now().Add(socketPatience)) // it fails with the connection only
+	if err := k.conn.WriteMessage(websocket.TextMessage, msg); err != nil {
+		_ = k.conn.Close() // the reader hears of it
+		return false
+	}
+	return true
+}
+
+func (k *socket) fail(id json.RawMessage, failure *acp.Error) {
+	msg, _ := acp.NewErrorResponse(id, failure)
+	k.write(msg)
+}
+
+// refuse answers initialize for an agent that is not there, and closes.
+func (k *socket) refuse(e acp.Envelope, err error) {
+	p := k.s.api.problemOf(err).document()
+	k.fail(json.RawMessage(e.ID), &acp.Error{Code: acp.CodeInternalError, Message: p.Detail})
+	k.bye(websocket.CloseInternalServerErr, "Initialize failed")
+}
+
+// bye closes, with a reason.
+func (k *socket) bye(code int, why string) {
+	const longest = 120 // what a control frame has room for
+	if len(why) > longest {
+		why = strings.ToValidUTF8(why[:longest], "")
+	}
+	_ = k.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(time.Second))
+	_ = k.conn.Close() // whether it was heard or not
+}

@@ -1,0 +1,134 @@
+package httpapi
+
+import (
+	"net/http"
+	"strings"
+	"time"
+
+	"deskhand/backend/proxy"
+)
+
+// get opens a stream of server-sent events, or a WebSocket.
+func (s *standard) get(w http.ResponseWriter, r *http.Request) {
+	if strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		s.socket(w, r)
+		return
+	}
+	if !strings.Contains(strings.ToLower(r.Header.Get("Accept")), "text/event-stream") {
+		inWords(w, http.StatusNotAcceptable, "Not Acceptable")
+		return
+	}
+	p, ok := s.find(w, r)
+	if !ok {
+		return
+	}
+	session := r.Header.Get(headerSession)
+	if len(session) > longestSessionID || strings.HasPrefix(session, "\x00") {
+		inWords(w, http.StatusBadRequest, "Invalid "+headerSession)
+		return
+	}
+	m, ok := p.take(session)
+	if !ok {
+		inWords(w, http.StatusConflict, "Outbound stream already has an active receiver")
+		return
+	}
+	p.watch(s, 1)
+	defer p.watch(s, -1)
+	defer p.giveBack(m)
+	if s.stream(w, r, p, session, m) {
+		s.drop(p)
+	}
+}
+
+// mostStreams is how many sessions one client may read, one after the other too.
+const mostStreams = 1024
+
+// take gives the place of a stream to one reader.
+func (p *peer) take(session string) (*mail, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m := p.mails[session]
+	if m == nil && len(p.mails) >= mostStreams {
+		return nil, false
+	}
+	if m == nil {
+		m = &mail{at: p.inst.Since()}
+		p.mails[session] = m
+	}
+	if m.taken {
+		return nil, false
+	}
+	m.taken = true
+	return m, true
+}
+
+func (p *peer) giveBack(m *mail) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	m.taken = false
+}
+
+// stream sends what is for one stream. over tells that the client's agent is to be ended: it has ended by itself, or what it said is
+// lost.
+func (s *standard) stream(w http.ResponseWriter, r *http.Request, p *peer, session string, m *mail) (over bool) {
+	reader := p.inst.After(m.at)
+	defer reader.Close()
+	if _, gap := reader.Gap(); gap {
+		inWords(w, http.StatusGone, "More was said than is kept, and nobody read it: initialize anew, and load the session")
+		return true
+	}
+	out := newStream(w, reader)
+	reader.OnStop(func() { _ = out.out.SetWriteDeadline(time.Now().Add(stopGrace)) })
+	defer func() { _ = out.out.SetWriteDeadline(time.Time{}) }() // the connection may serve another request
+	return p.pump(out, session, m, r.Context().Done())
+}
+
+// pump sends messages until there will be none, or the client has gone.
+func (p *peer) pump(out *stream, session string, m *mail, gone <-chan struct{}) (over bool) {
+	quiet := time.NewTimer(heartbeatEvery)
+	defer quiet.Stop()
+	out.flush() // headers first: the client wants to know that it is connected
+	for out.err == nil {
+		batch, more, err := out.reader.Poll()
+		if err != nil {
+			return false
+		}
+		if len(batch) > 0 {
+			over := p.send(out, session, batch)
+			if out.flush(); out.err == nil {
+				m.at = batch[len(batch)-1].Seq
+			}
+			if over {
+				return true
+			}
+			quiet.Reset(heartbeatEvery)
+			continue
+		}
+		select {
+		case <-more:
+		case <-gone:
+			return false
+		case <-quiet.C:
+			out.buf = append(out.buf, ":\n\n"...)
+			out.flush()
+			out.buf = nil // it has been quiet: hold nothing
+			quiet.Reset(heartbeatEvery)
+		}
+	}
+	return false
+}
+
+// send sends what of a batch is for the stream. over tells that the agent has ended.
+func (p *peer) send(out *stream, session string, batch []proxy.Message) (over bool) {
+	for _, msg := range batch {
+		switch p.routeOf(msg.Data) {
+		case routeEnd:
+			over = true
+		case session:
+			out.buf = append(out.buf, "data: "...)
+			out.data(msg.Data)
+			out.buf = append(out.buf, "\n\n"...)
+		}
+	}
+	return over
+}

@@ -1,0 +1,137 @@
+package backend_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend"
+	"deskhand/backend/httpapi"
+)
+
+// bySocket calls the client API as the command line does.
+func bySocket(t *testing.T, dir, method, path, body string, into any) int {
+	t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, "owner.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var owner backend.Owner
+	if err := json.Unmarshal(data, &owner); err != nil {
+		t.Fatal(err)
+	}
+	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", owner.Socket)
+	}}
+	defer transport.CloseIdleConnections()
+	return called(t, &http.Client{Transport: transport}, method, "http://deskhand/client/"+path, "", body, into)
+}
+
+func called(t *testing.T, client *http.Client, method, url, token, body string, into any) int {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, url, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Close = true
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	res, err := client.Do(r)
+	if err != nil {
+		return 0
+	}
+	defer res.Body.Close()
+	data, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if into != nil && res.StatusCode < http.StatusBadRequest {
+		if err := json.Unmarshal(data, into); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return res.StatusCode
+}
+
+// The API of a program with a window goes on and off while it runs, over itself too, and the next start knows which it was.
+func TestLocalAPIIsSwitched(t *testing.T) {
+	dir := t.TempDir()
+	t.Run("a start", func(t *testing.T) {
+		b := opened(t, dir, func(c *backend.Config) { c.Kind = "window" })
+		b.OpenLocal(t.Context(), 0)
+		var now httpapi.LocalAPI
+		if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || !now.On || now.Fixed || now.URL == "" {
+			t.Fatalf("%d %+v", code, now)
+		}
+		token, err := os.ReadFile(filepath.Join(dir, "client-token"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		own := strings.TrimSpace(string(token))
+		first := now.URL
+		now = httpapi.LocalAPI{}
+		// Off, by a call over it, which is answered still.
+		if code := called(t, http.DefaultClient, "PUT", first+"/client/local-api", own, `{"on":false}`, &now); code != 200 || now.On || now.URL != "" {
+			t.Fatalf("%d %+v", code, now)
+		}
+		if code := bySocket(t, dir, "PUT", "local-api", `{"on":true}`, &now); code != 200 || !now.On { // it waits for the end of the other
+			t.Fatalf("%d %+v", code, now)
+		}
+		if code := called(t, http.DefaultClient, "GET", now.URL+"/client/hello", own, "", nil); code != 200 {
+			t.Error(code)
+		}
+		if code := called(t, http.DefaultClient, "GET", first+"/client/hello", own, "", nil); code != 0 && first != now.URL {
+			t.Errorf("what was switched off answers %d", code)
+		}
+		if code := bySocket(t, dir, "PUT", "local-api", `{"on":false}`, &now); code != 200 || now.On {
+			t.Fatalf("%d %+v", code, now)
+		}
+		if data, err := os.ReadFile(filepath.Join(dir, "owner.json")); err != nil || strings.Contains(string(data), "http:") {
+			t.Errorf("%s %v", data, err)
+		}
+		if _, err := b.Link(); err == nil {
+			t.Error("there is a link to what is not served")
+		}
+	})
+	b := opened(t, dir, func(c *backend.Config) { c.Kind = "window" })
+	b.OpenLocal(t.Context(), 0)
+	var now httpapi.LocalAPI
+	if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || now.On || now.Fixed {
+		t.Errorf("%d %+v", code, now)
+	}
+	if code := bySocket(t, dir, "POST", "tokens", `{"name":"script","scopes":["runtime"]}`, nil); code != 201 {
+		t.Error(code)
+	}
+}
+
+// What was started to serve the API cannot switch it off, and a port that is taken is no reason to serve nothing.
+func TestLocalAPIStays(t *testing.T) {
+	dir := t.TempDir()
+	b := opened(t, dir, nil)
+	l, err := b.Listen(t.Context(), "127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	var now httpapi.LocalAPI
+	if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || !now.On || !now.Fixed || now.URL != l.URL {
+		t.Errorf("%d %+v", code, now)
+	}
+	if code := bySocket(t, dir, "PUT", "local-api", `{"on":false}`, nil); code != http.StatusConflict {
+		t.Error(code)
+	}
+	other := t.TempDir()
+	w := opened(t, other, func(c *backend.Config) { c.Kind = "window" })
+	w.OpenLocal(t.Context(), l.Addr.(*net.TCPAddr).Port)
+	if code := bySocket(t, other, "GET", "local-api", "", &now); code != 200 || !now.On || now.URL == l.URL {
+		t.Errorf("%d %+v", code, now)
+	}
+}

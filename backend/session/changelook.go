@@ -1,0 +1,419 @@
+package session
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"deskhand/backend/snapshot"
+)
+
+// A session's directory is looked at before each prompt goes to the agent, and when the turn is over, however it ends. Nobody looks in the
+// conversation's goroutine: reading a directory takes its time. The prompt is held until the first look is over, but not for long; a turn
+// whose agent was at work before its look was over has no changes to show, since they would be too few.
+
+// How long is looked.
+const (
+	holdPrompt  = 5 * time.Second  // as long as a prompt is held at most
+	firstLook   = 3 * time.Minute  // what a look before has; what it got done makes the next one quick
+	lastLook    = 30 * time.Second // what a look after has
+	partingLook = 5 * time.Second  // what it has when we are to end
+)
+
+// looks is what the client knows of looks.
+type looks struct {
+	// Held for reading while trees are made and written down, and for writing while those that are not written down are removed.
+	keeping sync.RWMutex
+
+	mu    sync.Mutex // protects what is below
+	diffs []twoTrees
+}
+
+// glance is one look at a directory.
+type glance struct {
+	over chan struct{}
+	late atomic.Bool // an agent was let loose before it was over
+}
+
+// lookBefore looks at the directory before a turn.
+func (v *conversation) lookBefore(turn string) {
+	if v.c.cfg.Snapshots == nil {
+		return
+	}
+	before := slices.DeleteFunc(v.looks, (*glance).done)
+	l := &glance{over: make(chan struct{})}
+	v.looks = append(slices.Clone(before), l)
+	s, at := v.row.Session, v.turn.StartedAt
+	v.links.Go(func() {
+		defer close(l.over)
+		ctx, cancel := context.WithTimeout(v.c.ctx, firstLook)
+		defer cancel()
+		awaitLooks(ctx, before) // else the end of the turn before could be looked at when this one has begun
+		v.c.looked(ctx, "before", v.c.lookBefore(ctx, s, turn, at, l))
+	})
+}
+
+func (l *glance) done() bool {
+	select {
+	case <-l.over:
+		return true
+	default:
+		return false
+	}
+}
+
+func awaitLooks(ctx context.Context, list []*glance) {
+	for _, l := range list {
+		select {
+		case <-l.over:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// looked logs what a look could not do.
+func (c *Client) looked(ctx context.Context, which string, err error) {
+	if err != nil && ctx.Err() == nil {
+		c.cfg.Logger.Error("what a turn changes cannot be written down", "look", which, "error", err)
+	}
+}
+
+// afterLook has the prompt of a turn wait for the look before it, as a prompt waits that is being composed; true = it waits.
+func (v *conversation) afterLook(turn string) bool {
+	waits := slices.Clone(v.looks)
+	if !slices.ContainsFunc(waits, func(l *glance) bool { return !l.done() }) {
+		return false
+	}
+	a := v.agent
+	ctx, cancel := context.WithCancel(a.ctx)
+	now := &composing{cancel}
+	v.composing = now
+	a.work.Go(func() {
+		defer cancel()
+		held, enough := context.WithTimeout(ctx, cmp.Or(v.c.cfg.HoldPrompt, holdPrompt))
+		awaitLooks(held, waits)
+		enough()
+		if ctx.Err() != nil {
+			return // the agent never hears of it
+		}
+		for _, l := range waits {
+			l.late.Store(!l.done())
+		}
+		a.post(func() { //nolint:contextcheck // it is of the conversation, which has none
+			if v.composing != now {
+				return // it was stopped meanwhile
+			}
+			v.composing = nil
+			v.sendPrompt(turn)
+		})
+	})
+	return true
+}
+
+// lookBefore takes the tree that a turn begins with, and writes it down.
+func (c *Client) lookBefore(ctx context.Context, s Session, turn string, at Time, l *glance) error {
+	c.looks.keeping.RLock()
+	defer c.looks.keeping.RUnlock()
+	tree, why := c.takeTree(ctx, s)
+	if why == nil && l.late.Load() {
+		why = &TurnChanges{State: changesOff, Reason: lookSlow}
+	}
+	row := changeRow{turn: turn, session: s.ID, workspace: s.Workspace.ID, at: at.Time, was: tree.ID, left: leftOut{Was: someLeft(tree.Left)}, data: why}
+	if why != nil {
+		row.ended = time.Now()
+	}
+	ctx = context.WithoutCancel(ctx)
+	if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return row.insert(ctx, tx) }); err != nil || !l.late.Load() {
+		return err
+	}
+	return c.tellTurn(ctx, turn) // which may be over by now
+}
+
+// takeTree takes a tree of a session's directory, or tells why there is none.
+func (c *Client) takeTree(ctx context.Context, s Session) (snapshot.Tree, *TurnChanges) {
+	off := func(reason string, params map[string]string) (snapshot.Tree, *TurnChanges) {
+		return snapshot.Tree{}, &TurnChanges{State: changesOff, Reason: reason, Params: params}
+	}
+	switch {
+	case s.Place != LocalPlace:
+		return off(lookElsewhere, nil)
+	case !c.Settings().Snapshots:
+		return off(lookOff, nil)
+	}
+	tree, err := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd).Take(ctx)
+	var large *snapshot.TooLargeError
+	switch {
+	case err == nil:
+		return tree, nil
+	case errors.Is(err, snapshot.ErrNoGit):
+		return off(lookNoGit, nil)
+	case errors.Is(err, snapshot.ErrMissing):
+		return off(lookMissing, nil)
+	case errors.Is(err, snapshot.ErrWide):
+		return off(lookWide, nil)
+	case errors.As(err, &large) && large.Files > 0:
+		return off(lookTooLarge, map[string]string{"files": strconv.Itoa(large.Files)})
+	case large != nil:
+		return off(lookTooLarge, map[string]string{"bytes": strconv.FormatInt(large.Bytes, 10)})
+	case ctx.Err() != nil:
+		return off(lookSlow, nil)
+	}
+	c.cfg.Logger.Error("a directory cannot be looked at", "session", s.ID, "error", err)
+	return off(lookFailed, nil)
+}
+
+// lookAfter looks at the directory when a turn is over.
+func (v *conversation) lookAfter(turn string) {
+	if v.c.cfg.Snapshots == nil {
+		return
+	}
+	before := slices.DeleteFunc(v.looks, (*glance).done)
+	l := &glance{over: make(chan struct{})}
+	v.looks = append(slices.Clone(before), l)
+	s, at := v.row.Session, time.Now()
+	v.links.Go(func() {
+		defer close(l.over)
+		ctx, cancel := v.c.lookingOn()
+		defer cancel()
+		awaitLooks(ctx, before)
+		v.c.looked(ctx, "after", v.c.lookAfter(ctx, s, turn, at, l))
+	})
+}
+
+// lookingOn is a context that lasts a little longer than we do: what an agent did until we end is seen.
+func (c *Client) lookingOn() (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), lastLook)
+	var timer atomic.Pointer[time.Timer]
+	stop := context.AfterFunc(c.ctx, func() { timer.Store(time.AfterFunc(partingLook, cancel)) })
+	return ctx, func() {
+		stop()
+		cancel()
+		if t := timer.Load(); t != nil {
+			t.Stop()
+		}
+	}
+}
+
+// lookAfter takes the tree that a turn ends with, and tells what it has changed.
+func (c *Client) lookAfter(ctx context.Context, s Session, turn string, ended time.Time, l *glance) error {
+	c.looks.keeping.RLock()
+	defer c.looks.keeping.RUnlock()
+	rows, err := c.changeRows(ctx, `WHERE turn = ?`, turn)
+	if err != nil || len(rows) == 0 {
+		return err
+	}
+	row := rows[0]
+	if row.data == nil {
+		if err := c.lookAt(ctx, s, &row, ended); err != nil {
+			return err
+		}
+		if l.late.Load() {
+			row.was, row.became, row.data = "", "", &TurnChanges{State: changesOff, Reason: lookSlow}
+		}
+	}
+	row.ended = ended
+	err = c.cfg.Store.Write(context.WithoutCancel(ctx), func(tx *sql.Tx) error { return row.update(context.WithoutCancel(ctx), tx) })
+	if err != nil {
+		return err
+	}
+	return c.tellTurn(context.WithoutCancel(ctx), turn)
+}
+
+// lookAt completes the row of a turn that is over.
+func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow, ended time.Time) error {
+	tree, why := c.takeTree(ctx, s)
+	if why != nil {
+		row.was, row.data = "", why
+		return nil
+	}
+	row.became, row.left.Became = tree.ID, someLeft(tree.Left)
+	list, err := c.difference(ctx, row.span(s.Cwd))
+	if err != nil {
+		c.cfg.Logger.Error("two looks at a directory cannot be compared", "session", s.ID, "error", err)
+		row.was, row.became, row.data = "", "", &TurnChanges{State: changesOff, Reason: lookFailed}
+		return nil
+	}
+	row.data = summed(list)
+	return c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turn_change
+		WHERE workspace = ? AND session <> ? AND at <= ? AND (ended = 0 OR ended >= ?))`, row.workspace, row.session, millis(ended), millis(row.at)).Scan(&row.data.Mixed)
+}
+
+// summed is what became of files, in short.
+func summed(list []fileChange) *TurnChanges {
+	sum := &TurnChanges{State: changesNone}
+	for i := range list {
+		sum.State = changesReady
+		sum.Files++
+		sum.Added += list[i].Added
+		sum.Removed += list[i].Removed
+	}
+	return sum
+}
+
+// tellTurn tells of a turn that is over and of which more is known now.
+func (c *Client) tellTurn(ctx context.Context, turn string) error {
+	turns, err := query(ctx, c.cfg.Store.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE id = ? AND state = 'done'
+		AND session IN (SELECT id FROM session WHERE deleted_at = 0)`, turn)
+	for _, t := range turns {
+		c.feed.publish(Event{Session: t.Session, Type: eventTurn, Data: mustJSON(t)})
+	}
+	return err
+}
+
+// lookAgain looks at the turns that were over when the program ended, and whose looks were not. It is asked before turns are ended that the
+// end of the program has ended: those are looked at by their conversations.
+func (c *Client) lookAgain(ctx context.Context) (func(), error) {
+	if c.cfg.Snapshots == nil {
+		return func() {}, nil
+	}
+	rows, err := c.changeRows(ctx, `WHERE ended = 0 AND turn NOT IN (SELECT id FROM turn WHERE state <> 'done')`)
+	return func() { //nolint:contextcheck // it lives as long as the client
+		for _, row := range rows {
+			r, _, err := c.load(c.ctx, row.session, false)
+			if err == nil {
+				ctx, cancel := c.lookingOn()
+				err = c.lookAfter(ctx, r.Session, row.turn, time.Now(), &glance{})
+				cancel()
+			}
+			if err != nil && c.ctx.Err() == nil && !errors.Is(err, ErrNotFound) {
+				c.cfg.Logger.Error("a turn of before cannot be looked at", "session", row.session, "error", err)
+			}
+		}
+	}, err
+}
+
+// changeRow is what is stored of a turn's changes.
+type changeRow struct {
+	turn, session, workspace string
+	at, ended                time.Time // ended is zero while the end is to be looked at
+	was, became              string
+	left                     leftOut
+	data                     *TurnChanges // nil while the end is to be looked at
+}
+
+// leftOut is what the two trees do not have.
+type leftOut struct {
+	Was    []snapshot.Left `json:"was,omitempty"`
+	Became []snapshot.Left `json:"became,omitempty"`
+}
+
+const mostLeft = 500
+
+func someLeft(list []snapshot.Left) []snapshot.Left { return list[:min(len(list), mostLeft)] }
+
+const changeColumns = `turn, session, workspace, at, ended, was, became, left_out, data`
+
+func (c *Client) changeRows(ctx context.Context, where string, args ...any) ([]changeRow, error) {
+	return query(ctx, c.cfg.Store.Read(), func(s scanner) (r changeRow, err error) {
+		var at, ended int64
+		var left, data string
+		if err := s.Scan(&r.turn, &r.session, &r.workspace, &at, &ended, &r.was, &r.became, &left, &data); err != nil {
+			return r, err
+		}
+		r.at = fromMillis(at).Time
+		if ended != 0 {
+			r.ended = fromMillis(ended).Time
+		}
+		err = json.Unmarshal([]byte(left), &r.left)
+		if data != "" {
+			err = errors.Join(err, json.Unmarshal([]byte(data), &r.data))
+		}
+		return r, err
+	}, `SELECT `+changeColumns+` FROM turn_change `+where, args...)
+}
+
+func (r *changeRow) values() []any {
+	ended, data := int64(0), ""
+	if !r.ended.IsZero() {
+		ended = millis(r.ended)
+	}
+	if r.data != nil {
+		data = string(mustJSON(r.data))
+	}
+	return []any{r.turn, r.session, r.workspace, millis(r.at), ended, r.was, r.became, string(mustJSON(r.left)), data}
+}
+
+// insert writes the row, unless its session is gone meanwhile.
+func (r *changeRow) insert(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `INSERT INTO turn_change (`+changeColumns+`) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+		WHERE EXISTS (SELECT 1 FROM session WHERE id = ?2)`, r.values()...)
+	return err
+}
+
+func (r *changeRow) update(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, `UPDATE turn_change SET ended = ?5, was = ?6, became = ?7, left_out = ?8, data = ?9 WHERE turn = ?1 AND session = ?2
+		AND workspace = ?3 AND at = ?4`, r.values()...)
+	return err
+}
+
+// How long snapshots are kept, and of how many turns of a directory.
+const (
+	keepLooks = 30 * 24 * time.Hour
+	mostLooks = 300
+)
+
+// pruneLooks forgets snapshots that are too old or too many, and those that nothing names any more.
+func (c *Client) pruneLooks(ctx context.Context) error {
+	if c.cfg.Snapshots == nil {
+		return nil
+	}
+	ids, err := c.cfg.Snapshots.IDs()
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		if err := c.pruneStore(ctx, id); err != nil {
+			return fmt.Errorf("the snapshots of %s: %w", id, err)
+		}
+	}
+	return nil
+}
+
+func (c *Client) pruneStore(ctx context.Context, id string) error {
+	c.looks.keeping.Lock()
+	defer c.looks.keeping.Unlock()
+	pruned := string(mustJSON(TurnChanges{State: changesOff, Reason: lookPruned}))
+	before := millis(time.Now().Add(-keepLooks))
+	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE turn_change SET was = '', became = '', left_out = '{}', data = ?1 WHERE workspace = ?2 AND ended <> 0 AND was <> '' AND
+			(at < ?3 OR turn NOT IN (SELECT turn FROM turn_change WHERE workspace = ?2 ORDER BY at DESC LIMIT ?4))`, pruned, id, before, mostLooks)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM restoration WHERE workspace = ? AND at < ?`, id, before)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	trees, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT was FROM turn_change WHERE workspace = ?1 UNION SELECT became FROM turn_change WHERE workspace = ?1
+		UNION SELECT was FROM restoration WHERE workspace = ?1 UNION SELECT became FROM restoration WHERE workspace = ?1`, id)
+	if err != nil {
+		return err
+	}
+	keep := map[string]bool{}
+	for _, tree := range trees {
+		keep[tree] = tree != ""
+	}
+	store := c.cfg.Snapshots.Store(id, "")
+	if len(trees) == 0 { // of a directory that no session names
+		return store.Forget(ctx)
+	}
+	return store.Prune(ctx, keep)
+}
+
+// snapshotBytes is what the snapshots take of the disk.
+func (c *Client) snapshotBytes(ctx context.Context) (int64, error) {
+	if c.cfg.Snapshots == nil {
+		return 0, nil
+	}
+	return c.cfg.Snapshots.Size(ctx)
+}

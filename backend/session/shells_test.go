@@ -1,0 +1,242 @@
+package session_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/files"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+// openShells is a desk whose person has /bin/sh, and a prompt that tests can look for.
+func openShells(t *testing.T, cfg session.Config) *desk {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no terminals")
+	}
+	t.Setenv("SHELL", "/bin/sh")
+	t.Setenv("PS1", "ready> ")
+	t.Setenv("ENV", "")
+	t.Setenv("DESKHAND_TOKEN", "our-own-token")
+	t.Setenv("PERSONAL", "their own")
+	return openAs(t, t.TempDir(), proxy.Config{Purpose: session.ForSession}, cfg)
+}
+
+func (d *desk) shell(id string, n session.NewShell) session.Shell {
+	d.t.Helper()
+	sh, err := d.OpenShell(d.t.Context(), id, n)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return sh
+}
+
+func (d *desk) shells(id string) []session.Shell {
+	d.t.Helper()
+	list, err := d.Shells(d.t.Context(), id)
+	if err != nil || list.Off != "" {
+		d.t.Fatal(list, err)
+	}
+	return list.Items
+}
+
+// page is a page that shows a terminal.
+type page struct {
+	d    *desk
+	id   string
+	next int64
+	text string
+	last session.TerminalOutput
+}
+
+func (p *page) until(words string) {
+	p.d.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.text, words); {
+		out, err := p.d.ReadTerminal(p.d.t.Context(), p.id, p.next, time.Second)
+		if err != nil || time.Now().After(deadline) {
+			p.d.t.Fatalf("%q does not come: %q %v", words, p.text, err)
+		}
+		p.next, p.text, p.last = out.Next, p.text+string(out.Data), out
+	}
+}
+
+func (p *page) types(line string) {
+	p.d.t.Helper()
+	if err := p.d.TypeInTerminal(p.id, []byte(line+"\r")); err != nil {
+		p.d.t.Fatal(err)
+	}
+}
+
+func TestShellOfThePerson(t *testing.T) {
+	d := openShells(t, session.Config{})
+	s := d.create()
+	sh := d.shell(s.ID, session.NewShell{Cols: 101, Rows: 33})
+	if sh.Number != 1 || sh.Name != "sh" || !sh.Running || sh.Directory != d.work || sh.Session != s.ID {
+		t.Errorf("%+v", sh)
+	}
+	first := &page{d: d, id: sh.ID}
+	first.until("ready> ")
+	first.types(`echo "<$(pwd)> <$TERM> <$(stty size)> <$DESKHAND_TOKEN> <$PERSONAL>"`)
+	first.until("<" + d.work + "> <xterm-256color> <33 101> <> <their own>")
+
+	// A page that is loaded anew gets all of it again, and is told that somebody has had it: what asked the screen something has its answer.
+	if first.last.Seen == 0 {
+		t.Errorf("nothing was seen: %+v", first.last)
+	}
+	again := &page{d: d, id: d.shells(s.ID)[0].ID}
+	again.until("<their own>")
+	if !strings.HasPrefix(again.text, first.text[:10]) || again.last.Seen < first.last.From {
+		t.Errorf("%q, %+v", again.text, again.last)
+	}
+
+	// It stands in the list of what runs, for its session, and is no agent.
+	list, err := d.Processes(false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := false
+	for _, p := range list.Items {
+		if p.Owner == session.ForPerson {
+			found = p.Session == s.ID && p.Agent == "sh"
+		}
+	}
+	if !found {
+		t.Errorf("%+v", list.Items)
+	}
+
+	// The number of one that was put away is free again; another session has its own.
+	second := d.shell(s.ID, session.NewShell{})
+	if err := d.EndTerminal(t.Context(), sh.ID); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.ReadTerminal(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
+		t.Error(err)
+	}
+	third := d.shell(s.ID, session.NewShell{})
+	if second.Number != 2 || third.Number != 1 || len(d.shells(s.ID)) != 2 || len(d.shells(d.create().ID)) != 0 {
+		t.Errorf("%+v %+v", second, third)
+	}
+
+	// One that has ended by itself keeps its last words.
+	last := &page{d: d, id: second.ID}
+	last.until("ready> ")
+	last.types("echo good''bye; exit 7")
+	last.until("goodbye")
+	d.until("end of the shell", func() bool { return !d.shells(s.ID)[1].Running })
+	if now := d.shells(s.ID)[1]; now.ExitCode == nil || *now.ExitCode != 7 || now.EndedAt == nil {
+		t.Errorf("%+v", now)
+	}
+	refusedWith(t, d.TypeInTerminal(second.ID, []byte("x")), "terminal.ended")
+}
+
+func TestWhereAShellStarts(t *testing.T) {
+	within := files.Within{}
+	d := openShells(t, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	below := filepath.Join(d.work, "below")
+	further := t.TempDir()
+	if err := os.Mkdir(below, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	s, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: d.work, Directories: []string{further}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{below, further} {
+		p := &page{d: d, id: d.shell(s.ID, session.NewShell{Directory: dir}).ID}
+		p.until("ready> ")
+		p.types(`echo "in <$(pwd)>"`)
+		p.until("in <" + dir + ">")
+	}
+	for _, dir := range []string{"below", t.TempDir(), "/", filepath.Join(d.work, "none")} {
+		_, err := d.OpenShell(t.Context(), s.ID, session.NewShell{Directory: dir})
+		refusedWith(t, err, "terminal.directory")
+	}
+	if err := os.RemoveAll(d.work); err != nil {
+		t.Fatal(err)
+	}
+	_, err = d.OpenShell(t.Context(), s.ID, session.NewShell{})
+	refusedWith(t, err, "directory.missing")
+	if _, err := d.OpenShell(t.Context(), "none", session.NewShell{}); !errors.Is(err, session.ErrNotFound) {
+		t.Error(err)
+	}
+}
+
+func TestThereAreNotAnyNumberOfShells(t *testing.T) {
+	d := openShells(t, session.Config{})
+	s := d.create()
+	for range 12 {
+		d.shell(s.ID, session.NewShell{})
+	}
+	_, err := d.OpenShell(t.Context(), s.ID, session.NewShell{})
+	refusedWith(t, err, "terminal.too_many")
+	// Those that have ended count no more, and the oldest of them are forgotten.
+	for _, sh := range d.shells(s.ID) {
+		(&page{d: d, id: sh.ID}).types("exit")
+	}
+	d.until("their end", func() bool {
+		list := d.shells(s.ID)
+		for _, sh := range list {
+			if sh.Running {
+				return false
+			}
+		}
+		return len(list) == 8
+	})
+	if sh := d.shell(s.ID, session.NewShell{}); !sh.Running {
+		t.Errorf("%+v", sh)
+	}
+}
+
+func TestShellsEndWithTheirSession(t *testing.T) {
+	d := openShells(t, session.Config{Undo: 200 * time.Millisecond})
+	s, other := d.create(), d.create()
+	sh, left := d.shell(s.ID, session.NewShell{}), d.shell(other.ID, session.NewShell{})
+	running := func() (ids []string) {
+		list, err := d.Processes(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range list.Items {
+			if p.Owner == session.ForPerson {
+				ids = append(ids, p.Session)
+			}
+		}
+		return ids
+	}
+	// As long as the deletion can be undone it stays.
+	d.delete(s.ID)
+	d.restore(s.ID)
+	if got := d.shells(s.ID); len(got) != 1 || got[0].ID != sh.ID || !got[0].Running {
+		t.Errorf("%+v", got)
+	}
+	d.delete(s.ID)
+	d.until("end of the shell", func() bool { ids := running(); return len(ids) == 1 && ids[0] == other.ID })
+	if _, err := d.ReadTerminal(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
+		t.Error(err)
+	}
+	p := &page{d: d, id: left.ID}
+	p.until("ready> ")
+	p.types("exec sleep 3600")
+	d.close() // goleak, and the set, tell of what does not end with the program
+}
+
+// Where the agent works elsewhere there is no terminal: it would be on this machine.
+func TestNoShellForAnAgentElsewhere(t *testing.T) {
+	t.Parallel()
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	if list, err := d.Shells(t.Context(), s.ID); err != nil || list.Off != "terminal.elsewhere" || len(list.Items) != 0 {
+		t.Errorf("%+v %v", list, err)
+	}
+	_, err := d.OpenShell(t.Context(), s.ID, session.NewShell{})
+	refusedWith(t, err, "terminal.elsewhere")
+	_, err = d.Roots(t.Context(), s.ID)
+	refusedWith(t, err, "paths.elsewhere")
+}

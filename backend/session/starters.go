@@ -1,0 +1,115 @@
+package session
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+)
+
+// Starters is what a first message in a directory could be about, as its files tell.
+type Starters struct {
+	Files      bool   `json:"files" doc:"There is something in it"`
+	Repository bool   `json:"repository" doc:"It is the top of a git work tree"`
+	Tests      string `json:"tests,omitempty" doc:"The command that runs its tests"`
+}
+
+// maxManifest is how much of a file that names commands is read.
+const maxManifest = 256 << 10
+
+// Starters looks at the names in a session's directory, and into the files in which projects say how they are tested. It starts
+// nothing: not even git, which would run what the directory's own configuration names.
+func (c *Client) Starters(ctx context.Context, id string) (Starters, error) {
+	s, err := c.Get(ctx, id)
+	if err != nil || s.Place != LocalPlace {
+		return Starters{}, err
+	}
+	root, err := os.OpenRoot(s.Cwd)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			return Starters{}, nil // the surfaces say elsewhere that it is missing
+		}
+		return Starters{}, err
+	}
+	defer func() { _ = root.Close() }()
+	return startersIn(root), nil
+}
+
+func startersIn(root *os.Root) Starters {
+	var found Starters
+	if dir, err := root.Open("."); err == nil {
+		names, _ := dir.Readdirnames(2) // .git alone is nothing to talk about
+		_ = dir.Close()
+		found.Files = len(names) > 1 || len(names) == 1 && names[0] != ".git"
+	}
+	_, err := root.Lstat(".git")
+	found.Repository = err == nil
+	for _, look := range []struct {
+		file    string
+		command string
+		tells   func([]byte) bool
+	}{
+		{"Makefile", "make test", hasTarget},
+		{"justfile", "just test", hasTarget},
+		{"package.json", "npm test", hasScript},
+		{"go.mod", "go test ./...", always},
+		{"Cargo.toml", "cargo test", always},
+		{"pyproject.toml", "pytest", mentionsPytest},
+		{"pytest.ini", "pytest", always},
+		{"mix.exs", "mix test", always},
+		{"gradlew", "./gradlew test", always},
+		{"pom.xml", "mvn test", always},
+	} {
+		if text, ok := manifest(root, look.file); ok && look.tells(text) {
+			found.Tests = look.command
+			break
+		}
+	}
+	return found
+}
+
+// manifest reads a plain file of a directory, up to a bound.
+func manifest(root *os.Root, name string) ([]byte, bool) {
+	if info, err := root.Stat(name); err != nil || !info.Mode().IsRegular() {
+		return nil, false
+	}
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = f.Close() }()
+	text, err := io.ReadAll(io.LimitReader(f, maxManifest))
+	return text, err == nil
+}
+
+func always([]byte) bool { return true }
+
+func mentionsPytest(text []byte) bool { return bytes.Contains(text, []byte("pytest")) }
+
+// hasTarget looks for a target named test at the beginning of a line.
+func hasTarget(text []byte) bool {
+	lines := bufio.NewScanner(bytes.NewReader(text))
+	for lines.Scan() {
+		if name, _, ok := strings.Cut(lines.Text(), ":"); ok && strings.TrimSpace(name) == "test" && !strings.HasPrefix(name, "\t") {
+			return true
+		}
+	}
+	return false
+}
+
+// hasScript looks for a script named test that is more than what npm writes into a new package.
+func hasScript(text []byte) bool {
+	var doc struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	script := ""
+	if json.Unmarshal(text, &doc) == nil {
+		script = doc.Scripts["test"]
+	}
+	return script != "" && !strings.Contains(script, "no test specified")
+}

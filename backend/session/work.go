@@ -1,0 +1,338 @@
+package session
+
+import (
+	"archive/zip"
+	"bufio"
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// Work is something long that is done to all that is kept, one at a time: the database gives back what it does not use, or every
+// conversation is written to a file. It changes nothing until it is through, and can be ended before.
+type Work struct {
+	Kind      string            `json:"kind" enum:"compact,export"`
+	State     string            `json:"state" enum:"running,done,failed,cancelled"`
+	StartedAt Time              `json:"startedAt"`
+	EndedAt   *Time             `json:"endedAt,omitempty"`
+	Done      int               `json:"done" doc:"Conversations, of an export"`
+	Total     int               `json:"total" doc:"0 where nobody can tell before"`
+	Bytes     int64             `json:"bytes" doc:"What the file takes, of an export; what was given back to the disk, of compacting"`
+	Path      string            `json:"path,omitempty" doc:"The file of an export"`
+	Skipped   int               `json:"skipped" doc:"Conversations that are not whole in an export, because their journal is damaged; its list says which"`
+	Code      string            `json:"code,omitempty" doc:"Why it has failed"`
+	Params    map[string]string `json:"params,omitempty"`
+}
+
+const (
+	workCompact   = "compact"
+	workExport    = "export"
+	workRunning   = "running"
+	workDone      = "done"
+	workFailed    = "failed"
+	workCancelled = "cancelled"
+)
+
+const (
+	refusedWork       = "work.running"     // params kind: another one is not through
+	refusedCompacting = "compact.turns"    // turns run, and would wait
+	refusedExportTo   = "export.directory" // params path, detail
+	refusedWorkFailed = "work.failed"      // params detail
+)
+
+// doing is the work that is done, or was done last.
+type doing struct {
+	mu   sync.Mutex // protects what is below
+	now  *Work
+	stop context.CancelFunc
+	next time.Time // when progress is told again
+}
+
+// show is a copy, so that nobody sees it change.
+func (w *doing) show() *Work {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now == nil {
+		return nil
+	}
+	now := *w.now
+	return &now
+}
+
+// change changes what is told, and tells whether it is time to.
+func (w *doing) change(f func(*Work)) (due bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f(w.now)
+	now := time.Now()
+	if due = !now.Before(w.next) || w.now.State != workRunning; due {
+		w.next = now.Add(tellAfter)
+	}
+	return due
+}
+
+// beginWork begins work of a kind in the background.
+func (c *Client) beginWork(kind string, do func(ctx context.Context) error) (Work, error) {
+	if refused := c.ReadOnly(); refused != nil {
+		return Work{}, refused
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return Work{}, ErrClosed
+	}
+	w := &c.upkeep.doing
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.now != nil && w.now.State == workRunning {
+		return Work{}, &RefusedError{Code: refusedWork, Params: map[string]string{"kind": w.now.Kind}}
+	}
+	ctx, stop := context.WithCancel(c.ctx)
+	w.now, w.stop, w.next = &Work{Kind: kind, State: workRunning, StartedAt: Time{time.Now()}}, stop, time.Time{}
+	c.wg.Go(func() {
+		defer stop()
+		c.endWork(ctx, do(ctx))
+	})
+	return *w.now, nil
+}
+
+// endWork writes down what came of it.
+func (c *Client) endWork(ctx context.Context, err error) {
+	refused, isRefused := errors.AsType[*RefusedError](err)
+	c.upkeep.doing.change(func(w *Work) {
+		w.EndedAt = &Time{time.Now()}
+		switch {
+		case err == nil:
+			w.State = workDone
+		case ctx.Err() != nil:
+			w.State = workCancelled
+		case isRefused:
+			w.State, w.Code, w.Params = workFailed, refused.Code, refused.Params
+		default:
+			w.State, w.Code, w.Params = workFailed, refusedWorkFailed, map[string]string{"detail": err.Error()}
+		}
+	})
+	if c.ctx.Err() == nil {
+		c.tellStorage(c.ctx, c.upkeep.progress()) //nolint:contextcheck // that of the work may have ended
+	}
+}
+
+// tellWork tells how far it is, as a part of what is told of the storage.
+func (c *Client) tellWork() {
+	c.upkeep.mu.Lock()
+	told := c.upkeep.told
+	c.upkeep.mu.Unlock()
+	told.Rebuilding, told.Work = c.upkeep.progress(), c.upkeep.doing.show()
+	if told.DatabaseBytes > 0 { // else nobody has asked yet
+		c.feed.publish(Event{Type: eventStorage, Data: mustJSON(told)})
+	}
+}
+
+// CancelWork ends what is done. That nothing is, is no error.
+func (c *Client) CancelWork() {
+	w := &c.upkeep.doing
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stop != nil {
+		w.stop()
+	}
+}
+
+// Compact has the database give back what it does not use. Messages that are sent meanwhile wait for its end, so none may be on its way.
+func (c *Client) Compact() (Work, error) {
+	if c.Running() > 0 {
+		return Work{}, &RefusedError{Code: refusedCompacting}
+	}
+	return c.beginWork(workCompact, func(ctx context.Context) error {
+		before, err := c.takes(ctx)
+		if err != nil {
+			return err
+		}
+		c.tellStorage(ctx, c.upkeep.progress())
+		if _, err := c.sweep(ctx); err != nil {
+			return err
+		}
+		if err := c.compact(ctx); err != nil {
+			return err
+		}
+		after, err := c.takes(ctx)
+		c.upkeep.doing.change(func(w *Work) { w.Bytes = max(0, before-after) })
+		return err
+	})
+}
+
+// takes is how much of the disk the database and the blobs take.
+func (c *Client) takes(ctx context.Context) (int64, error) {
+	total, err := c.cfg.Store.Size()
+	if err != nil {
+		return 0, err
+	}
+	return total, c.cfg.Store.Blobs.Each(ctx, func(_ string, file fs.FileInfo) error {
+		total += file.Size()
+		return nil
+	})
+}
+
+// compact rewrites the database. The index of the search knows entries by the numbers of their rows.
+func (c *Client) compact(ctx context.Context) error {
+	const numbers = `SELECT count(*) || ' ' || coalesce(sum(rowid), 0) || ' ' || coalesce(sum((rowid % 65521) * (seq + 1)), 0) FROM entry`
+	renumbered, err := c.cfg.Store.Compact(ctx, numbers)
+	if err != nil || !renumbered {
+		return err
+	}
+	c.cfg.Logger.Warn("the rows of the database have other numbers now: the search is indexed anew")
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `DELETE FROM words; DELETE FROM unsearched; INSERT INTO unsearched SELECT rowid FROM entry`)
+		return err
+	})
+	select {
+	case c.unsearched <- struct{}{}:
+	default:
+	}
+	return err
+}
+
+// ExportAll writes every conversation to one zip archive in a directory: as Markdown to be read, and as a recording, which has all of it,
+// files included. The archive has its name once it is whole.
+func (c *Client) ExportAll(dir string) (Work, error) {
+	if !filepath.IsAbs(dir) {
+		return Work{}, bad(refusedExportTo, "path", dir, "detail", "it is no absolute path")
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return Work{}, bad(refusedExportTo, "path", dir, "detail", "there is no such directory")
+	}
+	return c.beginWork(workExport, func(ctx context.Context) error { return c.exportAll(ctx, dir) })
+}
+
+func (c *Client) exportAll(ctx context.Context, dir string) (err error) {
+	f, err := os.CreateTemp(dir, ".deskhand-export-*")
+	if err != nil {
+		return bad(refusedExportTo, "path", dir, "detail", err.Error())
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, f.Close(), os.Remove(f.Name()))
+		}
+	}()
+	out := &counter{w: f}
+	if err := c.writeArchive(ctx, zip.NewWriter(out), out); err != nil {
+		return err
+	}
+	if err := errors.Join(ctx.Err(), f.Sync()); err != nil {
+		return err
+	}
+	name, err := freeName(dir, "deskhand-"+time.Now().Format("2006-01-02"), ".zip")
+	if err != nil {
+		return err
+	}
+	if err := os.Rename(f.Name(), name); err != nil {
+		return err
+	}
+	c.upkeep.doing.change(func(w *Work) { w.Path, w.Bytes = name, out.n })
+	return f.Close()
+}
+
+// freeName is a name that no file has.
+func freeName(dir, stem, ending string) (string, error) {
+	const most = 1000
+	for n := range most {
+		name := filepath.Join(dir, stem+ending)
+		if n > 0 {
+			name = filepath.Join(dir, stem+"-"+strconv.Itoa(n+1)+ending)
+		}
+		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
+			return name, nil
+		}
+	}
+	return "", fmt.Errorf("%s has too many exports of this day", dir)
+}
+
+// archived is a conversation in the list of an archive.
+type archived struct {
+	ID        string `json:"id"`
+	Title     string `json:"title"`
+	Agent     string `json:"agent"`
+	Directory string `json:"directory"`
+	CreatedAt Time   `json:"createdAt"`
+	Folder    string `json:"folder"`
+	Problem   string `json:"problem,omitempty"` // it is not whole
+}
+
+func (c *Client) writeArchive(ctx context.Context, z *zip.Writer, out *counter) error {
+	ids, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT id FROM session WHERE deleted_at = 0 ORDER BY created_at, id`)
+	if err != nil {
+		return err
+	}
+	list := []archived{}
+	for i, id := range ids {
+		due := c.upkeep.doing.change(func(w *Work) { w.Done, w.Total, w.Bytes = i, len(ids), out.n })
+		if due {
+			c.tellWork()
+		}
+		one, err := c.archive(ctx, z, id)
+		switch {
+		case errors.Is(err, ErrNotFound): // it was deleted meanwhile
+			continue
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && one.Folder == "": // the archive itself cannot be written
+			return err
+		case err != nil:
+			one.Problem = err.Error()
+			c.upkeep.doing.change(func(w *Work) { w.Skipped++ })
+		}
+		list = append(list, one)
+	}
+	c.upkeep.doing.change(func(w *Work) { w.Done = len(ids) })
+	part, err := z.CreateHeader(&zip.FileHeader{Name: "conversations.json", Method: zip.Deflate, Modified: time.Now()})
+	if err != nil {
+		return err
+	}
+	enc := json.NewEncoder(cleaning{part, c.secret})
+	enc.SetIndent("", "  ")
+	err = enc.Encode(struct {
+		Format        string     `json:"format"`
+		Version       string     `json:"version"`
+		ExportedAt    Time       `json:"exportedAt"`
+		Conversations []archived `json:"conversations"`
+	}{"deskhand.export/1", c.cfg.Version, Time{time.Now()}, list})
+	return errors.Join(err, z.Close())
+}
+
+// archive puts one conversation into an archive. A folder with an error is one whose conversation is not whole. It is read as it is kept:
+// nothing is woken for it.
+func (c *Client) archive(ctx context.Context, z *zip.Writer, id string) (archived, error) {
+	r, _, err := c.load(ctx, id, false)
+	if err != nil {
+		return archived{}, err
+	}
+	s := c.show(r)
+	s.Title = c.secret.text(s.Title)
+	one := archived{ID: id, Title: s.Title, Agent: s.AgentName, Directory: s.Cwd, CreatedAt: s.CreatedAt}
+	folder := fileName(s.Title, s.CreatedAt.Time) + "-" + id[max(0, len(id)-8):]
+	for _, part := range []struct {
+		name   string
+		method uint16
+		write  func(context.Context, Session, io.Writer) error
+	}{{"conversation.md", zip.Deflate, c.writeMarkdown}, {"recording.zip", zip.Store, c.writeRecording}} { // the second is compressed by itself
+		w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + part.name, Method: part.method, Modified: s.UpdatedAt.Time})
+		if err != nil {
+			return archived{}, err
+		}
+		one.Folder = folder
+		out := bufio.NewWriterSize(w, 64<<10)
+		if err := errors.Join(part.write(ctx, s, out), out.Flush()); err != nil {
+			return one, err
+		}
+	}
+	return one, nil
+}

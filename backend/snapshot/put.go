@@ -1,0 +1,572 @@
+package snapshot
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha1" //nolint:gosec // git's names are made with it
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Outcome is what became of a file that was to be put back.
+type Outcome string
+
+// The outcomes. Of a Conflict the file was left alone.
+const (
+	Restored Outcome = "restored"
+	Removed  Outcome = "removed"
+	Same     Outcome = "same"
+	Conflict Outcome = "conflict"
+)
+
+// Reason is why there is a conflict.
+type Reason string
+
+// The reasons.
+const (
+	Edited     Reason = "edited"     // it is not what was expected
+	InTheWay   Reason = "in_the_way" // a folder or a link stands there
+	NotKept    Reason = "not_kept"   // what stands there is in no tree: it would be lost
+	Unwritable Reason = "unwritable"
+)
+
+// Put is a file that is to be put back.
+type Put struct {
+	Path   string
+	Want   Side   // without an ID: it is to be removed
+	Expect *Side  // what must be there now; nil = whatever there is
+	With   string // another of them that must be possible, else this one is not done: the two halves of a renamed file
+
+	// Edit makes the new content of the file's present one, in place of Want; false = it does not fit. A file that is empty then is removed
+	// where Remove says so.
+	Edit   func(now []byte) ([]byte, bool)
+	Remove bool
+}
+
+// PutResult is what became of it.
+type PutResult struct {
+	Path    string
+	Outcome Outcome
+	Reason  Reason
+}
+
+// Way is files that were put back, and how the directory was before and after.
+type Way struct {
+	Was, Became Tree
+	Files       []PutResult
+}
+
+// Changed tells whether anything was done.
+func (w *Way) Changed() bool {
+	return slices.ContainsFunc(w.Files, func(r PutResult) bool { return r.Outcome == Restored || r.Outcome == Removed })
+}
+
+// Restore puts files back. The directory is kept as it is before, so that there is a way back; what is not in that tree is not touched.
+// plan is asked then for what to do; a failure of it is returned, with nothing done. preview only tells what would be done. No link is
+// followed, and each file is either as it was or as it is to be.
+func (s *Store) Restore(ctx context.Context, preview bool, plan func(now Tree) ([]Put, error)) (Way, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return Way{}, err
+	}
+	defer leave()
+	was, err := s.take(ctx)
+	if err != nil {
+		return Way{}, err
+	}
+	puts, err := plan(was)
+	if err != nil || len(puts) == 0 {
+		return Way{Was: was, Became: was}, err
+	}
+	have, err := s.sides(ctx, was.ID)
+	if err != nil {
+		return Way{}, err
+	}
+	root, err := os.OpenRoot(s.lastOf.dir())
+	if err != nil {
+		return Way{}, fmt.Errorf("%w: %w", ErrMissing, err)
+	}
+	defer root.Close()
+	p := &putting{s: s, root: root, have: have, preview: preview, results: map[string]PutResult{}}
+	if err := p.all(ctx, puts); err != nil {
+		return Way{}, err
+	}
+	w := Way{Was: was, Became: was}
+	for _, put := range puts {
+		w.Files = append(w.Files, p.results[put.Path])
+	}
+	if !preview && w.Changed() {
+		w.Became, err = s.take(context.WithoutCancel(ctx)) // what was done must be known
+	}
+	return w, err
+}
+
+// sides are the files of a tree.
+func (s *Store) sides(ctx context.Context, tree string) (map[string]Side, error) {
+	have := map[string]Side{}
+	err := s.git(ctx, run{read: func(out io.Reader) error {
+		return eachRecord(out, func(line []byte) error { // "100644 blob ID\tname"
+			head, name, ok := strings.Cut(string(line), "\t")
+			f := strings.Fields(head)
+			if !ok || len(f) != 3 {
+				return errDiff
+			}
+			have[name] = Side{Mode: f[0], ID: f[2]}
+			return nil
+		})
+	}}, "ls-tree", "-r", "-z", "--full-tree", tree)
+	return have, err
+}
+
+// putting is files that are being put back.
+type putting struct {
+	s       *Store
+	root    *os.Root
+	have    map[string]Side // what the tree of now has
+	preview bool
+	going   map[string]bool // the files that are removed
+	results map[string]PutResult
+}
+
+func (p *putting) set(name string, o Outcome, r Reason) { p.results[name] = PutResult{name, o, r} }
+
+// all does what is to be done: removals first, which make room.
+func (p *putting) all(ctx context.Context, puts []Put) error {
+	p.going = map[string]bool{}
+	for _, put := range puts {
+		if put.Edit == nil && put.Want.ID == "" {
+			p.going[put.Path] = true
+		}
+	}
+	ready := map[string]bool{}
+	for _, put := range puts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		ready[put.Path] = put.Edit == nil && p.ready(put)
+	}
+	var writes []Put
+	for _, put := range puts {
+		with := p.results[put.With]
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case put.Edit != nil:
+			p.edit(put)
+		case !ready[put.Path]:
+		case with.Outcome == Conflict:
+			p.set(put.Path, Conflict, with.Reason)
+		case put.Want.ID == "":
+			p.remove(put.Path)
+		default:
+			writes = append(writes, put)
+		}
+	}
+	return p.write(ctx, writes)
+}
+
+// ready tells whether the file is to be put back, and may be; where not, its result is set.
+func (p *putting) ready(put Put) bool {
+	now := p.have[put.Path]
+	disk, err := p.look(put.Path)
+	switch {
+	case err != nil:
+		p.set(put.Path, Conflict, reasonOf(err))
+	case sameSide(disk, put.Want):
+		p.set(put.Path, Same, "")
+	case disk.ID != "" && now.ID == "":
+		p.set(put.Path, Conflict, NotKept)
+	case !sameSide(disk, now): // since a moment ago
+		p.set(put.Path, Conflict, Edited)
+	case put.Expect != nil && !sameSide(now, *put.Expect):
+		p.set(put.Path, Conflict, Edited)
+	default:
+		return true
+	}
+	return false
+}
+
+func sameSide(a, b Side) bool {
+	return a.ID == b.ID && (a.ID == "" || a.Mode == b.Mode || runtime.GOOS == "windows" && a.Regular() && b.Regular())
+}
+
+var (
+	errWay  = errors.New("something stands in the way")
+	errLong = errors.New("the file is too long")
+)
+
+func reasonOf(err error) Reason {
+	switch {
+	case errors.Is(err, errWay):
+		return InTheWay
+	case errors.Is(err, errLong):
+		return NotKept
+	}
+	return Unwritable
+}
+
+// folder opens the folder of a file, without following any link. create makes what is missing; else nil is one that is not there.
+func (p *putting) folder(name string, create bool) (*os.Root, error) {
+	dir, err := p.root.OpenRoot(".")
+	if err != nil {
+		return nil, err
+	}
+	parent := path.Dir(name)
+	if parent == "." {
+		return dir, nil
+	}
+	for part := range strings.SplitSeq(parent, "/") {
+		below, err := step(dir, part, create)
+		_ = dir.Close()
+		if below == nil || err != nil {
+			return nil, err
+		}
+		dir = below
+	}
+	return dir, nil
+}
+
+// step opens a folder of a folder: the very one that is no link.
+func step(dir *os.Root, name string, create bool) (*os.Root, error) {
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		if !create {
+			return nil, nil //nolint:nilnil // it is not there
+		}
+		if err := dir.Mkdir(name, 0o777); err != nil {
+			return nil, err
+		}
+		info, err = dir.Lstat(name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		return nil, errWay
+	}
+	below, err := dir.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	if now, err := below.Stat("."); err != nil || !os.SameFile(info, now) {
+		_ = below.Close()
+		return nil, errWay
+	}
+	return below, nil
+}
+
+// look is what stands on the disk.
+func (p *putting) look(name string) (Side, error) {
+	dir, err := p.folder(name, false)
+	if errors.Is(err, errWay) && p.have[name].ID == "" && p.clears(name) {
+		return Side{}, nil // a file that goes
+	}
+	if dir == nil || err != nil {
+		return Side{}, err
+	}
+	defer dir.Close()
+	side, _, err := p.s.read(dir, path.Base(name), false)
+	if errors.Is(err, errWay) && p.clears(name) {
+		return Side{}, nil // a folder whose files all go
+	}
+	return side, err
+}
+
+// clears tells whether what stands in the way of a file is removed before it is written.
+func (p *putting) clears(name string) bool {
+	for above := path.Dir(name); above != "."; above = path.Dir(above) {
+		if p.going[above] {
+			return true
+		}
+	}
+	below := false
+	for other := range p.have {
+		if strings.HasPrefix(other, name+"/") {
+			if !p.going[other] {
+				return false
+			}
+			below = true
+		}
+	}
+	return below
+}
+
+// read is what a file holds, and the name that git has for it. whole asks for the content too.
+func (s *Store) read(dir *os.Root, name string, whole bool) (Side, []byte, error) {
+	info, err := dir.Lstat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Side{}, nil, nil
+	}
+	if err != nil {
+		return Side{}, nil, err
+	}
+	if info.Mode()&fs.ModeSymlink != 0 {
+		leads, err := dir.Readlink(name)
+		return Side{ID: blobID([]byte(leads)), Mode: modeLink, Size: int64(len(leads))}, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return Side{}, nil, errWay
+	}
+	if info.Size() > s.l.cfg.MostFile {
+		return Side{}, nil, errLong
+	}
+	f, err := dir.OpenFile(name, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return Side{}, nil, err
+	}
+	defer f.Close()
+	if now, err := f.Stat(); err != nil || !os.SameFile(info, now) {
+		return Side{}, nil, errWay
+	}
+	data, err := io.ReadAll(io.LimitReader(f, s.l.cfg.MostFile+1))
+	if err != nil {
+		return Side{}, nil, err
+	}
+	side := Side{ID: blobID(data), Mode: modeFile, Size: int64(len(data))}
+	if info.Mode()&0o100 != 0 {
+		side.Mode = modeProgram
+	}
+	if !whole {
+		data = nil
+	}
+	return side, data, nil
+}
+
+// blobID is git's name of a content.
+func blobID(data []byte) string {
+	h := sha1.New() //nolint:gosec // see above
+	h.Write([]byte("blob " + strconv.Itoa(len(data)) + "\x00"))
+	h.Write(data)
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// edit changes a file by what is in it.
+func (p *putting) edit(put Put) {
+	dir, err := p.folder(put.Path, false)
+	if err != nil {
+		p.set(put.Path, Conflict, reasonOf(err))
+		return
+	}
+	if dir == nil {
+		p.set(put.Path, Conflict, Edited)
+		return
+	}
+	defer dir.Close()
+	side, data, err := p.s.read(dir, path.Base(put.Path), true)
+	switch {
+	case err != nil:
+		p.set(put.Path, Conflict, reasonOf(err))
+		return
+	case !side.Regular() || !sameSide(side, p.have[put.Path]):
+		p.set(put.Path, Conflict, Edited)
+		return
+	}
+	now, fits := put.Edit(data)
+	switch {
+	case !fits:
+		p.set(put.Path, Conflict, Edited)
+	case bytes.Equal(now, data):
+		p.set(put.Path, Same, "")
+	case len(now) == 0 && put.Remove:
+		p.remove(put.Path)
+	default:
+		p.done(put.Path, Restored, p.replace(dir, put.Path, side.Mode, now))
+	}
+}
+
+// done sets the result of something that may have failed.
+func (p *putting) done(name string, o Outcome, err error) {
+	if err != nil {
+		p.s.l.cfg.Logger.Warn("a file cannot be put back", "error", err)
+		p.set(name, Conflict, reasonOf(err))
+		return
+	}
+	p.set(name, o, "")
+}
+
+// remove removes a file, and the folders above it that are empty then.
+func (p *putting) remove(name string) {
+	if p.preview {
+		p.set(name, Removed, "")
+		return
+	}
+	dir, err := p.folder(name, false)
+	if dir == nil && err == nil {
+		err = fs.ErrNotExist
+	}
+	if err != nil {
+		p.done(name, Removed, err)
+		return
+	}
+	err = dir.Remove(path.Base(name))
+	_ = dir.Close()
+	p.done(name, Removed, err)
+	for above := path.Dir(name); err == nil && above != "."; above = path.Dir(above) {
+		dir, err = p.folder(above, false)
+		if err != nil || dir == nil {
+			return
+		}
+		err = dir.Remove(path.Base(above)) // which fails where something is in it
+		_ = dir.Close()
+	}
+}
+
+// write writes files as they were, in the order in which git gives them: none is held but the one that is written.
+func (p *putting) write(ctx context.Context, puts []Put) error {
+	if len(puts) == 0 {
+		return nil
+	}
+	if p.preview {
+		for _, put := range puts {
+			p.set(put.Path, Restored, "")
+		}
+		return nil
+	}
+	var in strings.Builder
+	for _, put := range puts {
+		in.WriteString(put.Want.ID + "\n")
+	}
+	return p.s.git(ctx, run{in: []byte(in.String()), read: func(out io.Reader) error {
+		r := bufio.NewReader(out)
+		for _, put := range puts {
+			data, err := nextBlob(r, p.s.l.cfg.MostFile)
+			if err != nil {
+				return err
+			}
+			p.writeOne(put, data)
+		}
+		return nil
+	}}, "cat-file", "--batch")
+}
+
+// nextBlob reads "ID blob SIZE", the content, and a newline.
+func nextBlob(r *bufio.Reader, most int64) ([]byte, error) {
+	head, err := r.ReadString('\n')
+	if err != nil {
+		return nil, err
+	}
+	f := strings.Fields(head)
+	if len(f) != 3 || f[1] != "blob" {
+		return nil, fmt.Errorf("%w: a file of the tree is missing", ErrGit)
+	}
+	size, err := strconv.ParseInt(f[2], 10, 64)
+	if err != nil || size > most {
+		return nil, errDiff
+	}
+	data := make([]byte, size+1)
+	_, err = io.ReadFull(r, data)
+	return data[:size], err
+}
+
+func (p *putting) writeOne(put Put, data []byte) {
+	if !p.ready(put) { // once more: git has taken its time
+		return
+	}
+	dir, err := p.folder(put.Path, true)
+	if err != nil {
+		p.done(put.Path, Restored, err)
+		return
+	}
+	defer dir.Close()
+	if put.Want.Mode == modeLink {
+		p.done(put.Path, Restored, link(dir, path.Base(put.Path), string(data)))
+		return
+	}
+	p.done(put.Path, Restored, p.replace(dir, put.Path, put.Want.Mode, data))
+}
+
+// replace writes a file atomically. Who may read it stays as it is.
+func (p *putting) replace(dir *os.Root, name, mode string, data []byte) error {
+	if p.preview {
+		return nil
+	}
+	perm := fs.FileMode(0o644)
+	info, err := dir.Lstat(path.Base(name))
+	if err == nil {
+		if info.IsDir() {
+			return errWay
+		}
+		if info.Mode().IsRegular() {
+			perm = info.Mode().Perm()
+		}
+	}
+	if mode == modeProgram {
+		perm |= perm & 0o444 >> 2
+	} else {
+		perm &^= 0o111
+	}
+	return p.s.l.cfg.Replace(dir, path.Base(name), data, perm)
+}
+
+// link makes a link in place of what is there.
+func link(dir *os.Root, name, leads string) error {
+	temp := ".deskhand-" + rand.Text()
+	if err := dir.Symlink(filepath.FromSlash(leads), temp); err != nil {
+		return err
+	}
+	if err := dir.Rename(temp, name); err != nil {
+		return errors.Join(err, dir.Remove(temp))
+	}
+	return nil
+}
+
+// Look tells of each of these sides whether it is what stands on the disk now. It waits for nobody.
+func (s *Store) Look(ctx context.Context, list []Change) (map[string]Now, error) {
+	root, err := os.OpenRoot(s.directory())
+	if errors.Is(err, fs.ErrNotExist) {
+		found := map[string]Now{}
+		for _, c := range list {
+			found[c.Path] = Now{Gone: true, Same: c.After.ID == ""}
+		}
+		return found, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p := &putting{s: s, root: root}
+	found := map[string]Now{}
+	for _, c := range list {
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		side, err := p.look(c.Path)
+		if errors.Is(err, errWay) && c.After.ID == "" {
+			side, err = Side{}, nil // a folder or a link is no file of it
+		}
+		found[c.Path] = Now{Same: err == nil && sameSide(side, c.After), Gone: err == nil && side.ID == ""}
+	}
+	return found, nil
+}
+
+// Now is what stands on the disk beside what stood there after a change.
+type Now struct{ Same, Gone bool }
+
+// Content is what a file of the directory holds now; false where there is none, or no text of a length to be shown.
+func (s *Store) Content(name string) ([]byte, bool) {
+	root, err := os.OpenRoot(s.directory())
+	if err != nil {
+		return nil, false
+	}
+	defer root.Close()
+	p := &putting{s: s, root: root}
+	dir, err := p.folder(name, false)
+	if err != nil || dir == nil {
+		return nil, false
+	}
+	defer dir.Close()
+	side, data, err := s.read(dir, path.Base(name), true)
+	return data, err == nil && side.Regular()
+}

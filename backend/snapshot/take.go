@@ -1,0 +1,494 @@
+package snapshot
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha1" //nolint:gosec // a name for a file of ours, not a proof of anything
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// Tree is what a directory held at a moment.
+type Tree struct {
+	ID   string // git's name of it
+	Left []Left // what it held beside, by path
+}
+
+// Left is a file whose content is not kept.
+type Left struct {
+	Path       string
+	Size       int64
+	Modified   time.Time
+	Unreadable bool // else it is too long
+}
+
+// atOnce is how many files one process takes in: what it has done counts, whatever becomes of the next one.
+const atOnce = 4000
+
+// deepest is how far repositories may lie within each other.
+const deepest = 8
+
+// Take keeps what the directory holds now.
+func (s *Store) Take(ctx context.Context) (Tree, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	defer leave()
+	return s.take(ctx)
+}
+
+// take is Take for who has the store. An index that git cannot use is made anew, once.
+func (s *Store) take(ctx context.Context) (Tree, error) {
+	if err := s.make(); err != nil {
+		return Tree{}, err
+	}
+	at, err := s.find(ctx)
+	if err != nil {
+		return Tree{}, err
+	}
+	t := &taking{s: s, at: at, index: s.index(at)}
+	tree, err := t.take(ctx)
+	if errors.Is(err, ErrGit) && ctx.Err() == nil {
+		s.l.cfg.Logger.Warn("an index of snapshots is made anew", "error", err)
+		s.last, s.given = Tree{}, nil
+		if err := os.Remove(t.index); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return Tree{}, err
+		}
+		tree, err = (&taking{s: s, at: at, index: t.index}).take(ctx)
+	}
+	return tree, err
+}
+
+// index is the file of what git knows of a place: another place has other paths.
+func (s *Store) index(at place) string {
+	sum := sha1.Sum([]byte(at.top + "\x00" + at.prefix)) //nolint:gosec // see above
+	return filepath.Join(s.path, "index-"+hex.EncodeToString(sum[:8]))
+}
+
+// leavesOut tells whether the repository at top has a rule that leaves the whole directory out.
+func (s *Store) leavesOut(ctx context.Context, at place) bool {
+	if out, known := s.hidden[at]; known {
+		return out
+	}
+	err := s.git(ctx, run{top: at.top, magic: true}, "check-ignore", "--quiet", "--no-index", "--", "./"+strings.TrimSuffix(at.prefix, "/"))
+	if status := (*statusError)(nil); err != nil && !errors.As(err, &status) {
+		return false
+	}
+	if s.hidden == nil {
+		s.hidden = map[place]bool{}
+	}
+	s.hidden[at] = err == nil
+	return err == nil
+}
+
+// taking is one tree that is being taken.
+type taking struct {
+	s     *Store
+	at    place
+	index string
+
+	seen  map[string]bool
+	add   []string
+	gone  []string // from the index
+	left  []Left
+	bytes int64
+	links map[string]bool // folders on the way, and whether one of them is a link
+}
+
+func (t *taking) run() run { return run{top: t.at.top, index: t.index} }
+
+func (t *taking) take(ctx context.Context) (Tree, error) {
+	if err := os.Remove(t.index + ".lock"); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a git that was killed: we are alone
+		return Tree{}, err
+	}
+	t.seen, t.links = map[string]bool{}, map[string]bool{}
+	_, err := os.Stat(t.index)
+	fresh := err != nil
+	if err := t.list(ctx); err != nil {
+		return Tree{}, err
+	}
+	same := len(t.add) == 0 && len(t.gone) == 0 && !fresh && t.s.last.ID != "" && t.s.lastOf == t.at
+	if !same {
+		t.s.last = Tree{}
+		if err := t.update(ctx); err != nil {
+			return Tree{}, err
+		}
+	}
+	id := t.s.last.ID
+	if !same {
+		if id, err = t.write(ctx); err != nil {
+			return Tree{}, err
+		}
+	}
+	slices.SortFunc(t.left, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
+	tree := Tree{ID: id, Left: t.left}
+	if err := t.s.keep(id); err != nil {
+		return Tree{}, err
+	}
+	t.s.last, t.s.lastOf = tree, t.at
+	return tree, nil
+}
+
+// write makes a tree of the index: that of the directory, without what is above it.
+func (t *taking) write(ctx context.Context) (string, error) {
+	args := []string{"write-tree"}
+	if t.at.prefix != "" {
+		args = append(args, "--prefix="+t.at.prefix)
+	}
+	id, err := t.s.say(ctx, t.run(), args...)
+	if status := (*statusError)(nil); t.at.prefix != "" && errors.As(err, &status) && strings.Contains(status.text, "not found") {
+		return t.empty(ctx)
+	}
+	if err == nil && !isID(id) {
+		err = fmt.Errorf("%w: it wrote no tree", ErrGit)
+	}
+	return id, err
+}
+
+// empty writes the tree without anything, which git knows without having it, but does not keep.
+func (t *taking) empty(ctx context.Context) (string, error) {
+	return t.s.say(ctx, run{}, "mktree")
+}
+
+// list looks what is not as the index has it.
+func (t *taking) list(ctx context.Context) error {
+	args := []string{"--others", "--modified", "--deleted"}
+	if err := t.names(ctx, t.run(), "", args, 0); err != nil {
+		return err
+	}
+	return t.forced(ctx)
+}
+
+// tagged is how long the sign and the blank are that git puts before each name.
+const tagged = 2
+
+// names has git list files of a work tree, which lies at base below top.
+func (t *taking) names(ctx context.Context, r run, base string, args []string, depth int) error {
+	var nested []string
+	args = append([]string{"ls-files", "-z", "-t", "--exclude-standard"}, args...)
+	args = append(args, excluding(r.top)...)
+	if base == "" && t.at.prefix != "" {
+		args = append(args, "--", t.at.prefix)
+	}
+	r.read = func(out io.Reader) error {
+		return eachRecord(out, func(name []byte) error {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if len(name) < tagged {
+				return fmt.Errorf("%w: it listed no file", ErrGit)
+			}
+			known := name[0] != '?'
+			name = name[tagged:]
+			if folder, is := bytes.CutSuffix(name, []byte("/")); is {
+				nested = append(nested, string(folder))
+				return nil
+			}
+			return t.name(base+string(name), known)
+		})
+	}
+	if err := t.s.git(ctx, r, args...); err != nil {
+		return err
+	}
+	for _, folder := range nested {
+		if err := t.below(ctx, r, base, folder, depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below lists the files of a repository below the directory.
+func (t *taking) below(ctx context.Context, r run, base, folder string, depth int) error {
+	if depth >= deepest || t.seen[base+folder+"/"] {
+		return nil
+	}
+	t.seen[base+folder+"/"] = true
+	below := run{top: filepath.Join(r.top, filepath.FromSlash(folder))}
+	if info, err := os.Lstat(below.top); err != nil || !info.IsDir() {
+		return nil //nolint:nilerr // it has gone meanwhile
+	}
+	return t.names(ctx, below, base+folder+"/", []string{"--others"}, depth+1)
+}
+
+// excluding names the rules that a repository has beside its .gitignore files.
+func excluding(top string) []string {
+	name := filepath.Join(top, ".git", "info", "exclude")
+	info, err := os.Lstat(name)
+	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+		return nil
+	}
+	return []string{"--exclude-from=" + name}
+}
+
+// forced adds what the repository has though its rules leave it out: whoever undoes a turn means these files too. It is read from the
+// repository's index, by a git that has no other part of that repository; an index that means nothing without it is passed over.
+func (t *taking) forced(ctx context.Context) error {
+	theirs := filepath.Join(t.at.top, ".git", "index")
+	info, err := os.Lstat(theirs)
+	if err != nil || !info.Mode().IsRegular() {
+		return nil //nolint:nilerr // there is none
+	}
+	now := strconv.FormatInt(info.Size(), 10) + " " + strconv.FormatInt(info.ModTime().UnixNano(), 10)
+	if t.s.given[t.index] == now {
+		return nil
+	}
+	err = t.names(ctx, run{top: t.at.top, index: theirs}, "", []string{"--cached", "--ignored"}, deepest)
+	if errors.Is(err, ErrGit) {
+		err = nil
+	}
+	if t.s.given == nil {
+		t.s.given = map[string]string{}
+	}
+	t.s.given[t.index] = now
+	return err
+}
+
+// name takes in one file that is not as the index has it; known tells whether the index may have it at all.
+func (t *taking) name(name string, known bool) error {
+	if t.seen[name] {
+		return nil
+	}
+	t.seen[name] = true
+	if len(t.seen) > t.s.l.cfg.MostFiles {
+		return &TooLargeError{Files: t.s.l.cfg.MostFiles}
+	}
+	file := filepath.Join(t.at.top, filepath.FromSlash(name))
+	info, err := os.Lstat(file)
+	link := err == nil && info.Mode()&fs.ModeSymlink != 0
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		t.leave(name, known, Left{Unreadable: true})
+	case err != nil, t.behindLink(path.Dir(name)), !link && !info.Mode().IsRegular():
+		t.drop(name, known) // a folder, a pipe, or nothing
+	case link:
+		t.add = append(t.add, name)
+	case info.Size() > t.s.l.cfg.MostFile:
+		t.leave(name, known, Left{Size: info.Size(), Modified: info.ModTime()})
+	case !readable(file):
+		t.leave(name, known, Left{Size: info.Size(), Modified: info.ModTime(), Unreadable: true})
+	default:
+		t.add = append(t.add, name)
+		t.bytes += info.Size()
+	}
+	if t.bytes > t.s.l.cfg.MostBytes {
+		return &TooLargeError{Bytes: t.s.l.cfg.MostBytes}
+	}
+	return nil
+}
+
+func (t *taking) leave(name string, known bool, l Left) {
+	t.drop(name, known)
+	l.Path = strings.TrimPrefix(name, t.at.prefix)
+	t.left = append(t.left, l)
+}
+
+// drop takes a file out of the index: a tree has what is kept and nothing else.
+func (t *taking) drop(name string, known bool) {
+	if known {
+		t.gone = append(t.gone, name)
+	}
+}
+
+func readable(file string) bool {
+	f, err := os.OpenFile(file, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	_ = f.Close()
+	return true
+}
+
+// behindLink tells whether a folder is reached through a link: what is there belongs to another folder, or to nobody here.
+func (t *taking) behindLink(folder string) bool {
+	if folder == "." {
+		return false
+	}
+	if is, known := t.links[folder]; known {
+		return is
+	}
+	is := t.behindLink(path.Dir(folder))
+	if !is {
+		info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(folder)))
+		is = err == nil && info.Mode()&fs.ModeSymlink != 0
+	}
+	t.links[folder] = is
+	return is
+}
+
+// update brings the index up to date.
+func (t *taking) update(ctx context.Context) error {
+	if len(t.gone) > 0 {
+		var in bytes.Buffer
+		for _, name := range t.gone {
+			fmt.Fprintf(&in, "0 %s\t%s\x00", strings.Repeat("0", len(emptyTree)), name)
+		}
+		r := t.run()
+		r.in = in.Bytes()
+		if err := t.s.git(ctx, r, "update-index", "-z", "--index-info"); err != nil {
+			return err
+		}
+	}
+	for part := range slices.Chunk(t.add, atOnce) {
+		if err := t.pack(ctx, part); err != nil {
+			return err
+		}
+		if err := t.takeIn(ctx, part); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// What goes into a pack: many files that are short.
+const (
+	fewFiles  = 200
+	shortFile = 64 << 10
+	mostPack  = 32 << 20
+)
+
+// pack writes what is in many short files into a pack, so that git finds it when it takes them in: as files of their own 20,000 of them take
+// it six times as long. Whatever is not in it, because the file has changed in between, git writes then.
+func (t *taking) pack(ctx context.Context, names []string) error {
+	if len(names) < fewFiles {
+		return nil
+	}
+	var in bytes.Buffer
+	flush := func() error {
+		in.WriteString("done\n")
+		err := t.s.git(ctx, run{in: in.Bytes()}, "-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--done")
+		in.Reset()
+		if errors.Is(err, ErrGit) && ctx.Err() == nil {
+			return nil
+		}
+		return err
+	}
+	for _, name := range names {
+		data := t.short(name)
+		if data == nil {
+			continue
+		}
+		fmt.Fprintf(&in, "blob\ndata %d\n", len(data))
+		in.Write(data)
+		in.WriteByte('\n')
+		if in.Len() > mostPack {
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	if in.Len() == 0 {
+		return nil
+	}
+	return flush()
+}
+
+// short is what is in a file that is short; nil where there is none.
+func (t *taking) short(name string) []byte {
+	f, err := os.OpenFile(filepath.Join(t.at.top, filepath.FromSlash(name)), os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() || info.Size() > shortFile {
+		return nil
+	}
+	data, err := io.ReadAll(io.LimitReader(f, shortFile))
+	if err != nil {
+		return nil
+	}
+	return data
+}
+
+// takeIn has git read files. One that changes under its hands fails all that were given with it: then they are tried by halves, and that
+// one is left out.
+func (t *taking) takeIn(ctx context.Context, names []string) error {
+	r := t.run()
+	r.in = []byte(strings.Join(names, "\x00") + "\x00")
+	err := t.s.git(ctx, r, "update-index", "--add", "--remove", "--replace", "-z", "--stdin")
+	if err == nil || !errors.Is(err, ErrGit) || ctx.Err() != nil {
+		return err
+	}
+	if len(names) > 1 {
+		return errors.Join(t.takeIn(ctx, names[:len(names)/2]), t.takeIn(ctx, names[len(names)/2:]))
+	}
+	info, gone := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(names[0])))
+	if gone != nil {
+		return nil //nolint:nilerr // it is there no more
+	}
+	t.left = append(t.left, Left{Path: strings.TrimPrefix(names[0], t.at.prefix), Size: info.Size(), Modified: info.ModTime(), Unreadable: true})
+	r.in = fmt.Appendf(nil, "0 %s\t%s\x00", strings.Repeat("0", len(emptyTree)), names[0])
+	return t.s.git(ctx, r, "update-index", "-z", "--index-info")
+}
+
+// Prune forgets all trees but these, and gives back what they took of the disk.
+func (s *Store) Prune(ctx context.Context, keep map[string]bool) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if _, err := os.Stat(filepath.Join(s.path, "HEAD")); err != nil {
+		return nil // nothing was ever kept
+	}
+	entries, err := os.ReadDir(filepath.Join(s.path, "refs", "trees"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	removed := 0
+	for _, e := range entries {
+		if keep[e.Name()] {
+			continue
+		}
+		if err := os.Remove(filepath.Join(s.path, "refs", "trees", e.Name())); err != nil {
+			return err
+		}
+		removed++
+	}
+	if removed == 0 {
+		return nil
+	}
+	newest, err := s.dropIndexes()
+	if err != nil {
+		return err
+	}
+	s.last = Tree{}
+	return s.git(ctx, run{index: newest}, "gc", "--quiet", "--prune=now")
+}
+
+// dropIndexes removes all indexes but the newest: git keeps what stands in that one alone.
+func (s *Store) dropIndexes() (newest string, err error) {
+	names, err := filepath.Glob(filepath.Join(s.path, "index-*"))
+	if err != nil {
+		return "", err
+	}
+	found := map[string]time.Time{}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			found[name] = info.ModTime()
+			if newest == "" || info.ModTime().After(found[newest]) {
+				newest = name
+			}
+		}
+	}
+	for name := range maps.Keys(found) {
+		if name != newest {
+			if err := os.Remove(name); err != nil {
+				return "", err
+			}
+		}
+	}
+	return newest, nil
+}
