@@ -100,14 +100,19 @@ func look(path string, refused error) error {
 	if err := errors.Join(err, f.Close()); err != nil {
 		return notSaved(path, err)
 	}
-	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
-	trimmed := bytes.TrimLeft(head, " \t\r\n")
-	for _, begins := range programs() {
-		if bytes.HasPrefix(head, []byte(begins)) || bytes.HasPrefix(trimmed, []byte(begins)) {
-			return refused
-		}
+	if runnable(head) {
+		return refused
 	}
 	return os.Chmod(path, 0o400)
+}
+
+// runnable says whether a file begins like a program.
+func runnable(head []byte) bool {
+	head = bytes.TrimPrefix(head, []byte("\xef\xbb\xbf"))
+	trimmed := bytes.TrimLeft(head, " \t\r\n")
+	return slices.ContainsFunc(programs(), func(begins string) bool {
+		return bytes.HasPrefix(head, []byte(begins)) || bytes.HasPrefix(trimmed, []byte(begins))
+	})
 }
 
 // plainName is a name that is one part of a path on every system, and shows what it is.

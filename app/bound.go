@@ -4,6 +4,7 @@ package app
 
 import (
 	"os"
+	"os/exec"
 
 	"github.com/skratchdot/open-golang/open"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
@@ -83,6 +84,22 @@ func (f *Files) OpenAttachment(id string) (err error) {
 func (f *Files) RevealAttachment(id string) (err error) {
 	defer f.shell.recovered(&err)
 	return revealAttachment(f.shell.wails(), f.shell.cfg.Handler, id, showFile, open.Run)
+}
+
+// OpenPath opens a file in the directories of a session in the person's editor, at a line where one is told (from 1), else in the
+// system's program for it, which is refused for what could be run. Codes: editor.outside, editor.gone, editor.program, editor.failed, and
+// those of the API.
+func (f *Files) OpenPath(session, path string, line int) (err error) {
+	defer f.shell.recovered(&err)
+	ctx := f.shell.wails()
+	f.shell.cfg.Seal()
+	return openPath(ctx, f.shell.cfg.Handler, session, path, line, desktopEditor(ctx, os.Getenv, exec.LookPath), open.Run)
+}
+
+// RevealPath shows in the desktop's file browser where something in the directories of a session lies. Codes: as OpenPath's.
+func (f *Files) RevealPath(session, path string) (err error) {
+	defer f.shell.recovered(&err)
+	return revealPath(f.shell.wails(), f.shell.cfg.Handler, session, path, showFile, open.Run)
 }
 
 // SaveAttachment writes an attachment to a file that the person chooses, as SaveExport does a conversation.

@@ -4,7 +4,8 @@ import globals from 'globals';
 import ts from 'typescript-eslint';
 import svelteConfig from './svelte.config.js';
 
-// A feature is a folder that shows one thing. Features see the floor below them, never each other; App.svelte puts them together.
+// A feature is a folder that shows one thing. Features see the floor below them, never each other; App.svelte puts them together, and so do
+// the tabs of the side panel that show what others keep (changes, plan, inspect).
 const features = [
   'session',
   'inbox',
@@ -16,6 +17,8 @@ const features = [
   'status',
   'equip',
   'search',
+  'browse',
+  'shells',
 ];
 const floor = ['api', 'content', 'markdown', 'shell', 'strings', 'ui'];
 

@@ -18,6 +18,8 @@ export default defineConfig({
   worker: { format: 'es' },
   server: {
     host: '127.0.0.1',
+    // Help has the manual in it.
+    fs: { allow: ['.', '../docs'] },
     // The guard looks at Host and Origin; both are made those of the server itself.
     proxy: Object.fromEntries(
       ['/client', '/v1'].map((path) => [path, { target: api, changeOrigin: true, headers: { Origin: api } }]),

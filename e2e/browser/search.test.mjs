@@ -256,7 +256,7 @@ test("a conversation is saved as a file", async (t) => {
     await app.page.keyboard.type("save a recording");
     await app.page.keyboard.press("Enter");
   });
-  assert.match(recording.name, /\.zip$/);
+  assert.match(recording.name, /\.deskhand\.zip$/);
   assert.equal(recording.content.subarray(0, 2).toString(), "PK");
   await app.page.getByText(`Saved as ${recording.name}`).waitFor();
 });

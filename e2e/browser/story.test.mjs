@@ -38,7 +38,7 @@ test("from the first start to a written file", async (t) => {
   await composer.press("Enter");
   await page.getByRole("region", { name: `Approval: Edit ${demoFile}` }).waitFor();
   await log.getByRole("button", { name: /^Thought/ }).waitFor();
-  await log.getByRole("region", { name: "Plan" }).getByText("1 of 3 done").waitFor();
+  await log.getByRole("group", { name: "Plan" }).getByText("1 of 3 done").waitFor();
   await log.getByText("You wrote:").waitFor();
   await request.getByRole("figure", { name: `Changes to ${demoFile}` }).getByText("# Deskhand demo").waitFor();
   assert.match(await page.title(), /^\(1\) /);
@@ -52,7 +52,7 @@ test("from the first start to a written file", async (t) => {
   assert.match(fs.readFileSync(path.join(desk.work, demoFile), "utf8"), /Edits so far: 1\n$/);
   assert.equal(await request.count(), 0);
   await log.getByText("Allow once, from a browser").waitFor();
-  await log.getByRole("region", { name: "Plan" }).getByText("3 of 3 done").waitFor();
+  await log.getByRole("group", { name: "Plan" }).getByText("3 of 3 done").waitFor();
   await sidebar.getByRole("treeitem", { name: /^Please show me around/ }).waitFor();
   await page.getByRole("heading", { name: "Please show me around" }).waitFor();
 });

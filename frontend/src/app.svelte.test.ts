@@ -113,7 +113,7 @@ test('events change sessions, and the transcript that is open', async () => {
   app.show({ name: 'session', id: 's1' });
   await vi.advanceTimersByTimeAsync(0);
   await tell('entry.append', { id: 'e1', field: 'text', text: ' there', offset: 2 }, 2);
-  expect(app.shown?.items[0]?.text).toBe('Hi there');
+  expect(app.panes.current?.view?.items[0]?.text).toBe('Hi there');
   await tell('session.upsert', session({ phase: 'working', title: 'New' }), 3);
   expect(app.running).toBe(1);
   expect(app.current?.title).toBe('New');
@@ -175,7 +175,7 @@ test('a conversation that is gone does not keep the others from loading', async 
   refuse = (path) => path.includes('/entries') && { code: 'not_found', status: 404 };
   await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
   expect(app.link).toBe('live');
-  expect(app.shown?.error?.code).toBe('not_found');
+  expect(app.panes.current?.view?.error?.code).toBe('not_found');
 });
 
 describe('answers', () => {

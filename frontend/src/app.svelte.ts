@@ -29,6 +29,8 @@ import { QueueView } from './composer/queue.svelte';
 import { forgetTyped, forgetTypedBut } from './inbox/kept';
 import { late } from './inbox/late';
 import { newest } from './login/login';
+import { PanelState } from './panel/panel.svelte';
+import { Panes } from './panel/panes.svelte';
 import { expired, sameRule } from './rules/rule';
 import { SessionView } from './session/session.svelte';
 import {
@@ -46,15 +48,16 @@ import { copyText, saveExport, surface } from './shell/wails';
 import { sumOf } from './status/usage';
 import { lookup, t } from './strings/t';
 import { statusOf } from './ui/glyph';
+import { takeKeyboard, type Keyboard } from './ui/keys';
 
 export type View =
   | { name: 'session'; id: string; at?: Place }
   | { name: 'search'; back: View }
   | { name: 'inbox'; request?: string }
-  | { name: 'new'; cwd?: string }
+  | { name: 'new'; cwd?: string; choose?: boolean }
   | { name: 'import'; agent?: string; directory?: string }
   | { name: 'agents'; agent?: string }
-  | { name: 'settings'; at?: 'discord' }
+  | { name: 'settings'; at?: string }
   | { name: 'mcp' | 'skills'; directory?: string };
 
 /** A place in a conversation: of what was found there, or where the person was. */
@@ -96,8 +99,9 @@ export class App {
   /** Why the link is down. */
   fault = $state.raw<ApiError | undefined>();
   view = $state.raw<View>({ name: 'new' });
-  /** The transcript of the conversation that is shown. */
-  shown = $state.raw<SessionView | undefined>();
+  /** The conversations that are shown, beside each other. */
+  readonly panes: Panes;
+  readonly panel = new PanelState();
   /** What is wrong with agents.json. */
   agentsProblem = $state('');
   /** What runs because of us; undefined until the server tells. */
@@ -122,9 +126,13 @@ export class App {
   olderArchived = $state.raw<string | undefined>();
   showArchived = $state(false);
   toasts = $state.raw<readonly Toast[]>([]);
+  /** Mentions a file in the message of a conversation, and attaches it; false where that conversation is not on the screen. */
+  mention: ((session: string, path: string, relative: string) => boolean) | undefined;
   /** What a screen reader is told; not every token, only what a person waits for. */
   announcement = $state('');
   now = $state(Date.now());
+  /** When what is shown was last written: everything is, before it is told. */
+  savedAt = $state('');
   loaded = $state(false);
 
   /** Requests that wait in the inbox and were set aside in their conversation. */
@@ -139,6 +147,14 @@ export class App {
 
   constructor(client = new Client()) {
     this.client = client;
+    this.panes = new Panes({
+      transcript: (id, around) => this.transcript(id, around),
+      visible: () => this.view.name === 'session',
+      entered: (id, at) => this.show({ name: 'session', id, ...(at ? { at } : {}) }),
+      recent: () => this.ordered.filter((one) => !one.archivedAt).map((one) => one.id),
+      begin: () => this.show({ name: 'new' }),
+      emptied: () => this.show({ name: 'new' }),
+    });
     this.#frames = new FrameBatch((events) => this.#apply(events));
     this.#feed = new Feed({
       ask: (place, wait, signal) => client.events(place, wait, signal),
@@ -221,6 +237,7 @@ export class App {
     ]);
     this.hello = hello;
     this.#replaceSessions([...page.items, ...archived.items]);
+    this.savedAt = this.ordered[0]?.updatedAt ?? '';
     this.older = page.next;
     this.olderArchived = archived.next;
     const open = new Set(waiting.map((request) => request.id));
@@ -243,6 +260,7 @@ export class App {
       this.client.processes(signal).then((list) => (this.processes = sumOf(list))),
       this.client.settings(signal).then((settings) => (this.settings = settings)),
       this.client.places(signal).then((sites) => (this.sites = sites)),
+      this.client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
       this.client.rules(signal).then((rules) => this.#replaceRules(rules)),
       this.client.storage(signal).then((storage) => (this.storage = storage)),
       this.client.verification(signal).then((verification) => (this.verification = verification)),
@@ -263,17 +281,19 @@ export class App {
 
   #replaceSessions(items: readonly Session[]): void {
     const fresh = new Set(items.map((session) => session.id));
-    const shown = this.view.name === 'session' ? this.view.id : undefined;
     for (const id of [...this.sessions.keys()]) {
-      if (!fresh.has(id) && id !== shown) this.sessions.delete(id);
+      if (!fresh.has(id) && !this.panes.shows(id)) this.sessions.delete(id);
     }
     for (const session of items) this.sessions.set(session.id, session);
   }
 
   #firstView(): void {
     const last = localStorage.getItem(lastKey);
-    const session = last ? this.sessions.get(last) : undefined;
-    if (session && !session.archivedAt) this.show({ name: 'session', id: session.id });
+    const listed = (id: string) => this.sessions.get(id)?.archivedAt === undefined && this.sessions.has(id);
+    if (!last || !listed(last)) return;
+    const beside = Panes.kept().filter(listed);
+    if (beside.length > 1 && beside.includes(last)) this.panes.restore(beside, last);
+    this.show({ name: 'session', id: last });
   }
 
   #apply(events: readonly Event[]): void {
@@ -303,6 +323,9 @@ export class App {
           break;
         case 'settings.upsert':
           this.settings = event.data as Settings;
+          break;
+        case 'keyboard.upsert':
+          takeKeyboard(event.data as Keyboard);
           break;
         case 'place.upsert':
           this.putSite(event.data as Site);
@@ -338,6 +361,7 @@ export class App {
       }
     }
     for (const [id, list] of bySession) this.#views.get(id)?.apply(list);
+    this.savedAt = events.findLast((event) => event.session)?.at ?? this.savedAt;
     this.client.deliver(events);
   }
 
@@ -403,8 +427,8 @@ export class App {
       this.later.delete(request.id);
     }
     this.#forgetView(id);
-    if (this.view.name === 'session' && this.view.id === id) this.show({ name: 'new' });
-    else if (this.view.name === 'search' && this.view.back.name === 'session' && this.view.back.id === id)
+    this.panes.drop(id);
+    if (this.view.name === 'search' && this.view.back.name === 'session' && this.view.back.id === id)
       this.view = { name: 'search', back: { name: 'new' } };
     if (localStorage.getItem(lastKey) === id) localStorage.removeItem(lastKey);
   }
@@ -461,9 +485,10 @@ export class App {
   // What is shown.
 
   show(view: View): void {
+    const visible = this.view.name === 'session';
     this.view = view;
-    this.shown = view.name === 'session' ? this.transcript(view.id, view.at?.seq) : undefined;
     if (view.name !== 'session') return;
+    this.panes.show(view.id, view.at, visible);
     localStorage.setItem(lastKey, view.id);
     const session = this.sessions.get(view.id);
     if (session) this.#seen(session);
@@ -478,7 +503,7 @@ export class App {
       this.#views.set(id, view);
       void (around === undefined ? view.load() : view.around(around)).catch(() => undefined);
       this.#closeOldViews();
-    } else if (around === undefined && this.shown !== view) {
+    } else if (around === undefined) {
       void view.toTail().catch(() => undefined); // from wherever something was looked up in it
     }
     return view;
@@ -497,8 +522,9 @@ export class App {
 
   #closeOldViews(): void {
     while (this.#order.length > openViews) {
-      const id = this.#order.shift();
+      const id = this.#order.find((one) => !this.panes.shows(one));
       if (id === undefined) return;
+      this.#order = this.#order.filter((one) => one !== id);
       this.#views.delete(id);
       this.#queues.delete(id);
       for (const request of [...this.requests.values()]) {
@@ -510,14 +536,17 @@ export class App {
   /** What happened in the conversation that the person looks at needs no mark. */
   #seen(session: Session): void {
     if (!session.unread || this.readOnly || document.visibilityState === 'hidden') return;
-    if (this.view.name === 'session' && this.view.id === session.id)
+    if (this.view.name === 'session' && this.panes.shows(session.id))
       void this.patch(session.id, { unread: false });
   }
 
   /** The page has come to the front. */
   visible(): void {
     this.now = Date.now();
-    if (this.current) this.#seen(this.current);
+    for (const pane of this.panes.list) {
+      const session = this.sessions.get(pane.session);
+      if (session) this.#seen(session);
+    }
     this.#feed.wake();
   }
 
@@ -636,7 +665,7 @@ export class App {
       tone: 'info',
       undo: () => void this.patch(session.id, { archived: false }),
     });
-    if (this.view.name === 'session' && this.view.id === session.id) this.show({ name: 'new' });
+    this.panes.drop(session.id);
   }
 
   /** Deletes a conversation. The event that follows takes it out of every list, wherever it is shown. */

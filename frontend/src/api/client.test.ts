@@ -90,7 +90,7 @@ describe('calls', () => {
     const file = await client.exportSession('s1', 'md', signal);
     expect([file.name, await file.content.text()]).toEqual(['talk.md', '# Talk']);
     expect(call().path).toBe('/client/sessions/s1/export?format=md');
-    expect((await client.exportSession('s1', 'recording', signal)).name).toBe('conversation.zip');
+    expect((await client.exportSession('s1', 'recording', signal)).name).toBe('conversation.deskhand.zip');
   });
 
   test('without content are done with any success', async () => {

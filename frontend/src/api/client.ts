@@ -75,7 +75,7 @@ export interface SearchQuery {
   limit?: number;
 }
 
-const endings: Readonly<Record<ExportFormat, string>> = { md: 'md', json: 'json', recording: 'zip' };
+const endings: Readonly<Record<ExportFormat, string>> = { md: 'md', json: 'json', recording: 'deskhand.zip' };
 
 interface Call {
   method?: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -117,6 +117,14 @@ export class Client {
   /** The agents; fresh has the server read the login shell anew, which takes seconds. */
   agents = (signal?: AbortSignal, all?: boolean, fresh?: boolean) =>
     this.#json<AgentList>(`/client/agents${search({ all, fresh })}`, { ...when({ signal }) });
+  /** What a first message could be about. */
+  starters = (session: string) =>
+    this.#json<{ files: boolean; repository: boolean; tests?: string }>(
+      `/client/sessions/${part(session)}/starters`,
+    );
+  /** What is checked out where a conversation works. */
+  branch = (session: string) =>
+    this.#json<{ name?: string; commit?: string }>(`/client/sessions/${part(session)}/branch`);
   inbox = (signal?: AbortSignal) => this.#list<Request>('/client/inbox', signal);
 
   events(after: { gen: string; seq: number } | undefined, wait: number, signal: AbortSignal) {
@@ -438,6 +446,9 @@ export class Client {
   json = <T>(path: string, signal: AbortSignal, body?: unknown, method: 'POST' | 'PUT' = 'POST') =>
     this.#json<T>(path, { signal, ...(body === undefined ? {} : { method, body }) });
   remove = (path: string) => this.#done(path, undefined, 'DELETE');
+  /** A call that has no answer but that it was done. */
+  post = (path: string, body?: unknown) => this.#done(path, body);
+  put = <T>(path: string, body: unknown) => this.#json<T>(path, { method: 'PUT', body });
   blob = (path: string, signal: AbortSignal) => this.#send(path, { signal }, (answer) => answer.blob());
   /** What a request has to bring that is not made here. */
   headers(): Headers {

@@ -306,6 +306,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The last calls over the API on this machine. Those of the window and of the private socket are not among them, nor those that only wait for news */
+        get: operations["audit"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/blobs/{id}": {
         parameters: {
             query?: never;
@@ -554,6 +571,24 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/keyboard": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a person has changed about the keys */
+        get: operations["getKeyboard"];
+        /** Change what keys do: all bindings anew */
+        put: operations["changeKeyboard"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/links": {
         parameters: {
             query?: never;
@@ -565,6 +600,24 @@ export interface paths {
         put?: never;
         /** Make a one-time link for a browser, good for a minute */
         post: operations["link"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/local-api": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether the API is served on this machine, and where */
+        get: operations["getLocalApi"];
+        /** Serve the API on this machine, or serve it no more */
+        put: operations["switchLocalApi"];
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -868,6 +921,23 @@ export interface paths {
         patch: operations["changeSession"];
         trace?: never;
     };
+    "/client/sessions/{id}/branch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is checked out where a session works */
+        get: operations["branch"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/cancel": {
         parameters: {
             query?: never;
@@ -879,6 +949,108 @@ export interface paths {
         put?: never;
         /** Stop the running turn */
         post: operations["cancel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What agents changed in the directory: in a turn, the newest if none is named, or since the start */
+        get: operations["changes"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/changes/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What became of one file */
+        get: operations["fileChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/changes/keep": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Mark hunks as looked at and wanted, or not */
+        post: operations["keepChanges"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/changes/restorations/{restoration}/undo": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take a revert or a restoration back */
+        post: operations["undoRestoration"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/changes/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take back all that a turn changed, or tell what that would do */
+        post: operations["restoreTurn"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/changes/revert": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Take back hunks, and whole files */
+        post: operations["revertChanges"];
         delete?: never;
         options?: never;
         head?: never;
@@ -998,6 +1170,57 @@ export interface paths {
         put?: never;
         /** Make a second session that goes on from where this one is */
         post: operations["forkSession"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/frames": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What went between us and the agent, as the journal has it */
+        get: operations["listFrames"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/frames/{seq}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One whole message; what is no JSON is a text */
+        get: operations["frameBody"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/given": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the agent was given when its session was last opened */
+        get: operations["given"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -1124,6 +1347,133 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/shells": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The terminals of the person beside a conversation */
+        get: operations["listShells"];
+        put?: never;
+        /** Start the person's own shell on a terminal */
+        post: operations["openShell"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/starters": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a first message could be about */
+        get: operations["starters"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/stderr": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The end of what the agent wrote beside its protocol */
+        get: operations["readStderr"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/tree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A directory of a conversation, or the list of its directories */
+        get: operations["listTree"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/tree/copy": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Copy files of this machine into a directory of a conversation */
+        post: operations["copyIntoTree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/tree/file": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The bytes of a file of a conversation's directories
+         * @description Streamed, with ranges and an ETag. What a browser could run comes as bytes. download=1 has it saved.
+         */
+        get: operations["treeFile"];
+        /**
+         * Write a file of a conversation's directories
+         * @description The body is the content, as application/octet-stream. Parents are made. If-Match names the version that the caller has seen (* = whatever it is), If-None-Match: * says that nothing stands there yet; one of them is needed. tree.changed and tree.exists are that it is otherwise: nothing is written then.
+         */
+        put: operations["writeTreeFile"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/tree/preview": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is in a file of a conversation's directories, for people */
+        get: operations["previewFile"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{session}/questions/{question}/reject": {
         parameters: {
             query?: never;
@@ -1193,6 +1543,74 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/storage/compact": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin to give back to the disk what is not used; how far it is, is told with the storage */
+        post: operations["compact"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/storage/export": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Begin to write every conversation to a zip archive in a directory of this machine */
+        post: operations["exportAll"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/storage/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the data directory holds, by its parts. All of it is looked at, which may take seconds */
+        get: operations["storageParts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/storage/work": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End what is done to all that is kept; it leaves nothing half */
+        delete: operations["cancelWork"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/terminals/{id}": {
         parameters: {
             query?: never;
@@ -1204,7 +1622,7 @@ export interface paths {
         get: operations["readTerminal"];
         put?: never;
         post?: never;
-        /** End the program, and the login that it is for */
+        /** End the program, and the login that it is for; a terminal of the person is forgotten with it */
         delete: operations["endTerminal"];
         options?: never;
         head?: never;
@@ -1240,6 +1658,41 @@ export interface paths {
         /** Tell the program the size of its window */
         post: operations["resizeTerminal"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/tokens": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tokens that people have made for the API on this machine */
+        get: operations["listTokens"];
+        put?: never;
+        /** Make a token; what it is, is told once */
+        post: operations["makeToken"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/tokens/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** End a token, and the calls that run with it */
+        delete: operations["revokeToken"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1405,7 +1858,7 @@ export interface components {
              * @description Used up so far by all of them, those included that have ended and were waited for
              */
             cpuSeconds?: number;
-            /** @description What it runs for: session, terminal (a program that an agent has us run), api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet */
+            /** @description What it runs for: session, terminal (a program that an agent has us run), person (a terminal of the person), api (a caller of /v1), login, install, test, shell (the login shell, which is read), skills, watchdog, or a word that is not known yet */
             owner: string;
             /** Format: int64 */
             pid: number;
@@ -1542,6 +1995,17 @@ export interface components {
              */
             width?: number;
         };
+        Audit: {
+            /** @description The oldest first */
+            items: components["schemas"]["Call"][];
+            /**
+             * Format: int64
+             * @description How many are kept
+             */
+            kept: number;
+            /** @description There are further ones: later than these with after, earlier without */
+            more: boolean;
+        };
         AuthMethod: {
             description?: string;
             id: string;
@@ -1555,8 +2019,32 @@ export interface components {
             /** Format: int64 */
             seq: number;
         };
+        Binding: {
+            /** @description null = nothing */
+            command: string | null;
+            /** @description Such as Mod+Shift+X; Mod is Command on a Mac and Control elsewhere */
+            keys: string;
+            /**
+             * Format: int64
+             * @description In which line of the file it stands; not read when it is written
+             */
+            line?: number;
+        };
         BlobName: {
             sha256: string;
+        };
+        "BodyStruct { On bool \"json:\\\"on\\\"\" }Body": {
+            on: boolean;
+        };
+        "BodyStruct { Path string \"json:\\\"path\\\" maxLength:\\\"4096\\\" doc:\\\"The directory\\\"\" }Body": {
+            /** @description The directory */
+            path: string;
+        };
+        Branch: {
+            /** @description What is checked out where it is no branch */
+            commit?: string;
+            /** @description Absent where no branch is checked out, or the directory is in no repository */
+            name?: string;
         };
         BusEvent: {
             attachments?: components["schemas"]["Attachment"][];
@@ -1579,6 +2067,115 @@ export interface components {
             text?: string;
             title?: string;
             toolCallId?: string;
+        };
+        Call: {
+            /**
+             * Format: date-time
+             * @description When it came
+             */
+            at: string;
+            /**
+             * @description How it was let in: by a token of the data directory, by one that a person has made, where none is wanted, or not
+             * @enum {string}
+             */
+            by: "own" | "named" | "open" | "refused";
+            /**
+             * Format: int64
+             * @description Of the answer's body
+             */
+            bytes: number;
+            method: string;
+            /**
+             * Format: int64
+             * @description How long it took
+             */
+            ms: number;
+            /** @description Without the query */
+            path: string;
+            /** @description The address that it came from */
+            peer: string;
+            /** Format: int64 */
+            seq: number;
+            /** Format: int64 */
+            status: number;
+            /** @description The name of the token that a person has made */
+            token?: string;
+        };
+        ChangedFile: {
+            /**
+             * Format: int64
+             * @description Lines
+             */
+            added: number;
+            binary: boolean;
+            /** Format: int64 */
+            hunks: number;
+            /**
+             * Format: int64
+             * @description How many of its hunks a person has marked as kept
+             */
+            kept: number;
+            /** @enum {string} */
+            kind: "added" | "modified" | "deleted" | "renamed" | "type";
+            /** @description Too long to be shown; where it is also too long to be kept it stands in left */
+            large: boolean;
+            /**
+             * @description What is on the disk, beside what stood there after; gone: no file is there any more
+             * @enum {string}
+             */
+            now: "same" | "other" | "gone";
+            /** @description From the session's directory, with slashes; bytes that are no text stand as U+FFFD and two hexadecimal digits */
+            path: string;
+            /**
+             * Format: int64
+             * @description Lines
+             */
+            removed: number;
+            /**
+             * Format: int64
+             * @description In bytes, after; before of a deleted one
+             */
+            size: number;
+            /** @description Of a renamed one: its path before */
+            was?: string;
+        };
+        ChangedTurn: {
+            /** Format: int64 */
+            added: number;
+            /**
+             * Format: date-time
+             * @description When it began
+             */
+            at: string;
+            /** Format: int64 */
+            files: number;
+            id: string;
+            mixed?: boolean;
+            /** Format: int64 */
+            removed: number;
+            undone: boolean;
+        };
+        Changes: {
+            /** @description By path. What .gitignore files leave out is not looked at */
+            files: components["schemas"]["ChangedFile"][];
+            /** @description Files whose content is not kept, at most 100: there is no way back for them */
+            left?: components["schemas"]["LeftOut"][];
+            /** @description Another session worked in the same directory meanwhile: a change may be its */
+            mixed?: boolean;
+            params?: {
+                [key: string]: string;
+            };
+            /** @description Of off, as of a turn */
+            reason?: string;
+            /**
+             * @description taking: the turn runs, or its end is being looked at
+             * @enum {string}
+             */
+            state: "ready" | "taking" | "off";
+            /** @description Whose changes these are; absent of those since the start */
+            turn?: string;
+            /** @description The turns that were looked at and changed something, the oldest first */
+            turns: components["schemas"]["ChangedTurn"][];
         };
         ClientError: {
             agent?: string;
@@ -1652,6 +2249,13 @@ export interface components {
             name?: string;
             /** @description It stands in the place of a known agent of that id */
             override?: boolean;
+        };
+        DiffLine: {
+            /** @description The file ends with it, and no newline follows */
+            noNewline?: boolean;
+            /** @enum {string} */
+            op: " " | "+" | "-";
+            text: string;
         };
         Directory: {
             name: string;
@@ -1920,6 +2524,20 @@ export interface components {
             diff?: unknown;
             path: string;
         };
+        FileDiff: {
+            after?: string;
+            /** @description The whole text, where there was a file, and it is text and not large */
+            before?: string;
+            binary: boolean;
+            hunks: components["schemas"]["Hunk"][];
+            /** @enum {string} */
+            kind: "added" | "modified" | "deleted" | "renamed" | "type";
+            large: boolean;
+            /** @enum {string} */
+            now: "same" | "other" | "gone";
+            path: string;
+            was?: string;
+        };
         Finding: {
             /** @description Stable and dotted; the texts are the surfaces' */
             code: string;
@@ -1970,6 +2588,93 @@ export interface components {
             /** @description There are more that fit, or not all of the directory was looked at */
             more: boolean;
         };
+        Frame: {
+            /** Format: date-time */
+            at: string;
+            /** @description The message, where it is asked for and has 64 KiB at most; what is no JSON is a text */
+            body?: unknown;
+            /** @description The journal cannot be read at this place */
+            damaged?: boolean;
+            /**
+             * @description in: from the agent; out: to it; note: ours, what the wire does not tell
+             * @enum {string}
+             */
+            dir: "in" | "out" | "note";
+            /** @description Of a response: it is an error */
+            failed?: boolean;
+            /**
+             * Format: int64
+             * @description Which life of the agent's process
+             */
+            generation: number;
+            /** @description As it came: a number or a text */
+            id?: unknown;
+            /**
+             * @description unknown: what the agent wrote that is no message
+             * @enum {string}
+             */
+            kind: "request" | "response" | "notification" | "note" | "unknown";
+            /** @description Of a response that of the request that it answers, where that is found; of a note its name */
+            method?: string;
+            /**
+             * Format: int64
+             * @description Of a response: since its request
+             */
+            ms?: number;
+            /**
+             * Format: int64
+             * @description Its number in the session's journal
+             */
+            seq: number;
+            /**
+             * Format: int64
+             * @description In bytes
+             */
+            size: number;
+            /** @description It is longer: …/frames/{seq} has all of it */
+            truncated?: boolean;
+        };
+        FramePage: {
+            /** @description Ascending by seq with after, else the newest first */
+            items: components["schemas"]["Frame"][];
+            /** @description There is more to be had at once */
+            more?: boolean;
+            /**
+             * Format: int64
+             * @description What to pass as before for what is older, absent at the beginning; with after: what to pass as after to go on, always there
+             */
+            next?: number;
+        };
+        Given: {
+            /**
+             * Format: int64
+             * @description Which life of the agent's process that was; 0 when there was none
+             */
+            generation: number;
+            /** @description The newest plan */
+            plan?: components["schemas"]["Entry"];
+            /** @description The MCP servers that it was given, in the order in which it was told of them */
+            servers: components["schemas"]["GivenServer"][];
+            /** @description The agent is known to read skills */
+            skills: boolean;
+            /**
+             * Format: int64
+             * @description How many prompts it has been given
+             */
+            turns: number;
+            /**
+             * Format: int64
+             * @description How long the turns took that have ended, all together
+             */
+            workedMs: number;
+        };
+        GivenServer: {
+            name: string;
+            /** @description Deskhand's own tools */
+            own?: boolean;
+            /** @enum {string} */
+            transport: "stdio" | "http" | "sse";
+        };
         Granted: {
             token: string;
         };
@@ -2007,6 +2712,32 @@ export interface components {
             session: string;
             title: string;
             workspace: components["schemas"]["Workspace"];
+        };
+        Hunk: {
+            heading: string;
+            /** @description The same as long as it says the same */
+            id: string;
+            kept: boolean;
+            lines: components["schemas"]["DiffLine"][];
+            /** Format: int64 */
+            newLines: number;
+            /** Format: int64 */
+            newStart: number;
+            /** Format: int64 */
+            oldLines: number;
+            /**
+             * Format: int64
+             * @description From 1; 0 where there were no lines
+             */
+            oldStart: number;
+            /** @description It is found on the disk, and can be taken back */
+            revertable: boolean;
+            /** @description What it was before is what is found on the disk */
+            reverted?: boolean;
+        };
+        HunkAt: {
+            hunk: string;
+            path: string;
         };
         Identity: {
             name: string;
@@ -2060,6 +2791,28 @@ export interface components {
              */
             total?: number;
         };
+        KeepHunks: {
+            hunks: components["schemas"]["HunkAt"][];
+            kept: boolean;
+            /** @enum {string} */
+            since?: "start";
+            turn?: string;
+        };
+        Keyboard: {
+            /** @description In the order of the file, in which the later one counts */
+            bindings: components["schemas"]["Binding"][];
+            /** @description The file; empty = there is none, and nothing can be changed */
+            path: string;
+            /** @description What is wrong with the file, and in which line */
+            problem?: string;
+            /** @description Of the file's content; empty = it is not there */
+            version: string;
+        };
+        KeyboardChange: {
+            bindings: components["schemas"]["Binding"][];
+            /** @description Of what was changed: when the file is another one by now, nothing is written */
+            version: string;
+        };
         KnownWorkspace: {
             id: string;
             /** @description The directory is not there now */
@@ -2074,6 +2827,13 @@ export interface components {
              */
             sessions: number;
         };
+        LeftOut: {
+            path: string;
+            /** @enum {string} */
+            reason: "large" | "unreadable";
+            /** Format: int64 */
+            size: number;
+        };
         Line: {
             detail?: string;
             /** Format: date-time */
@@ -2086,6 +2846,15 @@ export interface components {
         };
         Link: {
             url: string;
+        };
+        LocalAPI: {
+            /** @description It is what this program is for, and cannot be switched off */
+            fixed: boolean;
+            on: boolean;
+            /** @description Why it is not served although it should be */
+            problem?: string;
+            /** @description Where, while it is on */
+            url?: string;
         };
         Location: {
             /** Format: int64 */
@@ -2193,6 +2962,29 @@ export interface components {
             stderr?: string;
             tools: components["schemas"]["Tool"][];
         };
+        MadeToken: {
+            /** Format: date-time */
+            createdAt: string;
+            expired: boolean;
+            /**
+             * Format: date-time
+             * @description Absent when it does not expire
+             */
+            expiresAt?: string;
+            id: string;
+            name: string;
+            /** @description runtime opens /v1 and /acp, client opens /client */
+            scopes: ("runtime" | "client")[];
+            /** @description The token itself. It is told here and never again */
+            secret: string;
+            /**
+             * Format: date-time
+             * @description Absent when it was never used
+             */
+            usedAt?: string;
+            /** @description The address that it was used from last */
+            usedFrom?: string;
+        };
         New: {
             agent: string;
             /** @description An absolute path of a directory that is there */
@@ -2228,6 +3020,24 @@ export interface components {
             scope: "session" | "directory" | "everywhere";
             /** @description With scope session */
             session?: string;
+        };
+        NewShell: {
+            /** Format: int64 */
+            cols?: number;
+            /** @description Absolute, in one of the session's directories; the first of these when it is left out */
+            directory?: string;
+            /** Format: int64 */
+            rows?: number;
+        };
+        NewToken: {
+            /**
+             * Format: date-time
+             * @description In the future, ten years away at most; absent = never
+             */
+            expiresAt?: string;
+            /** @description What it is for; no two have the same */
+            name: string;
+            scopes: ("runtime" | "client")[];
         };
         Newer: {
             /** @description The newest that this program knows */
@@ -2570,7 +3380,7 @@ export interface components {
             agent: string;
             /** @description What was answered: {optionId}, {action,content} or {answers} */
             answer?: unknown;
-            /** @description The surface: window, native, browser, cli, discord, api; rule, where nobody was asked; agent, where it said itself that it is done */
+            /** @description The surface: window, native, browser, cli, editor, discord, api; rule, where nobody was asked; agent, where it said itself that it is done */
             answeredBy?: string;
             /**
              * Format: date-time
@@ -2636,6 +3446,35 @@ export interface components {
             cols: number;
             /** Format: int64 */
             rows: number;
+        };
+        RestoreTurn: {
+            /** @description Files that were changed since, too. What they are now is kept for the way back */
+            force?: boolean;
+            /** @description Tell what would happen, and change nothing */
+            preview: boolean;
+            turn: string;
+        };
+        Restored: {
+            files: components["schemas"]["RestoredFile"][];
+            /** @description For the way back; empty where nothing was changed */
+            id: string;
+        };
+        RestoredFile: {
+            /**
+             * @description conflict: it was left alone; same: there was nothing to do
+             * @enum {string}
+             */
+            outcome: "restored" | "removed" | "conflict" | "same";
+            path: string;
+            /** @description Of a conflict: changes.edited (it was changed since), changes.in_the_way (a folder or link stands there), changes.not_kept (its content was not kept), changes.unwritable */
+            reason?: string;
+        };
+        RevertChanges: {
+            hunks?: components["schemas"]["HunkAt"][];
+            paths?: string[];
+            /** @enum {string} */
+            since?: "start";
+            turn?: string;
         };
         Rule: {
             /** @description It is always there, and cannot be changed */
@@ -2853,8 +3692,20 @@ export interface components {
             attachmentFileMiB: number;
             /** @description Where the registry of agents is, such as a mirror; empty = the public one, off = none is asked. It counts from the next start; the variable DESKHAND_CATALOGUE_URL goes before it */
             catalogueUrl: string;
+            /**
+             * @description How far the colours of the page are apart
+             * @enum {string}
+             */
+            contrast: "system" | "usual" | "high";
             /** @description From which hosts agents may fetch the attachments of a message, with commas between */
             downloadHosts: string;
+            /**
+             * @description What Enter does while a turn runs: the message waits, or it goes at once, which steers the agent where it can be steered and else interrupts it
+             * @enum {string}
+             */
+            followUp: "queue" | "now";
+            /** @description Whether a program with a window serves the API, and the app to browsers, on this machine */
+            localApi: boolean;
             /**
              * Format: int64
              * @description What it is when nobody has set it: a quarter of the machine's memory, 4096 at most
@@ -2868,6 +3719,11 @@ export interface components {
             /** @description False on a system that does not tell how much memory agents take: there the budget does nothing */
             memoryBudgetWorks: boolean;
             /**
+             * @description Whether anything on the page moves
+             * @enum {string}
+             */
+            motion: "system" | "none";
+            /**
              * @description When a request is also a dialog of the system: while the window is hidden or has not the focus, always, or never
              * @enum {string}
              */
@@ -2878,6 +3734,18 @@ export interface components {
             path: string;
             /** @description What is wrong with the file */
             problem?: string;
+            /** @description Whether a directory is looked at before and after each turn, so that the turn can be undone */
+            snapshots: boolean;
+            /**
+             * Format: int64
+             * @description How large the page's text is, in percent
+             */
+            textSize: number;
+            /**
+             * @description The colours of the page
+             * @enum {string}
+             */
+            theme: "system" | "light" | "dark";
         };
         SettingsPatch: {
             /**
@@ -2892,16 +3760,61 @@ export interface components {
             attachmentFileMiB?: number;
             /** @description http or https, off, or empty */
             catalogueUrl?: string;
+            /** @enum {string} */
+            contrast?: "system" | "usual" | "high";
             /** @description Names of hosts with commas between; empty = none */
             downloadHosts?: string;
+            /** @enum {string} */
+            followUp?: "queue" | "now";
             /**
              * Format: int64
              * @description 0 to 1048576; 0 = no budget
              */
             memoryBudgetMiB?: number;
             /** @enum {string} */
+            motion?: "system" | "none";
+            /** @enum {string} */
             nativeDialogs?: "never" | "unfocused" | "always";
             notifications?: boolean;
+            snapshots?: boolean;
+            /**
+             * Format: int64
+             * @description 80 to 150
+             */
+            textSize?: number;
+            /** @enum {string} */
+            theme?: "system" | "light" | "dark";
+        };
+        Shell: {
+            /** @description Where it was started */
+            directory: string;
+            /** Format: date-time */
+            endedAt?: string;
+            /**
+             * Format: int64
+             * @description Absent when a signal ended it
+             */
+            exitCode?: number;
+            /** @description Of its terminal; terminals/{id} is about it */
+            id: string;
+            /** @description What the shell's program is called */
+            name: string;
+            /**
+             * Format: int64
+             * @description Among those of the session, from 1 on
+             */
+            number: number;
+            running: boolean;
+            session: string;
+            signal?: string;
+            /** Format: date-time */
+            startedAt: string;
+        };
+        ShellList: {
+            /** @description By their numbers */
+            items: components["schemas"]["Shell"][];
+            /** @description Why none can be opened: terminal.elsewhere, terminal.unavailable */
+            off?: string;
         };
         SimulateRuleRequest: {
             /**
@@ -2993,6 +3906,28 @@ export interface components {
         SkillText: {
             text: string;
         };
+        Starters: {
+            /** @description There is something in it */
+            files: boolean;
+            /** @description It is the top of a git work tree */
+            repository: boolean;
+            /** @description The command that runs its tests */
+            tests?: string;
+        };
+        Stderr: {
+            /** @description It runs at another place, which tells of this only when it has ended */
+            elsewhere?: boolean;
+            /**
+             * Format: int64
+             * @description Which life of the agent's process
+             */
+            generation: number;
+            /** Format: int64 */
+            pid?: number;
+            running: boolean;
+            /** @description The last lines, at most 8 KiB */
+            text: string;
+        };
         Step: {
             detail?: string;
             /** Format: int64 */
@@ -3027,6 +3962,25 @@ export interface components {
             rebuilding?: components["schemas"]["Progress"];
             /** Format: int64 */
             sessions: number;
+            /**
+             * Format: int64
+             * @description Of what is kept of directories around turns
+             */
+            snapshotBytes: number;
+            /** @description What is done to all of it, or was done last */
+            work?: components["schemas"]["Work"];
+        };
+        StoragePart: {
+            /** Format: int64 */
+            bytes: number;
+            /** Format: int64 */
+            files: number;
+            /** @enum {string} */
+            kind: "database" | "blobs" | "agents" | "skills" | "snapshots" | "rest";
+        };
+        StorageParts: {
+            /** @description The largest first */
+            items: components["schemas"]["StoragePart"][];
         };
         Terminal: {
             args?: string[];
@@ -3068,6 +4022,11 @@ export interface components {
              * @description What to pass as after next time
              */
             next: number;
+            /**
+             * Format: int64
+             * @description Up to this byte somebody has had it before: what asks the screen something there has its answer, and a screen that shows it anew gives no other
+             */
+            seen: number;
             signal?: string;
         };
         TestDefinitionRequest: {
@@ -3076,6 +4035,30 @@ export interface components {
         TestMcpServerRequest: {
             /** @description One that a person has just written; without it the stored one, which must be approved */
             entry?: unknown;
+        };
+        Token: {
+            /** Format: date-time */
+            createdAt: string;
+            expired: boolean;
+            /**
+             * Format: date-time
+             * @description Absent when it does not expire
+             */
+            expiresAt?: string;
+            id: string;
+            name: string;
+            /** @description runtime opens /v1 and /acp, client opens /client */
+            scopes: ("runtime" | "client")[];
+            /**
+             * Format: date-time
+             * @description Absent when it was never used
+             */
+            usedAt?: string;
+            /** @description The address that it was used from last */
+            usedFrom?: string;
+        };
+        TokenList: {
+            items: components["schemas"]["Token"][];
         };
         Tool: {
             description?: string;
@@ -3117,7 +4100,94 @@ export interface components {
             requests: components["schemas"]["Request"][];
             turns: components["schemas"]["Turn"][];
         };
+        TreeCopied: {
+            items: components["schemas"]["TreeWritten"][];
+            /** @description What was not copied; it keeps the others */
+            problems: components["schemas"]["TreeProblem"][];
+        };
+        TreeCopy: {
+            /** @description Files of this machine, absolute */
+            paths: string[];
+            /** @description Replace files of the same names */
+            replace?: boolean;
+            /** @description A directory of the session */
+            to: string;
+        };
+        TreeEntry: {
+            /** @enum {string} */
+            kind: "file" | "directory" | "symlink";
+            /**
+             * @description What a link leads to; absent where that is not in the session's directories
+             * @enum {string}
+             */
+            leads?: "file" | "directory";
+            /** @description Of a directory of the session: it is not there */
+            missing?: boolean;
+            /** Format: date-time */
+            modified: string;
+            name: string;
+            /** @description Absolute */
+            path: string;
+            /**
+             * Format: int64
+             * @description In bytes
+             */
+            size: number;
+            /** @description Its name is no text, and it cannot be asked for */
+            unnamed?: boolean;
+        };
+        TreeListing: {
+            /** @description Directories first, then by name */
+            items: components["schemas"]["TreeEntry"][];
+            /** @description There are more */
+            more?: boolean;
+            /** @description Absent of the list of the session's directories */
+            path?: string;
+        };
+        TreePreview: {
+            /** @enum {string} */
+            kind: "text" | "image" | "audio" | "video" | "binary";
+            mimeType: string;
+            /** Format: date-time */
+            modified: string;
+            name: string;
+            /** @description Absolute */
+            path: string;
+            /**
+             * Format: int64
+             * @description In bytes
+             */
+            size: number;
+            text?: string;
+            /** @description Changes with the file; If-Match of a change takes it, in quotes */
+            version: string;
+            /** @description The text is all of it */
+            whole?: boolean;
+        };
+        TreeProblem: {
+            /** @description Stable and dotted: tree.exists, tree.directory, tree.missing, tree.forbidden and others */
+            code: string;
+            params: {
+                [key: string]: string;
+            };
+            /** @description As it was given */
+            path: string;
+        };
+        TreeWritten: {
+            /** Format: date-time */
+            modified: string;
+            /** @description Absolute */
+            path: string;
+            /**
+             * Format: int64
+             * @description In bytes
+             */
+            size: number;
+            version: string;
+        };
         Turn: {
+            /** @description What became of the directory's files; absent while it runs, and of turns of before there were snapshots */
+            changes?: components["schemas"]["TurnChanges"];
             /** Format: date-time */
             endedAt?: string;
             error?: components["schemas"]["TurnError"];
@@ -3131,6 +4201,36 @@ export interface components {
             stopReason?: string;
             /** @description As the agent reported it */
             usage?: unknown;
+        };
+        TurnChanges: {
+            /**
+             * Format: int64
+             * @description Lines
+             */
+            added: number;
+            /** Format: int64 */
+            files: number;
+            /** @description Another session worked in the same directory meanwhile: a change may be its */
+            mixed?: boolean;
+            params?: {
+                [key: string]: string;
+            };
+            /** @description Of off: changes.no_git, changes.too_large, changes.slow, changes.elsewhere, changes.missing, changes.wide, changes.off, changes.pruned, changes.failed */
+            reason?: string;
+            /**
+             * Format: int64
+             * @description Lines
+             */
+            removed: number;
+            /** @description Of undone: how that is taken back */
+            restoration?: string;
+            /**
+             * @description none: nothing was changed; off: nobody looked, Reason tells why
+             * @enum {string}
+             */
+            state: "ready" | "none" | "off";
+            /** @description A person has taken all of it back */
+            undone?: boolean;
         };
         TurnError: {
             /** Format: int64 */
@@ -3181,6 +4281,43 @@ export interface components {
             prompt: string;
             question_id: string;
             session_id: string;
+        };
+        Work: {
+            /**
+             * Format: int64
+             * @description What the file takes, of an export; what was given back to the disk, of compacting
+             */
+            bytes: number;
+            /** @description Why it has failed */
+            code?: string;
+            /**
+             * Format: int64
+             * @description Conversations, of an export
+             */
+            done: number;
+            /** Format: date-time */
+            endedAt?: string;
+            /** @enum {string} */
+            kind: "compact" | "export";
+            params?: {
+                [key: string]: string;
+            };
+            /** @description The file of an export */
+            path?: string;
+            /**
+             * Format: int64
+             * @description Conversations that are not whole in an export, because their journal is damaged; its list says which
+             */
+            skipped: number;
+            /** Format: date-time */
+            startedAt: string;
+            /** @enum {string} */
+            state: "running" | "done" | "failed" | "cancelled";
+            /**
+             * Format: int64
+             * @description 0 where nobody can tell before
+             */
+            total: number;
         };
         Workspace: {
             id: string;
@@ -3873,6 +5010,39 @@ export interface operations {
                 };
                 content: {
                     "application/octet-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    audit: {
+        parameters: {
+            query?: {
+                /** @description Those after this seq; 0 = the last ones */
+                after?: number;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Audit"];
                 };
             };
             /** @description Error */
@@ -4579,6 +5749,68 @@ export interface operations {
             };
         };
     };
+    getKeyboard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Keyboard"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    changeKeyboard: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeyboardChange"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Keyboard"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     link: {
         parameters: {
             query?: never;
@@ -4595,6 +5827,68 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Link"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    getLocalApi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocalAPI"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    switchLocalApi: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BodyStruct { On bool \"json:\\\"on\\\"\" }Body"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["LocalAPI"];
                 };
             };
             /** @description Error */
@@ -5426,6 +6720,37 @@ export interface operations {
             };
         };
     };
+    branch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Branch"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     cancel: {
         parameters: {
             query?: never;
@@ -5443,6 +6768,210 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    changes: {
+        parameters: {
+            query?: {
+                turn?: string;
+                since?: "start";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Changes"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    fileChanges: {
+        parameters: {
+            query: {
+                turn?: string;
+                since?: "start";
+                path: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FileDiff"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    keepChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["KeepHunks"];
+            };
+        };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    undoRestoration: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                restoration: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restored"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    restoreTurn: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RestoreTurn"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restored"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    revertChanges: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RevertChanges"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Restored"];
+                };
             };
             /** @description Error */
             default: {
@@ -5684,6 +7213,117 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listFrames: {
+        parameters: {
+            query?: {
+                /** @description What follows this seq, ascending; without it the newest come first */
+                after?: number;
+                before?: number;
+                limit?: number;
+                /** @description Seconds; with after, where there is nothing yet */
+                wait?: number;
+                /** @description In the message as it was on the wire; case does not count */
+                q?: string;
+                /** @description in: from the agent */
+                dir?: "in" | "out";
+                /** @description What its name begins with; responses count by the request that they answer */
+                method?: string;
+                /** @description Ours too: what the wire does not tell, such as the beginning and the end of a turn */
+                notes?: boolean;
+                bodies?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FramePage"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    frameBody: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                seq: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    "Content-Type"?: string;
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    given: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Given"];
                 };
             };
             /** @description Error */
@@ -5956,6 +7596,324 @@ export interface operations {
             };
         };
     };
+    listShells: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ShellList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    openShell: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewShell"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Shell"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    starters: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Starters"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    readStderr: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Stderr"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listTree: {
+        parameters: {
+            query?: {
+                /** @description Absolute; without it the session's directories are listed */
+                path?: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeListing"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    copyIntoTree: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TreeCopy"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeCopied"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    treeFile: {
+        parameters: {
+            query: {
+                /** @description Absolute, in one of the session's directories */
+                path: string;
+                /** @description Have it saved in place of shown */
+                download?: boolean;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The bytes */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description A part of them */
+            206: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    writeTreeFile: {
+        parameters: {
+            query: {
+                /** @description Absolute, in one of the session's directories */
+                path: string;
+            };
+            header?: {
+                /** @description The version in quotes, or * */
+                "If-Match"?: string;
+                /** @description * */
+                "If-None-Match"?: string;
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/octet-stream": string;
+            };
+        };
+        responses: {
+            /** @description What was written */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreeWritten"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    previewFile: {
+        parameters: {
+            query: {
+                path: string;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TreePreview"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     rejectQuestion: {
         parameters: {
             query?: never;
@@ -6117,6 +8075,124 @@ export interface operations {
             };
         };
     };
+    compact: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Work"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    exportAll: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["BodyStruct { Path string \"json:\\\"path\\\" maxLength:\\\"4096\\\" doc:\\\"The directory\\\"\" }Body"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Work"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    storageParts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["StorageParts"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    cancelWork: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     readTerminal: {
         parameters: {
             query?: {
@@ -6229,6 +8305,97 @@ export interface operations {
                 "application/json": components["schemas"]["ResizeTerminalRequest"];
             };
         };
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listTokens: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["TokenList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    makeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewToken"];
+            };
+        };
+        responses: {
+            /** @description Created */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MadeToken"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    revokeToken: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
         responses: {
             /** @description No Content */
             204: {

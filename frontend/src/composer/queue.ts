@@ -26,9 +26,9 @@ export function neighbour(items: readonly QueueItem[], id: string): string | und
 /** When a prompt is to reach the agent. */
 export type When = 'queue' | 'interrupt' | 'steer';
 
-/** What is done with a prompt that is sent: Enter waits for its turn, with Mod it goes before everything, or into the turn. */
-export function whenOf(event: Pick<KeyboardEvent, 'ctrlKey' | 'metaKey'>, steers: boolean): When {
-  if (!event.ctrlKey && !event.metaKey) return 'queue';
+/** What is done with a prompt that is sent: it waits for its turn, or goes now: into the turn where it can, else before everything. */
+export function whenOf(now: boolean, steers: boolean): When {
+  if (!now) return 'queue';
   return steers ? 'steer' : 'interrupt';
 }
 

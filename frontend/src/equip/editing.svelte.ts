@@ -2,6 +2,7 @@ import { tick } from 'svelte';
 import { app } from '../app.svelte';
 import { t } from '../strings/t';
 import type { Listing, Removals } from './listing.svelte';
+import '../strings/equip';
 
 interface Item {
   name: string;

@@ -1,6 +1,7 @@
 import { isObject, type Json as Values } from '../content/blocks';
 import { nameFault, type Entry } from './entry';
 import { readJson, type JsonFault } from './json';
+import '../strings/equip';
 
 // MCP servers out of whatever a person pastes: the settings of Claude Desktop, Claude Code, Cursor, Windsurf, Cline and Gemini
 // (mcpServers), VS Code (servers, mcp.servers), Zed (context_servers), opencode (mcp), the protocol's own list, a table of servers, or

@@ -1,6 +1,7 @@
 import type { Finding } from '../api/records';
 import { lookup, t } from '../strings/t';
 import { bytes } from '../ui/format';
+import '../strings/agents';
 
 // What a verification found, in words.
 

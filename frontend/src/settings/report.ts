@@ -2,6 +2,7 @@ import { plain } from '../content/output';
 import type { Agent, TestReport } from '../api/records';
 import { lookup, t } from '../strings/t';
 import { millis } from '../ui/format';
+import '../strings/agents';
 
 // What a test of an agent told, in the form that people read and pass on.
 

@@ -1,6 +1,7 @@
 import type { AgentSize, InstallPlan } from '../api/records';
 import { t } from '../strings/t';
 import { bytes } from '../ui/format';
+import '../strings/screens';
 
 // What an installation takes, told before it begins.
 

@@ -55,7 +55,7 @@ describe('in a browser', () => {
     const target = taker();
     ends = acceptDrops(target);
     expect(send('dragover', ['Files'], [item('a'), item('b')])).toEqual([true, 'copy']);
-    expect(target.over).toHaveBeenLastCalledWith(2);
+    expect(target.over.mock.lastCall?.[0]).toBe(2);
     expect(send('dragover', ['text/uri-list'])).toEqual([true, 'none']); // a link: nothing that could be read
     send('drop', ['Files'], [item('a'), item('b', true)]);
     const [what] = target.drop.mock.lastCall ?? [];
@@ -67,6 +67,32 @@ describe('in a browser', () => {
     expect(target.leave).toHaveBeenCalled();
     ends();
     expect(send('dragover', ['Files'])).toEqual([true, 'none']);
+  });
+
+  test('who takes them in one place goes before who takes them anywhere, and there alone', () => {
+    watchDrops(page);
+    page.body.innerHTML = '<main></main><aside><p></p></aside>';
+    const [main, aside, row] = ['main', 'aside', 'p'].map((name) => page.querySelector(name) ?? undefined);
+    const place = { ...taker(), within: () => aside };
+    const anywhere = taker();
+    const endPlace = acceptDrops(place);
+    ends = acceptDrops(anywhere);
+    const above = (type: string, at: Element | undefined) =>
+      at?.dispatchEvent(drag(type, ['Files'], [item('a')]));
+    above('dragover', main);
+    expect([anywhere.over.mock.calls.length, place.over.mock.calls.length]).toEqual([1, 0]);
+    above('dragover', row);
+    expect(anywhere.leave).toHaveBeenCalledOnce();
+    expect(place.over).toHaveBeenLastCalledWith(1, row);
+    above('dragover', main);
+    expect(place.leave).toHaveBeenCalledOnce();
+    above('dragover', row);
+    above('drop', row);
+    expect([anywhere.drop.mock.calls.length, place.drop.mock.calls.length]).toEqual([0, 1]);
+    expect(place.leave).toHaveBeenCalledTimes(2);
+    endPlace();
+    above('drop', row);
+    expect(anywhere.drop).toHaveBeenCalledOnce();
   });
 
   test('what is dragged within the page is no file, and a dialog lets nothing through', () => {
@@ -98,7 +124,7 @@ describe('in the window', () => {
 
   test('the paths follow the drop', () => {
     expect(send('dragover', ['text/uri-list', 'text/html'])).toEqual([true, 'copy']);
-    expect(target.over).toHaveBeenLastCalledWith(undefined);
+    expect(target.over.mock.lastCall?.[0]).toBeUndefined();
     send('drop', ['text/uri-list', 'text/html']);
     expect(target.drop).not.toHaveBeenCalled();
     tell(1, 2, ['/home/ada/100% ü.txt', '', 'half of a name']);

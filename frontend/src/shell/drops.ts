@@ -16,8 +16,10 @@ export interface Dropped {
 }
 
 export interface DropTarget {
-  /** Something from outside is above the page; how many files, where the engine tells. */
-  over: (count: number | undefined) => void;
+  /** Where it takes them, before all who take them anywhere; everywhere when it is left out. */
+  within?: () => Element | undefined;
+  /** Something from outside is above the page; how many files, where the engine tells, and above what. */
+  over: (count: number | undefined, at: Element | undefined) => void;
   /** It is not any more. */
   leave: () => void;
   drop: (what: Dropped) => void;
@@ -44,13 +46,22 @@ export function watchDrops(page: Document): void {
   const paths = surface() === 'window';
   let within = false; // a drag that began in the page itself
   let entered: EventTarget | null = null; // the element that a drag is above
+  let above: DropTarget | undefined; // who was told so last
   let armed: { at: number; target: DropTarget } | undefined;
 
   const offered = (event: DragEvent) => outside.some((type) => event.dataTransfer?.types.includes(type));
   /** Who takes it; nobody while a dialog is open, or where no files are offered that could be had. */
   const takes = (event: DragEvent) => {
     if (within || page.querySelector('dialog[open]')) return undefined;
-    return paths || event.dataTransfer?.types.includes('Files') ? targets.at(-1) : undefined;
+    return paths || event.dataTransfer?.types.includes('Files') ? takerAt(event.target) : undefined;
+  };
+  /** The last one that takes what hangs above an element, and nothing else; else the last that takes it anywhere. */
+  const takerAt = (at: EventTarget | null) =>
+    targets.findLast((one) => one.within && at instanceof Node && one.within()?.contains(at) === true) ??
+    targets.findLast((one) => !one.within);
+  const leaveAbove = () => {
+    above?.leave();
+    above = undefined;
   };
 
   const over = (event: DragEvent) => {
@@ -59,16 +70,18 @@ export function watchDrops(page: Document): void {
     event.preventDefault();
     const target = takes(event);
     event.dataTransfer.dropEffect = target ? 'copy' : 'none';
-    target?.over(countOf(event.dataTransfer));
+    if (target !== above) leaveAbove();
+    above = target;
+    target?.over(countOf(event.dataTransfer), event.target instanceof Element ? event.target : undefined);
   };
   const leave = (event: DragEvent) => {
     // The next element is entered before the last one is left, so this is the end of the page. Not every engine tells where it goes on.
-    if (event.target === entered) targets.at(-1)?.leave();
+    if (event.target === entered) leaveAbove();
   };
   const drop = (event: DragEvent) => {
     const target = takes(event);
     within = false;
-    targets.at(-1)?.leave();
+    leaveAbove();
     if (!event.dataTransfer || !offered(event)) return;
     event.preventDefault();
     if (!target) return;

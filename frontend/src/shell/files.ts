@@ -1,6 +1,13 @@
-import { ChooseFiles, OpenAttachment, RevealAttachment, SaveAttachment } from '../../wailsjs/go/app/Files';
+import {
+  ChooseFiles,
+  OpenAttachment,
+  OpenPath,
+  RevealAttachment,
+  RevealPath,
+  SaveAttachment,
+} from '../../wailsjs/go/app/Files';
 import { PastePicture } from '../../wailsjs/go/app/Attachments';
-import { shellError } from './wails';
+import { copyText, shellError, surface } from './wails';
 
 // What the window does with files. A dialog stands open as long as the person likes, and a large file takes as long as the disk does.
 
@@ -27,6 +34,29 @@ export async function saveAttachment(title: string, id: string): Promise<string 
 /** Takes in the picture on the clipboard, and gives the attachment's id; undefined where there is none. */
 export async function pastePicture(name: string): Promise<string | undefined> {
   return (await done(PastePicture(name))) || undefined;
+}
+
+/**
+ * Opens a file of a conversation's directories, by its whole path, in the person's editor, at a line. A page in a browser can start
+ * nothing: there the path is copied, which the person has to be told.
+ */
+export async function openPath(session: string, path: string, line = 0): Promise<'opened' | 'copied'> {
+  if (surface() === 'browser') {
+    await copyText(path);
+    return 'copied';
+  }
+  await done(OpenPath(session, path, line));
+  return 'opened';
+}
+
+/** Shows in the system's file browser where a file or directory of a conversation lies; in a browser as openPath. */
+export async function revealPath(session: string, path: string): Promise<'opened' | 'copied'> {
+  if (surface() === 'browser') {
+    await copyText(path);
+    return 'copied';
+  }
+  await done(RevealPath(session, path));
+  return 'opened';
 }
 
 /** Asks for files with the browser's dialog. It must be called while the person's click still counts. */

@@ -3,9 +3,18 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'svelte/compiler';
 import { describe, expect, test } from 'vitest';
+import { agents } from './agents';
 import { attachments } from './attachments';
+import { browse } from './browse';
+import { changes } from './changes';
 import { discord } from './discord';
 import { en } from './en';
+import { equip } from './equip';
+import { inspect } from './inspect';
+import { keyboard } from './keyboard';
+import { panel } from './panel';
+import { screens } from './screens';
+import { settings } from './settings';
 
 // Holds that every text of the screen is in the catalogue, and that the catalogue has nothing else.
 
@@ -14,10 +23,25 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:en|attachments|discord)\.ts$|records\.ts$|schema\.d\.ts$/.test(name),
+      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|changes|discord|en|equip|inspect|keyboard|panel|screens|settings)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+        name,
+      ),
   )
   .map((name) => ({ name, source: readFileSync(join(root, name), 'utf8') }));
-const parts = [en, attachments, discord];
+const parts = [
+  agents,
+  attachments,
+  browse,
+  changes,
+  discord,
+  en,
+  equip,
+  inspect,
+  keyboard,
+  panel,
+  screens,
+  settings,
+];
 const keys = parts.flatMap((part) => Object.keys(part));
 
 /** Keys written out, counted keys by their stem, and the beginnings of keys that are put together. */

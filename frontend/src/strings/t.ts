@@ -1,9 +1,30 @@
+import type { agents } from './agents';
 import type { attachments } from './attachments';
+import type { browse } from './browse';
+import type { changes } from './changes';
 import type { discord } from './discord';
 import { en } from './en';
+import type { equip } from './equip';
+import type { inspect } from './inspect';
+import type { keyboard } from './keyboard';
+import type { panel } from './panel';
+import type { screens } from './screens';
+import type { settings } from './settings';
 
 /** Texts that come with the part of the page that shows them (see addTexts) have keys like the others. */
-export type Key = keyof typeof en | keyof typeof attachments | keyof typeof discord;
+export type Key =
+  | keyof typeof en
+  | keyof typeof agents
+  | keyof typeof attachments
+  | keyof typeof browse
+  | keyof typeof changes
+  | keyof typeof discord
+  | keyof typeof equip
+  | keyof typeof inspect
+  | keyof typeof keyboard
+  | keyof typeof panel
+  | keyof typeof screens
+  | keyof typeof settings;
 export type Params = Readonly<Record<string, string | number>>;
 
 const catalogue: Record<string, string> = { ...en };

@@ -12,6 +12,7 @@ test.each<[Partial<Session>, Status]>([
   [{ phase: 'waiting' }, 'waiting'],
   [{ phase: 'working', waiting: 2 }, 'waiting'],
   [{ phase: 'ready' }, 'idle'],
+  [{ phase: 'ready', queue: 1 }, 'queued'],
   [{ phase: 'ready', unread: true }, 'unseen'],
   [{ phase: 'closed' }, 'asleep'],
   [{ phase: 'closed', hibernated: true }, 'asleep'],

@@ -1,7 +1,7 @@
 import type { Exit, Session } from '../api/records';
 
 /** What a session is doing, as its glyph tells it. */
-export type Status = 'running' | 'waiting' | 'idle' | 'unseen' | 'failed' | 'gone' | 'asleep';
+export type Status = 'running' | 'waiting' | 'queued' | 'idle' | 'unseen' | 'failed' | 'gone' | 'asleep';
 
 export function statusOf(session: Session): Status {
   if (session.waiting > 0) return 'waiting';
@@ -14,6 +14,7 @@ export function statusOf(session: Session): Status {
     case 'waiting':
       return 'waiting';
     case 'ready':
+      if (session.queue > 0) return 'queued'; // held: the person sends or deletes it
       return session.unread ? 'unseen' : 'idle';
     case 'closed':
       // An agent that ran and went is told apart from one that never came.

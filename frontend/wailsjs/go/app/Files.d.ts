@@ -7,7 +7,11 @@ export function ChooseFiles(arg1:string,arg2:string):Promise<Array<string>>;
 
 export function OpenAttachment(arg1:string):Promise<void>;
 
+export function OpenPath(arg1:string,arg2:string,arg3:number):Promise<void>;
+
 export function RevealAttachment(arg1:string):Promise<void>;
+
+export function RevealPath(arg1:string,arg2:string):Promise<void>;
 
 export function SaveAttachment(arg1:string,arg2:string):Promise<string>;
 

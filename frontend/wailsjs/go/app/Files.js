@@ -14,8 +14,16 @@ export function OpenAttachment(arg1) {
   return window['go']['app']['Files']['OpenAttachment'](arg1);
 }
 
+export function OpenPath(arg1, arg2, arg3) {
+  return window['go']['app']['Files']['OpenPath'](arg1, arg2, arg3);
+}
+
 export function RevealAttachment(arg1) {
   return window['go']['app']['Files']['RevealAttachment'](arg1);
+}
+
+export function RevealPath(arg1, arg2) {
+  return window['go']['app']['Files']['RevealPath'](arg1, arg2);
 }
 
 export function SaveAttachment(arg1, arg2) {

@@ -4,6 +4,10 @@ import { limited } from '../api/limit';
 
 // The wire of an embedded terminal: what the program writes comes by one held request after the other, numbered by bytes, and what
 // is typed goes out in order, one request at a time, all that was typed meanwhile with the next.
+//
+// A program asks its terminal things by what it writes (where the cursor is, which colours there are), and the screen answers by
+// typing. What an earlier screen has shown was answered then: shown anew it is shown as such, or the program would get letters that
+// nobody has typed.
 
 export const holdSeconds = 25;
 const firstPause = 250;
@@ -12,8 +16,8 @@ const largestInput = 16 << 10;
 
 /** What shows it. */
 export interface TerminalScreen {
-  /** Takes output; the next is asked for when it has been taken. */
-  write(bytes: Uint8Array): Promise<void>;
+  /** Takes output; the next is asked for when it has been taken. again: another screen has shown it, and answered it. */
+  write(bytes: Uint8Array, again: boolean): Promise<void>;
   /** Output was dropped before anybody read it. */
   skipped(): void;
   /** Whether the server answers. */
@@ -41,6 +45,7 @@ export class TerminalLink {
   /** Reads until the program ends, or close. */
   async run(): Promise<void> {
     let next = 0;
+    let seen: number | undefined;
     let failures = 0;
     const { signal } = this.#over;
     while (!signal.aborted) {
@@ -53,7 +58,10 @@ export class TerminalLink {
         failures = 0;
         const bytes = decode(output.data);
         if (output.from > next) this.#screen.skipped();
-        if (bytes.length > 0) await this.#screen.write(bytes);
+        seen ??= output.seen;
+        const before = Math.min(Math.max(seen - output.from, 0), bytes.length);
+        if (before > 0) await this.#screen.write(bytes.subarray(0, before), true);
+        if (before < bytes.length) await this.#screen.write(bytes.subarray(before), false);
         next = output.next;
         if (!output.exited) continue;
         this.#stop();

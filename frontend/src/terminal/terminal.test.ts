@@ -18,6 +18,7 @@ const output = (text: string, next: number, more = {}) => ({
   data: btoa(text),
   from: next - text.length,
   next,
+  seen: 0,
   ...more,
 });
 
@@ -40,7 +41,10 @@ beforeEach(() => {
     })) as typeof fetch;
   const client = new Client({ fetch: fetched, surface: 'browser', storage: sessionStorage });
   link = new TerminalLink(client, 't 1', {
-    write: async (data) => void shown.push(new TextDecoder().decode(data)),
+    write: async (data, again) => {
+      const text = new TextDecoder().decode(data);
+      shown.push(again ? `(${text})` : text);
+    },
     skipped: () => shown.push('<skipped>'),
     link: (live) => shown.push(live ? '<live>' : '<lost>'),
     ended: (code) => shown.push(`<ended ${code}>`),
@@ -69,6 +73,13 @@ test('output is followed by bytes to the end of the program', async () => {
   await read(200, output('bye', 9, { exited: true, exitCode: 3 }));
   expect(shown).toEqual(['user: ', 'bye', '<ended 3>']);
   expect(reads).toHaveLength(3);
+});
+
+test('what an earlier screen has shown and answered is shown as such, and nothing behind it', async () => {
+  await read(200, output('seen', 4, { seen: 7 }));
+  await read(200, output('yesno', 9, { seen: 9 }));
+  await read(200, output('new', 12, { seen: 12 }));
+  expect(shown).toEqual(['(seen)', '(yes)', 'no', 'new']);
 });
 
 test('output that nobody read in time is said to be missing', async () => {

@@ -1,0 +1,89 @@
+import type { Client } from '../api/client';
+import { ApiError, problem } from '../api/errors';
+import { limited } from '../api/limit';
+import type { components } from '../api/schema';
+
+// The calls of the client API that are about the files of a conversation's directories.
+
+type Schemas = components['schemas'];
+export type TreeEntry = Schemas['TreeEntry'];
+export type Preview = Schemas['TreePreview'];
+export type Written = Schemas['TreeWritten'];
+export type Copied = Schemas['TreeCopied'];
+
+export interface Listing {
+  items: TreeEntry[];
+  more: boolean;
+}
+
+const part = encodeURIComponent;
+const route = (session: string, rest = '') => `/client/sessions/${part(session)}/tree${rest}`;
+
+/** What a directory holds, or the directories of the conversation. */
+export async function listTree(
+  client: Client,
+  session: string,
+  path: string | undefined,
+  signal: AbortSignal,
+): Promise<Listing> {
+  const { items, more } = await client.json<Schemas['TreeListing']>(
+    route(session, path === undefined ? '' : `?path=${part(path)}`),
+    signal,
+  );
+  return { items: items ?? [], more: more === true };
+}
+
+export const previewFile = (client: Client, session: string, path: string, signal: AbortSignal) =>
+  client.json<Preview>(route(session, `/preview?path=${part(path)}`), signal);
+
+export const filePath = (session: string, path: string, download = false) =>
+  route(session, `/file?path=${part(path)}${download ? '&download=1' : ''}`);
+
+/** What stands there may be: the version that was seen, whatever there is, or nothing. */
+export type Over = { version: string } | 'anything' | 'nothing';
+
+/** Writes a file. tree.changed and tree.exists are that something else stands there by now. */
+export function writeFile(
+  client: Client,
+  session: string,
+  path: string,
+  content: Blob | Uint8Array<ArrayBuffer>,
+  over: Over,
+  signal?: AbortSignal,
+): Promise<Written> {
+  const send = async (until: AbortSignal) => {
+    const headers = client.headers();
+    headers.set('Content-Type', 'application/octet-stream');
+    if (over === 'nothing') headers.set('If-None-Match', '*');
+    else headers.set('If-Match', over === 'anything' ? '*' : JSON.stringify(over.version));
+    try {
+      const answer = await fetch(filePath(session, path), {
+        method: 'PUT',
+        headers,
+        // The window's engine loses a file on the way to the program's own scheme: it is given bytes.
+        body: content instanceof Blob ? await content.arrayBuffer() : content,
+        cache: 'no-store',
+        signal: until,
+      });
+      if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => undefined));
+      return (await answer.json()) as Written;
+    } catch (thrown) {
+      if (thrown instanceof ApiError || until.aborted) throw thrown;
+      throw new ApiError('network', {}, 0, thrown instanceof Error ? thrown.message : '');
+    }
+  };
+  return signal ? send(signal) : limited(send);
+}
+
+/** Copies files of this computer into a directory. */
+export async function copyInto(
+  client: Client,
+  session: string,
+  paths: readonly string[],
+  to: string,
+  replace: boolean,
+  signal: AbortSignal,
+): Promise<Copied> {
+  const done = await client.json<Copied>(route(session, '/copy'), signal, { paths, to, replace });
+  return { items: done.items ?? [], problems: done.problems ?? [] };
+}

@@ -1,0 +1,41 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { draftOf, dropDraft, keepDraft, linesOf, toEdit, toFile } from './text';
+
+afterEach(() => {
+  localStorage.clear();
+  vi.restoreAllMocks();
+});
+
+test.each(['', 'a', 'a\n', 'a\nb', 'a\r\nb\r\n', '\ufeffa\r\n', '\n\n', '\r\n'])(
+  'a file that was changed and changed back is what it was: %j',
+  (content) => {
+    const edited = toEdit(content);
+    expect(edited?.text).not.toContain('\r');
+    expect(edited && toFile(edited, edited.text)).toBe(content);
+  },
+);
+
+test.each(['a\r\nb\n', 'a\nb\r\n', 'a\rb', 'a\r', '\n\r\n'])(
+  'what would be lost is not changed: %j',
+  (content) => {
+    expect(toEdit(content)).toBeUndefined();
+  },
+);
+
+test('lines are counted as an editor does', () => {
+  expect(['', 'a', 'a\n', 'a\nb', 'a\nb\n', '\n\n'].map(linesOf)).toEqual([1, 1, 1, 2, 2, 2]);
+});
+
+test('what is not saved outlives the page, by conversation and path', () => {
+  const draft = { version: 'v1', text: 'mine', mark: '', end: '\n' as const };
+  expect(keepDraft('s', '/a', draft)).toBe(true);
+  expect(draftOf('s', '/a')).toEqual(draft);
+  expect(draftOf('s', '/b')).toBeUndefined();
+  expect(draftOf('t', '/a')).toBeUndefined();
+  dropDraft('s', '/a');
+  expect(draftOf('s', '/a')).toBeUndefined();
+  vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
+    throw new DOMException('full', 'QuotaExceededError');
+  });
+  expect(keepDraft('s', '/a', draft)).toBe(false);
+});

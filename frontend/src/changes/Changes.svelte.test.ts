@@ -1,0 +1,473 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { SvelteMap } from 'svelte/reactivity';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ApiError } from '../api/errors';
+import type { Turn } from '../api/records';
+import { app } from '../app.svelte';
+import { highlighter } from '../markdown/highlight';
+import type { PanelAsk } from '../panel/ask';
+import type { SessionView } from '../session/session.svelte';
+import { session, turn } from '../test/records';
+import type { ChangedFile, Changes as List, FileDiff, Hunk, Restored } from './calls';
+import Changes from './Changes.svelte';
+import { forgetReviews, reviewOf } from './review.svelte';
+import { askUndo } from './undo';
+
+// The tab over a server that is played here. That files really go back is seen in a browser.
+
+const at = (minute: number) => `2026-11-22T14:${String(minute).padStart(2, '0')}:00.000Z`;
+
+function hunk(id: string, start: number, part: Partial<Hunk> = {}): Hunk {
+  return {
+    id,
+    oldStart: start,
+    oldLines: 2,
+    newStart: start,
+    newLines: 2,
+    heading: 'func main',
+    lines: [
+      { op: ' ', text: 'same' },
+      { op: '-', text: `old ${id}` },
+      { op: '+', text: `new ${id}` },
+    ],
+    kept: false,
+    revertable: true,
+    ...part,
+  };
+}
+
+function file(path: string, part: Partial<ChangedFile> = {}): ChangedFile {
+  return {
+    path,
+    kind: 'modified',
+    added: 2,
+    removed: 2,
+    binary: false,
+    large: false,
+    size: 100,
+    kept: 0,
+    hunks: 2,
+    now: 'same',
+    ...part,
+  };
+}
+
+const diffOf = (path: string, part: Partial<FileDiff> = {}): FileDiff => ({
+  path,
+  kind: 'modified',
+  binary: false,
+  large: false,
+  now: 'same',
+  hunks: [hunk(`${path}-1`, 10), hunk(`${path}-2`, 40)],
+  ...part,
+});
+
+const turns = [
+  { id: 't1', at: at(1), files: 1, added: 1, removed: 0, undone: false },
+  { id: 't2', at: at(2), files: 2, added: 4, removed: 4, undone: false },
+];
+
+let list: List;
+let diffs: Record<string, FileDiff>;
+let restored: Restored;
+let refuse: ApiError | undefined;
+let calls: string[];
+let bodies: unknown[];
+let view: { items: unknown[]; turns: SvelteMap<string, Turn> };
+let ended: (() => void) | undefined;
+
+class Nowhere {
+  observe = () => undefined;
+  disconnect = () => undefined;
+}
+
+function answer(path: string, body: unknown): unknown {
+  const { pathname, searchParams } = new URL(path, 'http://x');
+  const what = pathname.replace('/client/sessions/s1/changes', '');
+  calls.push(
+    `${what || '/'} ${[...searchParams].map(([name, value]) => `${name}=${value}`).join(' ')}`.trim(),
+  );
+  if (body !== undefined) bodies.push(body);
+  if (refuse && body !== undefined) throw refuse;
+  if (what === '/keep') marked(body as Marks);
+  if (what === '') return list;
+  if (what === '/file') return diffs[searchParams.get('path') ?? ''];
+  return restored;
+}
+
+interface Marks {
+  hunks: { path: string; hunk: string }[];
+  kept: boolean;
+}
+
+function marked({ hunks, kept }: Marks) {
+  for (const { path, hunk: id } of hunks) {
+    const diff = diffs[path];
+    if (diff)
+      diffs[path] = {
+        ...diff,
+        hunks: diff.hunks.map((it) => (id === '' || it.id === id ? { ...it, kept } : it)),
+      };
+  }
+}
+
+beforeEach(() => {
+  vi.stubGlobal('ResizeObserver', Nowhere);
+  vi.stubGlobal('IntersectionObserver', Nowhere);
+  Element.prototype.scrollIntoView = () => undefined;
+  Element.prototype.scrollTo = () => undefined;
+  localStorage.clear();
+  forgetReviews();
+  list = { state: 'ready', turn: 't2', turns, files: [file('src/a.ts'), file('readme.md', { hunks: 1 })] };
+  diffs = { 'src/a.ts': diffOf('src/a.ts'), 'readme.md': diffOf('readme.md', { hunks: [hunk('r', 5)] }) };
+  restored = { id: 'back1', files: [{ path: 'src/a.ts', outcome: 'restored' }] };
+  refuse = undefined;
+  calls = [];
+  bodies = [];
+  view = { items: [], turns: new SvelteMap() };
+  vi.spyOn(highlighter, 'paint').mockResolvedValue(undefined);
+  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string, _: AbortSignal, body?: unknown) => {
+    try {
+      return Promise.resolve(answer(path, body) as T);
+    } catch (thrown) {
+      return Promise.reject(thrown as Error);
+    }
+  });
+  vi.spyOn(app.client, 'post').mockImplementation((path: string, body?: unknown) => {
+    try {
+      answer(path, body);
+      return Promise.resolve();
+    } catch (thrown) {
+      return Promise.reject(thrown as Error);
+    }
+  });
+  app.sessions.set('s1', session());
+});
+
+afterEach(() => {
+  ended?.();
+  ended = undefined;
+  app.sessions.clear();
+  app.toasts = [];
+  document.body.replaceChildren();
+  vi.unstubAllGlobals();
+});
+
+async function settle() {
+  for (let n = 0; n < 12; n++) {
+    flushSync();
+    await Promise.resolve();
+  }
+  await new Promise((done) => setTimeout(done));
+  flushSync();
+}
+
+async function show(ask?: PanelAsk) {
+  const tab = mount(Changes, {
+    target: document.body,
+    props: { session: session(), view: view as unknown as SessionView, ask },
+  });
+  ended = () => void unmount(tab);
+  await settle();
+}
+
+const one = <E extends Element = HTMLElement>(selector: string) => {
+  const found = document.querySelector<E>(selector);
+  if (!found) throw new Error(`no ${selector} in ${document.body.textContent}`);
+  return found;
+};
+const text = (selector = 'body') => one(selector).textContent.replace(/\s+/g, ' ').trim();
+const item = (name: string) => one(`[role=treeitem][data-key="${name}"]`);
+
+async function key(name: string, target: Element = document.activeElement ?? document.body) {
+  const event = new KeyboardEvent('keydown', { key: name, bubbles: true, cancelable: true });
+  (target === document.body ? one('.changes') : target).dispatchEvent(event);
+  await settle();
+  return event.defaultPrevented;
+}
+
+const spot = () => {
+  const { path, spot: now, hunks } = reviewOf('s1');
+  return `${path} ${hunks[now.hunk]?.id} ${now.row}`;
+};
+
+test('the newest changes, gone through by keys', async () => {
+  await show();
+  expect(calls).toEqual(['/', '/file turn=t2 path=src/a.ts']);
+  expect(text('.sum')).toBe('2 files, +4 −4');
+  expect(item('src/a.ts').getAttribute('aria-label')).toBe('a.ts, modified, 2 added, 2 removed');
+  expect(spot()).toBe('src/a.ts src/a.ts-1 1');
+  await key(']');
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+  expect(document.activeElement?.getAttribute('data-row')).toBe('1');
+  await key(']');
+  expect(spot()).toBe('readme.md r 1');
+  await key(']');
+  expect(app.announcement).toBe('This is the last change.');
+  await key('[');
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+  await key('ArrowDown');
+  await key('ArrowUp');
+  await key('ArrowUp');
+  await key('ArrowUp'); // out of the hunk, to the end of the one before
+  expect(spot()).toBe('src/a.ts src/a.ts-1 2');
+  await key('ArrowLeft');
+  expect(document.activeElement).toBe(item('src/a.ts'));
+});
+
+test('a hunk is kept, and one goes on to the next; keys count nowhere where something is typed', async () => {
+  await show();
+  await key('y');
+  expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'src/a.ts', hunk: 'src/a.ts-1' }], kept: true }]);
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+  expect(one('[data-hunk="0"] [data-fold]').getAttribute('aria-expanded')).toBe('false');
+  expect(text('.sum')).toBe('2 files, +4 −4 · 1 of 3 changes kept');
+  await key('y');
+  expect(spot()).toBe('readme.md r 1');
+  await key('y');
+  expect(item('readme.md').getAttribute('aria-label')).toContain('Kept');
+  await key('[');
+  await key('y'); // once more: no longer
+  expect(bodies.at(-1)).toEqual({
+    turn: 't2',
+    hunks: [{ path: 'src/a.ts', hunk: 'src/a.ts-2' }],
+    kept: false,
+  });
+
+  const field = document.body.appendChild(document.createElement('input'));
+  one('.changes').append(field);
+  const before = bodies.length;
+  expect(await key('n', field)).toBe(false);
+  expect(bodies).toHaveLength(before);
+});
+
+test('what could not be kept is as it was', async () => {
+  await show();
+  refuse = new ApiError('changes.unknown_hunk', { path: 'src/a.ts' });
+  await key('y');
+  expect(text('.sum')).toBe('2 files, +4 −4');
+  expect(document.querySelector('[data-fold]')).toBeNull();
+  expect(app.toasts.at(-1)?.text).toBe(
+    'This change of src/a.ts is not there any more. What is shown was renewed.',
+  );
+});
+
+test('a hunk is taken back, and that can be taken back', async () => {
+  await show();
+  diffs['src/a.ts'] = diffOf('src/a.ts', {
+    hunks: [hunk('src/a.ts-1', 10, { reverted: true, revertable: false }), hunk('src/a.ts-2', 40)],
+  });
+  await key('n');
+  expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'src/a.ts', hunk: 'src/a.ts-1' }] }]);
+  expect(calls.slice(2)).toEqual(['/revert', '/ turn=t2', '/file turn=t2 path=src/a.ts']);
+  expect(text('[data-hunk="0"]')).toContain('Taken back');
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+  const toast = app.toasts.at(-1);
+  expect(toast?.text).toBe('Taken back: a change in src/a.ts');
+  toast?.undo?.();
+  await settle();
+  expect(calls).toContain('/restorations/back1/undo');
+});
+
+test('what is not on the disk any more is not taken back, and neither is anything while a turn runs', async () => {
+  diffs['src/a.ts'] = diffOf('src/a.ts', { hunks: [hunk('x', 10, { revertable: false })] });
+  await show();
+  await key('n');
+  expect(bodies).toEqual([]);
+  expect(app.toasts.at(-1)?.text).toContain('are not on the disk any more');
+  app.sessions.set('s1', session({ turn: turn({ state: 'running' }) }));
+  await key('N');
+  expect(bodies).toEqual([]);
+  expect(app.toasts.at(-1)?.text).toBe('A turn runs in this directory. Wait for its end, or stop it.');
+});
+
+test('a file that others changed is told of, by its reason', async () => {
+  restored = { id: '', files: [{ path: 'src/a.ts', outcome: 'conflict', reason: 'changes.edited' }] };
+  await show();
+  await key('N');
+  expect(bodies).toEqual([{ turn: 't2', paths: ['src/a.ts'] }]);
+  expect(app.toasts.at(-1)?.text).toBe('src/a.ts was left as it is. It was changed after the turn.');
+  expect(reviewOf('s1').last).toBeUndefined();
+});
+
+test('in the list the letters are about the file', async () => {
+  await show();
+  item('readme.md').focus();
+  await key('y');
+  expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'readme.md', hunk: '' }], kept: true }]);
+  await key('ArrowUp');
+  expect(document.activeElement).toBe(item('src/a.ts'));
+  await key('n');
+  expect(bodies.at(-1)).toEqual({ turn: 't2', paths: ['src/a.ts'] });
+  await key('ArrowUp');
+  expect(item('src/').getAttribute('aria-expanded')).toBe('true');
+  await key('ArrowLeft');
+  expect(document.querySelector('[data-key="src/a.ts"]')).toBeNull();
+  await key('n'); // a directory is none
+  expect(bodies).toHaveLength(2);
+});
+
+test('comments outlive the tab, and become one message', async () => {
+  const prompt = vi.spyOn(app.client, 'prompt').mockResolvedValue({} as never);
+  await show();
+  await key('c');
+  const field = one<HTMLTextAreaElement>('textarea');
+  expect(field.getAttribute('aria-label')).toBe('Comment on src/a.ts, line 11');
+  field.value = 'Not like this';
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+  ended?.();
+  forgetReviews(); // the page is loaded anew
+  await show();
+  expect(one<HTMLTextAreaElement>('textarea').value).toBe('Not like this');
+  await key('Enter', one('textarea'));
+  await key(']');
+  await key('ArrowDown');
+  await key('c');
+  const second = one<HTMLTextAreaElement>('textarea');
+  second.value = 'Nor this';
+  second.dispatchEvent(new Event('input', { bubbles: true }));
+  await settle();
+  expect(text('.bar')).toContain('2 comments');
+
+  prompt.mockRejectedValueOnce(new ApiError('network'));
+  const send = () =>
+    [...document.querySelectorAll('.bar button')].find((it) => /one message/.test(it.textContent));
+  (send() as HTMLElement).click();
+  await settle();
+  expect(reviewOf('s1').comments).toHaveLength(2); // nothing is lost where it did not go
+  (send() as HTMLElement).click();
+  await settle();
+  expect(prompt).toHaveBeenCalledTimes(2);
+  const [of, message, how] = prompt.mock.calls[1] ?? [];
+  expect([of, how]).toEqual(['s1', 'queue']);
+  expect(message).toMatch(/^2 comments on your changes:/);
+  expect(message).toContain('-old src/a.ts-1\n```\n\nNot like this');
+  expect(message).toContain('+new src/a.ts-2\n```\n\nNor this');
+  expect(reviewOf('s1').comments).toEqual([]);
+  expect(localStorage.getItem('deskhand.comments')).toBe('{}');
+});
+
+test('a turn that ends meanwhile takes nothing out of the hands', async () => {
+  await show();
+  await key(']');
+  list = {
+    ...list,
+    turns: [...turns, { id: 't3', at: at(3), files: 3, added: 1, removed: 0, undone: false }],
+  };
+  view.turns.set('t3', turn({ id: 't3' }));
+  await settle();
+  expect(calls.at(-2)).toBe('/ turn=t2');
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+  expect(text('.newer')).toContain('A later turn changed 3 files.');
+  list = { ...list, turn: 't3', files: [file('new.ts')] };
+  diffs['new.ts'] = diffOf('new.ts');
+  one('.newer button').click();
+  await settle();
+  expect(calls.at(-2)).toBe('/');
+  expect(spot()).toBe('new.ts new.ts-1 1');
+});
+
+test('a turn that changed nothing does not hide the one before', async () => {
+  const before = list;
+  list = { state: 'ready', turn: 't3', turns, files: [] };
+  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string) => {
+    calls.push(path);
+    if (path.includes('/file')) return Promise.resolve(diffs['src/a.ts'] as T);
+    return Promise.resolve((path.includes('turn=t2') ? before : list) as T);
+  });
+  await show();
+  expect(spot()).toBe('src/a.ts src/a.ts-1 1');
+});
+
+test.each([
+  ['changes.no_git', 'git is not on this computer.'],
+  ['changes.off', 'Undo is switched off in the settings.'],
+  ['changes.never_heard_of', 'The reason is not known here (changes.never_heard_of).'],
+])('why nothing is recorded: %s', async (reason, words) => {
+  list = { state: 'off', reason, turns: [], files: [] };
+  await show();
+  expect(text()).toContain(words);
+});
+
+test('what cannot be shown says what it is', async () => {
+  list.files = [
+    file('a.png', { binary: true, hunks: 1, size: 2048 }),
+    file('b.txt', { kind: 'renamed', was: 'c.txt' }),
+  ];
+  diffs = {
+    'a.png': diffOf('a.png', { binary: true, hunks: [] }),
+    'b.txt': diffOf('b.txt', { kind: 'renamed', was: 'c.txt', hunks: [] }),
+  };
+  list.left = [{ path: 'huge.bin', size: 1 << 30, reason: 'large' }];
+  list.mixed = true;
+  await show();
+  expect(text('.file')).toContain('Not text, 2 KB.');
+  expect(text()).toContain('Of 1 file the content is not kept');
+  expect(text()).toContain('Another conversation worked in this directory');
+  await key('y'); // all of it
+  expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'a.png', hunk: '' }], kept: true }]);
+  await key(']');
+  expect(text('.file')).toContain('It was renamed, and nothing in it changed.');
+});
+
+test('hidden characters of a line are shown', async () => {
+  diffs['src/a.ts'] = diffOf('src/a.ts', {
+    hunks: [
+      hunk('x', 1, {
+        lines: [{ op: '+', text: `if (ok${String.fromCharCode(0x202e)}) {`, noNewline: true }],
+      }),
+    ],
+  });
+  await show();
+  expect(text('[data-row="0"]')).toContain('if (ok[U+202E]) {');
+  expect(text('[data-row="0"]')).toContain('No line break at the end');
+});
+
+test('the panel asks for a turn, and a file in it', async () => {
+  await show({ tab: 'changes', turn: 't1', path: 'readme.md' });
+  expect(calls).toContain('/ turn=t1');
+});
+
+test('undoing a turn shows what it would do, and leaves alone what others changed', async () => {
+  restored = {
+    id: '',
+    files: [
+      { path: 'src/a.ts', outcome: 'restored' },
+      { path: 'new.ts', outcome: 'removed' },
+      { path: 'mine.ts', outcome: 'conflict', reason: 'changes.edited' },
+    ],
+  };
+  // jsdom knows no dialogs.
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  askUndo({ id: 't2', session: 's1' });
+  await settle();
+  expect(bodies).toEqual([{ turn: 't2', preview: true, force: false }]);
+  expect(text('dialog')).toContain('new.ts is removed: the turn made it');
+  expect(text('dialog')).toContain('mine.ts It was changed after the turn.');
+  const button = (name: string) =>
+    [...document.querySelectorAll('dialog button')].find(
+      (it) => it.textContent.trim() === name,
+    ) as HTMLElement;
+  one('dialog input').click();
+  await settle();
+  expect(button('Undo in 3 files')).toBeDefined();
+  one('dialog input').click();
+  await settle();
+  refuse = new ApiError('changes.turn_running');
+  button('Undo in 2 files').click();
+  await settle();
+  expect(text('dialog [role=alert]')).toBe('A turn runs in this directory. Wait for its end, or stop it.');
+  refuse = undefined;
+  restored = { id: 'back2', files: restored.files }; // one is left alone, as was said before
+  button('Undo in 2 files').click();
+  await settle();
+  expect(bodies.at(-1)).toEqual({ turn: 't2', preview: false, force: false });
+  expect(document.querySelector('dialog')).toBeNull();
+  const toast = app.toasts.at(-1);
+  expect(toast?.text).toBe('The turn is undone: 2 files are as they were before');
+  toast?.undo?.();
+  await settle();
+  expect(calls).toContain('/restorations/back2/undo');
+});

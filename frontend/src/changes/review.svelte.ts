@@ -1,0 +1,571 @@
+import { SvelteMap } from 'svelte/reactivity';
+import { asApiError, type ApiError } from '../api/errors';
+import { app, errorText } from '../app.svelte';
+import { lookup, t, tn } from '../strings/t';
+import {
+  changes,
+  fileDiff,
+  keep,
+  revert,
+  undoRestoration,
+  type ChangedFile,
+  type ChangedTurn,
+  type Changes,
+  type FileDiff,
+  type Hunk,
+  type Restored,
+  type Scope,
+} from './calls';
+import { keepNotes, keptNotes, messageOf, type Comment } from './comments';
+import { split, unified, type Row } from './hunks';
+import { inOrder } from './tree';
+
+// What a person looks through of one conversation's changes: which of them, how far they have come, and what they noted. It outlives
+// the tab that shows it.
+
+const splitKey = 'deskhand.changes.split';
+
+/** Where in a file a person is. */
+export interface Spot {
+  hunk: number;
+  row: number;
+}
+
+const top: Spot = { hunk: 0, row: 0 };
+
+/** Why something cannot be had, in words. */
+export function reasonText(code: string, params: Readonly<Record<string, string>> = {}): string {
+  return lookup(`error.${code}`, params) ?? t('changes.unknown', { code });
+}
+
+export class Review {
+  readonly session: string;
+  list = $state.raw<Changes | undefined>();
+  error = $state.raw<ApiError | undefined>();
+  /** The file that is shown, its differences, and why there are none. */
+  path = $state.raw<string | undefined>();
+  file = $state.raw<FileDiff | undefined>();
+  fileError = $state.raw<ApiError | undefined>();
+  spot = $state.raw<Spot>(top);
+  /** Counts how often the focus was to go to the spot. */
+  focused = $state(0);
+  split = $state(localStorage.getItem(splitKey) === 'yes');
+  /** Something is being put back. */
+  busy = $state(false);
+  /** What was put back last, and can be taken back. */
+  last = $state.raw<{ id: string; text: string } | undefined>();
+  comments = $state.raw<readonly Comment[]>([]);
+  draft = $state.raw<Comment | undefined>();
+
+  /** What was chosen; the newest turn where nothing was. */
+  #wanted = $state.raw<Scope | undefined>();
+  /** The person is in the middle of it: what is shown stays, also when a turn ends. */
+  #held = $state(false);
+  #listing: AbortController | undefined;
+  #reading: AbortController | undefined;
+
+  constructor(session: string) {
+    this.session = session;
+    const notes = keptNotes(session);
+    this.comments = notes.comments;
+    this.draft = notes.draft;
+  }
+
+  // None of these is derived by the page's own means: what is derived belongs to the part that first asked, and ends with it.
+
+  /** The files in the order in which they are gone through. */
+  files = $state.raw<readonly ChangedFile[]>([]);
+  /** The newest first. */
+  turns = $state.raw<readonly ChangedTurn[]>([]);
+
+  get hunks(): readonly Hunk[] {
+    return this.file?.hunks ?? [];
+  }
+
+  get current(): ChangedFile | undefined {
+    return this.files.find((file) => file.path === this.path);
+  }
+
+  get sum(): { files: number; added: number; removed: number; kept: number; hunks: number } {
+    const sum = { files: 0, added: 0, removed: 0, kept: 0, hunks: 0 };
+    for (const file of this.files) {
+      sum.files++;
+      sum.added += file.added;
+      sum.removed += file.removed;
+      sum.kept += file.kept;
+      sum.hunks += file.hunks;
+    }
+    return sum;
+  }
+
+  get fromStart(): boolean {
+    return this.#wanted !== undefined && 'since' in this.#wanted;
+  }
+
+  get turn(): ChangedTurn | undefined {
+    return this.fromStart ? undefined : this.turns.find((one) => one.id === this.list?.turn);
+  }
+
+  /** A turn that has changed something since, and is not shown because the person is still at the one before. */
+  get newer(): ChangedTurn | undefined {
+    const newest = this.turns.find((one) => one.files > 0);
+    return this.#wanted === undefined && newest && newest.id !== this.list?.turn ? newest : undefined;
+  }
+
+  /** What the server is asked about. */
+  get #scope(): Scope | undefined {
+    if (this.#wanted) return this.#wanted;
+    const turn = this.list?.turn;
+    return turn ? { turn } : undefined;
+  }
+
+  rows(hunk: Hunk): Row[] {
+    return this.split ? split(hunk) : unified(hunk);
+  }
+
+  // Loading.
+
+  /** What is changed now. A file that is shown stays shown. */
+  async load(): Promise<void> {
+    this.#listing?.abort();
+    const ours = (this.#listing = new AbortController());
+    const asked = this.#wanted ?? (this.#held ? this.#scope : undefined);
+    try {
+      let list = await changes(app.client, this.session, asked, ours.signal);
+      // A turn that changed nothing is no reason to show nothing, unless it was asked for.
+      const better = asked === undefined && list.state === 'ready' && list.files.length === 0;
+      const last = better ? newestFirst(list.turns).find((one) => one.files > 0) : undefined;
+      if (last) list = await changes(app.client, this.session, { turn: last.id }, ours.signal);
+      this.#put(list);
+      this.error = undefined;
+    } catch (thrown) {
+      if (ours.signal.aborted) return;
+      this.error = asApiError(thrown);
+      return;
+    }
+    await this.#read(this.#placeOf(this.spot));
+  }
+
+  #put(list: Changes): void {
+    const there = list.files.some((file) => file.path === this.path);
+    this.list = list;
+    this.files = inOrder(list.files);
+    this.turns = newestFirst(list.turns);
+    if (there) return;
+    this.path = this.files[0]?.path;
+    this.file = undefined;
+    this.spot = top;
+  }
+
+  /** Reads the file that is shown, and goes back to the place in it. */
+  async #read(place: { id: string; row: number } | 'first' | 'last' | undefined): Promise<void> {
+    this.#reading?.abort();
+    const { path } = this;
+    if (path === undefined) {
+      this.file = undefined;
+      return;
+    }
+    const ours = (this.#reading = new AbortController());
+    try {
+      const file = await fileDiff(app.client, this.session, this.#scope, path, ours.signal);
+      this.file = file;
+      this.fileError = undefined;
+      this.spot = this.#spotOf(file, place);
+    } catch (thrown) {
+      if (ours.signal.aborted) return;
+      this.file = undefined;
+      this.fileError = asApiError(thrown);
+    }
+  }
+
+  #placeOf({ hunk, row }: Spot): { id: string; row: number } | undefined {
+    const id = this.hunks[hunk]?.id;
+    return id === undefined ? undefined : { id, row };
+  }
+
+  #spotOf(file: FileDiff, place: { id: string; row: number } | 'first' | 'last' | undefined): Spot {
+    if (place === undefined || place === 'first' || place === 'last') {
+      const hunk = place === 'last' ? Math.max(0, file.hunks.length - 1) : 0;
+      return { hunk, row: this.#begin(file.hunks[hunk]) };
+    }
+    const hunk = file.hunks.findIndex((one) => one.id === place.id);
+    return hunk < 0 ? { hunk: 0, row: this.#begin(file.hunks[0]) } : { hunk, row: place.row };
+  }
+
+  /** The first line of a hunk that differs. */
+  #begin(hunk: Hunk | undefined): number {
+    if (!hunk) return 0;
+    return Math.max(
+      0,
+      this.rows(hunk).findIndex((row) => row.op !== ' '),
+    );
+  }
+
+  stop(): void {
+    this.#listing?.abort();
+    this.#reading?.abort();
+  }
+
+  // What is shown.
+
+  /** The turn's changes, those since the start, or, without either, the newest ones. */
+  async choose(scope: Scope | undefined): Promise<void> {
+    this.#wanted = scope;
+    this.#held = false;
+    this.file = undefined; // its hunks are those of what was shown before
+    await this.load();
+  }
+
+  /** Something elsewhere asked for a turn, or a file in it. */
+  async show(turn: string | undefined, path: string | undefined): Promise<void> {
+    const newest = this.turns[0]?.id;
+    if (turn !== undefined && turn !== this.list?.turn)
+      await this.choose(turn === newest ? undefined : { turn });
+    else if (!this.list) await this.load();
+    if (path === undefined) return;
+    const found = this.files.find((file) => file.path === path || path.endsWith(`/${file.path}`));
+    if (found) await this.open(found.path);
+  }
+
+  async open(path: string, place: 'first' | 'last' = 'first'): Promise<void> {
+    this.#held = true;
+    if (this.path !== path) {
+      this.path = path;
+      this.file = undefined;
+    } else if (this.file) {
+      this.spot = this.#spotOf(this.file, place);
+      return;
+    }
+    await this.#read(place);
+  }
+
+  setSplit(on: boolean): void {
+    this.split = on;
+    localStorage.setItem(splitKey, on ? 'yes' : 'no');
+    this.spot = { hunk: this.spot.hunk, row: this.#begin(this.hunks[this.spot.hunk]) };
+  }
+
+  // Going through it.
+
+  at(spot: Spot, focus = true): void {
+    this.#held = true;
+    this.spot = spot;
+    if (focus) this.focused++;
+  }
+
+  /** To the hunk before or after, in the next file where this one has no more; false at the end of all. */
+  async step(by: 1 | -1): Promise<boolean> {
+    const hunk = this.spot.hunk + by;
+    if (this.hunks[hunk]) {
+      this.at({ hunk, row: this.#begin(this.hunks[hunk]) });
+      return true;
+    }
+    const at = this.files.findIndex((file) => file.path === this.path);
+    const next = this.files[at + by];
+    if (!next) return false;
+    await this.open(next.path, by > 0 ? 'first' : 'last');
+    this.focused++;
+    return true;
+  }
+
+  /** A line up or down. */
+  line(by: 1 | -1): void {
+    const { hunk, row } = this.spot;
+    const here = this.hunks[hunk];
+    if (!here) return;
+    const next = row + by;
+    if (next >= 0 && next < this.rows(here).length) {
+      this.at({ hunk, row: next });
+      return;
+    }
+    const other = this.hunks[hunk + by];
+    if (other) this.at({ hunk: hunk + by, row: by > 0 ? 0 : this.rows(other).length - 1 });
+  }
+
+  edge(end: boolean): void {
+    const hunk = end ? this.hunks.length - 1 : 0;
+    const there = this.hunks[hunk];
+    if (there) this.at({ hunk, row: end ? this.rows(there).length - 1 : 0 });
+  }
+
+  /** On to what was not looked at yet; stays where nothing is left. */
+  async #on(): Promise<void> {
+    const open = (hunk: Hunk) => !hunk.kept && hunk.reverted !== true;
+    const hunk = this.hunks.findIndex((one, at) => at > this.spot.hunk && open(one));
+    if (hunk >= 0) {
+      this.at({ hunk, row: this.#begin(this.hunks[hunk]) });
+      return;
+    }
+    const at = this.files.findIndex((file) => file.path === this.path);
+    const order = [...this.files.slice(at + 1), ...this.files.slice(0, Math.max(0, at))];
+    const next = order.find((file) => file.kept < file.hunks && file.now === 'same');
+    if (!next) {
+      this.focused++;
+      return;
+    }
+    await this.open(next.path);
+    const first = this.hunks.findIndex(open);
+    this.at({ hunk: Math.max(0, first), row: this.#begin(this.hunks[Math.max(0, first)]) });
+  }
+
+  // Keeping and taking back.
+
+  /** Keeps the hunk, or no longer; and goes on to the next. */
+  async keepHunk(at = this.spot.hunk): Promise<void> {
+    const hunk = this.hunks[at];
+    if (!hunk) {
+      if (this.current) await this.keepFile(this.current);
+      return;
+    }
+    const { path } = this;
+    if (path === undefined || app.readOnly) return;
+    const kept = !hunk.kept;
+    if (await this.#keep(path, hunk.id, kept)) {
+      app.announce(kept ? t('changes.kept.told') : t('changes.unkept.told'));
+      if (kept && at === this.spot.hunk) await this.#on();
+    }
+  }
+
+  async keepFile(file: ChangedFile): Promise<void> {
+    if (app.readOnly) return;
+    const kept = file.kept < Math.max(1, file.hunks);
+    if (await this.#keep(file.path, '', kept))
+      app.announce(kept ? t('changes.kept.file.told', { path: file.path }) : t('changes.unkept.told'));
+  }
+
+  async #keep(path: string, hunk: string, kept: boolean): Promise<boolean> {
+    this.#held = true;
+    const before = { files: this.files, file: this.file };
+    this.#mark(path, hunk, kept);
+    try {
+      await keep(app.client, this.session, this.#scope, [{ path, hunk }], kept);
+      return true;
+    } catch (thrown) {
+      this.files = before.files;
+      if (this.path === path) this.file = before.file;
+      app.fail(thrown);
+      return false;
+    }
+  }
+
+  /** Shows at once what the server will know. */
+  #mark(path: string, id: string, kept: boolean): void {
+    this.files = this.files.map((file) => {
+      if (file.path !== path) return file;
+      const all = Math.max(1, file.hunks);
+      return { ...file, kept: id === '' ? (kept ? all : 0) : file.kept + (kept ? 1 : -1) };
+    });
+    if (this.file?.path === path) {
+      const hunks = this.file.hunks.map((one) => (id === '' || one.id === id ? { ...one, kept } : one));
+      this.file = { ...this.file, hunks };
+    }
+  }
+
+  /** Whether a turn runs here, while which nothing is put back. */
+  get running(): boolean {
+    return app.sessions.get(this.session)?.turn !== undefined;
+  }
+
+  async revertHunk(at = this.spot.hunk): Promise<void> {
+    const hunk = this.hunks[at];
+    const { path } = this;
+    if (!hunk) {
+      if (this.current) await this.revertFile(this.current);
+      return;
+    }
+    if (path === undefined || hunk.reverted === true) return;
+    if (!hunk.revertable) {
+      app.toast({ text: t('changes.unrevertable', { path }), tone: 'danger' });
+      return;
+    }
+    await this.#revert({ hunks: [{ path, hunk: hunk.id }] }, t('changes.reverted.hunk', { path }));
+    if (at === this.spot.hunk) await this.#on();
+  }
+
+  revertFile(file: ChangedFile): Promise<void> {
+    return this.#revert({ paths: [file.path] }, t('changes.reverted.file', { path: file.path }));
+  }
+
+  async #revert(what: Parameters<typeof revert>[3], text: string): Promise<void> {
+    if (this.busy || app.readOnly) return;
+    if (this.running) {
+      app.toast({ text: reasonText('changes.turn_running'), tone: 'danger' });
+      return;
+    }
+    this.#held = true;
+    this.busy = true;
+    try {
+      this.done(
+        await revert(app.client, this.session, this.#scope, what, new AbortController().signal),
+        text,
+      );
+    } catch (thrown) {
+      app.fail(thrown);
+    } finally {
+      this.busy = false;
+    }
+    await this.load();
+  }
+
+  /** Tells what was put back, with a way to take that back; known are the paths that are left alone as the person was told before. */
+  done(restored: Restored, text: string, known: readonly string[] = []): void {
+    const left = restored.files.filter(
+      ({ path, outcome }) => outcome === 'conflict' && !known.includes(path),
+    );
+    const back = restored.files.some(({ outcome }) => outcome === 'restored' || outcome === 'removed');
+    const [first] = left;
+    if (first) {
+      const why = reasonText(first.reason ?? 'changes.conflict');
+      app.toast({
+        text: tn('changes.left', left.length, { path: first.path, why }),
+        tone: 'danger',
+      });
+    }
+    if (!back) return;
+    const { id } = restored;
+    this.last = { id, text };
+    app.announce(text);
+    if (!first) app.toast({ text, tone: 'info', undo: () => void this.takeBack(id) });
+  }
+
+  /** Takes back what was put back. */
+  async takeBack(id: string): Promise<void> {
+    if (this.last?.id === id) this.last = undefined;
+    for (const [turn, back] of waysBack) if (back === id) waysBack.delete(turn);
+    try {
+      const { files } = await undoRestoration(app.client, this.session, id, new AbortController().signal);
+      const left = files.find((file) => file.outcome === 'conflict');
+      if (left) {
+        const why = reasonText(left.reason ?? 'changes.conflict');
+        app.toast({ text: tn('changes.left', 1, { path: left.path, why }), tone: 'danger' });
+      } else app.announce(t('changes.taken_back'));
+    } catch (thrown) {
+      app.toast({ text: errorText(thrown), tone: 'danger' });
+    }
+    await this.load();
+  }
+
+  // Comments.
+
+  #keepNotes(): void {
+    keepNotes(this.session, { comments: this.comments, draft: this.draft });
+  }
+
+  /** Begins a comment on the line where the person is, or goes on with the one that stands there. */
+  comment(spot = this.spot): void {
+    const { path } = this;
+    const hunk = this.hunks[spot.hunk];
+    const row = hunk && this.rows(hunk)[spot.row];
+    const cell = row?.new ?? row?.old;
+    if (path === undefined || !row || !cell || app.readOnly) return;
+    this.at(spot, false);
+    const side = row.new ? 'new' : 'old';
+    const written = this.comments.find(
+      (one) => one.path === path && one.side === side && one.line === cell.number && one.code === cell.text,
+    );
+    if (this.draft && this.draft.text.trim() !== '') this.saveDraft();
+    if (written) this.comments = this.comments.filter((one) => one !== written);
+    this.draft = written ?? {
+      id: crypto.randomUUID(),
+      path,
+      side,
+      line: cell.number,
+      op: row.op === '±' ? '+' : row.op,
+      code: cell.text,
+      text: '',
+    };
+    this.#keepNotes();
+  }
+
+  write(text: string): void {
+    if (!this.draft) return;
+    this.draft = { ...this.draft, text };
+    this.#keepNotes();
+  }
+
+  saveDraft(): void {
+    const { draft } = this;
+    if (!draft) return;
+    if (draft.text.trim() !== '') this.comments = [...this.comments, draft];
+    this.draft = undefined;
+    this.#keepNotes();
+  }
+
+  dropDraft(): void {
+    this.draft = undefined;
+    this.#keepNotes();
+  }
+
+  edit(comment: Comment): void {
+    this.saveDraft();
+    this.comments = this.comments.filter((one) => one.id !== comment.id);
+    this.draft = comment;
+    this.#keepNotes();
+  }
+
+  drop(comment: Comment): void {
+    this.comments = this.comments.filter((one) => one.id !== comment.id);
+    this.#keepNotes();
+    app.toast({
+      text: t('changes.comment.dropped'),
+      tone: 'info',
+      undo: () => {
+        this.comments = [...this.comments, comment];
+        this.#keepNotes();
+      },
+    });
+  }
+
+  /** Sends all comments as one message, which waits while a turn runs. They stay where it does not go. */
+  async send(): Promise<boolean> {
+    this.saveDraft();
+    const sent = this.comments;
+    if (sent.length === 0) return false;
+    const message = messageOf(sent, {
+      intro: tn('changes.message', sent.length),
+      at: (path, n, removed) =>
+        removed ? t('changes.message.removed', { path, n }) : t('changes.message.line', { path, n }),
+    });
+    this.busy = true;
+    try {
+      await app.client.prompt(this.session, message, 'queue');
+    } catch (thrown) {
+      app.fail(thrown);
+      return false;
+    } finally {
+      this.busy = false;
+    }
+    // What was noted while it went stays.
+    this.comments = this.comments.filter((one) => !sent.includes(one));
+    this.#keepNotes();
+    this.#held = false; // the next turn is the answer to it
+    return true;
+  }
+}
+
+function newestFirst(turns: readonly ChangedTurn[]): ChangedTurn[] {
+  return [...turns].sort((a, b) => (a.at < b.at ? 1 : -1));
+}
+
+/** By what the undoing of a turn can be taken back, as long as the page is there. */
+export const waysBack = new SvelteMap<string, string>();
+
+const reviews = new Map<string, Review>();
+/** So many conversations keep their place. */
+const mostReviews = 8;
+
+export function reviewOf(session: string): Review {
+  const review = reviews.get(session) ?? new Review(session);
+  reviews.delete(session);
+  reviews.set(session, review);
+  for (const old of reviews.keys()) {
+    if (reviews.size <= mostReviews) break;
+    reviews.delete(old);
+  }
+  return review;
+}
+
+/** For tests, which share a page. */
+export function forgetReviews(): void {
+  reviews.clear();
+}

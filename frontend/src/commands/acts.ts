@@ -1,0 +1,269 @@
+import '../strings/keyboard';
+import type { ConfigOption, Session } from '../api/records';
+import { app, titleOf } from '../app.svelte';
+import { groups } from '../sidebar/groups';
+import { t } from '../strings/t';
+import { keysOf, type CommandId } from '../ui/keys';
+import { over, type Action, type Frame } from './commands.svelte';
+import { commandGroups, nameOf } from './groups';
+import { stash } from './stash';
+
+// What each command does, and when there is anything for it to do.
+
+interface Act {
+  run: (frame: Frame, held: boolean) => void;
+  /** Whether it does anything now. */
+  can?: () => boolean;
+  /** Not worth a line while nothing was typed. */
+  rare?: true;
+}
+
+const here = () => app.current;
+const inSession = () => here() !== undefined;
+const writable = () => inSession() && !app.readOnly;
+
+/** Something about the conversation that is worked in. */
+function about(run: (session: Session) => void, can: (session: Session) => boolean = () => true): Act {
+  const session = () => {
+    const one = here();
+    return one && can(one) ? one : undefined;
+  };
+  return {
+    run: () => {
+      const one = session();
+      if (one) run(one);
+    },
+    can: () => session() !== undefined,
+  };
+}
+
+const changes = (run: (session: Session) => void, can: (session: Session) => boolean = () => true) =>
+  about(run, (session) => !app.readOnly && can(session));
+
+function nth(n: number): Act {
+  const found = () =>
+    groups(app.ordered, '', app.showArchived, titleOf).flatMap((group) => group.sessions)[n - 1];
+  return {
+    run: () => {
+      const session = found();
+      if (session) app.show({ name: 'session', id: session.id });
+    },
+    can: () => found() !== undefined,
+    rare: true,
+  };
+}
+
+// What the agent lets the person choose.
+
+type Choice = 'mode' | 'model' | 'effort';
+
+function optionOf(session: Session, choice: Choice): ConfigOption | undefined {
+  const wanted = choice === 'effort' ? /effort|thought|reasoning/i : new RegExp(`^${choice}$`, 'i');
+  return (
+    session.configOptions.find((option) => wanted.test(option.category ?? '')) ??
+    session.configOptions.find((option) => wanted.test(option.id))
+  );
+}
+
+function choose(choice: Choice): Act {
+  return {
+    run: () => {
+      const session = here();
+      if (!session) return;
+      const option = optionOf(session, choice);
+      if (!option)
+        app.toast({ text: t(`keyboard.no_${choice}`, { agent: session.agentName }), tone: 'info' });
+      else if (option.type === 'boolean') set(session, option, !option.checked);
+      else if (choice === 'mode') next(session, option);
+      else list(session, option);
+    },
+    can: writable,
+  };
+}
+
+function set(session: Session, option: ConfigOption, value: string | boolean): void {
+  const name =
+    option.choices?.find((one) => one.value === value)?.name ??
+    (value ? t('keyboard.on') : t('keyboard.off'));
+  void app.configure(session.id, option.id, value);
+  app.announce(t('keyboard.chosen', { option: option.name, name }));
+}
+
+/** The value after the one that counts. */
+export function after(option: ConfigOption): string | undefined {
+  const choices = option.choices ?? [];
+  const at = choices.findIndex((one) => one.value === option.value);
+  return choices[(at + 1) % choices.length]?.value;
+}
+
+function next(session: Session, option: ConfigOption): void {
+  const value = after(option);
+  if (value !== undefined) set(session, option, value);
+}
+
+function list(session: Session, option: ConfigOption): void {
+  const actions = (option.choices ?? []).map((one): Action => ({
+    id: one.value,
+    name: one.name,
+    keys: one.value === option.value ? t('keyboard.now') : '',
+    run: () => set(session, option, one.value),
+  }));
+  over.shown = { kind: 'palette', query: '', list: { label: option.name, actions } };
+}
+
+function palette(query: string): Act {
+  return {
+    run: () => {
+      const { shown } = over;
+      over.shown =
+        shown?.kind === 'palette' && !shown.list && query === '' ? undefined : { kind: 'palette', query };
+    },
+  };
+}
+
+/** What a footer has a button for: the one that has the focus, else the last. */
+function pressInFooter(command: string): void {
+  const all = [...document.querySelectorAll<HTMLElement>(`[data-row=footer] [data-command="${command}"]`)];
+  const focused = document.activeElement?.closest('[data-row=footer]');
+  const button = focused ? all.find((one) => focused.contains(one)) : all.at(-1);
+  if (button) button.click();
+  else app.toast({ text: t('keyboard.no_undo'), tone: 'info' });
+}
+
+const acts: Record<CommandId, Act> = {
+  palette: palette(''),
+  quickOpen: palette('@'),
+  help: { run: () => (over.shown = { kind: 'help', page: 'keys' }) },
+  new: { run: () => app.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !app.readOnly },
+  newIn: { run: () => app.show({ name: 'new', choose: true }), can: () => !app.readOnly },
+  search: { run: (frame) => app.search(frame.conversation()?.seenAt()) },
+  find: { run: (frame) => frame.conversation()?.openFind(), can: inSession },
+  inbox: { run: () => app.show({ name: 'inbox' }) },
+  recent: { run: (_, held) => (over.shown = { kind: 'recent', step: 1, held }) },
+  recentBack: { run: (_, held) => (over.shown = { kind: 'recent', step: -1, held }), rare: true },
+  nth1: nth(1),
+  nth2: nth(2),
+  nth3: nth(3),
+  nth4: nth(4),
+  nth5: nth(5),
+  nth6: nth(6),
+  nth7: nth(7),
+  nth8: nth(8),
+  nth9: nth(9),
+  sidebar: { run: (frame) => frame.sidebar() },
+  panel: { run: () => app.panel.toggle(), can: inSession },
+  changes: { run: () => app.panel.toggle('changes'), can: inSession },
+  files: { run: () => app.panel.toggle('files'), can: inSession },
+  terminal: { run: () => app.panel.toggle('terminal'), can: inSession },
+  plan: { run: () => app.panel.toggle('plan'), can: inSession },
+  inspector: { run: () => app.panel.toggle('inspector'), can: inSession },
+  newTerminal: { run: () => app.panel.open({ tab: 'terminal', fresh: true }), can: inSession },
+  split: { run: () => app.panes.split() },
+  paneLeft: { run: () => app.panes.step('left'), can: split, rare: true },
+  paneRight: { run: () => app.panes.step('right'), can: split, rare: true },
+  paneUp: { run: () => app.panes.step('up'), can: split, rare: true },
+  paneDown: { run: () => app.panes.step('down'), can: split, rare: true },
+  closePane: { run: closePane, can: () => app.panes.list.length > 0 },
+  nextRegion: { run: (frame) => frame.region(1), rare: true },
+  previousRegion: { run: (frame) => frame.region(-1), rare: true },
+  band: { run: (frame) => frame.conversation()?.focusBand(), can: inSession },
+  stop: { run: (frame) => frame.conversation()?.stop(), can: () => here()?.turn !== undefined },
+  mode: choose('mode'),
+  model: choose('model'),
+  effort: choose('effort'),
+  send: { run: (frame) => frame.conversation()?.writing()?.submit(false), can: writable, rare: true },
+  sendOther: { run: (frame) => frame.conversation()?.writing()?.submit(true), can: writable, rare: true },
+  newline: { run: (frame) => frame.conversation()?.writing()?.newline(), can: writable, rare: true },
+  recall: { run: (frame) => frame.conversation()?.writing()?.recall(-1), can: writable, rare: true },
+  stash: { run: (frame) => stash(frame.conversation()?.writing()), can: writable },
+  attach: { run: (frame) => void frame.conversation()?.writing()?.pick(), can: writable },
+  previousPrompt: { run: (frame) => frame.conversation()?.toPrompt(-1), can: inSession },
+  nextPrompt: { run: (frame) => frame.conversation()?.toPrompt(1), can: inSession },
+  tail: { run: (frame) => frame.conversation()?.tail(), can: inSession },
+  undo: { run: () => app.undo(), can: () => app.toasts.some((toast) => toast.undo), rare: true },
+  undoTurn: { run: () => pressInFooter('undoTurn'), can: writable },
+  doctor: about(({ agent }) => app.show({ name: 'agents', agent })),
+  restart: changes(({ id }) => void app.restart(id)),
+  agents: { run: () => app.show({ name: 'agents', ...(here() ? { agent: here()?.agent ?? '' } : {}) }) },
+  mcp: { run: () => app.show({ name: 'mcp', ...inWorkspace('directory') }) },
+  skills: { run: () => app.show({ name: 'skills', ...inWorkspace('directory') }) },
+  import: { run: () => app.show({ name: 'import' }), can: () => !app.readOnly },
+  settings: { run: () => app.show({ name: 'settings' }) },
+  keyboard: { run: () => app.show({ name: 'settings', at: 'keyboard' }) },
+  pin: changes(({ id, pinned }) => void app.patch(id, { pinned: !pinned })),
+  unread: changes(({ id, unread }) => void app.patch(id, { unread: !unread })),
+  archive: changes((session) => void app.archive(session)),
+  delete: changes((session) => void app.delete(session)),
+  fork: changes(
+    (session) => void app.fork(session),
+    (session) => session.offers.includes('fork'),
+  ),
+  relink: changes(
+    (session) => (app.relinking = session.workspace),
+    (session) => session.workspace.missing === true,
+  ),
+  attached: about(({ id }) => (app.filesOf = id)),
+  copyId: about((session) => void app.copyId(session)),
+  exportMd: about((session) => void app.export(session, 'md')),
+  exportJson: about((session) => void app.export(session, 'json')),
+  exportRecording: about((session) => void app.export(session, 'recording')),
+};
+
+function inWorkspace<K extends 'cwd' | 'directory'>(name: K): Partial<Record<K, string>> {
+  const session = here();
+  return session ? ({ [name]: session.workspace.path } as Record<K, string>) : {};
+}
+
+function split(): boolean {
+  return app.view.name === 'session' && app.panes.list.length > 1;
+}
+
+/** Closes the pane; on a screen that has none it goes back to where the panes are. */
+function closePane(): void {
+  const pane = app.panes.current;
+  if (app.view.name === 'session') app.panes.close();
+  else if (pane) app.show({ name: 'session', id: pane.session });
+}
+
+export function act(id: CommandId, frame: Frame, held: boolean): void {
+  const { can, run } = acts[id];
+  if (!can || can()) run(frame, held);
+}
+
+function nameNow(id: CommandId): string {
+  const session = here();
+  if (id === 'archive' && session?.archivedAt) return t('command.unarchive');
+  if (id === 'pin' && session?.pinned) return t('command.unpin');
+  if (id === 'unread' && session?.unread) return t('command.read');
+  return nameOf(id);
+}
+
+// What one comes for stands before what the window has.
+const inPalette = commandGroups()
+  .toSorted((a, b) => Number(a.id === 'window') - Number(b.id === 'window'))
+  .flatMap((group) => group.commands);
+
+/** What can be done now, for the palette; seldom is with what is worth a line only when it is looked for. */
+export function actionsNow(frame: Frame, seldom: boolean): Action[] {
+  const found = inPalette.filter(
+    (id) => id !== 'palette' && (seldom || !acts[id].rare) && (acts[id].can?.() ?? true),
+  );
+  const list = found.map((id): Action => ({
+    id,
+    name: nameNow(id),
+    keys: keysOf(id),
+    run: () => acts[id].run(frame, false),
+  }));
+  const session = here();
+  if (!session || app.readOnly) return list;
+  for (const agent of app.agents) {
+    if (agent.id === session.agent || agent.state !== 'ready') continue;
+    list.push({
+      id: `continue.${agent.id}`,
+      name: t('command.continue', { agent: agent.name }),
+      keys: '',
+      run: () => void app.continueWith(session, agent.id),
+    });
+  }
+  return list;
+}

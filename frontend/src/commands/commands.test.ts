@@ -1,0 +1,87 @@
+// @vitest-environment jsdom
+import { beforeEach, expect, test, vi } from 'vitest';
+import { app } from '../app.svelte';
+import { session } from '../test/records';
+import { commandIds } from '../ui/keys';
+import { act, actionsNow, after } from './acts';
+import { over, type Frame } from './commands.svelte';
+import { inGroups } from './groups';
+import { helpPages, linked, pageText } from './pages';
+import { stash, stashed } from './stash';
+
+const frame: Frame = { conversation: () => undefined, sidebar: vi.fn(), region: vi.fn() };
+
+beforeEach(() => {
+  localStorage.clear();
+  app.sessions.clear();
+  over.shown = undefined;
+});
+
+test('every command has its place in a group, once', () => {
+  expect(inGroups.toSorted()).toEqual(commandIds.toSorted());
+});
+
+test('the palette has every command that does anything now, and each has a name', () => {
+  app.sessions.set('s1', session({ offers: ['fork'], workspace: { id: 'w', path: '/x', missing: true } }));
+  vi.spyOn(app, 'current', 'get').mockReturnValue(app.sessions.get('s1'));
+  const names = actionsNow(frame, true);
+  const ids = names.map((one) => one.id);
+  const none = ['palette', 'stop', 'undo', 'closePane', 'paneLeft', 'paneRight', 'paneUp', 'paneDown'];
+  for (const id of commandIds)
+    if (!none.includes(id) && !/^nth[2-9]$/.test(id)) expect(ids, id).toContain(id);
+  for (const { name } of names) expect(name).not.toMatch(/^command\./);
+  expect(new Set(ids).size).toBe(ids.length);
+});
+
+test('without a conversation nothing is offered that needs one', () => {
+  const ids = actionsNow(frame, true).map((one) => one.id);
+  for (const id of ['find', 'stop', 'mode', 'archive', 'changes', 'send']) expect(ids).not.toContain(id);
+  act('delete', frame, false); // and keys for it do nothing
+});
+
+test('modes go round', () => {
+  const choices = [
+    { value: 'ask', name: 'Ask' },
+    { value: 'code', name: 'Code' },
+  ];
+  const mode = (value: string) => ({ id: 'mode', name: 'Mode', type: 'select' as const, value, choices });
+  expect(after(mode('ask'))).toBe('code');
+  expect(after(mode('code'))).toBe('ask');
+  expect(after(mode('gone'))).toBe('ask');
+});
+
+test('a message that is put away is there until it is brought back', () => {
+  const field = {
+    text: 'half a thought',
+    read: () => field.text,
+    write: (text: string) => void (field.text = text),
+  };
+  stash(field);
+  expect([field.text, stashed()]).toEqual(['', ['half a thought']]);
+  field.text = 'another';
+  stash(field);
+  stash(field);
+  expect([field.text, stashed()]).toEqual(['another', ['half a thought']]);
+  field.text = '';
+  stash(field);
+  expect([field.text, stashed()]).toEqual(['half a thought', []]);
+  field.text = '';
+  stash(field);
+  expect(field.text).toBe('');
+  localStorage.setItem('deskhand.stash', '{oops');
+  expect(stashed()).toEqual([]);
+});
+
+test('the manual is there, and its links lead to its pages', async () => {
+  const ids = helpPages().map((page) => page.id);
+  expect(ids.slice(0, 2)).toEqual(['keys', 'manual/first-conversation']);
+  for (const id of ids.slice(1)) expect((await pageText(id)).length, id).toBeGreaterThan(100);
+  expect(
+    linked(
+      '![x](../images/a.png)\n[a](agents.md#b) [c](../api.md) [d](https://e.example/) [f](../../README.md)',
+      'manual/mcp',
+    ),
+  ).toBe(
+    '[a](https://manual.invalid/manual/agents#b) [c](https://manual.invalid/api) [d](https://e.example/) f',
+  );
+});

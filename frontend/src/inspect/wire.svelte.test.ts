@@ -1,0 +1,131 @@
+import { afterEach, expect, test, vi } from 'vitest';
+import { Client } from '../api/client';
+import type { Frame, FramePage } from './calls';
+import { everything, inSight, Wire } from './wire.svelte';
+
+afterEach(() => vi.restoreAllMocks());
+
+const frame = (seq: number): Frame => ({
+  seq,
+  at: '2026-11-21T14:00:00.000Z',
+  generation: 1,
+  dir: 'in',
+  kind: 'notification',
+  method: 'session/update',
+  size: 10,
+});
+
+/** A journal of a server: it answers as /client/sessions/{id}/frames does, and holds what waits for more. */
+function journal(length: number, fits: (seq: number) => boolean = () => true) {
+  const client = new Client();
+  const asked: URLSearchParams[] = [];
+  let waiting: (() => void)[] = [];
+  let end = length;
+  const page = (query: URLSearchParams): FramePage => {
+    const limit = Number(query.get('limit'));
+    const one = (seq: number) => query.get('notes') === 'true' || fits(seq);
+    const items: Frame[] = [];
+    const after = query.get('after');
+    if (after !== null) {
+      let seq = Number(after);
+      while (seq < end && items.length < limit) if (one(++seq)) items.push(frame(seq));
+      return { items, next: seq, more: seq < end };
+    }
+    let seq = Number(query.get('before') ?? end + 1);
+    // As much as one call looks through.
+    for (const stop = seq - 1000; seq > 1 && seq > stop && items.length < limit;)
+      if (one(--seq)) items.push(frame(seq));
+    return seq > 1 ? { items, next: seq, more: true } : { items };
+  };
+  vi.spyOn(client, 'json').mockImplementation(async (path: string, signal: AbortSignal) => {
+    const query = new URLSearchParams(path.split('?')[1]);
+    asked.push(query);
+    if (query.has('wait') && Number(query.get('after')) >= end)
+      await new Promise<void>((done, fail) => {
+        waiting.push(done);
+        signal.addEventListener('abort', () => fail(new Error('aborted')));
+      });
+    return page(query) as never;
+  });
+  return {
+    client,
+    asked,
+    grow: (by: number) => {
+      end += by;
+      for (const done of waiting.splice(0)) done();
+      waiting = [];
+    },
+  };
+}
+
+const ends = (wire: Wire) => [wire.items[0]?.seq, wire.items.at(-1)?.seq];
+
+test('the end is read first, what comes is added to it, and what is older is read when it is wanted', async () => {
+  const server = journal(2_000);
+  const wire = new Wire(server.client, 's1', everything);
+  void wire.open();
+  await vi.waitFor(() => expect(wire.loaded).toBe(true));
+  expect(ends(wire)).toEqual([1_501, 2_000]);
+  server.grow(3);
+  await vi.waitFor(() => expect(ends(wire)).toEqual([1_501, 2_003]));
+  const before = wire.shift;
+  await wire.loadOlder();
+  expect(ends(wire)).toEqual([1_001, 2_003]);
+  expect(wire.shift - before).toBe(500);
+  await wire.loadOlder();
+  await wire.loadOlder();
+  expect(ends(wire)).toEqual([1, 2_003]);
+  expect(wire.older).toBeUndefined();
+  expect(new Set(wire.items.map((one) => one.seq)).size).toBe(2_003);
+  wire.close();
+});
+
+test('a filter goes on looking until it has found a page, and then waits for what comes', async () => {
+  const server = journal(5_000, (seq) => seq % 1_000 === 1);
+  const wire = new Wire(server.client, 's1', { ...everything, text: 'x' });
+  void wire.open();
+  await vi.waitFor(() => expect(wire.loaded).toBe(true));
+  expect(wire.items.map((one) => one.seq)).toEqual([1, 1_001, 2_001, 3_001, 4_001]);
+  expect(server.asked.filter((query) => query.has('before')).length).toBeGreaterThan(2);
+  server.grow(1); // 5,001
+  await vi.waitFor(() => expect(wire.items.at(-1)?.seq).toBe(5_001));
+  wire.close();
+});
+
+test('what is paused asks for nothing, and has all of it afterwards', async () => {
+  const server = journal(10);
+  const wire = new Wire(server.client, 's1', everything);
+  void wire.open();
+  await vi.waitFor(() => expect(server.asked.some((query) => query.has('wait'))).toBe(true));
+  wire.pause(true);
+  server.grow(1); // the answer that was under way
+  await vi.waitFor(() => expect(wire.paused).toBe(true));
+  const asked = server.asked.length;
+  server.grow(5);
+  expect(wire.items.at(-1)?.seq).toBe(10);
+  expect(server.asked.length).toBe(asked);
+  wire.pause(false);
+  await vi.waitFor(() => expect(wire.items.at(-1)?.seq).toBe(16));
+  wire.close();
+});
+
+test('a failure is shown, and trying again goes on from where it was', async () => {
+  const server = journal(10);
+  const answer = vi.mocked(server.client.json).getMockImplementation();
+  vi.mocked(server.client.json).mockRejectedValueOnce(new Error('no way'));
+  const wire = new Wire(server.client, 's1', everything);
+  await wire.open();
+  expect(wire.error).toBeInstanceOf(Error);
+  vi.mocked(server.client.json).mockImplementation(answer ?? (() => Promise.reject(new Error())));
+  wire.again();
+  await vi.waitFor(() => expect(ends(wire)).toEqual([1, 10]));
+  wire.close();
+});
+
+test('of a hundred thousand rows those in sight are drawn', () => {
+  expect(inSight(100_000, 24, 0, 480)).toEqual({ from: 0, to: 32 });
+  expect(inSight(100_000, 24, 1_200_000, 480)).toEqual({ from: 49_988, to: 50_032 });
+  expect(inSight(100_000, 24, 2_399_520, 480)).toEqual({ from: 99_968, to: 100_000 });
+  expect(inSight(3, 24, 0, 480)).toEqual({ from: 0, to: 3 });
+  expect(inSight(0, 24, 0, 480)).toEqual({ from: 0, to: 0 });
+});

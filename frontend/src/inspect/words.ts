@@ -1,0 +1,40 @@
+import { t } from '../strings/t';
+import { bytes } from '../ui/format';
+import type { Frame } from './calls';
+
+/** The time of day, as fine as it is known. */
+export function clock(at: string): string {
+  const date = new Date(at);
+  const two = (value: number) => String(value).padStart(2, '0');
+  const time = [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':');
+  return `${time}.${String(date.getMilliseconds()).padStart(3, '0')}`;
+}
+
+/** What the signs of a row say. */
+export function wordsOf(frame: Frame): string {
+  const way = frame.dir === 'note' ? '' : t(frame.dir === 'in' ? 'inspect.from' : 'inspect.to');
+  const kind = frame.method ? t(`inspect.kind.${frame.kind}`) : '';
+  return [way, kind, frame.failed ? t('inspect.failed') : '', frame.damaged ? t('inspect.damaged') : '']
+    .filter(Boolean)
+    .join(', ');
+}
+
+/** How much of a message is shown: a screen full of it is slow long before anybody has read it. */
+const shownAtMost = 200_000;
+
+/** A message for people: JSON with line breaks; what is none stays as it is. */
+export function readable(text: string): { text: string; whole: string; cut: string | undefined } {
+  let whole = text;
+  try {
+    const value: unknown = JSON.parse(text);
+    whole = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+  } catch {
+    // It is shown as it came.
+  }
+  if (whole.length <= shownAtMost) return { text: whole, whole, cut: undefined };
+  return {
+    text: whole.slice(0, shownAtMost),
+    whole,
+    cut: t('inspect.long', { shown: bytes(shownAtMost), size: bytes(whole.length) }),
+  };
+}

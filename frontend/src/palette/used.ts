@@ -1,0 +1,25 @@
+import type { Action } from '../commands/commands.svelte';
+
+// Which actions were chosen last: the palette offers them first.
+
+const key = 'deskhand.palette';
+const most = 5;
+
+function last(): string[] {
+  try {
+    const kept: unknown = JSON.parse(localStorage.getItem(key) ?? '[]');
+    return Array.isArray(kept) ? kept.filter((one) => typeof one === 'string') : [];
+  } catch {
+    return [];
+  }
+}
+
+export function uses(id: string): void {
+  localStorage.setItem(key, JSON.stringify([id, ...last().filter((one) => one !== id)].slice(0, most)));
+}
+
+/** Those that were used last before the others. */
+export function used(all: readonly Action[]): Action[] {
+  const first = last().flatMap((id) => all.find((one) => one.id === id) ?? []);
+  return [...first, ...all.filter((one) => !first.includes(one))];
+}

@@ -1,0 +1,19 @@
+// What the side panel may be asked to show.
+
+export const tabs = ['changes', 'files', 'terminal', 'plan', 'inspector'] as const;
+export type PanelTab = (typeof tabs)[number];
+
+export type PanelAsk =
+  | { tab: 'changes'; turn?: string; path?: string }
+  | { tab: 'files'; path?: string; line?: number }
+  /** A program's terminal by its id, text that is too long for its row, or a new terminal in a directory. */
+  | {
+      tab: 'terminal';
+      terminal?: string;
+      output?: { title: string; text: string };
+      fresh?: boolean;
+      directory?: string;
+    }
+  | { tab: 'plan' }
+  /** Of one process, by its pid. */
+  | { tab: 'inspector'; process?: number };

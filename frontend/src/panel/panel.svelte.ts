@@ -1,0 +1,50 @@
+import { tabs, type PanelAsk, type PanelTab } from './ask';
+
+const shownKey = 'deskhand.panel.shown';
+const tabKey = 'deskhand.panel.tab';
+const widthKey = 'deskhand.panel.width';
+
+export const usualWidth = 380;
+export const narrowest = 280;
+
+/** The side panel: whether it is there, which of its tabs, and what that was asked to show. */
+export class PanelState {
+  shown = $state(localStorage.getItem(shownKey) === 'yes');
+  tab = $state<PanelTab>(tabs.find((one) => one === localStorage.getItem(tabKey)) ?? 'changes');
+  ask = $state.raw<PanelAsk>();
+  width = $state(Number(localStorage.getItem(widthKey)) || usualWidth);
+
+  /** Shows a tab, and in it what is asked for. */
+  open(ask: PanelAsk): void {
+    this.ask = ask;
+    this.#choose(ask.tab);
+    this.#set(true);
+  }
+
+  /** Shows a tab; without one, or when it is shown already, the panel goes or comes. */
+  toggle(tab?: PanelTab): void {
+    if (tab && !(this.shown && this.tab === tab)) {
+      this.#choose(tab);
+      this.#set(true);
+    } else this.#set(!this.shown);
+  }
+
+  close(): void {
+    this.#set(false);
+  }
+
+  resize(width: number): void {
+    this.width = Math.max(narrowest, Math.round(width));
+    localStorage.setItem(widthKey, String(this.width));
+  }
+
+  #choose(tab: PanelTab): void {
+    this.tab = tab;
+    localStorage.setItem(tabKey, tab);
+  }
+
+  #set(shown: boolean): void {
+    this.shown = shown;
+    localStorage.setItem(shownKey, shown ? 'yes' : 'no');
+  }
+}

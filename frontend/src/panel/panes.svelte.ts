@@ -1,0 +1,160 @@
+import type { Place } from '../app.svelte';
+import type { SessionView } from '../session/session.svelte';
+
+// Conversations beside each other: up to four, of which one is worked in. The frame draws them; keys and the list choose.
+
+export interface Pane {
+  readonly key: number;
+  readonly session: string;
+  readonly view: SessionView;
+  /** The place in it that was asked for. */
+  readonly at: Place | undefined;
+}
+
+export type Direction = 'left' | 'right' | 'up' | 'down';
+
+/** What panes need of the window's store. */
+export interface Host {
+  /** The transcript of a conversation, kept up to date while it is shown. */
+  transcript: (session: string, around?: number) => SessionView;
+  /** Whether the panes are on the screen, and nothing else is shown in their place. */
+  visible: () => boolean;
+  /** A conversation is to be shown. */
+  entered: (session: string, at: Place | undefined) => void;
+  /** The conversations that can be shown, the newest first. */
+  recent: () => readonly string[];
+  /** There is no other conversation yet: one is to be begun. */
+  begin: () => void;
+  /** The last pane was closed. */
+  emptied: () => void;
+}
+
+export const mostPanes = 4;
+const keptKey = 'deskhand.panes';
+
+/** Where panes stand, two in a row; three have the last one as wide as both. */
+export function neighbour(at: number, count: number, direction: Direction): number | undefined {
+  const row = Math.floor(at / 2);
+  const column = at % 2;
+  const wide = count === 3 && at === 2;
+  switch (direction) {
+    case 'left':
+      return !wide && column === 1 ? at - 1 : undefined;
+    case 'right':
+      return !wide && column === 0 && at + 1 < count ? at + 1 : undefined;
+    case 'up':
+      return row === 1 ? at - 2 : undefined;
+    case 'down':
+      return row === 0 && count > 2 ? Math.min(at + 2, count - 1) : undefined;
+  }
+}
+
+export class Panes {
+  list = $state.raw<readonly Pane[]>([]);
+  /** The key of the one that is worked in. */
+  active = $state(0);
+  /** What is shown next gets a pane of its own. */
+  #beside = false;
+  #next = 1;
+  readonly #host: Host;
+
+  constructor(host: Host) {
+    this.#host = host;
+  }
+
+  get current(): Pane | undefined {
+    return this.list.find((pane) => pane.key === this.active);
+  }
+
+  shows(session: string): boolean {
+    return this.list.some((pane) => pane.session === session);
+  }
+
+  /** Shows a conversation: where it stands already, else in the pane that is worked in. */
+  show(session: string, at: Place | undefined, visible: boolean): void {
+    const there = this.list.find((pane) => pane.session === session);
+    const beside = this.#beside && this.list.length < mostPanes;
+    this.#beside = false;
+    // One that stands on the screen stays where the person has scrolled to.
+    const view = there && visible && !at ? there.view : this.#host.transcript(session, at?.seq);
+    // One that was not there has a key of its own, so that nothing of another stays in its place.
+    const pane: Pane = { key: there?.key ?? this.#next++, session, view, at };
+    const worked = this.list.findIndex((one) => one.key === this.active);
+    if (there) this.list = this.list.map((one) => (one === there ? pane : one));
+    else if (beside || worked < 0) this.list = this.list.toSpliced(worked + 1, 0, pane);
+    else this.list = this.list.with(worked, pane);
+    this.active = pane.key;
+    this.#keep();
+  }
+
+  /** Opens a pane beside the one that is worked in, with a conversation, or the one that was used last. */
+  split(session?: string): void {
+    if (session !== undefined && (this.shows(session) || this.list.length >= mostPanes)) {
+      this.#host.entered(session, undefined);
+      return;
+    }
+    if (this.list.length >= mostPanes) return;
+    const other = session ?? this.#host.recent().find((id) => !this.shows(id));
+    this.#beside = true;
+    if (other === undefined) this.#host.begin();
+    else this.#host.entered(other, undefined);
+  }
+
+  /** Works in another pane. */
+  enter(key: number): void {
+    const pane = this.list.find((one) => one.key === key);
+    if (!pane || key === this.active) return;
+    this.active = key;
+    if (this.#host.visible()) this.#host.entered(pane.session, undefined);
+  }
+
+  step(direction: Direction): void {
+    const at = this.list.findIndex((pane) => pane.key === this.active);
+    const to = at < 0 ? undefined : neighbour(at, this.list.length, direction);
+    const pane = to === undefined ? undefined : this.list[to];
+    if (pane) this.enter(pane.key);
+  }
+
+  /** Closes a pane; what runs in it runs on. */
+  close(key = this.active): void {
+    const at = this.list.findIndex((pane) => pane.key === key);
+    if (at < 0) return;
+    this.list = this.list.filter((pane) => pane.key !== key);
+    this.#keep();
+    if (key !== this.active) return;
+    const next = this.list[Math.min(at, this.list.length - 1)];
+    if (next) this.enter(next.key);
+    else if (this.#host.visible()) this.#host.emptied();
+  }
+
+  /** A conversation is gone. */
+  drop(session: string): void {
+    const pane = this.list.find((one) => one.session === session);
+    if (pane) this.close(pane.key);
+  }
+
+  /** What stood beside each other when the window was closed, the one that was worked in last. */
+  static kept(): readonly string[] {
+    try {
+      const kept: unknown = JSON.parse(localStorage.getItem(keptKey) ?? '[]');
+      return Array.isArray(kept) ? kept.filter((id) => typeof id === 'string').slice(0, mostPanes) : [];
+    } catch {
+      return [];
+    }
+  }
+
+  /** Shows what stood beside each other, in its order. */
+  restore(sessions: readonly string[], active: string): void {
+    this.list = sessions.map((session) => ({
+      key: this.#next++,
+      session,
+      view: this.#host.transcript(session),
+      at: undefined,
+    }));
+    this.active = this.list.find((pane) => pane.session === active)?.key ?? 0;
+  }
+
+  #keep(): void {
+    localStorage.setItem(keptKey, JSON.stringify(this.list.map((pane) => pane.session)));
+  }
+}

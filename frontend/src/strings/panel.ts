@@ -1,0 +1,23 @@
+import { addTexts } from './t';
+
+// The texts of the side panel's frame.
+
+export const panel = {
+  'error.editor.failed': '{name} could not be opened.',
+  'error.editor.gone': '{name} is not there any more.',
+  'error.editor.outside': '{name} is outside of the directories of this conversation.',
+  'error.editor.program':
+    'No editor was found, and {name} could be a program, so it is not opened from here. Name your editor in the variable DESKHAND_EDITOR.',
+
+  'panel.changes': 'Changes',
+  'panel.close': 'Close the side panel',
+  'panel.failed': 'This part of the page could not be loaded. Choose the tab again.',
+  'panel.files': 'Files',
+  'panel.inspector': 'Inspector',
+  'panel.label': 'Side panel',
+  'panel.plan': 'Plan & context',
+  'panel.resize': 'Width of the side panel',
+  'panel.terminal': 'Terminal',
+} as const;
+
+addTexts(panel);

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterEach, expect, test } from 'vitest';
+import { appear } from './appearance';
+
+const root = document.documentElement;
+const usual = { theme: 'system', contrast: 'system', textSize: 100, motion: 'system' };
+const boot = readFileSync(join(import.meta.dirname, '../../public/appearance.js'), 'utf8');
+/** The script as the page runs it. */
+const start = new Function(boot) as () => void;
+
+afterEach(() => {
+  appear(usual);
+  localStorage.removeItem('deskhand.appearance');
+});
+
+test('what is set stands on the root element, and what the system decides does not', () => {
+  appear({ theme: 'dark', contrast: 'high', textSize: 125, motion: 'none' });
+  expect({ ...root.dataset }).toEqual({ theme: 'dark', contrast: 'high', motion: 'none', text: '125' });
+  expect(root.style.getPropertyValue('--text-scale')).toBe('1.25');
+  appear(usual);
+  expect({ ...root.dataset }).toEqual({});
+  expect(root.style.getPropertyValue('--text-scale')).toBe('');
+});
+
+test('the next start has it before the program answers', () => {
+  appear({ theme: 'light', contrast: 'system', textSize: 90, motion: 'none' });
+  for (const name of Object.keys(root.dataset)) root.removeAttribute(`data-${name}`);
+  root.style.removeProperty('--text-scale');
+  start();
+  expect({ ...root.dataset }).toEqual({ theme: 'light', motion: 'none', text: '90' });
+  expect(root.style.getPropertyValue('--text-scale')).toBe('0.9');
+});
+
+test('a look that cannot be read is the usual one', () => {
+  for (const kept of ['oops', '{"text":"9000","theme":7}', 'null']) {
+    localStorage.setItem('deskhand.appearance', kept);
+    start();
+    expect(root.style.getPropertyValue('--text-scale')).toBe('');
+    expect(root.dataset['theme']).toBe(undefined);
+    delete root.dataset['text'];
+  }
+});
