@@ -1,6 +1,6 @@
 # make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
 .DEFAULT_GOAL := help
-.PHONY: help run build test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-clock test-window test-agents \
+.PHONY: help run build package test-package test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-clock test-window test-agents \
 	bench bench-ui soak crash fuzz measure-memory pictures generate format clean
 
 help: ## Show this list
@@ -12,6 +12,10 @@ run: ## Build Deskhand and start it: in its window, or for a browser where there
 build: ## Build both programs into build/bin
 	@build/setup.sh go node window frontend
 	@build/programs.sh frontend headless window
+
+package: ## Build the packages that people install into build/bin/packages (ONLY="deb tarball windows" VERSION=1.2.3)
+	@build/setup.sh go node window frontend package
+	@build/package.sh $(ONLY)
 
 test: ## Run every test but the ones of real agents
 	@build/test.sh
@@ -36,6 +40,8 @@ test-window: ## The real window, on a display of its own
 	@build/test.sh window
 test-agents: ## Real agents from npm against a scripted model (downloads the agents once)
 	@build/test.sh agents
+test-package: ## Build the packages twice, compare them, and install them in a clean Debian (as root; minutes, and 1 GB from Debian once)
+	@build/test.sh package
 
 bench: ## Measure the runtime beside bare floors, into build/bin/bench.json (ARGS="-rounds 20"; -help tells more)
 	@BENCH_FLAGS="$(ARGS)" build/test.sh bench
@@ -57,7 +63,7 @@ pictures: ## Take the pictures of the manual again, from the real window
 	@build/setup.sh go node tests frontend e2e
 	@build/programs.sh frontend headless window
 	@node --test e2e/window/pictures.mjs
-	@cd e2e && DESKHAND_PICTURES=1 DESKHAND_BIN=$(CURDIR)/build/bin/deskhand node --test browser/discord.test.mjs
+	@cd e2e && DESKHAND_PICTURES=1 DESKHAND_BIN=$(CURDIR)/build/bin/deskhand node --test --test-concurrency=1 browser/discord.test.mjs browser/changes.test.mjs
 
 generate: ## Write what is generated and committed again
 	@build/setup.sh go node frontend

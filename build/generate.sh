@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Writes what is generated and committed: the frontend's typed view of the window's bound methods, and its records of the client
-# API. With a folder, there instead of here.
+# Writes what is generated and committed: the frontend's typed view of the window's bound methods, its records of the client API, and
+# the licences of all that the programs are made of. With a folder, there instead of here.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,3 +13,5 @@ CGO_ENABLED=0 go build -tags desktop,bindings -o "$tool/genbindings" ./app/genbi
 mkdir -p "$into/frontend/src/api"
 out=$(cd "$into/frontend/src/api" && pwd)/schema.d.ts
 (cd frontend && npm exec --no -- openapi-typescript ../backend/httpapi/client.openapi.json -o "$out" >/dev/null)
+mkdir -p "$into/frontend/public"
+go run ./build/licenses -o "$into/frontend/public/licenses.json"

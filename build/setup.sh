@@ -2,7 +2,7 @@
 # Makes a machine ready: checks Go and Node, and installs what is missing of the rest. Says what it installs; says nothing and
 # takes a moment when there is nothing to do.
 #
-#   build/setup.sh PART...     parts: go node compiler curl shells window tests frontend e2e sdk peer lint
+#   build/setup.sh PART...     parts: go node compiler curl shells window tests package jail frontend e2e sdk peer lint
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -87,6 +87,17 @@ test_needs() {
 	need fonts-noto-core has_font "Noto Sans"
 }
 
+package_needs() {
+	need dpkg-dev has dpkg-shlibdeps
+	need zip has zip
+	need binutils-mingw-w64-x86-64 has x86_64-w64-mingw32-windres
+}
+jail_needs() {
+	need debootstrap has debootstrap
+	need desktop-file-utils has desktop-file-validate
+	need unzip has unzip
+}
+
 install_missing() {
 	[ ${#missing[@]} -gt 0 ] || return 0
 	command -v apt-get >/dev/null || fail "These are missing, by their names in Debian: ${missing[*]}" \
@@ -132,6 +143,8 @@ for part in "$@"; do
 	shells) shell_needs ;;
 	window) window_needs ;;
 	tests) test_needs ;;
+	package) package_needs ;;
+	jail) jail_needs ;;
 	frontend | e2e | sdk | peer | peers | lint) ;;
 	*) fail "there is no part $part" ;;
 	esac
