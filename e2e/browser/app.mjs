@@ -64,7 +64,8 @@ export class App {
     const texts = await this.log.locator("[data-row]").evaluateAll((rows) =>
       rows.map((row) => {
         const copy = row.cloneNode(true);
-        for (const time of copy.querySelectorAll("time")) time.remove();
+        for (const passing of copy.querySelectorAll("time, [data-row=footer] button")) passing.remove();
+        if (row.dataset.row === "footer") for (const button of copy.querySelectorAll("button")) button.remove();
         return `${row.dataset.row}: ${copy.textContent.replace(/\s+/g, " ").trim()}`;
       }));
     return texts;

@@ -72,10 +72,11 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   await rows.getByText("initialize").first().waitFor();
 
   // Paused, it stands still; then it has all of it.
+  const before = await desk.api("GET", `/client/sessions/${(await desk.session()).id}/frames?limit=1`);
+  await until("the newest", async () => (await rows.last().getAttribute("id")).endsWith(`-${before.items[0].seq}`));
   await part("Pause").focus();
   await page.keyboard.press("Enter");
   await panel.getByText("Paused").waitFor();
-  const before = await desk.api("GET", `/client/sessions/${(await desk.session()).id}/frames?limit=1`);
   await app.turn("echo\nin the meantime");
   assert.match(await rows.last().getAttribute("id"), new RegExp(`-${before.items[0].seq}$`), "it goes on while it is paused");
   await part("Go on").focus();

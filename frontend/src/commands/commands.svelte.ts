@@ -71,7 +71,7 @@ function mayAct(id: CommandId, target: Element | undefined, frame: Frame): boole
     case 'nextPrompt':
       return !hasText(target);
     case 'tail':
-      return !hasText(target) && (target === document.body || !!target?.closest('.conversation'));
+      return !hasText(target) && (target === document.body || !!target?.closest('[role=log], .composer')); // what else scrolls there has its own end
     default:
       return true;
   }
