@@ -456,6 +456,10 @@ func TestAttackForms(t *testing.T) {
 			case path == "/client/login" && strings.HasPrefix(media, "application/json"): // the code is wrong, and no page can send this
 			case path == "/v1/fs/upload-batch":
 				isProblem(t, got.reply(), 400, "invalid_request") // the contract says so
+			case strings.HasPrefix(path, "/acp/"): // its errors are words
+				if got.code != 415 {
+					t.Errorf("%s %s: status %d", path, media, got.code)
+				}
 			default:
 				isProblem(t, got.reply(), 415, "unsupported_media_type")
 			}

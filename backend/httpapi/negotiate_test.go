@@ -83,6 +83,7 @@ func FuzzHeaders(f *testing.F) {
 // The routes under /v1 are the seed's inventory, GET /v1/agents/{agent}, and nothing else.
 func TestInventory(t *testing.T) {
 	inventory := []string{
+		"POST /acp/{agent}", "GET /acp/{agent}", "DELETE /acp/{agent}", // the protocol's own transport
 		"GET /openapi.json", // GET / is served beside the routes
 		"GET /v1/health", "GET /v1/acp", "POST /v1/acp/{server_id}", "GET /v1/acp/{server_id}", "DELETE /v1/acp/{server_id}",
 		"GET /v1/agents", "GET /v1/agents/{agent}", "POST /v1/agents/{agent}/install",

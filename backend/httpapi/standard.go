@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"mime"
 	"net/http"
 	"slices"
 	"strings"
@@ -175,7 +174,7 @@ func (s *standard) refusePass(w http.ResponseWriter, p *peer, err error) {
 
 // message reads the body, and answers when it is no message.
 func (s *standard) message(w http.ResponseWriter, r *http.Request) (acp.Envelope, bool) {
-	if media, _, _ := mime.ParseMediaType(r.Header.Get("Content-Type")); media != "application/json" {
+	if mediaType(r) != "application/json" {
 		inWords(w, http.StatusUnsupportedMediaType, "Unsupported Media Type")
 		return acp.Envelope{}, false
 	}

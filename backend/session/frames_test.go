@@ -185,7 +185,7 @@ func TestLongAndBrokenFrames(t *testing.T) {
 		return "in", []string{long, `no JSON at all`, `{"jsonrpc":"2.0","id":"a","error":{"code":-1,"message":"told by our-own-token"}}`}[n]
 	})
 	page := d.wire(s.ID, session.FrameQuery{Limit: 3, Bodies: true})
-	if list := inShort(page.Items); !slices.Equal(list, []string{"in response ", "in other ", "in notification long"}) {
+	if list := inShort(page.Items); !slices.Equal(list, []string{"in response ", "in unknown ", "in notification long"}) {
 		t.Fatalf("%q", list)
 	}
 	failed, broken, cut := page.Items[0], page.Items[1], page.Items[2]

@@ -108,7 +108,7 @@ func TestCompact(t *testing.T) {
 	t.Parallel()
 	s := openShelf(t)
 	for n, id := range []string{"a", "kept", "b"} {
-		s.put(id, newStoryteller(t, uint64(n)).tell(200))
+		s.put(id, newStoryteller(t, uint64(n)).tell(20))
 	}
 	s.exec(`DELETE FROM session WHERE id <> 'kept'`)
 	c := s.open()
