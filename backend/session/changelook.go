@@ -180,8 +180,14 @@ func (v *conversation) lookAfter(turn string) {
 	l := &glance{over: make(chan struct{})}
 	v.looks = append(slices.Clone(before), l)
 	s, at := v.row.Session, time.Now()
+	// What is told of the turn by the look comes behind what the turn itself has told: who follows it stops listening at its end.
+	if v.step.shown == nil {
+		v.step.shown = make(chan struct{})
+	}
+	shown := v.step.shown
 	v.links.Go(func() {
 		defer close(l.over)
+		<-shown
 		ctx, cancel := v.c.lookingOn()
 		defer cancel()
 		awaitLooks(ctx, before)

@@ -321,6 +321,9 @@ func (v *conversation) touched() {
 
 // commit writes the step, shows it, and lets the agent have what is for it, in this order.
 func (v *conversation) commit() {
+	if v.step.shown != nil {
+		defer close(v.step.shown)
+	}
 	entries, factsChanged := v.fold.take()
 	if factsChanged {
 		v.row.facts = v.fold.facts
