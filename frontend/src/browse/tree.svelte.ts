@@ -16,12 +16,19 @@ export class Tree {
   active = $state<string | undefined>();
   /** The file that is looked at, and the line. */
   shown = $state.raw<{ path: string; line?: number | undefined } | undefined>();
-  readonly rows = $derived(rowsOf(this.roots, this.known, this.open));
-  readonly directories = $derived(this.roots.map((one) => one.path));
 
   #client: Client;
   #asked = new Map<string, number>();
   #count = 0;
+
+  // No $derived: the tree outlives the tab that has made it, and what is derived there stands still when that is gone.
+  get rows() {
+    return rowsOf(this.roots, this.known, this.open);
+  }
+
+  get directories() {
+    return this.roots.map((one) => one.path);
+  }
 
   constructor(client: Client, session: string) {
     this.#client = client;

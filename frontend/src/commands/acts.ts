@@ -123,7 +123,8 @@ function palette(query: string): Act {
 
 /** What a footer has a button for: the one that has the focus, else the last. */
 function pressInFooter(command: string): void {
-  const all = [...document.querySelectorAll<HTMLElement>(`[data-row=footer] [data-command="${command}"]`)];
+  const pane = document.querySelector('.pane.active') ?? document; // of several, the one that is worked in
+  const all = [...pane.querySelectorAll<HTMLElement>(`[data-row=footer] [data-command="${command}"]`)];
   const focused = document.activeElement?.closest('[data-row=footer]');
   const button = focused ? all.find((one) => focused.contains(one)) : all.at(-1);
   if (button) button.click();

@@ -72,6 +72,8 @@ function mayAct(id: CommandId, target: Element | undefined, frame: Frame): boole
       return !hasText(target);
     case 'tail':
       return !hasText(target) && (target === document.body || !!target?.closest('[role=log], .composer')); // what else scrolls there has its own end
+    case 'stash': // what is edited elsewhere has a save of its own
+      return target === document.body || !!target?.closest('.composer');
     default:
       return true;
   }
