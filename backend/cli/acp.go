@@ -28,7 +28,7 @@ func (c *acpCommand) Run(p *Program) error {
 	if c.Login {
 		return (&loginCommand{common: c.common, Agent: c.Agent}).Run(p)
 	}
-	signal.Ignore(syscall.SIGPIPE) // an editor that is gone is no reason to end what it began
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // an editor that is gone is no reason to end what it began
 	cfg, log, err := p.config(c.common, "command")
 	if err != nil {
 		return err
