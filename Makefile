@@ -59,11 +59,11 @@ measure-memory: ## Measure the idle app's memory, its whole process tree
 	@build/programs.sh frontend headless window
 	@node e2e/window/memory.mjs
 
-pictures: ## Take the pictures of the manual again, from the real window
+pictures: ## Take the pictures of the manual again (EVERY=1: also every screen in three sizes, light and dark, into e2e/browser/artefacts/pictures)
 	@build/setup.sh go node tests frontend e2e
 	@build/programs.sh frontend headless window
 	@node --test e2e/window/pictures.mjs
-	@cd e2e && DESKHAND_PICTURES=1 DESKHAND_BIN=$(CURDIR)/build/bin/deskhand node --test --test-concurrency=1 browser/discord.test.mjs browser/changes.test.mjs
+	@cd e2e && DESKHAND_PICTURES=$(if $(EVERY),all,manual) DESKHAND_BIN=$(CURDIR)/build/bin/deskhand node --test --test-concurrency=1 browser/pictures.test.mjs browser/pictures-screens.test.mjs browser/discord.test.mjs
 
 generate: ## Write what is generated and committed again
 	@build/setup.sh go node frontend

@@ -5,6 +5,7 @@ package app
 /*
 #cgo pkg-config: gtk+-3.0 webkit2gtk-4.1
 #include <stdlib.h>
+#include <string.h>
 #include <gtk/gtk.h>
 #include <webkit2/webkit2.h>
 
@@ -12,6 +13,37 @@ package app
 
 extern void deskhandLinkClicked(char *);
 extern void deskhandFocus(uintptr_t, int);
+
+// WebKit hurries to let go of what a page has left behind when its process takes half of the machine's memory, or 1.5 GiB; before that it does
+// when it finds time, which a busy machine did not have for half an hour: the page took half a gigabyte. So ours is looked at every ten
+// seconds, and hurries from 256 MiB on. It is no limit: a page whose content takes more keeps it. A context takes such settings when it is
+// made only, and the one that every view has by itself is made without: they are put in as its properties are set. (A context of our own
+// would be none that Wails knows.)
+static void (*setProperty)(GObject *, guint, const GValue *, GParamSpec *);
+static void setWithPressure(GObject *context, guint id, const GValue *value, GParamSpec *spec) {
+	if (strcmp(spec->name, "memory-pressure-settings") != 0 || g_value_get_boxed(value)) {
+		setProperty(context, id, value, spec);
+		return;
+	}
+	WebKitMemoryPressureSettings *settings = webkit_memory_pressure_settings_new();
+	webkit_memory_pressure_settings_set_memory_limit(settings, 1024); // MiB; the others are parts of it
+	webkit_memory_pressure_settings_set_conservative_threshold(settings, 0.2);
+	webkit_memory_pressure_settings_set_strict_threshold(settings, 0.25);
+	webkit_memory_pressure_settings_set_poll_interval(settings, 10);
+	GValue ours = G_VALUE_INIT;
+	g_value_init(&ours, WEBKIT_TYPE_MEMORY_PRESSURE_SETTINGS);
+	g_value_take_boxed(&ours, settings);
+	setProperty(context, id, &ours, spec);
+	g_value_unset(&ours);
+}
+static void makeContext(void) {
+	GObjectClass *class = g_type_class_ref(WEBKIT_TYPE_WEB_CONTEXT);
+	setProperty = class->set_property;
+	class->set_property = setWithPressure;
+	webkit_web_context_get_default();
+	class->set_property = setProperty;
+	g_type_class_unref(class);
+}
 
 // The window draws without the GPU (WebviewGpuPolicyNever), but GDK and WebKit look at it all the same, and keep 25 MiB of drivers
 // for it in this process. So neither sees one while it looks. The variables are gone again before there is a child that would
@@ -23,7 +55,7 @@ static int openDisplay(const char *name) {
 	if (gdk) g_unsetenv("GDK_GL");
 	if (!open) return 0;
 	int egl = g_getenv("__EGL_VENDOR_LIBRARY_FILENAMES") == NULL && g_setenv("__EGL_VENDOR_LIBRARY_FILENAMES", "/dev/null", TRUE);
-	webkit_web_context_get_default(); // looks now
+	makeContext(); // looks now
 	if (egl) g_unsetenv("__EGL_VENDOR_LIBRARY_FILENAMES");
 	return 1;
 }
@@ -104,6 +136,36 @@ static gboolean watchFocusIdle(gpointer to) {
 }
 static void watchFocus(uintptr_t to) { g_idle_add(watchFocusIdle, (gpointer)to); }
 
+// GTK's own fields stop blinking when nobody has typed for a while (gtk-cursor-blink-timeout, in seconds); WebKit knows the setting that
+// turns it off alone, and keeps its display timer running between two blinks: 70 ms of CPU in ten seconds, for a window that rests.
+static guint untilRest;
+static gboolean caretRests(gpointer unused) {
+	untilRest = 0;
+	g_object_set(gtk_settings_get_default(), "gtk-cursor-blink", FALSE, NULL);
+	return G_SOURCE_REMOVE;
+}
+static gboolean caretBlinks(GtkWidget *view, GdkEvent *unused, gpointer nothing) {
+	GtkSettings *settings = gtk_settings_get_default();
+	gint seconds = 10;
+	g_object_get(settings, "gtk-cursor-blink-timeout", &seconds, NULL);
+	if (untilRest) g_source_remove(untilRest);
+	else g_object_set(settings, "gtk-cursor-blink", TRUE, NULL);
+	untilRest = g_timeout_add_seconds(seconds, caretRests, NULL);
+	return FALSE;
+}
+static gboolean restCaretIdle(gpointer unused) {
+	GtkWidget *window = mainWindow(), *view = NULL;
+	gboolean blinks = FALSE;
+	g_object_get(gtk_settings_get_default(), "gtk-cursor-blink", &blinks, NULL);
+	if (window) findView(window, &view);
+	if (!view || !blinks) return G_SOURCE_REMOVE; // who does not want it to blink at all keeps that
+	g_signal_connect(view, "key-press-event", G_CALLBACK(caretBlinks), NULL);
+	g_signal_connect(view, "button-press-event", G_CALLBACK(caretBlinks), NULL);
+	g_signal_connect(view, "focus-in-event", G_CALLBACK(caretBlinks), NULL);
+	return caretBlinks(view, NULL, NULL);
+}
+static void restCaret(void) { g_idle_add(restCaretIdle, NULL); }
+
 typedef struct { int x, y; } Place;
 
 // Only to where a screen still shows the title bar.
@@ -162,6 +224,9 @@ func prefersDark() bool { return C.prefersDark() != 0 }
 
 // guardNavigation keeps the page in the window: WebKitGTK navigates to a dropped file, and to any link.
 func guardNavigation() { C.guardNavigation() }
+
+// restCaret lets the caret stand still when nobody types.
+func restCaret() { C.restCaret() }
 
 // dismissDialogs answers every open dialog as Escape would.
 func dismissDialogs() { C.dismissDialogs() }

@@ -11,6 +11,9 @@ func prefersDark() bool { return false }
 // WebView2 and WKWebView offer a dropped file to the page first, which refuses it (frontend/src/shell/drops.ts).
 func guardNavigation() {}
 
+// What the system's own text fields do is done there.
+func restCaret() {}
+
 // Here a dialog ends with its window.
 func dismissDialogs() {}
 

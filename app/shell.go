@@ -136,6 +136,7 @@ func (s *shell) started(ctx context.Context) {
 func (s *shell) loaded(ctx context.Context) {
 	s.once.Do(func() {
 		guardNavigation()
+		restCaret()
 		// Wails sets the smallest size before the window is on a screen, where GTK knows no limits yet, and loses it.
 		runtime.WindowSetMinSize(ctx, minWidth, minHeight)
 		close(s.page)

@@ -60,6 +60,8 @@ type Config struct {
 
 	LineStall time.Duration // how long the line to a runtime elsewhere may be silent; 0 = as session.Config has it
 
+	Step func(step string) // hears of each step of a move of the data, and of a start before it takes the directory; nil = nobody
+
 	Keyring bool // what people enter for agents and places goes into the keyring of the system, if there is one
 
 	CatalogueURL string // of the agents' registry, which is asked once a day; none when empty or off
@@ -70,6 +72,7 @@ type Backend struct {
 	cfg     Config
 	lock    *lock      // nil when another process holds the data directory
 	holder  *HeldError // that process
+	beside  *beside    // our place beside it, once we serve
 	db      *store.DB
 	runtime *proxy.Set // of /v1
 	own     *proxy.Set // of the client's sessions
@@ -84,6 +87,8 @@ type Backend struct {
 	codes   codes
 	socket  *Listener
 	local   localAPI
+	calls   calls           // of the API, those under way
+	moving  *httpapi.Moving // the way to another data directory; nil = there is none
 
 	mu   sync.Mutex // protects what is below
 	base string     // the URL a browser reaches us at, once there is one
@@ -92,7 +97,11 @@ type Backend struct {
 // Open takes the data directory and starts what works on it. When another process holds the directory, the runtime still works
 // (see Alone) and there is no client.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {
-	b := &Backend{cfg: cfg}
+	return open(ctx, cfg, nil)
+}
+
+func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, error) {
+	b := &Backend{cfg: cfg, moving: moving, calls: newCalls()}
 	if err := b.open(ctx); err != nil {
 		return nil, errors.Join(err, b.Close())
 	}
@@ -104,20 +113,51 @@ func Open(ctx context.Context, cfg Config) (*Backend, error) {
 	return b, nil
 }
 
-func (b *Backend) open(ctx context.Context) error {
-	dir := b.cfg.Places.Data
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return fmt.Errorf("the data directory cannot be made: %w", err)
+// take takes the lock of the data directory, or tells who has it. Where the data is, is asked again with the lock in hand: until then it
+// may have been moved.
+func (b *Backend) take() (err error) {
+	p := &b.cfg.Places
+	for {
+		if err := errors.Join(p.again(), p.Look()); err != nil {
+			return err
+		}
+		dir := p.Data
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			return fmt.Errorf("the data directory cannot be made: %w", err)
+		}
+		b.cfg.step("found")
+		b.lock, err = takeLock(dir)
+		if held, is := errors.AsType[*HeldError](err); is {
+			b.holder, b.lock = held, nil
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(p.again(), p.Look()); err != nil {
+			return err // Close gives the lock back
+		}
+		if p.Data == dir {
+			return markUsed(dir)
+		}
+		if err := b.lock.release(); err != nil {
+			return err
+		}
+		b.lock = nil
 	}
-	lock, err := takeLock(dir)
-	var held *HeldError
-	switch {
-	case errors.As(err, &held):
-		b.holder = held
-	case err != nil:
+}
+
+func (c *Config) step(name string) {
+	if c.Step != nil {
+		c.Step(name)
+	}
+}
+
+func (b *Backend) open(ctx context.Context) error {
+	if err := b.take(); err != nil {
 		return err
 	}
-	b.lock = lock
+	dir := b.cfg.Places.Data
 	token, err := b.token(ctx, "token")
 	if err != nil {
 		return err
@@ -241,9 +281,12 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	return httpapi.NewClient(httpapi.ClientConfig{
 		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Discord: b.discord, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login:  func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
-		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal,
+		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
 }
+
+// Places are those that it was opened with, the data's where it is now: it may have been moved since somebody looked.
+func (b *Backend) Places() Places { return b.cfg.Places }
 
 // Alone tells who holds the data directory when it is not us: then there is /v1 and no client.
 func (b *Backend) Alone() *HeldError { return b.holder }
@@ -263,7 +306,7 @@ func (b *Backend) ReadOnly() string {
 }
 
 // Window is the handler for the window's own asset server.
-func (b *Backend) Window() http.Handler { return b.api.Window() }
+func (b *Backend) Window() http.Handler { return b.calls.count(b.api.Window()) }
 
 // Running counts the turns that run.
 func (b *Backend) Running() int {
@@ -283,6 +326,20 @@ func (b *Backend) Close() error {
 	if b.api != nil {
 		b.api.Close()
 	}
+	errs = append(errs, b.closeParts())
+	b.calls.stop()
+	if b.beside != nil {
+		errs = append(errs, b.beside.release())
+	}
+	if b.lock != nil {
+		errs = append(errs, b.lock.release())
+	}
+	return errors.Join(errs...)
+}
+
+// closeParts ends all that uses the data directory, so that it can be copied.
+func (b *Backend) closeParts() error {
+	var errs []error
 	if b.tools != nil {
 		errs = append(errs, b.tools.Close())
 	}
@@ -313,9 +370,6 @@ func (b *Backend) Close() error {
 	if b.db != nil {
 		errs = append(errs, b.db.Close())
 	}
-	if b.lock != nil {
-		errs = append(errs, b.lock.release())
-	}
 	return errors.Join(errs...)
 }
 
@@ -328,9 +382,10 @@ type Listener struct {
 	close  func() error // end, once
 	remove string       // a directory of our own to be removed after
 
-	unmount func() // has nobody sent here any more; nil = nobody is
+	front *swapped // what is served on an address that outlives the backend behind it
 
 	mu      sync.Mutex // protects the fields below
+	unmount func()     // has nobody sent here any more; nil = nobody is
 	closing bool
 	fresh   map[net.Conn]struct{} // connections on which nothing has been asked yet
 }
@@ -379,9 +434,7 @@ func (l *Listener) Close() error { return l.close() }
 func (l *Listener) end() error {
 	ctx, cancel := context.WithTimeout(context.Background(), farewell)
 	defer cancel()
-	if l.unmount != nil {
-		l.unmount()
-	}
+	l.mount(nil, nil)
 	l.dropFresh()
 	err := l.server.Shutdown(ctx)
 	if err != nil {
@@ -401,32 +454,42 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	if b.cfg.NoToken && !loopback(host) {
 		return nil, fmt.Errorf("without a token only this machine may call: %s is not a loopback address", host)
 	}
+	if err := b.standBeside(ctx); err != nil {
+		return nil, err
+	}
 	var lc net.ListenConfig
 	ln, err := lc.Listen(ctx, "tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
 		return nil, fmt.Errorf("cannot listen on %s: %w", net.JoinHostPort(host, strconv.Itoa(port)), err)
 	}
-	h, unmount := b.api.Loopback(ln.Addr()), func() {}
-	if b.tools != nil {
-		h, unmount = b.tools.Mount(ln.Addr(), h)
-	}
-	l := serve(ln, h) //nolint:contextcheck // it lives until Close, not as long as ctx
-	l.unmount = unmount
 	_, p, _ := net.SplitHostPort(ln.Addr().String())
 	shown := host
 	if ip := net.ParseIP(host); host == "" || ip != nil && ip.IsUnspecified() {
 		shown = "127.0.0.1"
 	}
-	l.URL = "http://" + net.JoinHostPort(shown, p)
+	front := &swapped{}
+	l := serve(ln, front) //nolint:contextcheck // it lives until Close, not as long as ctx
+	l.front, l.URL = front, "http://"+net.JoinHostPort(shown, p)
+	if err := b.serveOn(l); err != nil {
+		return nil, errors.Join(err, l.Close())
+	}
+	return l, nil
+}
+
+// serveOn has an address serve this backend.
+func (b *Backend) serveOn(l *Listener) error {
+	h, unmount := b.calls.count(b.api.Loopback(l.Addr)), func() {}
+	if b.tools != nil {
+		h, unmount = b.tools.Mount(l.Addr, h)
+	}
+	l.mount(h, unmount)
 	b.mu.Lock()
 	b.base = l.URL
 	b.mu.Unlock()
-	if b.lock != nil {
-		if err := b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: l.URL}); err != nil {
-			return nil, errors.Join(err, l.Close())
-		}
+	if b.lock == nil {
+		return b.beside.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL})
 	}
-	return l, nil
+	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: l.URL})
 }
 
 func loopback(host string) bool {

@@ -103,11 +103,12 @@ func (b *Backend) endLocalLocked() {
 	})
 }
 
-// close ends what is served, and waits for what was switched off.
+// close ends what is served, and waits for what was switched off. Nothing is switched on any more.
 func (l *localAPI) close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	var err error
+	l.open = false
 	if l.listener != nil {
 		err = l.listener.Close()
 		l.listener = nil

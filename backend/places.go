@@ -24,14 +24,23 @@ type Places struct {
 	Data   string // database, blobs, token, socket
 	Config string // agents.json
 	State  string // logs
+
+	usual   string  // the data directory of who has not moved it; "" where it is of the user's choice, and pointer too
+	pointer string  // the file that says where it is instead
+	at      pointer // what that says
 }
 
-// FindPlaces gives the XDG directories, or, with a data directory of the user's choice, places within it.
+// FindPlaces gives the XDG directories, the data's where it was moved to, or, with a data directory of the user's choice, places within it.
 func FindPlaces(dataDir string) (Places, error) {
 	if dataDir == "" {
-		return Places{
+		p := Places{
 			Data: filepath.Join(xdg.DataHome, "deskhand"), Config: filepath.Join(xdg.ConfigHome, "deskhand"), State: filepath.Join(xdg.StateHome, "deskhand"),
-		}, nil
+		}
+		// Where the system has one directory for all of them, the data has one of its own in it, which can be moved without the settings.
+		if p.shared() && !store.Holds(p.Data) {
+			p.Data = filepath.Join(p.Data, "data")
+		}
+		return p, p.follow()
 	}
 	dir, err := filepath.Abs(dataDir)
 	return Places{Data: dir, Config: filepath.Join(dir, "config"), State: filepath.Join(dir, "state")}, err
@@ -113,7 +122,7 @@ func (b *Backend) openSocket(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("the private socket cannot be opened: %w", err)
 	}
-	b.socket = serve(ln, b.api.Window()) //nolint:contextcheck // it lives until Close, not as long as ctx
+	b.socket = serve(ln, b.calls.count(b.api.Window())) //nolint:contextcheck // it lives until Close, not as long as ctx
 	b.socket.remove = remove
 	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: ln.Addr().String()})
 }

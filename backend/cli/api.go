@@ -79,7 +79,7 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 	}
 	defer func() { err = errors.Join(err, b.Close()) }()
 	p.sayReadOnly(b)
-	api, err := dial(ctx, cfg.Places)
+	api, err := dial(ctx, b.Places())
 	if err != nil {
 		return fmt.Errorf("the running Deskhand does not answer: %w", err)
 	}

@@ -45,7 +45,7 @@ type Program struct {
 
 // Window is what the window needs of the program.
 type Window struct {
-	Backend  *backend.Backend
+	Backend  *backend.Host
 	Places   backend.Places
 	Assets   fs.FS
 	Logger   *slog.Logger
@@ -66,6 +66,7 @@ type commands struct {
 	Places    placesCommand   `cmd:"" help:"List, add, check and remove the runtimes on other machines that agents can run in."`
 	Discord   discordCommand  `cmd:"" help:"Set up Discord, where the same conversations can be shown and spoken in, and bind channels to them."`
 	Tail      tailCommand     `cmd:"" help:"Show what is said in a conversation, as it is said."`
+	Data      dataCommand     `cmd:"" help:"Tell where the data is, and move it to another directory."`
 	Verify    verifyCommand   `cmd:"" help:"Compare what is kept with its journal, and repair it."`
 	Link      linkCommand     `cmd:"" help:"Print a fresh one-time link for a browser to the running server or app."`
 	Tokens    tokensCommand   `cmd:"" help:"Make and revoke tokens for the API on this machine, and show who called."`
@@ -253,13 +254,14 @@ func (s *serverCommand) Run(p *Program) error {
 func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
 	ctx, stop := interruptible()
 	defer stop()
-	b, err := backend.Open(ctx, cfg)
+	h, err := backend.OpenHost(ctx, cfg, false)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
+	defer func() { err = errors.Join(err, h.Close()) }()
+	b := h.Backend()
 	p.sayReadOnly(b)
-	l, err := b.Listen(ctx, host, port)
+	l, err := h.Listen(ctx, host, port)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w\nAnother program has this port. Choose another with --port, or --port 0 for any free one", err)
 	}
@@ -282,8 +284,12 @@ func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
 			return err
 		}
 	}
-	<-ctx.Done()
-	return nil
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-h.Failed():
+		return err
+	}
 }
 
 type linkCommand struct{ common }
@@ -355,12 +361,12 @@ func (p *Program) window(cfg backend.Config) (err error) {
 		default: // one that is not seen yet is enough
 		}
 	}
-	b, err := backend.Open(ctx, cfg)
+	h, err := backend.OpenHost(ctx, cfg, true)
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
-	if held := b.Alone(); held != nil {
+	defer func() { err = errors.Join(err, h.Close()) }()
+	if held := h.Alone(); held != nil {
 		api, err := dial(ctx, cfg.Places)
 		if err == nil {
 			err = api.call(ctx, "POST", "activate", nil, nil)
@@ -371,6 +377,19 @@ func (p *Program) window(cfg backend.Config) (err error) {
 		p.say("%s. Its window was brought forward.\n", held)
 		return nil
 	}
-	b.OpenLocal(ctx, defaultPort)
-	return p.Window(ctx, Window{Backend: b, Places: cfg.Places, Assets: cfg.Assets, Logger: cfg.Logger, Activate: again})
+	h.OpenLocal(ctx, defaultPort)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	go func() { // it ends with ctx
+		select {
+		case err := <-h.Failed():
+			end(err)
+		case <-ctx.Done():
+		}
+	}()
+	err = p.Window(ctx, Window{Backend: h, Places: cfg.Places, Assets: h.Assets(), Logger: cfg.Logger, Activate: again})
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(err, cause)
+	}
+	return err
 }

@@ -22,12 +22,13 @@ import (
 
 type promptCommand struct {
 	common
-	Agent   string   `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
-	Dir     string   `default:"." placeholder:"DIR" help:"The directory it works in."`
-	Place   string   `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
-	Approve string   `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
-	Attach  []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
-	Text    string   `arg:"" help:"What to say; - reads it from standard input."`
+	Agent    string   `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
+	Dir      string   `default:"." placeholder:"DIR" help:"The directory it works in."`
+	Place    string   `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
+	Approve  string   `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
+	Worktree bool     `help:"In a work tree of its own: a second directory of the git repository, on a new branch."`
+	Attach   []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
+	Text     string   `arg:"" help:"What to say; - reads it from standard input."`
 }
 
 // Run runs one turn: by the running app if there is one, else on the data directory itself.
@@ -55,11 +56,11 @@ func (c *promptCommand) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
-	api, err := dial(ctx, cfg.Places)
+	api, err := dial(ctx, b.Places())
 	if err != nil {
 		return errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), b.Close())
 	}
-	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place}, text: text, files: files}
+	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree}, text: text, files: files}
 	err = t.run(ctx)
 	api.close()
 	if t.outcome != nil {
@@ -203,9 +204,9 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 		}
 		t.session.Place = place.ID
 	}
-	var s backend.Session
-	if err := t.api.call(ctx, "POST", "sessions", t.session, &s); err != nil {
-		return "", usage(err)
+	s, err := t.create(ctx)
+	if err != nil {
+		return "", err
 	}
 	t.mu.Lock()
 	t.id = s.ID
@@ -215,9 +216,28 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 		Message     string         `json:"message"`
 		Attachments []attachedFile `json:"attachments,omitempty"`
 	}{t.text, t.files}
-	err := t.api.call(ctx, "POST", "sessions/"+s.ID+"/prompt", prompt, &begun)
+	err = t.api.call(ctx, "POST", "sessions/"+s.ID+"/prompt", prompt, &begun)
 	t.turn = begun.Turn.ID
 	return s.ID, refusedFile(err)
+}
+
+// create makes the session, in a work tree that is named after what is said where one is wanted.
+func (t *terminalTurn) create(ctx context.Context) (s backend.Session, err error) {
+	if t.session.Worktree {
+		if t.session.Branch, err = t.api.freeBranch(ctx, t.session.Cwd, t.text); err != nil {
+			return s, err
+		}
+	}
+	if err := t.api.call(ctx, "POST", "sessions", t.session, &s); err != nil {
+		if t.session.Worktree {
+			err = refusedTree(ctx, err)
+		}
+		return s, usage(err)
+	}
+	if s.Worktree != nil {
+		t.aside("· working in %s, on the branch %s", s.Cwd, s.Worktree.Branch)
+	}
+	return s, nil
 }
 
 // chooseAgent takes the first agent of the person's own that is ready, else the demo agent, and says which.

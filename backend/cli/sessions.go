@@ -21,17 +21,18 @@ import (
 )
 
 type sessionsCommand struct {
-	List    sessionsList    `cmd:"" default:"withargs" help:"Show the conversations, the most recent first (default)."`
-	Show    sessionsShow    `cmd:"" help:"Print a conversation as Markdown."`
-	Search  sessionsSearch  `cmd:"" help:"Look through every conversation."`
-	Export  sessionsExport  `cmd:"" help:"Write a conversation to a file."`
-	Import  sessionsImport  `cmd:"" help:"Take in conversations that an agent has, or list them."`
-	Fork    sessionsFork    `cmd:"" help:"Make a second conversation that goes on from where this one is."`
-	Steer   sessionsSteer   `cmd:"" help:"Tell an agent that is at work something, without stopping it."`
-	Changes sessionsChanges `cmd:"" help:"Show which files a turn changed."`
-	Undo    sessionsUndo    `cmd:"" help:"Take back what a turn changed."`
-	Delete  sessionsDelete  `cmd:"" help:"Delete conversations for good."`
-	Relink  sessionsRelink  `cmd:"" help:"Tell where a directory was moved to; its conversations follow."`
+	List     sessionsList     `cmd:"" default:"withargs" help:"Show the conversations, the most recent first (default)."`
+	Show     sessionsShow     `cmd:"" help:"Print a conversation as Markdown."`
+	Search   sessionsSearch   `cmd:"" help:"Look through every conversation."`
+	Export   sessionsExport   `cmd:"" help:"Write a conversation to a file."`
+	Import   sessionsImport   `cmd:"" help:"Take in conversations that an agent has, or list them."`
+	Fork     sessionsFork     `cmd:"" help:"Make a second conversation that goes on from where this one is."`
+	Steer    sessionsSteer    `cmd:"" help:"Tell an agent that is at work something, without stopping it."`
+	Changes  sessionsChanges  `cmd:"" help:"Show which files a turn changed."`
+	Undo     sessionsUndo     `cmd:"" help:"Take back what a turn changed."`
+	Worktree sessionsWorktree `cmd:"" help:"Show the work tree of a conversation, remove it or bring it back."`
+	Delete   sessionsDelete   `cmd:"" help:"Delete conversations for good."`
+	Relink   sessionsRelink   `cmd:"" help:"Tell where a directory was moved to; its conversations follow."`
 }
 
 type sessionList struct {
@@ -64,7 +65,7 @@ func (c *sessionsList) Run(p *Program) error {
 		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
 		_, _ = fmt.Fprintln(w, "ID\tWHEN\tSTATE\tAGENT\tDIRECTORY\tTITLE") // Flush tells of failures
 		for _, s := range list.Items {
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, when(s.UpdatedAt.Time), state(s), plain(s.AgentName), plain(s.Cwd), plain(s.Title))
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", s.ID, when(s.UpdatedAt.Time), state(s), plain(s.AgentName), directoryOf(s), plain(s.Title))
 		}
 		return w.Flush()
 	})

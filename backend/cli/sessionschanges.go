@@ -17,18 +17,22 @@ type changedFiles struct {
 	State  string `json:"state"`
 	Reason string `json:"reason"`
 	Turn   string `json:"turn"`
+	Mixed  bool   `json:"mixed"`
 	Files  []struct {
 		Path    string `json:"path"`
 		Was     string `json:"was"`
 		Kind    string `json:"kind"`
 		Added   int    `json:"added"`
 		Removed int    `json:"removed"`
+		Between bool   `json:"between"`
 	} `json:"files"`
 }
 
 type restoredFiles struct {
-	ID    string `json:"id"`
-	Files []struct {
+	ID     string `json:"id"`
+	Mixed  bool   `json:"mixed"`
+	Reason string `json:"reason"`
+	Files  []struct {
 		Path    string `json:"path"`
 		Outcome string `json:"outcome"`
 		Reason  string `json:"reason"`
@@ -79,16 +83,35 @@ func (c *sessionsChanges) Run(p *Program) error {
 		case len(list.Files) == 0:
 			return p.print("nothing was changed\n")
 		}
-		w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-		for _, f := range list.Files {
-			name := plain(f.Path)
-			if f.Was != "" {
-				name += " (was " + plain(f.Was) + ")"
-			}
-			_, _ = fmt.Fprintf(w, "%s\t+%d\t-%d\t%s\n", f.Kind, f.Added, f.Removed, name) // Flush tells of failures
-		}
-		return w.Flush()
+		return list.print(p)
 	})
+}
+
+// print prints a row for each file.
+func (l *changedFiles) print(p *Program) error {
+	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
+	for _, f := range l.Files {
+		name := plain(f.Path)
+		if f.Was != "" {
+			name += " (was " + plain(f.Was) + ")"
+		}
+		if f.Between {
+			name += " (also changed between turns)"
+		}
+		_, _ = fmt.Fprintf(w, "%s\t+%d\t-%d\t%s\n", f.Kind, f.Added, f.Removed, name) // Flush tells of failures
+	}
+	if l.Mixed {
+		p.say("%s\n", mixed(l.Reason))
+	}
+	return w.Flush()
+}
+
+// mixed is why some of it may be somebody else's work, in words.
+func mixed(reason string) string {
+	if reason == "changes.late" {
+		return "Deskhand ended in the middle of the turn: what was done in the directory until its next start may be in this."
+	}
+	return "Another conversation worked in the directory at the same time: some of this may be its work."
 }
 
 // unlooked is why nobody looked, in words.
@@ -143,6 +166,9 @@ func (c *sessionsUndo) undo(ctx context.Context, p *Program, api *api, path stri
 	if !c.Yes {
 		if !isTerminal(p.Stdin) {
 			return &failure{exitUsage, errors.New("this is no terminal to ask at; --yes undoes it without asking")}
+		}
+		if would.Mixed {
+			p.say("%s\n", mixed(would.Reason))
 		}
 		p.say("%sPut these files back? Type yes to do it: ", would.rows())
 		if err := p.yes(ctx, "nothing was put back"); err != nil {

@@ -35,6 +35,9 @@ func TestChangesAndUndo(t *testing.T) {
 	if out, errs, code := run(t, dir, "sessions", "changes", "last"); code != 0 || !strings.HasPrefix(out, "added  +") || !strings.Contains(out, "deskhand-demo.md") {
 		t.Fatalf("%d %q %s", code, out, errs)
 	}
+	if out, _, code := run(t, dir, "sessions", "changes", "--all", "last"); code != 0 || !strings.Contains(out, "deskhand-demo.md") {
+		t.Errorf("%d %q", code, out)
+	}
 	if _, errs, code := run(t, dir, "sessions", "undo", "last"); code == 0 || !strings.Contains(errs, "--yes") {
 		t.Fatalf("%d %s", code, errs)
 	}
@@ -44,7 +47,7 @@ func TestChangesAndUndo(t *testing.T) {
 	if _, err := os.Stat(file); err == nil {
 		t.Error("it is still there")
 	}
-	if out, _, code := run(t, dir, "sessions", "changes", "--all", "last"); code != 0 || !strings.Contains(out, "deskhand-demo.md") {
+	if out, _, code := run(t, dir, "sessions", "changes", "--all", "last"); code != 0 || out != "nothing was changed\n" { // what is undone counts no more
 		t.Errorf("%d %q", code, out)
 	}
 }

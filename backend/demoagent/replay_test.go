@@ -116,7 +116,7 @@ func (e exchange) sessionID(t *testing.T) string {
 func TestReplayKeepsTime(t *testing.T) {
 	// The loop behind signal.Notify must not be one of the bubble.
 	early := make(chan os.Signal, 1)
-	signal.Notify(early, syscall.SIGUSR2)
+	signal.Notify(early, syscall.SIGHUP)
 	defer signal.Stop(early)
 	lines := append([]string{wantsInitialize, initialized, wantsNew, openedThen}, promptOf(1, 3, 60_000, 20_000, "after twenty seconds")...)
 	file := recorded(t, append(lines, promptOf(1, 4, 90_000, 100, "and soon")...)...)

@@ -134,8 +134,8 @@ func (a *asks) open(ctx context.Context, p press) (k keptCard, why string) {
 		return k, "Deskhand cannot read its data at the moment. Try again."
 	}
 	channel, bound := a.s.in.channelOf(k.session)
-	if !ok || !bound || channel != k.channel || p.channel != k.channel || k.message != 0 && p.message != k.message {
-		return k, "This is no longer asked here." // of a card that was just posted the message may not be known here yet
+	if !ok || !bound || channel != k.channel || p.channel != k.channel || p.message < k.message {
+		return k, "This is no longer asked here." // a card that was posted a moment ago, or again, may not be known here yet: it is newer
 	}
 	// Both times are Discord's: our clock may be wrong.
 	if p.modal == nil && p.id.Time().Sub(p.message.Time()) < guardTime {

@@ -327,7 +327,19 @@ func TestWhoMayPress(t *testing.T) {
 	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {
 		t.Errorf("%+v, %v", now, err)
 	}
-	// What was posted again can be answered, and what was deleted cannot.
+	// Whether or not it is noted already which message it is: what was posted again can be answered, and what was deleted cannot.
+	for message, refused := range map[snowflake.ID]bool{m.ID - 1: false, m.ID: false, m.ID + 1: true} {
+		if err := r.s.asks.posted(t.Context(), request.ID, message); err != nil {
+			t.Fatal(err)
+		}
+		p := press{id: m.ID + snowflake.ID(guardTime.Milliseconds()+1)<<22, request: request.ID, channel: m.Channel, message: m.ID}
+		if _, why := r.s.asks.open(t.Context(), p); (why != "") != refused {
+			t.Errorf("%d, %d is known: %q", m.ID, message, why)
+		}
+	}
+	if err := r.s.asks.posted(t.Context(), request.ID, m.ID); err != nil {
+		t.Fatal(err)
+	}
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	r.ended(m, "answered by")
 }
@@ -535,10 +547,8 @@ func TestCardMovesWithItsConversation(t *testing.T) {
 	if err := r.s.in.unbind(t.Context(), r.discord.Channel); err != nil {
 		t.Fatal(err)
 	}
-	r.s.asks.refresh()
 	r.ended(old, "no longer")
 	r.bind(r.second)
-	r.s.asks.refresh()
 	m := r.card(r.second, "in the other channel", func(m standin.Message) bool { return len(m.Controls) > 0 })
 	if _, a := r.press(old, r.discord.Owner, request.Options[0].Name); !a.Private || !strings.Contains(a.Text, "no longer asked") {
 		t.Errorf("%+v", a)
@@ -647,7 +657,6 @@ func TestDirectoryInTheChannel(t *testing.T) {
 		t.Fatalf("%+v", request)
 	}
 	r.bind(r.discord.Channel)
-	r.s.changed() // as the API does when a channel is bound
 	m := r.asked()
 	if len(m.Controls) != 1 || !strings.Contains(m.Text, "mcp  database") {
 		t.Fatalf("%+v", m)

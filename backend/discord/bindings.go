@@ -150,9 +150,10 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 		return err
 	}
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	delete(in.bonds, idOf(gone))
 	in.bonds[channel] = &bond{Binding: b, newest: newest, behind: behind}
+	in.mu.Unlock()
+	in.s.changed()
 	return nil
 }
 
@@ -185,8 +186,9 @@ func (in *inbound) unbind(ctx context.Context, channel snowflake.ID) error {
 		return err
 	}
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	delete(in.bonds, channel)
+	in.mu.Unlock()
+	in.s.changed()
 	return nil
 }
 
@@ -202,8 +204,9 @@ func (in *inbound) unbindAll(ctx context.Context) error {
 		return err
 	}
 	in.mu.Lock()
-	defer in.mu.Unlock()
 	clear(in.bonds)
+	in.mu.Unlock()
+	in.s.changed()
 	return nil
 }
 

@@ -247,7 +247,6 @@ func (in *inbound) another(ctx context.Context, channel snowflake.ID) string {
 	if err != nil {
 		return "Not begun: " + in.inWords(ctx, err)
 	}
-	in.s.changed()
 	if old.Queue > 0 {
 		return fmt.Sprintf("A new conversation begins with your next message. The one before is at the desk, with %d messages that wait there.", old.Queue)
 	}

@@ -77,14 +77,14 @@ func letters(text string) string {
 func (f *faulty) whole() {
 	f.t.Helper()
 	var texts []string
-	for _, e := range f.idle(f.id).Items {
-		if e.Kind == "agent" && letters(e.Text) != "" {
-			texts = append(texts, letters(e.Text))
+	f.until("word of the agent", func() bool { // what was said in the channel may be on its way to it yet
+		for _, e := range f.idle(f.id).Items {
+			if e.Kind == "agent" && letters(e.Text) != "" {
+				texts = append(texts, letters(e.Text))
+			}
 		}
-	}
-	if len(texts) == 0 {
-		f.t.Fatal("the agent has said nothing")
-	}
+		return len(texts) > 0
+	})
 	f.seen("all that the agent said", func(s standin.Seen) bool {
 		var b strings.Builder
 		for _, m := range f.bots(s) {

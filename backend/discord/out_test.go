@@ -397,6 +397,14 @@ func TestATurnThatTheProgramInterruptedIsShownAtTheNextStart(t *testing.T) {
 	r := openOut(t)
 	asked := r.ask("slow")
 	r.see("tick", func(list []standin.Message) bool { return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1") })
+	turn := r.get(r.session).Turn.ID
+	r.until("note that it was said", func() bool { // without it the files would come with the words at the next start
+		row, _, err := r.s.out.read(t.Context(), r.session, turn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return row.Spoke
+	})
 	r.give("a.txt", "b.txt")
 	for range 2 { // the second time there is nothing left to do
 		r.reopen()

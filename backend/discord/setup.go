@@ -311,7 +311,6 @@ func (s *Surface) Bind(ctx context.Context, channel string, wish Bind) (Binding,
 	if err := s.in.bind(ctx, b, p.newest()); err != nil {
 		return Binding{}, err
 	}
-	s.changed()
 	return b, nil
 }
 
@@ -347,9 +346,7 @@ func (s *Surface) Unbind(ctx context.Context, channel string) error {
 	if err != nil || id == 0 {
 		return wrong(refusedUnknown)
 	}
-	err = s.in.unbind(ctx, id)
-	s.changed()
-	return err
+	return s.in.unbind(ctx, id)
 }
 
 // place asks for a channel.

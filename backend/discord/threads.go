@@ -157,11 +157,7 @@ func (in *inbound) begin(ctx context.Context, above Binding, thread snowflake.ID
 		Channel: thread.String(), Name: cmp.Or(name, above.Name), Guild: above.Guild, GuildName: above.GuildName, Thread: true,
 		Session: s.ID, CreatedAt: session.Time{Time: time.Now()},
 	}
-	if err := in.bindWith(ctx, b, 0, func(tx *sql.Tx) error { return with(s.ID, tx) }); err != nil {
-		return err
-	}
-	in.s.changed()
-	return nil
+	return in.bindWith(ctx, b, 0, func(tx *sql.Tx) error { return with(s.ID, tx) })
 }
 
 // beginFrom begins a thread with what was said in a channel, and a conversation in it.

@@ -69,7 +69,7 @@ func (s *shown) form(r asking) (method string, params map[string]any, read reade
 	case r.Kind == "permission":
 		return "session/request_permission", map[string]any{"toolCall": s.toolOf(r), "options": optionsOf(r.Options)}, readOption
 	case r.Kind == "trust":
-		return "session/request_permission", map[string]any{"toolCall": trustOf(r), "options": optionsOf(r.Options)}, readOption
+		return "session/request_permission", map[string]any{"toolCall": trustOf(r), "options": refusalsOf(r.Options)}, s.readTrust(r)
 	case r.Kind == "form" && t.forms:
 		return "elicitation/create", s.about(r, map[string]any{"mode": "form", "message": r.Title, "requestedSchema": r.Schema}), readAction
 	case r.Kind == "url" && t.urls:
@@ -106,6 +106,24 @@ func optionsOf(list []option) []any {
 		out = append(out, map[string]any{"optionId": o.ID, "name": o.Name, "kind": kind})
 	}
 	return out
+}
+
+// refusalsOf are the answers to what a directory would start: it may be left out in the editor, and is approved in Deskhand. Many editors can
+// be told to allow whatever they are asked, which says nothing about a directory that somebody else has made.
+func refusalsOf(list []option) []any {
+	out := []any{map[string]any{"optionId": optionShow, "name": "Look at it in Deskhand", "kind": "allow_once"}}
+	return append(out, optionsOf(slices.DeleteFunc(slices.Clone(list), func(o option) bool { return !strings.HasPrefix(o.Kind, "reject") }))...)
+}
+
+// readTrust is readOption for what may only be refused.
+func (s *shown) readTrust(r asking) reader {
+	return func(result json.RawMessage) map[string]any {
+		id := chosen(result)
+		if slices.ContainsFunc(r.Options, func(o option) bool { return o.ID == id && strings.HasPrefix(o.Kind, "reject") }) {
+			return map[string]any{"optionId": id}
+		}
+		return s.readPointer(r)(result)
+	}
 }
 
 // toolOf is the tool call that leave is asked for, as far as it is known.

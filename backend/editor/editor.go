@@ -40,7 +40,7 @@ const maxLine = 64 << 20
 func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	e := &editor{cfg: cfg, desk: desk{cfg.HTTP}, wire: newWire(out), ctx: ctx, shown: map[string]*shown{}, asked: map[acp.Key]context.CancelFunc{}}
+	e := &editor{cfg: cfg, desk: desk{cfg.HTTP}, wire: newWire(ctx, out), ctx: ctx, shown: map[string]*shown{}, asked: map[acp.Key]context.CancelFunc{}}
 	lines := make(chan []byte)
 	var failure error
 	go func() { // a read cannot be broken off: it ends with its input, after us if need be
@@ -57,6 +57,7 @@ func Serve(ctx context.Context, cfg Config, in io.Reader, out io.Writer) error {
 	err := e.listen(lines, &failure) //nolint:contextcheck // what the editor asks for lives as long as the editor listens
 	cancel()
 	e.work.Wait()
+	e.wire.close()
 	return err
 }
 
@@ -236,7 +237,7 @@ func (e *editor) within(r request) {
 		e.wire.fail(r.id, &acp.Error{Code: acp.CodeResourceNotFound, Message: "this session is not open here: load it first"})
 		return
 	}
-	s.do(func() {
+	s.request(r, func() {
 		switch r.method {
 		case "session/prompt":
 			s.prompt(r)

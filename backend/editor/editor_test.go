@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	sessions "deskhand/backend/session"
 )
@@ -56,7 +58,8 @@ func TestASessionThatDoesNotStartIsNone(t *testing.T) {
 	}
 }
 
-// What a directory would start is asked in the editor as well: so the session has a name before its agent is there.
+// What a directory would start is asked in the editor as well: so the session has a name before its agent is there. An editor that allows
+// whatever it is asked has approved nothing.
 func TestTrustIsAskedInTheEditor(t *testing.T) {
 	o := openOffice(t)
 	dir := filepath.Join(o.work, ".sandbox-agent", "config")
@@ -72,7 +75,24 @@ func TestTrustIsAskedInTheEditor(t *testing.T) {
 	if !strings.Contains(string(asked.Params), "/bin/false-server") || !strings.Contains(string(asked.Params), id) {
 		t.Errorf("%s", asked.Params)
 	}
+	if strings.Contains(string(asked.Params), `"kind":"allow_always"`) || strings.Count(string(asked.Params), `"kind":"allow_once"`) != 1 {
+		t.Errorf("%s", asked.Params)
+	}
+	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"approve"}}}`, asked.ID))
+	p.begin() // which is asked for the same, and was read behind that answer
+	asked = p.until("question", func(m received) bool { return m.Method == "session/request_permission" })
+	inbox, err := o.Inbox(t.Context())
+	if err != nil || len(inbox) != 2 {
+		t.Fatalf("%+v, %v", inbox, err)
+	}
 	p.say(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,"result":{"outcome":{"outcome":"selected","optionId":"without"}}}`, asked.ID))
+	for _, r := range inbox {
+		if r.Session == id {
+			if err := o.Answer(t.Context(), r.ID, sessions.Answer{OptionID: "without"}, "window"); err != nil {
+				t.Error(err)
+			}
+		}
+	}
 	if m := p.answer(p.prompt(id, "echo here")); m.Error != nil {
 		t.Errorf("%+v", m.Error)
 	}
@@ -211,5 +231,192 @@ func TestLoginIsOffered(t *testing.T) {
 		if can := p.call("initialize", `{"protocolVersion":1,"clientCapabilities":`+capabilities+`}`); !strings.Contains(string(can), want) {
 			t.Errorf("%s: %s", capabilities, can)
 		}
+	}
+}
+
+// A change of settings that waits for an agent which is not there yet is answered when its session goes.
+func TestAChangeThatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
+	o := openOffice(t)
+	dir := filepath.Join(o.work, ".sandbox-agent", "config")
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "mcp.json"), []byte(`{"mine":{"type":"local","command":"/bin/false-server","args":[]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	p := o.editor(everything)
+	id := p.begin()
+	p.until("question", func(m received) bool { return m.Method == "session/request_permission" })
+	change := p.send("session/set_config_option", fmt.Sprintf(`{"sessionId":%q,"configId":"brief","value":true}`, id))
+	p.call("session/close", fmt.Sprintf(`{"sessionId":%q}`, id))
+	if m := p.answer(change); m.Error == nil || m.Error.Code != -32002 {
+		t.Errorf("%+v", m)
+	}
+}
+
+// So is whatever else was asked of it and not begun.
+func TestWhatWaitsIsAnsweredWhenTheSessionGoes(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(everything)
+	id := p.begin()
+	var sent []string
+	p.send("session/close", fmt.Sprintf(`{"sessionId":%q}`, id))
+	for range 20 {
+		sent = append(sent, p.send("session/set_config_option", fmt.Sprintf(`{"sessionId":%q,"configId":"brief","value":true}`, id)))
+	}
+	for _, one := range sent {
+		if m := p.answer(one); m.Error == nil {
+			t.Errorf("%+v", m)
+		}
+	}
+}
+
+// An editor that goes away while its agent starts leaves nothing behind, unless somebody has begun something there at the window.
+func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
+	t.Setenv("DESKHAND_TEST_MUTE", "1")
+	o := openOffice(t)
+	list := func() []sessions.Session {
+		page, err := o.List(t.Context(), false, "", 10)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page.Items
+	}
+	draft := "three paragraphs"
+	for name, begin := range map[string]func(id string) error{
+		"nothing": nil,
+		"a draft": func(id string) error {
+			_, err := o.Change(t.Context(), id, sessions.Patch{Draft: &draft})
+			return err
+		},
+		"a message": func(id string) error {
+			_, err := o.Send(t.Context(), id, sessions.Prompt{Message: "do the work", When: "queue"})
+			return err
+		},
+	} {
+		p := o.editor(nothing)
+		p.send("session/new", fmt.Sprintf(`{"cwd":%q,"mcpServers":[]}`, o.work))
+		q := sessions.Query{Gen: o.Feed().Gen(), Wait: time.Minute, Types: []string{"session.upsert"}}
+		for len(list()) == 0 {
+			batch, err := o.Feed().After(t.Context(), q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			q.After = batch.Seq
+		}
+		id, want := list()[0].ID, 0
+		if begin != nil {
+			want = 1
+			if err := begin(id); err != nil {
+				t.Fatal(err)
+			}
+		}
+		p.hangUp()
+		if left := list(); len(left) != want {
+			t.Errorf("%s: %d sessions are left", name, len(left))
+		}
+		if want > 0 {
+			if err := o.Erase(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// A prompt that waits behind a turn of the window's, and is held there, is said to do so, and can be taken back.
+func TestAPromptThatIsHeld(t *testing.T) {
+	for name, capabilities := range map[string]string{"with notices": everything, "without": nothing} {
+		t.Run(name, func(t *testing.T) {
+			o := openOffice(t)
+			p := o.editor(capabilities)
+			id := p.begin()
+			if _, err := o.Send(t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
+				t.Fatal(err)
+			}
+			waits := p.prompt(id, "echo mine")
+			o.wait("the message in the queue", func() bool {
+				list, err := o.Queue(t.Context(), id)
+				return err == nil && len(list) == 1
+			})
+			if err := o.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			p.until("word of it", func(m received) bool {
+				return strings.Contains(string(m.Params), "Your message waits in Deskhand") && strings.Contains(string(m.Params), "was stopped")
+			})
+			p.say(fmt.Sprintf(`{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":%q}}`, id))
+			if m := p.answer(waits); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
+				t.Errorf("%+v %s", m.Error, m.Result)
+			}
+		})
+	}
+}
+
+// What became of prompts that wait while Deskhand was started again: one is held, one was deleted.
+func TestPromptsThatWaitOverARestart(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(everything)
+	id := p.begin()
+	if _, err := o.Send(t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
+		t.Fatal(err)
+	}
+	list := func() []sessions.QueueItem {
+		list, err := o.Queue(t.Context(), id)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return list
+	}
+	first := p.prompt(id, "echo first")
+	o.wait("one message", func() bool { return len(list()) == 1 })
+	second := p.prompt(id, "echo second")
+	o.wait("two messages", func() bool { return len(list()) == 2 })
+	o.restart(func() {
+		if err := o.RemoveQueued(t.Context(), id, list()[0].ID); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if m := p.answer(first); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
+		t.Errorf("%+v %s", m.Error, m.Result)
+	}
+	p.until("word of the other", func(m received) bool { return strings.Contains(string(m.Params), "Your message waits in Deskhand") })
+	held := false
+	if _, err := o.ChangeQueued(t.Context(), id, list()[0].ID, sessions.QueuePatch{Held: &held}); err != nil {
+		t.Fatal(err)
+	}
+	if m := p.answer(second); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"end_turn"`) {
+		t.Errorf("%+v %s", m.Error, m.Result)
+	}
+}
+
+// An editor that opens again what it has open hears the end of the turn that it waits for.
+func TestOpeningAgainAnswersTheRunningPrompt(t *testing.T) {
+	for _, method := range []string{"session/load", "session/resume"} {
+		t.Run(method, func(t *testing.T) {
+			o := openOffice(t)
+			p := o.editor(everything)
+			id := p.begin()
+			turn := p.prompt(id, "slow")
+			p.until("words", func(m received) bool { return strings.Contains(string(m.Params), "agent_message_chunk") })
+			p.call(method, fmt.Sprintf(`{"sessionId":%q,"cwd":%q,"mcpServers":[]}`, id, o.work))
+			if s, err := o.Get(t.Context(), id); err != nil || s.Turn == nil {
+				t.Fatalf("the turn runs: %+v, %v", s, err)
+			}
+			p.mu.Lock()
+			answered := slices.ContainsFunc(p.got, func(m received) bool { return m.Method == "" && string(m.ID) == turn })
+			p.mu.Unlock()
+			if answered {
+				t.Error("its prompt was answered before it ended")
+			}
+			if said, want := p.said("user_message_chunk"), map[string]string{"session/load": "slow"}[method]; said != want {
+				t.Errorf("it hears %q, want %q", said, want)
+			}
+			if err := o.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			if m := p.answer(turn); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
+				t.Errorf("%+v %s", m.Error, m.Result)
+			}
+		})
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -32,6 +33,10 @@ import (
 // The test binary is the agent as well: started as the catalogue starts our program, it is the demo agent.
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "demo-agent" {
+		if os.Getenv("DESKHAND_TEST_MUTE") != "" { // it starts for as long as it is let
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			os.Exit(0)
+		}
 		if err := demoagent.Run(context.Background(), os.Stdin, os.Stdout); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			os.Exit(1)
@@ -47,6 +52,9 @@ type office struct {
 	t      *testing.T
 	work   string
 	server *httptest.Server
+	open   func() (http.Handler, error) // opens it, again once it is closed
+	close  func() error
+	served atomic.Pointer[http.Handler]
 }
 
 func openOffice(t *testing.T) *office {
@@ -65,27 +73,64 @@ func openOffice(t *testing.T) *office {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set, err := proxy.Open(proxy.Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
 	within := files.Within{}
-	c, err := sessions.Open(t.Context(), sessions.Config{
-		Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace,
-		Files: sessions.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
-	})
+	o := &office{t: t, work: work}
+	o.open = func() (http.Handler, error) {
+		set, err := proxy.Open(proxy.Config{})
+		if err != nil {
+			return nil, err
+		}
+		catalogue := agents.Open(agents.Config{Self: self, File: filepath.Join(dir, "agents.json"), Vault: filepath.Join(dir, "logins.json"), WriteFile: store.WriteFile})
+		o.Client, err = sessions.Open(t.Context(), sessions.Config{
+			Store: db, Agents: catalogue, Proxy: set, Version: "test", Replace: files.Replace,
+			Files: sessions.Files{Open: within.Open, Write: within.Write, Directory: within.Directory},
+		})
+		c := o.Client
+		o.close = func() error { return errors.Join(c.Close(), catalogue.Close(), set.Close()) }
+		return httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Agents: catalogue}), err
+	}
+	handler, err := o.open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := &office{Client: c, t: t, work: work, server: httptest.NewServer(httpapi.NewClient(httpapi.ClientConfig{Version: "test", Sessions: c, Agents: catalogue}))}
+	o.served.Store(&handler)
+	o.server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*o.served.Load()).ServeHTTP(w, r) }))
 	t.Cleanup(func() {
 		o.server.Close()
-		if err := errors.Join(c.Close(), catalogue.Close(), set.Close(), db.Close()); err != nil {
+		if err := errors.Join(o.close(), db.Close()); err != nil {
 			t.Error(err)
 		}
 	})
 	return o
+}
+
+// restart ends this Deskhand and begins another one, which editors meet after what is done meanwhile.
+func (o *office) restart(meanwhile func()) {
+	o.t.Helper()
+	ended := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }))
+	o.served.Store(&ended)
+	if err := o.close(); err != nil {
+		o.t.Fatal(err)
+	}
+	handler, err := o.open()
+	if err != nil {
+		o.t.Fatal(err)
+	}
+	meanwhile()
+	o.served.Store(&handler)
+}
+
+// wait waits until something is so; the feed tells when to look again.
+func (o *office) wait(what string, is func() bool) {
+	o.t.Helper()
+	q := sessions.Query{Gen: o.Feed().Gen(), Wait: 20 * time.Second}
+	for !is() {
+		b, err := o.Feed().After(o.t.Context(), q)
+		if err != nil || len(b.Events) == 0 {
+			o.t.Fatalf("no %s: %v", what, err)
+		}
+		q.After = b.Seq
+	}
 }
 
 // to has every call go to the server, whatever host it names.

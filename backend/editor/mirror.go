@@ -185,7 +185,7 @@ func (m *mirror) forget() {
 
 // said shows what a person has said elsewhere.
 func (m *mirror) said(n note) {
-	if m.ours(n.Turn) && n.Note == "turn.began" {
+	if m.ours(n.Turn) && n.Note == "turn.began" && !m.merging { // what is told again is told whole
 		return
 	}
 	for _, block := range n.Prompt {

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"deskhand/backend/acp"
 )
@@ -137,7 +138,7 @@ func (e *editor) newSession(ctx context.Context, r request) (any, *acp.Error) {
 	if len(p.Directories) > 0 {
 		in["directories"] = p.Directories
 	}
-	if err := e.desk.call(ctx, http.MethodPost, "sessions", in, &made); err != nil {
+	if err := e.begin(ctx, in, &made); err != nil {
 		return nil, asError(err)
 	}
 	done := make(chan struct{})
@@ -164,10 +165,28 @@ func (e *editor) newSession(ctx context.Context, r request) (any, *acp.Error) {
 	return nil, nil
 }
 
-// discard takes away a session in which nothing was ever said, also when the editor is gone.
+// begin makes a session. It hears its answer also when the editor goes meanwhile: whoever does not know the session cannot take it away.
+func (e *editor) begin(ctx context.Context, in map[string]any, made *session) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), mostMaking)
+	defer cancel()
+	return e.desk.call(ctx, http.MethodPost, "sessions", in, made)
+}
+
+// mostMaking is how long Deskhand has to make a session, whose agent it does not wait for.
+const mostMaking = 30 * time.Second
+
+// discard takes away a session that the editor could not have, also when the editor is gone; not one in which somebody has begun something
+// at the window meanwhile.
 func (e *editor) discard(ctx context.Context, id string) {
 	ctx = context.WithoutCancel(ctx)
-	if err := e.desk.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(id)+"?undo=false", nil, nil); err != nil {
+	err := e.desk.call(ctx, http.MethodDelete, "sessions/"+url.PathEscape(id)+"?unused=true", nil, nil)
+	if refused, ok := err.(*problem); ok && refused.Code == "session.used" { //nolint:errorlint // desk wraps none
+		return
+	}
+	if err != nil {
 		e.tell("%s", err)
 	}
 }
@@ -241,7 +260,7 @@ func (e *editor) openSession(ctx context.Context, r request) (any, *acp.Error) {
 		return nil, asError(err)
 	}
 	done := make(chan struct{})
-	e.open(found.ID, func(result any, failure *acp.Error) {
+	s := e.open(found.ID, func(result any, failure *acp.Error) {
 		if failure == nil {
 			e.wire.answer(r.id, result)
 		} else {
@@ -249,7 +268,12 @@ func (e *editor) openSession(ctx context.Context, r request) (any, *acp.Error) {
 		}
 		close(done)
 	}, func(s *shown) { s.reopen(r.method == "session/load") })
-	<-done
+	select {
+	case <-done:
+	case <-ctx.Done():
+		s.stop()
+		<-done
+	}
 	return nil, nil
 }
 
@@ -257,11 +281,14 @@ func (e *editor) openSession(ctx context.Context, r request) (any, *acp.Error) {
 func (s *shown) reopen(replay bool) {
 	requests := s.refresh()
 	if replay {
+		s.at = 0
 		s.mirror.merging = true
 		s.flush()
 		s.mirror.merging = false
 	} else {
-		s.at = s.newest()
+		if len(s.prompts) == 0 { // else it goes on from where these are answered up to
+			s.at = s.newest()
+		}
 		if s.now.Turn != nil {
 			s.mirror.turn = s.now.Turn.ID
 		}
@@ -278,6 +305,9 @@ func (s *shown) reopen(replay bool) {
 	s.catchUp()
 	for _, r := range requests {
 		s.requested(r)
+	}
+	if len(s.prompts) > 0 {
+		s.waiting()
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 
 	"deskhand/backend/acp"
@@ -16,7 +17,8 @@ import (
 type prompt struct {
 	id     json.RawMessage
 	key    acp.Key
-	queued bool // it waits behind a turn that somebody else began
+	queued bool   // it waits behind a turn that somebody else began
+	held   string // why it waits for a person; "" = it does not, or nobody has said so
 }
 
 // block is a part of a prompt.
@@ -208,6 +210,59 @@ func (s *shown) unqueued(turn string) {
 	if p := s.prompts[turn]; p != nil && p.queued {
 		delete(s.prompts, turn)
 		s.e.wire.answer(p.id, map[string]any{"stopReason": "cancelled"})
+	}
+}
+
+// held tells the editor that a prompt of its waits for a person in Deskhand: without a word it would wait for an answer that may never come.
+func (s *shown) held(item queued) {
+	p := s.prompts[item.ID]
+	if p == nil || !p.queued || p.held == item.Held {
+		return
+	}
+	p.held = item.Held
+	if words := heldWords(item.Held); words != "" {
+		s.mirror.notice(encoded(map[string]any{
+			"sessionUpdate": "notice", "severity": "warning", "title": "Your message waits in Deskhand",
+			"description": words + " Send it there, or stop here to take it back.",
+		}))
+	}
+}
+
+func heldWords(why string) string {
+	switch why {
+	case "", "steering":
+		return ""
+	case "stopped":
+		return "The turn before it was stopped."
+	case "failed":
+		return "The turn before it ended with an error."
+	case "refused":
+		return "The agent refused the turn before it."
+	case "exited":
+		return "The agent ended in the turn before it."
+	case "interrupted":
+		return "Deskhand or the agent was started again meanwhile."
+	case "archived":
+		return "The conversation was archived."
+	}
+	return "Somebody holds it there."
+}
+
+// waiting compares the prompts that wait with what waits in the session, which events did not tell of.
+func (s *shown) waiting() {
+	var list struct{ Items []queued }
+	if err := s.call(http.MethodGet, "queue", nil, &list); err != nil {
+		if s.ctx.Err() == nil {
+			s.e.tell("%s", err)
+		}
+		return
+	}
+	for id := range s.prompts {
+		if i := slices.IndexFunc(list.Items, func(q queued) bool { return q.ID == id }); i >= 0 {
+			s.held(list.Items[i])
+		} else {
+			s.unqueued(id)
+		}
 	}
 }
 

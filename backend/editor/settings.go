@@ -130,7 +130,7 @@ func (s *shown) set(r request, id string, value any) {
 	refused, _ := err.(*problem) //nolint:errorlint // desk wraps none
 	switch {
 	case refused != nil && refused.Code == "session.not_ready" && s.now.Phase != "closed":
-		s.waiting = append(s.waiting, r)
+		s.unready = append(s.unready, r)
 		return
 	case refused != nil && refused.Status < http.StatusInternalServerError:
 		s.e.wire.fail(r.id, badParams("%s", refused))
@@ -167,10 +167,10 @@ func (s *shown) settleChanges() {
 	if s.now.Phase == "starting" || s.now.Phase == "replaying" {
 		return
 	}
-	list := s.waiting
-	s.waiting = nil
+	list := s.unready
+	s.unready = nil
 	for _, r := range list {
-		s.do(func() {
+		s.request(r, func() {
 			if r.method == "session/set_mode" {
 				s.setMode(r)
 			} else {
@@ -182,7 +182,7 @@ func (s *shown) settleChanges() {
 
 // changed answers for a change with all that is set now.
 func (s *shown) changed(r request) {
-	if err := s.call(http.MethodGet, "", nil, &s.now); err != nil {
+	if err := s.reread(); err != nil {
 		s.e.wire.fail(r.id, asError(err))
 		return
 	}

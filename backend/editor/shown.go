@@ -21,9 +21,14 @@ type shown struct {
 	ctx  context.Context //nolint:containedctx // as long as it is open
 	stop context.CancelFunc
 
-	mu     sync.Mutex // protects wishes
-	wishes []func()
+	mu     sync.Mutex // protects wishes, left and heir
+	wishes []wish
+	left   bool          // nobody does any more
+	heir   bool          // another beginning of the same session takes its prompts over
 	more   chan struct{} // has a value when there are wishes
+
+	before *shown        // the beginning of the same session that this one follows on
+	gone   chan struct{} // closed when all is left as it stays
 
 	// What follows belongs to the session's goroutine.
 	now     session
@@ -33,7 +38,7 @@ type shown struct {
 	prompts map[string]*prompt                   // those of the editor, by their turns
 	asks    map[string]*ask                      // what the editor is asked, by the request
 	changes map[string]request                   // of settings, that the agent has not answered, by the agent's ids
-	waiting []request                            // the same, of an agent that is not ready
+	unready []request                            // the same, of an agent that is not ready
 	told    facts
 }
 
@@ -44,19 +49,23 @@ type facts struct {
 	mode    string
 }
 
-// open takes a session up. Of one that is open already it is another beginning.
+// open takes a session up. Of one that is open already it is another beginning, which answers the prompts of the one before: the turn that
+// an editor waits for goes on.
 func (e *editor) open(id string, opening func(any, *acp.Error), begin func(*shown)) *shown {
 	ctx, stop := context.WithCancel(e.ctx)
 	e.mu.Lock()
 	s := &shown{
-		e: e, id: id, ctx: ctx, stop: stop, more: make(chan struct{}, 1), mirror: newMirror(e.takes), opening: opening,
+		e: e, id: id, ctx: ctx, stop: stop, more: make(chan struct{}, 1), gone: make(chan struct{}), mirror: newMirror(e.takes), opening: opening,
 		prompts: map[string]*prompt{}, asks: map[string]*ask{}, changes: map[string]request{},
 	}
-	before := e.shown[id]
+	s.before = e.shown[id]
 	e.shown[id] = s
 	e.mu.Unlock()
-	if before != nil {
-		before.stop()
+	if s.before != nil {
+		s.before.mu.Lock()
+		s.before.heir = true
+		s.before.mu.Unlock()
+		s.before.stop()
 	}
 	s.mirror.out = s.update
 	s.mirror.pass = func(method string, params json.RawMessage) { e.wire.notify(method, params) }
@@ -69,10 +78,35 @@ func (e *editor) open(id string, opening func(any, *acp.Error), begin func(*show
 	return s
 }
 
+// wish is what the session's goroutine is to do, or, once it has left, what is done in its place: who asked waits for an answer.
+type wish struct {
+	do   func()
+	left func() // nil = nobody waits
+}
+
+// errLeft is what a request hears whose session is not open any more.
+func errLeft() *acp.Error {
+	return &acp.Error{Code: acp.CodeResourceNotFound, Message: "this session is not open here any more: load it first"}
+}
+
+// request has a request done, or refused.
+func (s *shown) request(r request, f func()) {
+	s.wish(wish{f, func() { s.e.wire.fail(r.id, errLeft()) }})
+}
+
 // do has f done by the session's goroutine, behind what it has to do already. Whoever calls does not wait.
-func (s *shown) do(f func()) {
+func (s *shown) do(f func()) { s.wish(wish{do: f}) }
+
+func (s *shown) wish(w wish) {
 	s.mu.Lock()
-	s.wishes = append(s.wishes, f)
+	if s.left {
+		s.mu.Unlock()
+		if w.left != nil {
+			w.left()
+		}
+		return
+	}
+	s.wishes = append(s.wishes, w)
 	s.mu.Unlock()
 	select {
 	case s.more <- struct{}{}:
@@ -82,6 +116,7 @@ func (s *shown) do(f func()) {
 
 func (s *shown) run(begin func(*shown)) {
 	defer s.leave()
+	s.inherit()
 	first, ok := s.poll("", 0)
 	if !ok {
 		return
@@ -98,8 +133,14 @@ func (s *shown) run(begin func(*shown)) {
 			list := s.wishes
 			s.wishes = nil
 			s.mu.Unlock()
-			for _, f := range list {
-				f()
+			for i, w := range list {
+				if s.ctx.Err() != nil { // one of them has closed it
+					s.mu.Lock()
+					s.wishes = append(list[i:], s.wishes...)
+					s.mu.Unlock()
+					return
+				}
+				w.do()
 			}
 		case <-s.ctx.Done():
 			return
@@ -107,16 +148,51 @@ func (s *shown) run(begin func(*shown)) {
 	}
 }
 
-// leave answers what the editor still waits for. Nothing of the session ends.
+// inherit takes over the prompts of the beginning before, and the place in the journal up to which they are answered.
+func (s *shown) inherit() {
+	if s.before == nil {
+		return
+	}
+	<-s.before.gone
+	if len(s.before.prompts) > 0 {
+		s.prompts, s.at = s.before.prompts, s.before.at
+	}
+	s.before = nil
+}
+
+// leave answers what the editor still waits for, unless somebody else does. Nothing of the session ends.
 func (s *shown) leave() {
+	defer close(s.gone)
+	s.mu.Lock()
+	heir := s.heir
+	s.mu.Unlock()
 	if s.opening != nil {
 		s.opening(nil, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"})
 	}
-	for _, p := range s.prompts {
-		s.e.wire.answer(p.id, map[string]any{"stopReason": "cancelled"})
+	for id, p := range s.prompts {
+		if !heir {
+			delete(s.prompts, id)
+			s.e.wire.answer(p.id, map[string]any{"stopReason": "cancelled"})
+		}
 	}
 	for _, a := range s.asks {
 		s.e.wire.withdraw(a.id)
+	}
+	for _, r := range s.changes {
+		s.e.wire.fail(r.id, errLeft())
+	}
+	for _, r := range s.unready {
+		s.e.wire.fail(r.id, errLeft())
+	}
+	s.mu.Lock()
+	s.left = true
+	list := s.wishes
+	s.wishes = nil
+	s.mu.Unlock()
+	for _, w := range list {
+		if w.left != nil {
+			w.left()
+		}
 	}
 	s.e.mu.Lock()
 	defer s.e.mu.Unlock()
@@ -168,9 +244,13 @@ func (s *shown) poll(gen string, after int64) (batch, bool) {
 type news struct {
 	now      *session
 	requests []asking
+	queue    []queued
 	unqueued []string
 	removed  bool
 }
+
+// queued is a prompt that waits, as far as an editor cares.
+type queued struct{ ID, Held string }
 
 func read(events []event) (n news) {
 	for _, ev := range events {
@@ -186,6 +266,11 @@ func read(events []event) (n news) {
 			var r asking
 			if json.Unmarshal(ev.Data, &r) == nil {
 				n.requests = append(n.requests, r)
+			}
+		case "queue.upsert":
+			var item queued
+			if json.Unmarshal(ev.Data, &item) == nil {
+				n.queue = append(n.queue, item)
 			}
 		case "queue.removed":
 			var gone struct{ ID string }
@@ -221,10 +306,14 @@ func (s *shown) take(b batch) {
 	for _, r := range n.requests {
 		s.requested(r)
 	}
+	for _, item := range n.queue {
+		s.held(item)
+	}
 	for _, id := range n.unqueued {
 		s.unqueued(id)
 	}
 	if b.Reset {
+		s.waiting()
 		s.lost()
 	}
 }
@@ -238,10 +327,20 @@ func (s *shown) catchUp() {
 
 // refresh reads what events would have told.
 func (s *shown) refresh() []asking {
-	if err := s.call(http.MethodGet, "", nil, &s.now); err != nil && s.ctx.Err() == nil {
+	if err := s.reread(); err != nil && s.ctx.Err() == nil {
 		s.e.tell("%s", err)
 	}
 	return s.inbox()
+}
+
+// reread reads the session anew: what is no more in it has gone, a turn among it.
+func (s *shown) reread() error {
+	var now session
+	if err := s.call(http.MethodGet, "", nil, &now); err != nil {
+		return err
+	}
+	s.now = now
+	return nil
 }
 
 // inbox is what waits for a person in this session. What the editor is asked and is not among it has been answered meanwhile.

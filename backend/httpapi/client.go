@@ -40,14 +40,17 @@ type ClientConfig struct {
 	Access      *Access                                              // tokens and audit
 	Local       func() LocalAPI                                      // how the API on this machine is
 	SwitchLocal func(ctx context.Context, on bool) (LocalAPI, error) // has it served, or not
+
+	Moving *Moving // the way to another data directory; nil where there is none
 }
 
 // Client is the client API: /client/*, what every surface shares. Plain JSON goes through huma, so that the OpenAPI document and
 // the frontend's types are made from the code.
 type Client struct {
-	mux *router
-	api huma.API
-	cfg ClientConfig
+	mux     *router
+	api     huma.API
+	cfg     ClientConfig
+	repeats repeats
 }
 
 const (
@@ -66,6 +69,10 @@ func NewClient(cfg ClientConfig) *Client {
 	hc.Components.Schemas = registry
 	registry.RegisterTypeAlias(reflect.TypeFor[session.Time](), reflect.TypeFor[time.Time]())
 	c := &Client{mux: mux, api: humago.New(mux, hc), cfg: cfg}
+	hc.Components.Parameters = map[string]*huma.Param{keyHeader: {
+		Name: keyHeader, In: "header", Schema: &huma.Schema{Type: huma.TypeString, MaxLength: new(257)},
+		Description: "Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads",
+	}}
 	c.routes()
 	c.addEventRecords()
 	return c
@@ -74,7 +81,7 @@ func NewClient(cfg ClientConfig) *Client {
 // ServeHTTP serves /client/*.
 func (c *Client) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !c.leaveBe(w, r) {
-		c.mux.ServeHTTP(w, r)
+		c.repeats.serve(w, r, c.mux)
 	}
 }
 
@@ -191,7 +198,11 @@ type byID struct {
 }
 
 func op(id, method, path, summary string, status int) huma.Operation {
-	return huma.Operation{OperationID: id, Method: method, Path: "/client/" + path, Summary: summary, DefaultStatus: status}
+	o := huma.Operation{OperationID: id, Method: method, Path: "/client/" + path, Summary: summary, DefaultStatus: status}
+	if method != http.MethodGet {
+		o.Parameters = []*huma.Param{{Ref: "#/components/parameters/" + keyHeader}}
+	}
+	return o
 }
 
 func (c *Client) routes() {
@@ -225,6 +236,7 @@ func (c *Client) routes() {
 	c.frameRoutes()
 	c.keyboardRoutes()
 	c.accessRoutes()
+	c.worktreeRoutes()
 }
 
 type hello struct {

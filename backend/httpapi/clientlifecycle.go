@@ -14,10 +14,14 @@ func (c *Client) lifecycleRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session; for 5 s it can be restored", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
-			ID   string `path:"id" maxLength:"64"`
-			Undo bool   `query:"undo" default:"true" doc:"false erases it at once, and answers when nothing of it is stored any more"`
+			ID     string `path:"id" maxLength:"64"`
+			Undo   bool   `query:"undo" default:"true" doc:"false erases it at once, and answers when nothing of it is stored any more"`
+			Unused bool   `query:"unused" doc:"Refuses (session.used) when anything was written, attached, queued or sent in it, and erases it else"`
 		},
 		) (*none, error) {
+			if in.Unused {
+				return done(s.EraseUnused(ctx, in.ID))
+			}
 			if !in.Undo {
 				return done(s.Erase(ctx, in.ID))
 			}

@@ -16,6 +16,7 @@ import (
 
 // storageRoutes are what tells about the data directory, and proves it.
 func (c *Client) storageRoutes() {
+	c.moveRoutes()
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("storage", http.MethodGet, "storage", "What is kept, and what it takes of the disk", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[session.Storage], error) { return answer(s.Storage(ctx)) })
@@ -51,6 +52,108 @@ func (c *Client) storageRoutes() {
 		func(context.Context, *struct{}) (*none, error) {
 			s.CancelVerify()
 			return &none{}, nil
+		})
+}
+
+// Moving is the way to another data directory.
+type Moving struct {
+	Show      func() DataPlace
+	Check     func(ctx context.Context, path string) (MovePlan, error)
+	Begin     func(ctx context.Context, path string, stopTurns bool) (DataMove, error)
+	Cancel    func()
+	DeleteOld func(ctx context.Context) error
+}
+
+// DataPlace is where the data is.
+type DataPlace struct {
+	Directory string    `json:"directory"`
+	Fixed     string    `json:"fixed,omitempty" doc:"A code: why it cannot be moved from here"`
+	Old       *OldCopy  `json:"old,omitempty" doc:"Where it was before, and still is as it was then"`
+	Move      *DataMove `json:"move,omitempty" doc:"What is moved, or was moved last since the start"`
+}
+
+// OldCopy is the directory that the data was moved from.
+type OldCopy struct {
+	Directory string       `json:"directory"`
+	MovedAt   session.Time `json:"movedAt"`
+	Deleting  bool         `json:"deleting,omitempty" doc:"Its deletion was broken off: it can only be deleted"`
+}
+
+// MovePlan is what a move would take.
+type MovePlan struct {
+	Path  string `json:"path" doc:"The directory, links followed"`
+	Bytes int64  `json:"bytes"`
+	Files int    `json:"files"`
+	Free  int64  `json:"free" doc:"Bytes"`
+	Turns int    `json:"turns" doc:"That run, and would be ended"`
+}
+
+// DataMove is how far a move is, or what came of it.
+type DataMove struct {
+	State     string            `json:"state" enum:"running,done,failed,cancelled"`
+	Step      string            `json:"step" enum:"stop,copy,prove,open"`
+	From      string            `json:"from"`
+	To        string            `json:"to"`
+	Done      int64             `json:"done" doc:"Bytes, of this step"`
+	Total     int64             `json:"total"`
+	StartedAt session.Time      `json:"startedAt"`
+	EndedAt   *session.Time     `json:"endedAt,omitempty"`
+	Code      string            `json:"code,omitempty" doc:"Why it has failed"`
+	Params    map[string]string `json:"params,omitempty"`
+}
+
+// refusedMoveHere is the refusal of a program that only has the data for a moment.
+const refusedMoveHere = "move.here"
+
+type moveTo struct {
+	Path      string `json:"path" maxLength:"4096" doc:"A directory of this machine that is empty, or is not there yet"`
+	StopTurns bool   `json:"stopTurns,omitempty" doc:"End the turns that run; without it they are in the way"`
+}
+
+// moveRoutes are about another data directory. Beside them nothing of the API answers while the data is moved, events neither: all of it
+// is closed, so who waits asks for the progress again and again.
+func (c *Client) moveRoutes() {
+	m := c.cfg.Moving
+	if m == nil {
+		here := func() error { return &session.RefusedError{Code: refusedMoveHere} }
+		m = &Moving{
+			Show:      func() DataPlace { return DataPlace{Directory: c.cfg.Data, Fixed: refusedMoveHere} },
+			Check:     func(context.Context, string) (MovePlan, error) { return MovePlan{}, here() },
+			Begin:     func(context.Context, string, bool) (DataMove, error) { return DataMove{}, here() },
+			Cancel:    func() {},
+			DeleteOld: func(context.Context) error { return here() },
+		}
+	}
+	huma.Register(c.api, op("dataPlace", http.MethodGet, "storage/move", "Where the data is, and how far a move of it is; answered while it is moved, too", http.StatusOK),
+		func(context.Context, *struct{}) (*body[DataPlace], error) { return answer(m.Show(), nil) })
+	huma.Register(c.api, op("checkMove", http.MethodPost, "storage/move/check", "What a move of the data would take, or what is in its way; nothing is changed", http.StatusOK),
+		func(ctx context.Context, in *body[moveTo]) (*body[MovePlan], error) {
+			if err := ownCaller(ctx); err != nil { // it tells which directories there are, and writes to them
+				return nil, err
+			}
+			return answer(m.Check(ctx, in.Body.Path))
+		})
+	huma.Register(c.api, op("moveData", http.MethodPost, "storage/move", "Begin to move the data: all agents are ended, it is copied and proven, and used from there", http.StatusAccepted),
+		func(ctx context.Context, in *body[moveTo]) (*body[DataMove], error) {
+			if err := ownCaller(ctx); err != nil {
+				return nil, err
+			}
+			return answer(m.Begin(ctx, in.Body.Path, in.Body.StopTurns))
+		})
+	huma.Register(c.api, op("cancelMove", http.MethodDelete, "storage/move", "End a move; the data stays where it was", http.StatusNoContent),
+		func(ctx context.Context, _ *struct{}) (*none, error) {
+			if err := ownCaller(ctx); err != nil {
+				return nil, err
+			}
+			m.Cancel()
+			return &none{}, nil
+		})
+	huma.Register(c.api, op("deleteOldData", http.MethodDelete, "storage/move/old", "Delete the old copy, once the new one proves whole and nobody has used the old one", http.StatusNoContent),
+		func(ctx context.Context, _ *struct{}) (*none, error) {
+			if err := ownCaller(ctx); err != nil {
+				return nil, err
+			}
+			return done(m.DeleteOld(ctx))
 		})
 }
 

@@ -376,6 +376,48 @@ func TestStandardSocketsEndWithTheAPI(t *testing.T) {
 	})
 }
 
+// An agent that reads nothing keeps neither itself nor the WebSocket when its client has gone, its token is no good, or the server ends.
+func TestStandardSocketOfAnAgentThatDoesNotRead(t *testing.T) {
+	for name, end := range map[string]func(w *world, conn *websocket.Conn){
+		"client": func(_ *world, conn *websocket.Conn) { _ = conn.Close() },
+		"server": func(w *world, _ *websocket.Conn) { w.api.Close() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				woken := make(chan struct{})
+				w := newWorld(t, Config{}, func(stdin io.Reader, stdout, _ io.Writer) int {
+					_, _ = bufio.NewReader(io.LimitReader(stdin, int64(len(firstMessage)+1))).ReadString('\n')
+					fmt.Fprintln(stdout, `{"jsonrpc":"2.0","id":0,"result":{}}`)
+					<-woken
+					return 0
+				})
+				t.Cleanup(w.api.Close)
+				defer close(woken)
+				conn, _, _, err := w.dialSocket("/acp/fake", http.Header{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for n, msg := range []string{firstMessage, `{"method":"one"}`} {
+					if err := conn.WriteMessage(websocket.TextMessage, []byte(msg)); err != nil {
+						t.Fatal(err)
+					}
+					if n == 0 {
+						if _, _, err := conn.ReadMessage(); err != nil {
+							t.Fatal(err)
+						}
+					}
+				}
+				synctest.Wait()
+				go end(w, conn)
+				pass(2*heartbeatEvery + stopGrace)
+				if list := w.set.List(); len(list) != 0 {
+					t.Errorf("its agent stays: %+v", list)
+				}
+			})
+		})
+	}
+}
+
 // pass lets time pass, which costs none in a bubble, and all that is to be done then.
 func pass(d time.Duration) {
 	time.Sleep(d)

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -27,6 +28,9 @@ type socket struct {
 	s    *standard
 	conn *websocket.Conn
 	inst *proxy.Instance
+
+	ctx  context.Context //nolint:containedctx // ends when the connection has: an agent that does not read is waited for no longer
+	stop context.CancelFunc
 
 	mu sync.Mutex // a WebSocket has one writer at a time
 }
@@ -67,6 +71,7 @@ func (s *standard) socket(w http.ResponseWriter, r *http.Request) {
 		return // it is answered
 	}
 	k := &socket{s: s, conn: conn}
+	k.ctx, k.stop = context.WithCancel(r.Context())
 	k.serve(r, id, agent)
 }
 
@@ -76,7 +81,7 @@ func (k *socket) serve(r *http.Request, id, agent string) {
 	var watching sync.WaitGroup
 	defer watching.Wait()
 	defer close(ended)
-	defer k.conn.Close()
+	defer k.drop()
 	watching.Go(func() {
 		select {
 		case <-r.Context().Done():
@@ -100,8 +105,8 @@ func (k *socket) serve(r *http.Request, id, agent string) {
 	}
 	k.inst = inst
 	watching.Go(func() { k.pump(ended) })
-	k.hand(r, e)
-	k.listen(r)
+	k.hand(e)
+	k.listen()
 	if err := inst.Close(); err != nil {
 		k.s.api.log.Error("an agent could not be ended", "server_id", inst.ServerID(), "error", err)
 	}
@@ -154,7 +159,7 @@ func (k *socket) read() (acp.Envelope, bool) {
 	}
 }
 
-func (k *socket) listen(r *http.Request) {
+func (k *socket) listen() {
 	for {
 		e, ok := k.read()
 		if !ok {
@@ -164,17 +169,17 @@ func (k *socket) listen(r *http.Request) {
 			k.fail(json.RawMessage(e.ID), &acp.Error{Code: acp.CodeInvalidRequest, Message: "Initialize not allowed on existing connection"})
 			continue
 		}
-		k.hand(r, e)
+		k.hand(e)
 	}
 }
 
 // hand gives a message to the agent.
-func (k *socket) hand(r *http.Request, e acp.Envelope) {
+func (k *socket) hand(e acp.Envelope) {
 	var err error
 	if e.Kind == acp.Request {
 		_, err = k.inst.Call(e)
 	} else {
-		err = k.inst.Deliver(r.Context(), e)
+		err = k.inst.Deliver(k.ctx, e)
 	}
 	switch {
 	case err == nil:
@@ -217,7 +222,11 @@ func (k *socket) pump(ended <-chan struct{}) {
 		case <-ended:
 			return
 		case <-quiet.C:
-			_ = k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(socketPatience)) // it is gone if this fails, and the reader knows
+			// The reader may wait for the agent to read, and then sees no end.
+			if k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(socketPatience)) != nil {
+				k.drop()
+				return
+			}
 		}
 	}
 }
@@ -228,7 +237,7 @@ func (k *socket) write(msg []byte) bool {
 	defer k.mu.Unlock()
 	_ = k.conn.SetWriteDeadline(time.Now().Add(socketPatience)) // it fails with the connection only
 	if err := k.conn.WriteMessage(websocket.TextMessage, msg); err != nil {
-		_ = k.conn.Close() // the reader hears of it
+		k.drop()
 		return false
 	}
 	return true
@@ -253,5 +262,11 @@ func (k *socket) bye(code int, why string) {
 		why = strings.ToValidUTF8(why[:longest], "")
 	}
 	_ = k.conn.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(code, why), time.Now().Add(time.Second))
-	_ = k.conn.Close() // whether it was heard or not
+	k.drop() // whether it was heard or not
+}
+
+// drop ends the connection, and who waits for the agent on its account. Whoever reads from it hears of it.
+func (k *socket) drop() {
+	k.stop()
+	_ = k.conn.Close()
 }

@@ -73,9 +73,17 @@ func (p *peer) giveBack(m *mail) {
 func (s *standard) stream(w http.ResponseWriter, r *http.Request, p *peer, session string, m *mail) (over bool) {
 	reader := p.inst.After(m.at)
 	defer reader.Close()
-	if _, gap := reader.Gap(); gap {
+	oldest, gap := reader.Gap()
+	switch {
+	case !gap:
+	case session == "":
 		inWords(w, http.StatusGone, "More was said than is kept, and nobody read it: initialize anew, and load the session")
 		return true
+	case m.at == p.inst.Since(): // it was never read: it is newer than what is not kept any more, which was about others
+	default:
+		m.at = oldest - 1
+		inWords(w, http.StatusGone, "More was said than is kept since this stream was read: load the session, and open it again")
+		return false
 	}
 	out := newStream(w, reader)
 	reader.OnStop(func() { _ = out.out.SetWriteDeadline(time.Now().Add(stopGrace)) })

@@ -239,6 +239,11 @@ func (d *desk) asking(further ...string) string {
 	return s.ID
 }
 
+// of asks something about the newest terminal.
+func of(what string) step {
+	return step{Ask: "terminal/" + what, Params: map[string]any{"terminalId": "$T"}}
+}
+
 // steps has the agent take these steps, and gives the answers that it got.
 func (d *desk) steps(id string, steps ...step) []answer {
 	d.t.Helper()

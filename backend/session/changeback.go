@@ -2,14 +2,8 @@ package session
 
 import (
 	"context"
-	"database/sql"
-	"encoding/json"
-	"errors"
 	"slices"
 	"strings"
-	"time"
-
-	"github.com/google/uuid"
 
 	"deskhand/backend/snapshot"
 )
@@ -20,32 +14,54 @@ import (
 // linesOf are the lines of a text, with their ends.
 func linesOf(data []byte) []string { return slices.Collect(strings.Lines(string(data))) }
 
-// side are the lines of a hunk as they are before it or after it, with their ends.
-func side(h snapshot.Hunk, without byte) []string {
-	var lines []string
+// block are the lines of a hunk as they are before it or after it, with their ends.
+type block struct {
+	lines       []string
+	first, last bool // nothing stands before them, or behind them
+}
+
+// atEachSide is how many lines stand on each side of what a hunk changes; less where the file begins, or ends.
+const atEachSide = 3
+
+// side is a hunk as it is before it (without what it adds), or after it. Where it is nothing but what stands around the change, it may be
+// found as well where the change was not made, or was taken back: then it is where the file begins or ends, if the hunk was there.
+func side(h snapshot.Hunk, without byte) block {
+	var b block
+	same := func(l snapshot.Line) bool { return l.Op == ' ' }
+	pure := true
 	for _, l := range h.Lines {
 		switch {
 		case l.Op == without:
+			continue
 		case l.NoNewline:
-			lines = append(lines, l.Text)
+			b.lines = append(b.lines, l.Text)
 		default:
-			lines = append(lines, l.Text+"\n")
+			b.lines = append(b.lines, l.Text+"\n")
 		}
+		pure = pure && same(l)
 	}
-	return lines
+	if pure {
+		differs := func(l snapshot.Line) bool { return !same(l) }
+		b.first = slices.IndexFunc(h.Lines, differs) < atEachSide
+		tail := slices.Clone(h.Lines)
+		slices.Reverse(tail)
+		b.last = slices.IndexFunc(tail, differs) < atEachSide
+	}
+	return b
 }
 
-// where finds lines among others: at that line if they are there, else at the only place where they are; -1 where there is none, or more
+// where finds a block among lines: at that line if it is there, else at the only place where it is; -1 where there is none, or more
 // than one.
-func where(lines, block []string, at int) int {
-	if len(block) == 0 {
+func (b block) where(lines []string, at int) int {
+	if len(b.lines) == 0 {
 		if len(lines) == 0 {
 			return 0
 		}
 		return -1
 	}
 	fits := func(i int) bool {
-		return i >= 0 && i+len(block) <= len(lines) && slices.Equal(lines[i:i+len(block)], block)
+		end := i + len(b.lines)
+		return i >= 0 && end <= len(lines) && (!b.first || i == 0) && (!b.last || end == len(lines)) && slices.Equal(lines[i:end], b.lines)
 	}
 	if fits(at) {
 		return at
@@ -64,10 +80,10 @@ func where(lines, block []string, at int) int {
 
 // standing tells whether a hunk is found in a file, and whether what it was before is.
 func standing(h snapshot.Hunk, disk []string) (stands, reverted bool) {
-	if where(disk, side(h, '-'), h.NewStart-1) >= 0 {
+	if side(h, '-').where(disk, h.NewStart-1) >= 0 {
 		return true, false
 	}
-	return false, where(disk, side(h, '+'), h.OldStart-1) >= 0
+	return false, side(h, '+').where(disk, h.OldStart-1) >= 0
 }
 
 // without is a text without these hunks; false = one of them is not found, and was not taken back either.
@@ -75,14 +91,14 @@ func without(data []byte, hunks []snapshot.Hunk) ([]byte, bool) {
 	lines := linesOf(data)
 	for _, h := range slices.Backward(hunks) { // from the end, so that the others stand where they stood
 		now, before := side(h, '-'), side(h, '+')
-		i := where(lines, now, h.NewStart-1)
+		i := now.where(lines, h.NewStart-1)
 		if i < 0 {
-			if where(lines, before, h.OldStart-1) >= 0 {
+			if before.where(lines, h.OldStart-1) >= 0 {
 				continue
 			}
 			return nil, false
 		}
-		lines = slices.Replace(lines, i, i+len(now), before...)
+		lines = slices.Replace(lines, i, i+len(now.lines), before.lines...)
 	}
 	return []byte(strings.Join(lines, "")), true
 }
@@ -132,7 +148,7 @@ func (c *Client) Revert(ctx context.Context, id string, r RevertChanges) (Restor
 	if err := c.chosenHunks(ctx, at, list, r, p); err != nil {
 		return Restored{}, err
 	}
-	return c.putBack(ctx, s, at, p, "", false)
+	return c.putBack(ctx, s, at, p, "")
 }
 
 // chosenHunks adds the hunks that are to be taken back.
@@ -174,7 +190,7 @@ func (p *backPlan) hunks(ch *fileChange, path string, wanted map[string]bool) er
 	switch {
 	case len(wanted) > 0:
 		return bad(refusedUnknownHunk, "path", path)
-	case !ch.editable() || len(hunks) == 0:
+	case ch.lost || !ch.editable() || len(hunks) == 0:
 		p.file(ch, false)
 	default:
 		p.puts = append(p.puts, ch.edit(hunks))
@@ -192,46 +208,52 @@ func (c *Client) RestoreTurn(ctx context.Context, id string, r RestoreTurn) (Res
 	for i := range list {
 		p.whole(&list[i], r.Force)
 	}
-	return c.putBack(ctx, s, at, p, at.row.turn, false)
+	done, err := c.putBack(ctx, s, at, p, at.row.turn)
+	if at.mixed {
+		done.Mixed, done.Reason = true, at.row.data.Reason
+	}
+	return done, err
 }
 
-// UndoRestoration puts files back to what they were before a restoration.
+// UndoRestoration puts files back to what they were before a restoration. It stays where it was not all of it.
 func (c *Client) UndoRestoration(ctx context.Context, id, restoration string) (Restored, error) {
 	v, err := c.conversation(ctx, id)
 	if err != nil {
 		return Restored{}, err
 	}
-	type row struct{ workspace, turn, was, became, paths string }
-	rows, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (r row, err error) {
-		return r, s.Scan(&r.workspace, &r.turn, &r.was, &r.became, &r.paths)
-	}, `SELECT workspace, turn, was, became, paths FROM restoration WHERE id = ? AND session = ?`, restoration, id)
+	s := v.look()
+	if err := c.join(ctx, s); err != nil {
+		return Restored{}, c.notCompared(s, err)
+	}
+	rows, err := c.restorations(ctx, `WHERE id = ? AND session = ?`, restoration, id)
 	if err != nil {
 		return Restored{}, err
 	}
 	if len(rows) == 0 || c.cfg.Snapshots == nil {
 		return Restored{}, &RefusedError{Code: refusedUnknownUndo}
 	}
-	s, r := v.look(), rows[0]
-	var paths [][]byte
-	if err := json.Unmarshal([]byte(r.paths), &paths); err != nil {
-		return Restored{}, err
+	r := rows[0]
+	at := span{store: c.cfg.Snapshots.Store(r.workspace, s.Cwd), workspace: r.workspace, was: r.was, became: r.became}
+	p := &backPlan{lost: map[string]bool{}, undoes: restoration}
+	if r.unfinished() {
+		p.late = func(ctx context.Context, now snapshot.Tree) ([]snapshot.Put, error) {
+			return r.back(ctx, at.store, now)
+		}
+		return c.putBack(ctx, s, at, p, r.turn)
 	}
-	at := span{store: c.cfg.Snapshots.Store(r.workspace, s.Cwd), was: r.was, became: r.became}
 	list, err := c.difference(ctx, func(*snapshot.Library) span { return at })
 	if err != nil {
 		return Restored{}, c.notCompared(s, err)
 	}
-	p := &backPlan{lost: map[string]bool{}, undoes: restoration}
 	for i := range list {
-		ch := &list[i]
-		for _, put := range ch.puts(false) {
-			if slices.ContainsFunc(paths, func(p []byte) bool { return string(p) == put.Path }) {
+		for _, put := range list[i].puts(false) {
+			if _, done := r.files[put.Path]; done {
 				put.With = ""
 				p.puts = append(p.puts, put)
 			}
 		}
 	}
-	return c.putBack(ctx, s, at, p, r.turn, true)
+	return c.putBack(ctx, s, at, p, r.turn)
 }
 
 // backPlan is what is to be put back.
@@ -240,6 +262,8 @@ type backPlan struct {
 	lost    map[string]bool // files that there is no way back for
 	preview bool
 	undoes  string // a restoration that this takes back
+
+	late func(ctx context.Context, now snapshot.Tree) ([]snapshot.Put, error) // gives puts that depend on what is there now
 }
 
 // whole adds a file as it was before.
@@ -259,102 +283,4 @@ func (p *backPlan) file(ch *fileChange, force bool) {
 		return
 	}
 	p.puts = append(p.puts, ch.edit(ch.Hunks))
-}
-
-// putBack does it. turn is the one that all of it is of; undo says that it is taken back into its effect.
-func (c *Client) putBack(ctx context.Context, s Session, at span, p *backPlan, turn string, undo bool) (Restored, error) {
-	if err := c.ReadOnly(); err != nil && !p.preview {
-		return Restored{}, err
-	}
-	c.looks.keeping.RLock()
-	defer c.looks.keeping.RUnlock()
-	way, err := at.store.Restore(ctx, p.preview, func(snapshot.Tree) ([]snapshot.Put, error) {
-		if c.atWork(s) {
-			return nil, &RefusedError{Code: refusedTurnRunning}
-		}
-		return p.puts, nil
-	})
-	switch {
-	case errors.Is(err, snapshot.ErrMissing):
-		return Restored{}, &RefusedError{Code: refusedNotLookedAt, Params: map[string]string{"reason": lookMissing}}
-	case err != nil:
-		return Restored{}, c.notCompared(s, err)
-	}
-	done := Restored{Files: []RestoredFile{}}
-	clean := len(p.lost) == 0
-	for path := range p.lost {
-		done.Files = append(done.Files, RestoredFile{shownPath(path), string(snapshot.Conflict), "changes." + string(snapshot.NotKept)})
-	}
-	for _, f := range way.Files {
-		file := RestoredFile{Path: shownPath(f.Path), Outcome: string(f.Outcome)}
-		if f.Reason != "" {
-			file.Reason = "changes." + string(f.Reason)
-		}
-		clean = clean && f.Outcome != snapshot.Conflict
-		done.Files = append(done.Files, file)
-	}
-	slices.SortFunc(done.Files, func(a, b RestoredFile) int { return strings.Compare(a.Path, b.Path) })
-	if p.preview || !way.Changed() {
-		return done, nil
-	}
-	done.ID = uuid.Must(uuid.NewV7()).String()
-	return done, c.restored(context.WithoutCancel(ctx), s, p, way, done.ID, turn, clean, undo)
-}
-
-// restored writes down what was put back, and tells of the turn that it was of.
-func (c *Client) restored(ctx context.Context, s Session, p *backPlan, way snapshot.Way, id, turn string, clean, undo bool) error {
-	marks := turn
-	if undo {
-		marks = "" // the turn is in effect again: what takes this back is no undoing of it
-	}
-	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO restoration (id, session, workspace, turn, at, was, became, paths) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			id, s.ID, s.Workspace.ID, marks, millis(time.Now()), way.Was.ID, way.Became.ID, string(mustJSON(donePaths(way))))
-		if err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, `DELETE FROM restoration WHERE id = ?`, p.undoes); err != nil {
-			return err
-		}
-		if turn == "" || !clean && !undo {
-			return nil
-		}
-		return markUndone(ctx, tx, turn, id, undo)
-	})
-	if err != nil || turn == "" {
-		return err
-	}
-	return c.tellTurn(ctx, turn)
-}
-
-// donePaths are the files that were put back, as bytes: names may be no text.
-func donePaths(way snapshot.Way) (paths [][]byte) {
-	for _, f := range way.Files {
-		if f.Outcome == snapshot.Restored || f.Outcome == snapshot.Removed {
-			paths = append(paths, []byte(f.Path))
-		}
-	}
-	return paths
-}
-
-// markUndone writes down that a turn is taken back by a restoration, or is so no more.
-func markUndone(ctx context.Context, tx *sql.Tx, turn, restoration string, undo bool) error {
-	data, args := `json_set(data, '$.undone', json('true'), '$.restoration', ?)`, []any{restoration, turn}
-	if undo {
-		data, args = `json_remove(data, '$.undone', '$.restoration')`, []any{turn}
-	}
-	_, err := tx.ExecContext(ctx, `UPDATE turn_change SET data = `+data+` WHERE turn = ?`, args...)
-	return err
-}
-
-// atWork tells whether an agent is at work in the session's directory.
-func (c *Client) atWork(s Session) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, v := range c.live {
-		if other := v.look(); other.Turn != nil && other.Workspace.ID == s.Workspace.ID {
-			return true
-		}
-	}
-	return false
 }

@@ -28,13 +28,15 @@ const (
 	partingLook = 5 * time.Second  // what it has when we are to end
 )
 
-// looks is what the client knows of looks.
+// looks is what the client knows of looks. Nothing is held while trees are made: one that was taken is spared until it is written down.
 type looks struct {
-	// Held for reading while trees are made and written down, and for writing while those that are not written down are removed.
-	keeping sync.RWMutex
+	late    map[string]bool // turns that the end of the program before has ended, or kept from being looked at
+	joining sync.Mutex
 
-	mu    sync.Mutex // protects what is below
-	diffs []twoTrees
+	mu       sync.Mutex // protects what is below
+	diffs    []twoTrees
+	composed []allTurns
+	working  map[string]*reaching // by turn
 }
 
 // glance is one look at a directory.
@@ -56,6 +58,7 @@ func (v *conversation) lookBefore(turn string) {
 		defer close(l.over)
 		ctx, cancel := context.WithTimeout(v.c.ctx, firstLook)
 		defer cancel()
+		v.c.looks.begins(turn, s)
 		awaitLooks(ctx, before) // else the end of the turn before could be looked at when this one has begun
 		v.c.looked(ctx, "before", v.c.lookBefore(ctx, s, turn, at, l))
 	})
@@ -121,13 +124,14 @@ func (v *conversation) afterLook(turn string) bool {
 
 // lookBefore takes the tree that a turn begins with, and writes it down.
 func (c *Client) lookBefore(ctx context.Context, s Session, turn string, at Time, l *glance) error {
-	c.looks.keeping.RLock()
-	defer c.looks.keeping.RUnlock()
 	tree, why := c.takeTree(ctx, s)
 	if why == nil && l.late.Load() {
 		why = &TurnChanges{State: changesOff, Reason: lookSlow}
 	}
 	row := changeRow{turn: turn, session: s.ID, workspace: s.Workspace.ID, at: at.Time, was: tree.ID, left: leftOut{Was: someLeft(tree.Left)}, data: why}
+	if why == nil {
+		row.left.Hidden, row.left.More = c.hiddenFiles(ctx, s)
+	}
 	if why != nil {
 		row.ended = time.Now()
 	}
@@ -136,6 +140,13 @@ func (c *Client) lookBefore(ctx context.Context, s Session, turn string, at Time
 		return err
 	}
 	return c.tellTurn(ctx, turn) // which may be over by now
+}
+
+// hiddenFiles lists what rules leave out of a session's directory, and whether that is not all of it.
+func (c *Client) hiddenFiles(ctx context.Context, s Session) (names []string, more bool) {
+	names, err := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd).Hidden(ctx, mostHidden)
+	c.looked(ctx, "hidden", err)
+	return names, err != nil || len(names) == mostHidden
 }
 
 // takeTree takes a tree of a session's directory, or tells why there is none.
@@ -188,16 +199,19 @@ func (v *conversation) lookAfter(turn string) {
 	v.links.Go(func() {
 		defer close(l.over)
 		<-shown
+		// However long they take, which they know an end of: the row that a look before writes would stay open for ever, if the look that is to
+		// complete it had gone by then.
+		awaitLooks(context.WithoutCancel(v.c.ctx), before)
 		ctx, cancel := v.c.lookingOn()
 		defer cancel()
-		awaitLooks(ctx, before)
+		defer v.c.looks.ends(turn)
 		v.c.looked(ctx, "after", v.c.lookAfter(ctx, s, turn, at, l))
 	})
 }
 
 // lookingOn is a context that lasts a little longer than we do: what an agent did until we end is seen.
 func (c *Client) lookingOn() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), lastLook)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(c.ctx), cmp.Or(c.cfg.LastLook, lastLook))
 	var timer atomic.Pointer[time.Timer]
 	stop := context.AfterFunc(c.ctx, func() { timer.Store(time.AfterFunc(partingLook, cancel)) })
 	return ctx, func() {
@@ -211,15 +225,14 @@ func (c *Client) lookingOn() (context.Context, context.CancelFunc) {
 
 // lookAfter takes the tree that a turn ends with, and tells what it has changed.
 func (c *Client) lookAfter(ctx context.Context, s Session, turn string, ended time.Time, l *glance) error {
-	c.looks.keeping.RLock()
-	defer c.looks.keeping.RUnlock()
-	rows, err := c.changeRows(ctx, `WHERE turn = ?`, turn)
+	stored := context.WithoutCancel(ctx) // it is the directory that may take too long
+	rows, err := c.changeRows(stored, `WHERE turn = ?`, turn)
 	if err != nil || len(rows) == 0 {
 		return err
 	}
 	row := rows[0]
 	if row.data == nil {
-		if err := c.lookAt(ctx, s, &row, ended); err != nil {
+		if err := c.lookAt(ctx, s, &row); err != nil {
 			return err
 		}
 		if l.late.Load() {
@@ -227,21 +240,27 @@ func (c *Client) lookAfter(ctx context.Context, s Session, turn string, ended ti
 		}
 	}
 	row.ended = ended
-	err = c.cfg.Store.Write(context.WithoutCancel(ctx), func(tx *sql.Tx) error { return row.update(context.WithoutCancel(ctx), tx) })
+	err = c.cfg.Store.Write(stored, func(tx *sql.Tx) error { return row.update(stored, tx) })
 	if err != nil {
 		return err
 	}
-	return c.tellTurn(context.WithoutCancel(ctx), turn)
+	return c.tellTurn(stored, turn)
 }
 
 // lookAt completes the row of a turn that is over.
-func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow, ended time.Time) error {
+func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow) error {
 	tree, why := c.takeTree(ctx, s)
 	if why != nil {
 		row.was, row.data = "", why
 		return nil
 	}
 	row.became, row.left.Became = tree.ID, someLeft(tree.Left)
+	if row.workspace != s.Workspace.ID { // the directory has moved since the turn began
+		if err := c.adopt(ctx, row.workspace, s); err != nil {
+			return err
+		}
+		row.workspace = s.Workspace.ID
+	}
 	list, err := c.difference(ctx, row.span(s.Cwd))
 	if err != nil {
 		c.cfg.Logger.Error("two looks at a directory cannot be compared", "session", s.ID, "error", err)
@@ -249,8 +268,11 @@ func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow, ended ti
 		return nil
 	}
 	row.data = summed(list)
-	return c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turn_change
-		WHERE workspace = ? AND session <> ? AND at <= ? AND (ended = 0 OR ended >= ?))`, row.workspace, row.session, millis(ended), millis(row.at)).Scan(&row.data.Mixed)
+	row.data.Mixed = c.looks.mixed(row.turn)
+	if c.looks.late[row.turn] && row.data.State == changesReady {
+		row.data.Mixed, row.data.Reason = true, lookLate
+	}
+	return nil
 }
 
 // summed is what became of files, in short.
@@ -276,10 +298,19 @@ func (c *Client) tellTurn(ctx context.Context, turn string) error {
 }
 
 // lookAgain looks at the turns that were over when the program ended, and whose looks were not. It is asked before turns are ended that the
-// end of the program has ended: those are looked at by their conversations.
+// end of the program has ended: those are looked at by their conversations. What a person, or what the agent had left running, did in the
+// directory meanwhile cannot be told from the turn's own: each of these turns says so.
 func (c *Client) lookAgain(ctx context.Context) (func(), error) {
 	if c.cfg.Snapshots == nil {
 		return func() {}, nil
+	}
+	open, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT turn FROM turn_change WHERE ended = 0`)
+	if err != nil {
+		return nil, err
+	}
+	c.looks.late = map[string]bool{}
+	for _, turn := range open {
+		c.looks.late[turn] = true
 	}
 	rows, err := c.changeRows(ctx, `WHERE ended = 0 AND turn NOT IN (SELECT id FROM turn WHERE state <> 'done')`)
 	return func() { //nolint:contextcheck // it lives as long as the client
@@ -310,9 +341,14 @@ type changeRow struct {
 type leftOut struct {
 	Was    []snapshot.Left `json:"was,omitempty"`
 	Became []snapshot.Left `json:"became,omitempty"`
+	Hidden []string        `json:"hidden,omitempty"` // what rules left out before; folders with a slash at the end
+	More   bool            `json:"more,omitempty"`   // there was more of it
 }
 
-const mostLeft = 500
+const (
+	mostLeft   = 500
+	mostHidden = 1000
+)
 
 func someLeft(list []snapshot.Left) []snapshot.Left { return list[:min(len(list), mostLeft)] }
 
@@ -356,8 +392,8 @@ func (r *changeRow) insert(ctx context.Context, tx *sql.Tx) error {
 }
 
 func (r *changeRow) update(ctx context.Context, tx *sql.Tx) error {
-	_, err := tx.ExecContext(ctx, `UPDATE turn_change SET ended = ?5, was = ?6, became = ?7, left_out = ?8, data = ?9 WHERE turn = ?1 AND session = ?2
-		AND workspace = ?3 AND at = ?4`, r.values()...)
+	_, err := tx.ExecContext(ctx, `UPDATE turn_change SET workspace = ?3, ended = ?5, was = ?6, became = ?7, left_out = ?8, data = ?9
+		WHERE turn = ?1 AND session = ?2 AND at = ?4`, r.values()...)
 	return err
 }
 
@@ -385,8 +421,6 @@ func (c *Client) pruneLooks(ctx context.Context) error {
 }
 
 func (c *Client) pruneStore(ctx context.Context, id string) error {
-	c.looks.keeping.Lock()
-	defer c.looks.keeping.Unlock()
 	pruned := string(mustJSON(TurnChanges{State: changesOff, Reason: lookPruned}))
 	before := millis(time.Now().Add(-keepLooks))
 	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
@@ -409,11 +443,7 @@ func (c *Client) pruneStore(ctx context.Context, id string) error {
 	for _, tree := range trees {
 		keep[tree] = tree != ""
 	}
-	store := c.cfg.Snapshots.Store(id, "")
-	if len(trees) == 0 { // of a directory that no session names
-		return store.Forget(ctx)
-	}
-	return store.Prune(ctx, keep)
+	return c.cfg.Snapshots.Store(id, "").Prune(ctx, keep)
 }
 
 // snapshotBytes is what the snapshots take of the disk.

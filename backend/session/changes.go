@@ -9,24 +9,36 @@ type TurnChanges struct {
 	Files   int               `json:"files"`
 	Added   int               `json:"added" doc:"Lines"`
 	Removed int               `json:"removed" doc:"Lines"`
-	Reason  string            `json:"reason,omitempty" doc:"Of off: changes.no_git, changes.too_large, changes.slow, changes.elsewhere, changes.missing, changes.wide, changes.off, changes.pruned, changes.failed"`
+	Reason  string            `json:"reason,omitempty" doc:"Of mixed: changes.late (the end of the turn was looked at by the next start of the program alone: what was done in the directory meanwhile is in it). Of off: changes.no_git, changes.too_large, changes.slow, changes.elsewhere, changes.missing, changes.wide, changes.off, changes.pruned, changes.failed"`
 	Params  map[string]string `json:"params,omitempty"`
 	Undone  bool              `json:"undone,omitempty" doc:"A person has taken all of it back"`
-	Mixed   bool              `json:"mixed,omitempty" doc:"Another session worked in the same directory meanwhile: a change may be its"`
+	Mixed   bool              `json:"mixed,omitempty" doc:"Another session, or after the end of the program anything else, worked in the same directory meanwhile: a change may be its"`
 
-	Restoration string `json:"restoration,omitempty" doc:"Of undone: how that is taken back"`
+	Restoration string `json:"restoration,omitempty" doc:"Of what a person has taken back of it as a whole turn, all or some: how the newest of that is taken back"`
 }
 
 // Changes is what agents changed in a session's directory, in one turn or since the session began.
 type Changes struct {
 	State  string            `json:"state" enum:"ready,taking,off" doc:"taking: the turn runs, or its end is being looked at"`
-	Reason string            `json:"reason,omitempty" doc:"Of off, as of a turn"`
+	Reason string            `json:"reason,omitempty" doc:"Of off and of mixed, as of a turn"`
 	Params map[string]string `json:"params,omitempty"`
 	Turn   string            `json:"turn,omitempty" doc:"Whose changes these are; absent of those since the start"`
 	Turns  []ChangedTurn     `json:"turns" doc:"The turns that were looked at and changed something, the oldest first"`
 	Files  []ChangedFile     `json:"files" doc:"By path. What .gitignore files leave out is not looked at"`
 	Left   []LeftOut         `json:"left,omitempty" doc:"Files whose content is not kept, at most 100: there is no way back for them"`
-	Mixed  bool              `json:"mixed,omitempty" doc:"Another session worked in the same directory meanwhile: a change may be its"`
+	Mixed  bool              `json:"mixed,omitempty" doc:"Something else worked in the same directory meanwhile: a change may be its"`
+
+	Restoration *LastRestoration `json:"restoration,omitempty" doc:"What was put back last since the newest turn began, if it can be taken back"`
+}
+
+// LastRestoration is what was put back last.
+type LastRestoration struct {
+	ID         string `json:"id"`
+	At         Time   `json:"at"`
+	Turn       string `json:"turn,omitempty" doc:"The turn that was taken back as a whole"`
+	Path       string `json:"path,omitempty" doc:"The first of its files"`
+	Files      int    `json:"files"`
+	Unfinished bool   `json:"unfinished,omitempty" doc:"It broke off: some files may have been put back, others not"`
 }
 
 // ChangedTurn is a turn that changed files.
@@ -53,6 +65,7 @@ type ChangedFile struct {
 	Kept    int    `json:"kept" doc:"How many of its hunks a person has marked as kept"`
 	Hunks   int    `json:"hunks"`
 	Now     string `json:"now" enum:"same,other,gone" doc:"What is on the disk, beside what stood there after; gone: no file is there any more"`
+	Between bool   `json:"between,omitempty" doc:"Of all since the start: it was changed between the turns too, by the person or by something else"`
 }
 
 // LeftOut is a file whose content was not kept.
@@ -131,8 +144,10 @@ type RestoreTurn struct {
 
 // Restored is what was put back, or would be.
 type Restored struct {
-	ID    string         `json:"id" doc:"For the way back; empty where nothing was changed"`
-	Files []RestoredFile `json:"files"`
+	ID     string         `json:"id" doc:"For the way back; empty where nothing was changed"`
+	Files  []RestoredFile `json:"files"`
+	Mixed  bool           `json:"mixed,omitempty" doc:"As of the turn: some of it may be somebody else's work"`
+	Reason string         `json:"reason,omitempty" doc:"Of mixed, as of the turn"`
 }
 
 // RestoredFile is what became of a file.
@@ -164,6 +179,7 @@ const (
 	lookOff       = "changes.off"
 	lookPruned    = "changes.pruned"
 	lookFailed    = "changes.failed"
+	lookLate      = "changes.late" // it was, but too late
 )
 
 const (

@@ -28,7 +28,10 @@ func snapshots(t *testing.T, dir, path string, cfg snapshot.Config) *snapshot.Li
 	if err != nil {
 		t.Fatal(err)
 	}
-	cfg.Dir, cfg.Beside, cfg.Replace = filepath.Join(dir, "snapshots"), set, files.Replace
+	cfg.Dir, cfg.Beside = filepath.Join(dir, "snapshots"), set
+	if cfg.Replace == nil {
+		cfg.Replace = files.Replace
+	}
 	cfg.Environ = func(context.Context) []string {
 		if path != "" {
 			return append(os.Environ(), "PATH="+path)
@@ -312,8 +315,16 @@ func TestEveryEndIsLookedAt(t *testing.T) {
 	d.leave("a", "2\n", "b", "2\n")
 	d.close()
 	d = openLooking(t, dir)
-	if got := d.looked(id, turn.ID); got.StopReason != "interrupted" || got.Changes.Files != 2 {
+	if got := d.looked(id, turn.ID); got.StopReason != "interrupted" || got.Changes.Files != 2 || got.Changes.Mixed {
 		t.Errorf("interrupted: %+v %+v", got, got.Changes)
+	}
+	// And the program dies.
+	d.close()
+	late(t, dir, `UPDATE turn SET state = 'running' WHERE id = '`+turn.ID+`'`)
+	d.leave("by-hand", "1\n")
+	d = openLooking(t, dir)
+	if got := d.looked(id, turn.ID); got.Changes.Files != 3 || !got.Changes.Mixed || got.Changes.Reason != "changes.late" {
+		t.Errorf("died: %+v %+v", got, got.Changes)
 	}
 }
 
@@ -324,17 +335,20 @@ func TestALookThatIsMissingIsTakenAtTheNextStart(t *testing.T) {
 	id := d.create().ID
 	turn := d.during(id, func() { d.leave("a", "1\n") })
 	d.close()
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	execute(t, db, `UPDATE turn_change SET ended = 0, became = '', data = ''`)
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	late(t, dir)
+	d.leave("by-hand", "1\n")
 	d = openLooking(t, dir)
-	if c := d.looked(id, turn.ID).Changes; c.Files != 1 {
+	if c := d.looked(id, turn.ID).Changes; c.Files != 2 || !c.Mixed || c.Reason != "changes.late" {
 		t.Errorf("%+v", c)
+	}
+	if c := d.changes(id, session.ChangeScope{}); !c.Mixed || c.Reason != "changes.late" {
+		t.Errorf("%+v", c)
+	}
+	if back, err := d.RestoreTurn(t.Context(), id, session.RestoreTurn{Turn: turn.ID, Preview: true}); err != nil || !back.Mixed || back.Reason != "changes.late" {
+		t.Errorf("%+v %v", back, err)
+	}
+	if c := d.during(id, func() { d.leave("a", "2\n") }).Changes; c.Mixed || c.Reason != "" {
+		t.Errorf("the next one: %+v", c)
 	}
 }
 
@@ -400,6 +414,24 @@ func TestAHeldPromptIsCancelled(t *testing.T) {
 		if dir == "out" && strings.Contains(string(data), "session/prompt") {
 			t.Errorf("%s", data)
 		}
+	}
+}
+
+// TestALookThatIsLateIsEnded: a turn that was stopped while its directory was still being read does not stay open, and the next one is told.
+func TestALookThatIsLateIsEnded(t *testing.T) {
+	dir := t.TempDir()
+	path, letGo := gated(t)
+	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, path, snapshot.Config{}), HoldPrompt: time.Minute, LastLook: time.Nanosecond})
+	id := d.create().ID
+	d.until("agent", func() bool { return d.get(id).Phase == session.Ready })
+	turn := d.prompt(id, "question")
+	if err := d.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(id)
+	letGo()
+	if c := d.looked(id, turn.ID).Changes; c.State != "off" || c.Reason != "changes.slow" {
+		t.Errorf("%+v", c)
 	}
 }
 
@@ -532,6 +564,7 @@ func TestSnapshotsGo(t *testing.T) {
 	if n := trees(); n != 3 {
 		t.Fatalf("%d trees", n)
 	}
+	age(t, dir)
 	execute(t, d.db, `UPDATE turn_change SET at = 1 WHERE turn = ?`, turn.ID)
 	await(t, "the old ones to go", func() bool { return trees() == 2 })
 	if c := d.looked(one, turn.ID).Changes; c.State != "off" || c.Reason != "changes.pruned" {
@@ -543,6 +576,7 @@ func TestSnapshotsGo(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	age(t, dir)
 	await(t, "all to go", func() bool {
 		left, err := filepath.Glob(filepath.Join(dir, "snapshots", "*"))
 		return err == nil && len(left) == 0

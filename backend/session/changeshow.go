@@ -32,17 +32,19 @@ type fileChange struct {
 // span is two looks at a directory.
 type span struct {
 	store       *snapshot.Store
+	workspace   string // whose store it is
 	scope       string // of the marks of a person: a turn, or start
 	was, became string
 	left        leftOut
 	mixed       bool
-	row         *changeRow // of a turn
+	row         *changeRow      // of a turn
+	between     map[string]bool // files that were changed between the turns as well
 }
 
 func (r *changeRow) span(cwd string) func(*snapshot.Library) span {
 	return func(l *snapshot.Library) span {
 		mixed := r.data != nil && r.data.Mixed
-		return span{store: l.Store(r.workspace, cwd), scope: r.turn, was: r.was, became: r.became, left: r.left, mixed: mixed, row: r}
+		return span{store: l.Store(r.workspace, cwd), workspace: r.workspace, scope: r.turn, was: r.was, became: r.became, left: r.left, mixed: mixed, row: r}
 	}
 }
 
@@ -80,8 +82,13 @@ func (c *Client) compared(ctx context.Context, at span) ([]snapshot.Change, erro
 // kept.
 func withLeft(list []snapshot.Change, left leftOut) []fileChange {
 	was, became := byPath(left.Was), byPath(left.Became)
+	hid := left.hider(list)
 	out := make([]fileChange, 0, len(list)+len(was)+len(became))
-	for _, c := range unpaired(list, was, became) {
+	for _, c := range unpaired(list, func(c snapshot.Change) bool {
+		_, stays := became[c.Was]
+		_, replaces := was[c.Path]
+		return stays || replaces || hid(c.Path)
+	}) {
 		before, wasLeft := was[c.Path]
 		after, isLeft := became[c.Path]
 		switch {
@@ -89,6 +96,8 @@ func withLeft(list []snapshot.Change, left leftOut) []fileChange {
 			out = append(out, lostSide(snapshot.Modified, c.Path, snapshot.Side{Size: before.Size}, c.After))
 		case c.Kind == snapshot.Deleted && isLeft:
 			out = append(out, lostSide(snapshot.Modified, c.Path, c.Before, snapshot.Side{Size: after.Size}))
+		case c.Kind == snapshot.Added && hid(c.Path):
+			out = append(out, fileChange{c, true})
 		default:
 			out = append(out, fileChange{Change: c})
 		}
@@ -117,12 +126,10 @@ func lostSide(kind snapshot.Kind, path string, before, after snapshot.Side) file
 }
 
 // unpaired is a list in which no file is renamed that is where it was, or where another one was: git knows only of those that are kept.
-func unpaired(list []snapshot.Change, was, became map[string]snapshot.Left) []snapshot.Change {
+func unpaired(list []snapshot.Change, apart func(snapshot.Change) bool) []snapshot.Change {
 	out := make([]snapshot.Change, 0, len(list))
 	for _, c := range list {
-		_, stays := became[c.Was]
-		_, replaces := was[c.Path]
-		if c.Kind != snapshot.Renamed || !stays && !replaces {
+		if c.Kind != snapshot.Renamed || !apart(c) {
 			out = append(out, c)
 			continue
 		}
@@ -132,6 +139,22 @@ func unpaired(list []snapshot.Change, was, became map[string]snapshot.Left) []sn
 		)
 	}
 	return out
+}
+
+// hider tells of a path whether rules left it out before: what shows only since they are others was not made by the turn. Where there was
+// too much of that to be remembered, it may be any, once a rule has changed.
+func (l leftOut) hider(list []snapshot.Change) func(path string) bool {
+	files, folders := map[string]bool{}, []string{}
+	for _, name := range l.Hidden {
+		files[name] = true
+		if strings.HasSuffix(name, "/") {
+			folders = append(folders, name)
+		}
+	}
+	ruled := l.More && slices.ContainsFunc(list, func(c snapshot.Change) bool { return strings.HasSuffix("/"+c.Path, "/.gitignore") })
+	return func(path string) bool {
+		return ruled || files[path] || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(path, folder) })
+	}
 }
 
 func byPath(list []snapshot.Left) map[string]snapshot.Left {
@@ -148,15 +171,28 @@ func (c *Client) rowsOf(ctx context.Context, id string) ([]changeRow, Session, e
 	if err != nil {
 		return nil, Session{}, err
 	}
+	s := v.look()
+	if err := c.join(ctx, s); err != nil {
+		return nil, s, c.notCompared(s, err)
+	}
 	rows, err := c.changeRows(ctx, `WHERE session = ? ORDER BY at, turn`, id)
-	return rows, v.look(), err
+	return rows, s, err
 }
 
 // chosen is what of the rows a scope means. Where there is nothing to compare it tells why, as Changes does.
-func (c *Client) chosen(rows []changeRow, s Session, at ChangeScope) (span, Changes) {
+func (c *Client) chosen(ctx context.Context, rows []changeRow, s Session, at ChangeScope) (span, Changes, error) {
 	if at.Since == sinceStart {
-		return c.sinceStart(rows, s)
+		found, head, err := c.sinceStart(ctx, rows, s)
+		if err != nil {
+			err = c.notCompared(s, err)
+		}
+		return found, head, err
 	}
+	found, head := c.chosenTurn(rows, s, at)
+	return found, head, nil
+}
+
+func (c *Client) chosenTurn(rows []changeRow, s Session, at ChangeScope) (span, Changes) {
 	i := len(rows) - 1
 	if at.Turn != "" {
 		i = slices.IndexFunc(rows, func(r changeRow) bool { return r.turn == at.Turn })
@@ -180,40 +216,10 @@ func (c *Client) chosen(rows []changeRow, s Session, at ChangeScope) (span, Chan
 	case row.data.State == changesOff:
 		head.State, head.Reason, head.Params = changesOff, row.data.Reason, row.data.Params
 	default:
-		head.Mixed = row.data.Mixed
+		head.Mixed, head.Reason = row.data.Mixed, row.data.Reason
 		return row.span(s.Cwd)(c.cfg.Snapshots), head
 	}
 	return span{}, head
-}
-
-// sinceStart is from the first look to the last one.
-func (c *Client) sinceStart(rows []changeRow, s Session) (span, Changes) {
-	head := Changes{State: changesReady}
-	if c.cfg.Snapshots == nil {
-		return span{}, Changes{State: changesOff, Reason: lookOff}
-	}
-	seen := func(r changeRow) bool { return r.became != "" }
-	first := slices.IndexFunc(rows, seen)
-	if first < 0 {
-		if len(rows) == 0 {
-			return span{}, head
-		}
-		last := rows[len(rows)-1]
-		if last.data == nil {
-			return span{}, Changes{State: changesTaking}
-		}
-		return span{}, Changes{State: changesOff, Reason: last.data.Reason, Params: last.data.Params}
-	}
-	at := span{store: c.cfg.Snapshots.Store(rows[first].workspace, s.Cwd), scope: sinceStart, was: rows[first].was}
-	at.left.Was = rows[first].left.Was
-	for _, r := range rows[first:] {
-		if seen(r) {
-			at.became, at.left.Became = r.became, r.left.Became
-			at.mixed = at.mixed || r.data != nil && r.data.Mixed
-		}
-	}
-	head.Mixed = at.mixed
-	return at, head
 }
 
 // Changes tells what agents changed.
@@ -222,7 +228,13 @@ func (c *Client) Changes(ctx context.Context, id string, scope ChangeScope) (Cha
 	if err != nil {
 		return Changes{}, err
 	}
-	at, head := c.chosen(rows, s, scope)
+	at, head, err := c.chosen(ctx, rows, s, scope)
+	if err != nil {
+		return Changes{}, err
+	}
+	if head.Restoration, err = c.lastRestoration(ctx, rows, id); err != nil {
+		return Changes{}, err
+	}
 	head.Turns, head.Files = changedTurns(rows), []ChangedFile{}
 	if at.store == nil {
 		return head, nil
@@ -240,7 +252,9 @@ func (c *Client) Changes(ctx context.Context, id string, scope ChangeScope) (Cha
 		return Changes{}, err
 	}
 	for i := range list {
-		head.Files = append(head.Files, list[i].file(now[list[i].Path], kept))
+		f := list[i].file(now[list[i].Path], kept)
+		f.Between = at.between[list[i].Path] || at.between[list[i].Was]
+		head.Files = append(head.Files, f)
 	}
 	for _, l := range at.left.Became[:min(len(at.left.Became), 100)] {
 		why := "large"
@@ -349,8 +363,10 @@ func (c *Client) found(ctx context.Context, id string, scope ChangeScope) (span,
 	if err != nil {
 		return span{}, nil, s, err
 	}
-	at, head := c.chosen(rows, s, scope)
+	at, head, err := c.chosen(ctx, rows, s, scope)
 	switch {
+	case err != nil:
+		return span{}, nil, s, err
 	case at.store != nil:
 		list, err := c.difference(ctx, func(*snapshot.Library) span { return at })
 		if err != nil {
@@ -416,7 +432,7 @@ func (c *Client) whole(ctx context.Context, at span, ch *fileChange) (*fileChang
 	}
 	for _, one := range list {
 		if one.Path == ch.Path {
-			return &fileChange{Change: one}, nil
+			return &fileChange{one, ch.lost}, nil
 		}
 	}
 	return ch, nil
@@ -455,6 +471,7 @@ func (ch *fileChange) shown(store *snapshot.Store, now snapshot.Now, kept map[st
 			shown.Lines = append(shown.Lines, DiffLine{string(l.Op), strings.ToValidUTF8(l.Text, "\uFFFD"), l.NoNewline})
 		}
 		switch {
+		case ch.lost: // nothing can be taken back
 		case !ch.editable():
 			shown.Revertable = now.Same
 		case now.Same:

@@ -29,6 +29,7 @@ import (
 	"deskhand/backend/skills"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
+	"deskhand/backend/worktree"
 )
 
 // Errors of the client; RefusedError carries a code for everything that a person could have known.
@@ -97,6 +98,7 @@ type Config struct {
 	// the client.
 	Snapshots  *snapshot.Library
 	HoldPrompt time.Duration // how long a prompt waits for that at most; 0 = 5 s
+	LastLook   time.Duration // how long is looked at what a turn has left behind; 0 = 30 s
 
 	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
 }
@@ -122,6 +124,7 @@ type Client struct {
 	unsearched chan struct{} // there may be something for the index
 	upkeep     *upkeep
 	places     farPlaces
+	worktrees  worktrees
 	erasing    *erasing
 	relinking  sync.Mutex // one directory at a time
 	taking     sync.Mutex // one session of an agent's own at a time
@@ -148,10 +151,14 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
-	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}}
+	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
 	var err error
 	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
 		return nil, err
+	}
+	c.worktrees.git, err = worktree.Open(ctx, worktree.Config{Beside: cfg.Proxy, Environ: cfg.Agents.Environ, Logger: cfg.Logger})
+	if err != nil {
+		return nil, errors.Join(err, c.trials.Close())
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
@@ -170,7 +177,7 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 
 // takeOver makes of the data what it is without a program that runs, and gives what is done to it from then on.
 func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
-	err = c.loadPlaces(ctx)
+	err = errors.Join(c.loadPlaces(ctx), c.loadWorktrees(ctx))
 	if c.ReadOnly() != nil {
 		return nil, c.openNewer(err)
 	}
@@ -179,7 +186,7 @@ func (c *Client) takeOver(ctx context.Context) (work []func(), err error) {
 		return nil, fmt.Errorf("recovering: %w", err)
 	}
 	left, err := c.findLeft(ctx)
-	return []func(){again, c.index, c.keepUp, c.eraseAll, func() { c.removeLeft(left) }}, err
+	return []func(){again, c.index, c.keepUp, c.eraseAll, func() { c.removeLeft(left) }, c.settleTrees}, err
 }
 
 func (c *Client) recover(ctx context.Context) error {
@@ -209,7 +216,7 @@ func (c *Client) Close() error {
 	c.mu.Unlock()
 	c.stop()
 	c.wg.Wait()
-	return c.trials.Close()
+	return errors.Join(c.worktrees.git.Close(), c.trials.Close())
 }
 
 // Feed is the order of everything that is shown.
@@ -288,25 +295,50 @@ type New struct {
 	Labels []string `json:"labels,omitempty" maxItems:"20"`
 
 	Directories []string `json:"directories,omitempty" maxItems:"20" doc:"Directories that it works in beside cwd, as absolute paths"`
+
+	Worktree bool   `json:"worktree,omitempty" doc:"In a work tree of its own: a new one, of the git repository that cwd is in"`
+	Branch   string `json:"branch,omitempty" maxLength:"200" doc:"The new branch of that, as worktrees/plan gives one; made from the title when it is left out"`
 }
 
 // Create makes a session and begins to start its agent; the rest of the start is told by events.
 func (c *Client) Create(ctx context.Context, n New) (Session, error) {
+	id := uuid.Must(uuid.NewV7()).String()
+	if !n.Worktree {
+		return c.create(ctx, id, n, nil)
+	}
+	tree, err := c.makeWorktree(ctx, id, &n)
+	if err != nil {
+		return Session{}, err
+	}
+	s, err := c.create(context.WithoutCancel(ctx), id, n, tree)
+	if err != nil {
+		return Session{}, errors.Join(err, c.unmakeWorktree(ctx, tree))
+	}
+	return s, nil
+}
+
+func (c *Client) create(ctx context.Context, id string, n New, tree *treeRow) (Session, error) {
 	place, w, further, err := c.whereabouts(ctx, n)
 	if err != nil {
 		return Session{}, err
 	}
 	now := Time{time.Now()}
 	r := row{Session: Session{
-		ID: uuid.Must(uuid.NewV7()).String(), Title: strings.TrimSpace(c.secret.text(n.Title)), Labels: n.Labels, Place: place, Workspace: w, Cwd: w.Path,
+		ID: id, Title: strings.TrimSpace(c.secret.text(n.Title)), Labels: n.Labels, Place: place, Workspace: w, Cwd: w.Path,
 		Directories: further, Agent: n.Agent, Phase: Closed, CreatedAt: now, UpdatedAt: now,
 	}}
 	if r.Title != "" {
 		r.titleBy = titleByPerson
 	}
 	r.showFacts()
-	if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return r.save(ctx, tx) }); err != nil {
-		return Session{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	save := func(tx *sql.Tx) error { return r.save(ctx, tx) }
+	if tree != nil {
+		err = c.putTree(ctx, tree.settled(), save)
+	} else if err = c.cfg.Store.Write(ctx, save); err != nil {
+		err = fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if err != nil {
+		return Session{}, err
 	}
 	v, err := c.enliven(r, 0)
 	if err != nil {
@@ -315,7 +347,7 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	if err := v.call(ctx, func() error { return v.wish(doStart{}) }); err != nil {
 		return Session{}, err
 	}
-	return v.look(), nil
+	return c.show(row{Session: v.look()}), nil
 }
 
 // Page is a part of a list; Next is what to pass as before for the next part, absent at the end.
@@ -377,6 +409,7 @@ func (c *Client) show(r row) Session {
 	if s.Place == LocalPlace {
 		_, err := os.Stat(s.Cwd)
 		s.Workspace.Missing = errors.Is(err, fs.ErrNotExist)
+		s.Worktree = c.worktrees.show(s.Cwd, s.Workspace.Missing)
 	}
 	return s
 }

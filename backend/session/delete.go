@@ -66,6 +66,40 @@ func (c *Client) Erase(ctx context.Context, id string) error {
 	}
 }
 
+const refusedUsed = "session.used" // a person has done something in it
+
+// EraseUnused is Erase for a session that was made for somebody who wants it no more, unless anybody has begun something in it: written
+// or attached, queued or sent. Then it is refused. Nobody could have undone that deletion, for nobody has asked for it.
+func (c *Client) EraseUnused(ctx context.Context, id string) error {
+	v, err := c.any(ctx, id)
+	if err != nil {
+		return err
+	}
+	err = v.reach(ctx, func() error {
+		used, err := v.used(ctx)
+		switch {
+		case err != nil:
+			return err
+		case used:
+			return bad(refusedUsed)
+		}
+		v.delete()
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return c.Erase(ctx, id)
+}
+
+func (v *conversation) used(ctx context.Context) (used bool, err error) {
+	if s := v.look(); s.Turn != nil || s.Queue > 0 || s.Draft != "" || len(s.Attachments) > 0 {
+		return true, nil
+	}
+	err = v.c.cfg.Store.Read().QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM turn WHERE session = ?)`, v.id).Scan(&used)
+	return used, err
+}
+
 // Restore takes a deletion back. The agent does not start by it; what waited in the queue is held.
 func (c *Client) Restore(ctx context.Context, id string) (Session, error) {
 	v, err := c.any(ctx, id)

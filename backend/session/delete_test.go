@@ -307,6 +307,32 @@ func (d *desk) queueAndStop(id string) {
 	d.idle(id)
 }
 
+// What was made for somebody who is gone is erased, but not what anybody has begun something in.
+func TestEraseUnused(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	id := d.create().ID
+	d.idle(id)
+	draft := func(text string) {
+		if _, err := d.Change(t.Context(), id, session.Patch{Draft: &text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	draft("half a sentence")
+	refused(t, d.EraseUnused(t.Context(), id), "session.used")
+	draft("")
+	other := d.create().ID
+	d.prompt(other, "echo\nhello")
+	d.idle(other)
+	refused(t, d.EraseUnused(t.Context(), other), "session.used")
+	if err := d.EraseUnused(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 || page.Items[0].ID != other {
+		t.Errorf("%+v, %v", page.Items, err)
+	}
+}
+
 func TestDeletedWhileItStarts(t *testing.T) {
 	t.Parallel()
 	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{})

@@ -124,7 +124,7 @@ func (a *link) run(agent, cwd, serverID string) {
 }
 
 func (a *link) spawn(agent, cwd, serverID string) (transport, string, error) {
-	if info, err := os.Stat(cwd); err != nil || !info.IsDir() {
+	if info, err := os.Stat(cwd); err != nil || !info.IsDir() || a.v.c.worktrees.closed(cwd) {
 		return nil, problemNoDirectory, fmt.Errorf("%s is not there", cwd)
 	}
 	a.v.c.tells(agent)

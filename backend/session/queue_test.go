@@ -34,6 +34,7 @@ func (d *desk) queues(id, text string) string {
 // queue shows what waits, in order, each with why it is held.
 func (d *desk) queue(id string) string {
 	d.t.Helper()
+	before := d.get(id).Queue
 	items, err := d.Queue(d.t.Context(), id)
 	if err != nil {
 		d.t.Fatal(err)
@@ -45,7 +46,7 @@ func (d *desk) queue(id string) string {
 		}
 		lines = append(lines, strings.TrimSpace(q.Message+" "+q.Held))
 	}
-	if n := d.get(id).Queue; n != len(items) {
+	if n := d.get(id).Queue; n == before && n != len(items) { // else one came or went between the questions
 		d.t.Fatalf("the session tells of %d of %d items", n, len(items))
 	}
 	return strings.Join(lines, ", ")

@@ -42,6 +42,7 @@ type Session struct {
 	Place           string         `json:"place" doc:"Where the session runs: the id of a place"`
 	Workspace       Workspace      `json:"workspace"`
 	Cwd             string         `json:"cwd"`
+	Worktree        *Worktree      `json:"worktree,omitempty" doc:"Of one whose directory is a work tree that was made for a session"`
 	Directories     []string       `json:"directories" doc:"Directories that it works in beside cwd; the agent is told of them at its next start, if it takes them"`
 	Agent           string         `json:"agent" doc:"The agent's id, as in /client/agents"`
 	AgentName       string         `json:"agentName"`

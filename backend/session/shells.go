@@ -77,14 +77,18 @@ type shells struct {
 type shell struct {
 	record Shell
 	tty    *terminal.Terminal // nil while it is being started
-	end    context.CancelFunc
-	ended  chan struct{} // closed when nothing of it runs any more
+	end    context.CancelFunc // of one that is being started, too
+	ended  chan struct{}      // closed when nothing of it runs any more
 }
 
-// add takes a place and a number for a terminal that is about to be started. It is false where there are too many.
-func (s *shells) add(sh *shell) bool {
+// add takes a place and a number for a terminal that is about to be started. It is refused where there are too many, and where the directory is
+// closed. That is asked here: who closes one ends those that are here already.
+func (s *shells) add(sh *shell, closed func(dir string) bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if closed(sh.record.Directory) {
+		return &RefusedError{Code: refusedWorktreeWorking}
+	}
 	taken, running := map[int]bool{}, 0
 	for _, other := range s.all {
 		if other.record.Session == sh.record.Session {
@@ -95,13 +99,13 @@ func (s *shells) add(sh *shell) bool {
 		}
 	}
 	if running >= mostShells {
-		return false
+		return &RefusedError{Code: refusedShells, Params: map[string]string{"most": fmt.Sprint(mostShells)}}
 	}
 	for sh.record.Number = 1; taken[sh.record.Number]; {
 		sh.record.Number++
 	}
 	s.all = append(s.all, sh)
-	return true
+	return nil
 }
 
 func (s *shells) remove(sh *shell) {
@@ -219,11 +223,13 @@ func (c *Client) shellDirectory(s Session, wanted string) (string, error) {
 
 func (c *Client) startShell(ctx context.Context, session string, cmd proxy.Command, size terminal.Size) (Shell, error) {
 	id := uuid.Must(uuid.NewV7()).String()
-	sh := &shell{ended: make(chan struct{}), record: Shell{
+	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the call
+	sh := &shell{end: end, ended: make(chan struct{}), record: Shell{
 		ID: id, Session: session, Name: filepath.Base(cmd.Path), Directory: cmd.Dir, Running: true, StartedAt: Time{time.Now()},
 	}}
-	if !c.shells.add(sh) {
-		return Shell{}, &RefusedError{Code: refusedShells, Params: map[string]string{"most": fmt.Sprint(mostShells)}}
+	if err := c.shells.add(sh, c.worktrees.closed); err != nil {
+		end()
+		return Shell{}, err
 	}
 	// Nobody would know of one whose start was given up in the middle.
 	tty, err := terminal.Open(context.WithoutCancel(ctx), size, func(ctx context.Context, tty *os.File) (*proxy.Instance, error) {
@@ -231,12 +237,12 @@ func (c *Client) startShell(ctx context.Context, session string, cmd proxy.Comma
 		return c.cfg.Proxy.Start(ctx, session+"."+id, sh.record.Name, cmd)
 	})
 	if err != nil {
+		end()
 		c.shells.remove(sh)
+		close(sh.ended)
 		return Shell{}, refusedStart(err)
 	}
-	life, end := context.WithCancel(context.WithoutCancel(ctx)) // it outlives the call
-	forget := context.AfterFunc(c.ctx, end)                     //nolint:contextcheck // and not us
-	sh.end = end
+	forget := context.AfterFunc(c.ctx, end) //nolint:contextcheck // and not us
 	opened := c.shells.opened(sh, tty)
 	attended := c.background(func() {
 		defer close(sh.ended)
@@ -248,6 +254,7 @@ func (c *Client) startShell(ctx context.Context, session string, cmd proxy.Comma
 		forget()
 		end()
 		c.shells.remove(sh)
+		defer close(sh.ended)
 		return Shell{}, errors.Join(ErrClosed, tty.Close())
 	}
 	if _, err := c.conversation(ctx, session); errors.Is(err, ErrNotFound) { // it was deleted meanwhile, by who did not see this one

@@ -24,11 +24,6 @@ func shell(script string, more ...any) step {
 	return step{Ask: "terminal/create", Params: params}
 }
 
-// of asks something about the newest terminal.
-func of(what string) step {
-	return step{Ask: "terminal/" + what, Params: map[string]any{"terminalId": "$T"}}
-}
-
 type exitStatus struct {
 	ExitCode *int
 	Signal   *string

@@ -76,7 +76,12 @@ func (c *Client) judge(ctx context.Context, directory string, found []Executable
 		err = s.Scan(&a.kind, &a.name, &a.hash, &a.detail)
 		return a, err
 	}
-	list, err := query(ctx, c.cfg.Store.Read(), scan, `SELECT kind, name, hash, detail FROM trust WHERE directory = ? ORDER BY approved_at, rowid`, directory)
+	// A work tree of ours is the repository once more: the same content was approved there.
+	from, ok := c.worktrees.stands(directory)
+	if !ok {
+		from = directory
+	}
+	list, err := query(ctx, c.cfg.Store.Read(), scan, `SELECT kind, name, hash, detail FROM trust WHERE directory IN (?, ?) ORDER BY approved_at, rowid`, directory, from)
 	if err != nil {
 		return err
 	}
@@ -174,8 +179,12 @@ func (c *Client) Revoke(ctx context.Context, directory, hash string) error {
 	if err != nil {
 		return err
 	}
+	from, ok := c.worktrees.stands(directory) // else it would still count here
+	if !ok {
+		from = directory
+	}
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE directory = ? AND hash = ?`, directory, hash)
+		_, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE directory IN (?, ?) AND hash = ?`, directory, from, hash)
 		return err
 	})
 	if err != nil {

@@ -245,6 +245,7 @@ func (c *Client) relink(ctx context.Context, id, path string, b birth) (KnownWor
 	}
 	m.done = true
 	m.wait() // until all of them have told it
+	c.followTrees(ctx, w.Path, path)
 	return c.knownWorkspace(ctx, m.to.ID)
 }
 

@@ -11,17 +11,17 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"deskhand/backend/git"
 	"deskhand/backend/proxy"
 )
 
-// git is one repository of ours that a commit is fetched into, and the program that does it. It lives as long as the fetch.
-type git struct {
+// fetching is one repository of ours that a commit is fetched into, and the program that does it. It lives as long as the fetch.
+type fetching struct {
 	l       *Library
 	program string
 	environ []string
@@ -75,7 +75,7 @@ func (l *Library) fetchNow(ctx context.Context, at place, s Source, commit strin
 }
 
 // openGit finds git and makes an empty repository.
-func (l *Library) openGit(ctx context.Context, at place, s Source) (*git, error) {
+func (l *Library) openGit(ctx context.Context, at place, s Source) (*fetching, error) {
 	g, err := l.findGit(ctx)
 	if err != nil {
 		return nil, err
@@ -91,61 +91,34 @@ func (l *Library) openGit(ctx context.Context, at place, s Source) (*git, error)
 }
 
 // findGit finds the system's git, in the directories that agents find it in.
-func (l *Library) findGit(ctx context.Context) (*git, error) {
+func (l *Library) findGit(ctx context.Context) (*fetching, error) {
 	environ := l.cfg.Environ(ctx)
-	name := "git"
-	if runtime.GOOS == "windows" {
-		name = "git.exe"
+	program, err := git.Find(environ)
+	if err != nil {
+		return nil, err
 	}
-	var searched []string
-	for _, dir := range filepath.SplitList(variable(environ, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		searched = append(searched, dir)
-		file := filepath.Join(dir, name)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
-			return &git{l: l, program: file, environ: environ}, nil
-		}
-	}
-	return nil, fmt.Errorf("%w: install it (git-scm.com); it was looked for in %s", ErrNoGit, strings.Join(searched, ", "))
-}
-
-// variable is the value of a variable in an environment; the last one counts.
-func variable(environ []string, name string) string {
-	for _, kv := range slices.Backward(environ) {
-		n, v, _ := strings.Cut(kv, "=")
-		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
-			return v
-		}
-	}
-	return ""
+	return &fetching{l: l, program: program, environ: environ}, nil
 }
 
 // ours are git's settings in the environment of every run. Whatever else of git's is in the person's environment is for other
 // repositories (GIT_DIR, GIT_INDEX_FILE), but for what a connection needs.
-func (g *git) ours(extra ...string) []string {
+func (g *fetching) ours(extra ...string) []string {
 	connection := []string{
 		"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY",
 		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_PROXY_SSL_CAINFO",
 	}
-	env := slices.DeleteFunc(slices.Clone(g.environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return strings.HasPrefix(name, "GIT_") && !slices.Contains(connection, name) || name == "LC_ALL" || name == "LANGUAGE"
-	})
-	env = append(
-		env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_LFS_SKIP_SMUDGE=1",
-	)
+	env := git.Environ(g.environ, connection...)
+	env = append(env, "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_LFS_SKIP_SMUDGE=1")
 	return append(env, extra...)
 }
 
 // connected is the environment of a run that speaks to the source: with the person's configuration, since that has the credentials.
-func (g *git) connected() []string {
+func (g *fetching) connected() []string {
 	return g.ours("GIT_ALLOW_PROTOCOL="+g.at.protocols, "GIT_DIR="+g.dir)
 }
 
 // alone is the environment of a run that works on what is here: without anybody's configuration, and without any protocol.
-func (g *git) alone() []string {
+func (g *fetching) alone() []string {
 	return g.ours("GIT_ALLOW_PROTOCOL=none", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "HOME="+g.dir, "XDG_CONFIG_HOME="+g.dir,
 		"GIT_DIR="+g.dir)
 }
@@ -153,19 +126,15 @@ func (g *git) alone() []string {
 // settings come before the command: hooks (a fetch has some) and all that git would do besides are off, whatever the person's
 // configuration says.
 func settings() []string {
-	var args []string
-	for _, s := range []string{
-		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.attributesFile=" + os.DevNull, "fetch.recurseSubmodules=false", "submodule.recurse=false",
+	return git.Settings(
+		"core.hooksPath="+os.DevNull, "core.fsmonitor=false", "core.attributesFile="+os.DevNull, "fetch.recurseSubmodules=false", "submodule.recurse=false",
 		"gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false", "transfer.bundleURI=false", "fetch.fsckObjects=false",
 		"http.followRedirects=initial", "http.lowSpeedLimit=100", "http.lowSpeedTime=60",
-	} {
-		args = append(args, "-c", s)
-	}
-	return args
+	)
 }
 
 // say runs git and gives what it says.
-func (g *git) say(ctx context.Context, environ []string, args ...string) (string, error) {
+func (g *fetching) say(ctx context.Context, environ []string, args ...string) (string, error) {
 	const most = 1 << 20
 	var out []byte
 	err := g.run(ctx, environ, nil, func(r io.Reader) (err error) {
@@ -175,18 +144,13 @@ func (g *git) say(ctx context.Context, environ []string, args ...string) (string
 	return strings.TrimSpace(string(out)), err
 }
 
-func (g *git) run(ctx context.Context, environ []string, in []byte, read func(io.Reader) error, args ...string) error {
+func (g *fetching) run(ctx context.Context, environ []string, in []byte, read func(io.Reader) error, args ...string) error {
 	cmd := proxy.Command{Path: g.program, Args: append(settings(), args...), Env: environ, Dir: g.dir}
-	ran, err := g.l.processes.Run(ctx, cmd, in, read)
-	switch {
-	case err != nil:
-		return err
-	case ran.Signal != "":
-		return fmt.Errorf("%w: it was ended by %s", ErrGit, ran.Signal)
-	case ran.Code != 0:
-		return fmt.Errorf("%w: %s", ErrGit, complaint(ran.StderrTail))
+	err := git.Run(ctx, g.l.processes, cmd, in, read)
+	if status, is := errors.AsType[*git.StatusError](err); is {
+		return fmt.Errorf("%w: %s", ErrGit, complaint(status.Stderr))
 	}
-	return nil
+	return err
 }
 
 // complaint is what git says went wrong: its own lines about that, else the last ones.
@@ -216,7 +180,7 @@ var (
 )
 
 // get fetches the commit: the given one, or that of a ref.
-func (g *git) get(ctx context.Context, ref, commit string) error {
+func (g *fetching) get(ctx context.Context, ref, commit string) error {
 	want := commit
 	switch {
 	case commit != "":
@@ -251,7 +215,7 @@ const fetched = "refs/deskhand/fetched"
 
 // download fetches a ref or a commit without its history, or, where the other side cannot do that (plain files over HTTP) or gives the
 // tips of branches alone (git before 2.26, and who has set it so), with it.
-func (g *git) download(ctx context.Context, want string) error {
+func (g *fetching) download(ctx context.Context, want string) error {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", g.at.address, "+" + want + ":" + fetched}
 	_, err := g.say(ctx, g.connected(), args...)
 	if err != nil && errors.Is(err, ErrGit) && (strings.Contains(err.Error(), "shallow") || strings.Contains(err.Error(), "unadvertised")) {
@@ -276,7 +240,7 @@ func (g *git) download(ctx context.Context, want string) error {
 }
 
 // find gives the whole name of a ref: a branch goes before a tag.
-func (g *git) find(ctx context.Context, ref string) (string, error) {
+func (g *fetching) find(ctx context.Context, ref string) (string, error) {
 	candidates := []string{"HEAD"}
 	if ref != "" {
 		if !plain(ref) {
@@ -321,7 +285,7 @@ func plain(ref string) bool {
 }
 
 // watch ends a fetch that takes more of the disk than it may.
-func (g *git) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+func (g *fetching) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	tick := time.NewTicker(lookEvery)
 	defer tick.Stop()
 	for {
@@ -337,7 +301,7 @@ func (g *git) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 	}
 }
 
-func (g *git) tooLarge() error {
+func (g *fetching) tooLarge() error {
 	if sizeOf(g.dir) > g.l.most {
 		return fmt.Errorf("%w: the repository has more than %d MB", ErrLimit, g.l.most>>20)
 	}
@@ -360,7 +324,7 @@ func sizeOf(dir string) int64 {
 }
 
 // list reads the trees of the commit. A subpath that a link stands in is none: trees do not follow links.
-func (g *git) list(ctx context.Context) ([]node, error) {
+func (g *fetching) list(ctx context.Context) ([]node, error) {
 	tree := g.commit
 	if g.subpath != "" && g.subpath != "." {
 		tree += ":" + g.subpath
@@ -433,7 +397,7 @@ func clean(name string) bool {
 }
 
 // read reads objects as they are: nothing that git does at a checkout happens to them.
-func (g *git) read(ctx context.Context, nodes []node, each func(node, io.Reader) error) error {
+func (g *fetching) read(ctx context.Context, nodes []node, each func(node, io.Reader) error) error {
 	if len(nodes) == 0 {
 		return nil
 	}

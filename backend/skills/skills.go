@@ -60,14 +60,15 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/git"
 	"deskhand/backend/proxy"
 )
 
 // Errors of this package; their text is fit for people.
 var (
 	ErrEntry    = errors.New("the entry cannot be used")
-	ErrNoGit    = errors.New("git was not found")
-	ErrGit      = errors.New("git failed")
+	ErrNoGit    = git.ErrAbsent
+	ErrGit      = git.ErrFailed
 	ErrLimit    = errors.New("too much")
 	ErrNotFound = errors.New("not found")
 	ErrText     = errors.New("not a text that can be shown")

@@ -9,9 +9,10 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strings"
+	"time"
 
+	"deskhand/backend/git"
 	"deskhand/backend/proxy"
 	"deskhand/backend/store"
 )
@@ -21,35 +22,6 @@ const emptyTree = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 // attributes are those that go before all others: what is kept is what is in the file, whatever a repository says of it.
 const attributes = "* -text !eol -filter -ident -working-tree-encoding !diff !merge\n"
-
-// program finds the system's git in the directories of the environment.
-func (l *Library) program(environ []string) (string, error) {
-	name := "git"
-	if runtime.GOOS == "windows" {
-		name = "git.exe"
-	}
-	for _, dir := range filepath.SplitList(variable(environ, "PATH")) {
-		if !filepath.IsAbs(dir) {
-			continue
-		}
-		file := filepath.Join(dir, name)
-		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
-			return file, nil
-		}
-	}
-	return "", ErrNoGit
-}
-
-// variable is the value of a variable in an environment; the last one counts.
-func variable(environ []string, name string) string {
-	for _, kv := range slices.Backward(environ) {
-		n, v, _ := strings.Cut(kv, "=")
-		if n == name || runtime.GOOS == "windows" && strings.EqualFold(n, name) {
-			return v
-		}
-	}
-	return ""
-}
 
 // settings come before the command. The store's own configuration could say the same, but what stands here needs nobody to keep it.
 func settings() []string {
@@ -68,26 +40,19 @@ func settings() []string {
 	default: // a name such as GIT~1 is one like others
 		list = append(list, "core.protectNTFS=false")
 	}
-	var args []string
-	for _, s := range list {
-		args = append(args, "-c", s)
-	}
-	return args
+	return git.Settings(list...)
 }
 
 // environ is what git is started in: nothing of git's that the person has set, since it is for other repositories.
 func (s *Store) environ(environ []string, r run) []string {
-	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		return strings.HasPrefix(strings.ToUpper(name), "GIT_") || name == "LC_ALL" || name == "LANGUAGE"
-	})
+	env := git.Environ(environ)
 	if !r.magic {
 		env = append(env, "GIT_LITERAL_PATHSPECS=1")
 	}
 	return append(
-		env, "LC_ALL=C", "HOME="+s.path, "XDG_CONFIG_HOME="+s.path, "GIT_DIR="+s.path, "GIT_WORK_TREE="+r.top, "GIT_INDEX_FILE="+r.index,
+		env, "HOME="+s.path, "XDG_CONFIG_HOME="+s.path, "GIT_DIR="+s.path, "GIT_WORK_TREE="+r.top, "GIT_INDEX_FILE="+r.index,
 		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_OPTIONAL_LOCKS=0", "GIT_TERMINAL_PROMPT=0", "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none",
+		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none",
 	)
 }
 
@@ -100,18 +65,9 @@ type run struct {
 	read  func(io.Reader) error // its stdout; nil = it is not read
 }
 
-// statusError is a git that ended with a status of its own.
-type statusError struct {
-	code int
-	text string
-}
-
-func (e *statusError) Error() string { return fmt.Sprintf("git ended with %d: %s", e.code, e.text) }
-func (e *statusError) Unwrap() error { return ErrGit }
-
 func (s *Store) git(ctx context.Context, r run, args ...string) error {
 	environ := s.l.cfg.Environ(ctx)
-	file, err := s.l.program(environ)
+	file, err := git.Find(environ)
 	if err != nil {
 		return err
 	}
@@ -121,30 +77,14 @@ func (s *Store) git(ctx context.Context, r run, args ...string) error {
 	if r.index == "" {
 		r.index = filepath.Join(s.path, "none")
 	}
-	if r.read == nil {
-		r.read = func(out io.Reader) error { _, err := io.Copy(io.Discard, out); return err }
-	}
 	ctx, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
 	cmd := proxy.Command{Path: file, Args: append(settings(), args...), Env: s.environ(environ, r), Dir: r.top}
-	ran, err := s.l.processes.Run(ctx, cmd, r.in, r.read)
-	switch {
-	case errors.Is(err, proxy.ErrClosed):
+	err = git.Run(ctx, s.l.processes, cmd, r.in, r.read)
+	if errors.Is(err, proxy.ErrClosed) {
 		return ErrClosed
-	case err != nil:
-		return err
-	case ran.Signal != "":
-		return fmt.Errorf("%w: it was ended by %s", ErrGit, ran.Signal)
-	case ran.Code != 0:
-		return &statusError{ran.Code, lastLine(ran.StderrTail)}
 	}
-	return nil
-}
-
-// lastLine is the last thing that git says, without the names of files that it may be full of.
-func lastLine(text string) string {
-	lines := strings.Split(strings.TrimSpace(text), "\n")
-	return strings.TrimSpace(lines[len(lines)-1])
+	return err
 }
 
 // say is git for an answer that is short.
@@ -180,10 +120,10 @@ func (s *Store) make() error {
 	return nil
 }
 
-// keep makes a tree one that is kept.
+// keep makes a tree one that is kept, from now on.
 func (s *Store) keep(id string) error {
-	name := s.ref(id)
-	if _, err := os.Stat(name); err == nil {
+	name, now := s.ref(id), time.Now()
+	if err := os.Chtimes(name, now, now); err == nil {
 		return nil
 	}
 	return store.WriteFile(name, []byte(id+"\n"), 0o600)

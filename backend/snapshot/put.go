@@ -18,6 +18,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Outcome is what became of a file that was to be put back.
@@ -48,6 +49,7 @@ type Put struct {
 	Want   Side   // without an ID: it is to be removed
 	Expect *Side  // what must be there now; nil = whatever there is
 	With   string // another of them that must be possible, else this one is not done: the two halves of a renamed file
+	From   string // the tree that Want is of, for who may read the file; empty = its folder tells
 
 	// Edit makes the new content of the file's present one, in place of Want; false = it does not fit. A file that is empty then is removed
 	// where Remove says so.
@@ -73,9 +75,12 @@ func (w *Way) Changed() bool {
 	return slices.ContainsFunc(w.Files, func(r PutResult) bool { return r.Outcome == Restored || r.Outcome == Removed })
 }
 
+// longestWriting is how long files are put back for.
+const longestWriting = 10 * time.Minute
+
 // Restore puts files back. The directory is kept as it is before, so that there is a way back; what is not in that tree is not touched.
-// plan is asked then for what to do; a failure of it is returned, with nothing done. preview only tells what would be done. No link is
-// followed, and each file is either as it was or as it is to be.
+// plan is asked then for what to do; a failure of it is returned, with nothing done. From there on the end of ctx counts no more: half of it
+// is what nobody wants. preview only tells what would be done. No link is followed, and each file is either as it was or as it is to be.
 func (s *Store) Restore(ctx context.Context, preview bool, plan func(now Tree) ([]Put, error)) (Way, error) {
 	ctx, leave, err := s.enter(ctx)
 	if err != nil {
@@ -86,10 +91,6 @@ func (s *Store) Restore(ctx context.Context, preview bool, plan func(now Tree) (
 	if err != nil {
 		return Way{}, err
 	}
-	puts, err := plan(was)
-	if err != nil || len(puts) == 0 {
-		return Way{Was: was, Became: was}, err
-	}
 	have, err := s.sides(ctx, was.ID)
 	if err != nil {
 		return Way{}, err
@@ -99,7 +100,13 @@ func (s *Store) Restore(ctx context.Context, preview bool, plan func(now Tree) (
 		return Way{}, fmt.Errorf("%w: %w", ErrMissing, err)
 	}
 	defer root.Close()
+	puts, err := plan(was)
+	if err != nil || len(puts) == 0 {
+		return Way{Was: was, Became: was}, err
+	}
 	p := &putting{s: s, root: root, have: have, preview: preview, results: map[string]PutResult{}}
+	ctx, end := s.l.lasting(ctx, longestWriting)
+	defer end()
 	if err := p.all(ctx, puts); err != nil {
 		return Way{}, err
 	}
@@ -108,9 +115,46 @@ func (s *Store) Restore(ctx context.Context, preview bool, plan func(now Tree) (
 		w.Files = append(w.Files, p.results[put.Path])
 	}
 	if !preview && w.Changed() {
-		w.Became, err = s.take(context.WithoutCancel(ctx)) // what was done must be known
+		w.Became, err = s.take(ctx) // what was done must be known
 	}
 	return w, err
+}
+
+// lasting is a context that does not end with another one, but with the library.
+func (l *Library) lasting(ctx context.Context, limit time.Duration) (context.Context, func()) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), limit)
+	stop := context.AfterFunc(l.life, cancel)
+	return ctx, func() { stop(); cancel() }
+}
+
+// Target is what a put makes of a file as it is now; false where it would leave the file alone.
+func (s *Store) Target(put Put) (Side, bool) {
+	if put.Edit == nil {
+		return put.Want, true
+	}
+	root, err := os.OpenRoot(s.directory())
+	if err != nil {
+		return Side{}, false
+	}
+	defer root.Close()
+	p := &putting{s: s, root: root}
+	dir, err := p.folder(put.Path)
+	if err != nil || dir == nil {
+		return Side{}, false
+	}
+	defer dir.Close()
+	side, data, err := s.read(dir, path.Base(put.Path), true)
+	if err != nil || !side.Regular() {
+		return Side{}, false
+	}
+	now, fits := put.Edit(data)
+	switch {
+	case !fits:
+		return Side{}, false
+	case len(now) == 0 && put.Remove:
+		return Side{}, true
+	}
+	return Side{ID: blobID(now), Mode: side.Mode, Size: int64(len(now))}, true
 }
 
 // sides are the files of a tree.
@@ -137,6 +181,7 @@ type putting struct {
 	have    map[string]Side // what the tree of now has
 	preview bool
 	going   map[string]bool // the files that are removed
+	modes   map[string]*modes
 	results map[string]PutResult
 }
 
@@ -169,7 +214,9 @@ func (p *putting) all(ctx context.Context, puts []Put) error {
 		case with.Outcome == Conflict:
 			p.set(put.Path, Conflict, with.Reason)
 		case put.Want.ID == "":
-			p.remove(put.Path)
+			if p.ready(put) { // once more: with thousands of files somebody may have saved this one since
+				p.remove(put.Path)
+			}
 		default:
 			writes = append(writes, put)
 		}
@@ -217,8 +264,11 @@ func reasonOf(err error) Reason {
 	return Unwritable
 }
 
-// folder opens the folder of a file, without following any link. create makes what is missing; else nil is one that is not there.
-func (p *putting) folder(name string, create bool) (*os.Root, error) {
+// folder opens the folder of a file, without following any link. nil is one that is not there.
+func (p *putting) folder(name string) (*os.Root, error) { return p.way(name, false, nil) }
+
+// way is folder, which makes what is missing where create says so: with these permissions, if they are known.
+func (p *putting) way(name string, create bool, m *modes) (*os.Root, error) {
 	dir, err := p.root.OpenRoot(".")
 	if err != nil {
 		return nil, err
@@ -227,8 +277,14 @@ func (p *putting) folder(name string, create bool) (*os.Root, error) {
 	if parent == "." {
 		return dir, nil
 	}
+	above := ""
 	for part := range strings.SplitSeq(parent, "/") {
-		below, err := step(dir, part, create)
+		perm := fs.FileMode(0o777)
+		above = path.Join(above, part)
+		if m != nil {
+			perm = m.ofFolder(above)
+		}
+		below, err := step(dir, part, create, perm)
 		_ = dir.Close()
 		if below == nil || err != nil {
 			return nil, err
@@ -239,13 +295,13 @@ func (p *putting) folder(name string, create bool) (*os.Root, error) {
 }
 
 // step opens a folder of a folder: the very one that is no link.
-func step(dir *os.Root, name string, create bool) (*os.Root, error) {
+func step(dir *os.Root, name string, create bool, perm fs.FileMode) (*os.Root, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		if !create {
 			return nil, nil //nolint:nilnil // it is not there
 		}
-		if err := dir.Mkdir(name, 0o777); err != nil {
+		if err := makeFolder(dir, name, perm); err != nil {
 			return nil, err
 		}
 		info, err = dir.Lstat(name)
@@ -267,9 +323,24 @@ func step(dir *os.Root, name string, create bool) (*os.Root, error) {
 	return below, nil
 }
 
+// makeFolder makes one that nobody may look into who may not look into the one above it.
+func makeFolder(dir *os.Root, name string, perm fs.FileMode) error {
+	above, err := dir.Stat(".")
+	if err != nil {
+		return err
+	}
+	if perm == 0o777 {
+		perm &= above.Mode().Perm()
+	}
+	if err := dir.Mkdir(name, 0o700); err != nil {
+		return err
+	}
+	return dir.Chmod(name, perm|0o700)
+}
+
 // look is what stands on the disk.
 func (p *putting) look(name string) (Side, error) {
-	dir, err := p.folder(name, false)
+	dir, err := p.folder(name)
 	if errors.Is(err, errWay) && p.have[name].ID == "" && p.clears(name) {
 		return Side{}, nil // a file that goes
 	}
@@ -354,7 +425,7 @@ func blobID(data []byte) string {
 
 // edit changes a file by what is in it.
 func (p *putting) edit(put Put) {
-	dir, err := p.folder(put.Path, false)
+	dir, err := p.folder(put.Path)
 	if err != nil {
 		p.set(put.Path, Conflict, reasonOf(err))
 		return
@@ -382,7 +453,7 @@ func (p *putting) edit(put Put) {
 	case len(now) == 0 && put.Remove:
 		p.remove(put.Path)
 	default:
-		p.done(put.Path, Restored, p.replace(dir, put.Path, side.Mode, now))
+		p.done(put.Path, Restored, p.replace(dir, put.Path, side.Mode, "", now))
 	}
 }
 
@@ -402,7 +473,7 @@ func (p *putting) remove(name string) {
 		p.set(name, Removed, "")
 		return
 	}
-	dir, err := p.folder(name, false)
+	dir, err := p.folder(name)
 	if dir == nil && err == nil {
 		err = fs.ErrNotExist
 	}
@@ -414,7 +485,7 @@ func (p *putting) remove(name string) {
 	_ = dir.Close()
 	p.done(name, Removed, err)
 	for above := path.Dir(name); err == nil && above != "."; above = path.Dir(above) {
-		dir, err = p.folder(above, false)
+		dir, err = p.folder(above)
 		if err != nil || dir == nil {
 			return
 		}
@@ -441,6 +512,9 @@ func (p *putting) write(ctx context.Context, puts []Put) error {
 	return p.s.git(ctx, run{in: []byte(in.String()), read: func(out io.Reader) error {
 		r := bufio.NewReader(out)
 		for _, put := range puts {
+			if ctx.Err() != nil { // git may have said all of it
+				return ctx.Err()
+			}
 			data, err := nextBlob(r, p.s.l.cfg.MostFile)
 			if err != nil {
 				return err
@@ -474,7 +548,7 @@ func (p *putting) writeOne(put Put, data []byte) {
 	if !p.ready(put) { // once more: git has taken its time
 		return
 	}
-	dir, err := p.folder(put.Path, true)
+	dir, err := p.way(put.Path, true, p.recorded(put.From))
 	if err != nil {
 		p.done(put.Path, Restored, err)
 		return
@@ -484,28 +558,17 @@ func (p *putting) writeOne(put Put, data []byte) {
 		p.done(put.Path, Restored, link(dir, path.Base(put.Path), string(data)))
 		return
 	}
-	p.done(put.Path, Restored, p.replace(dir, put.Path, put.Want.Mode, data))
+	p.done(put.Path, Restored, p.replace(dir, put.Path, put.Want.Mode, put.From, data))
 }
 
-// replace writes a file atomically. Who may read it stays as it is.
-func (p *putting) replace(dir *os.Root, name, mode string, data []byte) error {
+// replace writes a file atomically.
+func (p *putting) replace(dir *os.Root, name, mode, from string, data []byte) error {
 	if p.preview {
 		return nil
 	}
-	perm := fs.FileMode(0o644)
-	info, err := dir.Lstat(path.Base(name))
-	if err == nil {
-		if info.IsDir() {
-			return errWay
-		}
-		if info.Mode().IsRegular() {
-			perm = info.Mode().Perm()
-		}
-	}
-	if mode == modeProgram {
-		perm |= perm & 0o444 >> 2
-	} else {
-		perm &^= 0o111
+	perm, err := p.perm(dir, name, mode, from)
+	if err != nil {
+		return err
 	}
 	return p.s.l.cfg.Replace(dir, path.Base(name), data, perm)
 }
@@ -562,7 +625,7 @@ func (s *Store) Content(name string) ([]byte, bool) {
 	}
 	defer root.Close()
 	p := &putting{s: s, root: root}
-	dir, err := p.folder(name, false)
+	dir, err := p.folder(name)
 	if err != nil || dir == nil {
 		return nil, false
 	}

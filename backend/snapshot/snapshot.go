@@ -7,7 +7,7 @@
 // below the directory are kept like other folders, without their .git; links are kept as links.
 //
 // A directory has a store by an id; calls for one store wait for each other. A tree is kept until [Store.Prune] is told that nobody names
-// it. Taking one costs what has changed: the first of a directory reads all of it. What was done of it when its context ends is not done
+// it, and for an hour at least: whoever took it may still be about to write down its name. Taking one costs what has changed: the first of a directory reads all of it. What was done of it when its context ends is not done
 // again the next time.
 package snapshot
 
@@ -23,13 +23,14 @@ import (
 	"sync"
 	"time"
 
+	"deskhand/backend/git"
 	"deskhand/backend/proxy"
 )
 
 // Errors of this package.
 var (
-	ErrNoGit   = errors.New("git was not found")
-	ErrGit     = errors.New("git failed")
+	ErrNoGit   = git.ErrAbsent
+	ErrGit     = git.ErrFailed
 	ErrMissing = errors.New("the directory is not there")
 	ErrWide    = errors.New("the directory is a home directory, a whole disk, or holds our own data")
 	ErrClosed  = errors.New("the snapshots are closed")
@@ -157,15 +158,17 @@ type Store struct {
 	path string
 	turn chan struct{} // holds a token while somebody works with the store
 
-	mu  sync.Mutex // protects dir
-	dir string
+	mu      sync.Mutex // protects what is below
+	dir     string
+	waiting int    // who wants the turn
+	yield   func() // ends what can be done later; nil = nothing such is done
 
 	// Of who has the turn.
-	made   bool              // the folder is one that git can use
-	last   Tree              // of the index as it is; without an id when that is not known
-	lastOf place             // where last was taken
-	given  map[string]string // what was there of an index of others when it was last looked into
-	hidden map[place]bool    // whether the repository leaves the directory out
+	made   bool           // the folder is one that git can use
+	last   Tree           // of the index as it is; without an id when that is not known
+	lastOf place          // where last was taken
+	hidden map[place]bool // whether the repository leaves the directory out
+	nested []string       // folders that are repositories of their own, by their paths from the top, with a slash at the end
 }
 
 func (s *Store) setDir(dir string) {
@@ -180,8 +183,41 @@ func (s *Store) directory() string {
 	return s.dir
 }
 
+// want tells who does something that can wait that somebody waits.
+func (s *Store) want() (noMore func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.waiting++
+	if s.yield != nil {
+		s.yield()
+	}
+	return func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.waiting--
+	}
+}
+
+// yielding is a context that ends as soon as somebody wants the store; over ends it.
+func (s *Store) yielding(ctx context.Context) (_ context.Context, over func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.waiting > 0 {
+		cancel()
+	}
+	s.yield = cancel
+	return ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.yield = nil
+		cancel()
+	}
+}
+
 // enter waits for the store until ctx ends. What it gives ends with the library too; leave gives the store back.
 func (s *Store) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	defer s.want()()
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -201,7 +237,11 @@ func (s *Store) Forget(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	s.made, s.last, s.given = false, Tree{}, nil
+	return s.forget()
+}
+
+func (s *Store) forget() error {
+	s.made, s.last = false, Tree{}
 	return os.RemoveAll(s.path)
 }
 

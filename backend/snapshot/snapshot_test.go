@@ -190,6 +190,29 @@ func TestEdit(t *testing.T) {
 	want(t, "kinds", kinds(d.compare(w.Was, w.Became)), "modified a.txt\ndeleted b.txt")
 }
 
+// TestAFileThatIsSavedBeforeItsRemoval: what somebody saved after all files were looked at, and before this one's turn came, stays.
+func TestAFileThatIsSavedBeforeItsRemoval(t *testing.T) {
+	d := open(t)
+	d.write("a.txt", "one\n", "b.txt", "the agent's\n")
+	d.take()
+	w, err := d.Restore(t.Context(), false, func(snapshot.Tree) ([]snapshot.Put, error) {
+		return []snapshot.Put{
+			{Path: "a.txt", Edit: func([]byte) ([]byte, bool) {
+				d.write("b.txt", "the person's\n")
+				return []byte("two\n"), true
+			}},
+			{Path: "b.txt"},
+		}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "outcomes", outcomes(w), "a.txt restored\nb.txt conflict edited")
+	if got := all(t, d.dir)["b.txt"]; !strings.Contains(got, "the person's") {
+		t.Errorf("b.txt is %q", got)
+	}
+}
+
 // TestARepositoryIsNotTouched: not a byte of what is in its .git, and nothing of what its configuration asks for is done.
 func TestARepositoryIsNotTouched(t *testing.T) {
 	d := open(t)
@@ -412,6 +435,7 @@ func TestPrune(t *testing.T) {
 		return n
 	}
 	before := size()
+	age(t, d.data)
 	if err := d.Prune(t.Context(), map[string]bool{was.ID: true, became.ID: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -9,14 +9,14 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
+
+	"deskhand/backend/git"
 )
 
 // Tree is what a directory held at a moment.
@@ -62,7 +62,7 @@ func (s *Store) take(ctx context.Context) (Tree, error) {
 	tree, err := t.take(ctx)
 	if errors.Is(err, ErrGit) && ctx.Err() == nil {
 		s.l.cfg.Logger.Warn("an index of snapshots is made anew", "error", err)
-		s.last, s.given = Tree{}, nil
+		s.last = Tree{}
 		if err := os.Remove(t.index); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return Tree{}, err
 		}
@@ -83,7 +83,7 @@ func (s *Store) leavesOut(ctx context.Context, at place) bool {
 		return out
 	}
 	err := s.git(ctx, run{top: at.top, magic: true}, "check-ignore", "--quiet", "--no-index", "--", "./"+strings.TrimSuffix(at.prefix, "/"))
-	if status := (*statusError)(nil); err != nil && !errors.As(err, &status) {
+	if status := (*git.StatusError)(nil); err != nil && !errors.As(err, &status) {
 		return false
 	}
 	if s.hidden == nil {
@@ -99,12 +99,14 @@ type taking struct {
 	at    place
 	index string
 
-	seen  map[string]bool
-	add   []string
-	gone  []string // from the index
-	left  []Left
-	bytes int64
-	links map[string]bool // folders on the way, and whether one of them is a link
+	seen    map[string]bool
+	add     []string
+	gone    []string // from the index
+	left    []Left
+	bytes   int64
+	links   map[string]bool        // folders on the way, and whether one of them is a link
+	perms   map[string]fs.FileMode // of all files that the tree will have
+	folders map[string]fs.FileMode // in which they are
 }
 
 func (t *taking) run() run { return run{top: t.at.top, index: t.index} }
@@ -114,6 +116,7 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 		return Tree{}, err
 	}
 	t.seen, t.links = map[string]bool{}, map[string]bool{}
+	t.perms, t.folders = map[string]fs.FileMode{}, map[string]fs.FileMode{}
 	_, err := os.Stat(t.index)
 	fresh := err != nil
 	if err := t.list(ctx); err != nil {
@@ -134,7 +137,7 @@ func (t *taking) take(ctx context.Context) (Tree, error) {
 	}
 	slices.SortFunc(t.left, func(a, b Left) int { return strings.Compare(a.Path, b.Path) })
 	tree := Tree{ID: id, Left: t.left}
-	if err := t.s.keep(id); err != nil {
+	if err := errors.Join(t.s.keepModes(id, t.modes()), t.s.keep(id)); err != nil {
 		return Tree{}, err
 	}
 	t.s.last, t.s.lastOf = tree, t.at
@@ -148,7 +151,7 @@ func (t *taking) write(ctx context.Context) (string, error) {
 		args = append(args, "--prefix="+t.at.prefix)
 	}
 	id, err := t.s.say(ctx, t.run(), args...)
-	if status := (*statusError)(nil); t.at.prefix != "" && errors.As(err, &status) && strings.Contains(status.text, "not found") {
+	if status := (*git.StatusError)(nil); t.at.prefix != "" && errors.As(err, &status) && strings.Contains(status.Stderr, "not found") {
 		return t.empty(ctx)
 	}
 	if err == nil && !isID(id) {
@@ -164,11 +167,37 @@ func (t *taking) empty(ctx context.Context) (string, error) {
 
 // list looks what is not as the index has it.
 func (t *taking) list(ctx context.Context) error {
-	args := []string{"--others", "--modified", "--deleted"}
+	args := []string{"--cached", "--others", "--modified", "--deleted"}
 	if err := t.names(ctx, t.run(), "", args, 0); err != nil {
 		return err
 	}
-	return t.forced(ctx)
+	t.walkFolders()
+	t.s.nested = nil
+	for folder := range t.folders {
+		if _, found := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(folder), ".git")); found != nil || folder+"/" == t.at.prefix {
+			continue
+		}
+		t.s.nested = append(t.s.nested, folder+"/")
+		if err := t.forced(ctx, filepath.Join(t.at.top, filepath.FromSlash(folder)), folder+"/"); err != nil {
+			return err
+		}
+	}
+	return t.forced(ctx, t.at.top, "")
+}
+
+// walkFolders looks at the folders in which the files are.
+func (t *taking) walkFolders() {
+	for name := range t.perms {
+		for folder := path.Dir(name); folder != "."; folder = path.Dir(folder) {
+			if _, known := t.folders[folder]; known {
+				break
+			}
+			info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(folder)))
+			if err == nil && info.IsDir() {
+				t.folders[folder] = info.Mode().Perm()
+			}
+		}
+	}
 }
 
 // tagged is how long the sign and the blank are that git puts before each name.
@@ -190,13 +219,13 @@ func (t *taking) names(ctx context.Context, r run, base string, args []string, d
 			if len(name) < tagged {
 				return fmt.Errorf("%w: it listed no file", ErrGit)
 			}
-			known := name[0] != '?'
+			sign := name[0]
 			name = name[tagged:]
 			if folder, is := bytes.CutSuffix(name, []byte("/")); is {
 				nested = append(nested, string(folder))
 				return nil
 			}
-			return t.name(base+string(name), known)
+			return t.listed(base+string(name), sign, base == "")
 		})
 	}
 	if err := t.s.git(ctx, r, args...); err != nil {
@@ -223,37 +252,153 @@ func (t *taking) below(ctx context.Context, r run, base, folder string, depth in
 	return t.names(ctx, below, base+folder+"/", []string{"--others"}, depth+1)
 }
 
+// The signs of git.
+const (
+	signCached = 'H'
+	signOther  = '?'
+)
+
+// listed takes note of one name. ours tells that it is told of from our own index.
+func (t *taking) listed(name string, sign byte, ours bool) error {
+	_, has := t.perms[name]
+	switch {
+	case !ours && has:
+		return nil // of a repository below, or of what is forced: our index has it, and has told what became of it
+	case ours && sign == signCached:
+		if info, err := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(name))); err == nil && info.Mode().IsRegular() {
+			t.perms[name] = info.Mode().Perm()
+		} else {
+			t.perms[name] = 0o600
+		}
+		return nil
+	}
+	return t.name(name, ours && sign != signOther)
+}
+
 // excluding names the rules that a repository has beside its .gitignore files.
 func excluding(top string) []string {
-	name := filepath.Join(top, ".git", "info", "exclude")
+	_, all := gitDir(top)
+	name := filepath.Join(all, "info", "exclude")
 	info, err := os.Lstat(name)
-	if err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
+	if all == "" || err != nil || !info.Mode().IsRegular() || info.Size() > 1<<20 {
 		return nil
 	}
 	return []string{"--exclude-from=" + name}
 }
 
-// forced adds what the repository has though its rules leave it out: whoever undoes a turn means these files too. It is read from the
-// repository's index, by a git that has no other part of that repository; an index that means nothing without it is passed over.
-func (t *taking) forced(ctx context.Context) error {
-	theirs := filepath.Join(t.at.top, ".git", "index")
+// gitDir is where a repository has what is its own, and what all of its worktrees have together; empty where there is none.
+func gitDir(top string) (own, all string) {
+	own = filepath.Join(top, ".git")
+	info, err := os.Stat(own)
+	switch {
+	case err != nil:
+		return "", ""
+	case !info.IsDir():
+		way, is := strings.CutPrefix(firstLine(own), "gitdir: ")
+		if !is {
+			return "", ""
+		}
+		own = below(top, way)
+	}
+	if way := firstLine(filepath.Join(own, "commondir")); way != "" {
+		return own, below(own, way)
+	}
+	return own, own
+}
+
+func below(dir, way string) string {
+	way = filepath.FromSlash(way)
+	if filepath.IsAbs(way) {
+		return filepath.Clean(way)
+	}
+	return filepath.Join(dir, way)
+}
+
+// firstLine of a short file; empty where there is none.
+func firstLine(name string) string {
+	f, err := os.OpenFile(name, os.O_RDONLY|noWait, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	const most = 16 << 10
+	data, err := io.ReadAll(io.LimitReader(f, most))
+	if err != nil {
+		return ""
+	}
+	line, _, _ := strings.Cut(string(data), "\n")
+	return strings.TrimSuffix(line, "\r")
+}
+
+// forced adds what a repository has though its rules leave it out: whoever undoes a turn means these files too. It is read from the
+// repository's index each time, by a git that has no other part of that repository: a rule, or the file, may have come since. An index that
+// means nothing without its repository is passed over.
+func (t *taking) forced(ctx context.Context, top, base string) error {
+	own, _ := gitDir(top)
+	theirs := filepath.Join(own, "index")
 	info, err := os.Lstat(theirs)
-	if err != nil || !info.Mode().IsRegular() {
+	if own == "" || err != nil || !info.Mode().IsRegular() {
 		return nil //nolint:nilerr // there is none
 	}
-	now := strconv.FormatInt(info.Size(), 10) + " " + strconv.FormatInt(info.ModTime().UnixNano(), 10)
-	if t.s.given[t.index] == now {
-		return nil
+	var names []string
+	args := append([]string{"ls-files", "-z", "--exclude-standard", "--cached", "--ignored"}, excluding(top)...)
+	if base == "" && t.at.prefix != "" {
+		args = append(args, "--", t.at.prefix)
 	}
-	err = t.names(ctx, run{top: t.at.top, index: theirs}, "", []string{"--cached", "--ignored"}, deepest)
-	if errors.Is(err, ErrGit) {
-		err = nil
+	err = t.s.git(ctx, run{top: top, index: theirs, read: func(out io.Reader) error {
+		return eachRecord(out, func(name []byte) error {
+			names = append(names, base+string(name))
+			return ctx.Err()
+		})
+	}}, args...)
+	if err != nil && !errors.Is(err, ErrGit) {
+		return err
 	}
-	if t.s.given == nil {
-		t.s.given = map[string]string{}
+	for _, name := range names {
+		if err := t.listed(name, signOther, false); err != nil {
+			return err
+		}
 	}
-	t.s.given[t.index] = now
-	return err
+	return nil
+}
+
+// Hidden lists what rules leave out of the tree that was taken last, at most so many: folders that are left out whole have a slash at their
+// end. A file among it that shows later, because a rule has gone, was there before.
+func (s *Store) Hidden(ctx context.Context, most int) ([]string, error) {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	at, err := s.find(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	list := func(r run, base string, only ...string) error {
+		r.read = func(out io.Reader) error {
+			return eachRecord(out, func(name []byte) error {
+				if len(names) < most {
+					names = append(names, strings.TrimPrefix(base+string(name), at.prefix))
+				}
+				return ctx.Err()
+			})
+		}
+		args := append([]string{"ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory"}, excluding(r.top)...)
+		return s.git(ctx, r, append(args, only...)...)
+	}
+	var within []string
+	if at.prefix != "" {
+		within = []string{"--", at.prefix}
+	}
+	err = list(run{top: at.top, index: s.index(at)}, "", within...)
+	for _, folder := range s.nested {
+		err = errors.Join(err, list(run{top: filepath.Join(at.top, filepath.FromSlash(folder))}, folder))
+	}
+	return names, err
 }
 
 // name takes in one file that is not as the index has it; known tells whether the index may have it at all.
@@ -262,6 +407,7 @@ func (t *taking) name(name string, known bool) error {
 		return nil
 	}
 	t.seen[name] = true
+	delete(t.perms, name)
 	if len(t.seen) > t.s.l.cfg.MostFiles {
 		return &TooLargeError{Files: t.s.l.cfg.MostFiles}
 	}
@@ -275,12 +421,14 @@ func (t *taking) name(name string, known bool) error {
 		t.drop(name, known) // a folder, a pipe, or nothing
 	case link:
 		t.add = append(t.add, name)
+		t.perms[name] = 0o600
 	case info.Size() > t.s.l.cfg.MostFile:
 		t.leave(name, known, Left{Size: info.Size(), Modified: info.ModTime()})
 	case !readable(file):
 		t.leave(name, known, Left{Size: info.Size(), Modified: info.ModTime(), Unreadable: true})
 	default:
 		t.add = append(t.add, name)
+		t.perms[name] = info.Mode().Perm()
 		t.bytes += info.Size()
 	}
 	if t.bytes > t.s.l.cfg.MostBytes {
@@ -431,64 +579,4 @@ func (t *taking) takeIn(ctx context.Context, names []string) error {
 	t.left = append(t.left, Left{Path: strings.TrimPrefix(names[0], t.at.prefix), Size: info.Size(), Modified: info.ModTime(), Unreadable: true})
 	r.in = fmt.Appendf(nil, "0 %s\t%s\x00", strings.Repeat("0", len(emptyTree)), names[0])
 	return t.s.git(ctx, r, "update-index", "-z", "--index-info")
-}
-
-// Prune forgets all trees but these, and gives back what they took of the disk.
-func (s *Store) Prune(ctx context.Context, keep map[string]bool) error {
-	ctx, leave, err := s.enter(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	if _, err := os.Stat(filepath.Join(s.path, "HEAD")); err != nil {
-		return nil // nothing was ever kept
-	}
-	entries, err := os.ReadDir(filepath.Join(s.path, "refs", "trees"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	removed := 0
-	for _, e := range entries {
-		if keep[e.Name()] {
-			continue
-		}
-		if err := os.Remove(filepath.Join(s.path, "refs", "trees", e.Name())); err != nil {
-			return err
-		}
-		removed++
-	}
-	if removed == 0 {
-		return nil
-	}
-	newest, err := s.dropIndexes()
-	if err != nil {
-		return err
-	}
-	s.last = Tree{}
-	return s.git(ctx, run{index: newest}, "gc", "--quiet", "--prune=now")
-}
-
-// dropIndexes removes all indexes but the newest: git keeps what stands in that one alone.
-func (s *Store) dropIndexes() (newest string, err error) {
-	names, err := filepath.Glob(filepath.Join(s.path, "index-*"))
-	if err != nil {
-		return "", err
-	}
-	found := map[string]time.Time{}
-	for _, name := range names {
-		if info, err := os.Stat(name); err == nil {
-			found[name] = info.ModTime()
-			if newest == "" || info.ModTime().After(found[newest]) {
-				newest = name
-			}
-		}
-	}
-	for name := range maps.Keys(found) {
-		if name != newest {
-			if err := os.Remove(name); err != nil {
-				return "", err
-			}
-		}
-	}
-	return newest, nil
 }

@@ -1,0 +1,117 @@
+package backend
+
+import (
+	"context"
+	"net/http"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"deskhand/backend/httpapi"
+)
+
+// calls are those of the API that are under way. What they use is not closed below them: they are ended first, and others are refused.
+type calls struct {
+	ctx  context.Context //nolint:containedctx // that of every call ends with it
+	stop context.CancelFunc
+
+	mu    *sync.Mutex // protects the fields below
+	still bool
+	n     int
+	none  chan struct{} // closed when none is left
+}
+
+func newCalls() calls {
+	c := calls{mu: &sync.Mutex{}, none: make(chan struct{})}
+	c.ctx, c.stop = context.WithCancel(context.Background())
+	return c
+}
+
+// count passes calls on. What tells of a move, and the page itself, is served while all else is still.
+func (c *calls) count(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !counts(r.URL.Path) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		if !c.enter() {
+			httpapi.WriteProblem(w, httpapi.Problem{
+				Type: "moving", Status: http.StatusServiceUnavailable, Code: "move.now", Detail: "the data is being moved; ask again in a moment",
+			})
+			return
+		}
+		defer c.leave()
+		ctx, cancel := context.WithCancel(r.Context())
+		defer cancel()
+		defer context.AfterFunc(c.ctx, cancel)() //nolint:contextcheck // our end is the call's
+		next.ServeHTTP(w, r.WithContext(ctx))
+	})
+}
+
+const movePath = "/client/storage/move"
+
+func counts(path string) bool {
+	if path == movePath || strings.HasPrefix(path, movePath+"/") {
+		return false
+	}
+	first, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return first == "client" || first == "v1" || first == "acp"
+}
+
+func (c *calls) enter() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.still {
+		c.n++
+	}
+	return !c.still
+}
+
+func (c *calls) leave() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.n--; c.still && c.n == 0 {
+		close(c.none)
+	}
+}
+
+// rest ends them, and waits a moment for those that do not listen, as the end of a listener does.
+func (c *calls) rest() {
+	c.mu.Lock()
+	c.still = true
+	if c.n == 0 {
+		close(c.none)
+	}
+	c.mu.Unlock()
+	c.stop()
+	select {
+	case <-c.none:
+	case <-time.After(farewell):
+	}
+}
+
+// swapped serves what is mounted, which may be another backend from one call to the next.
+type swapped struct{ now atomic.Pointer[http.Handler] }
+
+func (s *swapped) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h := s.now.Load(); h != nil {
+		(*h).ServeHTTP(w, r)
+		return
+	}
+	w.WriteHeader(http.StatusServiceUnavailable)
+}
+
+// mount has a listener serve something else. nil for both is nothing more than the end of what sent callers here.
+func (l *Listener) mount(h http.Handler, unmount func()) {
+	l.mu.Lock()
+	before := l.unmount
+	l.unmount = unmount
+	l.mu.Unlock()
+	if h != nil {
+		l.front.now.Store(&h)
+	}
+	if before != nil {
+		before()
+	}
+}

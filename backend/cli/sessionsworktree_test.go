@@ -1,0 +1,79 @@
+package cli_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestAWorkTreeFromTheTerminal: a conversation begins in one, which is removed after its preview, and brought back.
+func TestAWorkTreeFromTheTerminal(t *testing.T) {
+	dir := t.TempDir()
+	work, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	work = filepath.Join(work, "app")
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := func(dir, program string, args ...string) (string, string, int) {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), program, args...)
+		cmd.Dir = work
+		cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"),
+			"DISPLAY=", "WAYLAND_DISPLAY=", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost",
+			"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost")
+		var out, errs strings.Builder
+		cmd.Stdout, cmd.Stderr = &out, &errs
+		_ = cmd.Run()
+		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+	}
+	run := func(args ...string) (string, string, int) { t.Helper(); return start(dir, self, args...) }
+	if err := os.Mkdir(work, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	prompt := []string{"prompt", "--agent", "mock", "--approve", "once", "--worktree", "Write it down"}
+	if _, errs, code := run(prompt...); code != 2 || !strings.Contains(errs, "is in no git repository") {
+		t.Fatalf("%d %s", code, errs)
+	}
+	for _, args := range [][]string{{"init", "--quiet"}, {"commit", "--quiet", "--allow-empty", "-m", "first"}} {
+		if _, errs, code := start(dir, "git", args...); code != 0 {
+			t.Fatal(errs)
+		}
+	}
+	if _, errs, code := run(prompt...); code != 0 || !strings.Contains(errs, "on the branch deskhand/write-it-down-") {
+		t.Fatalf("%d %s", code, errs)
+	}
+	made, err := filepath.Glob(filepath.Join(work+".worktrees", "write-it-down-*", "deskhand-demo.md"))
+	if err != nil || len(made) != 1 {
+		t.Fatal(made, err)
+	}
+	if out, _, _ := run("sessions"); !strings.Contains(out, " (work tree)") {
+		t.Error(out)
+	}
+	if out, _, code := run("sessions", "worktree", "last"); code != 0 || !strings.Contains(out, "state       ready") || !strings.Contains(out, filepath.Dir(made[0])+"\n") {
+		t.Errorf("%d %s", code, out) // its path is whole, however long it is
+	}
+	if _, errs, code := run("sessions", "worktree", "last", "--remove"); code == 0 || !strings.Contains(errs, "--yes") {
+		t.Errorf("%d %s", code, errs)
+	}
+	if out, errs, code := run("sessions", "worktree", "last", "--remove", "--yes"); code != 0 || !strings.Contains(out, "1 file kept in refs/deskhand/kept/") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	if out, _, _ := run("sessions"); !strings.Contains(out, "(work tree, removed)") {
+		t.Error(out)
+	}
+	if _, err := os.Stat(made[0]); err == nil {
+		t.Error("it is still there")
+	}
+	if out, errs, code := run("sessions", "worktree", "last", "--restore"); code != 0 || !strings.Contains(out, "is back, on deskhand/write-it-down-") {
+		t.Errorf("%d %s %s", code, out, errs)
+	}
+	if _, err := os.Stat(made[0]); err != nil {
+		t.Error(err)
+	}
+}

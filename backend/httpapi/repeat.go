@@ -1,0 +1,179 @@
+package httpapi
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"io"
+	"maps"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+)
+
+// keyHeader names a write, so that it is done once however often it comes (draft-ietf-httpapi-idempotency-key-header-07).
+const keyHeader = "Idempotency-Key"
+
+const (
+	repeatFor   = time.Hour // how long an answer is held
+	mostRepeats = 1000      // answers that are held
+	mostAnswers = 8 << 20   // bytes of them
+)
+
+// A string as RFC 9651 writes it, or bare.
+var keyForm = regexp.MustCompile(`^(?:"[!#-\[\]-~]{1,255}"|[!#-\[\]-~]{1,255})$`)
+
+// repeats does a write once that comes again under the same key, because nobody knows whether the first answer was lost or the request was,
+// and answers the others as the first one. That is held in memory: a Deskhand that was started meanwhile does it anew.
+type repeats struct {
+	mu    sync.Mutex
+	held  map[[sha256.Size]byte]*keyed
+	done  []*keyed // those with an answer, the oldest first
+	bytes int      // of the answers
+}
+
+// keyed is a write with a key.
+type keyed struct {
+	id, body [sha256.Size]byte
+	over     chan struct{} // closed at its end
+	answer   *answered     // what it was answered; nil before, and where it failed: that may be tried again
+	at       time.Time
+}
+
+// answered is an answer that is gathered.
+type answered struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+func (a *answered) Header() http.Header { return a.header }
+
+func (a *answered) WriteHeader(status int) {
+	if a.status == 0 && status >= http.StatusOK {
+		a.status = status
+	}
+}
+
+func (a *answered) Write(p []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return a.body.Write(p)
+}
+
+func (a *answered) writeTo(w http.ResponseWriter) {
+	maps.Copy(w.Header(), a.header)
+	w.WriteHeader(a.status)
+	_, _ = w.Write(a.body.Bytes()) // the caller is gone if this fails
+}
+
+// repeatable tells whether a request is a write with a key. Uploads and what is typed into a terminal are streams: to hold them would take
+// what they take, and a file that comes twice is kept once anyhow.
+func repeatable(r *http.Request) bool {
+	kind := r.Header.Get("Content-Type")
+	return doesMore(r) && r.Header.Get(keyHeader) != "" && (kind == "" || strings.HasPrefix(kind, "application/json"))
+}
+
+func (p *repeats) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
+	if !repeatable(r) {
+		next.ServeHTTP(w, r)
+		return
+	}
+	keys := r.Header.Values(keyHeader)
+	if len(keys) != 1 || !keyForm.MatchString(keys[0]) {
+		WriteProblem(w, Problem{Type: "invalid_request", Code: "idempotency.key", Detail: keyHeader + " is one key of up to 255 printable characters"})
+		return
+	}
+	body, err := whole(w, r)
+	if err != nil {
+		WriteProblem(w, Problem{Type: err.kind, Detail: err.text})
+		return
+	}
+	k := keyed{
+		id:   sha256.Sum256([]byte(strings.Join([]string{r.Header.Get("Authorization"), r.Method, r.URL.RequestURI(), strings.Trim(keys[0], `"`)}, "\x00"))),
+		body: sha256.Sum256(body),
+	}
+	for {
+		one, mine := p.take(k)
+		if one.body != k.body {
+			WriteProblem(w, Problem{Type: "conflict", Code: "idempotency.reused", Detail: "another request had this " + keyHeader})
+			return
+		}
+		if mine {
+			r.Body = io.NopCloser(bytes.NewReader(body))
+			p.do(one, r, next).writeTo(w)
+			return
+		}
+		select {
+		case <-one.over:
+		case <-r.Context().Done():
+			return
+		}
+		if one.answer != nil {
+			one.answer.writeTo(w)
+			return
+		}
+	}
+}
+
+// whole is the body of a request. The window gives it no length.
+func whole(w http.ResponseWriter, r *http.Request) ([]byte, *refusal) {
+	in, err := bodyOf(w, r, maxPrompt)
+	var body []byte
+	if err == nil {
+		body, err = io.ReadAll(in)
+	}
+	if err == nil {
+		return body, nil
+	}
+	refused, _ := errors.AsType[*refusal](err) // they all are
+	return nil, refused
+}
+
+// take gives the write of a key, and tells whether the caller is the one to do it.
+func (p *repeats) take(k keyed) (one *keyed, mine bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.forget()
+	if one = p.held[k.id]; one != nil {
+		return one, false
+	}
+	if p.held == nil {
+		p.held = map[[sha256.Size]byte]*keyed{}
+	}
+	k.over = make(chan struct{})
+	p.held[k.id] = &k
+	return &k, true
+}
+
+// do does a write. It goes on when its caller has gone: who comes again hears what has become of it.
+func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
+	a := &answered{header: http.Header{}}
+	defer func() {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		if a.status >= 200 && a.status < 300 {
+			one.answer, one.at = a, time.Now()
+			p.done = append(p.done, one)
+			p.bytes += a.body.Len()
+			p.forget()
+		} else {
+			delete(p.held, one.id)
+		}
+		close(one.over)
+	}()
+	next.ServeHTTP(a, r.WithContext(context.WithoutCancel(r.Context())))
+	a.WriteHeader(http.StatusOK)
+	return a
+}
+
+// forget lets go of answers that are too old or too many.
+func (p *repeats) forget() {
+	for len(p.done) > 0 && (time.Since(p.done[0].at) > repeatFor || len(p.done) > mostRepeats || p.bytes > mostAnswers) {
+		p.bytes -= p.done[0].answer.body.Len()
+		delete(p.held, p.done[0].id)
+		p.done = p.done[1:]
+	}
+}

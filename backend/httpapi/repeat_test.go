@@ -1,0 +1,187 @@
+package httpapi
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// writes counts what it is asked to do, and answers with the number.
+type writes struct {
+	times atomic.Int64
+	wait  chan struct{} // nil = at once
+	fail  atomic.Bool
+}
+
+func (c *writes) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c.wait != nil {
+		select {
+		case <-c.wait:
+		case <-r.Context().Done(): // it must not be
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
+	}
+	if c.fail.Load() {
+		WriteProblem(w, Problem{Type: "conflict"})
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(http.StatusCreated)
+	_, _ = w.Write([]byte(strconv.FormatInt(c.times.Add(1), 10)))
+}
+
+func send(p *repeats, next http.Handler, change func(*http.Request)) string {
+	r := httptest.NewRequest(http.MethodPost, "/client/sessions", strings.NewReader(`{"a":1}`))
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set(keyHeader, `"one"`)
+	if change != nil {
+		change(r)
+	}
+	w := httptest.NewRecorder()
+	p.serve(w, r, next)
+	return strconv.Itoa(w.Code) + " " + w.Header().Get("Content-Type") + " " + w.Body.String()
+}
+
+func TestAWriteWithAKeyIsDoneOnce(t *testing.T) {
+	const first = "201 application/json 1"
+	for name, tc := range map[string]struct {
+		change func(*http.Request)
+		want   string
+	}{
+		"the same":               {nil, first},
+		"its key without quotes": {func(r *http.Request) { r.Header.Set(keyHeader, "one") }, first},
+		"another key":            {func(r *http.Request) { r.Header.Set(keyHeader, `"two"`) }, "201 application/json 2"},
+		"no key":                 {func(r *http.Request) { r.Header.Del(keyHeader) }, "201 application/json 2"},
+		"another path":           {func(r *http.Request) { r.URL.Path, r.RequestURI = "/client/other", "/client/other" }, "201 application/json 2"},
+		"another query":          {func(r *http.Request) { r.URL.RawQuery = "x=1" }, "201 application/json 2"},
+		"another method":         {func(r *http.Request) { r.Method = http.MethodPatch }, "201 application/json 2"},
+		"another token":          {func(r *http.Request) { r.Header.Set("Authorization", "Bearer x") }, "201 application/json 2"},
+		"a look":                 {func(r *http.Request) { r.Method = http.MethodGet }, "201 application/json 2"},
+		"an upload":              {func(r *http.Request) { r.Header.Set("Content-Type", "multipart/form-data; boundary=x") }, "201 application/json 2"},
+	} {
+		var p repeats
+		var c writes
+		if got := send(&p, &c, nil); got != first {
+			t.Fatal(got)
+		}
+		if got := send(&p, &c, tc.change); got != tc.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
+func TestKeysThatAreRefused(t *testing.T) {
+	var p repeats
+	var c writes
+	send(&p, &c, nil)
+	for name, tc := range map[string]struct {
+		change func(*http.Request)
+		want   string
+	}{
+		"for another body":  {func(r *http.Request) { r.Body = http.NoBody }, `409 application/problem+json`},
+		"too long":          {func(r *http.Request) { r.Header.Set(keyHeader, strings.Repeat("x", 256)) }, `400 application/problem+json`},
+		"with a space":      {func(r *http.Request) { r.Header.Set(keyHeader, "a b") }, `400 application/problem+json`},
+		"half quoted":       {func(r *http.Request) { r.Header.Set(keyHeader, `"a`) }, `400 application/problem+json`},
+		"twice":             {func(r *http.Request) { r.Header.Add(keyHeader, "b") }, `400 application/problem+json`},
+		"of too large ones": {func(r *http.Request) { r.ContentLength = maxPrompt + 1 }, `413 application/problem+json`},
+	} {
+		if got := send(&p, &c, tc.change); !strings.HasPrefix(got, tc.want) {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if c.times.Load() != 1 {
+		t.Errorf("%d were done", c.times.Load())
+	}
+}
+
+// What failed has changed nothing, and is done when it comes again.
+func TestAWriteThatFailedIsTriedAnew(t *testing.T) {
+	var p repeats
+	var c writes
+	c.fail.Store(true)
+	if got := send(&p, &c, nil); !strings.HasPrefix(got, "409 ") {
+		t.Error(got)
+	}
+	c.fail.Store(false)
+	if got := send(&p, &c, nil); got != "201 application/json 1" {
+		t.Error(got)
+	}
+}
+
+// Those that come while the first is being done wait for it; it goes on though its caller has gone.
+func TestAWriteWhoseCallerHasGoneIsDone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p repeats
+		c := writes{wait: make(chan struct{})}
+		ctx, cancel := context.WithCancel(t.Context())
+		var all sync.WaitGroup
+		all.Go(func() { send(&p, &c, func(r *http.Request) { *r = *r.WithContext(ctx) }) })
+		synctest.Wait()
+		cancel()
+		for range 10 {
+			all.Go(func() {
+				if got := send(&p, &c, nil); got != "201 application/json 1" {
+					t.Error(got)
+				}
+			})
+		}
+		all.Go(func() { // who waits may go as well
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			send(&p, &c, func(r *http.Request) { *r = *r.WithContext(ctx) })
+		})
+		synctest.Wait()
+		close(c.wait)
+		all.Wait()
+		if c.times.Load() != 1 {
+			t.Errorf("it was done %d times", c.times.Load())
+		}
+	})
+}
+
+func TestAnswersAreNotHeldForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p repeats
+		var c writes
+		send(&p, &c, nil)
+		time.Sleep(repeatFor + 1)
+		if got := send(&p, &c, nil); got != "201 application/json 2" {
+			t.Error(got)
+		}
+		for n := range mostRepeats + 10 {
+			send(&p, &c, func(r *http.Request) { r.Header.Set(keyHeader, "k"+strconv.Itoa(n)) })
+		}
+		if len(p.held) != mostRepeats || len(p.done) != mostRepeats {
+			t.Errorf("%d, %d", len(p.held), len(p.done))
+		}
+	})
+	var p repeats
+	large := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, mostAnswers/4)) })
+	for n := range 10 {
+		send(&p, large, func(r *http.Request) { r.Header.Set(keyHeader, "k"+strconv.Itoa(n)) })
+	}
+	if len(p.held) != 4 || p.bytes > mostAnswers {
+		t.Errorf("%d answers of %d bytes", len(p.held), p.bytes)
+	}
+}
+
+// A handler that breaks leaves nobody waiting.
+func TestAWriteThatBreaksIsOver(t *testing.T) {
+	var p repeats
+	var c writes
+	func() {
+		defer func() { _ = recover() }()
+		send(&p, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("broken") }), nil)
+	}()
+	if got := send(&p, &c, nil); got != "201 application/json 1" {
+		t.Error(got)
+	}
+}

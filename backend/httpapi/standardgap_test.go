@@ -1,0 +1,77 @@
+package httpapi
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"deskhand/backend/acp"
+)
+
+// flooder makes a session per session/new, and says more about s1 than is kept when it is told to.
+func flooder(stdin io.Reader, stdout, _ io.Writer) int {
+	in := bufio.NewReader(stdin)
+	for n := 0; ; {
+		line, err := in.ReadBytes('\n')
+		if err != nil {
+			return 0
+		}
+		e, err := acp.Peek(line)
+		if err != nil {
+			return 1
+		}
+		say := func(format string, args ...any) {
+			_, _ = fmt.Fprintf(stdout, `{"jsonrpc":"2.0",`+format+"}\n", args...)
+		}
+		switch {
+		case e.Method() == "session/new":
+			n++
+			say(`"id":%s,"result":{"sessionId":"s%d"}`, e.ID, n)
+			say(`"method":"session/update","params":{"sessionId":"s%d","hello":true}`, n)
+		case e.Method() == "flood":
+			for range 34 {
+				say(`"method":"session/update","params":{"sessionId":"s1","x":%q}`, strings.Repeat("x", 1<<20))
+			}
+			say(`"id":%s,"result":{}`, e.ID)
+		case e.Kind == acp.Request:
+			say(`"id":%s,"result":{"method":%q}`, e.ID, e.Method())
+		}
+	}
+}
+
+// TestANewSessionAfterMuch: a session that begins after more was said than is kept is read from its beginning, and what was said about
+// others ends no client.
+func TestANewSessionAfterMuch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, flooder)
+		id := w.connect()
+		own := w.events(headerPeer, id)
+		post := func(body string) {
+			t.Helper()
+			if code := w.do("POST", "/acp/fake", body, headerPeer, id).code; code != http.StatusAccepted {
+				t.Fatal(code)
+			}
+		}
+		post(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`)
+		nextEvent(t, own)
+		first := w.events(headerPeer, id, headerSession, "s1")
+		nextEvent(t, first)
+		post(`{"jsonrpc":"2.0","id":2,"method":"flood","params":{}}`)
+		for range 34 {
+			nextEvent(t, first)
+		}
+		nextEvent(t, own)
+		post(`{"jsonrpc":"2.0","id":3,"method":"session/new","params":{}}`)
+		nextEvent(t, own)
+		second := w.events(headerPeer, id, headerSession, "s2")
+		if got := nextEvent(t, second); !strings.Contains(fmt.Sprint(got), "hello") {
+			t.Error(got)
+		}
+		post(`{"jsonrpc":"2.0","id":4,"method":"session/new","params":{}}`) // the client is still one
+		nextEvent(t, own)
+	})
+}

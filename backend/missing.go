@@ -1,0 +1,75 @@
+package backend
+
+import (
+	"context"
+	"embed"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"time"
+
+	"deskhand/backend/httpapi"
+)
+
+// The page of a window whose data is not there, instead of the app's, which cannot be without.
+//
+//go:embed missing
+var missingPage embed.FS
+
+// Assets are those of the program, and that page while the data is not there.
+func (h *Host) Assets() fs.FS { return hostAssets{h} }
+
+type hostAssets struct{ h *Host }
+
+// Open opens a file of either.
+func (a hostAssets) Open(name string) (fs.File, error) {
+	if f, err := missingPage.Open(path.Join("missing", name)); err == nil {
+		if info, err := f.Stat(); err == nil && !info.IsDir() && a.h.Missing() != nil {
+			return f, nil //nolint:nilerr // what is missing is the data, and this the page that says so
+		}
+		_ = f.Close() // it is a part of ourselves
+	}
+	if a.h.cfg.Assets == nil {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+	}
+	return a.h.cfg.Assets.Open(name)
+}
+
+// lack serves that page: what is missing, another look, and the way back to the old copy.
+func (h *Host) lack() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /client/missing", func(w http.ResponseWriter, _ *http.Request) {
+		m := h.Missing()
+		if m == nil { // it came back meanwhile
+			w.WriteHeader(http.StatusGone)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.Header().Set("Cache-Control", "no-store")
+		_ = json.NewEncoder(w).Encode(struct { // the caller is gone if this fails
+			Directory string    `json:"directory"`
+			Old       string    `json:"old,omitempty"`
+			MovedAt   time.Time `json:"movedAt,omitzero"`
+		}{m.Dir, m.Old, m.At})
+	})
+	for name, do := range map[string]func(context.Context) error{"again": h.Again, "back": h.Back} {
+		mux.HandleFunc("POST /client/missing/"+name, func(w http.ResponseWriter, r *http.Request) {
+			err := do(r.Context())
+			if err == nil {
+				w.WriteHeader(http.StatusNoContent)
+				return
+			}
+			code := "data.failed"
+			if _, is := errors.AsType[*MissingError](err); is {
+				code = "data.missing"
+			}
+			httpapi.WriteProblem(w, httpapi.Problem{Type: "conflict", Code: code, Detail: err.Error()})
+		})
+	}
+	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+		httpapi.WriteProblem(w, httpapi.Problem{Type: "missing", Status: http.StatusServiceUnavailable, Code: "data.missing", Detail: "the data is not there"})
+	})
+	return mux
+}

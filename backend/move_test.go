@@ -1,0 +1,1108 @@
+package backend_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/adrg/xdg"
+	"github.com/gofrs/flock"
+
+	"deskhand/backend"
+	"deskhand/backend/httpapi"
+	"deskhand/backend/session"
+	"deskhand/backend/store"
+)
+
+// killVariable makes the test binary a Deskhand that moves its data to a directory and is killed at a step: "step directory".
+const killVariable = "DESKHAND_TEST_KILLED_AT"
+
+func TestMain(m *testing.M) {
+	step, to, killed := strings.Cut(os.Getenv(killVariable), " ")
+	if !killed {
+		os.Exit(m.Run())
+	}
+	err := moveAndDie(step, to)
+	fmt.Fprintln(os.Stderr, err)
+	os.Exit(1)
+}
+
+// moveAndDie moves the data, and ends as by kill -9 at a step.
+func moveAndDie(step, to string) error {
+	h, err := openHost(func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now == step {
+				p, err := os.FindProcess(os.Getpid())
+				if err == nil {
+					_ = p.Kill()
+				}
+				select {} // the signal is under way
+			}
+		}
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := h.BeginMove(context.Background(), to, false); err != nil {
+		return err
+	}
+	return errors.Join(errors.New("it lived"), <-h.Failed())
+}
+
+func openHost(change func(*backend.Config)) (*backend.Host, error) {
+	places, err := backend.FindPlaces("")
+	if err != nil {
+		return nil, err
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cfg := backend.Config{Places: places, Version: "1.2.3", Kind: "server", Self: self, Roots: []string{os.TempDir()}, Logger: slog.New(slog.DiscardHandler)}
+	if change != nil {
+		change(&cfg)
+	}
+	return backend.OpenHost(context.Background(), cfg, true)
+}
+
+func hosted(t *testing.T, change func(*backend.Config)) *backend.Host {
+	t.Helper()
+	h, err := openHost(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := h.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return h
+}
+
+// usual has the directories of the system in one of the test's own, with data in it, and gives that of the data.
+func usual(t *testing.T) (data string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, at := range map[string]string{"XDG_DATA_HOME": "data", "XDG_CONFIG_HOME": "config", "XDG_STATE_HOME": "state"} {
+		t.Setenv(name, filepath.Join(dir, at))
+	}
+	xdg.Reload()
+	t.Cleanup(xdg.Reload)
+	t.Cleanup(func() { removable(dir) }) // moves within it as well
+	data = filepath.Join(dir, "data", "deskhand")
+	fill(t, data)
+	return data
+}
+
+// elsewhere is a directory that is not there yet.
+func elsewhere(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	t.Cleanup(func() { removable(dir) })
+	return filepath.Join(dir, "new")
+}
+
+// removable gives back the right to empty what the data has of directories that nobody may write to.
+func removable(dir string) {
+	_ = filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(path, 0o700)
+		}
+		return nil
+	})
+}
+
+const filled = 50 // rows, and files
+
+// fill makes a data directory with something of each kind.
+func fill(t *testing.T, data string) {
+	t.Helper()
+	for _, dir := range []string{"", "agents/a/1/bin", "agents/a/1/skill", "snapshots/s/objects"} {
+		if err := os.MkdirAll(filepath.Join(data, dir), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := store.Open(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *sql.Tx) error {
+		for n := range filled {
+			if err := os.WriteFile(filepath.Join(data, "agents/a/1/bin", fmt.Sprint(n)), fmt.Appendf(nil, "file %d", n), 0o600); err != nil {
+				return err
+			}
+			if _, err := tx.Exec(`INSERT INTO workspace (id, place, path, device, inode, born, created_at) VALUES (?, '', ?, 0, 0, 0, 0)`,
+				fmt.Sprint("w", n), fmt.Sprint("/w/", n)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]struct {
+		text string
+		mode fs.FileMode
+	}{
+		"agents/a/1/bin/run":     {"#!" + data + "/agents/a/1/bin/python\n# " + data + "-other stays\n", 0o700},
+		"agents/a/1/bin/python":  {"\x00" + data + "/compiled", 0o755},
+		"agents/a/1/skill/SKILL": {"read only", 0o400},
+		"snapshots/s/objects/o":  {"object", 0o444},
+	} {
+		if err := os.WriteFile(filepath.Join(data, name), []byte(file.text), file.mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"agents/a/1/near": "bin/run", "agents/a/1/far": data + "/agents/a/1/bin/run"} {
+		if err := os.Symlink(to, filepath.Join(data, link)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Chmod(filepath.Join(data, "snapshots/s/objects"), 0o500); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { removable(data) })
+}
+
+// whole fails unless a directory has all that fill wrote.
+func whole(t *testing.T, data string) {
+	t.Helper()
+	db, err := store.Open(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var rows int
+	if err := db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM workspace`).Scan(&rows); err != nil {
+		t.Fatal(err)
+	}
+	faults, err := db.Check(t.Context())
+	if rows != filled || err != nil || len(faults) > 0 {
+		t.Errorf("%s has %d rows, %v %v", data, rows, err, faults)
+	}
+	for n := range filled {
+		if text, err := os.ReadFile(filepath.Join(data, "agents/a/1/bin", fmt.Sprint(n))); err != nil || string(text) != fmt.Sprint("file ", n) {
+			t.Errorf("%q %v", text, err)
+		}
+	}
+	for _, name := range []string{"agents/a/1/bin/run", "agents/a/1/far", "agents/a/1/skill/SKILL", "snapshots/s/objects/o", "token", "client-token"} {
+		if _, err := os.Stat(filepath.Join(data, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// printed are all files of a directory, but those that come and go with a process.
+func printed(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		rel, _ := filepath.Rel(dir, path)
+		if err != nil || slices.Contains([]string{"lock", "copy.json", "moved.json"}, rel) {
+			return err
+		}
+		if rel == "run" {
+			return fs.SkipDir
+		}
+		info, err := d.Info()
+		if err != nil {
+			return err
+		}
+		text := info.Mode().String()
+		switch {
+		case info.Mode().IsRegular():
+			data, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			text += fmt.Sprintf(" %x", sha256.Sum256(data))
+		case info.Mode()&fs.ModeSymlink != 0:
+			to, err := os.Readlink(path)
+			if err != nil {
+				return err
+			}
+			text += " " + to
+		}
+		all[rel] = text
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// settled waits for the end of a move.
+func settled(t *testing.T, h *backend.Host) httpapi.DataMove {
+	t.Helper()
+	for {
+		m := h.ShowMove().Move
+		if m == nil {
+			t.Fatal("there is no move")
+		}
+		if m.State != "running" && h.Backend() != nil {
+			return *m
+		}
+		select {
+		case err := <-h.Failed():
+			t.Fatal(err)
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		default:
+			runtime.Gosched()
+		}
+	}
+}
+
+func refusedAs(t *testing.T, err error, code string) {
+	t.Helper()
+	refused, ok := errors.AsType[*session.RefusedError](err)
+	if !ok || refused.Code != code {
+		t.Errorf("%v, want %s", err, code)
+	}
+}
+
+func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
+	data := usual(t)
+	h := hosted(t, nil)
+	l, err := h.Listen(t.Context(), "127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	token, err := os.ReadFile(filepath.Join(data, "client-token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := elsewhere(t)
+	hello := func() (said struct{ Data string }) {
+		called(t, http.DefaultClient, "GET", l.URL+"/client/hello", strings.TrimSpace(string(token)), "", &said)
+		return said
+	}
+	if got := hello().Data; got != data {
+		t.Fatalf("the data is in %s", got)
+	}
+	var script httpapi.MadeToken // one that a person has made for a program moves nothing
+	called(t, http.DefaultClient, "POST", l.URL+"/client/tokens", strings.TrimSpace(string(token)), `{"name":"script","scopes":["client"]}`, &script)
+	for _, call := range []string{"POST /check", "POST ", "DELETE ", "DELETE /old"} {
+		method, path, _ := strings.Cut(call, " ")
+		if status := called(t, http.DefaultClient, method, l.URL+"/client/storage/move"+path, script.Secret, `{"path":"`+to+`"}`, nil); status != 403 {
+			t.Errorf("%s: %d", call, status)
+		}
+	}
+	var begun httpapi.DataMove
+	if status := called(t, http.DefaultClient, "POST", l.URL+"/client/storage/move", strings.TrimSpace(string(token)), `{"path":"`+to+`"}`, &begun); status != 202 {
+		t.Fatalf("status %d", status)
+	}
+	if m := settled(t, h); m.State != "done" || m.From != data || m.To != to {
+		t.Fatalf("%+v", m)
+	}
+	if got := hello().Data; got != to {
+		t.Errorf("the data is in %s", got)
+	}
+	var said backend.Where
+	if status := bySocket(t, to, "GET", "hello", "", nil); status != 200 {
+		t.Errorf("the socket: %d", status)
+	}
+	places, err := backend.FindPlaces("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if said = places.Where(); said.Directory != to || said.Old != data || said.Missing {
+		t.Errorf("%+v", said)
+	}
+	old, now := printed(t, data), printed(t, to)
+	for name, text := range old {
+		if bound := strings.HasPrefix(name, "agents/a/1/bin/run") || name == "agents/a/1/far"; !bound && !strings.HasPrefix(name, "deskhand.db") && now[name] != text {
+			t.Errorf("%s is %s and was %s", name, now[name], text)
+		}
+	}
+	run, err := os.ReadFile(filepath.Join(to, "agents/a/1/bin/run"))
+	if want := "#!" + to + "/agents/a/1/bin/python\n# " + data + "-other stays\n"; err != nil || string(run) != want {
+		t.Errorf("%q %v", run, err)
+	}
+	if far, err := os.Readlink(filepath.Join(to, "agents/a/1/far")); err != nil || far != to+"/agents/a/1/bin/run" {
+		t.Errorf("%s %v", far, err)
+	}
+	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	if err := errors.Join(l.Close(), h.Close()); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, to)
+	whole(t, data)
+}
+
+// A kill at any step leaves the old directory or the new one to be used, whole, and nothing half beside it.
+func TestMoveThatIsKilledLeavesOneWhole(t *testing.T) {
+	for _, step := range []string{"prepared", "copied", "proven", "whole", "switched"} {
+		t.Run(step, func(t *testing.T) {
+			data := usual(t)
+			if err := hosted(t, nil).Close(); err != nil { // the tokens are made
+				t.Fatal(err)
+			}
+			to := filepath.Join(filepath.Dir(filepath.Dir(data)), "new")
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			cmd := exec.CommandContext(t.Context(), self)
+			cmd.Env = append(os.Environ(), killVariable+"="+step+" "+to)
+			out, err := cmd.CombinedOutput()
+			exit, died := errors.AsType[*exec.ExitError](err)
+			if !died || runtime.GOOS != "windows" && exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+				t.Fatalf("%v %s", err, out)
+			}
+			h := hosted(t, nil)
+			place := h.ShowMove()
+			want := data
+			if step == "switched" {
+				want = to
+			}
+			if place.Directory != want {
+				t.Errorf("%s is used", place.Directory)
+			}
+			if want == data {
+				if place.Move == nil || place.Move.Code != "move.broken" || place.Move.Params["path"] != to {
+					t.Errorf("it is not told: %+v", place.Move)
+				}
+				if _, err := os.Stat(to); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("a part is left: %v", err)
+				}
+			}
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+			whole(t, want)
+			if want == to {
+				if _, err := os.Stat(filepath.Join(data, "moving.json")); !errors.Is(err, fs.ErrNotExist) {
+					t.Errorf("the move was not brought to its end: %v", err)
+				}
+				whole(t, data)
+				backAgain(t, data, to)
+			}
+		})
+	}
+}
+
+// backAgain goes back to the old directory, in which the move's own note is still there: what has been worked with since is not taken for a
+// copy that was broken off.
+func backAgain(t *testing.T, data, to string) {
+	t.Helper()
+	places, err := backend.FindPlaces("")
+	if err == nil {
+		err = places.Use(data)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hosted(t, nil)
+	if place := h.ShowMove(); place.Directory != data {
+		t.Errorf("%s is used", place.Directory)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, to)
+}
+
+// A copy that was never finished is opened by nobody, by whatever way they come.
+func TestHalfACopyIsNotOpened(t *testing.T) {
+	dir := t.TempDir()
+	fill(t, dir)
+	if err := os.WriteFile(filepath.Join(dir, "copy.json"), []byte(`{"id":"x","from":"/old","whole":false}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	places, err := backend.FindPlaces(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backend.Open(t.Context(), backend.Config{Places: places, Logger: slog.New(slog.DiscardHandler)}); !errors.Is(err, backend.ErrHalf) || !strings.Contains(err.Error(), "/old") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMoveThatIsCancelledOrFailsChangesNothing(t *testing.T) {
+	for step, spoil := range map[string]func(h *backend.Host, to string){
+		"prepared": func(h *backend.Host, _ string) { h.CancelMove() },
+		"proven":   func(h *backend.Host, _ string) { h.CancelMove() },
+		"copied": func(_ *backend.Host, to string) { // the disk has kept something else
+			_ = os.WriteFile(filepath.Join(to, "token"), []byte("another"), 0o600)
+		},
+	} {
+		t.Run(step, func(t *testing.T) {
+			data := usual(t)
+			to := t.TempDir() // a person's: it stays, empty
+			var h *backend.Host
+			h = hosted(t, func(c *backend.Config) {
+				c.Step = func(now string) {
+					if now == step {
+						spoil(h, to)
+					}
+				}
+			})
+			if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+				t.Fatal(err)
+			}
+			m := settled(t, h)
+			if want := map[bool]string{true: "failed", false: "cancelled"}[step == "copied"]; m.State != want {
+				t.Errorf("%+v", m)
+			}
+			if place := h.ShowMove(); place.Directory != data || place.Old != nil {
+				t.Errorf("%+v", place)
+			}
+			if list, err := os.ReadDir(to); err == nil && len(list) > 0 {
+				t.Errorf("%v is left", list)
+			}
+			if _, err := h.CheckMove(t.Context(), filepath.Join(filepath.Dir(data), "other")); err != nil {
+				t.Errorf("it cannot be tried again: %v", err)
+			}
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+			whole(t, data)
+		})
+	}
+}
+
+func TestPlacesThatDataCannotBeMovedTo(t *testing.T) {
+	data := usual(t)
+	h := hosted(t, nil)
+	full, link := t.TempDir(), filepath.Join(t.TempDir(), "link")
+	if err := errors.Join(os.WriteFile(filepath.Join(full, "x"), nil, 0o600), os.Symlink(data, link)); err != nil {
+		t.Fatal(err)
+	}
+	for path, code := range map[string]string{
+		"relative":                          "move.path",
+		filepath.Join(full, "no", "such"):   "move.path",
+		full:                                "move.not_empty",
+		filepath.Join(full, "x"):            "move.write",
+		data:                                "move.inside",
+		filepath.Join(data, "within"):       "move.inside",
+		filepath.Join(link, "agents", "in"): "move.inside",
+		filepath.Join("/proc", "deskhand"):  "move.write",
+	} {
+		if runtime.GOOS != "linux" && strings.HasPrefix(path, "/proc") {
+			continue
+		}
+		_, err := h.CheckMove(t.Context(), path)
+		refusedAs(t, err, code)
+		_, err = h.BeginMove(t.Context(), path, true)
+		refusedAs(t, err, code)
+	}
+	if place := h.ShowMove(); place.Move != nil || place.Directory != data {
+		t.Errorf("%+v", place)
+	}
+	plan, err := h.CheckMove(t.Context(), elsewhere(t))
+	if err != nil || plan.Files < filled || plan.Bytes <= 0 || plan.Free <= 0 {
+		t.Errorf("%+v %v", plan, err)
+	}
+	if _, err := os.Stat(plan.Path); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the look has left something: %v", err)
+	}
+}
+
+// Data whose directory was given by flag is moved by whoever gave it.
+func TestDirectoryOfAFlagIsFixed(t *testing.T) {
+	dir := t.TempDir()
+	places, err := backend.FindPlaces(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := hosted(t, func(c *backend.Config) { c.Places = places })
+	_, err = h.BeginMove(t.Context(), elsewhere(t), false)
+	refusedAs(t, err, "move.fixed")
+	if place := h.ShowMove(); place.Fixed != "move.fixed" || place.Directory != dir {
+		t.Errorf("%+v", place)
+	}
+}
+
+// moved has the data moved, and the program ended.
+func moved(t *testing.T) (data, to string) {
+	t.Helper()
+	data, to = usual(t), elsewhere(t)
+	h := hosted(t, nil)
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	if m := settled(t, h); m.State != "done" {
+		t.Fatalf("%+v", m)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return data, to
+}
+
+func TestOldCopyIsDeletedOnceItIsSafe(t *testing.T) {
+	data, to := moved(t)
+	if err := os.WriteFile(filepath.Join(data, "note.txt"), []byte("mine"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	h := hosted(t, nil)
+	if old := h.ShowMove().Old; old == nil || old.Directory != data {
+		t.Fatalf("%+v", old)
+	}
+	if err := h.DeleteOld(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	list, err := os.ReadDir(data)
+	if err != nil || len(list) != 2 || list[0].Name() != "moved.json" || list[1].Name() != "note.txt" { // it is the usual directory
+		t.Errorf("%v %v", list, err)
+	}
+	followed(t, to)
+	if h.ShowMove().Old != nil {
+		t.Error("it is offered still")
+	}
+	refusedAs(t, h.DeleteOld(t.Context()), "move.no_old")
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, to)
+}
+
+func TestOldCopyThatWasUsedSinceStays(t *testing.T) {
+	data, _ := moved(t)
+	db, err := store.Open(t.Context(), data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.Exec(`UPDATE workspace SET created_at = 1`)
+		return err
+	})
+	if err := errors.Join(err, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	refusedAs(t, hosted(t, nil).DeleteOld(t.Context()), "move.old_used")
+	whole(t, data)
+}
+
+// A disk that is away is told, and nothing is made in its place; when it comes back, or the person takes the old copy, all goes on.
+func TestDataThatIsNotThereIsNotBegunAnew(t *testing.T) {
+	for _, how := range []string{"again", "back"} {
+		t.Run(how, func(t *testing.T) {
+			data, to := moved(t)
+			away := to + "-away"
+			if err := os.Rename(to, away); err != nil {
+				t.Fatal(err)
+			}
+			if how == "back" { // another disk is mounted there
+				fill(t, to)
+			}
+			places, err := backend.FindPlaces("")
+			if err != nil {
+				t.Fatal(err)
+			}
+			missing, ok := errors.AsType[*backend.MissingError](places.Look())
+			if !ok || missing.Dir != to || missing.Old != data || !strings.Contains(missing.Error(), to) || !strings.Contains(missing.Error(), data) {
+				t.Fatalf("%v", missing)
+			}
+			if _, err := backend.Open(t.Context(), backend.Config{Places: places}); !errors.Is(err, missing) && err.Error() != missing.Error() {
+				t.Errorf("%v", err)
+			}
+			h := hosted(t, nil)
+			page, err := fs.ReadFile(h.Assets(), "index.html")
+			if err != nil || !strings.Contains(string(page), "missing.js") {
+				t.Errorf("%s %v", page, err)
+			}
+			if status, said := onWindow(t, h, "GET", "/client/missing"); status != 200 || said["directory"] != to || said["old"] != data {
+				t.Errorf("%d %v", status, said)
+			}
+			if status, said := onWindow(t, h, "POST", "/client/missing/again"); status != 409 || said["code"] != "data.missing" {
+				t.Errorf("%d %v", status, said)
+			}
+			want := data
+			if how == "again" {
+				want = to
+				if err := os.Rename(away, to); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if status, said := onWindow(t, h, "POST", "/client/missing/"+how); status != 204 {
+				t.Fatalf("%d %v", status, said)
+			}
+			if status, said := onWindow(t, h, "GET", "/client/hello"); status != 200 || said["data"] != want {
+				t.Errorf("%d %v", status, said)
+			}
+			if _, err := fs.ReadFile(h.Assets(), "index.html"); !errors.Is(err, fs.ErrNotExist) { // this host has no page of its own
+				t.Errorf("%v", err)
+			}
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+			whole(t, want)
+		})
+	}
+}
+
+func onWindow(t *testing.T, h *backend.Host, method, path string) (int, map[string]any) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, path, http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := &answer{header: http.Header{}, status: http.StatusOK}
+	h.Window().ServeHTTP(w, r)
+	said := map[string]any{}
+	_ = json.Unmarshal(w.body, &said) // some have none
+	return w.status, said
+}
+
+type answer struct {
+	header http.Header
+	status int
+	body   []byte
+}
+
+func (a *answer) Header() http.Header { return a.header }
+func (a *answer) WriteHeader(n int)   { a.status = n }
+func (a *answer) Write(p []byte) (int, error) {
+	a.body = append(a.body, p...)
+	return len(p), nil
+}
+
+// A pointer that cannot be read is told, too: empty data is what nobody expects.
+func TestPointerThatIsBrokenIsTold(t *testing.T) {
+	_, _ = moved(t)
+	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
+	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backend.FindPlaces(""); err == nil || !strings.Contains(err.Error(), file) {
+		t.Errorf("%v", err)
+	}
+}
+
+// followed fails unless a start that finds no pointer takes the data of a directory all the same. It puts the pointer back.
+func followed(t *testing.T, to string) {
+	t.Helper()
+	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
+	if err := os.Rename(file, file+".lost"); err != nil {
+		t.Fatal(err)
+	}
+	if places, err := backend.FindPlaces(""); err != nil || places.Data != to || places.Look() != nil {
+		t.Errorf("%s is used without a pointer: %v", places.Data, err)
+	}
+	if err := os.Rename(file+".lost", file); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Without the settings the data is found all the same; and whoever is sent to the old directory, by a flag or by old settings, is told.
+func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
+	data, to := moved(t)
+	followed(t, to)
+	byFlag, err := backend.FindPlaces(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, next := range []string{to, to + "2"} { // and when it is moved on
+		if next != to {
+			h := hosted(t, nil)
+			if _, err := h.BeginMove(t.Context(), next, false); err != nil {
+				t.Fatal(err)
+			}
+			settled(t, h)
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+			followed(t, next)
+		}
+		_, err := backend.Open(t.Context(), backend.Config{Places: byFlag, Logger: slog.New(slog.DiscardHandler)})
+		if left, is := errors.AsType[*backend.MovedError](err); !is || left.To != next || !strings.Contains(err.Error(), next) {
+			t.Errorf("%v", err)
+		}
+	}
+	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
+	if err := os.WriteFile(file, []byte(`{"directory":"`+data+`"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := openHost(nil); err == nil || !strings.Contains(err.Error(), "data use "+to+"2") {
+		t.Errorf("%v", err)
+	}
+	places, err := backend.FindPlaces("")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := places.Use(data); err != nil { // the person says so
+		t.Fatal(err)
+	}
+	if h := hosted(t, nil); h.ShowMove().Directory != data {
+		t.Error("the old copy is not used")
+	}
+}
+
+// Who has looked where the data is, and takes the directory after it was moved, takes the new one.
+func TestStartInTheMomentOfTheSwitchTakesTheNewOne(t *testing.T) {
+	_, to := usual(t), elsewhere(t)
+	h := hosted(t, nil)
+	late := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now != "found" || h == nil {
+				return
+			}
+			if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+				t.Error(err)
+			}
+			settled(t, h)
+			if err := h.Close(); err != nil {
+				t.Error(err)
+			}
+			h = nil
+		}
+	})
+	if place := late.ShowMove(); place.Directory != to || late.Backend().Places().Data != to || late.Alone() != nil {
+		t.Errorf("%+v", place)
+	}
+}
+
+// When the new directory cannot be opened and the way back cannot be written, nobody works in the old one: the next start would not find it.
+func TestWayBackThatCannotBeWrittenIsTold(t *testing.T) {
+	data, to := usual(t), elsewhere(t)
+	file := filepath.Join(xdg.ConfigHome, "deskhand", "data-directory.json")
+	h := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			switch now {
+			case "switched":
+				if err := os.WriteFile(filepath.Join(to, "deskhand.db"), []byte("no database"), 0o600); err != nil {
+					t.Error(err)
+				}
+			case "back":
+				if err := errors.Join(os.Remove(file), os.MkdirAll(filepath.Join(file, "in the way"), 0o700)); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-h.Failed():
+		if !strings.Contains(err.Error(), to) || !strings.Contains(err.Error(), data) {
+			t.Error(err)
+		}
+	case <-t.Context().Done():
+		t.Fatal(t.Context().Err())
+	}
+	if h.Backend() != nil {
+		t.Error("it goes on")
+	}
+	if m := h.ShowMove().Move; m.State != "failed" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A new directory that cannot be opened is left again, and the old one is the data as if nothing had been.
+func TestDirectoryThatCannotBeOpenedIsLeftAgain(t *testing.T) {
+	data, to := usual(t), elsewhere(t)
+	h := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now == "switched" {
+				if err := os.WriteFile(filepath.Join(to, "deskhand.db"), []byte("no database"), 0o600); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	if m := settled(t, h); m.State != "failed" {
+		t.Errorf("%+v", m)
+	}
+	if place := h.ShowMove(); place.Directory != data || place.Old != nil {
+		t.Errorf("%+v", place)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if places, err := backend.FindPlaces(""); err != nil || places.Data != data || places.Look() != nil {
+		t.Errorf("%s %v", places.Data, err)
+	}
+	whole(t, data)
+}
+
+// Who quits when the copy is proven and named has moved the data.
+func TestQuittingBehindTheSwitchLeavesItMoved(t *testing.T) {
+	_, to := usual(t), elsewhere(t)
+	var h *backend.Host
+	closed := make(chan error, 1)
+	h = hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now != "switched" {
+				return
+			}
+			go func() { closed <- h.Close() }()
+			for {
+				if _, err := h.CheckMove(t.Context(), to); errors.Is(err, session.ErrClosed) {
+					return
+				}
+				runtime.Gosched()
+			}
+		}
+	})
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-closed; err != nil {
+		t.Fatal(err)
+	}
+	if m := h.ShowMove().Move; m.State != "done" {
+		t.Errorf("%+v", m)
+	}
+	if place := hosted(t, nil).ShowMove(); place.Directory != to || place.Old == nil {
+		t.Errorf("%+v", place)
+	}
+}
+
+// Another server with the agents of the directory is in the way of a move, by its name; one that comes during the move is refused.
+func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
+	_, to := usual(t), elsewhere(t)
+	beside := func() (*backend.Host, error) {
+		b := hosted(t, nil)
+		if b.Alone() == nil {
+			t.Error("it has the data")
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		l, err := b.Listen(ctx, "127.0.0.1", 0)
+		if err == nil {
+			t.Cleanup(func() { _ = l.Close() })
+		}
+		return b, err
+	}
+	h := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now == "copied" {
+				if _, err := beside(); err == nil || !strings.Contains(err.Error(), "moved") {
+					t.Errorf("a server begins: %v", err)
+				}
+			}
+		}
+	})
+	b, err := beside()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = h.CheckMove(t.Context(), to)
+	refusedAs(t, err, "move.beside")
+	if refused, is := errors.AsType[*session.RefusedError](err); !is || !strings.Contains(refused.Params["who"], fmt.Sprint("server ", os.Getpid(), ", http://127.0.0.1:")) {
+		t.Errorf("%v", err)
+	}
+	_, err = h.BeginMove(t.Context(), to, false)
+	refusedAs(t, err, "move.beside")
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	if m := settled(t, h); m.State != "done" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// A deletion that was broken off is offered again, and what is left of the copy is nobody's data; nobody can take it meanwhile.
+func TestDeletionOfTheOldCopyIsTakenUpAgain(t *testing.T) {
+	data, to := moved(t)
+	broken, cut := context.WithCancel(t.Context())
+	steps := 0
+	h := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now != "deleting" {
+				return
+			}
+			if ok, err := flock.New(filepath.Join(data, "lock")).TryLock(); ok || err != nil {
+				t.Errorf("another program can take it: %v", err)
+			}
+			if steps++; steps == 3 {
+				cut()
+			}
+		}
+	})
+	if err := h.DeleteOld(broken); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if places, err := backend.FindPlaces(""); err != nil || places.Use(data) == nil {
+		t.Errorf("a half of it can be used: %v", err)
+	}
+	h = hosted(t, nil)
+	if old := h.ShowMove().Old; old == nil || old.Directory != data || !old.Deleting {
+		t.Fatalf("%+v", old)
+	}
+	if err := h.DeleteOld(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := os.ReadDir(data); err != nil || len(list) != 1 || h.ShowMove().Old != nil {
+		t.Errorf("%v %v", list, err)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, to)
+}
+
+// A program that starts between the switch and our own start in the new directory has the data: what it writes must be found again, so the
+// pointer stays.
+func TestProgramThatIsFasterAfterTheSwitchKeepsTheData(t *testing.T) {
+	_, to := usual(t), elsewhere(t)
+	var faster *backend.Host
+	h := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now == "switched" && faster == nil {
+				faster = hosted(t, nil)
+			}
+		}
+	})
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-h.Failed(); !strings.Contains(err.Error(), "another program was faster") {
+		t.Error(err)
+	}
+	if faster.Alone() != nil || faster.ShowMove().Directory != to {
+		t.Errorf("%v, %+v", faster.Alone(), faster.ShowMove())
+	}
+	if p, err := backend.FindPlaces(""); err != nil || p.Data != to {
+		t.Errorf("the next start opens %s, %v", p.Data, err)
+	}
+}
+
+// What is half deleted says so itself, and nothing is moved on before it is gone.
+func TestHalfOfTheOldCopyIsTakenByNobody(t *testing.T) {
+	data, _ := moved(t)
+	broken, cut := context.WithCancel(t.Context())
+	steps := 0
+	h := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now == "deleting" {
+				if steps++; steps == 3 {
+					cut()
+				}
+			}
+		}
+	})
+	if err := h.DeleteOld(broken); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	_, err := h.BeginMove(t.Context(), filepath.Join(t.TempDir(), "third"), false)
+	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "move.deleting" {
+		t.Errorf("%v", err)
+	}
+	if err := os.Remove(filepath.Join(data, "moved.json")); err != nil { // as somebody does who wants to work with it
+		t.Fatal(err)
+	}
+	named, err := backend.FindPlaces(data)
+	if err != nil || !errors.Is(named.Look(), backend.ErrHalf) {
+		t.Errorf("%v, %v", err, named.Look())
+	}
+	if err := h.DeleteOld(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if left, is := errors.AsType[*backend.MovedError](named.Look()); !is { // there is nothing any more but the word where it is
+		t.Error(left)
+	}
+}
+
+func TestDataIsMovedBackToWhereItWas(t *testing.T) {
+	data, to := moved(t)
+	h := hosted(t, nil)
+	if err := h.DeleteOld(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.BeginMove(t.Context(), data, false); err != nil {
+		t.Fatal(err)
+	}
+	if m := settled(t, h); m.State != "done" || h.ShowMove().Directory != data {
+		t.Errorf("%+v", m)
+	}
+	if _, err := os.Stat(filepath.Join(data, "moved.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if p, err := backend.FindPlaces(to); err != nil || p.Look() == nil {
+		t.Errorf("who names what was left is not told: %v", err)
+	}
+}
+
+// Some systems have one directory for data and settings.
+func TestDataIsMovedWithoutTheSettings(t *testing.T) {
+	if err := os.RemoveAll(usual(t)); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"XDG_CONFIG_HOME", "XDG_STATE_HOME"} {
+		t.Setenv(name, os.Getenv("XDG_DATA_HOME"))
+	}
+	xdg.Reload()
+	p, err := backend.FindPlaces("")
+	if err != nil || p.Data != filepath.Join(p.Config, "data") {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	settings := filepath.Join(p.Config, "agents.json")
+	if err := errors.Join(os.MkdirAll(p.Config, 0o700), os.WriteFile(settings, []byte("{}\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	h := hosted(t, nil)
+	to := elsewhere(t)
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	if m := settled(t, h); m.State != "done" {
+		t.Fatalf("%+v", m)
+	}
+	if err := h.DeleteOld(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(settings); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(to, "agents.json")); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the settings were taken along: %v", err)
+	}
+}
+
+// Data that is in the same directory as the settings already stays there.
+func TestDataBesideTheSettingsIsNotMoved(t *testing.T) {
+	data := usual(t)
+	if err := hosted(t, nil).Close(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("XDG_CONFIG_HOME", os.Getenv("XDG_DATA_HOME"))
+	xdg.Reload()
+	h := hosted(t, nil)
+	if h.ShowMove().Directory != data || h.ShowMove().Fixed != "move.shared" {
+		t.Errorf("%+v", h.ShowMove())
+	}
+	_, err := h.BeginMove(t.Context(), elsewhere(t), false)
+	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "move.shared" {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,85 @@
+//go:build unix
+
+package backend_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/adrg/xdg"
+	"golang.org/x/sys/unix"
+
+	"deskhand/backend"
+)
+
+// A pointer whose write is told as failed, and has taken effect, names the copy: it is not removed, and is what is used.
+func TestPointerThatIsWrittenWithAnErrorCounts(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("nothing is forbidden to root")
+	}
+	_, to := usual(t), elsewhere(t)
+	config := filepath.Join(xdg.ConfigHome, "deskhand")
+	h := hosted(t, func(c *backend.Config) {
+		c.Step = func(now string) {
+			if now == "whole" { // it can be written, and not be opened to wait for the disk
+				if err := os.Chmod(config, 0o300); err != nil {
+					t.Error(err)
+				}
+			}
+		}
+	})
+	t.Cleanup(func() { _ = os.Chmod(config, 0o700) }) // so that it can be removed
+	if err := os.MkdirAll(config, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+		t.Fatal(err)
+	}
+	if m := settled(t, h); m.State != "done" {
+		t.Errorf("%+v", m)
+	}
+	if place := h.ShowMove(); place.Directory != to || place.Old == nil {
+		t.Errorf("%+v", place)
+	}
+	if err := h.Close(); err != nil {
+		t.Fatal(err)
+	}
+	whole(t, to)
+}
+
+// A disk that does not answer holds up nobody who only asks how things are, or whether turns run.
+func TestSlowDiskHoldsUpNobodyElse(t *testing.T) {
+	data, _ := moved(t)
+	h := hosted(t, nil)
+	file := filepath.Join(data, "deskhand.db")
+	if err := os.Rename(file, file+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if err := unix.Mkfifo(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- h.DeleteOld(t.Context()) }()
+	disk, err := os.OpenFile(file, os.O_WRONLY, 0) // returns when it is read
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan struct{})
+	go func() {
+		h.ShowMove()
+		h.Running()
+		close(asked)
+	}()
+	const far = 20 * time.Second
+	select {
+	case <-asked:
+	case <-time.After(far):
+		t.Error("it waits for the disk")
+	}
+	if err := disk.Close(); err != nil {
+		t.Fatal(err)
+	}
+	refusedAs(t, <-ended, "move.old_used")
+}

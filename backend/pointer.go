@@ -1,0 +1,329 @@
+package backend
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"deskhand/backend/store"
+)
+
+// The data lies in the usual directory unless a file beside the settings names another one. It is written once a copy is proven, in one
+// step, so that a start finds the old directory or the new one and never a part of one.
+const pointerName = "data-directory.json"
+
+// pointer is that file.
+type pointer struct {
+	Directory string    `json:"directory"`
+	ID        string    `json:"id,omitempty"` // as the directory's own mark has it: another disk may be mounted in its place
+	Previous  *previous `json:"previous,omitempty"`
+}
+
+// previous is where the data was before, which is left as it was.
+type previous struct {
+	Directory string    `json:"directory"`
+	Database  string    `json:"database"` // the checksum: whether anybody has used it since
+	MovedAt   time.Time `json:"movedAt"`
+	Deleting  bool      `json:"deleting,omitempty"` // it has been begun, so that nobody may take it for the data any more
+}
+
+// noteName is in the directory that the data was moved from, and in the usual one: the pointer once more. A start that finds no pointer
+// goes by it; whoever names the directory in which it lies is told. It says nothing where it names the directory itself.
+const noteName = "moved.json"
+
+// markName is in a directory that data was moved to. Without Whole it is a copy that was never finished, which nobody may open.
+const markName = "copy.json"
+
+type mark struct {
+	ID    string `json:"id"`
+	From  string `json:"from"`
+	Whole bool   `json:"whole"`
+	Used  bool   `json:"used,omitempty"` // it has been opened: it is the data itself, and no copy that a broken-off move may take away again
+}
+
+func readJSON(file string, into any) (there bool, err error) {
+	data, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(data, into)
+	}
+	if err != nil {
+		return true, fmt.Errorf("%s cannot be read: %w", file, err)
+	}
+	return true, nil
+}
+
+// writeJSON writes a small file. The disk has it, and its name, when it returns.
+func writeJSON(file string, value any) error {
+	data, err := jsonText(value)
+	if err != nil {
+		return err
+	}
+	return errors.Join(store.WriteFile(file, data, 0o600), store.SyncDir(filepath.Dir(file)))
+}
+
+func jsonText(value any) ([]byte, error) {
+	data, err := json.MarshalIndent(value, "", "  ")
+	return append(data, '\n'), err
+}
+
+// follow takes the data directory from the pointer. One that cannot be read is no reason to begin with empty data.
+func (p *Places) follow() error {
+	p.usual, p.pointer = p.Data, filepath.Join(p.Config, pointerName)
+	return p.again()
+}
+
+// again looks where the data is by now.
+func (p *Places) again() error {
+	if p.pointer == "" {
+		return nil
+	}
+	var at pointer
+	file := p.pointer
+	there, err := readJSON(file, &at)
+	if err == nil && !there { // it was never moved, or the settings are lost
+		file = filepath.Join(p.usual, noteName)
+		there, err = readJSON(file, &at)
+	}
+	if err != nil {
+		return fmt.Errorf("where the data is cannot be told: %w", err)
+	}
+	if there && !filepath.IsAbs(at.Directory) {
+		return fmt.Errorf("where the data is cannot be told: %s names no absolute path", file)
+	}
+	p.at, p.Data = at, cmp.Or(at.Directory, p.usual)
+	return nil
+}
+
+// point has the next start, and all that come, take another directory. An error means that they do not: one of a write that took
+// effect all the same is none, for what it says is read by everybody from then on.
+func (p *Places) point(to pointer) error {
+	left := filepath.Join(to.Directory, noteName)
+	word, _ := os.ReadFile(left) // that it was left; there may be none
+	if err := errors.Join(os.MkdirAll(p.Config, 0o700), remove(left)); err != nil {
+		return err
+	}
+	if err := writeJSON(p.pointer, to); err != nil {
+		want, _ := jsonText(to) // which has just been written
+		if now, unread := os.ReadFile(p.pointer); unread != nil || !bytes.Equal(now, want) {
+			if word != nil {
+				err = errors.Join(err, store.WriteFile(left, word, 0o600))
+			}
+			return errors.Join(err, unread)
+		}
+	}
+	p.at, p.Data = to, to.Directory
+	_ = p.note() // the pointer stands without it; see mend
+	return nil
+}
+
+// shared tells whether other things than the data are in its directory, which a move would take along and a deletion delete.
+func (p Places) shared() bool {
+	for _, other := range []string{p.Config, p.State} {
+		rel, err := filepath.Rel(p.Data, other)
+		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}
+
+func remove(file string) error {
+	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// note leaves word where the data went.
+func (p *Places) note() error {
+	var errs []error
+	if p.Data != p.usual {
+		errs = append(errs, os.MkdirAll(p.usual, 0o700), writeJSON(filepath.Join(p.usual, noteName), p.at))
+	}
+	if old := p.at.Previous; old != nil && old.Directory != p.usual && old.Directory != p.Data && store.Holds(old.Directory) {
+		errs = append(errs, writeJSON(filepath.Join(old.Directory, noteName), p.at))
+	}
+	return errors.Join(errs...)
+}
+
+// mend is for the start after a move that was killed right before or behind the switch: it ends what was left to do.
+func (p *Places) mend() error {
+	var errs []error
+	if _, err := os.Lstat(filepath.Join(p.usual, noteName)); p.at.Directory != "" && p.Data != p.usual && errors.Is(err, fs.ErrNotExist) {
+		errs = append(errs, p.note())
+	}
+	old := p.at.Previous
+	if old == nil {
+		return errors.Join(errs...)
+	}
+	file := filepath.Join(old.Directory, intentName)
+	if _, err := os.Lstat(file); err == nil { // else it was through, or the disk is away
+		errs = append(errs, p.note(), os.Remove(file))
+	}
+	return errors.Join(errs...)
+}
+
+// MovedError is the error of Open for a directory that the data was moved away from.
+type MovedError struct {
+	Dir, To string
+	At      time.Time
+
+	flag bool // --data-dir has named it
+	bare bool // nothing is left in it
+}
+
+func (m *MovedError) Error() string {
+	text := fmt.Sprintf("the data of %s was moved to %s, and is worked with there", m.Dir, m.To)
+	if !m.At.IsZero() {
+		text += " since " + m.At.Local().Format("2 January 2006 15:04")
+	}
+	switch {
+	case m.flag:
+		text += ".\nName that directory instead"
+		if !m.bare {
+			text += fmt.Sprintf(", or remove %s first to work with the copy that has stayed", filepath.Join(m.Dir, noteName))
+		}
+	default:
+		text += fmt.Sprintf(".\n`deskhand data use %s` goes on there", quoted(m.To))
+		if !m.bare {
+			text += fmt.Sprintf("; `deskhand data use %s` takes the copy that has stayed", quoted(m.Dir))
+		}
+	}
+	return text
+}
+
+// left tells whether the data was moved away from its directory.
+func (p Places) left() error {
+	var note pointer
+	there, err := readJSON(filepath.Join(p.Data, noteName), &note)
+	if err != nil || !there || note.Directory == p.Data {
+		return err
+	}
+	m := &MovedError{Dir: p.Data, To: note.Directory, flag: p.pointer == "", bare: !store.Holds(p.Data)}
+	if note.Previous != nil {
+		m.At = note.Previous.MovedAt
+		m.bare = m.bare || note.Previous.Deleting
+	}
+	return m
+}
+
+// MissingError is the error of Open when the data was moved to a directory that is not there, or not with this data.
+type MissingError struct {
+	Dir string
+	Old string    // the directory that it was moved from, while it still holds what it did; else ""
+	At  time.Time // when it was moved
+}
+
+func (m *MissingError) Error() string {
+	text := fmt.Sprintf("the data is in %s, and is not there now. Is its disk plugged in and mounted? Nothing was made in its place", m.Dir)
+	if m.Old != "" {
+		text += fmt.Sprintf(".\n%s still has what there was when it was moved, on %s. `deskhand data wait` waits for the disk; `deskhand data use %s` goes on with the old copy",
+			m.Old, m.At.Local().Format("2 January 2006 15:04"), quoted(m.Old))
+	} else {
+		text += ".\n`deskhand data wait` waits for the disk; `deskhand data use DIR` takes the data of another directory"
+	}
+	return text
+}
+
+// quoted is a path as a shell takes it.
+func quoted(path string) string {
+	for _, r := range path {
+		if r <= ' ' || r == '\'' || r == '"' || r == '$' || r == '\\' || r == '*' || r == '&' || r == ';' || r == '(' {
+			return fmt.Sprintf("%q", path)
+		}
+	}
+	return path
+}
+
+// ErrHalf is the error of Open for a directory that holds a copy which was never finished.
+var ErrHalf = errors.New("the copy of the data in this directory was never finished; the whole is where it was copied from")
+
+// Look tells whether the data directory can be opened: nil, a [MissingError], a [MovedError], or ErrHalf.
+func (p Places) Look() error {
+	if err := p.left(); err != nil {
+		return err
+	}
+	var m mark
+	marked, err := readJSON(filepath.Join(p.Data, markName), &m)
+	if p.at.Directory == "" {
+		if err == nil && marked && !m.Whole {
+			err = fmt.Errorf("%w: %s", ErrHalf, m.From)
+		}
+		return err
+	}
+	if err == nil && store.Holds(p.Data) && (p.at.ID == "" || marked && m.Whole && m.ID == p.at.ID) {
+		return nil
+	}
+	missing := &MissingError{Dir: p.Data}
+	if old := p.at.Previous; old != nil && !old.Deleting && store.Holds(old.Directory) {
+		missing.Old, missing.At = old.Directory, old.MovedAt
+	}
+	return missing
+}
+
+// markUsed is for who has the lock of a directory, before anything is written there.
+func markUsed(dir string) error {
+	var m mark
+	if marked, err := readJSON(filepath.Join(dir, markName), &m); err != nil || !marked || m.Used {
+		return err
+	}
+	m.Used = true
+	return writeJSON(filepath.Join(dir, markName), m)
+}
+
+// Where tells people where the data is, and why it is there.
+type Where struct {
+	Directory string    `json:"directory"`
+	Usual     string    `json:"usual,omitempty"`    // where it is when nobody says otherwise; "" when --data-dir did
+	Old       string    `json:"old,omitempty"`      // where it was before
+	MovedAt   time.Time `json:"movedAt,omitzero"`   // from there
+	Deleting  bool      `json:"deleting,omitempty"` // the deletion of that was begun
+	Missing   bool      `json:"missing,omitempty"`  // it is not there now
+}
+
+// Where tells it.
+func (p Places) Where() Where {
+	w := Where{Directory: p.Data, Usual: p.usual}
+	if old := p.at.Previous; old != nil {
+		w.Old, w.MovedAt, w.Deleting = old.Directory, old.MovedAt, old.Deleting
+	}
+	_, w.Missing = errors.AsType[*MissingError](p.Look())
+	return w
+}
+
+// Use takes the data of another directory from the next start on: of the old copy, while a disk is away. What is in the directory that
+// was used until now stays there.
+func (p *Places) Use(dir string) error {
+	if p.pointer == "" {
+		return errors.New("--data-dir says where the data is: give it the other directory")
+	}
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return err
+	}
+	if !store.Holds(dir) {
+		return fmt.Errorf("%s holds no data of Deskhand", dir)
+	}
+	if old := p.at.Previous; old != nil && old.Deleting && old.Directory == dir {
+		return fmt.Errorf("a part of %s is deleted already", dir)
+	}
+	var m mark
+	marked, err := readJSON(filepath.Join(dir, markName), &m)
+	if err != nil {
+		return err
+	}
+	if marked && !m.Whole {
+		return fmt.Errorf("%w: %s", ErrHalf, m.From)
+	}
+	return p.point(pointer{Directory: dir, ID: m.ID})
+}

@@ -1,0 +1,92 @@
+package session_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// TestHunksAtTheEdges: what is deleted or added where a file begins or ends is found there alone, and taken back once.
+func TestHunksAtTheEdges(t *testing.T) {
+	d := openLooking(t, t.TempDir())
+	begun, ended := strings.Replace(twenty(), "line 1\nline 2\n", "", 1), strings.Replace(twenty(), "line 19\nline 20\n", "", 1)
+	d.leave("end.go", twenty(), "begin.go", twenty(), "add.go", twenty())
+	id := d.create().ID
+	turn := d.during(id, func() { d.leave("end.go", ended, "begin.go", begun, "add.go", "agent\n"+twenty()+"agent\n") })
+	of := session.ChangeScope{Turn: turn.ID}
+	revert := func(r session.RevertChanges) string {
+		t.Helper()
+		r.ChangeScope = of
+		done, err := d.Revert(t.Context(), id, r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return putBack(done)
+	}
+	for _, path := range []string{"end.go", "begin.go"} {
+		hunk := session.HunkAt{Path: path, Hunk: d.fileDiff(id, of, path).Hunks[0].ID}
+		for range 2 {
+			revert(session.RevertChanges{Hunks: []session.HunkAt{hunk}})
+			if got := d.fileDiff(id, of, path).Hunks[0]; d.read(path) != twenty() || got.Revertable || !got.Reverted {
+				t.Errorf("%s: %+v %q", path, got, d.read(path))
+			}
+		}
+		revert(session.RevertChanges{Paths: []string{path}})
+		if d.read(path) != twenty() {
+			t.Errorf("%s: %q", path, d.read(path))
+		}
+	}
+
+	// What the agent has added was changed by a person.
+	mine := "agent, and I\n" + twenty() + "agent, and I\n"
+	d.leave("add.go", mine)
+	for _, hunk := range d.fileDiff(id, of, "add.go").Hunks {
+		if hunk.Revertable || hunk.Reverted {
+			t.Errorf("%+v", hunk)
+		}
+	}
+	if got := revert(session.RevertChanges{Paths: []string{"add.go"}}); got != "add.go conflict changes.edited" || d.read("add.go") != mine {
+		t.Errorf("%s %q", got, d.read("add.go"))
+	}
+}
+
+// TestWhatRulesHidIsNotTheTurns: a file that was there before, and shows only since a rule has gone, is not removed with the turn.
+func TestWhatRulesHidIsNotTheTurns(t *testing.T) {
+	for name, change := range map[string]func(d *desk){
+		"other rules":   func(d *desk) { d.leave(".gitignore", "node_modules\n") },
+		"by force":      func(d *desk) { d.git(d.work, "add", "-f", ".env", "data") },
+		"no repository": func(d *desk) { _ = os.RemoveAll(d.work + "/.git") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			d := openLooking(t, t.TempDir())
+			d.git(d.work, "init", "--quiet")
+			rules := ".env\ndata/\n"
+			if name == "no repository" {
+				rules = ""
+				d.leave(".git/info/exclude", ".env\ndata/\n")
+			}
+			d.leave(".gitignore", rules, ".env", "SECRET=mine\n", "data/db.sqlite", "a year of data\n", "a.go", "a\n")
+			id := d.create().ID
+			turn := d.during(id, func() {
+				change(d)
+				d.leave("new.go", "the turn's\n")
+			})
+			done, err := d.RestoreTurn(t.Context(), id, session.RestoreTurn{Turn: turn.ID, Force: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := d.read(".env") + d.read("data/db.sqlite"); got != "SECRET=mine\na year of data\n" {
+				t.Errorf("%q\n%s", got, putBack(done))
+			}
+			if got := putBack(done); !strings.Contains(got, ".env conflict changes.not_kept\n") || !strings.Contains(got, "new.go removed") {
+				t.Error(got)
+			}
+			_, err = d.Revert(t.Context(), id, session.RevertChanges{ChangeScope: session.ChangeScope{Since: "start"}, Paths: []string{"data/db.sqlite"}})
+			if d.read("data/db.sqlite") != "a year of data\n" {
+				t.Errorf("since the start: %v", err)
+			}
+		})
+	}
+}

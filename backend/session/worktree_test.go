@@ -1,0 +1,506 @@
+package session_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// asRepository makes the directory of a desk a repository with one commit.
+func (d *desk) asRepository() {
+	d.t.Helper()
+	var err error
+	if d.work, err = filepath.EvalSymlinks(d.work); err != nil {
+		d.t.Fatal(err)
+	}
+	d.leave("code.go", "one\n", "sub/deep.txt", "deep\n", ".gitignore", "*.log\n")
+	d.git(d.work, "init", "--quiet", "--initial-branch=main")
+	d.git(d.work, "add", "--all")
+	d.git(d.work, "commit", "--quiet", "-m", "first")
+}
+
+// git is a person's own.
+func (d *desk) git(dir string, args ...string) string {
+	d.t.Helper()
+	cmd := exec.CommandContext(d.t.Context(), "git", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_AUTHOR_NAME=A", "GIT_AUTHOR_EMAIL=a@localhost",
+		"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		d.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (d *desk) createTree(n session.New) session.Session {
+	d.t.Helper()
+	n.Agent, n.Worktree = "mock", true
+	if n.Cwd == "" {
+		n.Cwd = d.work
+	}
+	s, err := d.Create(d.t.Context(), n)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return s
+}
+
+func (d *desk) writeTo(dir, name, text string) {
+	d.t.Helper()
+	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) textAt(dir, name string) string {
+	d.t.Helper()
+	data, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		return "(gone)"
+	}
+	return string(data)
+}
+
+// TestASessionHasAWorkTreeOfItsOwn: it is made on a branch of its own, removed with what nobody has committed kept, and brought back.
+func TestASessionHasAWorkTreeOfItsOwn(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	plan, err := d.PlanWorktree(t.Context(), filepath.Join(d.work, "sub"), "Fix the login, please! It is broken since yesterday")
+	if err != nil || plan.Repository != d.work || plan.On != "main" || plan.Changed != 0 || !strings.HasPrefix(plan.Branch, "deskhand/fix-the-login-please-it-is-") {
+		t.Fatalf("%+v %v", plan, err)
+	}
+	s := d.createTree(session.New{Cwd: filepath.Join(d.work, "sub"), Branch: plan.Branch})
+	w := s.Worktree
+	if w == nil || w.State != "ready" || w.Branch != plan.Branch || w.Path != plan.Path || s.Cwd != plan.Cwd || w.From != filepath.Join(d.work, "sub") || w.Repository != d.work || w.Base != plan.Base {
+		t.Fatalf("%+v", s)
+	}
+	if filepath.Dir(w.Path) != d.work+".worktrees" || d.git(s.Cwd, "branch", "--show-current") != plan.Branch || d.textAt(s.Cwd, "deep.txt") != "deep\n" {
+		t.Fatalf("%+v", w)
+	}
+	d.ready(s.ID)
+	d.prompt(s.ID, "markdown")
+	d.idle(s.ID)
+	d.writeTo(w.Path, "code.go", "two\n")
+	d.writeTo(w.Path, "new.txt", "new\n")
+	d.writeTo(w.Path, "noise.log", "12345")
+
+	preview, err := d.PreviewRemoval(t.Context(), s.ID)
+	if err != nil || preview.ChangedTotal != 2 || preview.IgnoredTotal != 1 || preview.IgnoredBytes != 5 || !preview.BranchStays || preview.Kept != nil || preview.Running != "" || len(preview.Others) != 0 {
+		t.Fatalf("%+v %v", preview, err)
+	}
+	if d.get(s.ID).Phase != session.Ready || d.textAt(w.Path, "noise.log") != "12345" {
+		t.Error("a preview has changed something")
+	}
+	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	if err != nil || removed.Kept == nil || removed.Kept.Files != 2 || removed.Kept.Ref != "refs/deskhand/kept/"+s.ID {
+		t.Fatalf("%+v %v", removed, err)
+	}
+	now := d.get(s.ID)
+	if _, err := os.Lstat(w.Path); err == nil || now.Phase != session.Closed || now.Worktree.State != "removed" || now.Worktree.Kept.Commit != d.git(d.work, "rev-parse", removed.Kept.Ref) {
+		t.Fatalf("%+v %+v", now, now.Worktree)
+	}
+	_, err = d.RemoveWorktree(t.Context(), s.ID)
+	refusedWith(t, err, "worktree.removed")
+
+	// The record outlives the program, and so does what was kept.
+	dir := d.dir
+	d.close()
+	d = open(t, dir)
+	back, err := d.RestoreWorktree(t.Context(), s.ID)
+	if err != nil || back.Worktree.State != "ready" || back.Worktree.Kept != nil {
+		t.Fatalf("%+v %v", back.Worktree, err)
+	}
+	if d.textAt(w.Path, "code.go")+d.textAt(w.Path, "new.txt")+d.textAt(w.Path, "noise.log") != "two\nnew\n(gone)" {
+		t.Error("it is not as it was")
+	}
+	_, err = d.RestoreWorktree(t.Context(), s.ID)
+	refusedWith(t, err, "worktree.there")
+	d.prompt(s.ID, "markdown")
+	d.idle(s.ID)
+}
+
+// TestAWorkTreeWithoutWorkTakesItsBranchAlong: and comes back all the same.
+func TestAWorkTreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	s := d.createTree(session.New{Title: "Nothing"})
+	d.ready(s.ID)
+	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	if err != nil || removed.BranchStays || removed.Kept != nil || d.git(d.work, "branch", "--list", "deskhand/*") != "" {
+		t.Fatalf("%+v %v", removed, err)
+	}
+	back, err := d.RestoreWorktree(t.Context(), s.ID)
+	if err != nil || d.git(back.Cwd, "branch", "--show-current") != s.Worktree.Branch {
+		t.Fatalf("%+v %v", back, err)
+	}
+	// A person removes it by hand.
+	d.git(d.work, "worktree", "remove", "--force", back.Worktree.Path)
+	if now := d.get(s.ID); now.Worktree.State != "missing" || !now.Workspace.Missing {
+		t.Errorf("%+v", now.Worktree)
+	}
+	if back, err = d.RestoreWorktree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" {
+		t.Fatalf("%+v %v", back, err)
+	}
+}
+
+// TestWhereAnAgentWorksNothingIsRemoved: its own session's, or that of another one in the same directory.
+func TestWhereAnAgentWorksNothingIsRemoved(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	s := d.createTree(session.New{})
+	other, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: s.Cwd, Title: "The other"})
+	if err != nil || other.Worktree == nil || other.Worktree.Path != s.Worktree.Path {
+		t.Fatalf("%+v %v", other, err)
+	}
+	d.prompt(other.ID, "question")
+	r := d.request(other.ID)
+	preview, err := d.PreviewRemoval(t.Context(), s.ID)
+	if err != nil || preview.Running != "The other" || len(preview.Others) != 1 {
+		t.Errorf("%+v %v", preview, err)
+	}
+	_, err = d.RemoveWorktree(t.Context(), s.ID)
+	refusedWith(t, err, "worktree.busy")
+	if now := d.get(s.ID); now.Worktree.State != "ready" || d.textAt(s.Cwd, "code.go") != "one\n" {
+		t.Errorf("%+v", now.Worktree)
+	}
+	d.answer(r, session.Answer{Reject: true})
+	d.idle(other.ID)
+	if _, err = d.RemoveWorktree(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	if now := d.get(other.ID); now.Worktree.State != "removed" || now.Phase != session.Closed {
+		t.Errorf("%+v", now)
+	}
+	// What is said there now fails as in a directory that is not there, and the worktree comes back for both.
+	if _, err = d.RestoreWorktree(t.Context(), other.ID); err != nil || d.get(s.ID).Worktree.State != "ready" {
+		t.Fatal(err)
+	}
+}
+
+// TestWhereNoWorkTreeCanBe: each says why, and makes neither a session nor anything else.
+func TestWhereNoWorkTreeCanBe(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	make := func(n session.New) error {
+		n.Agent, n.Worktree = "mock", true
+		_, err := d.Create(t.Context(), n)
+		return err
+	}
+	_, plan := d.PlanWorktree(t.Context(), d.work, "x")
+	refusedWith(t, plan, "worktree.no_repository")
+	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.no_repository")
+	d.git(d.work, "init", "--quiet")
+	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.no_commit")
+	d.asRepository()
+	d.leave("uncommitted/x", "x")
+	refusedWith(t, make(session.New{Cwd: filepath.Join(d.work, "uncommitted")}), "worktree.subdirectory")
+	refusedWith(t, make(session.New{Cwd: d.work, Branch: "a..b"}), "worktree.branch_name")
+	d.git(d.work, "branch", "taken")
+	refusedWith(t, make(session.New{Cwd: d.work, Branch: "taken"}), "worktree.branch_taken")
+	refusedWith(t, make(session.New{Cwd: d.work, Place: "elsewhere"}), "worktree.elsewhere")
+	d.git(d.work, "config", "filter.own.smudge", "touch "+filepath.Join(d.work, "ran")+"; cat")
+	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.programs")
+	page, err := d.List(t.Context(), false, "", 10)
+	if _, left := os.Lstat(d.work + ".worktrees"); err != nil || len(page.Items) != 0 || left == nil {
+		t.Errorf("%+v %v", page, err)
+	}
+	s := d.create()
+	_, err = d.PreviewRemoval(t.Context(), s.ID)
+	refusedWith(t, err, "worktree.none")
+}
+
+// TestASessionThatCannotBeWrittenLeavesNoWorkTree: but what somebody has put into it meanwhile stays.
+func TestASessionThatCannotBeWrittenLeavesNoWorkTree(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	d.store(`CREATE TRIGGER never BEFORE INSERT ON session BEGIN SELECT raise(ABORT, 'no room'); END`)
+	_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true})
+	if !errors.Is(err, session.ErrStorage) {
+		t.Fatal(err)
+	}
+	var rows int
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM worktree`).Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+	if _, err := os.Lstat(d.work + ".worktrees"); err == nil || d.git(d.work, "branch", "--list", "deskhand/*") != "" {
+		t.Error("something is left")
+	}
+	d.store(`DROP TRIGGER never`)
+	if s := d.createTree(session.New{}); s.Worktree.State != "ready" {
+		t.Errorf("%+v", s.Worktree)
+	}
+}
+
+// half makes the row of a work tree say what it says when the program was killed in the middle of something.
+func (d *desk) half(id, state, kept string) {
+	d.t.Helper()
+	d.store(`UPDATE worktree SET state = ?, kept = ? WHERE id = ?`, state, kept, id)
+}
+
+func (d *desk) store(statement string, args ...any) {
+	d.t.Helper()
+	err := d.db.Write(d.t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(d.t.Context(), statement, args...)
+		return err
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *desk) again() *desk {
+	d.t.Helper()
+	dir, work := d.dir, d.work
+	d.close()
+	d = open(d.t, dir)
+	d.work = work
+	return d
+}
+
+// TestAKillBetweenTheSteps: of a removal before the directory is out of the way, and after; of a return in its middle; of a beginning.
+func TestAKillBetweenTheSteps(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	s := d.createTree(session.New{})
+	w := s.Worktree
+	d.ready(s.ID)
+	d.writeTo(w.Path, "new.txt", "new\n")
+
+	d.half(s.ID, "removing", "")
+	d = d.again()
+	d.until("settled", func() bool { return d.get(s.ID).Worktree.State == "ready" })
+	if d.textAt(w.Path, "new.txt") != "new\n" {
+		t.Error("it is lost")
+	}
+
+	if _, err := d.RemoveWorktree(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	var kept string
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT kept FROM worktree WHERE id = ?`, s.ID).Scan(&kept); err != nil {
+		t.Fatal(err)
+	}
+	d.half(s.ID, "removing", kept)
+	if err := os.MkdirAll(filepath.Join(filepath.Dir(w.Path), ".deleted-"+filepath.Base(w.Path), "rest"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	d = d.again()
+	d.until("settled", func() bool {
+		_, left := os.Lstat(filepath.Dir(w.Path))
+		return d.get(s.ID).Worktree.State == "removed" && left != nil
+	})
+
+	// The directory is there again, with all but what was kept.
+	d.half(s.ID, "restoring", kept)
+	d.git(d.work, "worktree", "add", "--quiet", w.Path, w.Branch)
+	d = d.again()
+	d.until("settled", func() bool { // and given back by who did it
+		_, err := d.PreviewRemoval(t.Context(), s.ID)
+		refused, is := errors.AsType[*session.RefusedError](err)
+		return is && refused.Code == "worktree.removed"
+	})
+	if d.textAt(w.Path, "code.go") != "(gone)" {
+		t.Error("what was half brought back is still there")
+	}
+	if back, err := d.RestoreWorktree(t.Context(), s.ID); err != nil || d.textAt(w.Path, "new.txt") != "new\n" || back.Worktree.State != "ready" {
+		t.Fatal(err)
+	}
+
+	// Its session was never written.
+	d.half(s.ID, "making", "")
+	d.git(w.Path, "reset", "--quiet", "--hard")
+	if err := os.Remove(filepath.Join(w.Path, "new.txt")); err != nil {
+		t.Fatal(err)
+	}
+	d = d.again()
+	d.until("settled", func() bool { return d.git(d.work, "branch", "--list", "deskhand/*") == "" })
+	if d.get(s.ID).Worktree != nil || d.textAt(w.Path, "code.go") != "(gone)" {
+		t.Error("something is left")
+	}
+}
+
+// TestTwoWishesForOnePath: one is refused, and where the program was killed while it was, the next start takes it for nobody's but the other's.
+func TestTwoWishesForOnePath(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	const many = 4
+	made := make(chan error, many)
+	for range many {
+		go func() {
+			_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true, Branch: "deskhand/same"})
+			made <- err
+		}()
+	}
+	fine := 0
+	for range many {
+		if err := <-made; err == nil {
+			fine++
+		} else if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "worktree.exists" && refused.Code != "worktree.branch_taken" {
+			t.Errorf("%v", err)
+		}
+	}
+	var rows int
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM worktree`).Scan(&rows); err != nil || fine != 1 || rows != 1 {
+		t.Fatalf("%d were made, %d rows, %v", fine, rows, err)
+	}
+	path, spelled := d.work+".worktrees/same", d.work+".link"
+	d.writeTo(path, "noise.log", "ignored, and hours of work")
+	if err := os.Symlink(d.work+".worktrees", spelled); err != nil {
+		t.Fatal(err)
+	}
+	d.store(`INSERT INTO worktree (id, main, repository, path, branch, base, state, kept, made_at)
+		SELECT '0-cut-off', main, repository, ?, branch, base, 'making', '', made_at FROM worktree`, filepath.Join(spelled, "same"))
+	d = d.again()
+	d.until("settled", func() bool {
+		var left int
+		err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM worktree WHERE state = 'making'`).Scan(&left)
+		return err == nil && left == 0
+	})
+	if d.textAt(path, "noise.log") == "(gone)" || d.git(path, "branch", "--show-current") != "deskhand/same" {
+		t.Error("the other's work tree is gone")
+	}
+
+	// Nor is a wish written down for what is there already: a person's own would be taken for half made after a kill.
+	d.git(d.work, "branch", "taken")
+	d.git(d.work, "worktree", "add", "--quiet", "--detach", d.work+".worktrees/own")
+	d.store(`CREATE TRIGGER never BEFORE INSERT ON worktree BEGIN SELECT raise(ABORT, 'it is written down'); END`)
+	for branch, code := range map[string]string{"taken": "worktree.branch_taken", "own": "worktree.exists", "a..b": "worktree.branch_name"} {
+		_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true, Branch: branch})
+		refusedWith(t, err, code)
+	}
+}
+
+// TestADirectoryDeletedByHandLosesNoCommit: not at its removal, nor when it is brought back, nor when a removal was cut off.
+func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	s := d.createTree(session.New{})
+	path := s.Worktree.Path
+	d.ready(s.ID)
+	head := ""
+	detached := func(text string) {
+		t.Helper()
+		d.git(path, "checkout", "--quiet", "--detach")
+		d.writeTo(path, "code.go", text)
+		d.git(path, "commit", "--quiet", "--all", "-m", text)
+		head = d.git(path, "rev-parse", "HEAD")
+		if err := os.RemoveAll(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	back := func(how string) {
+		t.Helper()
+		if back, err := d.RestoreWorktree(t.Context(), s.ID); err != nil || back.Worktree.State != "ready" || d.git(path, "rev-parse", "HEAD") != head {
+			t.Fatalf("%s: %+v %v", how, back.Worktree, err)
+		}
+		if d.git(d.work, "for-each-ref", "--contains="+head, "refs/deskhand/kept") == "" {
+			t.Errorf("%s: no ref has the commit", how)
+		}
+	}
+	detached("removed")
+	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	if err != nil || removed.Kept == nil {
+		t.Fatalf("%+v %v", removed, err)
+	}
+	back("removed")
+	detached("brought back")
+	back("brought back")
+	detached("cut off")
+	d.half(s.ID, "removing", "")
+	d = d.again()
+	d.until("settled", func() bool { return d.get(s.ID).Worktree.State == "removed" })
+	if d.get(s.ID).Worktree.Kept == nil {
+		t.Error("what is kept is not told")
+	}
+	back("cut off")
+}
+
+// TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree: the same content, and no other; it is taken back for both.
+func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	d.mcpFile(`{"one":` + saysEntry(t, "one") + `}`)
+	d.git(d.work, "add", "--all")
+	d.git(d.work, "commit", "--quiet", "-m", "second")
+	found, err := d.Trust(t.Context(), d.work)
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%+v %v", found, err)
+	}
+	if err := d.Approve(t.Context(), d.work, []string{found[0].Hash}); err != nil {
+		t.Fatal(err)
+	}
+	s := d.createTree(session.New{})
+	approved := func() bool {
+		t.Helper()
+		found, err := d.Trust(t.Context(), s.Cwd)
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%+v %v", found, err)
+		}
+		return found[0].Approved
+	}
+	if !approved() {
+		t.Error("the same content is asked about once more")
+	}
+	d.ready(s.ID)
+	file := filepath.Join(s.Cwd, ".sandbox-agent", "config", "mcp.json")
+	before, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, []byte(`{"one":`+saysEntry(t, "other")+`}`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if approved() {
+		t.Error("another content counts as approved")
+	}
+	if err := errors.Join(os.WriteFile(file, before, 0o600), d.Revoke(context.WithoutCancel(t.Context()), s.Cwd, found[0].Hash)); err != nil || approved() {
+		t.Errorf("it is approved all the same: %v", err)
+	}
+}
+
+// TestAWorkTreeFollowsItsRepository: when either is moved.
+func TestAWorkTreeFollowsItsRepository(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	own := d.create()
+	s := d.createTree(session.New{})
+	d.ready(s.ID)
+	d.ready(own.ID)
+	moved := filepath.Join(filepath.Dir(d.work), "moved")
+	if err := os.Rename(d.work, moved); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Relink(t.Context(), own.Workspace.ID, moved); err != nil {
+		t.Fatal(err)
+	}
+	if now := d.get(s.ID); now.Worktree.Repository != moved || d.git(now.Cwd, "rev-parse", "HEAD") != now.Worktree.Base {
+		t.Errorf("%+v", now.Worktree)
+	}
+	tree := filepath.Join(filepath.Dir(d.work), "tree")
+	if err := os.Rename(s.Cwd, tree); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Relink(t.Context(), s.Workspace.ID, tree); err != nil {
+		t.Fatal(err)
+	}
+	if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Path != tree {
+		t.Errorf("%+v %v", removed, err)
+	}
+}

@@ -1,0 +1,97 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"deskhand/backend/worktree"
+)
+
+// What a crash has left half done is settled at the next start, or when somebody wants something of it:
+//
+//	making     no session is there: it goes, with its branch. What somebody has put into it since stays, and is no longer ours.
+//	removing   the directory is where it was: nothing has gone, it is ready. It is out of the way: it goes if all was kept, else it is back.
+//	restoring  it goes once more: all was kept. What somebody has put into it since makes it ready as it is.
+
+// settleTrees does so for all, at the start.
+func (c *Client) settleTrees() {
+	c.worktrees.mu.Lock()
+	ids := slices.Sorted(maps.Keys(c.worktrees.all))
+	c.worktrees.mu.Unlock()
+	for _, id := range ids {
+		if c.ctx.Err() != nil || !c.worktrees.take(c.ctx, id) {
+			continue
+		}
+		err := c.settle(c.ctx, id)
+		c.worktrees.giveBack(id)
+		if err != nil && c.ctx.Err() == nil {
+			c.cfg.Logger.Error("a work tree that was left half done cannot be settled", "session", id, "error", err)
+		}
+	}
+}
+
+// settle is for who has claimed it.
+func (c *Client) settle(ctx context.Context, id string) error {
+	c.worktrees.mu.Lock()
+	r := c.worktrees.all[id]
+	c.worktrees.mu.Unlock()
+	git := c.worktrees.git
+	var err error
+	var over bool
+	switch r.state {
+	case treeMaking:
+		return c.settleMaking(ctx, r)
+	case treeRemoving:
+		over, err = c.settleRemoving(ctx, &r)
+	case treeRestoring:
+		over, err = git.Abandon(ctx, r.main, r.path, "", r.kept.given())
+		err = c.rests(&r, err)
+	default:
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r.state = treeReady
+	if over {
+		r.state = treeRemoved
+	} else {
+		r.kept = nil
+	}
+	if err := c.putTree(ctx, r, nil); err != nil {
+		return err
+	}
+	c.tellTree(ctx, r.path)
+	return nil
+}
+
+func (c *Client) settleRemoving(ctx context.Context, r *treeRow) (over bool, err error) {
+	kept := worktree.Kept{} // of which nobody knows takes nothing away
+	switch {
+	case r.kept != nil:
+		kept = r.kept.given()
+	case gone(r.path): // somebody has deleted it
+		if err := c.rescue(ctx, r); err != nil {
+			return false, err
+		}
+		kept = r.kept.given()
+	}
+	return c.resume(ctx, r, kept)
+}
+
+func (c *Client) settleMaking(ctx context.Context, r treeRow) error {
+	if c.worktrees.shared(r) { // it was cut off while it was refused
+		return c.dropTree(ctx, r.id)
+	}
+	removed, err := c.worktrees.git.Abandon(ctx, r.main, r.path, r.branch, worktree.Kept{Head: r.base})
+	switch err = c.rests(&r, err); {
+	case errors.Is(err, worktree.ErrNoRepository): // nor is there anything to remove it from
+	case err != nil:
+		return err
+	case !removed:
+		c.cfg.Logger.Warn("a work tree without a session has something in it, and stays", "path", r.path, "branch", r.branch)
+	}
+	return c.dropTree(ctx, r.id)
+}

@@ -1,0 +1,107 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"sync"
+	"testing"
+
+	"deskhand/backend/files"
+	"deskhand/backend/session"
+)
+
+// TestWhoElseWorksInAWorkTree: by another path of it, and as a further directory; their terminals there end, and none opens while it goes.
+func TestWhoElseWorksInAWorkTree(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no terminals")
+	}
+	within := files.Within{}
+	d := openShells(t, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	d.asRepository()
+	s := d.createTree(session.New{})
+	tree := s.Worktree.Path
+	link := filepath.Join(t.TempDir(), "link")
+	if err := os.Symlink(tree, link); err != nil {
+		t.Fatal(err)
+	}
+	create := func(n session.New) session.Session {
+		t.Helper()
+		n.Agent = "mock"
+		made, err := d.Create(t.Context(), n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	linked := create(session.New{Title: "By a link", Cwd: link})
+	further := create(session.New{Title: "Further", Cwd: t.TempDir(), Directories: []string{tree}})
+	preview, err := d.PreviewRemoval(t.Context(), s.ID)
+	if slices.Sort(preview.Others); err != nil || !slices.Equal(preview.Others, []string{"By a link", "Further"}) {
+		t.Errorf("%q %v", preview.Others, err)
+	}
+	d.prompt(further.ID, "question")
+	r := d.request(further.ID)
+	_, err = d.RemoveWorktree(t.Context(), s.ID)
+	refusedWith(t, err, "worktree.busy")
+	d.answer(r, session.Answer{Reject: true})
+	d.idle(further.ID)
+	there := d.shell(further.ID, session.NewShell{Directory: tree})
+	stays := d.shell(further.ID, session.NewShell{})
+
+	// It is held in its middle, where what is there is read by way of a filter.
+	at, hold := filepath.Join(d.work, "at.log"), filepath.Join(d.work, "hold.log")
+	fifo(t, hold)
+	held, err := os.OpenFile(hold, os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release := sync.OnceFunc(func() { _ = held.Close() })
+	defer release()
+	d.git(d.work, "config", "filter.hold.clean", `case "$GIT_INDEX_FILE" in *deskhand-index) mkdir '`+at+`' 2>/dev/null && cat '`+hold+`' >/dev/null;; esac; cat`)
+	d.writeTo(tree, ".gitattributes", "*.txt filter=hold\n")
+	d.writeTo(tree, "new.txt", "new\n")
+	done := make(chan error, 1)
+	go func() {
+		_, err := d.RemoveWorktree(t.Context(), s.ID)
+		done <- err
+	}()
+	d.until("it is being removed", func() bool { _, err := os.Lstat(at); return err == nil })
+	for id, n := range map[string]session.NewShell{s.ID: {}, linked.ID: {}, further.ID: {Directory: tree}} {
+		_, err := d.OpenShell(t.Context(), id, n)
+		refusedWith(t, err, "worktree.working")
+	}
+	release()
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	for _, sh := range d.shells(further.ID) {
+		if sh.Running != (sh.ID == stays.ID) {
+			t.Errorf("%+v; the one that was there is %s", sh, there.ID)
+		}
+	}
+}
+
+// TestARemovalThatIsRefusedEndsNothing: what every file has to be read for is found out before the agents and terminals there end.
+func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no terminals")
+	}
+	d := openShells(t, session.Config{})
+	d.asRepository()
+	s := d.createTree(session.New{})
+	d.ready(s.ID)
+	d.shell(s.ID, session.NewShell{})
+	d.git(d.work, "config", "filter.lossy.clean", "grep -v OUT")
+	d.writeTo(s.Cwd, ".gitattributes", "*.nb filter=lossy\n")
+	d.writeTo(s.Cwd, "book.nb", "in\nOUT precious\n")
+	_, err := d.RemoveWorktree(t.Context(), s.ID)
+	refusedWith(t, err, "worktree.filter")
+	if list := d.shells(s.ID); len(list) != 1 || !list[0].Running || d.get(s.ID).Phase != session.Ready {
+		t.Errorf("%+v, %s", list, d.get(s.ID).Phase)
+	}
+	if now := d.get(s.ID).Worktree; now.State != "ready" {
+		t.Errorf("%+v", now)
+	}
+}

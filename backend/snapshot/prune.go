@@ -1,0 +1,146 @@
+package snapshot
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"deskhand/backend/store"
+)
+
+// spared is how long a tree is kept that nobody names: it was taken, and is about to be written down. A lock that is held from the one to the
+// other would have every look wait for every prune.
+const spared = time.Hour
+
+// Prune forgets all trees but these and those that were taken a moment ago, and gives back what they took of the disk. The latter takes its time,
+// and nobody waits for it: it is broken off when somebody wants the store, and is done by the next Prune.
+func (s *Store) Prune(ctx context.Context, keep map[string]bool) error {
+	ctx, leave, err := s.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	if _, err := os.Stat(filepath.Join(s.path, "HEAD")); err != nil {
+		return nil // nothing was ever kept
+	}
+	left, err := s.drop(keep)
+	if err != nil {
+		return err
+	}
+	if left == 0 {
+		return s.forget()
+	}
+	if _, err := os.Stat(s.unpruned()); err != nil {
+		return nil // there is nothing to give back
+	}
+	return s.collect(ctx)
+}
+
+// unpruned is a file that is there as long as trees were forgotten whose contents are still on the disk.
+func (s *Store) unpruned() string { return filepath.Join(s.path, "unpruned") }
+
+// drop forgets trees, and tells how many are left.
+func (s *Store) drop(keep map[string]bool) (left int, err error) {
+	entries, err := os.ReadDir(filepath.Join(s.path, "refs", "trees"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	now := time.Now()
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return 0, err
+		}
+		if age := now.Sub(info.ModTime()); keep[e.Name()] || age < spared && age > -spared {
+			left++
+			continue
+		}
+		if err := store.WriteFile(s.unpruned(), nil, 0o600); err != nil {
+			return 0, err
+		}
+		if err := errors.Join(os.Remove(s.ref(e.Name())), removeIfThere(s.modesFile(e.Name()))); err != nil {
+			return 0, err
+		}
+		s.last = Tree{}
+	}
+	return left, nil
+}
+
+func removeIfThere(name string) error {
+	if err := os.Remove(name); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// collect has git remove what no tree names.
+func (s *Store) collect(ctx context.Context) error {
+	newest, err := s.dropIndexes()
+	if err != nil {
+		return err
+	}
+	if err := s.dropUnfinished(); err != nil {
+		return err
+	}
+	idle, over := s.yielding(ctx)
+	defer over()
+	err = s.git(idle, run{index: newest}, "gc", "--quiet", "--force", "--prune=now") // force: we are alone, whatever lock a killed one has left
+	if idle.Err() != nil && ctx.Err() == nil {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return os.Remove(s.unpruned())
+}
+
+// dropUnfinished removes what a gc that was broken off has left.
+func (s *Store) dropUnfinished() error {
+	entries, err := os.ReadDir(filepath.Join(s.path, "objects", "pack"))
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if unfinished(e.Name()) {
+			err = errors.Join(err, os.Remove(filepath.Join(s.path, "objects", "pack", e.Name())))
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// unfinished tells whether a file is one that git has not got done.
+func unfinished(name string) bool {
+	return strings.HasPrefix(name, "tmp_") || strings.HasPrefix(name, ".tmp-")
+}
+
+// dropIndexes removes all indexes but the newest: git keeps what stands in that one alone.
+func (s *Store) dropIndexes() (newest string, err error) {
+	names, err := filepath.Glob(filepath.Join(s.path, "index-*"))
+	if err != nil {
+		return "", err
+	}
+	found := map[string]time.Time{}
+	for _, name := range names {
+		if info, err := os.Stat(name); err == nil {
+			found[name] = info.ModTime()
+			if newest == "" || info.ModTime().After(found[newest]) {
+				newest = name
+			}
+		}
+	}
+	for name := range found {
+		if name != newest {
+			if err := os.Remove(name); err != nil {
+				return "", err
+			}
+		}
+	}
+	return newest, nil
+}

@@ -1,0 +1,41 @@
+package store
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// kindOfDisk tells why a disk of this kind is none for the data; "" = nothing is known against it.
+func kindOfDisk(dir string) string {
+	var s unix.Statfs_t
+	if unix.Statfs(dir, &s) != nil {
+		return ""
+	}
+	const ( // of linux/magic.h, those that the package does not have
+		cifs        = 0xff534d42
+		smb2        = 0xfe534d42
+		exfat       = 0x2011bab0
+		mayNotStart = 0x8 // ST_NOEXEC
+	)
+	switch uint32(s.Type) { //nolint:gosec // the type differs from system to system, and so does its sign
+	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, cifs, smb2, unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC:
+		return "it is a disk of the network, where SQLite cannot keep what it promises"
+	case unix.MSDOS_SUPER_MAGIC, exfat:
+		return "it is a FAT disk, which keeps no rights of files and has no links"
+	}
+	if s.Flags&mayNotStart != 0 {
+		return "no program may be started from it (it is mounted noexec), and installed agents are programs"
+	}
+	return ""
+}
+
+// syncDisk waits until the disk of a directory has all that was written.
+func syncDisk(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	return errors.Join(unix.Syncfs(int(d.Fd())), d.Close()) //nolint:gosec // descriptors are small
+}

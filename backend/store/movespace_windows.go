@@ -1,0 +1,14 @@
+package store
+
+import "golang.org/x/sys/windows"
+
+// FreeSpace is how many bytes we may still write to the disk of dir.
+func FreeSpace(dir string) (int64, error) {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
+		return 0, err
+	}
+	var free uint64
+	err = windows.GetDiskFreeSpaceEx(name, &free, nil, nil)
+	return int64(free), err
+}

@@ -1,0 +1,78 @@
+package worktree_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"deskhand/backend/unprivileged"
+)
+
+// TestWhatCannotBeDeleted: a removal is over when all is kept and git has forgotten the work tree, also where files of somebody else's, as
+// containers leave them, stay.
+func TestWhatCannotBeDeleted(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can make a file of somebody else's")
+	}
+	b := set(t)
+	b.leave(b.repo, ".gitignore", "cache/\n")
+	b.do(b.repo, "add", "--all")
+	b.do(b.repo, "commit", "--quiet", "-m", "rules")
+	for round := range 2 { // what an earlier one has left is in nobody's way
+		path, _ := b.made("fix")
+		b.leave(path, "new.txt", "mine\n", "cache/pg/data", "x")
+		for _, name := range []string{"cache/pg", "cache/pg/data"} {
+			if err := os.Chown(filepath.Join(path, name), 54321, 54321); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.Chmod(filepath.Join(path, "cache/pg"), 0o755); err != nil { //nolint:gosec // as it is
+			t.Fatal(err)
+		}
+		t.Run("", func(t *testing.T) {
+			unprivileged.Bind(t)
+			kept := b.remove(path)
+			if kept.Commit == "" {
+				t.Errorf("%+v", kept)
+			}
+			if gone, err := b.Resume(t.Context(), b.repo, path, kept); err != nil || !gone {
+				t.Errorf("round %d: %v, %v", round, gone, err)
+			}
+			if err := b.Restore(t.Context(), b.repo, path, kept); err != nil {
+				t.Error(err)
+			}
+		})
+		if data, err := os.ReadFile(filepath.Join(path, "new.txt")); err != nil || string(data) != "mine\n" {
+			t.Errorf("%q, %v", data, err)
+		}
+		b.remove(path)
+		b.do(b.repo, "branch", "--quiet", "-D", "deskhand/fix")
+	}
+}
+
+// TestAPathThatIsTakenMeanwhile: another program that writes where the work tree was makes nobody believe that it is still there.
+func TestAPathThatIsTakenMeanwhile(t *testing.T) {
+	b := set(t)
+	path, _ := b.made("fix")
+	b.leave(path, "new.txt", "mine\n")
+	kept := b.remove(path)
+	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(path, filepath.Join(filepath.Dir(path), ".deleted-fix")); err != nil { // as far as a removal was
+		t.Fatal(err)
+	}
+	b.leave(path, ".cache/x", "a watcher's")
+	if gone, err := b.Resume(t.Context(), b.repo, path, kept); err != nil || !gone {
+		t.Errorf("%v, %v", gone, err)
+	}
+	if data, err := os.ReadFile(filepath.Join(path, ".cache/x")); err != nil || string(data) != "a watcher's" {
+		t.Errorf("%q, %v", data, err)
+	}
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil {
+		t.Error(err)
+	}
+}

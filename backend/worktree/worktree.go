@@ -1,0 +1,409 @@
+// Package worktree hides git's linked work trees: a second directory of a repository, on a branch of its own, which is made, is removed
+// without losing what nobody has committed, and comes back as it was.
+//
+// It works with a person's own repository, by the person's own git and configuration, but none of the repository's hooks runs: nobody has
+// approved what they do. No branch is ever moved, and none is deleted that has a commit beyond the one it began with. What was not committed
+// goes into a commit with the shape of a stash, on a ref that the caller names: `git stash apply REF` brings it back without us.
+//
+// A directory goes by being renamed first, and its content is looked at once more then. So there is no moment at which a part of it is gone
+// and the rest still looks like a work tree: a crash leaves it whole, or out of the way and kept.
+package worktree
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"deskhand/backend/git"
+	"deskhand/backend/proxy"
+)
+
+// Errors of this package.
+var (
+	ErrNoGit        = git.ErrAbsent
+	ErrGit          = git.ErrFailed
+	ErrNoRepository = errors.New("the directory is in no git repository")
+	ErrBare         = errors.New("the repository has no files of its own here: it is bare")
+	ErrNoCommit     = errors.New("the repository has no commit yet")
+	ErrSubmodule    = errors.New("the directory belongs to a submodule")
+	ErrName         = errors.New("git takes no branch of this name")
+	ErrTaken        = errors.New("there is a branch of this name")
+	ErrExists       = errors.New("something is there already")
+	ErrUnwritable   = errors.New("nothing can be written there")
+	ErrFull         = errors.New("the disk is full")
+	ErrMissing      = errors.New("the work tree is not there")
+	ErrLocked       = errors.New("another git is at work in it, or somebody has locked it")
+	ErrUnfinished   = errors.New("a merge, rebase or the like is not finished in it")
+	ErrBusy         = errors.New("its files change all the time")
+	ErrInUse        = errors.New("its branch is checked out elsewhere")
+	ErrMoved        = errors.New("its branch has other commits by now")
+	ErrClosed       = errors.New("the work trees are closed")
+)
+
+// NestedError tells of a repository within a work tree, which a commit cannot hold.
+type NestedError struct {
+	Path      string // below the work tree
+	Submodule bool
+}
+
+func (e *NestedError) Error() string { return e.Path + " is a repository of its own" }
+
+// FilterError tells of a file of which git would keep something else than what stands in it.
+type FilterError struct{ Path string }
+
+func (e *FilterError) Error() string { return "git changes " + e.Path + " when it keeps it" }
+
+// AsideError tells of a work tree that was on its way out and of which nobody knows whether all is kept. It stays where Path says.
+type AsideError struct{ Path string }
+
+func (e *AsideError) Error() string { return e.Path + " has what was to be removed" }
+
+// LeftError tells of a removal that is over, but for what rests at Path and cannot be deleted: all that had to be is kept.
+type LeftError struct {
+	Path string
+	Err  error
+}
+
+func (e *LeftError) Error() string {
+	return "what rests at " + e.Path + " cannot be deleted: " + e.Err.Error()
+}
+
+func (e *LeftError) Unwrap() error { return e.Err }
+
+// UnreadableError tells of a folder into which we cannot look, so that nothing in it could be kept.
+type UnreadableError struct{ Path string } // below the work tree
+
+func (e *UnreadableError) Error() string { return e.Path + " cannot be read" }
+
+// Config of a library. Beside and Environ are required.
+type Config struct {
+	Beside  *proxy.Set                     // whose watchdog and ledger git's processes get
+	Environ func(context.Context) []string // where git is looked for, and what it is started in
+	Logger  *slog.Logger
+}
+
+// Library runs git.
+type Library struct {
+	cfg       Config
+	processes *proxy.Set
+	life      context.Context //nolint:containedctx // of every process
+	stop      context.CancelFunc
+}
+
+// Open makes a library. No process runs before something is asked of it.
+func Open(ctx context.Context, cfg Config) (*Library, error) {
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	processes, err := proxy.Open(proxy.Config{Beside: cfg.Beside, Logger: cfg.Logger, Purpose: "worktrees"})
+	if err != nil {
+		return nil, err
+	}
+	l := &Library{cfg: cfg, processes: processes}
+	l.life, l.stop = context.WithCancel(context.WithoutCancel(ctx))
+	return l, nil
+}
+
+// Close ends what runs, and waits for it.
+func (l *Library) Close() error {
+	l.stop()
+	return l.processes.Close()
+}
+
+// Place is what a directory is to git.
+type Place struct {
+	Top    string // the work tree that it is in
+	Prefix string // the way from there, "" for the top itself
+	Main   string // the first work tree of the repository, or the repository where that is bare
+	Head   string // the commit that is checked out
+	Branch string // "" where none is
+}
+
+// plan is a run in a directory that nobody has approved.
+func plan(dir string) run { return run{dir: dir, offline: true} }
+
+// Look finds the repository that a directory is in.
+func (l *Library) Look(ctx context.Context, dir string) (Place, error) {
+	at := plan(dir)
+	said, err := l.lines(ctx, at, "rev-parse", "--is-inside-work-tree", "--is-bare-repository")
+	switch {
+	case failedWith(err, "not a git repository"):
+		return Place{}, ErrNoRepository
+	case err != nil:
+		return Place{}, err
+	case len(said) == 2 && said[0] == "false" && said[1] == "true":
+		return Place{}, ErrBare
+	case len(said) != 2 || said[0] != "true":
+		return Place{}, ErrNoRepository // within .git
+	}
+	const asked = 4
+	said, err = l.lines(ctx, at, "rev-parse", "--path-format=absolute", "--show-toplevel", "--git-common-dir", "--git-dir", "--show-prefix")
+	if err != nil {
+		return Place{}, err
+	}
+	if len(said) == asked-1 {
+		said = append(said, "")
+	}
+	if len(said) != asked {
+		return Place{}, fmt.Errorf("%w: it is too old, or a directory has a strange name", ErrGit)
+	}
+	p := Place{Top: filepath.FromSlash(said[0]), Prefix: filepath.Clean(filepath.FromSlash(said[3]))}
+	if said[3] == "" {
+		p.Prefix = ""
+	}
+	p.Main = p.Top
+	if said[1] != said[2] { // a linked one
+		if p.Main, err = l.main(ctx, at); err != nil {
+			return Place{}, err
+		}
+	}
+	above, err := l.say(ctx, at, "rev-parse", "--show-superproject-working-tree")
+	if err != nil {
+		return Place{}, err
+	}
+	if above != "" || strings.Contains(said[1], "/.git/modules/") {
+		return Place{}, ErrSubmodule
+	}
+	return p, l.head(ctx, at, &p)
+}
+
+// main is the first work tree of the repository.
+func (l *Library) main(ctx context.Context, at run) (string, error) {
+	list, err := l.list(ctx, at)
+	if err == nil && len(list) == 0 {
+		err = fmt.Errorf("%w: it lists no work tree", ErrGit)
+	}
+	if err != nil {
+		return "", err
+	}
+	return list[0], nil
+}
+
+func (l *Library) head(ctx context.Context, at run, p *Place) (err error) {
+	if p.Head, err = l.say(ctx, at, "rev-parse", "--verify", "--quiet", "HEAD^{commit}"); err != nil {
+		if ended(err) {
+			return ErrNoCommit
+		}
+		return err
+	}
+	p.Branch, err = l.say(ctx, at, "symbolic-ref", "--quiet", "--short", "HEAD")
+	if ended(err) {
+		return nil // detached
+	}
+	return err
+}
+
+// list gives the paths of all work trees of a repository, the first one first.
+func (l *Library) list(ctx context.Context, at run) (all []string, err error) {
+	said, err := l.lines(ctx, at, "worktree", "list", "--porcelain")
+	for _, line := range said {
+		if path, is := strings.CutPrefix(line, "worktree "); is {
+			all = append(all, filepath.FromSlash(path))
+		}
+	}
+	return all, err
+}
+
+// Beside is the folder for the work trees of a repository: next to it, so that what looks at the directories above finds the same as there.
+func (p Place) Beside() string {
+	dir, name := filepath.Split(p.Main)
+	name = strings.TrimPrefix(strings.TrimSuffix(name, ".git"), ".")
+	if name == "" { // a bare one, called .git
+		dir, name = filepath.Split(filepath.Clean(dir))
+	}
+	return filepath.Join(dir, name+".worktrees")
+}
+
+// Has tells whether there is a branch of a name, or one that leaves no room for it.
+func (l *Library) Has(ctx context.Context, p Place, branch string) (bool, error) {
+	for name := branch; ; name = name[:strings.LastIndexByte(name, '/')] {
+		_, err := l.say(ctx, plan(p.Top), "show-ref", "--verify", "--quiet", "refs/heads/"+name)
+		switch {
+		case err == nil:
+			return true, nil
+		case !ended(err):
+			return false, err
+		case !strings.Contains(name, "/"):
+			return false, nil
+		}
+	}
+}
+
+// Changed is how many files of a work tree nobody has committed. It is asked of directories that nobody has approved, so that no filter runs
+// that their repository names: a file that one of them would change may count as changed.
+func (l *Library) Changed(ctx context.Context, p Place) (n int, err error) {
+	at, err := l.silent(ctx, plan(p.Top))
+	if err != nil {
+		return 0, err
+	}
+	list, err := l.records(ctx, at, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+	return len(list), err
+}
+
+// Holds tells whether what is checked out has the folder.
+func (l *Library) Holds(ctx context.Context, p Place) (bool, error) {
+	if p.Prefix == "" {
+		return true, nil
+	}
+	kind, err := l.say(ctx, plan(p.Top), "cat-file", "-t", p.Head+":"+filepath.ToSlash(p.Prefix))
+	if ended(err) {
+		return false, nil
+	}
+	return kind == "tree", err
+}
+
+// Takes tells why there can be no new work tree at path on a new branch, as far as a look can tell.
+func (l *Library) Takes(ctx context.Context, p Place, path, branch string) error {
+	if _, err := l.say(ctx, plan(p.Top), "check-ref-format", "--branch", branch); err != nil {
+		if ended(err) {
+			return ErrName
+		}
+		return err
+	}
+	taken, err := l.Has(ctx, p, branch)
+	switch _, missing := os.Lstat(path); {
+	case err != nil:
+		return err
+	case taken:
+		return ErrTaken
+	case missing == nil:
+		return ErrExists
+	}
+	return nil
+}
+
+// Make makes a work tree at path, which must not be there, on a new branch that begins at the commit that is checked out. What fails leaves
+// nothing behind.
+func (l *Library) Make(ctx context.Context, p Place, path, branch string) error {
+	if err := l.Takes(ctx, p, path, branch); err != nil {
+		return err
+	}
+	at, named, err := l.ours(ctx, run{dir: p.Top, dead: true})
+	if err != nil {
+		return err
+	}
+	if err := makeFolder(p.Main, filepath.Dir(path)); err != nil {
+		return err
+	}
+	if err := mkdir(p.Main, path); err != nil {
+		return err
+	}
+	err = l.git(ctx, at, "worktree", "add", "--quiet", "--no-track", "-b", branch, "--", path, p.Head)
+	if err == nil {
+		return nil
+	}
+	err = told(err)
+	switch {
+	case errors.Is(err, ErrTaken):
+		branch = "" // somebody else has made it since
+	case named != "" && failedWith(err, "Could not reset index file"): // an object is missing
+		err = errors.Join(&ProgramError{Setting: named}, err)
+	}
+	return errors.Join(err, l.undo(ctx, p.Main, path, branch, p.Head))
+}
+
+// mkdir makes the directory of a work tree, which git takes when it is empty, as open to others as the repository is. Who has made it may
+// remove it: of two that want the same path at once one is refused here, and does not undo what the other has made.
+func mkdir(main, path string) error {
+	mode := fs.FileMode(0o700)
+	if info, err := os.Stat(main); err == nil {
+		mode = info.Mode().Perm() | mode
+	}
+	switch err := os.Mkdir(path, mode); {
+	case err == nil:
+		return nil
+	case errors.Is(err, fs.ErrExist):
+		return ErrExists
+	case isFull(err.Error()):
+		return fmt.Errorf("%w: %w", ErrFull, err)
+	default:
+		return fmt.Errorf("%w: %w", ErrUnwritable, err)
+	}
+}
+
+// makeFolder makes the folder of work trees, where it is not there yet.
+func makeFolder(main, folder string) error {
+	if err := mkdir(main, folder); !errors.Is(err, ErrExists) {
+		return err
+	}
+	return nil
+}
+
+// undo removes what was made of a work tree in which nobody has worked, and its branch. What cannot be deleted is told by a [LeftError]: it
+// would be tried again at every start.
+func (l *Library) undo(ctx context.Context, main, path, branch, base string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestRun)
+	defer cancel()
+	if err := doom(path, path); err != nil {
+		return err
+	}
+	// Twice: git has locked one that it was making.
+	err := l.end(ctx, main, path, "--force", "--force")
+	if branch == "" || err != nil && !errors.As(err, new(*LeftError)) {
+		return err
+	}
+	return cmp.Or(l.drop(ctx, main, branch, base), err)
+}
+
+// drop deletes a branch that is still where it began, and that nobody has checked out.
+func (l *Library) drop(ctx context.Context, main, branch, base string) error {
+	used, err := l.checkedOut(ctx, main, branch)
+	if err != nil || used {
+		return err
+	}
+	err = l.git(ctx, run{dir: main}, "update-ref", "--no-deref", "-d", "refs/heads/"+branch, base)
+	if ended(err) {
+		return nil // it is not there, or not where it began
+	}
+	return err
+}
+
+// DropUnused deletes a branch on which nothing ever happened.
+func (l *Library) DropUnused(ctx context.Context, main, branch, base string) (dropped bool, err error) {
+	said, err := l.lines(ctx, run{dir: main}, "reflog", "show", "--format=%H", "refs/heads/"+branch, "--")
+	if err != nil || len(said) != 1 || said[0] != base { // where there is no reflog nobody knows
+		if ended(err) {
+			err = nil
+		}
+		return false, err
+	}
+	if list, err := l.list(ctx, run{dir: main}); err != nil || len(list) == 0 {
+		return false, err
+	}
+	if err := l.drop(ctx, main, branch, base); err != nil {
+		return false, err
+	}
+	_, err = l.say(ctx, run{dir: main}, "show-ref", "--verify", "--quiet", "refs/heads/"+branch)
+	return ended(err), nil
+}
+
+func (l *Library) checkedOut(ctx context.Context, main, branch string) (bool, error) {
+	said, err := l.lines(ctx, run{dir: main}, "worktree", "list", "--porcelain")
+	return slices.Contains(said, "branch refs/heads/"+branch), err
+}
+
+// A process of git that takes longer than this has come upon something that never ends.
+const longestRun = 10 * time.Minute
+
+// removeAll is os.RemoveAll that gets into folders which nobody may write to: the caches of some build tools are such.
+func removeAll(path string) error {
+	err := os.RemoveAll(path)
+	if err == nil || !errors.Is(err, fs.ErrPermission) {
+		return err
+	}
+	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			_ = os.Chmod(name, 0o700) //nolint:gosec // a folder, on its way out
+		}
+		return nil
+	})
+	return os.RemoveAll(path)
+}
