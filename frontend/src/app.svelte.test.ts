@@ -133,6 +133,29 @@ test('after a gap the inbox is that of the snapshot', async () => {
   expect(app.inbox).toEqual([]);
 });
 
+test('where one pane has room the others are not seen, until they are shown', async () => {
+  server.sessions = [session(), session({ id: 's2' })];
+  await feed({ gen: 'g', seq: 1, reset: true, events: [] });
+  app.show({ name: 'session', id: 's1' });
+  app.panes.split('s2');
+  const read = (id: string) =>
+    calls.filter((call) => call.method === 'PATCH' && call.path.endsWith(`/${id}`)).length;
+  app.narrow = true;
+  await tell('session.upsert', session({ id: 's1', unread: true }), 2);
+  expect(read('s1')).toBe(0);
+  app.visible();
+  expect(read('s1')).toBe(0);
+  await tell('session.upsert', session({ id: 's2', unread: true }), 3);
+  expect(read('s2')).toBe(1);
+  app.narrow = false;
+  app.visible(); // the window has become wider
+  expect(read('s1')).toBe(1);
+  app.narrow = true;
+  app.panes.step('left');
+  await vi.advanceTimersByTimeAsync(0);
+  expect(read('s1')).toBe(2);
+});
+
 test('what is new in the conversation that is looked at is seen', async () => {
   app.show({ name: 'session', id: 's1' });
   await tell('session.upsert', session({ unread: true }), 2);
@@ -326,6 +349,21 @@ describe('a place that was found', () => {
     app.search();
     expect(app.view).toEqual({ name: 'search', back: { name: 'inbox' } });
   });
+});
+
+test('what could not be put away is not said to be, and a conversation that begins late takes nobody away', async () => {
+  app.show({ name: 'session', id: 's1' });
+  refuse = (_, init) => init?.method === 'PATCH' && { code: 'storage', status: 409 };
+  await app.archive(session());
+  expect(app.toasts).toHaveLength(1); // what went wrong
+  expect(app.toasts[0]?.undo).toBeUndefined();
+  expect(app.view).toEqual({ name: 'session', id: 's1' });
+  refuse = undefined;
+  app.show({ name: 'new' });
+  const begun = app.create('claude', '/');
+  app.show({ name: 'session', id: 's1' });
+  await begun;
+  expect(app.view).toEqual({ name: 'session', id: 's1' });
 });
 
 test('archiving offers to undo it for five seconds', async () => {

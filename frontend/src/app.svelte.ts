@@ -101,6 +101,8 @@ export class App {
   view = $state.raw<View>({ name: 'new' });
   /** The conversations that are shown, beside each other. */
   readonly panes: Panes;
+  /** There is room for one of them: the one that is worked in. */
+  narrow = $state(false);
   readonly panel = new PanelState();
   /** What is wrong with agents.json. */
   agentsProblem = $state('');
@@ -536,8 +538,8 @@ export class App {
   /** What happened in the conversation that the person looks at needs no mark. */
   #seen(session: Session): void {
     if (!session.unread || this.readOnly || document.visibilityState === 'hidden') return;
-    if (this.view.name === 'session' && this.panes.shows(session.id))
-      void this.patch(session.id, { unread: false });
+    const shown = this.narrow ? this.current?.id === session.id : this.panes.shows(session.id);
+    if (this.view.name === 'session' && shown) void this.patch(session.id, { unread: false });
   }
 
   /** The page has come to the front. */
@@ -634,32 +636,40 @@ export class App {
   async create(
     agent: string,
     cwd: string,
-    { place = here, directories = [] }: { place?: string; directories?: readonly string[] } = {},
+    {
+      place = here,
+      directories = [],
+      branch,
+    }: { place?: string; directories?: readonly string[]; branch?: string | undefined } = {},
   ): Promise<Session> {
+    const { view } = this;
     const session = await this.client.createSession({
       agent,
       cwd,
       ...(place === here ? {} : { place }),
       ...(directories.length > 0 ? { directories: [...directories] } : {}),
+      ...(branch === undefined ? {} : { worktree: true, branch }),
     });
     if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
-    this.show({ name: 'session', id: session.id });
+    if (this.view === view) this.show({ name: 'session', id: session.id }); // who has gone elsewhere meanwhile stays there
     return session;
   }
 
-  async patch(id: string, patch: SessionPatch): Promise<void> {
+  /** Whether it is done; what failed is told. */
+  async patch(id: string, patch: SessionPatch): Promise<boolean> {
     try {
       // The answer is not taken: the event that tells the same has its place among the others.
       await this.client.patchSession(id, patch);
+      return true;
     } catch (thrown) {
       this.fail(thrown);
+      return false;
     }
   }
 
   async archive(session: Session): Promise<void> {
     const archived = session.archivedAt === undefined;
-    await this.patch(session.id, { archived });
-    if (!archived) return;
+    if (!(await this.patch(session.id, { archived })) || !archived) return;
     this.toast({
       text: t('sidebar.archived', { title: titleOf(session) }),
       tone: 'info',
@@ -811,11 +821,14 @@ export class App {
     }
   }
 
-  async configure(id: string, option: string, value: string | boolean): Promise<void> {
+  /** Whether it is done; what failed is told. */
+  async configure(id: string, option: string, value: string | boolean): Promise<boolean> {
     try {
       await this.client.setConfig(id, option, value);
+      return true;
     } catch (thrown) {
       this.fail(thrown);
+      return false;
     }
   }
 

@@ -107,6 +107,37 @@ describe('calls', () => {
   });
 });
 
+describe('a write that was lost on its way', () => {
+  const key = (n: number) => call(n).headers.get('Idempotency-Key');
+  const prompt = () => client.prompt('s1', 'do it', 'queue', []);
+
+  test('has the same key when it is given again soon, and another one later', async () => {
+    vi.useFakeTimers();
+    fetched.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await expect(prompt()).rejects.toMatchObject({ code: 'network' });
+    fetched.mockResolvedValueOnce(new Response('{"turn":', { status: 202 })); // it breaks off
+    await expect(prompt()).rejects.toThrow();
+    fetched.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await expect(client.prompt('s1', 'do something else', 'queue', [])).rejects.toThrow();
+    fetched.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+    await expect(prompt()).rejects.toThrow();
+    vi.advanceTimersByTime(61_000);
+    fetched.mockImplementation(() => Promise.resolve(json({})));
+    await prompt();
+    await prompt();
+    expect(key(0)).toMatch(/^"[0-9a-f-]{36}"$/);
+    const keys = [0, 1, 2, 3, 4, 5].map(key);
+    expect(keys.map((one) => keys.indexOf(one))).toEqual([0, 0, 2, 0, 4, 5]);
+    vi.useRealTimers();
+  });
+
+  test('is one that nobody ends, and no look', async () => {
+    await client.inbox();
+    await client.find({ q: 'x' }, new AbortController().signal);
+    expect([key(0), key(1)]).toEqual([null, null]);
+  });
+});
+
 describe('errors', () => {
   const failure = async (answer: Response | Error) => {
     if (answer instanceof Error) fetched.mockRejectedValueOnce(answer);

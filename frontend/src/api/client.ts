@@ -91,6 +91,8 @@ export class Client {
   #fetch: typeof fetch;
   #storage: Surroundings['storage'];
   #surface: string;
+  /** Writes whose answer did not come: each with the key that it had, and since when. */
+  #unanswered = new Map<string, { key: string; since: number }>();
   #questionListeners = new Set<(question: Request) => void>();
 
   constructor(around: Partial<Surroundings> = {}) {
@@ -501,15 +503,39 @@ export class Client {
     });
   }
 
+  /**
+   * The key of a write. One that was lost on its way, there or back, has the same when it is given again within a minute: whoever presses the
+   * button once more must not have said it twice.
+   */
+  #keyOf(what: string): string {
+    const lost = this.#unanswered.get(what);
+    this.#unanswered.delete(what);
+    return lost && Date.now() - lost.since < 60_000 ? lost.key : crypto.randomUUID();
+  }
+
+  #lost(what: string, key: string) {
+    this.#unanswered.set(what, { key, since: Date.now() });
+    for (const oldest of this.#unanswered.keys()) {
+      if (this.#unanswered.size <= 20) break;
+      this.#unanswered.delete(oldest);
+    }
+  }
+
   /** Makes a call and reads its answer. Whoever gives a signal limits the time; else it is limited here. */
   #send<T>(path: string, call: Call, read: (answer: Response) => Promise<T>): Promise<T> {
+    // What its caller may end is not gone on with.
+    const named = call.method === 'POST' && !call.bytes && !call.signal;
+    const what = `${path} ${JSON.stringify(call.body)}`;
+    const key = named ? this.#keyOf(what) : '';
     const run = async (signal: AbortSignal) => {
       try {
-        const answer = await this.#fetch(path, this.#request(call, signal));
+        const answer = await this.#fetch(path, this.#request(call, key, signal));
         if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => undefined));
         return await read(answer);
       } catch (thrown) {
-        if (thrown instanceof ApiError) throw thrown;
+        const answered = thrown instanceof ApiError;
+        if (key && (!answered || thrown.code === 'protocol')) this.#lost(what, key);
+        if (answered) throw thrown;
         if (call.signal?.aborted) throw call.signal.reason;
         if (signal.aborted) throw new ApiError('timeout');
         throw new ApiError('network', {}, 0, thrown instanceof Error ? thrown.message : '');
@@ -518,8 +544,9 @@ export class Client {
     return call.signal ? run(call.signal) : limited(run);
   }
 
-  #request(call: Call, signal: AbortSignal): RequestInit {
+  #request(call: Call, key: string, signal: AbortSignal): RequestInit {
     const headers = this.headers();
+    if (key) headers.set('Idempotency-Key', `"${key}"`);
     if (call.body !== undefined) headers.set('Content-Type', 'application/json');
     if (call.bytes) headers.set('Content-Type', 'application/octet-stream');
     return {

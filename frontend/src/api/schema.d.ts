@@ -1474,6 +1474,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/worktree": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What the removal of a session's work tree would keep, and what would go */
+        get: operations["previewWorktreeRemoval"];
+        put?: never;
+        post?: never;
+        /** Remove the work tree of a session: what nobody has committed is kept first, what is ignored goes */
+        delete: operations["removeWorktree"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/sessions/{id}/worktree/restore": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Bring a removed work tree back as it was */
+        post: operations["restoreWorktree"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{session}/questions/{question}/reject": {
         parameters: {
             query?: never;
@@ -1572,6 +1607,59 @@ export interface paths {
         /** Begin to write every conversation to a zip archive in a directory of this machine */
         post: operations["exportAll"];
         delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/storage/move": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where the data is, and how far a move of it is; answered while it is moved, too */
+        get: operations["dataPlace"];
+        put?: never;
+        /** Begin to move the data: all agents are ended, it is copied and proven, and used from there */
+        post: operations["moveData"];
+        /** End a move; the data stays where it was */
+        delete: operations["cancelMove"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/storage/move/check": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** What a move of the data would take, or what is in its way; nothing is changed */
+        post: operations["checkMove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/storage/move/old": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete the old copy, once the new one proves whole and nobody has used the old one */
+        delete: operations["deleteOldData"];
         options?: never;
         head?: never;
         patch?: never;
@@ -1782,6 +1870,23 @@ export interface paths {
         put?: never;
         /** Tell where a directory is now; its sessions follow */
         post: operations["relinkWorkspace"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/worktrees/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a work tree of a session's own would be like in a directory, or why there can be none */
+        get: operations["planWorktree"];
+        put?: never;
+        post?: never;
         delete?: never;
         options?: never;
         head?: never;
@@ -2107,6 +2212,8 @@ export interface components {
              * @description Lines
              */
             added: number;
+            /** @description Of all since the start: it was changed between the turns too, by the person or by something else */
+            between?: boolean;
             binary: boolean;
             /** Format: int64 */
             hunks: number;
@@ -2160,13 +2267,15 @@ export interface components {
             files: components["schemas"]["ChangedFile"][];
             /** @description Files whose content is not kept, at most 100: there is no way back for them */
             left?: components["schemas"]["LeftOut"][];
-            /** @description Another session worked in the same directory meanwhile: a change may be its */
+            /** @description Something else worked in the same directory meanwhile: a change may be its */
             mixed?: boolean;
             params?: {
                 [key: string]: string;
             };
-            /** @description Of off, as of a turn */
+            /** @description Of off and of mixed, as of a turn */
             reason?: string;
+            /** @description What was put back last since the newest turn began, if it can be taken back */
+            restoration?: components["schemas"]["LastRestoration"];
             /**
              * @description taking: the turn runs, or its end is being looked at
              * @enum {string}
@@ -2233,6 +2342,39 @@ export interface components {
             /** Format: double */
             amount: number;
             currency: string;
+        };
+        DataMove: {
+            /** @description Why it has failed */
+            code?: string;
+            /**
+             * Format: int64
+             * @description Bytes, of this step
+             */
+            done: number;
+            /** Format: date-time */
+            endedAt?: string;
+            from: string;
+            params?: {
+                [key: string]: string;
+            };
+            /** Format: date-time */
+            startedAt: string;
+            /** @enum {string} */
+            state: "running" | "done" | "failed" | "cancelled";
+            /** @enum {string} */
+            step: "stop" | "copy" | "prove" | "open";
+            to: string;
+            /** Format: int64 */
+            total: number;
+        };
+        DataPlace: {
+            directory: string;
+            /** @description A code: why it cannot be moved from here */
+            fixed?: string;
+            /** @description What is moved, or was moved last since the start */
+            move?: components["schemas"]["DataMove"];
+            /** @description Where it was before, and still is as it was then */
+            old?: components["schemas"]["OldCopy"];
         };
         Definition: {
             args?: string[];
@@ -2798,6 +2940,15 @@ export interface components {
             since?: "start";
             turn?: string;
         };
+        KeptWork: {
+            /** Format: date-time */
+            at: string;
+            commit: string;
+            /** Format: int64 */
+            files: number;
+            /** @description Of the repository, with the shape of a stash: git stash apply brings it back */
+            ref: string;
+        };
         Keyboard: {
             /** @description In the order of the file, in which the later one counts */
             bindings: components["schemas"]["Binding"][];
@@ -2826,6 +2977,19 @@ export interface components {
              * @description How many work in it, with those that were put away
              */
             sessions: number;
+        };
+        LastRestoration: {
+            /** Format: date-time */
+            at: string;
+            /** Format: int64 */
+            files: number;
+            id: string;
+            /** @description The first of its files */
+            path?: string;
+            /** @description The turn that was taken back as a whole */
+            turn?: string;
+            /** @description It broke off: some files may have been put back, others not */
+            unfinished?: boolean;
         };
         LeftOut: {
             path: string;
@@ -2985,8 +3149,34 @@ export interface components {
             /** @description The address that it was used from last */
             usedFrom?: string;
         };
+        MovePlan: {
+            /** Format: int64 */
+            bytes: number;
+            /** Format: int64 */
+            files: number;
+            /**
+             * Format: int64
+             * @description Bytes
+             */
+            free: number;
+            /** @description The directory, links followed */
+            path: string;
+            /**
+             * Format: int64
+             * @description That run, and would be ended
+             */
+            turns: number;
+        };
+        MoveTo: {
+            /** @description A directory of this machine that is empty, or is not there yet */
+            path: string;
+            /** @description End the turns that run; without it they are in the way */
+            stopTurns?: boolean;
+        };
         New: {
             agent: string;
+            /** @description The new branch of that, as worktrees/plan gives one; made from the title when it is left out */
+            branch?: string;
             /** @description An absolute path of a directory that is there */
             cwd: string;
             /** @description Directories that it works in beside cwd, as absolute paths */
@@ -2995,6 +3185,8 @@ export interface components {
             /** @description Where: local when it is left out */
             place?: string;
             title?: string;
+            /** @description In a work tree of its own: a new one, of the git repository that cwd is in */
+            worktree?: boolean;
         };
         NewPlace: {
             /** @description http to another machine is wanted, although the token and all that is said can be read on the way */
@@ -3052,6 +3244,13 @@ export interface components {
             /** @description info, warning, error or other */
             severity: string;
             title: string;
+        };
+        OldCopy: {
+            /** @description Its deletion was broken off: it can only be deleted */
+            deleting?: boolean;
+            directory: string;
+            /** Format: date-time */
+            movedAt: string;
         };
         Origin: {
             /** @description The agent of that one, or from which it was imported */
@@ -3458,6 +3657,10 @@ export interface components {
             files: components["schemas"]["RestoredFile"][];
             /** @description For the way back; empty where nothing was changed */
             id: string;
+            /** @description As of the turn: some of it may be somebody else's work */
+            mixed?: boolean;
+            /** @description Of mixed, as of the turn */
+            reason?: string;
         };
         RestoredFile: {
             /**
@@ -3656,6 +3859,8 @@ export interface components {
              */
             waiting: number;
             workspace: components["schemas"]["Workspace"];
+            /** @description Of one whose directory is a work tree that was made for a session */
+            worktree?: components["schemas"]["Worktree"];
         };
         SessionFile: {
             /** Format: date-time */
@@ -4210,19 +4415,19 @@ export interface components {
             added: number;
             /** Format: int64 */
             files: number;
-            /** @description Another session worked in the same directory meanwhile: a change may be its */
+            /** @description Another session, or after the end of the program anything else, worked in the same directory meanwhile: a change may be its */
             mixed?: boolean;
             params?: {
                 [key: string]: string;
             };
-            /** @description Of off: changes.no_git, changes.too_large, changes.slow, changes.elsewhere, changes.missing, changes.wide, changes.off, changes.pruned, changes.failed */
+            /** @description Of mixed: changes.late (the end of the turn was looked at by the next start of the program alone: what was done in the directory meanwhile is in it). Of off: changes.no_git, changes.too_large, changes.slow, changes.elsewhere, changes.missing, changes.wide, changes.off, changes.pruned, changes.failed */
             reason?: string;
             /**
              * Format: int64
              * @description Lines
              */
             removed: number;
-            /** @description Of undone: how that is taken back */
+            /** @description Of what a person has taken back of it as a whole turn, all or some: how the newest of that is taken back */
             restoration?: string;
             /**
              * @description none: nothing was changed; off: nobody looked, Reason tells why
@@ -4325,9 +4530,97 @@ export interface components {
             missing?: boolean;
             path: string;
         };
+        Worktree: {
+            /** @description The commit that it began with */
+            base: string;
+            /** @description That was made for it; another one may be checked out by now */
+            branch: string;
+            /** @description The directory there that the session's own stands for */
+            from: string;
+            /** @description Of a removed one: what nobody had committed */
+            kept?: components["schemas"]["KeptWork"];
+            /** @description Of a removed one: where what could not be deleted of it lies. Nothing there is needed */
+            left?: string;
+            path: string;
+            /** @description The work tree that it was made from */
+            repository: string;
+            /**
+             * @description missing: somebody else has removed it
+             * @enum {string}
+             */
+            state: "ready" | "removed" | "missing";
+        };
+        WorktreeFile: {
+            /** @enum {string} */
+            kind: "modified" | "added" | "deleted" | "untracked";
+            path: string;
+        };
+        WorktreeGoing: {
+            /** Format: int64 */
+            bytes: number;
+            /** Format: int64 */
+            files: number;
+            path: string;
+        };
+        WorktreePlan: {
+            /** @description The commit that it would begin with */
+            base: string;
+            /** @description A name that is free */
+            branch: string;
+            /**
+             * Format: int64
+             * @description Files that nobody has committed, which it would not have
+             */
+            changed: number;
+            /** @description Where a session would work: the directory's place in it */
+            cwd: string;
+            /** @description The branch that is checked out now; absent where none is */
+            on?: string;
+            path: string;
+            /** @description The work tree that the directory is in */
+            repository: string;
+        };
+        WorktreeRemoval: {
+            /** @description That is checked out; absent where none is */
+            branch?: string;
+            /** @description false: it has no commit of its own, and goes */
+            branchStays: boolean;
+            /** @description What nobody has committed: it is kept, and comes back with the work tree. At most 500 */
+            changed: components["schemas"]["WorktreeFile"][];
+            /** Format: int64 */
+            changedTotal: number;
+            /**
+             * Format: int64
+             * @description Of the branch, beyond the one that it began with: they stay
+             */
+            commits: number;
+            /** @description What the repository's rules leave out: it goes. The largest first, at most 200 */
+            ignored: components["schemas"]["WorktreeGoing"][];
+            /** Format: int64 */
+            ignoredBytes: number;
+            /**
+             * Format: int64
+             * @description Files, of all
+             */
+            ignoredTotal: number;
+            /** @description Of a removal: where it is */
+            kept?: components["schemas"]["KeptWork"];
+            /** @description Of a removal: where what could not be deleted lies. Nothing there is needed */
+            left?: string;
+            /** @description Somebody has deleted the directory: what git still has of it is kept */
+            missing?: boolean;
+            /** @description The titles of other conversations that work there */
+            others: string[];
+            path: string;
+            /** @description The title of one whose turn runs: nothing is removed then */
+            running?: string;
+        };
     };
     responses: never;
-    parameters: never;
+    parameters: {
+        /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+        "Idempotency-Key": string;
+    };
     requestBodies: never;
     headers: never;
     pathItems: never;
@@ -4337,7 +4630,10 @@ export interface operations {
     activate: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4398,7 +4694,10 @@ export interface operations {
     testDefinition: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -4431,7 +4730,10 @@ export interface operations {
     uninstallAgent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4491,7 +4793,10 @@ export interface operations {
     putDefinition: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4526,7 +4831,10 @@ export interface operations {
     deleteDefinition: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4555,7 +4863,10 @@ export interface operations {
     installAgent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4590,7 +4901,10 @@ export interface operations {
     cancelInstall: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4650,7 +4964,10 @@ export interface operations {
     beginLogin: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4685,7 +5002,10 @@ export interface operations {
     logout: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4714,7 +5034,10 @@ export interface operations {
     planInstall: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4749,7 +5072,10 @@ export interface operations {
     rollbackAgent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4816,7 +5142,10 @@ export interface operations {
     signedIn: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4845,7 +5174,10 @@ export interface operations {
     testAgent: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -4876,7 +5208,10 @@ export interface operations {
     attach: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5136,7 +5471,10 @@ export interface operations {
                 /** @description The entry's name */
                 name: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5174,7 +5512,10 @@ export interface operations {
                 /** @description The entry's name */
                 name: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5206,7 +5547,10 @@ export interface operations {
                 /** @description The entry's name */
                 name: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5276,7 +5620,10 @@ export interface operations {
                 /** @description The entry's name */
                 name: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5314,7 +5661,10 @@ export interface operations {
                 /** @description The entry's name */
                 name: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5346,7 +5696,10 @@ export interface operations {
                 /** @description The entry's name */
                 name: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5472,7 +5825,10 @@ export interface operations {
     setUpDiscord: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5505,7 +5861,10 @@ export interface operations {
     forgetDiscord: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5532,7 +5891,10 @@ export interface operations {
     bindDiscord: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 /** @description The id of a channel or thread */
                 channel: string;
@@ -5568,7 +5930,10 @@ export interface operations {
     unbindDiscord: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 /** @description The id of a channel or thread */
                 channel: string;
@@ -5627,7 +5992,10 @@ export interface operations {
     checkDiscord: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5781,7 +6149,10 @@ export interface operations {
     changeKeyboard: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5814,7 +6185,10 @@ export interface operations {
     link: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5872,7 +6246,10 @@ export interface operations {
     switchLocalApi: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5905,7 +6282,10 @@ export interface operations {
     login: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -5969,7 +6349,10 @@ export interface operations {
     cancelLogin: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6027,7 +6410,10 @@ export interface operations {
     addPlace: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -6060,7 +6446,10 @@ export interface operations {
     removePlace: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6089,7 +6478,10 @@ export interface operations {
     changePlace: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6155,7 +6547,10 @@ export interface operations {
     checkPlace: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6252,6 +6647,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 "Deskhand-Surface"?: string;
             };
             path: {
@@ -6353,7 +6750,10 @@ export interface operations {
     addRule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -6386,7 +6786,10 @@ export interface operations {
     simulateRule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -6419,7 +6822,10 @@ export interface operations {
     removeRule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6448,7 +6854,10 @@ export interface operations {
     changeRule: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6559,7 +6968,10 @@ export interface operations {
     createSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -6592,7 +7004,10 @@ export interface operations {
     importSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -6658,8 +7073,13 @@ export interface operations {
             query?: {
                 /** @description false erases it at once, and answers when nothing of it is stored any more */
                 undo?: boolean;
+                /** @description Refuses (session.used) when anything was written, attached, queued or sent in it, and erases it else */
+                unused?: boolean;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6688,7 +7108,10 @@ export interface operations {
     changeSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6754,7 +7177,10 @@ export interface operations {
     cancel: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6852,7 +7278,10 @@ export interface operations {
     keepChanges: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6885,7 +7314,10 @@ export interface operations {
     undoRestoration: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
                 restoration: string;
@@ -6917,7 +7349,10 @@ export interface operations {
     restoreTurn: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6952,7 +7387,10 @@ export interface operations {
     revertChanges: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -6987,7 +7425,10 @@ export interface operations {
     setConfig: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7022,7 +7463,10 @@ export interface operations {
     continueSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7198,7 +7642,10 @@ export interface operations {
     forkSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7375,7 +7822,10 @@ export interface operations {
     prompt: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7441,7 +7891,10 @@ export interface operations {
     removeQueued: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
                 item: string;
@@ -7471,7 +7924,10 @@ export interface operations {
     changeQueued: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
                 item: string;
@@ -7507,7 +7963,10 @@ export interface operations {
     restoreQueued: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
                 item: string;
@@ -7539,7 +7998,10 @@ export interface operations {
     restart: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7568,7 +8030,10 @@ export interface operations {
     restoreSession: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7630,7 +8095,10 @@ export interface operations {
     openShell: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7761,7 +8229,10 @@ export interface operations {
     copyIntoTree: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -7914,10 +8385,114 @@ export interface operations {
             };
         };
     };
+    previewWorktreeRemoval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorktreeRemoval"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    removeWorktree: {
+        parameters: {
+            query?: {
+                /** @description Tells what would be kept and what would go, as GET does, and changes nothing */
+                preview?: boolean;
+            };
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorktreeRemoval"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    restoreWorktree: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
     rejectQuestion: {
         parameters: {
             query?: never;
             header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 "Deskhand-Surface"?: string;
             };
             path: {
@@ -7951,6 +8526,8 @@ export interface operations {
         parameters: {
             query?: never;
             header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
                 "Deskhand-Surface"?: string;
             };
             path: {
@@ -8016,7 +8593,10 @@ export interface operations {
     changeSettings: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8078,7 +8658,10 @@ export interface operations {
     compact: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8107,7 +8690,10 @@ export interface operations {
     exportAll: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8125,6 +8711,167 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["Work"];
                 };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    dataPlace: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataPlace"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    moveData: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MoveTo"];
+            };
+        };
+        responses: {
+            /** @description Accepted */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["DataMove"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    cancelMove: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    checkMove: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MoveTo"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["MovePlan"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    deleteOldData: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description No Content */
+            204: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
             };
             /** @description Error */
             default: {
@@ -8169,7 +8916,10 @@ export interface operations {
     cancelWork: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8232,7 +8982,10 @@ export interface operations {
     endTerminal: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -8261,7 +9014,10 @@ export interface operations {
     typeInTerminal: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -8294,7 +9050,10 @@ export interface operations {
     resizeTerminal: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -8356,7 +9115,10 @@ export interface operations {
     makeToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8389,7 +9151,10 @@ export interface operations {
     revokeToken: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -8450,7 +9215,10 @@ export interface operations {
     approve: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8485,7 +9253,10 @@ export interface operations {
                 directory: string;
                 hash: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8547,7 +9318,10 @@ export interface operations {
                 /** @description The absolute path of a directory */
                 directory: string;
             };
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8603,7 +9377,10 @@ export interface operations {
     verify: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8636,7 +9413,10 @@ export interface operations {
     cancelVerify: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path?: never;
             cookie?: never;
         };
@@ -8692,7 +9472,10 @@ export interface operations {
     relinkWorkspace: {
         parameters: {
             query?: never;
-            header?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
             path: {
                 id: string;
             };
@@ -8711,6 +9494,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["KnownWorkspace"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    planWorktree: {
+        parameters: {
+            query: {
+                cwd: string;
+                /** @description What it is for, in a person's words: its branch is named after it */
+                name?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["WorktreePlan"];
                 };
             };
             /** @description Error */

@@ -9,7 +9,9 @@ import type { PanelAsk } from '../panel/ask';
 import type { SessionView } from '../session/session.svelte';
 import { session, turn } from '../test/records';
 import type { ChangedFile, Changes as List, FileDiff, Hunk, Restored } from './calls';
+import Actions from './Actions.svelte';
 import Changes from './Changes.svelte';
+import { forgetNotes, type Comment } from './comments';
 import { forgetReviews, reviewOf } from './review.svelte';
 import { askUndo } from './undo';
 
@@ -71,6 +73,11 @@ let list: List;
 let diffs: Record<string, FileDiff>;
 let restored: Restored;
 let refuse: ApiError | undefined;
+let refuseReads: ApiError | undefined;
+/** Holds the answers to what is posted. */
+let held: Promise<void> | undefined;
+/** Holds the answers to what is asked for, as they are when it is asked. */
+let heldReads: Promise<void> | undefined;
 let calls: string[];
 let bodies: unknown[];
 let view: { items: unknown[]; turns: SvelteMap<string, Turn> };
@@ -89,6 +96,7 @@ function answer(path: string, body: unknown): unknown {
   );
   if (body !== undefined) bodies.push(body);
   if (refuse && body !== undefined) throw refuse;
+  if (refuseReads && body === undefined) throw refuseReads;
   if (what === '/keep') marked(body as Marks);
   if (what === '') return list;
   if (what === '/file') return diffs[searchParams.get('path') ?? ''];
@@ -118,17 +126,22 @@ beforeEach(() => {
   Element.prototype.scrollTo = () => undefined;
   localStorage.clear();
   forgetReviews();
+  forgetNotes();
   list = { state: 'ready', turn: 't2', turns, files: [file('src/a.ts'), file('readme.md', { hunks: 1 })] };
   diffs = { 'src/a.ts': diffOf('src/a.ts'), 'readme.md': diffOf('readme.md', { hunks: [hunk('r', 5)] }) };
   restored = { id: 'back1', files: [{ path: 'src/a.ts', outcome: 'restored' }] };
   refuse = undefined;
+  refuseReads = undefined;
+  held = undefined;
+  heldReads = undefined;
   calls = [];
   bodies = [];
   view = { items: [], turns: new SvelteMap() };
   vi.spyOn(highlighter, 'paint').mockResolvedValue(undefined);
   vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string, _: AbortSignal, body?: unknown) => {
     try {
-      return Promise.resolve(answer(path, body) as T);
+      const found = answer(path, body) as T;
+      return (body === undefined ? heldReads : held)?.then(() => found) ?? Promise.resolve(found);
     } catch (thrown) {
       return Promise.reject(thrown as Error);
     }
@@ -152,6 +165,12 @@ afterEach(() => {
   document.body.replaceChildren();
   vi.unstubAllGlobals();
 });
+
+function later() {
+  let resolve!: () => void;
+  const promise = new Promise<void>((done) => (resolve = done));
+  return { promise, resolve };
+}
 
 async function settle() {
   for (let n = 0; n < 12; n++) {
@@ -252,6 +271,50 @@ test('what could not be kept is as it was', async () => {
   );
 });
 
+test('what was asked for before something was kept does not say that it was not', async () => {
+  await show();
+  const { promise, resolve } = later();
+  heldReads = promise;
+  window.dispatchEvent(new Event('focus')); // looks again
+  await settle();
+  list = { ...list, files: [file('src/a.ts', { kept: 1 }), file('readme.md', { hunks: 1 })] };
+  await key('y');
+  expect(text('.sum')).toContain('1 of 3 changes kept');
+  heldReads = undefined;
+  resolve();
+  await settle();
+  expect(text('.sum')).toContain('1 of 3 changes kept');
+  expect(text('[data-hunk="0"]')).toContain('Kept');
+});
+
+test('what could not be taken back is not passed by', async () => {
+  await show();
+  refuse = new ApiError('changes.gone', {}, 409);
+  await key('n');
+  expect(spot()).toBe('src/a.ts src/a.ts-1 1');
+  refuse = undefined;
+  const { promise, resolve } = later();
+  held = promise;
+  await key('n');
+  await key('n'); // while the first is under way
+  expect(spot()).toBe('src/a.ts src/a.ts-1 1');
+  resolve();
+  await settle();
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+});
+
+test('who has gone on to another file is not taken away from it', async () => {
+  await show();
+  const { promise, resolve } = later();
+  held = promise;
+  await key('n');
+  item('readme.md').click();
+  await settle();
+  resolve();
+  await settle();
+  expect(spot()).toBe('readme.md r 1');
+});
+
 test('a hunk is taken back, and that can be taken back', async () => {
   await show();
   diffs['src/a.ts'] = diffOf('src/a.ts', {
@@ -290,6 +353,22 @@ test('a file that others changed is told of, by its reason', async () => {
   expect(reviewOf('s1').last).toBeUndefined();
 });
 
+test('what a restoration that is taken back left alone is told of, all of it', async () => {
+  await show();
+  restored = {
+    id: 'back1',
+    files: [
+      { path: 'src/a.ts', outcome: 'conflict', reason: 'changes.edited' },
+      { path: 'readme.md', outcome: 'conflict', reason: 'changes.edited' },
+      { path: 'new.ts', outcome: 'restored' },
+    ],
+  };
+  await reviewOf('s1').takeBack('back1');
+  expect(app.toasts.at(-1)?.text).toBe(
+    '2 files were left as they are, src/a.ts first. It was changed after the turn.',
+  );
+});
+
 test('in the list the letters are about the file', async () => {
   await show();
   item('readme.md').focus();
@@ -317,6 +396,7 @@ test('comments outlive the tab, and become one message', async () => {
   field.dispatchEvent(new Event('input', { bubbles: true }));
   ended?.();
   forgetReviews(); // the page is loaded anew
+  forgetNotes();
   await show();
   expect(one<HTMLTextAreaElement>('textarea').value).toBe('Not like this');
   await key('Enter', one('textarea'));
@@ -344,7 +424,110 @@ test('comments outlive the tab, and become one message', async () => {
   expect(message).toContain('-old src/a.ts-1\n```\n\nNot like this');
   expect(message).toContain('+new src/a.ts-2\n```\n\nNor this');
   expect(reviewOf('s1').comments).toEqual([]);
-  expect(localStorage.getItem('deskhand.comments')).toBe('{}');
+  expect(Object.keys(localStorage).filter((it) => it.startsWith('deskhand.comments'))).toEqual([]);
+});
+
+test('what another window notes shows here, and goes with what is sent', async () => {
+  const there = (id: string, text: string) => {
+    const key = `deskhand.comments/s1/${id}`;
+    const said = { id, path: 'src/a.ts', side: 'old', line: 11, op: '-', code: 'old src/a.ts-1', text };
+    localStorage.setItem(key, JSON.stringify(said));
+    window.dispatchEvent(new StorageEvent('storage', { key, storageArea: localStorage }));
+  };
+  let gone = () => {};
+  const prompt = vi
+    .spyOn(app.client, 'prompt')
+    .mockReturnValue(new Promise((done) => (gone = () => done({} as never))));
+  await show();
+  there('c1', 'Not so');
+  await settle();
+  expect(text('.bar')).toContain('1 comment');
+  expect(text('.comment')).toContain('Not so');
+  const sent = reviewOf('s1').send();
+  there('c2', 'Nor so'); // while it goes
+  gone();
+  await sent;
+  expect(prompt.mock.calls[0]?.[1]).toContain('Not so');
+  expect(reviewOf('s1').comments.map((it) => it.text)).toEqual(['Nor so']);
+  ended?.();
+  ended = undefined;
+  there('c3', 'Seen by nobody');
+  expect(reviewOf('s1').comments).toHaveLength(1);
+  await show();
+  expect(reviewOf('s1').comments).toHaveLength(2);
+});
+
+test('keys that are about a hunk do nothing to a file whose hunks are not there yet', async () => {
+  await show();
+  await key(']');
+  heldReads = later().promise;
+  await key(']'); // into the next file, which is on its way
+  await key('n');
+  await key('y');
+  expect([reviewOf('s1').path, bodies]).toEqual(['readme.md', []]);
+  await key('N'); // all of it is meant
+  expect(bodies).toEqual([{ turn: 't2', paths: ['readme.md'] }]);
+});
+
+test('a comment whose line is no longer what it was is listed, and does not become one that nobody sees', async () => {
+  await show();
+  await key('c');
+  const field = one<HTMLTextAreaElement>('textarea');
+  field.value = 'Not like this';
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+  await settle();
+  one('.bar .count').click();
+  await settle();
+  expect(text('.bar ul')).toContain('Not like this'); // it is counted, also while it is written
+  await key('Enter', one('textarea'));
+  diffs['src/a.ts'] = diffOf('src/a.ts', { hunks: [hunk('moved', 90)] });
+  window.dispatchEvent(new Event('focus'));
+  await settle();
+  one('.bar .comment').click();
+  await settle();
+  expect(document.querySelector('textarea')).toBeNull();
+  expect(text('.bar ul')).toContain('Not like this');
+  expect(app.toasts.at(-1)?.text).toMatch(/^Line 11 of src\/a\.ts is not shown/);
+  reviewOf('s1').edit(reviewOf('s1').comments[0] as Comment); // as it may be after the page was loaded anew
+  await settle();
+  one('.bar [aria-label^="Remove the comment"]').click();
+  await settle();
+  expect([reviewOf('s1').comments, reviewOf('s1').draft]).toEqual([[], undefined]);
+});
+
+test('a comment in a hunk that is folded is not changed behind the fold', async () => {
+  await show();
+  await key('c');
+  one<HTMLTextAreaElement>('textarea').value = 'Not like this';
+  one('textarea').dispatchEvent(new Event('input', { bubbles: true }));
+  await settle();
+  await key('y', one('.changes'));
+  expect(one<HTMLTextAreaElement>('textarea').value).toBe('Not like this');
+  await key('Enter', one('textarea'));
+  expect(document.querySelector('.hunk .comment')).toBeNull();
+  one('.bar .count').click();
+  await settle();
+  one('.bar .comment').click();
+  await settle();
+  expect(one<HTMLTextAreaElement>('textarea').value).toBe('Not like this');
+});
+
+test('a file that became shorter than where the person was in it is shown from its beginning', async () => {
+  const lines = Array.from({ length: 700 }, (_, n) => ({ op: '+' as const, text: `line ${n}` }));
+  // Folded, so that few of its lines have to be made.
+  diffs['src/a.ts'] = diffOf('src/a.ts', {
+    hunks: [hunk('long', 1, { lines, kept: true }), hunk('end', 800)],
+  });
+  await show();
+  item('src/a.ts').focus();
+  await key('ArrowRight');
+  await key('End');
+  expect(text('.file')).toContain('above');
+  diffs['src/a.ts'] = diffOf('src/a.ts', { hunks: [hunk('short', 5)] });
+  window.dispatchEvent(new Event('focus'));
+  await settle();
+  expect(text('.file')).toContain('new short');
+  expect(text('.file')).not.toContain('above');
 });
 
 test('a turn that ends meanwhile takes nothing out of the hands', async () => {
@@ -428,6 +611,119 @@ test('the panel asks for a turn, and a file in it', async () => {
   expect(calls).toContain('/ turn=t1');
 });
 
+test('changes that cannot be had leave what is shown as it is, and say so above it', async () => {
+  await show();
+  refuseReads = new ApiError('changes.not_looked_at');
+  await reviewOf('s1').choose({ since: 'start' });
+  await settle();
+  expect(calls.at(-1)).toContain('since=start');
+  expect(text('.changes [role=alert]')).toContain('Nobody looked at the directory before this turn');
+  expect(text('.top')).not.toContain('Since the start');
+  refuseReads = undefined;
+  await key('y'); // is about what is shown
+  expect(bodies.at(-1)).toMatchObject({ turn: 't2' });
+  expect(text('[data-hunk="1"]')).toContain('new src/a.ts-2');
+  const again = [...document.querySelectorAll<HTMLElement>('.changes .failed button')][0];
+  again?.click();
+  await settle();
+  expect(document.querySelector('.changes .failed')).toBeNull();
+  expect(calls).toContain('/file since=start path=src/a.ts');
+  expect(text('.top')).toContain('Since the start');
+});
+
+test('what was put back before the page was loaded can be taken back', async () => {
+  list = { ...list, restoration: { id: 'r1', at: at(3), files: 1, path: 'readme.md' } };
+  await show();
+  expect(text('.last')).toContain('Taken back: readme.md');
+  list = { ...list, restoration: { id: 'r2', at: at(3), files: 2, path: 'readme.md', unfinished: true } };
+  await reviewOf('s1').load();
+  await settle();
+  expect(text('.last')).toContain('Putting files back broke off');
+  const { restoration: _, ...rest } = list;
+  list = rest;
+  one('.last button').click();
+  await settle();
+  expect(calls).toContain('/restorations/r2/undo');
+  expect(document.querySelector('.last')).toBeNull();
+});
+
+test('the footer of a turn offers the way back, whatever page undid it', async () => {
+  const changed = { state: 'ready' as const, files: 2, added: 1, removed: 1 };
+  const footer = async (changes: NonNullable<Turn['changes']>) => {
+    document.body.replaceChildren();
+    const actions = mount(Actions, {
+      target: document.body,
+      props: { turn: turn({ id: 't2', state: 'done', changes }), last: true, place: 'undo' },
+    });
+    await settle();
+    ended = () => void unmount(actions);
+    return text();
+  };
+  expect(await footer(changed)).toBe('Undo turn');
+  expect(await footer({ ...changed, undone: true, restoration: 'r1' })).toBe('Bring it back');
+  one('button').click();
+  await settle();
+  expect(calls).toContain('/restorations/r1/undo');
+  // Not all of it was undone.
+  expect(await footer({ ...changed, restoration: 'r2' })).toBe('Undo turn Bring it back');
+});
+
+test('what may be somebody else’s work is told of', async () => {
+  list = {
+    ...list,
+    mixed: true,
+    reason: 'changes.late',
+    files: [file('src/a.ts', { between: true }), file('readme.md')],
+  };
+  await show();
+  expect(text('.hint')).toContain('Deskhand ended before');
+  expect(text('.file header')).toContain('also changed between turns');
+});
+
+test('undoing a turn is not left while it goes on, and its way back is known however it ends', async () => {
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  restored = { id: 'back3', files: [{ path: 'src/a.ts', outcome: 'restored' }], mixed: true };
+  const signals: AbortSignal[] = [];
+  const json = vi.mocked(app.client.json).getMockImplementation();
+  vi.mocked(app.client.json).mockImplementation((path: string, signal: AbortSignal, body?: unknown) => {
+    signals.push(signal);
+    return json?.(path, signal, body) as never;
+  });
+  askUndo({ id: 't2', session: 's1' });
+  await settle();
+  expect(text('dialog')).toContain('Another conversation worked in this directory');
+  let go = () => {};
+  held = new Promise((done) => (go = done));
+  const buttons = () => [...document.querySelectorAll<HTMLButtonElement>('dialog button')];
+  buttons()
+    .find((it) => it.textContent.trim() === 'Undo in 1 file')
+    ?.click();
+  await settle();
+  one('dialog').dispatchEvent(
+    new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }),
+  );
+  one('dialog').dispatchEvent(new Event('cancel', { cancelable: true }));
+  for (const it of buttons()) if (it.getAttribute('aria-expanded') === null) it.click();
+  await settle();
+  expect(document.querySelector('dialog')).not.toBeNull();
+  expect(bodies.filter((it) => !(it as { preview: boolean }).preview)).toHaveLength(1);
+  go();
+  await settle();
+  expect(document.querySelector('dialog')).toBeNull();
+  expect(signals.at(-1)?.aborted).toBe(false);
+  expect(reviewOf('s1').last?.id).toBe('back3');
+});
+
+test('what was as it was before already is told', async () => {
+  await show();
+  restored = { id: '', files: [{ path: 'src/a.ts', outcome: 'same' }] };
+  await reviewOf('s1').revertHunk();
+  await settle();
+  expect(app.toasts.at(-1)?.text).toBe('Nothing to take back: it is as it was before already');
+});
+
 test('undoing a turn shows what it would do, and leaves alone what others changed', async () => {
   restored = {
     id: '',
@@ -435,6 +731,7 @@ test('undoing a turn shows what it would do, and leaves alone what others change
       { path: 'src/a.ts', outcome: 'restored' },
       { path: 'new.ts', outcome: 'removed' },
       { path: 'mine.ts', outcome: 'conflict', reason: 'changes.edited' },
+      { path: '.env', outcome: 'conflict', reason: 'changes.not_kept' },
     ],
   };
   // jsdom knows no dialogs.
@@ -452,7 +749,8 @@ test('undoing a turn shows what it would do, and leaves alone what others change
     ) as HTMLElement;
   one('dialog input').click();
   await settle();
-  expect(button('Undo in 3 files')).toBeDefined();
+  expect(button('Undo in 3 files')).toBeDefined(); // and not in what nothing brings back
+  expect(text('dialog')).toContain('.env What it was before is not kept');
   one('dialog input').click();
   await settle();
   refuse = new ApiError('changes.turn_running');

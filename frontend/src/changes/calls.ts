@@ -10,6 +10,8 @@ export type ChangedTurn = Schemas['ChangedTurn'];
 export type ChangedFile = Schemas['ChangedFile'];
 export type FileDiff = Schemas['FileDiff'];
 export type Hunk = Schemas['Hunk'];
+/** What was put back last, and can be taken back. */
+export type LastRestoration = NonNullable<Changes['restoration']>;
 /** What has become of files that were put back. */
 export type Restored = Schemas['Restored'];
 export type RestoredFile = Schemas['RestoredFile'];

@@ -1,3 +1,7 @@
+import '../strings/changes';
+import { app } from '../app.svelte';
+import { t } from '../strings/t';
+
 // What a person notes beside changed lines. It stays until it is sent, all of it as one message.
 
 export interface Comment {
@@ -18,49 +22,244 @@ export interface Notes {
   draft?: Comment | undefined;
 }
 
-const key = 'deskhand.comments';
-/** Of so many conversations comments are kept, the latest. */
-const most = 50;
+// Each comment stands under a key of its own: two windows that write at once cannot overwrite each other's, as they did when all stood
+// under one, and no number of conversations is too many.
+const root = 'deskhand.comments';
 
-type Kept = Record<string, Notes>;
-
-function all(): Kept {
-  try {
-    const kept: unknown = JSON.parse(localStorage.getItem(key) ?? '{}');
-    return typeof kept === 'object' && kept !== null && !Array.isArray(kept) ? (kept as Kept) : {};
-  } catch {
-    return {};
-  }
+function keyOf(session: string, id = ''): string {
+  return `${root}/${encodeURIComponent(session)}/${encodeURIComponent(id)}`;
 }
 
-function isComment(value: unknown): value is Comment {
+type Stored = Comment & { draft?: boolean };
+
+/** What this window has of a conversation, and what of it is in the storage as far as it knows, by id. */
+interface Seen {
+  notes: Notes;
+  known: Map<string, string>;
+  /** Which of them it stored as the one that is being written. */
+  draft: string | undefined;
+  /** Some of them are still in one piece with those of other conversations. */
+  piece?: boolean;
+}
+
+const seenOf = new Map<string, Seen>();
+const followers = new Map<string, Set<(notes: Notes) => void>>();
+/** That there is no room was told. */
+let told = false;
+
+function isComment(value: unknown): value is Stored {
   if (typeof value !== 'object' || value === null) return false;
   const { id, path, code, text, line } = value as Record<string, unknown>;
   return [id, path, code, text].every((one) => typeof one === 'string') && typeof line === 'number';
 }
 
-export function keptNotes(session: string): Notes {
-  const kept = all()[session];
-  const comments: unknown = kept?.comments;
-  return {
-    comments: Array.isArray(comments) ? comments.filter(isComment) : [],
-    draft: isComment(kept?.draft) ? kept.draft : undefined,
+/** What a comment says, to be compared. */
+const mark = ({ id, path, side, line, op, code, text }: Comment) =>
+  JSON.stringify({ id, path, side, line, op, code, text });
+
+const isBlank = ({ text }: Comment) => text.trim() === '';
+
+function byPlace(a: Comment, b: Comment): number {
+  return (a.path < b.path ? -1 : a.path > b.path ? 1 : 0) || a.line - b.line || (a.id < b.id ? -1 : 1);
+}
+
+function parsed(text: string | null): unknown {
+  try {
+    return JSON.parse(text ?? '');
+  } catch {
+    return undefined;
+  }
+}
+
+/** What is in the storage of a conversation, by id; undefined where that cannot be known. */
+function stored(session: string): Map<string, Stored> | undefined {
+  const found = new Map<string, Stored>();
+  const prefix = keyOf(session);
+  try {
+    for (let at = 0; at < localStorage.length; at++) {
+      const key = localStorage.key(at);
+      if (!key?.startsWith(prefix)) continue;
+      const comment = parsed(localStorage.getItem(key));
+      if (isComment(comment)) found.set(comment.id, comment);
+    }
+  } catch {
+    return undefined;
+  }
+  return found;
+}
+
+const plain = (comment: Stored): Comment => JSON.parse(mark(comment)) as Comment;
+
+/** Takes in what other windows wrote, changed and removed. What this one has not stored yet stays as it is. */
+function together(session: string, seen: Seen): Notes {
+  const there = stored(session);
+  if (!there) return seen.notes;
+  const { notes, known } = seen;
+  const now = (mine: Comment): Comment | undefined => {
+    if (known.get(mine.id) !== mark(mine)) return mine;
+    const theirs = there.get(mine.id);
+    if (!theirs) known.delete(mine.id);
+    if (!theirs || mark(theirs) === mark(mine)) return theirs && mine;
+    known.set(mine.id, mark(theirs));
+    return plain(theirs);
   };
+  const had = new Set([...notes.comments, ...(notes.draft ? [notes.draft] : [])].map(({ id }) => id));
+  const draft = notes.draft && now(notes.draft);
+  const comments = notes.comments.flatMap((one) => now(one) ?? []);
+  // What another window is writing is a comment here: its field would take the focus away.
+  for (const theirs of [...there.values()].filter(({ id }) => !had.has(id)).sort(byPlace)) {
+    known.set(theirs.id, mark(theirs));
+    comments.push(plain(theirs));
+  }
+  const same =
+    comments.length === notes.comments.length && comments.every((one, at) => one === notes.comments[at]);
+  if (!same || draft !== notes.draft) seen.notes = { comments, draft };
+  return seen.notes;
+}
+
+/** What was kept in one piece, as it was before. */
+function pieces(): Record<string, { comments?: unknown; draft?: unknown } | undefined> {
+  try {
+    const kept = parsed(localStorage.getItem(root));
+    return typeof kept === 'object' && kept !== null && !Array.isArray(kept) ? { ...kept } : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Gives every comment of before its own key. */
+function takeOver(session: string, seen: Seen): void {
+  const piece = pieces()[session];
+  if (!piece) return;
+  seen.piece = true;
+  const { comments, draft } = seen.notes;
+  const known = new Set([...comments, ...(draft ? [draft] : [])].map(({ id }) => id));
+  const fresh = (one: unknown): one is Comment => isComment(one) && !known.has(one.id);
+  const list: unknown[] = Array.isArray(piece.comments) ? piece.comments : [];
+  const written = fresh(piece.draft) ? piece.draft : undefined;
+  keepNotes(session, {
+    comments: [...comments, ...list.filter(fresh), ...(draft && written ? [written] : [])],
+    draft: draft ?? written,
+  });
+}
+
+function forgetPiece(session: string): void {
+  const all = pieces();
+  if (!(session in all)) return;
+  const { [session]: _, ...others } = all;
+  if (Object.keys(others).length === 0) localStorage.removeItem(root);
+  else localStorage.setItem(root, JSON.stringify(others));
+}
+
+export function keptNotes(session: string): Notes {
+  let seen = seenOf.get(session);
+  if (!seen) {
+    const there = [...(stored(session)?.values() ?? [])].sort(byPlace);
+    const draft = there.find((one) => one.draft);
+    seen = {
+      notes: { comments: there.filter((one) => one !== draft).map(plain), draft: draft && plain(draft) },
+      known: new Map(there.map((one) => [one.id, mark(one)])),
+      draft: draft?.id,
+    };
+    seenOf.set(session, seen);
+    takeOver(session, seen);
+  }
+  return together(session, seen);
+}
+
+/** Removes what this window no longer has; not what another one went on with. */
+function remove(
+  session: string,
+  seen: Seen,
+  kept: ReadonlySet<string>,
+  there: ReadonlyMap<string, Stored>,
+): void {
+  for (const [id, was] of seen.known) {
+    if (kept.has(id)) continue;
+    const theirs = there.get(id);
+    if (theirs && mark(theirs) === was) localStorage.removeItem(keyOf(session, id));
+    seen.known.delete(id);
+  }
+}
+
+/** Stores one of them. What another window has made of it meanwhile becomes a comment of its own. */
+function store(session: string, seen: Seen, one: Stored, there: ReadonlyMap<string, Stored>): void {
+  const { id, draft = false } = one;
+  const was = seen.known.get(id);
+  const theirs = there.get(id);
+  let now: Comment = one;
+  if (was === mark(one)) {
+    // Its words are as they were: another window may have gone on with them, or sent them.
+    if (!theirs || draft === (seen.draft === id)) return;
+    now = theirs;
+  } else if (theirs && mark(theirs) !== was && mark(theirs) !== mark(one)) {
+    let other = `${id}~`;
+    while (there.has(other)) other += '~';
+    localStorage.setItem(keyOf(session, other), mark({ ...theirs, id: other }));
+  }
+  localStorage.setItem(keyOf(session, id), JSON.stringify({ ...plain(now), ...(draft && { draft }) }));
+  if (now === one) seen.known.set(id, mark(one));
 }
 
 export function keepNotes(session: string, notes: Notes): void {
-  const { [session]: _, ...others } = all();
-  // What is written last stands last: the first go when there are too many.
-  const left = Object.entries(others).slice(1 - most);
-  const something = notes.comments.length > 0 || notes.draft !== undefined;
-  try {
-    localStorage.setItem(
-      key,
-      JSON.stringify(Object.fromEntries(something ? [...left, [session, notes]] : left)),
-    );
-  } catch {
-    // There is no room: they stay as long as the page does.
-  }
+  const seen: Seen = seenOf.get(session) ?? { notes, known: new Map(), draft: undefined };
+  seenOf.set(session, seen);
+  seen.notes = notes;
+  const mine: Stored[] = [...notes.comments, ...(notes.draft ? [{ ...notes.draft, draft: true }] : [])];
+  const written = mine.filter((one) => !isBlank(one));
+  const there = stored(session) ?? new Map<string, Stored>();
+  let full = false;
+  const attempt = (what: () => void) => {
+    try {
+      what();
+    } catch {
+      full = true; // it stays as long as the page does, and is tried again with whatever is kept next
+    }
+  };
+  attempt(() => remove(session, seen, new Set(written.map(({ id }) => id)), there));
+  for (const one of written) attempt(() => store(session, seen, one, there));
+  seen.draft = notes.draft?.id;
+  if (seen.piece && !full)
+    attempt(() => {
+      forgetPiece(session);
+      seen.piece = false;
+    });
+  if (full && !told) app.toast({ text: t('changes.comments.no_room'), tone: 'danger' });
+  told = full;
+  const now = together(session, seen);
+  if (now !== notes) for (const take of followers.get(session) ?? []) take(now);
+}
+
+/** Tells whoever shows the notes what other windows made of them, until the returned function is called. */
+export function followNotes(session: string, take: (notes: Notes) => void): () => void {
+  const prefix = keyOf(session);
+  const look = () => {
+    const before = seenOf.get(session)?.notes;
+    const now = keptNotes(session);
+    if (now !== before) take(now);
+  };
+  const heard = ({ key, storageArea }: StorageEvent) => {
+    if (storageArea !== localStorage || (key !== null && !key.startsWith(prefix))) return;
+    // The browser forgot everything: that is no word of anybody's about these.
+    if (key === null) seenOf.get(session)?.known.clear();
+    look();
+  };
+  const all = followers.get(session) ?? new Set();
+  followers.set(session, all.add(take));
+  window.addEventListener('storage', heard);
+  look();
+  return () => {
+    window.removeEventListener('storage', heard);
+    all.delete(take);
+    if (all.size === 0) followers.delete(session);
+  };
+}
+
+/** For tests, which share a page: as though it were loaded anew. */
+export function forgetNotes(): void {
+  seenOf.clear();
+  followers.clear();
+  told = false;
 }
 
 /** The longest run of backticks, so that a fence may be longer. */
@@ -85,9 +284,7 @@ export interface Words {
 
 /** All of them as one message, by file and line. */
 export function messageOf(comments: readonly Comment[], words: Words): string {
-  const sorted = [...comments].sort(
-    (a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0) || a.line - b.line || (a.id < b.id ? -1 : 1),
-  );
+  const sorted = [...comments].sort(byPlace);
   const parts = sorted.map(({ path, side, line, op, code, text }) => {
     const marks = fence(code);
     const where = words.at(named(path), line, side === 'old');

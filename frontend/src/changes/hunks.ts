@@ -1,5 +1,6 @@
 import { languageOf, type Line } from '../markdown/highlight';
 import type { FileDiff, Hunk } from './calls';
+import type { Comment } from './comments';
 
 // The server's hunks as rows to show, one or two texts a row.
 
@@ -64,6 +65,12 @@ export function split(hunk: Hunk): Row[] {
   }
   flush();
   return rows;
+}
+
+/** Whether a comment is on this row, and the row still what it was written on. */
+export function stands(comment: Comment, row: Row): boolean {
+  const cell = comment.side === 'new' ? row.new : row.old;
+  return cell?.number === comment.line && cell.text === comment.code;
 }
 
 export function countOf(hunk: Hunk): { added: number; removed: number } {

@@ -1,4 +1,3 @@
-import { SvelteMap } from 'svelte/reactivity';
 import { asApiError, type ApiError } from '../api/errors';
 import { app, errorText } from '../app.svelte';
 import { lookup, t, tn } from '../strings/t';
@@ -13,6 +12,7 @@ import {
   type Changes,
   type FileDiff,
   type Hunk,
+  type LastRestoration,
   type Restored,
   type Scope,
 } from './calls';
@@ -38,6 +38,11 @@ export function reasonText(code: string, params: Readonly<Record<string, string>
   return lookup(`error.${code}`, params) ?? t('changes.unknown', { code });
 }
 
+/** Why some of what is shown may be somebody else's work. */
+export function mixedText(reason: string | undefined): string {
+  return reason ? reasonText(reason) : t('changes.mixed');
+}
+
 export class Review {
   readonly session: string;
   list = $state.raw<Changes | undefined>();
@@ -57,12 +62,20 @@ export class Review {
   comments = $state.raw<readonly Comment[]>([]);
   draft = $state.raw<Comment | undefined>();
 
-  /** What was chosen; the newest turn where nothing was. */
-  #wanted = $state.raw<Scope | undefined>();
+  /** What was chosen, of that which is shown; the newest turn where nothing was. */
+  #shown = $state.raw<Scope | undefined>();
+  /** What was chosen last. It becomes what is shown when it is there, and is forgotten when it cannot be had. */
+  #wanted: Scope | undefined;
+  /** What could not be had, to be asked for again. */
+  #failed: { scope: Scope | undefined } | undefined;
   /** The person is in the middle of it: what is shown stays, also when a turn ends. */
   #held = $state(false);
   #listing: AbortController | undefined;
   #reading: AbortController | undefined;
+  /** How much is being asked for. */
+  #asking = 0;
+  /** What is being kept. What is asked for meanwhile may be answered as it was before, and waits. */
+  #keeping: Promise<unknown> = Promise.resolve();
 
   constructor(session: string) {
     this.session = session;
@@ -99,7 +112,7 @@ export class Review {
   }
 
   get fromStart(): boolean {
-    return this.#wanted !== undefined && 'since' in this.#wanted;
+    return this.#shown !== undefined && 'since' in this.#shown;
   }
 
   get turn(): ChangedTurn | undefined {
@@ -109,12 +122,12 @@ export class Review {
   /** A turn that has changed something since, and is not shown because the person is still at the one before. */
   get newer(): ChangedTurn | undefined {
     const newest = this.turns.find((one) => one.files > 0);
-    return this.#wanted === undefined && newest && newest.id !== this.list?.turn ? newest : undefined;
+    return this.#shown === undefined && newest && newest.id !== this.list?.turn ? newest : undefined;
   }
 
-  /** What the server is asked about. */
+  /** What the server is asked about: what is shown, also while something else is on its way. */
   get #scope(): Scope | undefined {
-    if (this.#wanted) return this.#wanted;
+    if (this.#shown) return this.#shown;
     const turn = this.list?.turn;
     return turn ? { turn } : undefined;
   }
@@ -129,21 +142,43 @@ export class Review {
   async load(): Promise<void> {
     this.#listing?.abort();
     const ours = (this.#listing = new AbortController());
-    const asked = this.#wanted ?? (this.#held ? this.#scope : undefined);
+    this.#asking++;
+    try {
+      await this.#list(ours);
+    } finally {
+      this.#asking--;
+    }
+  }
+
+  async #list(ours: AbortController): Promise<void> {
+    await this.#keeping;
+    if (ours.signal.aborted) return;
+    const wanted = this.#wanted;
+    const asked = wanted ?? (this.#held ? this.#scope : undefined);
     try {
       let list = await changes(app.client, this.session, asked, ours.signal);
       // A turn that changed nothing is no reason to show nothing, unless it was asked for.
       const better = asked === undefined && list.state === 'ready' && list.files.length === 0;
       const last = better ? newestFirst(list.turns).find((one) => one.files > 0) : undefined;
       if (last) list = await changes(app.client, this.session, { turn: last.id }, ours.signal);
+      if (ours.signal.aborted) return;
+      if (this.#shown !== wanted) this.file = undefined; // its hunks are those of what was shown before
+      this.#shown = wanted;
       this.#put(list);
       this.error = undefined;
     } catch (thrown) {
       if (ours.signal.aborted) return;
       this.error = asApiError(thrown);
+      this.#failed = { scope: wanted };
+      if (this.list) this.#wanted = this.#shown;
       return;
     }
     await this.#read(this.#placeOf(this.spot));
+  }
+
+  /** Asks once more for what could not be had. */
+  again(): Promise<void> {
+    return this.#failed ? this.choose(this.#failed.scope) : this.load();
   }
 
   #put(list: Changes): void {
@@ -151,6 +186,8 @@ export class Review {
     this.list = list;
     this.files = inOrder(list.files);
     this.turns = newestFirst(list.turns);
+    const back = list.restoration;
+    if (back?.id !== this.last?.id) this.last = back && { id: back.id, text: lastText(back) };
     if (there) return;
     this.path = this.files[0]?.path;
     this.file = undefined;
@@ -166,8 +203,10 @@ export class Review {
       return;
     }
     const ours = (this.#reading = new AbortController());
+    this.#asking++;
     try {
       const file = await fileDiff(app.client, this.session, this.#scope, path, ours.signal);
+      if (ours.signal.aborted) return;
       this.file = file;
       this.fileError = undefined;
       this.spot = this.#spotOf(file, place);
@@ -175,6 +214,8 @@ export class Review {
       if (ours.signal.aborted) return;
       this.file = undefined;
       this.fileError = asApiError(thrown);
+    } finally {
+      this.#asking--;
     }
   }
 
@@ -210,10 +251,11 @@ export class Review {
 
   /** The turn's changes, those since the start, or, without either, the newest ones. */
   async choose(scope: Scope | undefined): Promise<void> {
+    const held = this.#held;
     this.#wanted = scope;
     this.#held = false;
-    this.file = undefined; // its hunks are those of what was shown before
     await this.load();
+    if (this.error) this.#held = held;
   }
 
   /** Something elsewhere asked for a turn, or a file in it. */
@@ -232,6 +274,7 @@ export class Review {
     if (this.path !== path) {
       this.path = path;
       this.file = undefined;
+      this.fileError = undefined;
     } else if (this.file) {
       this.spot = this.#spotOf(this.file, place);
       return;
@@ -314,7 +357,8 @@ export class Review {
   async keepHunk(at = this.spot.hunk): Promise<void> {
     const hunk = this.hunks[at];
     if (!hunk) {
-      if (this.current) await this.keepFile(this.current);
+      // Before its hunks are there it would be all of the file, which nobody meant who did not wait for them.
+      if (this.file && this.current) await this.keepFile(this.current);
       return;
     }
     const { path } = this;
@@ -322,7 +366,7 @@ export class Review {
     const kept = !hunk.kept;
     if (await this.#keep(path, hunk.id, kept)) {
       app.announce(kept ? t('changes.kept.told') : t('changes.unkept.told'));
-      if (kept && at === this.spot.hunk) await this.#on();
+      if (kept && path === this.path && at === this.spot.hunk) await this.#on();
     }
   }
 
@@ -336,15 +380,22 @@ export class Review {
   async #keep(path: string, hunk: string, kept: boolean): Promise<boolean> {
     this.#held = true;
     const before = { files: this.files, file: this.file };
+    let again = this.#asking > 0;
+    this.stop();
     this.#mark(path, hunk, kept);
+    const sent = keep(app.client, this.session, this.#scope, [{ path, hunk }], kept);
+    this.#keeping = Promise.allSettled([this.#keeping, sent]);
     try {
-      await keep(app.client, this.session, this.#scope, [{ path, hunk }], kept);
+      await sent;
       return true;
     } catch (thrown) {
       this.files = before.files;
       if (this.path === path) this.file = before.file;
       app.fail(thrown);
+      again = true; // what was kept meanwhile is not in what was there before
       return false;
+    } finally {
+      if (again) void this.load();
     }
   }
 
@@ -370,7 +421,7 @@ export class Review {
     const hunk = this.hunks[at];
     const { path } = this;
     if (!hunk) {
-      if (this.current) await this.revertFile(this.current);
+      if (this.file && this.current) await this.revertFile(this.current);
       return;
     }
     if (path === undefined || hunk.reverted === true) return;
@@ -378,33 +429,40 @@ export class Review {
       app.toast({ text: t('changes.unrevertable', { path }), tone: 'danger' });
       return;
     }
-    await this.#revert({ hunks: [{ path, hunk: hunk.id }] }, t('changes.reverted.hunk', { path }));
-    if (at === this.spot.hunk) await this.#on();
+    const done = await this.#revert(
+      { hunks: [{ path, hunk: hunk.id }] },
+      t('changes.reverted.hunk', { path }),
+    );
+    if (done && path === this.path && at === this.spot.hunk) await this.#on();
   }
 
-  revertFile(file: ChangedFile): Promise<void> {
-    return this.#revert({ paths: [file.path] }, t('changes.reverted.file', { path: file.path }));
+  async revertFile(file: ChangedFile): Promise<void> {
+    await this.#revert({ paths: [file.path] }, t('changes.reverted.file', { path: file.path }));
   }
 
-  async #revert(what: Parameters<typeof revert>[3], text: string): Promise<void> {
-    if (this.busy || app.readOnly) return;
+  /** Whether it is done; why not is told. */
+  async #revert(what: Parameters<typeof revert>[3], text: string): Promise<boolean> {
+    if (this.busy || app.readOnly) return false;
     if (this.running) {
       app.toast({ text: reasonText('changes.turn_running'), tone: 'danger' });
-      return;
+      return false;
     }
     this.#held = true;
     this.busy = true;
+    let done = false;
     try {
       this.done(
         await revert(app.client, this.session, this.#scope, what, new AbortController().signal),
         text,
       );
+      done = true;
     } catch (thrown) {
       app.fail(thrown);
     } finally {
       this.busy = false;
     }
     await this.load();
+    return done;
   }
 
   /** Tells what was put back, with a way to take that back; known are the paths that are left alone as the person was told before. */
@@ -413,32 +471,24 @@ export class Review {
       ({ path, outcome }) => outcome === 'conflict' && !known.includes(path),
     );
     const back = restored.files.some(({ outcome }) => outcome === 'restored' || outcome === 'removed');
-    const [first] = left;
-    if (first) {
-      const why = reasonText(first.reason ?? 'changes.conflict');
-      app.toast({
-        text: tn('changes.left', left.length, { path: first.path, why }),
-        tone: 'danger',
-      });
+    const alone = tellLeft(left);
+    if (!back) {
+      if (!alone && restored.files.length > 0) app.toast({ text: t('changes.same'), tone: 'info' });
+      return;
     }
-    if (!back) return;
     const { id } = restored;
     this.last = { id, text };
     app.announce(text);
-    if (!first) app.toast({ text, tone: 'info', undo: () => void this.takeBack(id) });
+    if (!alone) app.toast({ text, tone: 'info', undo: () => void this.takeBack(id) });
   }
 
   /** Takes back what was put back. */
   async takeBack(id: string): Promise<void> {
     if (this.last?.id === id) this.last = undefined;
-    for (const [turn, back] of waysBack) if (back === id) waysBack.delete(turn);
     try {
       const { files } = await undoRestoration(app.client, this.session, id, new AbortController().signal);
-      const left = files.find((file) => file.outcome === 'conflict');
-      if (left) {
-        const why = reasonText(left.reason ?? 'changes.conflict');
-        app.toast({ text: tn('changes.left', 1, { path: left.path, why }), tone: 'danger' });
-      } else app.announce(t('changes.taken_back'));
+      const left = files.filter(({ outcome }) => outcome === 'conflict');
+      if (!tellLeft(left)) app.announce(t('changes.taken_back'));
     } catch (thrown) {
       app.toast({ text: errorText(thrown), tone: 'danger' });
     }
@@ -503,16 +553,18 @@ export class Review {
     this.#keepNotes();
   }
 
+  #add(comment: Comment): void {
+    this.comments = [...this.comments, comment];
+    this.#keepNotes();
+  }
+
   drop(comment: Comment): void {
     this.comments = this.comments.filter((one) => one.id !== comment.id);
     this.#keepNotes();
     app.toast({
       text: t('changes.comment.dropped'),
       tone: 'info',
-      undo: () => {
-        this.comments = [...this.comments, comment];
-        this.#keepNotes();
-      },
+      undo: () => reviewOf(this.session).#add(comment), // this one may have been given up for others meanwhile
     });
   }
 
@@ -547,8 +599,12 @@ function newestFirst(turns: readonly ChangedTurn[]): ChangedTurn[] {
   return [...turns].sort((a, b) => (a.at < b.at ? 1 : -1));
 }
 
-/** By what the undoing of a turn can be taken back, as long as the page is there. */
-export const waysBack = new SvelteMap<string, string>();
+/** What was put back before this page was there, or by somebody else. */
+function lastText({ files, path, turn, unfinished }: LastRestoration): string {
+  if (unfinished) return t('changes.unfinished');
+  if (turn) return tn('changes.undone.told', files);
+  return files === 1 && path ? t('changes.reverted.file', { path }) : tn('changes.reverted.files', files);
+}
 
 const reviews = new Map<string, Review>();
 /** So many conversations keep their place. */
@@ -568,4 +624,13 @@ export function reviewOf(session: string): Review {
 /** For tests, which share a page. */
 export function forgetReviews(): void {
   reviews.clear();
+}
+
+/** Tells of files that were left as they are; whether there are any. */
+function tellLeft(left: Restored['files']): boolean {
+  const [first] = left;
+  if (!first) return false;
+  const why = reasonText(first.reason ?? 'changes.conflict');
+  app.toast({ text: tn('changes.left', left.length, { path: first.path, why }), tone: 'danger' });
+  return true;
 }

@@ -6,7 +6,7 @@ import { t } from '../strings/t';
 import { keysOf, type CommandId } from '../ui/keys';
 import { over, type Action, type Frame } from './commands.svelte';
 import { commandGroups, nameOf } from './groups';
-import { stash } from './stash';
+import { stash } from './stash.svelte';
 
 // What each command does, and when there is anything for it to do.
 
@@ -85,8 +85,9 @@ function set(session: Session, option: ConfigOption, value: string | boolean): v
   const name =
     option.choices?.find((one) => one.value === value)?.name ??
     (value ? t('keyboard.on') : t('keyboard.off'));
-  void app.configure(session.id, option.id, value);
-  app.announce(t('keyboard.chosen', { option: option.name, name }));
+  void app.configure(session.id, option.id, value).then((done) => {
+    if (done) app.announce(t('keyboard.chosen', { option: option.name, name }));
+  });
 }
 
 /** The value after the one that counts. */
@@ -176,7 +177,7 @@ const acts: Record<CommandId, Act> = {
   sendOther: { run: (frame) => frame.conversation()?.writing()?.submit(true), can: writable, rare: true },
   newline: { run: (frame) => frame.conversation()?.writing()?.newline(), can: writable, rare: true },
   recall: { run: (frame) => frame.conversation()?.writing()?.recall(-1), can: writable, rare: true },
-  stash: { run: (frame) => stash(frame.conversation()?.writing()), can: writable },
+  stash: { run: (frame) => stash(frame.conversation()?.writing(), here()?.id), can: writable },
   attach: { run: (frame) => void frame.conversation()?.writing()?.pick(), can: writable },
   previousPrompt: { run: (frame) => frame.conversation()?.toPrompt(-1), can: inSession },
   nextPrompt: { run: (frame) => frame.conversation()?.toPrompt(1), can: inSession },
@@ -194,7 +195,10 @@ const acts: Record<CommandId, Act> = {
   pin: changes(({ id, pinned }) => void app.patch(id, { pinned: !pinned })),
   unread: changes(({ id, unread }) => void app.patch(id, { unread: !unread })),
   archive: changes((session) => void app.archive(session)),
-  delete: changes((session) => void app.delete(session)),
+  delete: changes((session) => {
+    if (session.worktree?.state !== 'ready') void app.delete(session);
+    else void import('../worktree/acts').then(({ askToRemove }) => askToRemove(session, true));
+  }),
   fork: changes(
     (session) => void app.fork(session),
     (session) => session.offers.includes('fork'),

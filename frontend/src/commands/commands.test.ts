@@ -6,8 +6,7 @@ import { commandIds } from '../ui/keys';
 import { act, actionsNow, after } from './acts';
 import { over, type Frame } from './commands.svelte';
 import { inGroups } from './groups';
-import { helpPages, linked, pageText } from './pages';
-import { stash, stashed } from './stash';
+import { helpPages, linked, pageParts, parts } from './pages';
 
 const frame: Frame = { conversation: () => undefined, sidebar: vi.fn(), region: vi.fn() };
 
@@ -50,38 +49,34 @@ test('modes go round', () => {
   expect(after(mode('gone'))).toBe('ask');
 });
 
-test('a message that is put away is there until it is brought back', () => {
-  const field = {
-    text: 'half a thought',
-    read: () => field.text,
-    write: (text: string) => void (field.text = text),
-  };
-  stash(field);
-  expect([field.text, stashed()]).toEqual(['', ['half a thought']]);
-  field.text = 'another';
-  stash(field);
-  stash(field);
-  expect([field.text, stashed()]).toEqual(['another', ['half a thought']]);
-  field.text = '';
-  stash(field);
-  expect([field.text, stashed()]).toEqual(['half a thought', []]);
-  field.text = '';
-  stash(field);
-  expect(field.text).toBe('');
-  localStorage.setItem('deskhand.stash', '{oops');
-  expect(stashed()).toEqual([]);
-});
-
 test('the manual is there, and its links lead to its pages', async () => {
   const ids = helpPages().map((page) => page.id);
   expect(ids.slice(0, 2)).toEqual(['keys', 'manual/first-conversation']);
-  for (const id of ids.slice(1)) expect((await pageText(id)).length, id).toBeGreaterThan(100);
+  for (const id of ids.slice(1)) {
+    const [first] = await pageParts(id);
+    expect(first && 'text' in first ? first.text.length : 0, id).toBeGreaterThan(5);
+  }
   expect(
-    linked(
-      '![x](../images/a.png)\n[a](agents.md#b) [c](../api.md) [d](https://e.example/) [f](../../README.md)',
-      'manual/mcp',
-    ),
+    linked('[a](agents.md#b) [c](../api.md) [d](https://e.example/) [f](../../README.md)', 'manual/mcp'),
   ).toBe(
     '[a](https://manual.invalid/manual/agents#b) [c](https://manual.invalid/api) [d](https://e.example/) f',
   );
+});
+
+test('pictures stand between the texts, those of both looks', () => {
+  const made = parts(
+    '# A\n\n![What one sees](../images/native-question-light.png)\n\nB\n![Not there](../images/none-light.png)\nC [d](mcp.md)\n',
+    'manual/mcp',
+  );
+  expect(made.map((part) => ('text' in part ? part.text.trim() : part.alt))).toEqual([
+    '# A',
+    'What one sees',
+    'B',
+    'C [d](https://manual.invalid/manual/mcp)',
+  ]);
+  const picture = made[1];
+  expect(picture && 'light' in picture ? [picture.light, picture.dark] : []).toEqual([
+    expect.stringMatching(/native-question-light/),
+    expect.stringMatching(/native-question-dark/),
+  ]);
 });

@@ -1,7 +1,8 @@
 import '../strings/keyboard';
 import { t } from '../strings/t';
 
-// The manual, as it stands in docs/: its texts are built in, so that Help works without a network. Pictures stay in docs/.
+// The manual, as it stands in docs/: its texts are built in, so that Help works without a network, and so are its pictures, each a file
+// that is loaded when it is seen.
 
 const texts: Record<string, () => Promise<string>> = import.meta.glob<string>(
   [
@@ -10,6 +11,25 @@ const texts: Record<string, () => Promise<string>> = import.meta.glob<string>(
   ],
   { query: '?raw', import: 'default' },
 );
+
+const pictures = new Map(
+  Object.entries(
+    import.meta.glob<string>('../../../docs/images/*.png', {
+      query: '?url',
+      import: 'default',
+      eager: true,
+    }),
+  ).map(([path, url]) => [path.replace(/^.*\//, ''), url]),
+);
+
+export interface HelpPicture {
+  alt: string;
+  light: string;
+  dark: string;
+}
+
+/** A page is texts with pictures between them. */
+export type HelpPart = { text: string } | HelpPicture;
 
 export interface HelpPage {
   /** keys, or the name of its file in docs/ without the ending. */
@@ -23,6 +43,7 @@ const order = [
   'manual/keyboard',
   'manual/agents',
   'manual/login',
+  'manual/window',
   'manual/sessions',
   'requests',
   'rules',
@@ -57,21 +78,33 @@ export function has(id: string): boolean {
 /** Where links of the manual lead: no address of the network, and Help takes them before anything opens one. */
 export const linkBase = 'https://manual.invalid/';
 
-export async function pageText(id: string): Promise<string> {
+export async function pageParts(id: string): Promise<HelpPart[]> {
   const text = await files.get(id)?.();
   if (text === undefined) throw new Error(`there is no page ${id}`);
-  return linked(text, id);
+  return parts(text, id);
+}
+
+/** The text in its parts. What is named is the light picture; the dark one is beside it. */
+export function parts(text: string, id: string): HelpPart[] {
+  const made: HelpPart[] = [];
+  const pieces = text.split(/^!\[([^\]]*)\]\(([^)\s]+)\)\n?/m);
+  for (let at = 0; at < pieces.length; at += 3) {
+    const [words = '', alt = '', file = ''] = pieces.slice(at);
+    if (words.trim()) made.push({ text: linked(words, id) });
+    const name = file.replace(/^.*\//, '');
+    const light = pictures.get(name);
+    if (light) made.push({ alt, light, dark: pictures.get(name.replace('-light.', '-dark.')) ?? light });
+  }
+  return made;
 }
 
 /** The text with its links to other pages made such that Help can follow them; what leads elsewhere in the source is only text. */
 export function linked(text: string, id: string): string {
-  return text
-    .replace(/^!\[[^\]]*\]\([^)]*\)\n?/gm, '')
-    .replace(/\[([^\]]+)\]\(([^)\s]+)\)/g, (whole, name: string, to: string) => {
-      if (/^[a-z]+:/i.test(to)) return whole;
-      const [file, place] = to.split('#');
-      const page = file ? idOf(new URL(file, `file:///docs/${id}.md`).pathname) : id;
-      if (!has(page)) return name;
-      return `[${name}](${linkBase}${page}${place ? `#${place}` : ''})`;
-    });
+  return text.replace(/\[([^\]]+)\]\(([^)\s]+)\)/g, (whole, name: string, to: string) => {
+    if (/^[a-z]+:/i.test(to)) return whole;
+    const [file, place] = to.split('#');
+    const page = file ? idOf(new URL(file, `file:///docs/${id}.md`).pathname) : id;
+    if (!has(page)) return name;
+    return `[${name}](${linkBase}${page}${place ? `#${place}` : ''})`;
+  });
 }

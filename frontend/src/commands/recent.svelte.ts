@@ -17,11 +17,15 @@ class Visits {
     });
   }
 
-  /** The conversations, the one that was used last first; those of before this start by when something happened in them. */
+  /**
+   * The conversations, the one that was used last first; those of before this start by when something happened in them. The one that is
+   * shown stands first, archived or not: without it the first would be taken for it, and passed by.
+   */
   list(): Session[] {
     const seen = this.#ids.flatMap((id) => app.sessions.get(id) ?? []);
     const rest = app.ordered.filter((one) => !this.#ids.includes(one.id));
-    return [...seen, ...rest].filter((one) => !one.archivedAt).slice(0, most);
+    const shown = app.view.name === 'session' ? app.view.id : undefined;
+    return [...seen, ...rest].filter((one) => !one.archivedAt || one.id === shown).slice(0, most);
   }
 }
 

@@ -122,6 +122,39 @@ test('a failure is shown, and trying again goes on from where it was', async () 
   wire.close();
 });
 
+test('trying again what is older asks for that, and no second one follows the end', async () => {
+  const server = journal(2_000);
+  const wire = new Wire(server.client, 's1', everything);
+  void wire.open();
+  const held = () => server.asked.filter((query) => query.has('wait')).length;
+  await vi.waitFor(() => expect(held()).toBe(1));
+  vi.mocked(server.client.json).mockRejectedValueOnce(new Error('no way'));
+  await wire.loadOlder();
+  expect(wire.error).toBeInstanceOf(Error);
+  wire.again();
+  wire.again(); // whoever presses twice
+  await vi.waitFor(() => expect(ends(wire)).toEqual([1_001, 2_000]));
+  expect(wire.error).toBeUndefined();
+  expect(held()).toBe(1);
+  server.grow(2);
+  await vi.waitFor(() => expect(ends(wire)).toEqual([1_001, 2_002]));
+  expect(new Set(wire.items.map((one) => one.seq)).size).toBe(wire.items.length);
+  wire.close();
+});
+
+test('opening that failed is tried again once, however often it is asked for', async () => {
+  const server = journal(10);
+  vi.mocked(server.client.json).mockRejectedValueOnce(new Error('no way'));
+  const wire = new Wire(server.client, 's1', everything);
+  await wire.open();
+  expect(wire.error).toBeInstanceOf(Error);
+  wire.again();
+  wire.again();
+  await vi.waitFor(() => expect(server.asked.filter((query) => query.has('wait')).length).toBe(1));
+  expect(wire.items.map((one) => one.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  wire.close();
+});
+
 test('of a hundred thousand rows those in sight are drawn', () => {
   expect(inSight(100_000, 24, 0, 480)).toEqual({ from: 0, to: 32 });
   expect(inSight(100_000, 24, 1_200_000, 480)).toEqual({ from: 49_988, to: 50_032 });

@@ -33,6 +33,10 @@ export class Wire {
   readonly #end = new AbortController();
   #after = 0;
   #wake: (() => void) | undefined;
+  /** The end is being opened or followed: twice at once would show everything twice. */
+  #runs = false;
+  /** What is older was asked for, and did not come. */
+  #olderFailed = false;
 
   constructor(client: Client, session: string, filter: Filter) {
     this.#client = client;
@@ -42,13 +46,16 @@ export class Wire {
 
   /** Reads the end, and then what comes, until close. */
   async open(): Promise<void> {
+    if (this.#runs) return;
+    this.#runs = true;
     try {
-      await this.#begin();
+      if (!this.loaded) await this.#begin();
+      await this.#follow();
     } catch (thrown) {
       this.#fail(thrown);
-      return;
+    } finally {
+      this.#runs = false;
     }
-    await this.#follow();
   }
 
   close(): void {
@@ -68,8 +75,8 @@ export class Wire {
 
   again(): void {
     this.error = undefined;
-    if (this.loaded) void this.#follow();
-    else void this.open();
+    void this.open();
+    if (this.loaded && this.#olderFailed) void this.loadOlder();
   }
 
   async #begin(): Promise<void> {
@@ -77,6 +84,7 @@ export class Wire {
     const newest = await this.#ask({ limit: 1 }, { ...everything, notes: true });
     this.#after = newest.items[0]?.seq ?? 0;
     this.older = this.#after + 1;
+    this.items = []; // of an attempt that did not get to its end
     await this.loadOlder();
     this.loaded = true;
   }
@@ -85,6 +93,7 @@ export class Wire {
   async loadOlder(): Promise<void> {
     if (this.loading || this.older === undefined) return;
     this.loading = true;
+    this.#olderFailed = false;
     try {
       for (let found = 0; found < enough && this.older !== undefined;) {
         const page: FramePage = await this.#ask({ before: this.older, limit: pageSize }, this.#filter);
@@ -97,8 +106,9 @@ export class Wire {
         this.lookedBackTo = page.next;
       }
     } catch (thrown) {
-      this.#fail(thrown);
       if (!this.loaded) throw thrown;
+      this.#olderFailed = true;
+      this.#fail(thrown);
     } finally {
       this.loading = false;
       this.lookedBackTo = undefined;
@@ -111,16 +121,11 @@ export class Wire {
         await new Promise<void>((done) => (this.#wake = done));
         continue;
       }
-      try {
-        const page = await this.#ask({ after: this.#after, limit: pageSize, wait: 20 }, this.#filter);
-        if (this.paused) continue; // it is asked for again
-        this.#after = page.next ?? this.#after;
-        this.#add(page.items);
-        if (!page.more) await this.#rest();
-      } catch (thrown) {
-        this.#fail(thrown);
-        return;
-      }
+      const page = await this.#ask({ after: this.#after, limit: pageSize, wait: 20 }, this.#filter);
+      if (this.paused) continue; // it is asked for again
+      this.#after = page.next ?? this.#after;
+      this.#add(page.items);
+      if (!page.more) await this.#rest();
     }
   }
 

@@ -40,6 +40,64 @@ test('pages of code that are full are not drawn anew while more comes', () => {
   void unmount(component);
 });
 
+test('lists and tables keep what stands in them while they grow', () => {
+  const list = '- one\n- two **b**\n  - deep\n- [x] done';
+  const table = '| a | b |\n|---|--:|\n| `1` | 2 |\n| 3 | x <br> y |';
+  const props = $state({ text: list, live: true });
+  const component = mount(Markdown, { target: document.body, props });
+  const grow = (text: string) => {
+    props.text = text;
+    vi.advanceTimersByTime(60);
+    flushSync();
+  };
+  const all = () => [...document.querySelectorAll('.markdown > ul > li, tr')];
+  flushSync();
+  const items = all();
+  expect(items).toHaveLength(3);
+  grow(`${list}\n- last`);
+  expect(all().map((item, at) => item === items[at])).toEqual([true, true, true, false]);
+  grow(`${list}\n- last\n\n${table}`);
+  const before = all();
+  grow(`${list}\n- last\n\n${table}\n| 5 | 6 |`);
+  expect(all()).toHaveLength(before.length + 1);
+  expect(all().slice(0, before.length)).toEqual(before);
+  void unmount(component);
+});
+
+test.each([
+  '- a\n- b **c**\n  1. d\n  2. e\n- [ ] f\n- [x] g',
+  '3. a\n4. b\n\n   ```js\n   x < y\n   ```\n5. c',
+  '- a\n\n- b\n\n  more\n- c',
+  '1. a <b>bold</b>\n2. b <script>alert(1)</script> [x](javascript:alert(1))',
+  '| a | `b` |\n|:-:|--:|\n| 1 | [l](https://example.com) |\n| <img src=x onerror=alert(1)> | |',
+  '| a |\n|---|',
+])('what has streamed in looks as what stands: %s', (text) => {
+  const shown = (live: boolean) => {
+    const props = $state({ text: text.slice(0, 1), live });
+    const component = mount(Markdown, { target: document.body, props });
+    for (let end = 2; end < text.length + 9; end += 9) {
+      props.text = text.slice(0, end);
+      vi.advanceTimersByTime(60);
+      flushSync();
+    }
+    const { innerHTML = '', textContent = '' } = document.querySelector('.markdown') ?? {};
+    void unmount(component);
+    const html = innerHTML
+      .replace(/<!--.*?-->/g, '')
+      .replace(/\s+/g, ' ')
+      .replace(/ ?(<\/?(?:li|ul|ol|div|table|thead|tbody|tr|td|th|p)\b[^>]*>) ?/g, '$1');
+    return { html, text: textContent.replace(/\s+/g, ' ').trim() };
+  };
+  expect(shown(true)).toEqual(shown(false));
+});
+
+test('a tag that an item does not close ends with it', () => {
+  const props = { text: '- a <b>open\n- b', live: true };
+  const component = mount(Markdown, { target: document.body, props });
+  expect([...document.querySelectorAll('b')].map((bold) => bold.textContent)).toEqual(['open']);
+  void unmount(component);
+});
+
 test('the end is shown at once, with links that were defined late', () => {
   const props = $state({ text: 'See [it][1].\n\nMore', live: true });
   const component = mount(Markdown, { target: document.body, props });

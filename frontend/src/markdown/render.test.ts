@@ -1,6 +1,7 @@
+import DOMPurify from 'dompurify';
 import { describe, expect, test } from 'vitest';
 import { whole } from './blocks';
-import { html } from './render';
+import { clean, html } from './render';
 
 function render(source: string): HTMLElement {
   const host = document.createElement('div');
@@ -43,6 +44,25 @@ describe('what an agent writes never becomes', () => {
       }
     }
   });
+});
+
+test('what the sanitizer is not asked about holds nothing that it would change, and nothing that stays open', () => {
+  const bits =
+    '<b>,</b>,<i>,</i>,<u>,</u>,<br>,</br>,<hr>,<br onclick=alert(1)>,<img src=x onerror=alert(1)>,&lt;,<x>,<p>,</p>,<ul>,<li>,</li>,</ul>,<table>,<tr>,<td align="left">,<td align="left" onclick="alert(1)">,</td>,</tr>,</table>,<a href="javascript:x">,</a>,<!--,-->,<svg onload=alert(1)>,<B>,words, '.split(
+      ',',
+    );
+  let seed = 7;
+  const next = () => (seed = (seed * 1103515245 + 12345) % 2147483648);
+  for (let n = 0; n < 300; n++) {
+    const source = Array.from({ length: 1 + (n % 6) }, () => bits[(next() >> 8) % bits.length]).join('');
+    const host = document.createElement('div');
+    host.innerHTML = `${clean(source)}<span id="behind"></span>`;
+    expect(host.querySelector('#behind')?.parentElement, source).toBe(host);
+    host.lastElementChild?.remove();
+    const before = host.innerHTML;
+    DOMPurify.sanitize(host, { IN_PLACE: true });
+    expect(host.innerHTML, source).toBe(before);
+  }
 });
 
 test('HTML is shown as it was written, so that nothing disappears', () => {

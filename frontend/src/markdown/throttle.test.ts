@@ -43,3 +43,24 @@ test('what costs much is let through less often', () => {
   vi.advanceTimersByTime(20);
   expect(taken).toEqual(['a', 'b']);
 });
+
+test('so is what takes long to be drawn', () => {
+  const taken: string[] = [];
+  let told: (ms: number) => void = () => undefined;
+  const throttle = new Throttle<string>(
+    50,
+    (value) => taken.push(value),
+    (tell) => (told = tell),
+  );
+  throttle.push('a');
+  throttle.push('b');
+  told(60); // only now
+  vi.advanceTimersByTime(170);
+  expect(taken).toEqual(['a']);
+  vi.advanceTimersByTime(20);
+  expect(taken).toEqual(['a', 'b']);
+  told(1);
+  throttle.push('c');
+  vi.advanceTimersByTime(60);
+  expect(taken).toEqual(['a', 'b', 'c']);
+});

@@ -1,30 +1,48 @@
 // Lets a value through at once, then at most every so often, and the last one always.
 
+/** Tells how long the next frame takes: what is called in it, its layout, its drawing. None is drawn of a page that is hidden. */
+function nextDrawn(tell: (ms: number) => void): void {
+  if (document.visibilityState === 'hidden') return;
+  requestAnimationFrame(() => {
+    const began = performance.now();
+    const { port1, port2 } = new MessageChannel();
+    port1.onmessage = () => {
+      port1.close();
+      tell(performance.now() - began);
+    };
+    port2.postMessage(0); // a task, which comes after the frame
+  });
+}
+
 export class Throttle<T> {
   #every: number;
   #cost = 0;
+  #drawing = 0;
+  #drawn: (tell: (ms: number) => void) => void;
   #take: (value: T) => void;
   #last = -Infinity;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #waiting: { value: T } | undefined;
 
-  constructor(every: number, take: (value: T) => void) {
+  constructor(every: number, take: (value: T) => void, drawn = nextDrawn) {
     this.#every = every;
     this.#take = take;
+    this.#drawn = drawn;
   }
 
   push(value: T): void {
-    if (this.#timer !== undefined) {
-      this.#waiting = { value };
-      return;
-    }
-    const due = this.#last + Math.max(this.#every, 5 * this.#cost) - Date.now();
-    if (due <= 0) {
-      this.#pass(value);
-      return;
-    }
     this.#waiting = { value };
-    this.#timer = setTimeout(() => this.flush(), due);
+    if (this.#timer === undefined) this.#letThrough();
+  }
+
+  /** Lets what waits through when it is due. How long the frame has taken may be known only when it seems to be. */
+  #letThrough(): void {
+    // Three parts of four are left to others: an engine that is never idle puts off the collection of its garbage, and a page on a busy
+    // machine grew by hundreds of megabytes.
+    const due =
+      this.#last + Math.max(this.#every, 5 * this.#cost, Math.min(3 * this.#drawing, 300)) - Date.now();
+    if (due <= 0) this.flush();
+    else this.#timer = setTimeout(() => this.#letThrough(), due);
   }
 
   /** What was let through has cost so many milliseconds: a sixth of the time is enough for it. */
@@ -49,7 +67,8 @@ export class Throttle<T> {
 
   #pass(value: T): void {
     this.#last = Date.now();
-    this.#cost = 0;
+    this.#cost = this.#drawing = 0;
     this.#take(value);
+    this.#drawn((ms) => (this.#drawing = ms));
   }
 }

@@ -149,12 +149,16 @@ function put(item: Item, entry: Entry): void {
   item.clipped = entry.clipped ?? 0;
 }
 
+/** So many from the end on are looked through one by one. */
+const near = 32;
+
 /** What several events change, written back to the transcript once. */
 class Draft {
   #transcript: Transcript;
   #make: MakeItem;
   #items: Item[] | undefined;
-  #index: Map<string, Item>;
+  /** Made when one is looked for that is not among the last. */
+  #index: Map<string, Item> | undefined;
   #last: number;
   #added = 0;
   #gap = false;
@@ -162,12 +166,21 @@ class Draft {
   constructor(transcript: Transcript, make: MakeItem) {
     this.#transcript = transcript;
     this.#make = make;
-    this.#index = new Map(transcript.items.map((item) => [item.id, item]));
     this.#last = transcript.items.at(-1)?.seq ?? -Infinity;
   }
 
+  /** What streams in belongs to the end: an index of a thousand items in each frame would be most of what is left behind by it. */
+  #find(id: string): Item | undefined {
+    const items = this.#items ?? this.#transcript.items;
+    for (let at = items.length - 1; !this.#index && at >= 0 && at >= items.length - near; at--) {
+      if (items[at]?.id === id) return items[at];
+    }
+    this.#index ??= new Map(items.map((item) => [item.id, item]));
+    return this.#index.get(id);
+  }
+
   upsert(entry: Entry): void {
-    const item = this.#index.get(entry.id);
+    const item = this.#find(entry.id);
     if (item) {
       put(item, entry);
       return;
@@ -190,11 +203,11 @@ class Draft {
       if (this.#transcript.next !== undefined && entry.seq < (items[0]?.seq ?? 0)) return;
       items.splice(place(items, entry.seq), 0, made);
     }
-    this.#index.set(entry.id, made);
+    this.#index?.set(entry.id, made);
   }
 
   append({ id, field, text, offset }: Append): void {
-    const item = this.#index.get(id);
+    const item = this.#find(id);
     if (!item || field !== 'text') return;
     if (item.clipped > 0) {
       item.clipped += new TextEncoder().encode(text).length;
@@ -209,7 +222,8 @@ class Draft {
   }
 
   remove(id: string): void {
-    if (!this.#index.delete(id)) return;
+    if (!this.#find(id)) return;
+    this.#index?.delete(id);
     this.#items = (this.#items ?? [...this.#transcript.items]).filter((item) => item.id !== id);
   }
 

@@ -53,3 +53,19 @@ export const compact = (client: Client) => client.json<Work>('/client/storage/co
 export const exportAll = (client: Client, path: string) =>
   client.json<Work>('/client/storage/export', soon(), { path });
 export const cancelWork = (client: Client) => client.remove('/client/storage/work');
+
+/** Where the data is, and the way to another place. */
+export type DataPlace = Schemas['DataPlace'];
+export type DataMove = Schemas['DataMove'];
+export type MovePlan = Schemas['MovePlan'];
+
+/** Answered while the data is moved, too, when nothing else is; nothing tells of it, so it is asked for again and again. */
+export const dataPlace = (client: Client, signal: AbortSignal) =>
+  client.json<DataPlace>('/client/storage/move', AbortSignal.any([signal, soon()]));
+/** The whole directory is looked at, which takes as long as the disk does. */
+export const checkMove = (client: Client, path: string, signal: AbortSignal) =>
+  client.json<MovePlan>('/client/storage/move/check', signal, { path });
+export const moveData = (client: Client, path: string, stopTurns: boolean, signal: AbortSignal) =>
+  client.json<DataMove>('/client/storage/move', signal, { path, stopTurns });
+export const cancelMove = (client: Client) => client.remove('/client/storage/move');
+export const deleteOldData = (client: Client) => client.remove('/client/storage/move/old');

@@ -4,6 +4,7 @@ export const parts = [
   'general',
   'appearance',
   'agents',
+  'files',
   'permissions',
   'directories',
   'notifications',

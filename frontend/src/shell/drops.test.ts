@@ -69,6 +69,16 @@ describe('in a browser', () => {
     expect(send('dragover', ['Files'])).toEqual([true, 'none']);
   });
 
+  test('a drag of which nobody tells the end is over when the pointer moves', () => {
+    watchDrops(page);
+    const target = taker();
+    ends = acceptDrops(target);
+    send('dragover', ['Files'], [item('a')]);
+    expect(target.leave).not.toHaveBeenCalled();
+    page.body.dispatchEvent(new Event('pointermove', { bubbles: true }));
+    expect(target.leave).toHaveBeenCalledOnce();
+  });
+
   test('who takes them in one place goes before who takes them anywhere, and there alone', () => {
     watchDrops(page);
     page.body.innerHTML = '<main></main><aside><p></p></aside>';

@@ -91,8 +91,16 @@ export function watchDrops(page: Document): void {
 
   page.addEventListener('dragstart', () => (within = true), true);
   page.addEventListener('dragend', () => (within = false), true);
-  // What was dragged may be gone from the page before its end, and then nobody tells of that; while something is dragged no pointer moves.
-  page.addEventListener('pointermove', () => (within = false), true);
+  // What was dragged may be gone from the page before its end, and WebKitGTK tells of some drags neither that they left nor that they were
+  // dropped; while something is dragged no pointer moves.
+  page.addEventListener(
+    'pointermove',
+    () => {
+      within = false;
+      leaveAbove();
+    },
+    true,
+  );
   page.addEventListener('dragenter', over, true);
   page.addEventListener('dragover', over, true);
   page.addEventListener('dragleave', leave, true);

@@ -19,6 +19,33 @@ describe('groups', () => {
     ]);
   });
 
+  test('have work trees under the directory that they were made from', () => {
+    const worktree = {
+      path: '/home/ada/app.worktrees/fix',
+      branch: 'deskhand/fix-123456',
+      repository: '/home/ada/app',
+      from: '/home/ada/app',
+      base: 'abc',
+      state: 'ready' as const,
+    };
+    const inTree = { id: 'w9', path: worktree.path };
+    const all = [
+      session({ id: 'tree', workspace: inTree, worktree }),
+      session({ id: 'web', workspace: web }),
+      session({ id: 'own' }),
+    ];
+    const list = groups(all, '', false, title);
+    expect(list.map((group) => [group.id, group.path, group.sessions.map((one) => one.id)])).toEqual([
+      ['w1', '/home/ada/app', ['tree', 'own']],
+      ['w2', '/home/ada/web', ['web']],
+    ]);
+    expect(groups(all, 'fix-12', false, title)[0]?.sessions.map((one) => one.id)).toEqual(['tree']);
+    expect(groups(all.slice(0, 1), '', false, title)[0]).toMatchObject({
+      id: '/home/ada/app',
+      missing: false,
+    });
+  });
+
   test('have what waits on top, then what is pinned, then the newest', () => {
     const list = groups(
       [

@@ -21,10 +21,17 @@ export function groups(
   for (const session of ordered) {
     if (session.archivedAt && !showArchived) continue;
     if (wanted && !fits(session, wanted, title(session))) continue;
-    const { id, path, missing } = session.workspace;
-    const group = byWorkspace.get(id);
-    if (group) group.sessions.push(session);
-    else byWorkspace.set(id, { id, path, missing: missing === true, sessions: [session] });
+    // A work tree stands under the directory that it was made from, which need have no conversation of its own.
+    const { worktree, workspace, place } = session;
+    const path = worktree?.from ?? workspace.path;
+    const key = `${place} ${path}`;
+    const own = { id: worktree ? path : workspace.id, missing: !worktree && workspace.missing === true };
+    const group = byWorkspace.get(key);
+    if (!group) byWorkspace.set(key, { path, ...own, sessions: [session] });
+    else {
+      if (!worktree) Object.assign(group, own);
+      group.sessions.push(session);
+    }
   }
   // Groups come in the order of their newest conversation; sort keeps the order among equals.
   for (const group of byWorkspace.values()) group.sessions.sort((a, b) => weight(b) - weight(a));
@@ -38,7 +45,7 @@ function weight(session: Session): number {
 
 function fits(session: Session, wanted: string, title: string): boolean {
   const text =
-    `${title} ${session.agentName} ${session.workspace.path} ${session.labels.join(' ')}`.toLowerCase();
+    `${title} ${session.agentName} ${session.workspace.path} ${session.worktree?.branch ?? ''} ${session.labels.join(' ')}`.toLowerCase();
   return wanted.split(/\s+/).every((word) => text.includes(word));
 }
 

@@ -21,6 +21,8 @@ export const agents = {
   'advice.spawn': 'The system refused to run its program: {detail}',
   'advice.unknown': 'What to do has no words yet: {code}',
   'advice.uv': 'uv is missing: {detail}',
+  'agents.updates.one': '{n} update',
+  'agents.updates.other': '{n} updates',
   'custom.arg': 'Argument {n}',
   'custom.arg.add': 'Add an argument',
   'custom.arg.drop': 'Remove argument {n}',

@@ -101,6 +101,7 @@ export const browse = {
   'tree.new.create': 'Create',
   'tree.new.label': 'Name of the new file',
   'tree.new.title': 'New file in {to}',
+  'tree.nothing_to_save': 'Nothing to save: {name} is as it was.',
   'tree.open': 'Open',
   'tree.open.editor': 'Open in the editor',
   'tree.partly': 'Only the first {size} of {whole} are shown.',

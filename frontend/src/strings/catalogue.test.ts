@@ -15,6 +15,7 @@ import { keyboard } from './keyboard';
 import { panel } from './panel';
 import { screens } from './screens';
 import { settings } from './settings';
+import { worktree } from './worktree';
 
 // Holds that every text of the screen is in the catalogue, and that the catalogue has nothing else.
 
@@ -23,7 +24,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|changes|discord|en|equip|inspect|keyboard|panel|screens|settings)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|changes|discord|en|equip|inspect|keyboard|panel|screens|settings|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -41,6 +42,7 @@ const parts = [
   panel,
   screens,
   settings,
+  worktree,
 ];
 const keys = parts.flatMap((part) => Object.keys(part));
 

@@ -9,6 +9,9 @@ export const changes = {
   'changes.begin': 'This is the first change.',
   'changes.below.one': 'Show more: {n} line is left',
   'changes.below.other': 'Show more: {n} lines are left',
+  'changes.between': 'also changed between turns',
+  'changes.between.about':
+    'You, or something else, changed it after one turn and before a later one: not all that is shown of it is what the agent did.',
   'changes.binary': 'Not text, {size}. It can be kept or taken back as a whole.',
   'changes.branch': 'Branch from here',
   'changes.bring_back': 'Bring it back',
@@ -17,6 +20,8 @@ export const changes = {
   'changes.comment.drop': 'Remove the comment on {path}, line {n}',
   'changes.comment.dropped': 'Comment removed',
   'changes.comment.edit': 'Change your comment:',
+  'changes.comment.elsewhere':
+    'Line {n} of {path} is not shown here as it was. Your comment is kept, and goes with the line as you saw it.',
   'changes.comment.keep': 'Keep the comment',
   'changes.comment.on': 'Comment on {path}, line {n}',
   'changes.comment.placeholder':
@@ -24,6 +29,8 @@ export const changes = {
   'changes.comments': 'Your comments',
   'changes.comments.count.one': '{n} comment',
   'changes.comments.count.other': '{n} comments',
+  'changes.comments.no_room':
+    'The browser has no room to keep your comments. They stay as long as this page: send them before you close it.',
   'changes.comments.queue': 'Queue as one message',
   'changes.comments.queued': 'Your comments are queued as one message',
   'changes.comments.send': 'Send as one message',
@@ -84,7 +91,10 @@ export const changes = {
   'changes.revert': 'Take this change back',
   'changes.revert.file': 'Take all of this file back',
   'changes.reverted.file': 'Taken back: {path}',
+  'changes.reverted.files.one': 'Taken back: {n} file',
+  'changes.reverted.files.other': 'Taken back: {n} files',
   'changes.reverted.hunk': 'Taken back: a change in {path}',
+  'changes.same': 'Nothing to take back: it is as it was before already',
   'changes.scope': 'Changes of',
   'changes.scope.start': 'Since the start',
   'changes.scope.turn': 'Turn of {time}',
@@ -103,6 +113,7 @@ export const changes = {
   'changes.undo.about':
     'This puts the directory back to what it was before the turn. Nothing has happened yet.',
   'changes.undo.back': 'You can take this back afterwards.',
+  'changes.undo.busy': 'Putting the files back…',
   'changes.undo.cancel': 'Leave it',
   'changes.undo.close': 'Close',
   'changes.undo.conflicts.one': '{n} file is left alone',
@@ -116,6 +127,8 @@ export const changes = {
   'changes.undo.title': 'Undo this turn?',
   'changes.undone.told.one': 'The turn is undone: {n} file is as it was before',
   'changes.undone.told.other': 'The turn is undone: {n} files are as they were before',
+  'changes.unfinished':
+    'Putting files back broke off. Undo puts those that were reached to what they were before.',
   'changes.unkeep': 'No longer keep this change',
   'changes.unkeep.file': 'No longer keep this file',
   'changes.unkept.told': 'No longer kept',
@@ -134,10 +147,13 @@ export const changes = {
   'error.changes.elsewhere': 'The agent works on another computer, where Deskhand looks at no files.',
   'error.changes.failed': 'git could not take a picture of the directory. The log has its words.',
   'error.changes.in_the_way': 'A folder or a link stands in its place.',
+  'error.changes.late':
+    'Deskhand ended before it could look at the end of this turn: what was done in the directory until its next start may be in this.',
   'error.changes.missing': 'The directory was not there.',
   'error.changes.no_git':
     'git is not on this computer. Install it, and the next turn can be undone; the directory need not be a repository.',
-  'error.changes.not_kept': 'What it was before is not kept: it was too large, or could not be read.',
+  'error.changes.not_kept':
+    'What it was before is not kept: it was too large, could not be read, or was left out by a rule.',
   'error.changes.not_looked_at': 'Nobody looked at the directory before this turn, so there is no way back.',
   'error.changes.off': 'Undo is switched off in the settings.',
   'error.changes.pruned': 'It was long ago: what is needed for this was removed to save space.',

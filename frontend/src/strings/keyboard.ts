@@ -77,6 +77,8 @@ export const keyboard = {
   'help.keys.change': 'Change the keys…',
   'help.keys.none': 'no keys',
   'help.pages': 'Pages',
+  'help.picture': 'Show it larger',
+  'help.picture.close': 'Close the picture',
   'help.place.changes': 'In the changes',
   'help.place.changes.1': 'Change before, change after',
   'help.place.changes.2': 'Keep it',
@@ -148,6 +150,9 @@ export const keyboard = {
   'keyboard.reset.asking': 'Take all keys back to what they were?',
   'keyboard.reset.of': 'Reset the keys of: {name}',
   'keyboard.saved': 'Saved',
+  'keyboard.stash_full':
+    '{most} messages are put away already, and no more fit. Bring one back in an empty message first; this one stays where it is.',
+  'keyboard.stash_no_room': 'The browser has no room to put this message away. It stays where it is.',
   'keyboard.stashed': 'Put away. {keys} in an empty message brings it back.',
   'keyboard.title': 'Keyboard',
   'keyboard.unbound': 'no keys',

@@ -96,6 +96,7 @@ export const screens = {
   'data.verify.progress': '{done} of {total}',
   'data.verifying': 'Verifying',
   'data.well': 'All is as it should be',
+  'error.session.used': 'Somebody has begun something in this conversation.',
   'imports.about':
     'What you said to your agents in their own programs. Deskhand asks them for it, and takes over what you choose; they keep theirs.',
   'imports.again': 'Ask again',
@@ -361,6 +362,14 @@ export const screens = {
   'settings.catalogue.public': 'The public registry',
   'settings.catalogue.save': 'Save',
   'settings.file': '{path} is not right: {detail}',
+  'settings.files.attachmentCallMiB': 'Most of all files together, in MB',
+  'settings.files.attachmentCallMiB.about': 'What an agent may give you at a time, 1 to 200.',
+  'settings.files.attachmentFileMiB': 'Largest file, in MB',
+  'settings.files.attachmentFileMiB.about': 'What an agent may give you in one file, 1 to 50.',
+  'settings.files.downloadHosts': 'Hosts to fetch attachments from',
+  'settings.files.downloadHosts.about':
+    'An agent may fetch what a message names from these alone: exact names, with commas between. Empty: from none.',
+  'settings.find.files': 'files attachments download hosts limits size megabytes network',
   'settings.memory': 'Memory of agents',
   'settings.memory.about':
     'When agents take more than this together, those that have been idle longest are put to sleep. Your next message wakes them, and they take up the conversation. One that is at work, or that could not come back, is never ended.',
@@ -373,6 +382,7 @@ export const screens = {
   'settings.memory.unit': 'MB',
   'settings.memory.used': 'They take {size} now.',
   'settings.memory.wrong': 'A whole number from 1 to {max} is needed.',
+  'settings.part.files': 'Files of agents',
   'settings.path': 'These settings stand in',
   'settings.saved': 'Saved',
   'settings.trust': 'Directories & trust',

@@ -10,6 +10,7 @@ import type { keyboard } from './keyboard';
 import type { panel } from './panel';
 import type { screens } from './screens';
 import type { settings } from './settings';
+import type { worktree } from './worktree';
 
 /** Texts that come with the part of the page that shows them (see addTexts) have keys like the others. */
 export type Key =
@@ -24,7 +25,8 @@ export type Key =
   | keyof typeof keyboard
   | keyof typeof panel
   | keyof typeof screens
-  | keyof typeof settings;
+  | keyof typeof settings
+  | keyof typeof worktree;
 export type Params = Readonly<Record<string, string | number>>;
 
 const catalogue: Record<string, string> = { ...en };

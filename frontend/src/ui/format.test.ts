@@ -12,6 +12,11 @@ test.each([
   expect(age(new Date(now - past).toISOString(), now)).toBe(text);
 });
 
+test('an age of months is a day, with its year where that is another one', () => {
+  expect(age('2026-03-05T12:00:00.000Z', now)).toBe('Mar 5');
+  expect(age('2025-03-05T12:00:00.000Z', now)).toBe('Mar 5, 2025');
+});
+
 test.each([
   [800, '0.8 s'],
   [12_400, '12 s'],

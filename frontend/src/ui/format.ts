@@ -11,7 +11,10 @@ export function age(at: string, now: number): string {
   if (past < hour) return t('age.minutes', { n: Math.floor(past / minute) });
   if (past < day) return t('age.hours', { n: Math.floor(past / hour) });
   if (past < 30 * day) return t('age.days', { n: Math.floor(past / day) });
-  return new Date(at).toLocaleDateString(undefined, { year: 'numeric', month: 'short', day: 'numeric' });
+  const date = new Date(at);
+  // A list has little room: the year stands there where it is another one.
+  const year = date.getFullYear() === new Date(now).getFullYear() ? undefined : 'numeric';
+  return date.toLocaleDateString(undefined, { year, month: 'short', day: 'numeric' });
 }
 
 /** A length of time: tenths below ten seconds, then whole seconds, then two units. */

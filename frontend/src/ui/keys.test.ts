@@ -1,4 +1,4 @@
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import {
   bare,
   chordOf,
@@ -62,6 +62,50 @@ test('what AltGr types is no command', () => {
     modifierAltGraph: true,
   });
   expect(chordsOf(event)).toEqual([]);
+});
+
+test('where AltGr is told as Control and Alt, the sign that it types in a field is text', () => {
+  const at = (html: string, init: KeyboardEventInit) => {
+    document.body.innerHTML = html;
+    let found: string | undefined;
+    const look = (event: KeyboardEvent) => (found = commandOf(event));
+    document.body.addEventListener('keydown', look, { once: true });
+    document.body.firstElementChild?.dispatchEvent(
+      new KeyboardEvent('keydown', { bubbles: true, ctrlKey: true, altKey: true, ...init }),
+    );
+    return found;
+  };
+  take({ keys: 'Mod+Alt+Q', command: 'help' }, { keys: 'Mod+Alt+@', command: 'inbox' });
+  expect(at('<textarea></textarea>', { code: 'KeyQ', key: '@' })).toBeUndefined(); // German
+  expect(at('<textarea></textarea>', { code: 'KeyA', key: 'ą' })).toBeUndefined(); // Polish
+  expect(at('<textarea></textarea>', { code: 'KeyQ', key: 'q' })).toBe('help');
+  expect(at('<button></button>', { code: 'KeyQ', key: 'q' })).toBe('help');
+  expect(at('<textarea></textarea>', { code: 'ArrowLeft', key: 'ArrowLeft' })).toBe('paneLeft');
+});
+
+test('what Option types in a field of a Mac is text, and elsewhere it is a command', async () => {
+  vi.resetModules();
+  vi.spyOn(navigator, 'platform', 'get').mockReturnValue('MacIntel');
+  const mac = await import('./keys');
+  mac.takeKeyboard({ path: '', version: '', bindings: [] });
+  vi.restoreAllMocks();
+  const at = (html: string, init: KeyboardEventInit) => {
+    document.body.innerHTML = html;
+    const event = new KeyboardEvent('keydown', { bubbles: true, altKey: true, ...init });
+    document.body.firstElementChild?.dispatchEvent(event);
+    return mac.commandOf(event);
+  };
+  for (const field of ['<textarea></textarea>', '<input>']) {
+    expect(at(field, { code: 'Digit1', key: '¡' }), field).toBeUndefined();
+    expect(at(field, { code: 'KeyN', key: 'Dead' }), field).toBeUndefined();
+    expect(at(field, { code: 'Digit1', key: '⁄', shiftKey: true }), field).toBeUndefined();
+    expect(at(field, { code: 'ArrowUp', key: 'ArrowUp' }), field).toBe('previousPrompt');
+    expect(at(field, { code: 'F1', key: 'F1' }), field).toBe('help');
+    expect(at(field, { code: 'KeyJ', key: 'j', altKey: false, metaKey: true }), field).toBe('panel');
+    expect(at(field, { code: 'ArrowLeft', key: 'ArrowLeft', metaKey: true }), field).toBe('paneLeft');
+  }
+  expect(at('<button></button>', { code: 'Digit1', key: '¡' })).toBe('changes');
+  expect(at('<button></button>', { code: 'KeyN', key: 'Dead' })).toBe('new');
 });
 
 test('keys are compared in one form, however they are written', () => {

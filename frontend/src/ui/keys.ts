@@ -129,7 +129,7 @@ const signs: Record<string, string> = {
 const modifiers = isMac ? ['Mod', 'Ctrl', 'Alt', 'Shift'] : ['Mod', 'Alt', 'Shift'];
 
 type Press = Pick<KeyboardEvent, 'key' | 'code' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'> &
-  Partial<Pick<KeyboardEvent, 'getModifierState'>>;
+  Partial<Pick<KeyboardEvent, 'getModifierState' | 'target'>>;
 
 /** What the key is called: by what it types where that is a letter or a sign of ASCII, else by its place. */
 function keyNames({ key, code, shiftKey, altKey }: Press): string[] {
@@ -232,8 +232,17 @@ export function bare(chord: string, scope: Scope): boolean {
   return !/^(?:F\d+|Home|End|PageUp|PageDown|Insert)$/.test(key);
 }
 
+/** Whether a key types a character where the focus is: with Option on a Mac, or with an AltGr that is told as Control and Alt. */
+function types({ key, code, ctrlKey, metaKey, altKey, shiftKey, target }: Press): boolean {
+  if (!altKey || !/^(?:.|Dead)$/u.test(key) || !typing(target ?? null)) return false;
+  return isMac
+    ? !ctrlKey && !metaKey
+    : ctrlKey && !shiftKey && !/^[a-z\d]$/i.test(key) && key !== signs[code];
+}
+
 /** The command that a key press asks for. */
 export function commandOf(event: Press, scope: Scope = 'everywhere'): CommandId | undefined {
+  if (types(event)) return undefined;
   for (const chord of chordsOf(event)) {
     const found = table.get(chord)?.find((id) => scopeOf(id) === scope);
     if (found) return found;

@@ -5,12 +5,12 @@ export interface Recent {
   at: string;
 }
 
-/** Directories of the conversations at a place, the newest first; those that have gone are left out. */
+/** Directories of the conversations at a place, the newest first; those that have gone are left out. A work tree counts as what it is of. */
 export function recentDirectories(sessions: readonly Session[], most: number, place = 'local'): Recent[] {
   const newest = new Map<string, string>();
   for (const session of sessions) {
-    if (session.workspace.missing || session.place !== place) continue;
-    const { path } = session.workspace;
+    if ((session.workspace.missing && !session.worktree) || session.place !== place) continue;
+    const path = session.worktree?.from ?? session.workspace.path;
     const held = newest.get(path);
     if (held === undefined || held < session.updatedAt) newest.set(path, session.updatedAt);
   }

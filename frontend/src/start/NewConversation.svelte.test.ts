@@ -1,0 +1,171 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ApiError } from '../api/errors';
+import { app } from '../app.svelte';
+import { emptyBook } from '../settings/agents';
+import { agent, session } from '../test/records';
+import type { Plan } from '../worktree/calls';
+import NewConversation from './NewConversation.svelte';
+
+// The start of a conversation over a server that is played here: what is asked for, and what is begun.
+
+const plan: Plan = {
+  base: 'main',
+  branch: 'deskhand/new',
+  changed: 0,
+  cwd: '/home/ada/app-new',
+  path: '/home/ada/app-new',
+  repository: '/home/ada/app',
+};
+
+let ended: (() => void) | undefined;
+let plans: { cwd: string; done: (plan: Plan) => void; fail: (error: Error) => void }[];
+let begun: ReturnType<typeof vi.spyOn>;
+
+beforeEach(() => {
+  localStorage.clear();
+  vi.stubGlobal(
+    'ResizeObserver',
+    class {
+      observe = () => undefined;
+      unobserve = () => undefined;
+      disconnect = () => undefined;
+    },
+  );
+  plans = [];
+  app.book = { ...emptyBook, listed: [agent({ id: 'claude', name: 'Claude', state: 'ready' })] };
+  app.view = { name: 'new', cwd: '/home/ada/app' };
+  vi.spyOn(app.client, 'json').mockImplementation(
+    ((path: string) =>
+      new Promise((done, fail) => {
+        const cwd = new URL(path, 'http://x').searchParams.get('cwd') ?? '';
+        plans.push({ cwd, done: done as (plan: Plan) => void, fail });
+      })) as never,
+  );
+  begun = vi.spyOn(app.client, 'createSession').mockResolvedValue(session());
+});
+
+afterEach(() => {
+  ended?.();
+  ended = undefined;
+  vi.restoreAllMocks();
+  vi.unstubAllGlobals();
+  app.sessions.clear();
+  app.book = emptyBook;
+  app.view = { name: 'new' };
+  document.body.replaceChildren();
+});
+
+const soon = (check: () => void) => vi.waitFor(check, { timeout: 10_000 });
+
+function show() {
+  const screen = mount(NewConversation, { target: document.body });
+  ended = () => void unmount(screen);
+  flushSync();
+}
+
+const box = () => document.querySelector<HTMLInputElement>('input[type=checkbox]');
+const branch = () => document.querySelector<HTMLInputElement>('.branch input');
+const directory = () => document.querySelector<HTMLInputElement>('.pick input');
+
+function type(into: HTMLInputElement | null, text: string) {
+  if (!into) throw new Error('no field');
+  into.value = text;
+  into.dispatchEvent(new Event('input', { bubbles: true }));
+  flushSync();
+}
+
+async function start() {
+  document.querySelector('form')?.requestSubmit();
+  flushSync();
+  await Promise.resolve();
+}
+
+/** A plan is asked for, and comes. */
+async function planned(cwd: string, made = plan) {
+  await soon(() => expect(plans.at(-1)?.cwd).toBe(cwd));
+  plans.at(-1)?.done(made);
+  await soon(() => expect(box()).not.toBeNull());
+  flushSync();
+}
+
+async function want() {
+  show();
+  await planned('/home/ada/app');
+  box()?.click();
+  flushSync();
+}
+
+const refused = new ApiError('worktree.no_commit');
+
+test('a work tree that is wanted is waited for', async () => {
+  await want();
+  type(directory(), '/home/ada/other');
+  await start();
+  expect(begun).not.toHaveBeenCalled();
+  await soon(() => expect(plans.at(-1)?.cwd).toBe('/home/ada/other'));
+  plans.at(-1)?.done({ ...plan, branch: 'deskhand/other' });
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(begun.mock.calls[0]?.[0]).toMatchObject({
+    cwd: '/home/ada/other',
+    worktree: true,
+    branch: 'deskhand/other',
+  });
+});
+
+test('nothing begins in the directory itself where the work tree that is wanted cannot be', async () => {
+  await want();
+  type(directory(), '/home/ada/other');
+  await soon(() => expect(plans.at(-1)?.cwd).toBe('/home/ada/other'));
+  plans.at(-1)?.fail(refused);
+  await soon(() => expect(document.querySelector('.own')?.textContent).toContain('no commit yet'));
+  await start();
+  await soon(() => expect(plans).toHaveLength(3)); // asked for once more
+  plans.at(-1)?.fail(refused);
+  await soon(() =>
+    expect(document.querySelector('.actions [role=alert]')?.textContent).toContain('no commit yet'),
+  );
+  expect(begun).not.toHaveBeenCalled();
+  box()?.click();
+  flushSync();
+  await start();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(begun.mock.calls[0]?.[0]).not.toHaveProperty('worktree');
+});
+
+test('a branch that was typed stays, whichever plan comes', async () => {
+  await want();
+  type(branch(), 'mine');
+  type(directory(), '/home/ada/other');
+  await planned('/home/ada/other');
+  expect(branch()?.value).toBe('mine');
+  await start();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  expect(begun.mock.calls[0]?.[0]).toMatchObject({ branch: 'mine' });
+});
+
+test('who has gone elsewhere while it was made stays there', async () => {
+  let made: () => void = () => undefined;
+  begun.mockImplementation(() => new Promise((done) => (made = () => done(session()))));
+  await want();
+  await start();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  app.view = { name: 'inbox' };
+  made();
+  await soon(() => expect(app.sessions.has('s1')).toBe(true));
+  expect(app.view).toEqual({ name: 'inbox' });
+});
+
+test('the directory that is offered stays when somebody works elsewhere', () => {
+  app.view = { name: 'new' };
+  const there = (id: string, path: string, updatedAt: string) =>
+    app.sessions.set(id, session({ id, workspace: { id, path }, cwd: path, updatedAt }));
+  show();
+  expect(directory()?.value).toBe('');
+  there('a', '/home/ada/a', '2026-11-21T14:00:00.000Z'); // the list comes
+  flushSync();
+  expect(directory()?.value).toBe('/home/ada/a');
+  there('b', '/home/ada/b', '2026-11-21T15:00:00.000Z');
+  flushSync();
+  expect(directory()?.value).toBe('/home/ada/a');
+});

@@ -1,0 +1,82 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, expect, test, vi } from 'vitest';
+import { ApiError } from '../api/errors';
+import { app } from '../app.svelte';
+import { session } from '../test/records';
+import RemoveWorktree from './RemoveWorktree.svelte';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+const would = {
+  branch: 'b',
+  branchStays: true,
+  commits: 0,
+  missing: false,
+  changed: [],
+  changedTotal: 0,
+  ignored: [],
+  ignoredTotal: 0,
+  ignoredBytes: 0,
+  others: [],
+};
+
+const button = (name: string) =>
+  [...document.querySelectorAll('button')].find((one) => one.textContent.trim() === name);
+
+/** Shows the dialog, and presses what removes the work tree. */
+async function removing(deleting: boolean, run: string) {
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  const close = vi.fn();
+  const dialog = mount(RemoveWorktree, {
+    target: document.body,
+    props: { session: session(), deleting, close },
+  });
+  await vi.waitFor(() => expect(button(run)?.disabled).toBe(false));
+  button(run)?.focus();
+  button(run)?.click();
+  flushSync();
+  return { close, dialog };
+}
+
+test('while the work tree is removed the dialog stays, and tells what failed', async () => {
+  vi.spyOn(app.client, 'json').mockResolvedValue(would);
+  let fail: (error: Error) => void = () => undefined;
+  vi.spyOn(app.client, 'remove').mockReturnValue(new Promise((_, no) => (fail = no)));
+  const { close, dialog } = await removing(false, 'Remove it');
+  expect(document.querySelector('[role=status]')?.textContent).toBe('Removing the work tree…');
+  button('Cancel')?.click();
+  document
+    .querySelector('dialog')
+    ?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }));
+  expect(close).not.toHaveBeenCalled();
+  fail(new ApiError('worktree.disk_full'));
+  await vi.waitFor(() =>
+    expect(document.querySelector('[role=alert]')?.textContent).toContain('disk is full'),
+  );
+  button('Cancel')?.click();
+  expect(close).toHaveBeenCalledTimes(1);
+  void unmount(dialog);
+});
+
+test('where what could not be deleted lies is told before the dialog goes, and the conversation with it', async () => {
+  const left = '/home/ada/app.worktrees/.left-fix';
+  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string) =>
+    Promise.resolve((path.endsWith('/worktree') ? would : session({ worktree: { left } as never })) as T),
+  );
+  vi.spyOn(app.client, 'remove').mockResolvedValue(undefined);
+  const deleted = vi.spyOn(app, 'delete').mockResolvedValue(undefined);
+  const { close, dialog } = await removing(true, 'Remove it and delete');
+  await vi.waitFor(() => expect(document.querySelector('dialog')?.textContent).toContain(left));
+  expect(close).not.toHaveBeenCalled();
+  expect(button('Remove it and delete')).toBeUndefined();
+  await vi.waitFor(() => expect(document.activeElement).toBe(button('Close')));
+  button('Close')?.click();
+  expect(close).toHaveBeenCalledTimes(1);
+  expect(deleted).toHaveBeenCalledTimes(1);
+  void unmount(dialog);
+});

@@ -1,0 +1,45 @@
+import { mount, unmount } from 'svelte';
+import type { Session } from '../api/records';
+import { app } from '../app.svelte';
+import { t } from '../strings/t';
+import type { Item } from '../ui/Menu.svelte';
+import { bringBack } from './calls';
+import RemoveWorktree from './RemoveWorktree.svelte';
+import '../strings/worktree';
+
+// What can be done to the work tree of a conversation, wherever it is asked for.
+
+/** What the menu of a conversation has about its work tree. */
+export function items(session: Session): Item[] {
+  switch (session.worktree?.state) {
+    case undefined:
+      return [];
+    case 'ready':
+      return [{ id: 'worktree', name: t('worktree.remove'), run: () => askToRemove(session) }];
+    default:
+      return [{ id: 'worktree', name: t('worktree.back'), run: () => void restore(session) }];
+  }
+}
+
+/** Shows what a removal would keep, and removes it; with the conversation, where that is to be deleted. */
+export function askToRemove(session: Session, deleting = false): void {
+  const dialog = mount(RemoveWorktree, {
+    target: document.body,
+    props: {
+      session,
+      deleting,
+      close: () => {
+        void unmount(dialog);
+      },
+    },
+  });
+}
+
+export async function restore(session: Session): Promise<void> {
+  try {
+    await bringBack(app.client, session.id);
+    app.toast({ text: t('worktree.back.done'), tone: 'info' });
+  } catch (thrown) {
+    app.fail(thrown);
+  }
+}
