@@ -40,6 +40,24 @@ export function add(key, value) {
 const load = () => os.loadavg()[0].toFixed(1);
 const before = load();
 
+/** Processor time since the start of the machine, and what of it its host gave to others (Linux; proc_stat(5), "steal"). */
+export function processor() {
+  try {
+    const fields = /^cpu +(.*)$/m.exec(fs.readFileSync("/proc/stat", "latin1"))[1].split(" ").map(Number);
+    return { all: fields.slice(0, 8).reduce((sum, one) => sum + one, 0), stolen: fields[7] };
+  } catch {
+    return { all: 1, stolen: 0 };
+  }
+}
+
+/** How much of the time since a moment the host of a virtual machine gave to others, in percent: frames that nobody could have drawn. */
+export function stolenSince(start) {
+  const now = processor();
+  return Math.round((100 * (now.stolen - start.stolen)) / Math.max(1, now.all - start.all));
+}
+
+const began = processor();
+
 after(() => {
   if (figures.size === 0) return;
   const lines = [["what", "unit", "median", "worst", "goal"]];
@@ -56,10 +74,10 @@ after(() => {
   }
   const widths = lines[0].map((_, at) => Math.max(...lines.map((line) => line[at].length)));
   for (const line of lines) console.log(line.map((cell, at) => (at > 0 && at < 4 ? cell.padStart(widths[at]) : cell.padEnd(widths[at]))).join("  ").trimEnd());
-  console.log(`Load of the machine (1 minute, ${os.cpus().length} cores): ${before} before, ${load()} after, this included.`);
+  console.log(`Load of the machine (1 minute, ${os.cpus().length} cores): ${before} before, ${load()} after, this included; ${stolenSince(began)} % of its time was taken by its host.`);
   const file = process.env.BENCH_JSON ?? path.join(import.meta.dirname, "../../build/bin/bench-ui.json");
   const known = fs.existsSync(file) ? JSON.parse(fs.readFileSync(file, "utf8")) : {};
-  for (const one of stored) known[one.key] = { ...one, at: new Date().toISOString(), load: [before, load()] };
+  for (const one of stored) known[one.key] = { ...one, at: new Date().toISOString(), load: [before, load()], stolen: stolenSince(began) };
   fs.mkdirSync(path.dirname(file), { recursive: true });
   fs.writeFileSync(file, JSON.stringify(known, null, 2) + "\n");
 });

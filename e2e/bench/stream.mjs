@@ -2,7 +2,7 @@
 import { test } from "node:test";
 import { until } from "../browser/desk.mjs";
 import { summary } from "./probe.mjs";
-import { add } from "./report.mjs";
+import { add, processor, stolenSince } from "./report.mjs";
 import { inChromium, inWindow } from "./surface.mjs";
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
@@ -23,11 +23,12 @@ for (const open of [inChromium, inWindow]) {
       await until("the agent", async () => (await surface.desk.api("GET", `/client/sessions/${id}`)).phase === "ready");
       await surface.desk.api("POST", `/client/sessions/${id}/prompt`, { message: `stream 1000/s ${seconds}s` });
       await until("text", () => surface.run(() => !!document.querySelector("[role=log] [data-row=agent]")));
+      const start = processor();
       await surface.run(() => window.probe.record());
       await until("the end of the turn", () => surface.run(() => !!document.querySelector("[role=log] [data-row=footer]")), (seconds + 60) * 1000);
       const { gaps, most } = await surface.run(() => window.probe.stop());
       const found = summary(gaps);
-      console.log(surface.name, JSON.stringify({ ...found, most, worst10: [...gaps].sort((a, b) => b - a).slice(0, 10).map(Math.round) }));
+      console.log(surface.name, JSON.stringify({ ...found, most, stolen: stolenSince(start), worst10: [...gaps].sort((a, b) => b - a).slice(0, 10).map(Math.round) }));
       for (const name of ["worst", "p99", "median", "over", "frames"]) add(key(`stream_${name}`), found[name]);
       add(key("stream_elements"), most);
     }

@@ -19,6 +19,10 @@ require("readline").createInterface({ input: process.stdin }).on("line", (line) 
   if (method === "session/new") send({ result: { sessionId: "one" } });
 });
 `;
+/** Has turns that end when they are stopped. */
+const works = `
+  if (method === "session/prompt") { global.turn = id; return console.log(JSON.stringify({ jsonrpc: "2.0", method: "session/update", params: { sessionId: "one", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: "I am at it." } } } })); }
+  if (method === "session/cancel") return console.log(JSON.stringify({ jsonrpc: "2.0", id: global.turn, result: { stopReason: "cancelled" } }));`;
 const wantsLogin = `if (method === "session/new") return send({ error: { code: -32000, message: "Authentication required" } });`;
 
 const claude = "@agentclientprotocol/claude-agent-acp";
@@ -177,6 +181,46 @@ test("an agent is installed, updated, taken back and removed", async (t) => {
   await app.state("Claude Code", "Not found");
   await app.button("Install", card).waitFor();
   looks.done();
+});
+
+test("an update that is offered during a turn is a badge, and nothing else", async (t) => {
+  const registry = await Registry.open(t);
+  registry.publish(claude, "0.99.0", "claude-agent-acp", program("claude-agent-acp", "0.99.0", works));
+  registry.publish(claude, "0.100.0", "claude-agent-acp", program("claude-agent-acp", "0.100.0", works));
+  const desk = await Desk.open(t, { env: { npm_config_registry: registry.url } });
+  const app = new Screen(await App.open(desk));
+  const { page, composer, sidebar, log, footers } = app;
+  const claudes = async () => (await desk.api("GET", "/client/agents")).items.find((one) => one.id === "claude");
+  const install = async (version) => {
+    await desk.api("POST", "/client/agents/claude/install", { version });
+    await until(`version ${version}`, async () => { const one = await claudes(); return one.version === version && !one.installing; }, 60_000);
+  };
+  await install("0.100.0"); // the newest: nothing is offered
+  const entry = sidebar.getByRole("button", { name: /^Agents/ });
+  assert.doesNotMatch(await entry.innerText(), /\d/);
+  const { id } = await desk.api("POST", "/client/sessions", { agent: "claude", cwd: desk.work, title: "A long turn" });
+  await sidebar.getByRole("treeitem", { name: /^A long turn/ }).click();
+  await composer.fill("work");
+  await composer.press("Enter");
+  await log.getByText("I am at it.").waitFor();
+  await composer.fill("half a sentence");
+
+  await install("0.99.0"); // now there is a newer one
+  await entry.getByText("1 update", { exact: true }).waitFor();
+  for (const loud of ["dialog", "alertdialog", "alert"]) assert.equal(await page.getByRole(loud).count(), 0, loud);
+  assert.equal(await page.locator(".toast").count(), 0);
+  assert.equal(await composer.inputValue(), "half a sentence");
+  assert.ok(await composer.evaluate((field) => field === document.activeElement), "it took the focus");
+  const now = await desk.api("GET", `/client/sessions/${id}`);
+  assert.equal(now.phase, "working", "the turn was touched");
+
+  // Where it leads the card offers it, and nothing was begun.
+  await entry.click();
+  await page.getByRole("listitem", { name: "Claude Code", exact: true }).getByText("0.100.0 is available").waitFor();
+  assert.equal((await claudes()).version, "0.99.0");
+  await sidebar.getByRole("treeitem", { name: /^A long turn/ }).click();
+  await app.button("Stop").click();
+  await footers.first().getByText("Stopped", { exact: false }).waitFor();
 });
 
 test("an installation that fails says why, and can be tried again", async (t) => {

@@ -1,11 +1,10 @@
 // What an agent changed, looked through in the side panel: kept, taken back, commented on, undone; on the disk, with git's help.
-// DESKHAND_PICTURES=1 writes the manual's pictures.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { artefacts, Desk, until } from "./desk.mjs";
+import { Desk, until } from "./desk.mjs";
 
 const demoFile = "deskhand-demo.md";
 
@@ -119,8 +118,9 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   assert.equal(read("a.txt"), "a\n");
   assert.equal(read("b.txt"), "mine\n");
   assert.ok(!there(demoFile));
-  // Not all of it: what is left can still be undone.
+  // Not all of it: what is left can still be undone, and what was put back can be brought back.
   await footer.getByRole("button", { name: "Undo turn" }).waitFor();
+  await footer.getByRole("button", { name: "Bring it back" }).waitFor();
   await page.getByText("The turn is undone: 2 files are as they were before").first().waitFor();
   await page.getByRole("button", { name: "Undo", exact: true }).first().click();
   await until("the turn to be there again", () => read("a.txt") === "A\n" && there(demoFile));
@@ -133,6 +133,8 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   await dialog.getByRole("button", { name: "Undo in 3 files" }).click();
   await dialog.waitFor({ state: "detached" });
   assert.equal(read("b.txt"), "b\n");
+  await footer.getByText("undone", { exact: true }).waitFor();
+  await page.reload(); // the way back is no matter of the page
   await footer.getByText("undone", { exact: true }).waitFor();
   await footer.getByRole("button", { name: "Bring it back" }).click();
   await until("what the person wrote to be there again", () => read("b.txt") === "mine\n" && read("a.txt") === "A\n");
@@ -197,10 +199,6 @@ test("how it looks", async (t) => {
   await page.keyboard.press("Enter");
   await page.keyboard.press("y");
   await looks.at(page, "changes-review");
-  for (const scheme of process.env.DESKHAND_PICTURES ? ["light", "dark"] : []) {
-    const picture = path.join(import.meta.dirname, "../../docs/images", `review-${scheme}.png`);
-    fs.copyFileSync(path.join(artefacts, `changes-review-${scheme}.png`), picture);
-  }
   await panel.getByRole("button", { name: "In two columns" }).click();
   const edge = panel.getByRole("separator", { name: "Width of the side panel" });
   await edge.focus();
@@ -208,15 +206,32 @@ test("how it looks", async (t) => {
   await panel.getByRole("treeitem", { name: /^guide\.md/ }).click();
   await panel.getByRole("treeitem", { name: /^main\.go/ }).click();
   await looks.at(page, "changes-wide");
-  await panel.getByRole("button", { name: /^Changes of/ }).click();
-  await page.getByRole("option", { name: /^Since the start/ }).click();
+  // What cannot be had leaves what is shown.
+  const since = /\/changes\?since=start$/;
+  await page.route(since, (route) => route.fulfill({ status: 500, contentType: "application/problem+json", body: "{\"status\":500}" }));
+  const choose = async () => {
+    await panel.getByRole("button", { name: /^Changes of/ }).click();
+    await page.getByRole("option", { name: /^Since the start/ }).click();
+  };
+  await choose();
+  await panel.getByRole("alert").waitFor();
+  await panel.getByRole("button", { name: /^Changes of: Turn of/ }).waitFor();
+  await looks.at(page, "changes-failed");
+  await page.unroute(since);
+  await panel.getByRole("button", { name: "Try again" }).click();
   await panel.getByRole("button", { name: "Changes of: Since the start" }).waitFor();
+  assert.equal(await panel.getByRole("alert").count(), 0, "an error that is over");
+  write("docs/guide.md", "# Guide\n\nIt is short, and mine.\n");
+  await changing(app, () => write("docs/guide.md", "# Guide\n\nIt is short, and ours.\n"));
+  await panel.getByRole("treeitem", { name: /^guide\.md/ }).click();
+  await panel.getByText("also changed between turns").waitFor();
+  await looks.at(page, "changes-start");
   await panel.getByRole("treeitem", { name: /^guide\.md, modified/ }).waitFor();
   assert.equal(await panel.getByRole("button", { name: "Undo turn" }).count(), 0, "a turn to undo where none is chosen");
   await page.setViewportSize({ width: 720, height: 480 });
   await looks.at(page, "changes-small");
   await page.setViewportSize({ width: 1440, height: 900 });
-  await footer.getByRole("button", { name: "Undo turn" }).click();
+  await app.footers.first().getByRole("button", { name: "Undo turn" }).click();
   const dialog = page.getByRole("dialog", { name: "Undo this turn?" });
   await dialog.getByRole("button", { name: /main\.go/ }).click();
   await dialog.locator(".tok-keyword").first().waitFor();

@@ -1,6 +1,6 @@
 // Discord beside the window, with the stand-in in its place: a bot is set up, a channel bound, a conversation had there with files both
 // ways, an approval answered here and there, and a line that does not work is told. The pictures of the manual come from here:
-// DESKHAND_PICTURES=1 writes them.
+// DESKHAND_PICTURES (see camera.mjs) writes them.
 import assert from "node:assert/strict";
 import { execFileSync, spawn } from "node:child_process";
 import fs from "node:fs";
@@ -9,10 +9,10 @@ import path from "node:path";
 import readline from "node:readline";
 import { after, test } from "node:test";
 import { App, Looks } from "./app.mjs";
+import { keepPicture, wanted } from "./camera.mjs";
 import { artefacts, Desk, until } from "./desk.mjs";
 
 const root = path.join(import.meta.dirname, "../..");
-const images = path.join(root, "docs/images");
 
 let built;
 /** The stand-in's program, built once. */
@@ -145,7 +145,7 @@ async function portrait(app, desk, discord, name) {
         const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
         while (walk.nextNode()) walk.currentNode.data = walk.currentNode.data.replaceAll(home, "/home/mira");
       }, desk.home);
-      await keep(`${name}-${colorScheme}.png`, (file) => page.screenshot({ path: file, fullPage: true }));
+      await keep(page, `${name}-${colorScheme}`, (file) => page.screenshot({ path: file, fullPage: true }));
     }
   } finally {
     await context.close();
@@ -153,10 +153,10 @@ async function portrait(app, desk, discord, name) {
 }
 
 /** Takes a picture, for the manual too where that is wanted. */
-async function keep(name, take) {
-  const file = path.join(artefacts, name);
+async function keep(page, name, take) {
+  const file = path.join(artefacts, `${name}.png`);
   await take(file);
-  if (process.env.DESKHAND_PICTURES) fs.copyFileSync(file, path.join(images, name));
+  if (wanted) await keepPicture(page, name, fs.readFileSync(file));
 }
 
 test("a bot is set up in the settings, and a check says what is missing", async (t) => {
@@ -223,7 +223,7 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   for (const colorScheme of ["dark", "light"]) {
     await app.page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await app.page.mouse.move(2, 700); // away from what would light up
-    await keep(`discord-settings-${colorScheme}.png`, (file) => section.screenshot({ path: file }));
+    await keep(app.page, `discord-settings-${colorScheme}`, (file) => section.screenshot({ path: file }));
   }
   await app.page.setViewportSize({ width: 1280, height: 800 });
   await row.getByRole("button", { name: /lighthouse/i }).first().click();

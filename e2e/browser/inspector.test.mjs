@@ -136,8 +136,15 @@ test("a long conversation is read from its end to its beginning, with few rows i
   assert.ok((await rows.count()) < 100, "all rows are in the page");
   assert.equal(await rows.first().getAttribute("aria-posinset"), "1");
   assert.ok(Number(await rows.first().getAttribute("aria-setsize")) > 10_000);
-  await page.keyboard.press("End");
+  // The way back stands beside the rows, over none of them.
+  const back = page.getByRole("button", { name: "To the newest" });
+  const [button, place] = await Promise.all([back.boundingBox(), list.boundingBox()]);
+  assert.ok(button.y + button.height <= place.y || button.y >= place.y + place.height, "it hides a row");
+  await back.focus();
+  await page.keyboard.press("Enter");
   await until("the end again", async () => (await rows.last().getAttribute("id")).endsWith(`-${newest.seq}`));
+  assert.ok(await list.evaluate((element) => element === document.activeElement), "the focus is lost with it");
+  assert.ok(await back.isDisabled(), "it leads nowhere");
 });
 
 test("the plan as it goes, and what the agent was given", async (t) => {

@@ -386,7 +386,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   await registry.press("Enter");
   await app.page.getByRole("alert").getByText(/begins with http/).waitFor();
   await registry.fill("https://mirror.example/registry.json");
-  await app.button("Save").click();
+  await app.button("Save", app.page.locator("form").filter({ has: registry })).click();
   await until("the address", () => JSON.parse(fs.readFileSync(settings, "utf8")).catalogueUrl === "https://mirror.example/registry.json");
   await looks.at(app.page, "settings-registry");
 

@@ -73,6 +73,42 @@ function project(desk) {
   return (name) => fs.readFileSync(path.join(desk.work, name), "utf8");
 }
 
+test("the keys that save save the file, wherever S is, and never put the message away instead", async (t) => {
+  const desk = Desk.make(t);
+  const on = project(desk);
+  await desk.start();
+  const app = await Beside.open(desk, { agent: "Demo agent", viewport: { width: 1440, height: 900 } });
+  const keys = (at, code) =>
+    at.evaluate((element, code) => element.dispatchEvent(
+      new KeyboardEvent("keydown", { key: "s", code, ctrlKey: true, bubbles: true, cancelable: true })), code);
+  const nothing = app.page.getByText("Nothing to save: main.go is as it was.");
+  await app.composer.fill("half a thought");
+  await app.composer.press("Alt+2");
+  await app.row("src").click();
+  await app.row("main.go").click();
+  await app.file.getByText("fmt.Println").waitFor();
+  await app.file.focus();
+  await app.page.keyboard.press("Control+s"); // it is only read
+  await nothing.waitFor();
+  await app.button("Dismiss").click();
+  await app.button("Edit", app.file).click();
+  await app.page.keyboard.press("Control+s");
+  await nothing.waitFor();
+  await app.text.fill("package mine\n");
+  assert.equal(await keys(app.text, "Semicolon"), false); // Dvorak
+  await app.text.waitFor({ state: "detached" });
+  assert.equal(on("src/main.go"), "package mine\n");
+
+  // A click on what takes no focus leaves it nowhere.
+  await app.button("Edit", app.file).click();
+  await app.text.fill("package again\n");
+  await app.page.evaluate(() => document.activeElement.blur());
+  await app.page.keyboard.press("Control+s");
+  await app.text.waitFor({ state: "detached" });
+  assert.equal(on("src/main.go"), "package again\n");
+  assert.equal(await app.composer.inputValue(), "half a thought");
+});
+
 test("files are looked through, changed, found, mentioned and dropped", async (t) => {
   const looks = new Looks();
   const desk = Desk.make(t);

@@ -1,8 +1,9 @@
 // Conversations beside each other, and the side panel beside them.
 import assert from "node:assert/strict";
+import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { Desk, until } from "./desk.mjs";
+import { artefacts, Desk, until } from "./desk.mjs";
 
 /** The panes on the screen, by the titles of their conversations. */
 const titles = (app) => app.page.locator(".pane h1").allTextContents();
@@ -79,7 +80,7 @@ test("four at the most, and each conversation once", async (t) => {
 test("the side panel keeps its tab and width, and lies over a small window", async (t) => {
   const looks = new Looks();
   const desk = await Desk.open(t);
-  const app = await App.open(desk, { agent: "Demo agent" });
+  const app = await App.open(desk, { agent: "Demo agent", permissions: ["clipboard-read", "clipboard-write"] });
   const { page } = app;
   await app.turn("plan");
   const panel = page.getByRole("complementary", { name: "Side panel" });
@@ -102,7 +103,30 @@ test("the side panel keeps its tab and width, and lies over a small window", asy
   await edge.dblclick();
   assert.equal(Math.round((await panel.boundingBox()).width), 380);
 
+  // What is told for a moment lies over nothing that is written in or pressed, in whatever window.
+  const box = (part) => part.boundingBox();
+  for (const [width, height] of [[1440, 900], [1024, 700], [720, 480]]) {
+    await page.setViewportSize({ width, height });
+    if (await panel.isVisible()) await page.keyboard.press("Control+j");
+    await panel.waitFor({ state: "hidden" });
+    await app.button("What to do with this conversation").click();
+    await page.getByRole("menuitem", { name: "Copy session id" }).click();
+    const toast = page.locator(".toast");
+    await toast.first().waitFor();
+    const told = await box(page.locator(".toasts"));
+    const composer = await box(page.locator("form, .composer").filter({ has: app.composer }).last());
+    assert.ok(told.y + told.height <= composer.y, `at ${width} it lies over the composer`);
+    assert.ok(told.x >= 0 && told.x + told.width <= width, `at ${width} it stands at ${told.x}`);
+    await page.keyboard.press("Control+j");
+    const beside = await box(panel);
+    const clear = width === 1024 ? told.y + told.height < beside.y + beside.height / 2 : told.x + told.width <= beside.x;
+    assert.ok(clear, `at ${width} it lies over the panel`);
+    await page.screenshot({ path: path.join(artefacts, `toast-${width}.png`) });
+    await app.button("Dismiss", toast.first()).click();
+    await toast.waitFor({ state: "detached" });
+  }
   await page.setViewportSize({ width: 1024, height: 700 });
+  await panel.waitFor();
   await looks.at(page, "panel-over");
   const log = await app.log.boundingBox();
   assert.ok(log.width > 700, "the conversation keeps its width below it");

@@ -1,5 +1,6 @@
 // What waits for a person, answered in Chromium: every control of a form, every key, and what is typed outlives a reload.
 import assert from "node:assert/strict";
+import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
 import { Desk, until } from "./desk.mjs";
@@ -275,19 +276,86 @@ test("the inbox has all kinds, in both colours", async (t) => {
   const app = await App.open(desk, { agent: "Demo agent" });
   const looks = new Looks();
   for (const word of ["visit", "form", "questions", "unknown request", "permission"]) {
-    const { id } = await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work });
+    const { id } = await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work, title: `About a ${word}` });
     await desk.api("POST", `/client/sessions/${id}/prompt`, { message: word });
     await until(`the request of ${word}`, async () =>
       (await desk.api("GET", "/client/inbox")).items.some(({ session }) => session === id));
   }
   await app.button(/^Inbox/).first().click();
   await until("five rows", async () => (await app.page.getByRole("option").count()) === 5);
-  for (const [n, kind] of ["Address", "Question", "Question", "Unrecognised", "Approval"].entries()) {
-    await app.page.getByRole("option").nth(n).getByText(kind).waitFor();
+  for (const [n, [kind, word]] of [["Address", "visit"], ["Question", "form"], ["Question", "questions"], ["Unrecognised", "unknown request"], ["Approval", "permission"]].entries()) {
+    const row = app.page.getByRole("option").nth(n);
+    await row.getByText(new RegExp(`^${kind} · .* · ${path.basename(desk.work)}$`)).waitFor();
+    // Fifty equal ones are told apart by whose they are.
+    await row.getByText(`About a ${word}`, { exact: true }).waitFor();
   }
   for (let n = 0; n < 5; n++) {
     await looks.at(app.page, `inbox-${n}`);
     await app.page.keyboard.press("j");
   }
   looks.done();
+});
+
+test("two conversations that ask at once are two rows, each answered in its own", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk);
+  const { page, request } = app;
+  const titles = ["The first of two", "The second of two"];
+  const ids = [];
+  for (const title of titles) ids.push((await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work, title })).id);
+  await Promise.all(ids.map((id) => desk.api("POST", `/client/sessions/${id}/prompt`, { message: "question" })));
+  await until("both requests", async () => (await held(desk)) === 2);
+  await app.button(/^Inbox/).first().click();
+  const row = (title) => page.getByRole("option").filter({ hasText: title });
+  for (const title of titles) await row(title).waitFor();
+  assert.equal(await page.getByRole("option").count(), 2);
+  await page.getByRole("banner").or(page.locator("header")).first().getByText("2", { exact: true }).waitFor();
+  await until("its number in the title", async () => /^\(2\)/.test(await page.title()));
+
+  // The second is answered first: the other waits on, and the answer is in the conversation that asked.
+  await row(titles[1]).click();
+  await request.getByRole("radio", { name: "Option B" }).check();
+  await app.button("Send answer", request).click();
+  await row(titles[1]).waitFor({ state: "detached" });
+  assert.equal(await page.getByRole("option").count(), 1);
+  const last = async (id) => (await desk.entries(id)).findLast((entry) => entry.kind === "agent")?.text ?? "";
+  await until("the answer", async () => (await last(ids[1])).includes("You answered: option-b"));
+  assert.ok(!(await last(ids[0])).includes("You answered"));
+  await request.getByRole("radio", { name: "Option A" }).check();
+  await app.button("Send answer", request).click();
+  await page.getByText("Nothing waits for you").waitFor();
+  await until("the other answer", async () => (await last(ids[0])).includes("You answered: option-a"));
+});
+
+test("a method that nobody knows is a raw card in the inbox, and is dismissed there", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk);
+  const { page, request } = app;
+  const begin = async (message) => {
+    const { id } = await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work, title: `About ${message}` });
+    await desk.api("POST", `/client/sessions/${id}/prompt`, { message });
+    return id;
+  };
+  const last = async (id) => (await desk.entries(id)).findLast((entry) => entry.kind === "agent")?.text ?? "";
+  const ids = [await begin("unknown request"), await begin("hologram")];
+  await until("both requests", async () => (await held(desk)) === 2);
+  await app.button(/^Inbox/).first().click();
+  for (const [id, method, told] of [[ids[0], "demo/unknown_request", /client answered with error -32601/], [ids[1], "hologram", /You cancelled the form/]]) {
+    const title = (await desk.api("GET", `/client/sessions/${id}`)).title;
+    const row = page.getByRole("option").filter({ hasText: title });
+    await row.getByText("Unrecognised").waitFor();
+    await row.click();
+    // All that was sent, to be read, and nothing to guess at.
+    await request.locator("pre").getByText(method).first().waitFor();
+    for (const control of ["textbox", "radio", "checkbox"]) assert.equal(await request.getByRole(control).count(), 0, control);
+    assert.equal((await desk.api("GET", `/client/sessions/${id}`)).phase, "waiting", "nothing answers for the person");
+    const dismiss = app.button("Dismiss", request);
+    await app.unguarded();
+    await dismiss.focus();
+    await page.keyboard.press("Enter");
+    await row.waitFor({ state: "detached" });
+    await until("what the agent was told", async () => told.test(await last(id)));
+    await until("the end of the turn", async () => !(await desk.api("GET", `/client/sessions/${id}`)).turn);
+  }
+  await page.getByText("Nothing waits for you").waitFor();
 });

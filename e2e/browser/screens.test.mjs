@@ -1,9 +1,10 @@
 // The main screens: fit for everybody by axe's rules, in light and in dark, and pictures of all of them for people to look at.
+import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { Desk } from "./desk.mjs";
+import { Desk, until } from "./desk.mjs";
 
 test("the screens before a conversation", async (t) => {
   const looks = new Looks();
@@ -14,6 +15,25 @@ test("the screens before a conversation", async (t) => {
   const app = await App.open(desk);
   await app.button("Where it was searched").first().click();
   await looks.at(app.page, "first-run");
+
+  // In the smallest window what begins the conversation is in sight, and nothing that has the focus lies below it.
+  await app.page.setViewportSize({ width: 720, height: 480 });
+  const start = app.page.getByRole("button", { name: /^Start/ });
+  const seen = (one) => one.evaluate((element) => {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const across = (left + right) / 2; // corners are round
+    return [top + 2, bottom - 2].every((y) => element.contains(document.elementFromPoint(across, y)));
+  });
+  await until("Start in sight", () => seen(start));
+  await start.focus();
+  for (let n = 0; n < 6; n++) {
+    await app.page.keyboard.press("Shift+Tab");
+    const focused = app.page.locator(":focus");
+    assert.ok(await seen(focused), `out of sight: ${await focused.evaluate((one) => one.outerHTML)}`);
+  }
+  assert.ok(await seen(start));
+  await looks.at(app.page, "first-run-small");
+  await app.page.setViewportSize({ width: 1280, height: 800 });
   await app.button("Choose…").click();
   await app.page.getByRole("option", { name: "website" }).waitFor();
   await looks.at(app.page, "directory");
@@ -82,4 +102,40 @@ test("a dead agent, a directory that is not there, and a small window", async (t
   await app.sidebar.waitFor();
   await looks.at(app.page, "small-sidebar");
   looks.done();
+});
+
+test("from where agents fetch files, and how much they give, is set in the settings", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk);
+  const { page } = app;
+  await page.keyboard.press("Control+Comma");
+  const part = page.getByRole("region", { name: "Files of agents" });
+  const field = (name) => part.getByRole("textbox", { name });
+  const set = async () => {
+    const { downloadHosts, attachmentFileMiB, attachmentCallMiB } = await desk.api("GET", "/client/settings");
+    return [downloadHosts, attachmentFileMiB, attachmentCallMiB];
+  };
+  const before = await set();
+  await field("Hosts to fetch attachments from").fill("https://files.example.org/x");
+  await field("Largest file, in MB").fill("51");
+  await field("Most of all files together, in MB").fill("");
+  await page.keyboard.press("Enter");
+  // What is wrong is said at its field, the first of them has the focus, and nothing is saved.
+  await part.getByText("These have to be names of hosts, with commas between them.").waitFor();
+  for (const most of [50, 200]) await part.getByText(`This has to be a whole number from 1 to ${most}.`).waitFor();
+  assert.ok(await field("Hosts to fetch attachments from").evaluate((one) => one === document.activeElement));
+  assert.deepEqual(await set(), before);
+  await page.keyboard.press("Control+a");
+  await page.keyboard.type("files.example.org, cdn.example.org:8443");
+  await field("Largest file, in MB").fill("40");
+  await field("Most of all files together, in MB").fill("150");
+  await page.keyboard.press("Enter");
+  await part.getByText("Saved", { exact: true }).waitFor();
+  assert.deepEqual(await set(), ["files.example.org, cdn.example.org:8443", 40, 150]);
+  // None is said by an empty field; and what another window sets is shown here.
+  await field("Hosts to fetch attachments from").fill("");
+  await app.button("Save", part).click();
+  await until("no host", async () => (await set())[0] === "");
+  await desk.api("PATCH", "/client/settings", { attachmentFileMiB: 7 });
+  await until("the other window's", async () => (await field("Largest file, in MB").inputValue()) === "7");
 });

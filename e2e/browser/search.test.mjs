@@ -93,6 +93,9 @@ test("an early place of a long conversation, by keyboard alone", async (t) => {
     ["The short one", "The long one"], "the newest first");
   assert.deepEqual([...new Set(await found.hits.locator("mark").allTextContents())], ["lighthouse"]);
   assert.equal(await found.hits.locator("em").count(), 0, "what was said is text");
+  const said = (kind) => found.hits.filter({ hasText: kind }).last().innerText();
+  assert.match(await said("Answer"), /the lighthouse has a red door/, "an answer is read without its markup");
+  assert.match(await said("You"), /the lighthouse has a \*red\* door/, "a message is as it was written");
   await looks.at(app.page, "search");
 
   // To the entry of the user, the last one of the list.

@@ -5,7 +5,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
 import { App, Looks } from "./app.mjs";
-import { Desk, until } from "./desk.mjs";
+import { artefacts, Desk, until } from "./desk.mjs";
 
 const settings = async (app) => {
   await app.page.keyboard.press("Control+Comma");
@@ -28,14 +28,14 @@ test("the parts are listed, found by a search, and reached by keys", async (t) =
   const page = await settings(app);
   const rail = page.getByRole("navigation", { name: "Parts" });
   assert.deepEqual(await rail.getByRole("button").allInnerTexts(), [
-    "General", "Appearance", "Agents", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Places", "Discord",
+    "General", "Appearance", "Agents", "Files of agents", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Places", "Discord",
     "Local API", "Data", "Updates", "About",
   ]);
   await looks.at(page, "settings-top");
 
   // By keys alone: one stop for the list, arrows in it, and the part that was chosen has the focus.
   await rail.getByRole("button", { name: "General" }).focus();
-  for (let n = 0; n < 9; n++) await page.keyboard.press("ArrowDown");
+  for (let n = 0; n < 10; n++) await page.keyboard.press("ArrowDown");
   await page.keyboard.press("Enter");
   await until("the part", async () => (await focused(page)) === "Local API");
   await rail.locator("[aria-current=location]").getByText("Local API").waitFor();
@@ -55,7 +55,7 @@ test("the parts are listed, found by a search, and reached by keys", async (t) =
   await page.getByText("Nothing here has zeppelin in it.").waitFor();
   await looks.at(page, "settings-nothing");
   await search.press("Escape");
-  assert.equal((await left()).length, 13);
+  assert.equal((await left()).length, 14);
 
   // A small window has the list above the parts.
   await page.setViewportSize({ width: 720, height: 480 });
@@ -200,5 +200,86 @@ test("what takes the space is told, given back, and exported as one archive", as
   // The search still finds what was said: it knows messages by the numbers of their rows.
   const found = await desk.api("GET", "/client/search?q=zeppelin");
   assert.equal(found.items.length > 0, true);
+  looks.done();
+});
+
+test("the data is moved to another directory, proven, and goes on there behind the same address", async (t) => {
+  const desk = await Desk.open(t);
+  const looks = new Looks();
+  const app = await App.open(desk, { agent: "Demo agent", viewport: { width: 1440, height: 900 } });
+  await app.turn("echo\nthe quick zeppelin");
+  const old = path.join(desk.data, "deskhand"), moved = path.join(desk.home, "disk");
+  fs.mkdirSync(moved);
+  const big = 400 << 20; // so that there is something to be seen of it
+  fs.writeFileSync(path.join(old, "big"), Buffer.alloc(big, 7));
+  const page = await settings(app);
+  const data = page.getByRole("region", { name: "Data", exact: true });
+  const field = data.getByLabel("New directory, empty or not there yet");
+  await field.fill(desk.home);
+  await field.press("Enter");
+  await data.getByRole("alert").getByText(/is not empty/).waitFor();
+  await field.fill(path.join(old, "within"));
+  await field.press("Enter");
+  await data.getByRole("alert").getByText(/is in the directory of the data itself/).waitFor();
+  assert.ok(await field.evaluate((one) => one === document.activeElement), "the focus is not where the fault is");
+  await data.getByRole("alert").evaluate((one) => one.scrollIntoView({ block: "end" }));
+  await looks.at(page, "settings-move-fault");
+  await field.fill(path.join(moved, "deskhand"));
+  await field.press("Enter");
+  const plan = data.getByRole("group", { name: "Move the data" });
+  await plan.getByText(/go to ~\/disk\/deskhand, where .* are free/).waitFor();
+  await until("the focus", () => plan.evaluate((one) => one.contains(document.activeElement)));
+  await plan.evaluate((one) => one.scrollIntoView({ block: "end" }));
+  await looks.at(page, "settings-move-plan");
+  await plan.getByRole("button", { name: "Do not move" }).click();
+  await until("the focus", () => field.evaluate((one) => one === document.activeElement));
+  await field.press("Enter");
+
+  // Called off: all is as it was.
+  await plan.getByRole("button", { name: "Move it now" }).click();
+  const progress = data.getByRole("progressbar", { name: "Move the data" });
+  await progress.waitFor();
+  await page.screenshot({ path: path.join(artefacts, "settings-move-running.png") });
+  await data.getByRole("button", { name: "Cancel it" }).click();
+  await data.getByText("Cancelled. The data is where it was.").waitFor();
+  await until("the focus", () => data.evaluate((one) => one.contains(document.activeElement)));
+  assert.deepEqual(fs.readdirSync(moved), []);
+  assert.equal((await desk.api("GET", "/client/hello")).data, old);
+
+  await field.fill(path.join(moved, "deskhand"));
+  await field.press("Enter");
+  await plan.getByRole("button", { name: "Move it now" }).click();
+  await data.getByText("The data is in ~/disk/deskhand now, and is what it was.").waitFor();
+  desk.data = moved;
+  assert.equal((await desk.api("GET", "/client/hello")).data, path.join(moved, "deskhand"));
+  await data.getByText("~/disk/deskhand", { exact: true }).waitFor();
+  const copy = data.getByRole("group", { name: "The old copy" });
+  await copy.getByText(/The old copy is in .*data\/deskhand, as it was/).waitFor();
+  for (const [width, height] of [[1440, 900], [1024, 700], [720, 480]]) {
+    await page.setViewportSize({ width, height });
+    await copy.evaluate((one) => one.scrollIntoView({ block: "end" }));
+    await looks.at(page, `settings-moved-${width}`);
+  }
+  // Something has used it: that is told, and it stays.
+  fs.appendFileSync(path.join(old, "deskhand.db"), "x");
+  await copy.getByRole("button", { name: "Delete the old copy" }).click();
+  await copy.getByRole("button", { name: "Delete it for good" }).click();
+  await data.getByRole("alert").getByText(/The old copy in .* stays/).waitFor();
+  await data.getByRole("alert").evaluate((one) => one.scrollIntoView({ block: "end" }));
+  await looks.at(page, "settings-moved-fault");
+  fs.truncateSync(path.join(old, "deskhand.db"), fs.statSync(path.join(old, "deskhand.db")).size - 1);
+  await copy.getByRole("button", { name: "Delete the old copy" }).click();
+  await copy.getByRole("button", { name: "Delete it for good" }).click();
+  await data.getByText("The old copy is deleted.").waitFor();
+  assert.deepEqual(fs.readdirSync(old), ["moved.json"]); // for a start that finds no settings
+  await until("the focus", () => data.evaluate((one) => one.contains(document.activeElement)));
+
+  // The conversation goes on, with what was said before.
+  const { id } = await desk.session();
+  await desk.api("POST", `/client/sessions/${id}/prompt`, { message: "echo\nand another one" });
+  await until("the next answer", async () => (await desk.entries(id)).some((e) => e.kind === "agent" && /and another one/.test(e.text)));
+  assert.match(JSON.stringify(await desk.entries(id)), /the quick zeppelin/);
+  await desk.restart();
+  assert.equal((await desk.api("GET", "/client/hello")).data, path.join(moved, "deskhand"));
   looks.done();
 });

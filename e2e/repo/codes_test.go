@@ -15,7 +15,7 @@ func TestEveryCodeHasAText(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Some texts are parts of the catalogue that are loaded with what shows them.
-	for _, name := range []string{"agents", "attachments", "browse", "changes", "discord", "equip", "inspect", "keyboard", "panel", "screens", "settings"} {
+	for _, name := range []string{"agents", "attachments", "browse", "changes", "discord", "equip", "inspect", "keyboard", "panel", "screens", "settings", "worktree"} {
 		part, err := os.ReadFile("../../frontend/src/strings/" + name + ".ts")
 		if err != nil {
 			t.Fatal(err)
@@ -33,7 +33,7 @@ func TestEveryCodeHasAText(t *testing.T) {
 	}
 	quiet := map[string]bool{"exit.session.restarted": true, "exit.session.quit": true, "exit.session.deleted": true} // these ends are not told
 	seen := 0
-	for _, dir := range []string{"../../backend/session", "../../backend/httpapi", "../../backend/discord"} {
+	for _, dir := range []string{"../../backend", "../../backend/session", "../../backend/httpapi", "../../backend/discord"} {
 		files, err := filepath.Glob(filepath.Join(dir, "*.go"))
 		if err != nil {
 			t.Fatal(err)

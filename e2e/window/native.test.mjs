@@ -38,8 +38,8 @@ const options = [
 ];
 
 /** Has an agent ask something; gives the session. */
-async function ask(d, method, params) {
-  const { id } = await d.desk.api("POST", "/client/sessions", { agent: "asker", cwd: d.desk.work, title: "Fix the login" });
+async function ask(d, method, { title = "Fix the login", ...params }) {
+  const { id } = await d.desk.api("POST", "/client/sessions", { agent: "asker", cwd: d.desk.work, title });
   await until("the agent", async () => (await d.desk.api("GET", `/client/sessions/${id}`)).phase === "ready");
   const file = path.join(d.desk.dir, `asked-${id}`);
   fs.writeFileSync(file, JSON.stringify({ method, params }));
@@ -366,6 +366,23 @@ unseen("a notification answers, opens, and goes when it is answered elsewhere", 
   assert.equal((await n.next("close")).id, shown.id); // at the end nothing is left on the screen
   assert.deepEqual(await d.app.ended, { code: 0, signal: null }, d.app.said);
   t.diagnostic(`${n.calls.length} calls`);
+});
+
+unseen("two conversations that ask are two notifications, each for its own", async (d) => {
+  await silent(d);
+  const n = await notified(d, "actions");
+  const titles = ["The lamp", "The horn"];
+  const sessions = await Promise.all(titles.map((title) => command(d, "make test", { title })));
+  const shown = [await n.next("notify"), await n.next("notify")];
+  assert.deepEqual(shown.map((one) => one.body).sort(), ["make test\nThe horn", "make test\nThe lamp"]);
+  assert.equal((await d.desk.api("GET", "/client/inbox")).items.length, 2);
+  const of = (title) => shown.find((one) => one.body.endsWith(title));
+  assert.ok(!n.calls.some((one) => one.call === "close"), "one has taken the other away");
+  n.do({ act: of("The horn").id, key: of("The horn").actions[of("The horn").actions.indexOf("Reject") - 1] });
+  assert.deepEqual(await answered(d, sessions[1]), chose("no"));
+  assert.deepEqual((await d.desk.api("GET", "/client/inbox")).items.map((one) => one.session), [sessions[0]]);
+  n.do({ act: of("The lamp").id, key: of("The lamp").actions[of("The lamp").actions.indexOf("Allow once") - 1] });
+  assert.deepEqual(await answered(d, sessions[0]), chose("once"));
 });
 
 unseen("many requests are one notification with their number", async (d) => {

@@ -1,0 +1,62 @@
+// What the scenes of the pictures have in common: a desk with a lighthouse's program in it, an agent that keeps it, and what they made.
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { App } from "./app.mjs";
+import { Camera, wanted } from "./camera.mjs";
+import { Desk, until } from "./desk.mjs";
+import { keeper, lay } from "./keeper.mjs";
+
+export const viewport = { width: 1440, height: 900 };
+const git = (cwd, ...args) => execFileSync("git", ["-C", cwd, "-c", "user.name=You", "-c", "user.email=you@example.org", ...args], { stdio: "ignore" });
+
+/** A scene; those that are no picture of the manual are taken when all are asked for. */
+export const scene = (name, act, { manual = true } = {}) => test(`scene: ${name}`, { skip: !manual && wanted !== "all" }, act);
+export const wide = { manual: false };
+
+/** A desk with the lighthouse in it. */
+export async function harbour(t, { agents = [], env = {}, ready = () => {}, ...options } = {}) {
+  const desk = Desk.make(t, { env: { PS1: "lighthouse $ ", DESKHAND_KEYRING: "off", ...env } });
+  desk.work = path.join(desk.home, "lighthouse");
+  lay(desk.work);
+  git(desk.work, "init", "-q", "-b", "main");
+  git(desk.work, "add", ".");
+  git(desk.work, "commit", "-q", "-m", "The lamp");
+  desk.agents([keeper(desk), ...agents]);
+  await ready(desk);
+  await desk.start();
+  const camera = new Camera(desk);
+  const app = await App.open(desk, { viewport, ...options });
+  app.panel = app.page.getByRole("complementary", { name: "Side panel" });
+  return { desk, app, page: app.page, camera };
+}
+
+/** A session by the API; message is its first prompt. */
+export async function begin(desk, title, { agent = "keeper", cwd = desk.work, message, done = true } = {}) {
+  const { id } = await desk.api("POST", "/client/sessions", { agent, cwd, title });
+  if (message) await desk.api("POST", `/client/sessions/${id}/prompt`, { message });
+  if (message && done) await until(`the turn of ${title}`, async () => !(await desk.api("GET", `/client/sessions/${id}`)).turn && (await desk.entries(id)).some((one) => one.kind === "agent"));
+  return id;
+}
+
+export const waiting = (desk, count) => until(`${count} requests`, async () => (await desk.api("GET", "/client/inbox?limit=200")).items.length >= count, 60_000);
+export const show = async (app, title) => {
+  await app.sidebar.getByRole("treeitem", { name: title }).first().click();
+  await app.page.getByRole("heading", { name: title, level: 1 }).first().waitFor();
+};
+
+/** What stands in the list when one has worked for a while. */
+export async function fleet(desk) {
+  const horn = path.join(desk.home, "foghorn");
+  fs.mkdirSync(horn, { recursive: true });
+  fs.mkdirSync(path.join(horn, "notes"));
+  fs.writeFileSync(path.join(horn, "README.md"), "# Foghorn\n");
+  fs.writeFileSync(path.join(horn, "notes/keeper.md"), "# Notes\n\n- The lamp turns too fast in a storm.\n");
+  await begin(desk, "Review of the tide table", { cwd: horn, message: "Review it, please" });
+  await begin(desk, "Blow every minute in fog", { cwd: horn, message: "review" });
+  await begin(desk, "Run the slow tests", { cwd: horn, message: "Do the slow tests, all of them", done: false });
+  await begin(desk, "Bring the notes up to date", { cwd: horn, message: "edit the notes", done: false });
+  await waiting(desk, 1);
+  return begin(desk, "Slow in a storm", { message: "The lamp turns too fast in a storm. Find out why, and mend it." });
+}

@@ -1,0 +1,133 @@
+// A conversation in a work tree of its own: made on the start screen, removed after a look at what is kept, and brought back.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import fs from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { App, Looks } from "./app.mjs";
+import { Desk, until } from "./desk.mjs";
+
+const git = (directory, ...args) => execFileSync("git", args, {
+  cwd: directory, encoding: "utf8",
+  env: {
+    ...process.env, GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1", GIT_AUTHOR_NAME: "A", GIT_AUTHOR_EMAIL: "a@localhost",
+    GIT_COMMITTER_NAME: "A", GIT_COMMITTER_EMAIL: "a@localhost",
+  },
+}).trim();
+
+/** A desk whose directory is a repository with one commit, and the start screen. */
+async function open(t) {
+  const desk = await Desk.open(t);
+  fs.writeFileSync(path.join(desk.work, "code.go"), "package main\n");
+  fs.writeFileSync(path.join(desk.work, ".gitignore"), "*.log\n/node_modules/\n");
+  git(desk.work, "init", "--quiet", "--initial-branch=main");
+  git(desk.work, "add", "--all");
+  git(desk.work, "commit", "--quiet", "-m", "first");
+  const app = await App.open(desk, { viewport: { width: 1440, height: 900 } });
+  return { desk, app, page: app.page };
+}
+
+async function begin(app, directory) {
+  const { page } = app;
+  await page.getByRole("radio", { name: "Demo agent" }).check();
+  await page.getByRole("textbox", { name: "Directory" }).fill(directory);
+  await page.getByRole("checkbox", { name: "In a work tree of its own" }).check();
+}
+
+async function menu(app, item) {
+  await app.sidebar.getByRole("treeitem", { selected: true }).click({ button: "right" });
+  await app.page.getByRole("menuitem", { name: item }).click();
+}
+
+test("a work tree is made, changed, removed with a look at what is kept, and brought back", async (t) => {
+  const { desk, app, page } = await open(t);
+  const looks = new Looks();
+  fs.writeFileSync(path.join(desk.work, "mine.txt"), "mine\n");
+  await begin(app, desk.work);
+  await page.getByText("1 file that you have not committed stays in the repository.").waitFor();
+  const field = page.getByRole("textbox", { name: "Branch" });
+  assert.match(await field.inputValue(), /^deskhand\/work-[0-9a-f]{6}$/);
+  await field.fill("deskhand/login");
+  await looks.at(page, "worktree-start");
+  await app.button("Start Demo agent").click();
+  await app.composer.waitFor();
+  const { worktree, cwd } = await desk.session();
+  assert.equal(worktree.branch, "deskhand/login");
+  assert.equal(path.basename(cwd), "login");
+  assert.equal(git(cwd, "branch", "--show-current"), "deskhand/login");
+  assert.ok(!fs.existsSync(path.join(cwd, "mine.txt")));
+  await app.turn("markdown");
+
+  // Under the repository, with its branch.
+  await app.sidebar.getByRole("treeitem", { name: /deskhand\/login$/ }).waitFor();
+  assert.equal(await app.sidebar.getByRole("treeitem", { level: 1 }).count(), 1);
+  await app.sidebar.getByRole("treeitem", { level: 1, name: new RegExp(path.basename(desk.work)) }).waitFor();
+
+  fs.writeFileSync(path.join(cwd, "code.go"), "package other\n");
+  fs.writeFileSync(path.join(cwd, "new.txt"), "new\n");
+  fs.mkdirSync(path.join(cwd, "node_modules"));
+  fs.writeFileSync(path.join(cwd, "node_modules", "big"), "x".repeat(5000));
+  await menu(app, "Remove work tree…");
+  const dialog = page.getByRole("dialog", { name: "Remove the work tree?" });
+  await dialog.getByText("Kept: 2 files that nobody has committed").waitFor();
+  await dialog.getByText(/^Gone for good: 1 file that the repository ignores/).waitFor();
+  await looks.at(page, "worktree-remove");
+  for (const [width, height] of [[1024, 700], [720, 480]]) {
+    await page.setViewportSize({ width, height });
+    await looks.at(page, `worktree-remove-${width}`);
+  }
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  assert.ok(fs.existsSync(cwd));
+
+  await menu(app, "Remove work tree…");
+  await app.button("Remove it", dialog).click();
+  await page.getByText("Work tree removed. 2 files are kept.").waitFor();
+  assert.ok(!fs.existsSync(cwd));
+  assert.equal(git(desk.work, "show", `refs/deskhand/kept/${(await desk.session()).id}:new.txt`), "new");
+  await looks.at(page, "worktree-removed");
+
+  await menu(app, "Bring the work tree back");
+  await until("it to be back", () => fs.existsSync(path.join(cwd, "new.txt")));
+  await page.getByText("The work tree is back, as it was").waitFor();
+  assert.equal(fs.readFileSync(path.join(cwd, "code.go"), "utf8"), "package other\n");
+  await app.turn("markdown");
+  looks.done();
+});
+
+test("a conversation is deleted alone, or with its work tree; elsewhere there is none to be had", async (t) => {
+  const { desk, app, page } = await open(t);
+  await begin(app, desk.work);
+  await app.button("Start Demo agent").click();
+  await app.composer.waitFor();
+  const { cwd, worktree } = await desk.session();
+  await menu(app, /^Delete/);
+  const dialog = page.getByRole("dialog", { name: "Delete the conversation, and its work tree?" });
+  await dialog.getByText("Everything in it is committed.").waitFor();
+  await app.button("Delete the conversation alone", dialog).click();
+  await app.button("Undo").click(); // within its moment
+  await app.sidebar.getByRole("treeitem", { level: 2 }).click();
+  assert.ok(fs.existsSync(cwd));
+  await app.composer.waitFor();
+  // Where no branch is checked out it does not say that the directory is gone.
+  git(cwd, "checkout", "--quiet", "--detach");
+  await menu(app, "Remove work tree…");
+  const removal = page.getByRole("dialog", { name: "Remove the work tree?" });
+  await removal.getByText("No branch is checked out. The commits that no branch has are kept.").waitFor();
+  await page.keyboard.press("Escape");
+  git(cwd, "checkout", "--quiet", worktree.branch);
+  await menu(app, /^Delete/);
+  await dialog.getByText(/has no work on it, and goes\.$/).waitFor();
+  await app.button("Remove it and delete", dialog).click();
+  await until("both to be gone", async () => !fs.existsSync(cwd) && (await desk.api("GET", "/client/sessions")).items.length === 0);
+  assert.equal(git(desk.work, "branch", "--list", "deskhand/*"), "");
+
+  // A directory that is in no repository.
+  const plain = path.join(path.dirname(desk.work), "plain");
+  fs.mkdirSync(plain);
+  const asked = page.waitForResponse((answer) => answer.url().includes("/client/worktrees/plan") && answer.status() === 409);
+  await page.getByRole("textbox", { name: "Directory" }).fill(plain);
+  await asked;
+  assert.equal(await page.getByRole("checkbox", { name: "In a work tree of its own" }).count(), 0);
+});
