@@ -123,6 +123,8 @@ func (a *asking) next() bool {
 			`[{"id":"fast","name":"Fast","type":"boolean","currentValue":false}]`)}})
 	case "session/resume", "session/load", "session/set_mode":
 		a.send(map[string]any{"id": m.ID, "result": map[string]any{}})
+	case "_session/steering":
+		a.send(map[string]any{"id": m.ID, "result": map[string]any{"outcome": "injected"}})
 	case "session/prompt":
 		a.turn = m.ID
 		a.run(m.Params.Prompt[0].Text)

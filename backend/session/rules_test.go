@@ -467,20 +467,21 @@ func TestRejectedWithWords(t *testing.T) {
 }
 
 func TestWordsReachATurnThatTakesThem(t *testing.T) {
-	d := open(t, t.TempDir())
-	s := d.create()
-	d.prompt(s.ID, "/ask-to-run make all")
-	r := d.request(s.ID)
-	if r.Tool == nil || !strings.Contains(string(r.Tool.RawInput), "make all") {
-		t.Fatalf("%+v", r.Tool)
+	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{},"_meta":{"steering":{"supported":true}}}`)
+	id := d.asking()
+	d.begin(id, permit(commanding("make all")), permit(commanding("make test"))) // the second one holds the turn open
+	d.answer(d.request(id), session.Answer{OptionID: "reject_once-2", Note: "use make test", Remember: &session.Remember{Scope: "session"}})
+	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(id), "user"), "use make test") })
+	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
+	tr := d.idle(id)
+	i := slices.IndexFunc(tr.Items, func(e session.Entry) bool { return e.Text == "I rejected “`make all`”: use make test" })
+	if i < 0 || len(tr.Turns) != 1 || tr.Items[i].Turn != tr.Turns[0].ID {
+		t.Errorf("the words are not in the turn: %+v", tr.Items)
 	}
-	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once"), Note: "use make test", Remember: &session.Remember{Scope: "session"}})
-	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "user"), "use make test") })
-	d.idle(s.ID)
 	if list := d.rules(session.RuleFilter{}); len(list) != 1 || list[0].Effect != "deny" || list[0].Pattern != "make all" {
 		t.Errorf("%+v", list)
 	}
-	d.sameAsRebuilt(s.ID)
+	d.sameAsRebuilt(id)
 }
 
 func TestRulesThatAreNone(t *testing.T) {
