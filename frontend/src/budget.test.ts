@@ -24,6 +24,8 @@ test(
     const first = chunks.filter((chunk) => chunk === entry || entry?.imports.includes(chunk.fileName));
     const size = first.reduce((sum, chunk) => sum + gzipSync(chunk.code).length, 0);
     expect(size).toBeLessThan(150_000);
+    // A sheet that came later would have the whole page get its style anew.
+    expect(built.output.filter((part) => part.fileName.endsWith('.css'))).toHaveLength(1);
 
     const page = built.output.find((part) => part.fileName === 'index.html');
     const html = page?.type === 'asset' ? String(page.source) : '';
