@@ -147,11 +147,12 @@ func (s *standard) post(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	if why := p.admit(e, r.Header.Values(headerSession)); why != "" {
+	session, why := p.admit(e, r.Header.Values(headerSession))
+	if why != "" {
 		inWords(w, http.StatusBadRequest, why)
 		return
 	}
-	if err := p.pass(r.Context(), e); err != nil {
+	if err := p.pass(r.Context(), e, session); err != nil {
 		s.refusePass(w, p, err)
 		return
 	}
@@ -342,34 +343,28 @@ func sessionMethods() []string {
 	}
 }
 
-// admit checks that a message says which session it is about as the transport wants it, and notes where its answer goes.
-func (p *peer) admit(e acp.Envelope, headers []string) (refusal string) {
+// admit checks that a message says which session it is about as the transport wants it, and tells on whose stream its answer is to go.
+func (p *peer) admit(e acp.Envelope, headers []string) (session, refusal string) {
 	header := ""
 	if len(headers) > 0 {
 		header = headers[0]
 	}
 	if len(headers) > 1 || len(header) > longestSessionID {
-		return "Invalid " + headerSession
+		return "", "Invalid " + headerSession
 	}
 	if e.Kind == acp.Response {
-		return p.admitAnswer(e, header)
+		return "", p.admitAnswer(e, header)
 	}
-	session := sessionOf(e.Raw)
+	session = sessionOf(e.Raw)
 	switch {
 	case header == "" && (session != "" || slices.Contains(sessionMethods(), e.Method())):
-		return "Missing " + headerSession
+		return "", "Missing " + headerSession
 	case header != "" && session != "" && header != session:
-		return "Mismatched " + headerSession
+		return "", "Mismatched " + headerSession
+	case e.Method() == "session/load":
+		return "", "" // its client has no stream of the session yet
 	}
-	if e.Kind == acp.Request {
-		if e.Method() == "session/load" {
-			header = "" // its client has no stream of the session yet
-		}
-		p.mu.Lock()
-		defer p.mu.Unlock()
-		p.answers.put(e.Key(), header)
-	}
-	return ""
+	return header, ""
 }
 
 func (p *peer) admitAnswer(e acp.Envelope, header string) (refusal string) {
@@ -385,12 +380,20 @@ func (p *peer) admitAnswer(e acp.Envelope, header string) (refusal string) {
 	return ""
 }
 
-// pass hands a message to the agent. The answer to a request comes on a stream.
-func (p *peer) pass(ctx context.Context, e acp.Envelope) error {
+// pass hands a message to the agent. The answer to a request comes on the session's stream.
+func (p *peer) pass(ctx context.Context, e acp.Envelope, session string) error {
 	if e.Kind != acp.Request {
 		return p.inst.Deliver(ctx, e)
 	}
+	// The way of an answer is known before it can come, and no stream looks for that of another while it is tried.
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	before, known := p.answers.of[e.Key()]
+	p.answers.put(e.Key(), session)
 	_, err := p.inst.Call(e)
+	if err != nil && known {
+		p.answers.of[e.Key()] = before // the request of that id that is in flight has its answer where it was asked
+	}
 	return err
 }
 

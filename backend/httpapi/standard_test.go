@@ -19,7 +19,7 @@ import (
 )
 
 // speaker is an agent that tells of what it is asked before it answers. It makes one session, s1; "session/prompt" asks for something and
-// answers when it has its answer; "exit" ends it.
+// answers when it has its answer; "exit" ends it, "farewell" after some words.
 func speaker(stdin io.Reader, stdout, _ io.Writer) int {
 	in := bufio.NewReader(stdin)
 	var prompt []byte
@@ -48,6 +48,10 @@ func speaker(stdin io.Reader, stdout, _ io.Writer) int {
 			say(`"id":%s,"result":{"loaded":true}`, e.ID)
 		case "junk":
 			_, _ = io.WriteString(stdout, "no JSON\n")
+		case "farewell":
+			say(`"method":"first"`)
+			say(`"method":"last"`)
+			return 3
 		case "exit":
 			return 3
 		default:
@@ -148,6 +152,41 @@ func TestStandardConversation(t *testing.T) {
 		}
 		if res := w.do("DELETE", "/acp/fake", "", headerPeer, id); res.code != 404 {
 			t.Errorf("again: %d", res.code)
+		}
+	})
+}
+
+// A request whose id is in use is refused, and the answer to the one that has it stays where it was asked.
+func TestStandardIDInUse(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		id := w.connect()
+		own := w.events(headerPeer, id)
+		session := w.events(headerPeer, id, headerSession, "s1")
+		post := func(want int, body string, headers ...string) {
+			t.Helper()
+			if res := w.do("POST", "/acp/fake", body, append([]string{headerPeer, id}, headers...)...); res.code != want {
+				t.Fatalf("%s: %d %s", body, res.code, text(t, res))
+			}
+		}
+		post(202, `{"jsonrpc":"2.0","id":2,"method":"session/prompt","params":{"sessionId":"s1"}}`, headerSession, "s1")
+		post(400, `{"jsonrpc":"2.0","id":2,"method":"session/list"}`)
+		post(202, `{"jsonrpc":"2.0","id":"ask","result":{}}`, headerSession, "s1")
+		for _, want := range []string{"session/request_permission", `"answered":"ask"`, `"id":2,"result"`} {
+			got := make(chan string, 1)
+			go func() { got <- nextEvent(t, session) }()
+			select {
+			case got := <-got:
+				if !strings.Contains(got, want) {
+					t.Fatalf("%s; want %s", got, want)
+				}
+			case <-time.After(time.Minute): // heartbeats go on for ever
+				t.Fatalf("no %s", want)
+			}
+		}
+		post(202, `{"jsonrpc":"2.0","id":2,"method":"session/list"}`) // free again
+		if got := nextEvent(t, own); got != `{"jsonrpc":"2.0","id":2,"result":{"method":"session/list"}}` {
+			t.Fatal(got)
 		}
 	})
 }
@@ -413,6 +452,78 @@ func TestStandardSocketOfAnAgentThatDoesNotRead(t *testing.T) {
 				if list := w.set.List(); len(list) != 0 {
 					t.Errorf("its agent stays: %+v", list)
 				}
+			})
+		})
+	}
+}
+
+// greet opens a WebSocket and says the first word on it.
+func (w *world) greet() *websocket.Conn {
+	w.t.Helper()
+	conn, _, _, err := w.dialSocket("/acp/fake", http.Header{})
+	if err == nil {
+		err = conn.WriteMessage(websocket.TextMessage, []byte(firstMessage))
+	}
+	if err == nil {
+		_, _, err = conn.ReadMessage()
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return conn
+}
+
+// What an agent says before it ends comes, also to a client that is behind and speaks on to the agent meanwhile.
+func TestStandardSocketHasTheLastWords(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, speaker)
+		t.Cleanup(w.api.Close)
+		conn := w.greet()
+		for _, msg := range []string{`{"method":"farewell"}`, `{"jsonrpc":"2.0","id":1,"method":"one"}`, `{"method":"two"}`} {
+			if err := conn.WriteMessage(websocket.TextMessage, []byte(msg)); err != nil {
+				t.Fatal(err)
+			}
+			synctest.Wait()
+		}
+		var heard []string
+		var err error
+		for {
+			var msg []byte
+			if _, msg, err = conn.ReadMessage(); err != nil {
+				break
+			}
+			heard = append(heard, string(msg))
+		}
+		if all := strings.Join(heard, " "); !strings.Contains(all, "first") || !strings.Contains(all, "last") || !websocket.IsCloseError(err, websocket.CloseGoingAway) {
+			t.Errorf("%q, %v", heard, err)
+		}
+	})
+}
+
+// A client that has vanished takes what it is sent, or what stands before it does, and answers nothing. One that answers pings stays.
+func TestStandardSocketOfAClientThatVanishes(t *testing.T) {
+	for name, keeps := range map[string]bool{"vanished": false, "quiet": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, Config{}, speaker)
+				t.Cleanup(w.api.Close)
+				conn := w.greet()
+				ended := make(chan struct{})
+				go func() {
+					defer close(ended)
+					if keeps {
+						_, _, _ = conn.ReadMessage() // which answers pings
+					} else {
+						_, _ = io.Copy(io.Discard, conn.NetConn())
+					}
+				}()
+				pass(3*vanished + stopGrace)
+				if list := w.set.List(); (len(list) == 1) != keeps {
+					t.Errorf("agents: %+v", list)
+				}
+				_ = conn.Close()
+				<-ended
+				pass(stopGrace)
 			})
 		})
 	}

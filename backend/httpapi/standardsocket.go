@@ -23,6 +23,9 @@ import (
 // socketPatience is how long a WebSocket may take nothing, and how long it may take to say its first word.
 const socketPatience = time.Minute
 
+// vanished is how long nothing may be heard of a client, which answers our pings: TCP alone takes a quarter of an hour to give it up.
+const vanished = 2 * time.Minute
+
 // socket is a client on one WebSocket: all messages go over it, as text. Its agent ends with it.
 type socket struct {
 	s    *standard
@@ -104,6 +107,7 @@ func (k *socket) serve(r *http.Request, id, agent string) {
 		return
 	}
 	k.inst = inst
+	k.conn.SetPongHandler(func(string) error { k.heard(); return nil })
 	watching.Go(func() { k.pump(ended) })
 	k.hand(e)
 	k.listen()
@@ -159,8 +163,14 @@ func (k *socket) read() (acp.Envelope, bool) {
 	}
 }
 
+// heard puts off the moment in which the client counts as gone.
+func (k *socket) heard() {
+	_ = k.conn.SetReadDeadline(time.Now().Add(vanished)) // it fails with the connection only
+}
+
 func (k *socket) listen() {
 	for {
+		k.heard() // the agent may have been waited for since
 		e, ok := k.read()
 		if !ok {
 			return
@@ -185,6 +195,7 @@ func (k *socket) hand(e acp.Envelope) {
 	case err == nil:
 	case errors.Is(err, proxy.ErrDuplicateID):
 		k.fail(json.RawMessage(e.ID), &acp.Error{Code: acp.CodeInvalidRequest, Message: "a request with this id is in flight already"})
+	case errors.As(err, new(*proxy.ExitError)): // what it said last may be on its way still; the goodbye comes behind it
 	default:
 		k.bye(websocket.CloseInternalServerErr, k.s.api.problemOf(err).Detail)
 	}
@@ -194,8 +205,10 @@ func (k *socket) hand(e acp.Envelope) {
 func (k *socket) pump(ended <-chan struct{}) {
 	reader := k.inst.After(k.inst.Since())
 	defer reader.Close()
-	quiet := time.NewTicker(heartbeatEvery)
-	defer quiet.Stop()
+	ping := time.NewTicker(heartbeatEvery)
+	defer ping.Stop()
+	busy := make(chan struct{}) // always there is something to do
+	close(busy)
 	for {
 		batch, more, err := reader.Poll()
 		if err != nil {
@@ -215,13 +228,13 @@ func (k *socket) pump(ended <-chan struct{}) {
 			reader.Working()
 		}
 		if len(batch) > 0 {
-			continue
+			more = busy
 		}
 		select {
 		case <-more:
 		case <-ended:
 			return
-		case <-quiet.C:
+		case <-ping.C:
 			// The reader may wait for the agent to read, and then sees no end.
 			if k.conn.WriteControl(websocket.PingMessage, nil, time.Now().Add(socketPatience)) != nil {
 				k.drop()
