@@ -1,7 +1,7 @@
 # make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
 .DEFAULT_GOAL := help
 .PHONY: help run build package test-package test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-clock test-window test-agents \
-	bench bench-ui soak crash fuzz measure-memory pictures generate format clean
+	bench bench-runtime bench-ui soak crash fuzz measure-memory pictures generate format clean
 
 help: ## Show this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 20
@@ -43,9 +43,11 @@ test-agents: ## Real agents from npm against a scripted model (downloads the age
 test-package: ## Build the packages twice, compare them, and install them in a clean Debian (as root; minutes, and 1 GB from Debian once)
 	@build/test.sh package
 
-bench: ## Measure the runtime beside bare floors, into build/bin/bench.json (ARGS="-rounds 20"; -help tells more)
+bench: ## Measure every number of the design: the runtime, then the screen
+	@BENCH_FLAGS="$(ARGS)" build/test.sh bench bench-ui
+bench-runtime: ## Measure the runtime beside bare floors, into build/bin/bench.json (ARGS="-rounds 20"; -help tells more)
 	@BENCH_FLAGS="$(ARGS)" build/test.sh bench
-bench-ui: ## Measure a long conversation and a fast stream, in Chromium and in the window
+bench-ui: ## Measure a long conversation, a fast stream and the idle window, in Chromium and in the window
 	@build/test.sh bench-ui
 soak: ## Stream for hours and fail when memory grows (SOAK_MINUTES=120, SOAK_SURFACE=window)
 	@build/test.sh soak
