@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 )
 
 // Abandon removes what was made of a work tree when we were killed; branch is that which was made for it, "" = none. It is false where
@@ -31,7 +30,7 @@ func (l *Library) Abandon(ctx context.Context, main, path, branch string, k Kept
 			return false, fmt.Errorf("%w: %w", ErrBusy, err)
 		}
 	case !isFolder(away):
-		return true, l.undo(ctx, main, path, branch, k.Head)
+		return true, l.unmake(ctx, main, path, branch, k.Head)
 	}
 	if touched, err := l.touched(ctx, away, branch != "", k); err != nil || touched {
 		return false, errors.Join(err, os.Rename(away, path))
@@ -39,7 +38,7 @@ func (l *Library) Abandon(ctx context.Context, main, path, branch string, k Kept
 	if err := doom(away, path); err != nil {
 		return false, err
 	}
-	return true, l.undo(ctx, main, path, branch, k.Head)
+	return true, l.unmake(ctx, main, path, branch, k.Head)
 }
 
 // touched tells whether a directory has anything of somebody's: what neither the commit nor what was kept has. Ignored files are somebody's
@@ -76,8 +75,7 @@ func bare(path string) bool {
 // workedIn tells whether git's record of a work tree is not as it was made: somebody has locked it, is in the middle of a merge, has checked
 // something out, has made commits or staged something.
 func (l *Library) workedIn(ctx context.Context, at run, k *Kept) (bool, error) {
-	lock, err := os.ReadFile(filepath.Join(at.gitDir, "locked"))
-	if err == nil && strings.TrimSpace(string(lock)) != "initializing" || unfinished(at) {
+	if lockedBySomebody(at.gitDir) || unfinished(at) {
 		return true, nil
 	}
 	p := Place{}

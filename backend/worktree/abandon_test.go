@@ -284,3 +284,51 @@ func TestAFolderOfASubmoduleWithFilesIsNotRemoved(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestWhatIsPutThereMeanwhileStays: a program makes the path of a work tree again, whose making was cut off, while that is looked at out of
+// the way.
+func TestWhatIsPutThereMeanwhileStays(t *testing.T) {
+	t.Parallel()
+	b := set(t)
+	path, p := b.made("meanwhile")
+	again := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := os.Lstat(path); err != nil {
+				break
+			}
+			runtime.Gosched()
+		}
+		again <- errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "mine.txt"), []byte("mine"), 0o600))
+	}()
+	gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/meanwhile", worktree.Kept{Head: p.Head})
+	if err := <-again; err != nil {
+		t.Fatal(err)
+	}
+	if said, read := os.ReadFile(filepath.Join(path, "mine.txt")); read != nil || string(said) != "mine" || !gone || err != nil {
+		t.Errorf("%q %v, %v %v", said, read, gone, err)
+	}
+	if list := b.do(b.repo, "worktree", "list"); strings.Contains(list, "meanwhile") {
+		t.Error(list)
+	}
+}
+
+// TestALockedOneIsNotMadeAnew: git is told by a lock that a work tree lies on a disk which is not plugged in.
+func TestALockedOneIsNotMadeAnew(t *testing.T) {
+	t.Parallel()
+	b := set(t)
+	path, p := b.made("stick")
+	b.do(b.repo, "worktree", "lock", path)
+	if err := os.Rename(path, path+"-unplugged"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Restore(t.Context(), b.repo, path, worktree.Kept{Branch: "deskhand/stick", Head: p.Head}); !errors.Is(err, worktree.ErrLocked) {
+		t.Error(err)
+	}
+	if err := os.Rename(path+"-unplugged", path); err != nil {
+		t.Fatal(err)
+	}
+	if now := b.look(path); now.Head != p.Head {
+		t.Errorf("%+v", now)
+	}
+}

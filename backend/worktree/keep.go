@@ -962,6 +962,9 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 			args = []string{"worktree", "add", "--quiet", "--", path, k.Branch}
 		}
 	}
+	if err := l.unlocked(ctx, main, path); err != nil {
+		return err
+	}
 	if err := makeFolder(main, filepath.Dir(path)); err != nil {
 		return err
 	}
@@ -980,6 +983,21 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 		return errors.Join(told(err), l.undo(ctx, main, path, made, k.Head))
 	}
 	return nil
+}
+
+// unlocked refuses a path whose work tree somebody has locked: that is how git is told that it lies on a disk which is not plugged in.
+func (l *Library) unlocked(ctx context.Context, main, path string) error {
+	list, err := l.recordsOf(ctx, main, path)
+	if slices.ContainsFunc(list, lockedBySomebody) {
+		return ErrLocked
+	}
+	return err
+}
+
+// lockedBySomebody tells whether a record of git's is locked, and not by git itself, which was making it.
+func lockedBySomebody(gitDir string) bool {
+	why, err := os.ReadFile(filepath.Join(gitDir, "locked"))
+	return !errors.Is(err, fs.ErrNotExist) && strings.TrimSpace(string(why)) != "initializing"
 }
 
 // apply puts what was kept into a work tree that has just been made.

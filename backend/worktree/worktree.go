@@ -340,11 +340,16 @@ func makeFolder(main, folder string) error {
 // undo removes what was made of a work tree in which nobody has worked, and its branch. What cannot be deleted is told by a [LeftError]: it
 // would be tried again at every start.
 func (l *Library) undo(ctx context.Context, main, path, branch, base string) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestRun)
-	defer cancel()
 	if err := doom(path, path); err != nil {
 		return err
 	}
+	return l.unmake(ctx, main, path, branch, base)
+}
+
+// unmake is undo for a work tree whose directory is doomed or gone: what is at its path by now is somebody's.
+func (l *Library) unmake(ctx context.Context, main, path, branch, base string) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestRun)
+	defer cancel()
 	// Twice: git has locked one that it was making.
 	err := l.end(ctx, main, path, "--force", "--force")
 	if branch == "" || err != nil && !errors.As(err, new(*LeftError)) {
