@@ -3,10 +3,12 @@ package editor
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -349,6 +351,49 @@ func TestAPromptThatIsHeld(t *testing.T) {
 				t.Errorf("%+v %s", m.Error, m.Result)
 			}
 		})
+	}
+}
+
+// A prompt that begins while the editor takes its session up again: it has left the queue, and the journal that was read knows nothing of it yet.
+func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(everything)
+	id := p.begin()
+	if _, err := o.Send(t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
+		t.Fatal(err)
+	}
+	waits := p.prompt(id, "echo mine")
+	var item string
+	o.wait("the message in the queue", func() bool {
+		list, err := o.Queue(t.Context(), id)
+		if err == nil && len(list) == 1 {
+			item = list[0].ID
+		}
+		return item != ""
+	})
+	if err := o.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	o.wait("the end of the turn", func() bool {
+		s, err := o.Get(t.Context(), id)
+		return err == nil && s.Turn == nil
+	})
+	below := *o.served.Load()
+	var once sync.Once
+	above := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/queue") {
+			once.Do(func() {
+				if _, err := o.ChangeQueued(r.Context(), id, item, sessions.QueuePatch{Send: true}); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		below.ServeHTTP(w, r)
+	}))
+	o.served.Store(&above)
+	p.call("session/resume", fmt.Sprintf(`{"sessionId":%q,"cwd":%q,"mcpServers":[]}`, id, o.work))
+	if m := p.answer(waits); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"end_turn"`) {
+		t.Errorf("%+v %s", m.Error, m.Result)
 	}
 }
 

@@ -306,9 +306,7 @@ func (s *shown) reopen(replay bool) {
 	for _, r := range requests {
 		s.requested(r)
 	}
-	if len(s.prompts) > 0 {
-		s.waiting()
-	}
+	s.compare()
 }
 
 // newest is the number of the last frame of the journal.

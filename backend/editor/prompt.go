@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"context"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"deskhand/backend/acp"
 )
@@ -135,7 +137,11 @@ func (s *shown) prompt(r request) {
 		QueueItem *struct{ ID string }
 	}
 	if err == nil {
-		err = s.call(http.MethodPost, "prompt", in, &sent)
+		// What was sent is known to whoever has the session next: to break off would leave the editor to send it again.
+		ctx, cancel := context.WithCancel(context.WithoutCancel(s.ctx))
+		defer cancel()
+		defer context.AfterFunc(s.ctx, func() { time.AfterFunc(mostMaking, cancel) })()
+		err = s.e.desk.call(ctx, http.MethodPost, "sessions/"+url.PathEscape(s.id)+"/prompt", in, &sent)
 	}
 	p := &prompt{id: r.id, key: r.key}
 	switch {
@@ -248,8 +254,12 @@ func heldWords(why string) string {
 	return "Somebody holds it there."
 }
 
-// waiting compares the prompts that wait with what waits in the session, which events did not tell of.
-func (s *shown) waiting() {
+// compare compares the prompts that are not answered with the session, where events did not tell of them. The order tells: what has left the
+// queue that is read first is in the journal that is read then. Where one of them cannot be read nobody knows.
+func (s *shown) compare() {
+	if len(s.prompts) == 0 {
+		return
+	}
 	var list struct{ Items []queued }
 	if err := s.call(http.MethodGet, "queue", nil, &list); err != nil {
 		if s.ctx.Err() == nil {
@@ -257,19 +267,28 @@ func (s *shown) waiting() {
 		}
 		return
 	}
-	for id := range s.prompts {
-		if i := slices.IndexFunc(list.Items, func(q queued) bool { return q.ID == id }); i >= 0 {
+	if !s.flush() {
+		return
+	}
+	running := map[string]bool{}
+	for id, p := range s.prompts {
+		if !p.queued {
+			running[id] = true
+		} else if i := slices.IndexFunc(list.Items, func(q queued) bool { return q.ID == id }); i >= 0 {
 			s.held(list.Items[i])
 		} else {
 			s.unqueued(id)
 		}
 	}
+	if err := s.reread(); err == nil && s.flush() {
+		s.lost(running)
+	}
 }
 
-// lost answers for turns of a Deskhand that has ended without a word: the next one knows nothing of them.
-func (s *shown) lost() {
+// lost answers for those of the turns that a Deskhand has taken along which has ended without a word: the next one knows nothing of them.
+func (s *shown) lost(running map[string]bool) {
 	for id, p := range s.prompts {
-		if !p.queued && (s.now.Turn == nil || s.now.Turn.ID != id) {
+		if running[id] && (s.now.Turn == nil || s.now.Turn.ID != id) {
 			delete(s.prompts, id)
 			s.e.wire.fail(p.id, &acp.Error{Code: acp.CodeInternalError, Message: endWords("interrupted")})
 		}

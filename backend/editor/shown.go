@@ -36,6 +36,7 @@ type shown struct {
 	mirror  *mirror
 	opening func(result any, failure *acp.Error) // answers the request that opens it; nil once that is done
 	prompts map[string]*prompt                   // those of the editor, by their turns
+	unsure  []string                             // those of them that left the queue while the journal could not be read
 	asks    map[string]*ask                      // what the editor is asked, by the request
 	changes map[string]request                   // of settings, that the agent has not answered, by the agent's ids
 	unready []request                            // the same, of an agent that is not ready
@@ -302,27 +303,31 @@ func (s *shown) take(b batch) {
 		}
 		return // what is asked is read when it begins
 	}
-	s.catchUp()
+	whole := s.catchUp()
 	for _, r := range n.requests {
 		s.requested(r)
 	}
 	for _, item := range n.queue {
 		s.held(item)
 	}
-	for _, id := range n.unqueued {
-		s.unqueued(id)
+	s.unsure = append(s.unsure, n.unqueued...)
+	if whole { // else they may be turns by now
+		for _, id := range s.unsure {
+			s.unqueued(id)
+		}
+		s.unsure = nil
 	}
 	if b.Reset {
-		s.waiting()
-		s.lost()
+		s.compare()
 	}
 }
 
 // catchUp brings the editor to where the session is.
-func (s *shown) catchUp() {
-	s.flush()
+func (s *shown) catchUp() (whole bool) {
+	whole = s.flush()
 	s.tellFacts()
 	s.settleChanges()
+	return whole
 }
 
 // refresh reads what events would have told.
@@ -358,10 +363,10 @@ func (s *shown) inbox() []asking {
 	return list
 }
 
-// flush takes what is new in the journal.
-func (s *shown) flush() {
+// flush takes what is new in the journal; whole tells whether all of it could be read.
+func (s *shown) flush() (whole bool) {
 	const most = 500
-	for {
+	for !whole {
 		q := url.Values{"after": {strconv.FormatInt(s.at, 10)}, "limit": {strconv.Itoa(most)}, "notes": {"true"}}
 		var page framePage
 		if err := s.call(http.MethodGet, "frames?"+q.Encode(), nil, &page); err != nil {
@@ -374,11 +379,10 @@ func (s *shown) flush() {
 			s.mirror.apply(s.whole(f))
 		}
 		s.at = max(s.at, page.Next)
-		if !page.More {
-			break
-		}
+		whole = !page.More
 	}
 	s.mirror.settle()
+	return whole
 }
 
 // whole is a frame with all of its body.
