@@ -323,11 +323,11 @@ func (b *Backend) Close() error {
 	if b.socket != nil {
 		errs = append(errs, b.socket.Close())
 	}
+	b.calls.stop() // of those that go on without their callers too
 	if b.api != nil {
 		b.api.Close()
 	}
 	errs = append(errs, b.closeParts())
-	b.calls.stop()
 	if b.beside != nil {
 		errs = append(errs, b.beside.release())
 	}

@@ -45,7 +45,7 @@ func (c *calls) count(next http.Handler) http.Handler {
 		ctx, cancel := context.WithCancel(r.Context())
 		defer cancel()
 		defer context.AfterFunc(c.ctx, cancel)() //nolint:contextcheck // our end is the call's
-		next.ServeHTTP(w, r.WithContext(ctx))
+		next.ServeHTTP(w, r.WithContext(httpapi.WithLife(ctx, c.ctx)))
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -148,7 +149,7 @@ func (p *repeats) take(k keyed) (one *keyed, mine bool) {
 	return &k, true
 }
 
-// do does a write. It goes on when its caller has gone: who comes again hears what has become of it.
+// do does a write. It goes on when its caller has gone, until the program ends: who comes again hears what has become of it.
 func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
 	a := &answered{header: http.Header{}}
 	defer func() {
@@ -164,16 +165,42 @@ func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
 		}
 		close(one.over)
 	}()
-	next.ServeHTTP(a, r.WithContext(context.WithoutCancel(r.Context())))
+	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
+	defer cancel()
+	if life, ok := r.Context().Value(lifeKey{}).(context.Context); ok {
+		defer context.AfterFunc(life, cancel)()
+	}
+	next.ServeHTTP(a, r.WithContext(ctx))
 	a.WriteHeader(http.StatusOK)
 	return a
 }
 
-// forget lets go of answers that are too old or too many.
+type lifeKey struct{}
+
+// WithLife gives a call's context the life of what serves it: a call that goes on when its caller has gone ends with that.
+func WithLife(ctx, life context.Context) context.Context {
+	return context.WithValue(ctx, lifeKey{}, life)
+}
+
+// forget lets go of answers that are too old or too many, and of the largest where they are too large together. The newest one stays: the
+// call that has lost it comes again in a moment.
 func (p *repeats) forget() {
-	for len(p.done) > 0 && (time.Since(p.done[0].at) > repeatFor || len(p.done) > mostRepeats || p.bytes > mostAnswers) {
-		p.bytes -= p.done[0].answer.body.Len()
-		delete(p.held, p.done[0].id)
-		p.done = p.done[1:]
+	for len(p.done) > 0 && (time.Since(p.done[0].at) > repeatFor || len(p.done) > mostRepeats) {
+		p.drop(0)
 	}
+	for len(p.done) > 1 && p.bytes-p.done[len(p.done)-1].answer.body.Len() > mostAnswers {
+		largest := 0
+		for i, one := range p.done[:len(p.done)-1] {
+			if one.answer.body.Len() > p.done[largest].answer.body.Len() {
+				largest = i
+			}
+		}
+		p.drop(largest)
+	}
+}
+
+func (p *repeats) drop(i int) {
+	p.bytes -= p.done[i].answer.body.Len()
+	delete(p.held, p.done[i].id)
+	p.done = slices.Delete(p.done, i, i+1)
 }

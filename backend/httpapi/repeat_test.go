@@ -163,14 +163,63 @@ func TestAnswersAreNotHeldForEver(t *testing.T) {
 			t.Errorf("%d, %d", len(p.held), len(p.done))
 		}
 	})
+}
+
+// What is too large together goes, the largest first, and never the newest: who has lost that comes again in a moment.
+func TestLargeAnswersGoFirst(t *testing.T) {
 	var p repeats
-	large := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, mostAnswers/4)) })
-	for n := range 10 {
-		send(&p, large, func(r *http.Request) { r.Header.Set(keyHeader, "k"+strconv.Itoa(n)) })
+	var asked int
+	large := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		asked++
+		size, _ := strconv.Atoi(r.URL.Query().Get("size"))
+		_, _ = w.Write(make([]byte, size))
+	})
+	of := func(size int) func() bool {
+		return func() (held bool) {
+			before := asked
+			send(&p, large, func(r *http.Request) { r.URL.RawQuery = "size=" + strconv.Itoa(size) })
+			return asked == before
+		}
 	}
-	if len(p.held) != 4 || p.bytes > mostAnswers {
-		t.Errorf("%d answers of %d bytes", len(p.held), p.bytes)
+	small, middle, huge := of(10), of(mostAnswers/2), of(mostAnswers+1)
+	small()
+	middle()
+	huge()
+	if !huge() || !middle() || !small() {
+		t.Error("not all are held")
 	}
+	of(11)()
+	if huge() {
+		t.Error("the largest is held")
+	}
+	if !middle() || !small() {
+		t.Error("others went for it")
+	}
+}
+
+// A call that goes on without its caller ends with the program.
+func TestAWriteEndsWithTheProgram(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var p repeats
+		c := writes{wait: make(chan struct{})}
+		life, end := context.WithCancel(t.Context())
+		caller, goes := context.WithCancel(t.Context())
+		answer := make(chan string, 1)
+		go func() {
+			answer <- send(&p, &c, func(r *http.Request) { *r = *r.WithContext(WithLife(caller, life)) })
+		}()
+		synctest.Wait()
+		goes()
+		synctest.Wait()
+		if len(answer) > 0 {
+			t.Error("it ended with its caller")
+		}
+		end()
+		synctest.Wait()
+		if len(answer) == 0 || !strings.HasPrefix(<-answer, "503") {
+			t.Error("it goes on")
+		}
+	})
 }
 
 // A handler that breaks leaves nobody waiting.
