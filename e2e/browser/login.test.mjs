@@ -373,7 +373,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   await looks.at(app.page, "settings-wrong");
   await amount.fill("2048");
   await amount.press("Enter");
-  await app.page.getByText("Saved").first().waitFor();
+  await app.page.getByText("Saved", { exact: true }).first().waitFor(); // and not the status bar's "saved just now"
   const settings = path.join(made.config, "deskhand", "settings.json");
   assert.equal(JSON.parse(fs.readFileSync(settings, "utf8")).memoryBudgetMiB, 2048);
   await looks.at(app.page, "settings");

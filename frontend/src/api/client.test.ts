@@ -131,10 +131,34 @@ describe('a write that was lost on its way', () => {
     vi.useRealTimers();
   });
 
-  test('is one that nobody ends, and no look', async () => {
+  test('has another key once the message has come in', async () => {
+    const said = (session: string, type: string, data: unknown) => ({ ...event(type, data), session });
+    const again = async (...events: ReturnType<typeof said>[]) => {
+      fetched.mockRejectedValueOnce(new TypeError('Failed to fetch'));
+      await expect(prompt()).rejects.toThrow();
+      client.deliver(events);
+      fetched.mockImplementation(() => Promise.resolve(json({})));
+      await prompt();
+      const calls = fetched.mock.calls.length;
+      return key(calls - 2) !== key(calls - 1);
+    };
+    expect(await again(said('s1', 'entry.upsert', { kind: 'user', text: 'do it' }))).toBe(true);
+    expect(await again(said('s1', 'queue.upsert', { message: 'do it' }))).toBe(true);
+    expect(
+      await again(
+        said('s2', 'entry.upsert', { kind: 'user', text: 'do it' }),
+        said('s1', 'entry.upsert', { kind: 'agent', text: 'do it' }),
+        said('s1', 'queue.upsert', { message: 'do it all' }),
+      ),
+    ).toBe(false);
+  });
+
+  test('is one that would make two of something', async () => {
     await client.inbox();
-    await client.find({ q: 'x' }, new AbortController().signal);
-    expect([key(0), key(1)]).toEqual([null, null]);
+    await client.cancel('s1');
+    await client.prompt('s1', 'look at this', 'queue', ['a']);
+    await client.forkSession('s1');
+    expect([0, 1, 2, 3].map((n) => key(n) !== null)).toEqual([false, false, true, true]);
   });
 });
 

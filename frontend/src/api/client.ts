@@ -11,6 +11,7 @@ import type {
   Answer,
   Approval,
   Directory,
+  Entry,
   EntryPage,
   Equipment,
   Event,
@@ -83,6 +84,11 @@ interface Call {
   /** A body that is no JSON. */
   bytes?: Uint8Array<ArrayBuffer>;
   signal?: AbortSignal;
+  /**
+   * To do it twice would make two of something, so that it has a key. What sets something has none: the same wish may come again after
+   * another one, and has to be done again.
+   */
+  once?: boolean;
   /** Lets the request outlive the page: for what is saved at the last moment. */
   keepalive?: boolean;
 }
@@ -146,7 +152,8 @@ export class Client {
   }
 
   session = (id: string) => this.#json<Session>(`/client/sessions/${part(id)}`);
-  createSession = (body: NewSession) => this.#json<Session>('/client/sessions', { method: 'POST', body });
+  createSession = (body: NewSession) =>
+    this.#json<Session>('/client/sessions', { method: 'POST', body, once: true });
   patchSession = (id: string, body: SessionPatch, keepalive = false) =>
     this.#json<Session>(`/client/sessions/${part(id)}`, { method: 'PATCH', body, keepalive });
 
@@ -157,12 +164,17 @@ export class Client {
   restoreSession = (id: string) =>
     this.#json<Session>(`/client/sessions/${part(id)}/restore`, { method: 'POST' });
   forkSession = (id: string) =>
-    this.#json<Session>(`/client/sessions/${part(id)}/fork`, { method: 'POST', signal: unlimited() });
+    this.#json<Session>(`/client/sessions/${part(id)}/fork`, {
+      method: 'POST',
+      once: true,
+      signal: unlimited(),
+    });
   /** Begins one with another agent, to which what was said is handed over in the draft. */
   continueSession = (id: string, agent: string) =>
     this.#json<Session>(`/client/sessions/${part(id)}/continue`, {
       method: 'POST',
       body: { agent },
+      once: true,
       signal: unlimited(),
     });
   /** The conversations that an agent keeps by itself. */
@@ -178,7 +190,12 @@ export class Client {
     return { ...page, items: page.items ?? [] };
   }
   importSession = (body: { agent: string; acpSessionId: string; cwd: string; title?: string }) =>
-    this.#json<Session>('/client/sessions/import', { method: 'POST', body, signal: unlimited() });
+    this.#json<Session>('/client/sessions/import', {
+      method: 'POST',
+      body,
+      once: true,
+      signal: unlimited(),
+    });
 
   workspaces = (signal?: AbortSignal) => this.#list<KnownWorkspace>('/client/workspaces', signal);
   /** Tells where a directory is now. */
@@ -255,6 +272,7 @@ export class Client {
         when,
         ...(attachments.length > 0 ? { attachments: attachments.map((one) => ({ id: one })) } : {}),
       },
+      once: true,
       ...(attachments.length > 0 ? { signal: unlimited() } : {}),
     });
   queue = (id: string, signal?: AbortSignal) =>
@@ -397,7 +415,7 @@ export class Client {
 
   places = (signal?: AbortSignal) => this.#list<Site>('/client/places', signal);
   addPlace = (body: NewSite) =>
-    this.#json<Site>('/client/places', { method: 'POST', body, signal: unlimited() });
+    this.#json<Site>('/client/places', { method: 'POST', body, once: true, signal: unlimited() });
   patchPlace = (id: string, body: SitePatch) =>
     this.#json<Site>(`/client/places/${part(id)}`, { method: 'PATCH', body, signal: unlimited() });
   removePlace = (id: string) => this.#done(`/client/places/${part(id)}`, undefined, 'DELETE');
@@ -413,7 +431,7 @@ export class Client {
   // Answers that are remembered.
 
   rules = (signal?: AbortSignal) => this.#list<Rule>('/client/rules', signal);
-  addRule = (body: NewRule) => this.#json<Rule>('/client/rules', { method: 'POST', body });
+  addRule = (body: NewRule) => this.#json<Rule>('/client/rules', { method: 'POST', body, once: true });
   changeRule = (id: string, body: RulePatch) =>
     this.#json<Rule>(`/client/rules/${part(id)}`, { method: 'PATCH', body });
   removeRule = (id: string) => this.#done(`/client/rules/${part(id)}`, undefined, 'DELETE');
@@ -464,6 +482,7 @@ export class Client {
   /** Passes the feed's events to those who asked for one kind of them. */
   deliver(events: readonly Event[]): void {
     for (const event of events) {
+      if (event.type === 'entry.upsert' || event.type === 'queue.upsert') this.#heard(event);
       if (event.type !== 'request.upsert') continue;
       const request = event.data as Request;
       if (request.status !== 'requested' || !['question', 'form', 'url'].includes(request.kind)) continue;
@@ -504,7 +523,7 @@ export class Client {
   }
 
   /**
-   * The key of a write. One that was lost on its way, there or back, has the same when it is given again within a minute: whoever presses the
+   * The key of what is done once. One that was lost on its way, there or back, has the same when it is given again within a minute: whoever presses the
    * button once more must not have said it twice.
    */
   #keyOf(what: string): string {
@@ -521,12 +540,19 @@ export class Client {
     }
   }
 
+  /** A message has come in: what is said in the same words after that is another one. */
+  #heard({ session, data }: Event) {
+    const { kind, text, message = kind === 'user' ? text : undefined } = data as Partial<Entry & QueueItem>;
+    if (session === undefined || message === undefined) return;
+    for (const what of this.#unanswered.keys())
+      if (what.startsWith(`/client/sessions/${part(session)}/prompt {"message":${JSON.stringify(message)},`))
+        this.#unanswered.delete(what);
+  }
+
   /** Makes a call and reads its answer. Whoever gives a signal limits the time; else it is limited here. */
   #send<T>(path: string, call: Call, read: (answer: Response) => Promise<T>): Promise<T> {
-    // What its caller may end is not gone on with.
-    const named = call.method === 'POST' && !call.bytes && !call.signal;
     const what = `${path} ${JSON.stringify(call.body)}`;
-    const key = named ? this.#keyOf(what) : '';
+    const key = call.once ? this.#keyOf(what) : '';
     const run = async (signal: AbortSignal) => {
       try {
         const answer = await this.#fetch(path, this.#request(call, key, signal));

@@ -40,7 +40,9 @@ export class Throttle<T> {
     // Three parts of four are left to others: an engine that is never idle puts off the collection of its garbage, and a page on a busy
     // machine grew by hundreds of megabytes.
     const due =
-      this.#last + Math.max(this.#every, 5 * this.#cost, Math.min(3 * this.#drawing, 300)) - Date.now();
+      this.#last +
+      Math.max(this.#every, 5 * this.#cost, Math.min(3 * this.#drawing, 300)) -
+      performance.now();
     if (due <= 0) this.flush();
     else this.#timer = setTimeout(() => this.#letThrough(), due);
   }
@@ -66,7 +68,7 @@ export class Throttle<T> {
   }
 
   #pass(value: T): void {
-    this.#last = Date.now();
+    this.#last = performance.now(); // which no clock that is set puts back
     this.#cost = this.#drawing = 0;
     this.#take(value);
     this.#drawn((ms) => (this.#drawing = ms));
