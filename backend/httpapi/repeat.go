@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"deskhand/backend/session"
 )
 
 // keyHeader names a write, so that it is done once however often it comes (draft-ietf-httpapi-idempotency-key-header-07).
@@ -170,7 +172,7 @@ func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
 	if life, ok := r.Context().Value(lifeKey{}).(context.Context); ok {
 		defer context.AfterFunc(life, cancel)()
 	}
-	next.ServeHTTP(a, r.WithContext(ctx))
+	next.ServeHTTP(a, r.WithContext(session.Patiently(ctx))) // who comes again is to hear what became of it, and not to have it twice
 	a.WriteHeader(http.StatusOK)
 	return a
 }

@@ -883,6 +883,70 @@ func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
 	}
 }
 
+// Who can ask again for the same waits for the outcome: told that the disk refuses, it would ask again for what is done by itself.
+func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	alter := func(text string) {
+		t.Helper()
+		err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(t.Context(), text)
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	// stalled sends a message while the disk refuses, and gives the answer, which has not come yet.
+	stalled := func() chan error {
+		t.Helper()
+		q := session.Query{Gen: d.Feed().Gen(), Wait: 20 * time.Second}
+		batch, err := d.Feed().After(t.Context(), q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		q.After = batch.Seq
+		alter(`ALTER TABLE frame RENAME TO away`)
+		answer := make(chan error, 1)
+		go func() {
+			_, err := d.Prompt(session.Patiently(t.Context()), s.ID, "markdown")
+			answer <- err
+		}()
+		for told := false; !told; q.After = batch.Seq {
+			if batch, err = d.Feed().After(t.Context(), q); err != nil || len(batch.Events) == 0 {
+				t.Fatal("nobody is told that the disk refuses", err)
+			}
+			for _, e := range batch.Events {
+				told = told || strings.Contains(string(e.Data), "storage.failed")
+			}
+		}
+		return answer
+	}
+	answer := stalled()
+	select {
+	case err := <-answer:
+		t.Fatal("told before it is known: ", err)
+	case <-time.After(50 * time.Millisecond): // more of it proves nothing more
+	}
+	if _, err := d.Prompt(session.Patiently(t.Context()), s.ID, "another"); !errors.Is(err, session.ErrStorage) {
+		t.Error("taken although nothing can be: ", err)
+	}
+	alter(`ALTER TABLE away RENAME TO frame`)
+	if err := <-answer; err != nil {
+		t.Error(err)
+	}
+	if tr := d.idle(s.ID); len(tr.Turns) != 1 {
+		t.Errorf("%d turns", len(tr.Turns))
+	}
+	answer = stalled()
+	d.close()
+	if err := <-answer; !errors.Is(err, session.ErrStorage) {
+		t.Error("what was lost is said to be done: ", err)
+	}
+}
+
 func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

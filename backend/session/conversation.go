@@ -111,10 +111,15 @@ func (v *conversation) reach(ctx context.Context, f func() error) error {
 		return ErrStorage
 	}
 	result := make(chan error, 2)
+	patient := ctx.Value(patientKey{}) != nil
 	work := func() { //nolint:contextcheck // a step is finished even when its caller has gone
 		err := f()
-		v.onStall = func() { result <- ErrStorage }
-		v.commit()
+		if !patient {
+			v.onStall = func() { result <- ErrStorage }
+		}
+		if !v.commit() && err == nil {
+			err = ErrStorage
+		}
 		v.onStall = nil
 		result <- err
 	}
@@ -319,8 +324,16 @@ func (v *conversation) touched() {
 	v.saveRow()
 }
 
-// commit writes the step, shows it, and lets the agent have what is for it, in this order.
-func (v *conversation) commit() {
+type patientKey struct{}
+
+// Patiently is for callers that wait for what becomes of a step, however long the disk refuses it. Others are told [ErrStorage] at once, though
+// it is held and done later: who asked for it may ask again then, and has it twice.
+func Patiently(ctx context.Context) context.Context {
+	return context.WithValue(ctx, patientKey{}, true)
+}
+
+// commit writes the step, shows it, and lets the agent have what is for it, in this order. It is false when the program ends before it is written.
+func (v *conversation) commit() (written bool) {
 	if v.step.shown != nil {
 		defer close(v.step.shown)
 	}
@@ -336,7 +349,7 @@ func (v *conversation) commit() {
 	if happened {
 		if !v.write(entries) {
 			v.step = step{}
-			return
+			return false
 		}
 		v.publish(entries)
 		v.ruled()
@@ -349,6 +362,7 @@ func (v *conversation) commit() {
 		close(v.step.parting.written)
 	}
 	v.step = step{}
+	return true
 }
 
 // write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored. It is false when
