@@ -136,33 +136,12 @@ static gboolean watchFocusIdle(gpointer to) {
 }
 static void watchFocus(uintptr_t to) { g_idle_add(watchFocusIdle, (gpointer)to); }
 
-// GTK's own fields stop blinking when nobody has typed for a while (gtk-cursor-blink-timeout, in seconds); WebKit knows the setting that
-// turns it off alone, and keeps its display timer running between two blinks: 70 ms of CPU in ten seconds, for a window that rests.
-static guint untilRest;
-static gboolean caretRests(gpointer unused) {
-	untilRest = 0;
+// The caret stands still, like everything here that nobody has moved. While it blinks WebKit keeps its display timer running: 70 to 130 ms of CPU
+// in ten seconds, for a window that rests. To turn that off after a while, as GTK's own fields do, was worse (2.50): a caret that was hidden in
+// that moment stayed so, and one that was not had the timer look sixty times a second whether it is still to stand, 400 ms.
+static gboolean restCaretIdle(gpointer unused) {
 	g_object_set(gtk_settings_get_default(), "gtk-cursor-blink", FALSE, NULL);
 	return G_SOURCE_REMOVE;
-}
-static gboolean caretBlinks(GtkWidget *view, GdkEvent *unused, gpointer nothing) {
-	GtkSettings *settings = gtk_settings_get_default();
-	gint seconds = 10;
-	g_object_get(settings, "gtk-cursor-blink-timeout", &seconds, NULL);
-	if (untilRest) g_source_remove(untilRest);
-	else g_object_set(settings, "gtk-cursor-blink", TRUE, NULL);
-	untilRest = g_timeout_add_seconds(seconds, caretRests, NULL);
-	return FALSE;
-}
-static gboolean restCaretIdle(gpointer unused) {
-	GtkWidget *window = mainWindow(), *view = NULL;
-	gboolean blinks = FALSE;
-	g_object_get(gtk_settings_get_default(), "gtk-cursor-blink", &blinks, NULL);
-	if (window) findView(window, &view);
-	if (!view || !blinks) return G_SOURCE_REMOVE; // who does not want it to blink at all keeps that
-	g_signal_connect(view, "key-press-event", G_CALLBACK(caretBlinks), NULL);
-	g_signal_connect(view, "button-press-event", G_CALLBACK(caretBlinks), NULL);
-	g_signal_connect(view, "focus-in-event", G_CALLBACK(caretBlinks), NULL);
-	return caretBlinks(view, NULL, NULL);
 }
 static void restCaret(void) { g_idle_add(restCaretIdle, NULL); }
 
@@ -225,7 +204,7 @@ func prefersDark() bool { return C.prefersDark() != 0 }
 // guardNavigation keeps the page in the window: WebKitGTK navigates to a dropped file, and to any link.
 func guardNavigation() { C.guardNavigation() }
 
-// restCaret lets the caret stand still when nobody types.
+// restCaret lets the caret stand still. To be called before the page has one.
 func restCaret() { C.restCaret() }
 
 // dismissDialogs answers every open dialog as Escape would.

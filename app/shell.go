@@ -129,6 +129,7 @@ func (s *shell) wails() context.Context {
 }
 
 func (s *shell) started(ctx context.Context) {
+	restCaret()
 	s.ctx = ctx
 	close(s.open)
 }
@@ -136,7 +137,6 @@ func (s *shell) started(ctx context.Context) {
 func (s *shell) loaded(ctx context.Context) {
 	s.once.Do(func() {
 		guardNavigation()
-		restCaret()
 		// Wails sets the smallest size before the window is on a screen, where GTK knows no limits yet, and loses it.
 		runtime.WindowSetMinSize(ctx, minWidth, minHeight)
 		close(s.page)

@@ -27,7 +27,7 @@ function tree(root) {
 test("the idle app", async (t) => {
   const d = await Desktop.open(t);
   const { pid } = await d.start();
-  await pause(20_000); // the caret blinks for ten
+  await pause(20_000); // what the start has begun is over
   const before = tree(pid);
   await pause(10_000);
   const after = tree(pid);

@@ -177,3 +177,17 @@ onDesktop("closing asks while an agent works, and the window comes back as it wa
   d.app.kill("SIGTERM");
   assert.deepEqual(await d.app.ended, { code: 0, signal: null }, d.app.said);
 });
+
+// A caret that blinks keeps the display's timer running in a window that rests.
+onDesktop("nothing moves in a window that rests, the caret neither", async (d) => {
+  await d.start();
+  const looks = async () => {
+    const seen = new Set();
+    for (let n = 0; n < 8; n++) {
+      seen.add(fs.readFileSync(await d.picture("rests")).toString("base64"));
+      await new Promise((done) => setTimeout(done, 200)); // longer together than a caret is hidden or shown
+    }
+    return seen.size;
+  };
+  await until("eight pictures that are the same", async () => (await looks()) === 1, 9_000);
+});
