@@ -382,7 +382,7 @@ func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
 	var once sync.Once
 	above := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/queue") {
-			once.Do(func() {
+			once.Do(func() { //nolint:contextcheck // it is the call's
 				if _, err := o.ChangeQueued(r.Context(), id, item, sessions.QueuePatch{Send: true}); err != nil {
 					t.Error(err)
 				}

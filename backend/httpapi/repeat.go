@@ -170,7 +170,7 @@ func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(r.Context()))
 	defer cancel()
 	if life, ok := r.Context().Value(lifeKey{}).(context.Context); ok {
-		defer context.AfterFunc(life, cancel)()
+		defer context.AfterFunc(life, cancel)() //nolint:contextcheck // the program's end is its end
 	}
 	next.ServeHTTP(a, r.WithContext(session.Patiently(ctx))) // who comes again is to hear what became of it, and not to have it twice
 	a.WriteHeader(http.StatusOK)

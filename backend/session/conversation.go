@@ -111,18 +111,7 @@ func (v *conversation) reach(ctx context.Context, f func() error) error {
 		return ErrStorage
 	}
 	result := make(chan error, 2)
-	patient := ctx.Value(patientKey{}) != nil
-	work := func() { //nolint:contextcheck // a step is finished even when its caller has gone
-		err := f()
-		if !patient {
-			v.onStall = func() { result <- ErrStorage }
-		}
-		if !v.commit() && err == nil {
-			err = ErrStorage
-		}
-		v.onStall = nil
-		result <- err
-	}
+	work := v.working(ctx.Value(patientKey{}) != nil, f, result) //nolint:contextcheck // a step is finished even when its caller has gone
 	for {
 		select {
 		case v.work <- work:
@@ -322,6 +311,21 @@ func (v *conversation) saveRequest(r *Request) {
 func (v *conversation) touched() {
 	v.row.UpdatedAt = Time{time.Now()}
 	v.saveRow()
+}
+
+// working is what the conversation does for a caller, which hears of it once.
+func (v *conversation) working(patient bool, f func() error, result chan<- error) func() {
+	return func() {
+		err := f()
+		if !patient {
+			v.onStall = func() { result <- ErrStorage }
+		}
+		if !v.commit() && err == nil {
+			err = ErrStorage
+		}
+		v.onStall = nil
+		result <- err
+	}
 }
 
 type patientKey struct{}

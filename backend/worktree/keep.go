@@ -962,17 +962,7 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 			args = []string{"worktree", "add", "--quiet", "--", path, k.Branch}
 		}
 	}
-	if err := l.unlocked(ctx, main, path); err != nil {
-		return err
-	}
-	if err := makeFolder(main, filepath.Dir(path)); err != nil {
-		return err
-	}
-	// Who removed the directory by hand has left it in git's list.
-	if err := l.git(ctx, at, "worktree", "remove", "--force", "--", path); err != nil && !ended(err) {
-		return err
-	}
-	if err := mkdir(main, path); err != nil {
+	if err := l.clear(ctx, main, path); err != nil {
 		return err
 	}
 	err := l.git(ctx, at, args...)
@@ -983,6 +973,21 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 		return errors.Join(told(err), l.undo(ctx, main, path, made, k.Head))
 	}
 	return nil
+}
+
+// clear makes the way free for a work tree that comes back.
+func (l *Library) clear(ctx context.Context, main, path string) error {
+	if err := l.unlocked(ctx, main, path); err != nil {
+		return err
+	}
+	if err := makeFolder(main, filepath.Dir(path)); err != nil {
+		return err
+	}
+	// Who removed the directory by hand has left it in git's list.
+	if err := l.git(ctx, run{dir: main, dead: true}, "worktree", "remove", "--force", "--", path); err != nil && !ended(err) {
+		return err
+	}
+	return mkdir(main, path)
 }
 
 // unlocked refuses a path whose work tree somebody has locked: that is how git is told that it lies on a disk which is not plugged in.
