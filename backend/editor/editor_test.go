@@ -325,6 +325,26 @@ func TestAnEditorThatGoesTakesNobodysWork(t *testing.T) {
 	}
 }
 
+// behind has the editor prompt behind a turn that somebody else began, and stops that one: the prompt is held then.
+func (o *office) behind(p *pad, id, text string) (waits, item string) {
+	o.t.Helper()
+	if _, err := o.Send(o.t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
+		o.t.Fatal(err)
+	}
+	waits = p.prompt(id, text)
+	o.wait("the message in the queue", func() bool {
+		list, err := o.Queue(o.t.Context(), id)
+		if err == nil && len(list) == 1 {
+			item = list[0].ID
+		}
+		return item != ""
+	})
+	if err := o.Cancel(o.t.Context(), id); err != nil {
+		o.t.Fatal(err)
+	}
+	return waits, item
+}
+
 // A prompt that waits behind a turn of the window's, and is held there, is said to do so, and can be taken back.
 func TestAPromptThatIsHeld(t *testing.T) {
 	for name, capabilities := range map[string]string{"with notices": everything, "without": nothing} {
@@ -332,17 +352,7 @@ func TestAPromptThatIsHeld(t *testing.T) {
 			o := openOffice(t)
 			p := o.editor(capabilities)
 			id := p.begin()
-			if _, err := o.Send(t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
-				t.Fatal(err)
-			}
-			waits := p.prompt(id, "echo mine")
-			o.wait("the message in the queue", func() bool {
-				list, err := o.Queue(t.Context(), id)
-				return err == nil && len(list) == 1
-			})
-			if err := o.Cancel(t.Context(), id); err != nil {
-				t.Fatal(err)
-			}
+			waits, _ := o.behind(p, id, "echo mine")
 			p.until("word of it", func(m received) bool {
 				return strings.Contains(string(m.Params), "Your message waits in Deskhand") && strings.Contains(string(m.Params), "was stopped")
 			})
@@ -359,21 +369,7 @@ func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
 	o := openOffice(t)
 	p := o.editor(everything)
 	id := p.begin()
-	if _, err := o.Send(t.Context(), id, sessions.Prompt{Message: "slow"}); err != nil {
-		t.Fatal(err)
-	}
-	waits := p.prompt(id, "echo mine")
-	var item string
-	o.wait("the message in the queue", func() bool {
-		list, err := o.Queue(t.Context(), id)
-		if err == nil && len(list) == 1 {
-			item = list[0].ID
-		}
-		return item != ""
-	})
-	if err := o.Cancel(t.Context(), id); err != nil {
-		t.Fatal(err)
-	}
+	waits, item := o.behind(p, id, "echo mine")
 	o.wait("the end of the turn", func() bool {
 		s, err := o.Get(t.Context(), id)
 		return err == nil && s.Turn == nil

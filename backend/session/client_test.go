@@ -827,22 +827,24 @@ func TestADiskThatIsFullForLongLosesNothing(t *testing.T) {
 	})
 }
 
+// alter changes the database under the client: without a table that it writes to it finds a disk that refuses.
+func (d *desk) alter(text string) {
+	d.t.Helper()
+	err := d.db.Write(d.t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(d.t.Context(), text)
+		return err
+	})
+	if err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
-	alter := func(text string) {
-		t.Helper()
-		err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(t.Context(), text)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-	alter(`ALTER TABLE frame RENAME TO away`)
+	d.alter(`ALTER TABLE frame RENAME TO away`)
 	for range 2 {
 		if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
 			t.Errorf("%v", err)
@@ -854,13 +856,13 @@ func TestWhileTheDiskRefusesNothingIsShownNorTaken(t *testing.T) {
 	if now := d.get(s.ID); now.Turn != nil {
 		t.Errorf("shown before it is stored: %+v", now.Turn)
 	}
-	alter(`ALTER TABLE away RENAME TO frame`)
+	d.alter(`ALTER TABLE away RENAME TO frame`)
 	d.until("answer to the first", func() bool { // it was held, not lost
 		tr := d.transcript(s.ID)
 		return len(tr.Turns) == 1 && tr.Turns[0].StopReason == "end_turn"
 	})
 	d.sameAsRebuilt(s.ID)
-	alter(`ALTER TABLE frame RENAME TO away`)
+	d.alter(`ALTER TABLE frame RENAME TO away`)
 	if _, err := d.Prompt(t.Context(), s.ID, "markdown"); !errors.Is(err, session.ErrStorage) {
 		t.Errorf("%v", err)
 	}
@@ -889,16 +891,6 @@ func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
 	d := open(t, t.TempDir())
 	s := d.create()
 	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
-	alter := func(text string) {
-		t.Helper()
-		err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(t.Context(), text)
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
 	// stalled sends a message while the disk refuses, and gives the answer, which has not come yet.
 	stalled := func() chan error {
 		t.Helper()
@@ -908,7 +900,7 @@ func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
 			t.Fatal(err)
 		}
 		q.After = batch.Seq
-		alter(`ALTER TABLE frame RENAME TO away`)
+		d.alter(`ALTER TABLE frame RENAME TO away`)
 		answer := make(chan error, 1)
 		go func() {
 			_, err := d.Prompt(session.Patiently(t.Context()), s.ID, "markdown")
@@ -933,7 +925,7 @@ func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
 	if _, err := d.Prompt(session.Patiently(t.Context()), s.ID, "another"); !errors.Is(err, session.ErrStorage) {
 		t.Error("taken although nothing can be: ", err)
 	}
-	alter(`ALTER TABLE away RENAME TO frame`)
+	d.alter(`ALTER TABLE away RENAME TO frame`)
 	if err := <-answer; err != nil {
 		t.Error(err)
 	}
