@@ -890,7 +890,8 @@ func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
-	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	// What the agent says of itself at its beginning is written too: while that is stuck, a message is refused and does not wait.
+	d.until("ready", func() bool { now := d.get(s.ID); return now.Phase == session.Ready && len(now.Commands) > 0 })
 	// stalled sends a message while the disk refuses, and gives the answer, which has not come yet.
 	stalled := func() chan error {
 		t.Helper()
