@@ -15,8 +15,9 @@ extern void deskhandLinkClicked(char *);
 extern void deskhandFocus(uintptr_t, int);
 
 // WebKit hurries to let go of what a page has left behind when its process takes half of the machine's memory, or 1.5 GiB; before that it does
-// when it finds time, which a busy machine did not have for half an hour: the page took half a gigabyte. So ours is looked at every ten
-// seconds, and hurries from 256 MiB on. It is no limit: a page whose content takes more keeps it. A context takes such settings when it is
+// when it finds time, which a busy machine did not have for half an hour: the page took half a gigabyte. So ours hurries
+// from 256 MiB on. It is no limit: a page whose content takes more keeps it. It is looked at every ten minutes: WebKit goes through each
+// mapping of the page's process for it, on the thread that draws, and a look every ten seconds was a frame of 55 ms every ten seconds. A context takes such settings when it is
 // made only, and the one that every view has by itself is made without: they are put in as its properties are set. (A context of our own
 // would be none that Wails knows.)
 static void (*setProperty)(GObject *, guint, const GValue *, GParamSpec *);
@@ -29,7 +30,7 @@ static void setWithPressure(GObject *context, guint id, const GValue *value, GPa
 	webkit_memory_pressure_settings_set_memory_limit(settings, 1024); // MiB; the others are parts of it
 	webkit_memory_pressure_settings_set_conservative_threshold(settings, 0.2);
 	webkit_memory_pressure_settings_set_strict_threshold(settings, 0.25);
-	webkit_memory_pressure_settings_set_poll_interval(settings, 10);
+	webkit_memory_pressure_settings_set_poll_interval(settings, 600);
 	GValue ours = G_VALUE_INIT;
 	g_value_init(&ours, WEBKIT_TYPE_MEMORY_PRESSURE_SETTINGS);
 	g_value_take_boxed(&ours, settings);

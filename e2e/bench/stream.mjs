@@ -7,11 +7,13 @@ import { inChromium, inWindow } from "./surface.mjs";
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 3);
 const seconds = Number(process.env.STREAM_SECONDS ?? 60);
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const wanted = new RegExp(process.env.BENCH_SURFACES ?? ".");
 
 for (const open of [inChromium, inWindow]) {
   test(`a stream, ${open.name}`, { skip: !wanted.test(open.name) }, async (t) => {
     const surface = await open(t);
+    await pause(3_000); // nobody has typed a prompt before; what is made ready after the first screen is
     const key = (name) => `${surface.name}.${name}`;
     for (let round = 0; round < rounds; round++) {
       const { id } = await surface.desk.api("POST", "/client/sessions", { agent: "mock", cwd: surface.desk.work, title: `Stream ${round}` });

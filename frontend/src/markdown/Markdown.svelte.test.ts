@@ -50,7 +50,7 @@ test('lists and tables keep what stands in them while they grow', () => {
     vi.advanceTimersByTime(60);
     flushSync();
   };
-  const all = () => [...document.querySelectorAll('.markdown > ul > li, tr')];
+  const all = () => [...document.querySelectorAll('.part > ul > li, tr')];
   flushSync();
   const items = all();
   expect(items).toHaveLength(3);

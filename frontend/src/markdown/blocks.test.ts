@@ -32,6 +32,23 @@ const b = 2;
 | 1 | 2 |
 | 3 | 4 |
 
+A line.
+
+| a | b |
+|---|---|
+| 5 | 6 |
+- 7
+
+~~~
+const c = 3;
+~~~
+
+- eight
+
+9
+
+10. ten
+
 Setext
 ======
 
@@ -95,6 +112,16 @@ describe('streamed text', () => {
     const longest = Math.max(...parse.mock.calls.map(([text]) => text.length));
     expect(longest).toBeLessThan(paragraph.length * 4);
     expect(blocks.blocks.filter((block) => block.token.type === 'paragraph')).toHaveLength(200);
+  });
+
+  test('what a blank line has ended is not parsed again for the line below it', () => {
+    const table = `| a | b |\n|---|---|\n${'| `one` | *two* |\n'.repeat(40)}`;
+    for (const above of [table, '```go\nx\n```\n', '## Title\n', 'Words.\n']) {
+      const parse = vi.fn(lex);
+      let blocks = advance(empty, `${above}\nOne`, parse);
+      for (const word of ['One line', 'One line grows']) blocks = advance(blocks, `${above}\n${word}`, parse);
+      expect(parse.mock.lastCall?.[0]).toBe('One line grows');
+    }
   });
 
   test('keeps the very blocks that are finished', () => {

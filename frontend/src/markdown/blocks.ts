@@ -85,14 +85,23 @@ function raws(blocks: readonly Block[]): string {
 
 /**
  * How many blocks cannot change when text is added. The last one always can. While it is a single unfinished line, the one before
- * can too: what looks like a paragraph "2" may become the item "2. b" of the list above it.
+ * can too, unless it has ended for good: what looks like a paragraph "2" may become the item "2. b" of the list above it.
  */
 function countFinished(blocks: readonly Block[], from: number): number {
   const last = lastReal(blocks, blocks.length, from);
   if (last < 0) return from;
   if (blocks[last]?.raw.includes('\n')) return last;
   const previous = lastReal(blocks, last, from);
-  return previous < 0 ? from : previous;
+  if (previous < 0) return from;
+  return ended(blocks, previous, last) ? last : previous;
+}
+
+/** What a blank line ends, whatever comes after it. Parsing a table anew for each word of the line below it took longer than a frame. */
+function ended(blocks: readonly Block[], at: number, next: number): boolean {
+  const block = blocks[at];
+  if (!block || (next === at + 1 && !block.raw.endsWith('\n\n'))) return false;
+  const { type } = block.token;
+  return type === 'paragraph' || type === 'table' || type === 'heading' || (type === 'code' && /^ {0,3}[`~]/.test(block.raw));
 }
 
 /** The index of the last block before `end` that is more than blank lines. */
