@@ -101,7 +101,12 @@ function ended(blocks: readonly Block[], at: number, next: number): boolean {
   const block = blocks[at];
   if (!block || (next === at + 1 && !block.raw.endsWith('\n\n'))) return false;
   const { type } = block.token;
-  return type === 'paragraph' || type === 'table' || type === 'heading' || (type === 'code' && /^ {0,3}[`~]/.test(block.raw));
+  return (
+    type === 'paragraph' ||
+    type === 'table' ||
+    type === 'heading' ||
+    (type === 'code' && /^ {0,3}[`~]/.test(block.raw))
+  );
 }
 
 /** The index of the last block before `end` that is more than blank lines. */

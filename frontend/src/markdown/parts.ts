@@ -54,7 +54,7 @@ export function inParts(before: readonly Part[], of: Blocks, streams: boolean): 
     if (!part.closed || blocks[part.end - 1] !== part.last) break;
     list.push(part);
   }
-  for (let from = list.at(-1)?.end ?? 0; from < blocks.length; ) {
+  for (let from = list.at(-1)?.end ?? 0; from < blocks.length;) {
     let end = from;
     let weight = 0;
     let height = 0;
