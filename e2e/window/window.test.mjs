@@ -190,4 +190,27 @@ onDesktop("nothing moves in a window that rests, the caret neither", async (d) =
     return seen.size;
   };
   await until("eight pictures that are the same", async () => (await looks()) === 1, 9_000);
+  // What is not seen to move may keep the display's timer running all the same: 30 ms of CPU a second, of processes that take 2.
+  const spent = () =>
+    d.desk.processes().reduce((sum, { pid }) => {
+      const fields = fs.readFileSync(`/proc/${pid}/stat`, "latin1").split(") ").at(-1).split(" ");
+      return sum + (Number(fields[11]) + Number(fields[12])) * 10;
+    }, 0);
+  const took = async () => {
+    const before = spent();
+    await new Promise((done) => setTimeout(done, 5_000));
+    return spent() - before;
+  };
+  await until("five seconds with less than 80 ms of CPU", async () => (await took()) < 80, 30_000);
+});
+
+onDesktop("the page collects its garbage whole, and no agent hears of that", async (d) => {
+  await d.start();
+  await session(d);
+  const variables = (word) => {
+    const { pid } = d.desk.processes().find(({ command }) => command.includes(word));
+    return fs.readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").filter((one) => one.startsWith("JSC_"));
+  };
+  assert.deepEqual(variables("WebKitWebProcess"), ["JSC_useGenerationalGC=0"]);
+  assert.deepEqual(variables("demo-agent"), []);
 });
