@@ -49,13 +49,51 @@ func (in *inbound) send(ctx context.Context, h heard) error {
 		}
 	}
 	p := session.Prompt{Message: h.text, Attachments: h.files(), When: session.Queue, Elsewhere: true}
-	sent, err := in.s.cfg.Sessions.Send(ctx, h.session, p)
+	sent, err := patiently(ctx, func(ctx context.Context) (session.Sent, error) { return in.s.cfg.Sessions.Send(ctx, h.session, p) })
 	if err != nil {
 		return err
 	}
 	h.item = itemOf(sent)
 	in.mark(ctx, h)
 	return nil
+}
+
+// patiently has something done by a conversation, and waits for what becomes of it, however long the disk refuses it: told that it was not
+// done, we would have it done again, and it is done by itself when the disk takes it. The end of the surface ends the wait, for the
+// conversations end behind it; what became of a message is found at the next start then, as after a crash.
+func patiently[T any](ctx context.Context, do func(context.Context) (T, error)) (T, error) {
+	type outcome struct {
+		of  T
+		err error
+	}
+	done := make(chan outcome, 1)
+	go func() {
+		of, err := do(session.Patiently(ctx))
+		done <- outcome{of, err}
+	}()
+	select {
+	case o := <-done:
+		return o.of, o.err
+	case <-ctx.Done():
+		var none T
+		return none, ctx.Err()
+	}
+}
+
+// changeQueued changes an item of a queue, patiently.
+func (in *inbound) changeQueued(ctx context.Context, q session.QueueItem, patch session.QueuePatch) error {
+	_, err := patiently(ctx, func(ctx context.Context) (session.Sent, error) {
+		return in.s.cfg.Sessions.ChangeQueued(ctx, q.Session, q.ID, patch)
+	})
+	return err
+}
+
+// removeQueued deletes an item of a queue, patiently.
+func (in *inbound) removeQueued(ctx context.Context, q session.QueueItem) error {
+	_, err := patiently(ctx, func(ctx context.Context) (struct{}, error) {
+		return struct{}{}, in.s.cfg.Sessions.RemoveQueued(ctx, q.Session, q.ID)
+	})
+	return err
 }
 
 // mark writes down what messages have become. It is no failure of theirs when it cannot be: the next start finds them again.
@@ -76,8 +114,8 @@ func itemOf(s session.Sent) string {
 // merge makes one item of those that wait and the newest message. It is not done when the first of them has gone out meanwhile. A crash in
 // the middle has something said twice, and loses nothing.
 func (in *inbound) merge(ctx context.Context, ours []waiting, all []heard, text string) (done bool, err error) {
-	client, first := in.s.cfg.Sessions, ours[0]
-	_, err = client.ChangeQueued(ctx, first.Session, first.ID, session.QueuePatch{Message: &text})
+	first := ours[0]
+	err = in.changeQueued(ctx, first.QueueItem, session.QueuePatch{Message: &text})
 	if isGone(err) {
 		return false, nil
 	}
@@ -89,7 +127,7 @@ func (in *inbound) merge(ctx context.Context, ours []waiting, all []heard, text 
 	}
 	in.mark(ctx, all...)
 	for _, w := range ours[1:] {
-		if err := client.RemoveQueued(ctx, w.Session, w.ID); !isGone(err) {
+		if err := in.removeQueued(ctx, w.QueueItem); !isGone(err) {
 			in.fails(ctx, "what was merged stays in the queue too", all[0].channel, err)
 		}
 	}
@@ -244,16 +282,15 @@ func (in *inbound) change(ctx context.Context, old heard, now *heard) {
 	if now != nil {
 		rest = append(rest, *now)
 	}
-	client := in.s.cfg.Sessions
 	if len(rest) == 0 {
-		err = client.RemoveQueued(ctx, item.Session, item.ID)
+		err = in.removeQueued(ctx, item.QueueItem)
 	} else {
 		text, _ := together(rest)
 		patch := session.QueuePatch{Message: &text}
 		if files := without(item.QueueItem, old, now); files != nil {
 			patch.Attachments = &files
 		}
-		_, err = client.ChangeQueued(ctx, item.Session, item.ID, patch)
+		err = in.changeQueued(ctx, item.QueueItem, patch)
 	}
 	switch {
 	case isGone(err):

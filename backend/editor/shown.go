@@ -149,14 +149,15 @@ func (s *shown) run(begin func(*shown)) {
 	}
 }
 
-// inherit takes over the prompts of the beginning before, and the place in the journal up to which they are answered.
+// inherit takes over the prompts of the beginning before, and the place in the journal up to which they are answered; also which of them it
+// does not know to wait any more.
 func (s *shown) inherit() {
 	if s.before == nil {
 		return
 	}
 	<-s.before.gone
 	if len(s.before.prompts) > 0 {
-		s.prompts, s.at = s.before.prompts, s.before.at
+		s.prompts, s.at, s.unsure = s.before.prompts, s.before.at, s.before.unsure
 	}
 	s.before = nil
 }

@@ -390,9 +390,24 @@ func (p *peer) pass(ctx context.Context, e acp.Envelope, session string) error {
 	defer p.mu.Unlock()
 	before, known := p.answers.of[e.Key()]
 	p.answers.put(e.Key(), session)
-	_, err := p.inst.Call(e)
+	err := ask(p.inst, e)
 	if err != nil && known {
 		p.answers.of[e.Key()] = before // the request of that id that is in flight has its answer where it was asked
+	}
+	return err
+}
+
+// ask sends the agent a request. That its queue takes no more of them is an outcome of the call, which is there at once; the answer is not waited
+// for.
+func ask(inst *proxy.Instance, e acp.Envelope) error {
+	call, err := inst.Call(e)
+	if err != nil {
+		return err
+	}
+	select {
+	case <-call.Done():
+		_, err = call.Outcome()
+	default:
 	}
 	return err
 }

@@ -187,7 +187,7 @@ func (k *socket) listen() {
 func (k *socket) hand(e acp.Envelope) {
 	var err error
 	if e.Kind == acp.Request {
-		_, err = k.inst.Call(e)
+		err = ask(k.inst, e)
 	} else {
 		err = k.inst.Deliver(k.ctx, e)
 	}

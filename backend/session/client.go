@@ -310,6 +310,7 @@ func (c *Client) Create(ctx context.Context, n New) (Session, error) {
 	if err != nil {
 		return Session{}, err
 	}
+	defer c.worktrees.giveBack(id)
 	s, err := c.create(context.WithoutCancel(ctx), id, n, tree)
 	if err != nil {
 		return Session{}, errors.Join(err, c.unmakeWorktree(ctx, tree))

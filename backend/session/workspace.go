@@ -224,7 +224,7 @@ func (c *Client) knownWorkspace(ctx context.Context, id string) (KnownWorkspace,
 }
 
 // relink moves a workspace to path, or its sessions into the one that is there. Every session of it is held between two of its steps
-// meanwhile, so that all of them move in one transaction, and none is written with what it was before.
+// meanwhile, and nobody is at its work trees, so that all of them move in one transaction, and none is written with what it was before.
 func (c *Client) relink(ctx context.Context, id, path string, b birth) (KnownWorkspace, error) {
 	c.relinking.Lock()
 	defer c.relinking.Unlock()
@@ -236,6 +236,10 @@ func (c *Client) relink(ctx context.Context, id, path string, b birth) (KnownWor
 		return w, nil
 	}
 	m := &move{c: c, from: w, to: Workspace{ID: w.ID, Path: path}, birth: b, at: Time{time.Now()}, over: make(chan struct{})}
+	defer m.giveBack()
+	if err := m.claimTrees(ctx); err != nil {
+		return KnownWorkspace{}, err
+	}
 	defer m.wait()
 	if err := m.holdAll(ctx); err != nil {
 		return KnownWorkspace{}, err
@@ -243,9 +247,10 @@ func (c *Client) relink(ctx context.Context, id, path string, b birth) (KnownWor
 	if err := c.cfg.Store.WriteSync(ctx, func(tx *sql.Tx) error { return m.save(ctx, tx) }); err != nil {
 		return KnownWorkspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
+	c.worktrees.put(m.trees...)
 	m.done = true
 	m.wait() // until all of them have told it
-	c.followTrees(ctx, w.Path, path)
+	m.repairTrees(ctx)
 	return c.knownWorkspace(ctx, m.to.ID)
 }
 
@@ -256,6 +261,8 @@ type move struct {
 	to    Workspace
 	birth birth
 	at    Time
+	trees []treeRow // as they are then
+	taken []string  // their ids, of those that nobody else is at
 	held  []*conversation
 	ended sync.WaitGroup // their steps
 	over  chan struct{}  // closed when they may go on
@@ -350,6 +357,11 @@ func (m *move) save(ctx context.Context, tx *sql.Tx) error {
 		cwd, directories := m.paths(v)
 		_, err := tx.ExecContext(ctx, `UPDATE session SET cwd = ?, directories = ? WHERE id = ?`, cwd, string(mustJSON(directories)), v.id)
 		if err := errors.Join(err, saveFrames(ctx, tx, v.id, []storedFrame{asItIs(f)}), saveEntries(ctx, tx, v.id, told)); err != nil {
+			return err
+		}
+	}
+	for _, r := range m.trees {
+		if err := r.save(ctx, tx); err != nil {
 			return err
 		}
 	}

@@ -145,7 +145,8 @@ func (w *worktrees) of(dir string) (treeRow, bool) {
 	return treeRow{}, false
 }
 
-// reserve has a path for one alone: of two that want it at once the other one is refused before anything is made or written.
+// reserve has a path for one alone: of two that want it at once the other one is refused before anything is made or written. Who has it is at
+// the work tree until [worktrees.giveBack].
 func (w *worktrees) reserve(r treeRow) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -154,7 +155,7 @@ func (w *worktrees) reserve(r treeRow) bool {
 			return false
 		}
 	}
-	w.all[r.id] = r
+	w.all[r.id], w.busy[r.id] = r, make(chan struct{})
 	return true
 }
 
@@ -228,17 +229,13 @@ func (c *Client) loadWorktrees(ctx context.Context) error {
 	return err
 }
 
-// put writes a row, and what else goes with it; then it counts.
+// putTree writes a row, and what else goes with it; then it counts. It is for who is at the work tree: all of the row is written. That it was
+// begun is enough, whether its caller is there still or not.
 func (c *Client) putTree(ctx context.Context, r treeRow, with func(*sql.Tx) error) error {
-	kept := ""
-	if r.kept != nil {
-		kept = string(mustJSON(r.kept))
-	}
+	ctx = context.WithoutCancel(ctx)
 	// What is begun must be known after a loss of power, too: git's own files outlive one.
-	err := c.cfg.Store.WriteSync(context.WithoutCancel(ctx), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO worktree (id, main, repository, path, branch, base, state, kept, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
-			ON CONFLICT (id) DO UPDATE SET main = excluded.main, repository = excluded.repository, path = excluded.path, state = excluded.state, kept = excluded.kept`,
-			r.id, r.main, r.repository, r.path, r.branch, r.base, r.state, kept, millis(time.Now()))
+	err := c.cfg.Store.WriteSync(ctx, func(tx *sql.Tx) error {
+		err := r.save(ctx, tx)
 		if err == nil && with != nil {
 			err = with(tx)
 		}
@@ -247,14 +244,33 @@ func (c *Client) putTree(ctx context.Context, r treeRow, with func(*sql.Tx) erro
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	}
-	c.worktrees.mu.Lock()
-	defer c.worktrees.mu.Unlock()
-	c.worktrees.all[r.id] = r
+	c.worktrees.put(r)
 	return nil
 }
 
+func (r treeRow) save(ctx context.Context, tx *sql.Tx) error {
+	kept := ""
+	if r.kept != nil {
+		kept = string(mustJSON(r.kept))
+	}
+	_, err := tx.ExecContext(ctx, `INSERT INTO worktree (id, main, repository, path, branch, base, state, kept, made_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+		ON CONFLICT (id) DO UPDATE SET main = excluded.main, repository = excluded.repository, path = excluded.path, state = excluded.state, kept = excluded.kept`,
+		r.id, r.main, r.repository, r.path, r.branch, r.base, r.state, kept, millis(time.Now()))
+	return err
+}
+
+// put has what was written count.
+func (w *worktrees) put(list ...treeRow) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range list {
+		w.all[r.id] = r
+	}
+}
+
 func (c *Client) dropTree(ctx context.Context, id string) error {
-	err := c.cfg.Store.Write(context.WithoutCancel(ctx), func(tx *sql.Tx) error {
+	ctx = context.WithoutCancel(ctx)
+	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `DELETE FROM worktree WHERE id = ?`, id)
 		return err
 	})
@@ -356,7 +372,7 @@ func slug(text string) string {
 }
 
 // makeWorktree makes the work tree that a session is to begin in, whose directory n has from then on. What it gives is of the state making,
-// and settles with the session.
+// and settles with the session. Whoever has it is at it, and gives it back.
 func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*treeRow, error) {
 	if n.Place != "" && n.Place != LocalPlace {
 		return nil, bad(refusedWorktreeElsewhere)
@@ -389,15 +405,23 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*treeRow,
 	if err != nil {
 		return nil, c.refusedTree(err, cwd, r)
 	}
-	if err := c.putTree(ctx, r, nil); err != nil {
-		c.worktrees.forget(id)
+	if err := c.makeReserved(ctx, place, cwd, r); err != nil {
+		c.worktrees.giveBack(id)
 		return nil, err
-	}
-	if err := c.worktrees.git.Make(ctx, place, path, branch); err != nil {
-		return nil, errors.Join(c.refusedTree(err, cwd, r), c.dropTree(ctx, id))
 	}
 	n.Cwd = filepath.Join(path, place.Prefix)
 	return &r, nil
+}
+
+func (c *Client) makeReserved(ctx context.Context, place worktree.Place, cwd string, r treeRow) error {
+	if err := c.putTree(ctx, r, nil); err != nil {
+		c.worktrees.forget(r.id)
+		return err
+	}
+	if err := c.worktrees.git.Make(ctx, place, r.path, r.branch); err != nil {
+		return errors.Join(c.refusedTree(err, cwd, r), c.dropTree(ctx, r.id))
+	}
+	return nil
 }
 
 // settled is the row once its session is there.

@@ -54,22 +54,44 @@ func (c *Client) claim(ctx context.Context, session string) (_ treeRow, s Sessio
 	if refused := c.ReadOnly(); refused != nil {
 		return treeRow{}, s, nil, refused
 	}
-	if s, err = c.Get(ctx, session); err != nil {
+	r, s, err := c.treeOf(ctx, session)
+	if err != nil {
 		return treeRow{}, s, nil, err
+	}
+	id := r.id
+	if !c.worktrees.take(ctx, id) {
+		return treeRow{}, s, nil, &RefusedError{Code: refusedWorktreeWorking}
+	}
+	if r, s, err = c.claimed(ctx, session, r); err != nil {
+		c.worktrees.giveBack(id)
+		return treeRow{}, s, nil, err
+	}
+	return r, s, func() { c.worktrees.giveBack(id) }, nil
+}
+
+// claimed is a session and its work tree once nobody else is at that: both may have moved while it was waited for.
+func (c *Client) claimed(ctx context.Context, session string, r treeRow) (treeRow, Session, error) {
+	if err := c.settle(ctx, r.id); err != nil {
+		return treeRow{}, Session{}, c.refusedTree(err, r.path, r)
+	}
+	now, s, err := c.treeOf(ctx, session)
+	if err == nil && now.id != r.id {
+		err = &RefusedError{Code: refusedWorktreeNone}
+	}
+	return now, s, err
+}
+
+// treeOf is a session and the work tree that it works in.
+func (c *Client) treeOf(ctx context.Context, session string) (treeRow, Session, error) {
+	s, err := c.Get(ctx, session)
+	if err != nil {
+		return treeRow{}, s, err
 	}
 	r, ok := c.worktrees.of(s.Cwd)
 	if s.Place != LocalPlace || !ok || r.state == treeMaking {
-		return treeRow{}, s, nil, &RefusedError{Code: refusedWorktreeNone}
+		return treeRow{}, s, &RefusedError{Code: refusedWorktreeNone}
 	}
-	if !c.worktrees.take(ctx, r.id) {
-		return treeRow{}, s, nil, &RefusedError{Code: refusedWorktreeWorking}
-	}
-	if err := c.settle(ctx, r.id); err != nil {
-		c.worktrees.giveBack(r.id)
-		return treeRow{}, s, nil, c.refusedTree(err, r.path, r)
-	}
-	r, _ = c.worktrees.of(s.Cwd)
-	return r, s, func() { c.worktrees.giveBack(r.id) }, nil
+	return r, s, nil
 }
 
 // take waits a while for who is at it: what a start settles is settled soon.
@@ -206,6 +228,11 @@ func (c *Client) RemoveWorktree(ctx context.Context, id string) (WorktreeRemoval
 		return out, err
 	case out.Running != "":
 		return out, &RefusedError{Code: refusedWorktreeBusy, Params: map[string]string{"title": out.Running}}
+	}
+	if out.Missing { // one that is locked is only unplugged: what would be written of it nobody could go on with
+		if err := c.worktrees.git.Unlocked(ctx, r.main, r.path); err != nil {
+			return out, c.refusedTree(err, r.path, r)
+		}
 	}
 	ctx = context.WithoutCancel(ctx) // half of it helps nobody
 	r.state, r.kept = treeRemoving, nil
@@ -382,8 +409,13 @@ func (c *Client) RestoreWorktree(ctx context.Context, id string) (Session, error
 		return Session{}, &RefusedError{Code: refusedWorktreeThere, Params: map[string]string{"path": r.path}}
 	}
 	ctx = context.WithoutCancel(ctx)
-	// Before git is told to forget what somebody else has removed. What we have removed is known.
-	found, err := c.rescued(ctx, r)
+	// Before git is told to forget what somebody else has removed. What we have removed is known. One that is locked is only unplugged, and
+	// would count as removed when it is plugged in again.
+	err = c.worktrees.git.Unlocked(ctx, r.main, r.path)
+	var found *keptTree
+	if err == nil {
+		found, err = c.rescued(ctx, r)
+	}
 	if err != nil {
 		return Session{}, c.refusedTree(err, r.path, r)
 	}
@@ -430,28 +462,4 @@ func keptOf(k worktree.Kept) *keptTree {
 
 func (k *keptTree) given() worktree.Kept {
 	return worktree.Kept{Commit: k.Commit, Files: k.Files, Branch: k.Branch, Head: k.Head}
-}
-
-// followTrees has the work trees of a directory that has moved follow it, and those that lie in it.
-func (c *Client) followTrees(ctx context.Context, from, to string) {
-	c.worktrees.mu.Lock()
-	var moved []treeRow
-	for _, r := range c.worktrees.all {
-		now := r
-		now.main, now.repository, now.path = rebase(r.main, from, to), rebase(r.repository, from, to), rebase(r.path, from, to)
-		if now.main != r.main || now.repository != r.repository || now.path != r.path {
-			moved = append(moved, now)
-		}
-	}
-	c.worktrees.mu.Unlock()
-	slices.SortFunc(moved, func(a, b treeRow) int { return len(a.path) - len(b.path) })
-	for _, r := range moved {
-		err := c.putTree(ctx, r, nil)
-		if err == nil && !gone(r.path) {
-			err = c.worktrees.git.Repair(ctx, r.main, r.path)
-		}
-		if err != nil {
-			c.cfg.Logger.Warn("a work tree cannot follow a directory that has moved", "path", r.path, "error", err)
-		}
-	}
 }

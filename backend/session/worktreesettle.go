@@ -13,7 +13,8 @@ import (
 //
 //	making     no session is there: it goes, with its branch. What somebody has put into it since stays, and is no longer ours.
 //	removing   the directory is where it was: nothing has gone, it is ready. It is out of the way: it goes if all was kept, else it is back.
-//	restoring  it goes once more: all was kept. What somebody has put into it since makes it ready as it is.
+//	restoring  it goes once more: all was kept. What somebody has put into it since makes it ready as it is; what was kept stays on its ref.
+//	ready      a move was written, and the halves of the work tree do not find each other yet: they do.
 
 // settleTrees does so for all, at the start.
 func (c *Client) settleTrees() {
@@ -48,11 +49,17 @@ func (c *Client) settle(ctx context.Context, id string) error {
 	case treeRestoring:
 		over, err = git.Abandon(ctx, r.main, r.path, "", r.kept.given())
 		err = c.rests(&r, err)
+	case treeReady:
+		c.rejoin(ctx, r)
+		return nil
 	default:
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	if r.state == treeRestoring && !over && r.kept.Commit != "" {
+		c.cfg.Logger.Warn("a work tree that was brought back in part has something new in it, and stays as it is", "path", r.path, "kept", keptRef(r.id))
 	}
 	r.state = treeReady
 	if over {
@@ -65,6 +72,16 @@ func (c *Client) settle(ctx context.Context, id string) error {
 	}
 	c.tellTree(ctx, r.path)
 	return nil
+}
+
+// rejoin has the halves of a work tree find each other again, where they do not. Where they cannot, what is wanted of it says why.
+func (c *Client) rejoin(ctx context.Context, r treeRow) {
+	if !worktree.Parted(r.path) || gone(r.main) {
+		return
+	}
+	if err := c.worktrees.git.Repair(ctx, r.main, r.path); err != nil && c.ctx.Err() == nil {
+		c.cfg.Logger.Warn("a work tree does not find its repository", "path", r.path, "error", err)
+	}
 }
 
 func (c *Client) settleRemoving(ctx context.Context, r *treeRow) (over bool, err error) {

@@ -12,11 +12,36 @@ import (
 )
 
 // Abandon removes what was made of a work tree when we were killed; branch is that which was made for it, "" = none. It is false where
-// somebody has put something into it since: then nothing is removed. It is looked at once more when it is out of the way, as at a removal.
+// somebody has put something into it since: then nothing is removed, and it is no longer one that git is making. It is looked at once more
+// when it is out of the way, as at a removal.
 func (l *Library) Abandon(ctx context.Context, main, path, branch string, k Kept) (gone bool, err error) {
 	if !isFolder(main) {
 		return false, ErrNoRepository
 	}
+	gone, err = l.abandon(ctx, main, path, branch, k)
+	if err == nil && !gone {
+		err = l.made(ctx, main, path)
+	}
+	return gone, err
+}
+
+// made takes the locks away of a git that was killed while it made a work tree: as long as they are there, that can be neither removed nor used.
+// The index has one as long as it is not there: it is written when all is checked out.
+func (l *Library) made(ctx context.Context, main, path string) error {
+	list, err := l.recordsOf(ctx, main, path)
+	for _, gitDir := range list {
+		if !locked(gitDir, false) || locked(gitDir, true) {
+			continue
+		}
+		if _, missing := os.Lstat(filepath.Join(gitDir, "index")); errors.Is(missing, fs.ErrNotExist) {
+			_ = os.Remove(filepath.Join(gitDir, "index.lock")) // it need not be there; what cannot be removed is told by git
+		}
+		err = errors.Join(err, os.Remove(filepath.Join(gitDir, "locked")))
+	}
+	return err
+}
+
+func (l *Library) abandon(ctx context.Context, main, path, branch string, k Kept) (gone bool, err error) {
 	away := aside(path)
 	switch _, err := os.Lstat(path); {
 	case !errors.Is(err, fs.ErrNotExist):
@@ -30,6 +55,9 @@ func (l *Library) Abandon(ctx context.Context, main, path, branch string, k Kept
 			return false, fmt.Errorf("%w: %w", ErrBusy, err)
 		}
 	case !isFolder(away):
+		if err := l.Unlocked(ctx, main, path); err != nil {
+			return false, err
+		}
 		return true, l.unmake(ctx, main, path, branch, k.Head)
 	}
 	if touched, err := l.touched(ctx, away, branch != "", k); err != nil || touched {
@@ -75,7 +103,7 @@ func bare(path string) bool {
 // workedIn tells whether git's record of a work tree is not as it was made: somebody has locked it, is in the middle of a merge, has checked
 // something out, has made commits or staged something.
 func (l *Library) workedIn(ctx context.Context, at run, k *Kept) (bool, error) {
-	if lockedBySomebody(at.gitDir) || unfinished(at) {
+	if locked(at.gitDir, true) || unfinished(at) {
 		return true, nil
 	}
 	p := Place{}

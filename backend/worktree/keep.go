@@ -846,7 +846,8 @@ func discard(path string) (rests *LeftError, err error) {
 }
 
 // forget has git forget a work tree whose directory is out of the way. A program may have made its path again meanwhile, in which git sees
-// a broken work tree and refuses; then its record goes without git. A work tree there is another one's, with the record.
+// a broken work tree and refuses; then its record goes without git. A work tree there is another one's, with the record. Force that is given
+// twice is for one that git was making, as it is for git.
 func (l *Library) forget(ctx context.Context, main, path string, force ...string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		err := l.git(ctx, run{dir: main}, slices.Concat([]string{"worktree", "remove"}, force, []string{"--", path})...)
@@ -862,7 +863,7 @@ func (l *Library) forget(ctx context.Context, main, path string, force ...string
 	}
 	list, err := l.recordsOf(ctx, main, path)
 	for _, gitDir := range list {
-		if _, locked := os.Lstat(filepath.Join(gitDir, "locked")); locked == nil {
+		if locked(gitDir, len(force) > 1) {
 			err = errors.Join(err, ErrLocked)
 			continue
 		}
@@ -977,7 +978,7 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 
 // clear makes the way free for a work tree that comes back.
 func (l *Library) clear(ctx context.Context, main, path string) error {
-	if err := l.unlocked(ctx, main, path); err != nil {
+	if err := l.Unlocked(ctx, main, path); err != nil {
 		return err
 	}
 	if err := makeFolder(main, filepath.Dir(path)); err != nil {
@@ -990,19 +991,33 @@ func (l *Library) clear(ctx context.Context, main, path string) error {
 	return mkdir(main, path)
 }
 
-// unlocked refuses a path whose work tree somebody has locked: that is how git is told that it lies on a disk which is not plugged in.
-func (l *Library) unlocked(ctx context.Context, main, path string) error {
+// Unlocked refuses a path whose work tree somebody has locked: that is how git is told that it lies on a disk which is not plugged in. It is
+// for who would write down what is going to become of it, before that.
+func (l *Library) Unlocked(ctx context.Context, main, path string) error {
+	if !isFolder(main) {
+		return ErrNoRepository
+	}
 	list, err := l.recordsOf(ctx, main, path)
-	if slices.ContainsFunc(list, lockedBySomebody) {
+	if slices.ContainsFunc(list, func(gitDir string) bool { return locked(gitDir, true) }) {
 		return ErrLocked
 	}
 	return err
 }
 
-// lockedBySomebody tells whether a record of git's is locked, and not by git itself, which was making it.
-func lockedBySomebody(gitDir string) bool {
+// making is what git itself says in the lock of a work tree that it is making.
+const making = "initializing"
+
+// locked tells whether a record of git's is. Where what git was making is ours, and that git has ended, its own lock is none. What cannot be
+// looked at is locked.
+func locked(gitDir string, ours bool) bool {
 	why, err := os.ReadFile(filepath.Join(gitDir, "locked"))
-	return !errors.Is(err, fs.ErrNotExist) && strings.TrimSpace(string(why)) != "initializing"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return false
+	case err != nil:
+		return true
+	}
+	return !ours || strings.TrimSpace(string(why)) != making
 }
 
 // apply puts what was kept into a work tree that has just been made.
@@ -1031,4 +1046,17 @@ func (l *Library) apply(ctx context.Context, path string, k Kept) error {
 // Repair has the two halves of a work tree find each other again, when one of them was moved.
 func (l *Library) Repair(ctx context.Context, main, path string) error {
 	return l.git(ctx, run{dir: main, dead: true}, "worktree", "repair", "--", path)
+}
+
+// Parted tells whether there is a work tree whose two halves do not find each other: one was moved, and [Library.Repair] has not come to it.
+func Parted(path string) bool {
+	said, err := os.ReadFile(filepath.Join(path, ".git"))
+	gitDir, is := strings.CutPrefix(strings.TrimRight(string(said), "\r\n"), "gitdir: ")
+	if err != nil || !is {
+		return false
+	}
+	if gitDir = filepath.FromSlash(gitDir); !filepath.IsAbs(gitDir) { // git can be told to write it so
+		gitDir = filepath.Join(path, gitDir)
+	}
+	return !recorded(gitDir, path)
 }

@@ -1,0 +1,69 @@
+package httpapi
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// deaf answers initialize, takes no more, and lives on.
+func deaf(woken <-chan struct{}) func(stdin io.Reader, stdout, _ io.Writer) int {
+	return func(stdin io.Reader, stdout, _ io.Writer) int {
+		_, _ = bufio.NewReader(stdin).ReadString('\n')
+		if in, is := stdin.(io.Closer); is {
+			_ = in.Close()
+		}
+		fmt.Fprintln(stdout, `{"jsonrpc":"2.0","id":0,"result":{"method":"initialize"}}`)
+		<-woken
+		return 0
+	}
+}
+
+// TestARequestThatTheAgentDoesNotTakeIsRefused: an answer would never come.
+func TestARequestThatTheAgentDoesNotTakeIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		woken := make(chan struct{})
+		defer close(woken)
+		w := newWorld(t, Config{}, deaf(woken))
+		t.Cleanup(w.api.Close)
+		id := w.connect()
+		w.do("POST", "/acp/fake", `{"jsonrpc":"2.0","method":"one"}`, headerPeer, id) // by which it is found out
+		pass(stopGrace)
+		request := `{"jsonrpc":"2.0","id":2,"method":"session/new","params":{}}`
+		for range 2 { // nor is the id taken by it
+			if res := w.do("POST", "/acp/fake", request, headerPeer, id); res.code != http.StatusBadGateway || !strings.Contains(text(t, res), "input is closed") {
+				t.Errorf("%d", res.code)
+			}
+		}
+	})
+}
+
+func TestASocketWhoseAgentTakesNothingIsClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		woken := make(chan struct{})
+		w := newWorld(t, Config{}, deaf(woken))
+		t.Cleanup(w.api.Close)
+		defer close(woken)
+		conn := w.greet()
+		say := func(msg string) {
+			t.Helper()
+			if err := conn.WriteMessage(websocket.TextMessage, []byte(msg)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		say(`{"jsonrpc":"2.0","id":1,"method":"one"}`) // by which it is found out
+		pass(stopGrace)
+		say(`{"jsonrpc":"2.0","id":2,"method":"two"}`)
+		_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+		if _, msg, err := conn.ReadMessage(); !websocket.IsCloseError(err, websocket.CloseInternalServerErr) {
+			t.Errorf("%s %v", msg, err)
+		}
+	})
+}

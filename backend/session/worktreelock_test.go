@@ -1,0 +1,83 @@
+package session_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew: git is told by a lock that it lies on a disk which is not plugged in. What it was it is
+// when it is there again.
+func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
+	t.Parallel()
+	for name, try := range map[string]func(d *desk, id string) error{
+		"removed": func(d *desk, id string) error { _, err := d.RemoveWorktree(d.t.Context(), id); return err },
+		"made":    func(d *desk, id string) error { _, err := d.RestoreWorktree(d.t.Context(), id); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t, t.TempDir())
+			d.asRepository()
+			s := d.createTree(session.New{})
+			path := s.Worktree.Path
+			d.ready(s.ID)
+			d.writeTo(path, "new.txt", "new\n")
+			d.git(d.work, "worktree", "lock", path)
+			rename(t, path, path+"-unplugged")
+			refusedWith(t, try(d, s.ID), "worktree.locked")
+			if state, _ := d.stateOf(s.ID); state != "ready" || d.get(s.ID).Worktree.State != "missing" {
+				t.Errorf("it is %s, and shown as %s", state, d.get(s.ID).Worktree.State)
+			}
+			rename(t, path+"-unplugged", path)
+			if now := d.get(s.ID).Worktree; now.State != "ready" || d.textAt(path, "new.txt") != "new\n" {
+				t.Errorf("%+v", now)
+			}
+			d.git(d.work, "worktree", "unlock", path)
+			if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Kept == nil {
+				t.Errorf("%+v %v", removed, err)
+			}
+		})
+	}
+}
+
+// TestWhatWasBroughtBackInPartCanBeRemoved: the program was killed with its git, and somebody has put something there since.
+func TestWhatWasBroughtBackInPartCanBeRemoved(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	s := d.createTree(session.New{})
+	path := s.Worktree.Path
+	d.ready(s.ID)
+	d.writeTo(path, "new.txt", "new\n")
+	first, err := d.RemoveWorktree(t.Context(), s.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := first.Kept.Commit
+	var kept string
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT kept FROM worktree WHERE id = ?`, s.ID).Scan(&kept); err != nil {
+		t.Fatal(err)
+	}
+	d.half(s.ID, "restoring", kept)
+	d.git(d.work, "worktree", "add", "--quiet", path, s.Worktree.Branch)
+	git := d.git(path, "rev-parse", "--absolute-git-dir")
+	d.writeTo(git, "locked", "initializing")
+	d.writeTo(git, "index.lock", "")
+	if err := os.Remove(filepath.Join(git, "index")); err != nil {
+		t.Fatal(err)
+	}
+	d.writeTo(path, "mine.txt", "mine\n")
+	d = d.again()
+	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	if err != nil || removed.Kept == nil {
+		t.Fatalf("%+v %v", removed, err)
+	}
+	if d.git(d.work, "show", removed.Kept.Commit+":mine.txt") != "mine" {
+		t.Error("what was put there is lost")
+	}
+	if of := d.git(d.work, "for-each-ref", "--contains="+before, "--format=%(refname)", "refs/deskhand/kept"); of == "" {
+		t.Error("what was kept before is on no ref")
+	}
+}

@@ -1,0 +1,336 @@
+package session_test
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/session"
+)
+
+// refHeld has a git of ours wait that writes a ref of the desk's repository, until the ref is let go.
+func (d *desk) refHeld(ref string) (letGo func()) {
+	d.t.Helper()
+	d.git(d.work, "config", "core.filesRefLockTimeout", "-1")
+	lock := filepath.Join(d.work, ".git", "refs", filepath.FromSlash(ref)+".lock")
+	if err := errors.Join(os.MkdirAll(filepath.Dir(lock), 0o700), os.WriteFile(lock, nil, 0o600)); err != nil {
+		d.t.Fatal(err)
+	}
+	return func() {
+		if err := os.Remove(lock); err != nil {
+			d.t.Error(err)
+		}
+	}
+}
+
+// stateOf is what is stored of the work tree of a session.
+func (d *desk) stateOf(id string) (state, main string) {
+	d.t.Helper()
+	err := d.db.Read().QueryRowContext(d.t.Context(), `SELECT state, main FROM worktree WHERE id = ?`, id).Scan(&state, &main)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return state, main
+}
+
+// untilStored waits until the only work tree is of a state.
+func (d *desk) untilStored(state string) {
+	d.t.Helper()
+	late := time.After(30 * time.Second)
+	for {
+		var n int
+		if err := d.db.Read().QueryRowContext(d.t.Context(), `SELECT count(*) FROM worktree WHERE state = ?`, state).Scan(&n); err != nil {
+			d.t.Fatal(err)
+		}
+		if n == 1 {
+			return
+		}
+		select {
+		case <-late:
+			d.t.Fatalf("it is never %s", state)
+		case <-time.After(10 * time.Millisecond):
+		}
+	}
+}
+
+// relinksWhile relinks a workspace while something is done to a work tree, lets that go on, and wants both of them done.
+func (d *desk) relinksWhile(workspace, to string, letGo func(), other <-chan error) {
+	d.t.Helper()
+	relinked := make(chan error, 1)
+	go func() {
+		_, err := d.Relink(d.t.Context(), workspace, to)
+		relinked <- err
+	}()
+	var err error
+	over := false
+	select {
+	case err = <-relinked:
+		over = true
+	case <-time.After(300 * time.Millisecond): // more of it proves nothing more
+	}
+	letGo()
+	if !over {
+		err = <-relinked
+	}
+	if err := errors.Join(err, <-other); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// linked is another name of the desk's repository, which works as well.
+func (d *desk) linked() string {
+	d.t.Helper()
+	moved := filepath.Join(filepath.Dir(d.work), "moved")
+	if err := os.Symlink(d.work, moved); err != nil {
+		d.t.Skip("there are no links: ", err)
+	}
+	return moved
+}
+
+// movedTo has the desk's repository be where its other name was.
+func (d *desk) movedTo(moved string) {
+	d.t.Helper()
+	if err := errors.Join(os.Remove(moved), os.Rename(d.work, moved)); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// TestARepositoryMovesDuringARemoval: neither writes over what the other has written, and the work tree comes back.
+func TestARepositoryMovesDuringARemoval(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	own := d.create()
+	s := d.createTree(session.New{})
+	d.ready(s.ID)
+	d.ready(own.ID)
+	d.writeTo(s.Cwd, "new.txt", "new\n")
+	letGo := d.refHeld("deskhand/kept/" + s.ID)
+	removed := make(chan error, 1)
+	go func() {
+		_, err := d.RemoveWorktree(d.t.Context(), s.ID)
+		removed <- err
+	}()
+	d.untilStored("removing")
+	moved := d.linked()
+	d.relinksWhile(own.Workspace.ID, moved, letGo, removed)
+	if state, main := d.stateOf(s.ID); state != "removed" || main != moved {
+		t.Errorf("%s of %s", state, main)
+	}
+	d.movedTo(moved)
+	if back, err := d.RestoreWorktree(t.Context(), s.ID); err != nil || back.Worktree.Repository != moved || d.textAt(s.Cwd, "new.txt") != "new\n" {
+		t.Errorf("%+v %v", back.Worktree, err)
+	}
+}
+
+// TestARepositoryMovesWhileAWorkTreeIsMade of it: what is made knows where it is.
+func TestARepositoryMovesWhileAWorkTreeIsMade(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	own := d.create()
+	d.ready(own.ID)
+	letGo := d.refHeld("heads/deskhand/held")
+	made, id := make(chan error, 1), ""
+	go func() {
+		s, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true, Branch: "deskhand/held"})
+		id = s.ID
+		made <- err
+	}()
+	d.untilStored("making")
+	moved := d.linked()
+	d.relinksWhile(own.Workspace.ID, moved, letGo, made)
+	if state, main := d.stateOf(id); state != "ready" || main != moved {
+		t.Errorf("%s of %s", state, main)
+	}
+}
+
+// TestAMoveIsRefusedWhereAWorkTreeIsBusy: nothing of it has moved then.
+func TestAMoveIsRefusedWhereAWorkTreeIsBusy(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	own := d.create()
+	d.ready(own.ID)
+	letGo := d.refHeld("heads/deskhand/held")
+	made := make(chan error, 1)
+	go func() {
+		_, err := d.Create(d.t.Context(), session.New{Agent: "mock", Cwd: d.work, Worktree: true, Branch: "deskhand/held"})
+		made <- err
+	}()
+	d.untilStored("making")
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err := d.Relink(ctx, own.Workspace.ID, d.linked())
+	refusedWith(t, err, "worktree.working")
+	letGo()
+	if err := <-made; err != nil {
+		t.Fatal(err)
+	}
+	if now := d.get(own.ID); now.Cwd != d.work {
+		t.Errorf("it works in %s", now.Cwd)
+	}
+}
+
+// TestACallerThatGoesLeavesNoRowBehind of a work tree that could not be made: the next start would take it for half made.
+func TestACallerThatGoesLeavesNoRowBehind(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	letGo := d.refHeld("heads/deskhand/held")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	made := make(chan error, 1)
+	go func() {
+		_, err := d.Create(ctx, session.New{Agent: "mock", Cwd: d.work, Worktree: true, Branch: "deskhand/held"})
+		made <- err
+	}()
+	d.untilStored("making")
+	cancel()
+	// Somebody else has made the branch in the same moment.
+	d.writeTo(filepath.Join(d.work, ".git", "refs", "heads", "deskhand"), "held", d.git(d.work, "rev-parse", "HEAD")+"\n")
+	letGo()
+	if err := <-made; err == nil {
+		t.Fatal("it is made")
+	}
+	var rows int
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT count(*) FROM worktree`).Scan(&rows); err != nil || rows != 0 {
+		t.Errorf("%d rows, %v", rows, err)
+	}
+}
+
+// TestACallerThatGoesLeavesNoWorkTreeBehind where its repository was: all of them have moved, whoever hears of it.
+func TestACallerThatGoesLeavesNoWorkTreeBehind(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there are no pipes among files")
+	}
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	own := d.create()
+	d.ready(own.ID)
+	first, second := d.createTree(session.New{Branch: "deskhand/a"}), d.createTree(session.New{Branch: "deskhand/longer"})
+	d.ready(first.ID)
+	d.ready(second.ID)
+	// git waits where it has the halves of the first one find each other.
+	record := filepath.Join(d.git(first.Cwd, "rev-parse", "--absolute-git-dir"), "gitdir")
+	text := d.textAt(filepath.Dir(record), "gitdir")
+	if err := os.Remove(record); err != nil {
+		t.Fatal(err)
+	}
+	fifo(t, record)
+	moved := d.linked()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	relinked := make(chan struct{})
+	go func() {
+		defer close(relinked)
+		_, _ = d.Relink(ctx, own.Workspace.ID, moved) // nobody is there to hear it
+	}()
+	waits, err := os.OpenFile(record, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	d.writeTo(filepath.Dir(record), "again", text)
+	rename(t, filepath.Join(filepath.Dir(record), "again"), record)
+	if _, err := waits.WriteString(text); err != nil {
+		t.Error(err)
+	}
+	if err := waits.Close(); err != nil {
+		t.Error(err)
+	}
+	<-relinked
+	for _, id := range []string{first.ID, second.ID} {
+		if _, main := d.stateOf(id); main != moved || d.get(id).Worktree.Repository != moved {
+			t.Errorf("it is of %s", main)
+		}
+	}
+	if _, err := d.RemoveWorktree(t.Context(), second.ID); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestAWorkTreeFollowsAFolderOfItsRepository: the session works in a folder, and what has moved is the whole. So it is with a work tree of its own.
+func TestAWorkTreeFollowsAFolderOfItsRepository(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	sub := filepath.Join(d.work, "sub")
+	own := d.in("mock", sub)
+	s := d.createTree(session.New{Cwd: sub})
+	d.ready(s.ID)
+	d.ready(own.ID)
+	moved := filepath.Join(filepath.Dir(d.work), "moved")
+	rename(t, d.work, moved)
+	d.relink(own.Workspace.ID, filepath.Join(moved, "sub"))
+	if now := d.get(s.ID); now.Worktree == nil || now.Worktree.Repository != moved || d.git(now.Cwd, "rev-parse", "HEAD") != now.Worktree.Base {
+		t.Fatalf("%+v", now.Worktree)
+	}
+	from := filepath.Dir(s.Worktree.Path)
+	to := filepath.Join(moved+".worktrees", filepath.Base(s.Worktree.Path))
+	rename(t, from, filepath.Dir(to))
+	d.relink(s.Workspace.ID, filepath.Join(to, "sub"))
+	if now := d.get(s.ID); now.Worktree == nil || now.Worktree.Path != to || now.Worktree.From != filepath.Join(moved, "sub") {
+		t.Fatalf("%+v", now.Worktree)
+	}
+	if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Path != to {
+		t.Errorf("%+v %v", removed, err)
+	}
+}
+
+// TestAFolderThatIsMovedOutTakesNoRepositoryAlong: the rest is unplugged for now.
+func TestAFolderThatIsMovedOutTakesNoRepositoryAlong(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	sub := filepath.Join(d.work, "sub")
+	own := d.in("mock", sub)
+	s := d.createTree(session.New{Cwd: sub})
+	d.ready(s.ID)
+	d.ready(own.ID)
+	to := filepath.Join(directory(t, d.dir, "elsewhere"), "sub")
+	rename(t, sub, to)
+	rename(t, d.work, d.work+"-unplugged")
+	d.relink(own.Workspace.ID, to)
+	if _, main := d.stateOf(s.ID); main != d.work || d.get(s.ID).Worktree.Repository != d.work {
+		t.Errorf("it is in %s", main)
+	}
+	if now := d.get(own.ID); now.Cwd != to {
+		t.Errorf("it works in %s", now.Cwd)
+	}
+}
+
+// TestAKillInTheMiddleOfAMove: it was written where everything is, and git has not been told. Either half may have moved.
+func TestAKillInTheMiddleOfAMove(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	s := d.createTree(session.New{})
+	d.ready(s.ID)
+	d.writeTo(s.Cwd, "new.txt", "new\n")
+	moved, tree := filepath.Join(filepath.Dir(d.work), "moved"), s.Cwd+"-moved"
+	rename(t, d.work, moved)
+	d.store(`UPDATE worktree SET main = ?, repository = ?`, moved, moved)
+	d.work = moved
+	d = d.again()
+	if preview, err := d.PreviewRemoval(t.Context(), s.ID); err != nil || preview.ChangedTotal != 1 {
+		t.Fatalf("%+v %v", preview, err)
+	}
+	rename(t, s.Cwd, tree)
+	d.store(`UPDATE worktree SET path = ?`, tree)
+	d.store(`UPDATE workspace SET path = ?`, tree)
+	d.store(`UPDATE session SET cwd = ?`, tree)
+	d = d.again()
+	if removed, err := d.RemoveWorktree(t.Context(), s.ID); err != nil || removed.Path != tree || removed.Kept == nil {
+		t.Errorf("%+v %v", removed, err)
+	}
+	if list := d.git(moved, "worktree", "list"); strings.Contains(list, s.Cwd) {
+		t.Error(list)
+	}
+}

@@ -1,0 +1,65 @@
+package worktree_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/worktree"
+)
+
+// TestWhatAKilledGitHasLockedCanBeRemoved: somebody has put something into a work tree that it was making, so it stays; the git that had locked
+// it is dead.
+func TestWhatAKilledGitHasLockedCanBeRemoved(t *testing.T) {
+	t.Parallel()
+	b := set(t)
+	path, p := b.made("fix")
+	b.half(path)
+	b.leave(path, "mine.txt", "mine\n")
+	if gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/fix", worktree.Kept{Head: p.Head}); err != nil || gone {
+		t.Fatalf("%v %v", gone, err)
+	}
+	if _, err := b.Inspect(t.Context(), path, p.Head); err != nil {
+		t.Fatal(err)
+	}
+	if kept := b.remove(path); b.do(b.repo, "show", kept.Commit+":mine.txt") != "mine" {
+		t.Errorf("%+v", kept)
+	}
+
+	// A lock of somebody's stays, and so does that of a git which is at work in what was made.
+	path, _ = b.made("other")
+	git := b.do(path, "rev-parse", "--absolute-git-dir")
+	b.do(b.repo, "worktree", "lock", "--reason", "mine", path)
+	b.leave(git, "index.lock", "")
+	if gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/other", worktree.Kept{Head: p.Head}); err != nil || gone {
+		t.Fatalf("%v %v", gone, err)
+	}
+	for _, name := range []string{"locked", "index.lock"} {
+		if _, err := os.Lstat(filepath.Join(git, name)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestAnUnpluggedOneIsNotAbandoned: nothing is where it was, and git is told by a lock that it will be.
+func TestAnUnpluggedOneIsNotAbandoned(t *testing.T) {
+	t.Parallel()
+	b := set(t)
+	path, p := b.made("stick")
+	b.do(b.repo, "worktree", "lock", path)
+	if err := os.Rename(path, path+"-unplugged"); err != nil {
+		t.Fatal(err)
+	}
+	gone, err := b.Abandon(t.Context(), b.repo, path, "", worktree.Kept{Branch: "deskhand/stick", Head: p.Head})
+	if gone || !errors.Is(err, worktree.ErrLocked) || !strings.Contains(b.do(b.repo, "worktree", "list"), path) {
+		t.Errorf("%v %v", gone, err)
+	}
+	if err := os.Rename(path+"-unplugged", path); err != nil {
+		t.Fatal(err)
+	}
+	if now := b.look(path); now.Head != p.Head {
+		t.Errorf("%+v", now)
+	}
+}
