@@ -119,6 +119,16 @@ export class Chips {
     }
   }
 
+  /** Takes in a file that is made first, which may take long. */
+  addMade(name: string, make: (signal: AbortSignal) => Promise<Blob>): void {
+    if (this.#room([name], (one) => one).length === 0) return;
+    this.#take(name, undefined, async (signal, progress) => {
+      const file = new File([await make(signal)], name, { type: 'text/markdown' });
+      if (file.size > mostBytes) throw new ApiError('attachment.too_large', { limit: mostText });
+      return { ...(await upload(this.#client, file, signal, progress)), asked: [] };
+    });
+  }
+
   /** Takes in the picture on the clipboard, by the window's shell; nothing where there is none. */
   addPicture(): void {
     const name = pastedName('image/png', new Date());

@@ -139,7 +139,7 @@ const acts: Record<CommandId, Act> = {
   new: { run: () => app.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !app.readOnly },
   newIn: { run: () => app.show({ name: 'new', choose: true }), can: () => !app.readOnly },
   search: { run: (frame) => app.search(frame.conversation()?.seenAt()) },
-  find: { run: (frame) => frame.conversation()?.openFind(), can: inSession },
+  find: { run: (frame) => void frame.conversation()?.openFind(), can: inSession },
   inbox: { run: () => app.show({ name: 'inbox' }) },
   recent: { run: (_, held) => (over.shown = { kind: 'recent', step: 1, held }) },
   recentBack: { run: (_, held) => (over.shown = { kind: 'recent', step: -1, held }), rare: true },

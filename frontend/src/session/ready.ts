@@ -19,4 +19,5 @@ export function makeReady(): void {
   sample.getBoundingClientRect();
   sample.remove();
   void import('../changes/footer');
+  void import('./finding'); // what is typed after its keys is for it
 }

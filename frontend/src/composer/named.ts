@@ -1,0 +1,63 @@
+import type { Client } from '../api/client';
+import type { Session } from '../api/records';
+import { titleOf } from '../app.svelte';
+import { best } from '../ui/match';
+
+// What can be named in a message beside files: other conversations, and the skills of the directory.
+
+export interface Named {
+  /** The conversation, or the skill's own name. */
+  id: string;
+  name: string;
+  /** Where it is, or what it is for. */
+  about: string;
+}
+
+const most = 50;
+
+/** Conversations beside this one, the newest first, that fit what is typed. */
+export function conversationsFor(typed: string, sessions: Iterable<Session>, own: string): readonly Named[] {
+  const all = [...sessions]
+    .filter((one) => one.id !== own)
+    .sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1))
+    .map((one) => ({ id: one.id, name: titleOf(one), about: one.cwd, text: titleOf(one) }));
+  return best(all, typed, most);
+}
+
+type Reads = Pick<Client, 'skillEntries'>;
+
+/** The approved skills of a directory; read anew each time somebody begins to name one. */
+export class Skills {
+  #client: Reads;
+  #directory: string | undefined;
+  #read: Promise<readonly Named[]> | undefined;
+
+  constructor(client: Reads, directory: string | undefined) {
+    this.#client = client;
+    this.#directory = directory;
+  }
+
+  async matching(typed: string): Promise<readonly Named[]> {
+    this.#read ??= this.#ask();
+    const all = await this.#read;
+    return best(
+      all.map((one) => ({ ...one, text: one.name })),
+      typed,
+      most,
+    );
+  }
+
+  async #ask(): Promise<readonly Named[]> {
+    if (this.#directory === undefined) return [];
+    try {
+      const { items } = await this.#client.skillEntries(this.#directory, AbortSignal.timeout(10_000));
+      return items
+        .filter((entry) => entry.approved)
+        .flatMap((entry) => entry.skills)
+        .filter((skill) => !skill.problem)
+        .map(({ name, description }) => ({ id: name, name, about: description }));
+    } catch {
+      return []; // there is nothing to choose from; the panel says why
+    }
+  }
+}
