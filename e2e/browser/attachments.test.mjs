@@ -139,6 +139,45 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   looks.done();
 });
 
+test("another conversation is named and travels along; skills are named", async (t) => {
+  const looks = new Looks();
+  const desk = Desk.make(t);
+  const skill = path.join(desk.work, "skills", "weather");
+  fs.mkdirSync(skill, { recursive: true });
+  fs.writeFileSync(path.join(skill, "SKILL.md"), "---\nname: weather\ndescription: Answers questions about the weather.\n---\n# Weather\n");
+  await desk.start();
+  const query = `directory=${encodeURIComponent(desk.work)}&name=forecasts`;
+  const { executable } = await desk.api("PUT", `/client/config/skills?${query}`, { sources: [{ type: "local", source: skill }] });
+  if (executable) await desk.api("POST", "/client/trust", { directory: desk.work, hashes: [executable.hash] });
+  const other = await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work, title: "The lamp: day/night" });
+  await until("the agent", async () => (await desk.api("GET", `/client/sessions/${other.id}`)).phase === "ready");
+  await desk.api("POST", `/client/sessions/${other.id}/prompt`, { message: "echo\nIt turns twice a minute" });
+  await until("its turn", async () => (await desk.entries(other.id)).some((one) => one.kind === "agent"));
+  const app = await App.open(desk, { agent: "Demo agent" });
+
+  await app.composer.pressSequentially("echo as in #lam");
+  const list = app.page.getByRole("listbox", { name: "Conversations" });
+  await list.getByRole("option", { name: /The lamp/, selected: true }).waitFor();
+  await looks.at(app.page, "mention-conversation");
+  await app.composer.press("Enter");
+  assert.equal(await app.composer.inputValue(), "echo as in #The lamp: day/night ");
+  await chip(app, "The lamp day night.md").getByText("goes with its content").waitFor();
+  await app.composer.pressSequentially("and $wea");
+  await app.page.getByRole("listbox", { name: "Skills" }).getByRole("option", { name: /weather/ }).waitFor();
+  await looks.at(app.page, "mention-skill");
+  await app.composer.press("Tab");
+  assert.equal(await app.composer.inputValue(), "echo as in #The lamp: day/night and $weather ");
+  await app.composer.press("Enter");
+  await app.footers.first().getByText("Done", { exact: true }).waitFor();
+  await app.log.getByText("It turns twice a minute").first().waitFor();
+
+  // What only looks like a name goes as it is.
+  const footer = await app.turn("help with #12 for $5 and $HOME");
+  await footer.waitFor();
+  await app.log.getByText("help with #12 for $5 and $HOME").waitFor();
+  looks.done();
+});
+
 test("what cannot be attached is said, and keeps the others", async (t) => {
   const looks = new Looks();
   const desk = await Desk.open(t);

@@ -1,6 +1,7 @@
 import type { Client } from '../api/client';
 import type { Session } from '../api/records';
 import { titleOf } from '../app.svelte';
+import { tilde } from '../ui/format';
 import { best } from '../ui/match';
 
 // What can be named in a message beside files: other conversations, and the skills of the directory.
@@ -16,11 +17,16 @@ export interface Named {
 const most = 50;
 
 /** Conversations beside this one, the newest first, that fit what is typed. */
-export function conversationsFor(typed: string, sessions: Iterable<Session>, own: string): readonly Named[] {
+export function conversationsFor(
+  typed: string,
+  sessions: Iterable<Session>,
+  own: string,
+  home?: string,
+): readonly Named[] {
   const all = [...sessions]
     .filter((one) => one.id !== own)
     .sort((a, b) => (a.updatedAt < b.updatedAt ? 1 : -1))
-    .map((one) => ({ id: one.id, name: titleOf(one), about: one.cwd, text: titleOf(one) }));
+    .map((one) => ({ id: one.id, name: titleOf(one), about: tilde(one.cwd, home), text: titleOf(one) }));
   return best(all, typed, most);
 }
 
