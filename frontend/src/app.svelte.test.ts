@@ -11,6 +11,7 @@ import { agent, entry, event, queued, request, session } from './test/records';
 type Handler = (path: string, init: RequestInit | undefined) => unknown;
 
 let app: App;
+let fetched: typeof fetch;
 let batches: ((batch: EventBatch) => void)[];
 let server: { agents: Agent[]; sessions: Session[]; inbox: Request[]; entries: unknown[] };
 let calls: { path: string; method: string; body: unknown }[];
@@ -61,7 +62,7 @@ beforeEach(async () => {
   calls = [];
   refuse = undefined;
   server = { agents: [agent()], sessions: [session()], inbox: [], entries: [entry(1, { text: 'Hi' })] };
-  const fetched = ((path: string, init?: RequestInit) => {
+  fetched = ((path: string, init?: RequestInit) => {
     calls.push({
       path,
       method: init?.method ?? 'GET',
@@ -76,10 +77,16 @@ beforeEach(async () => {
     }
     return Promise.resolve(new Response(JSON.stringify(answer(path)), { status: 200 }));
   }) as typeof fetch;
+  await begin();
+});
+
+/** The page begins. */
+async function begin() {
+  batches = [];
   app = new App(new Client({ fetch: fetched, surface: 'browser', storage: sessionStorage }));
   void app.start('', () => undefined);
   await feed({ gen: 'g', seq: 1, reset: true, events: [] });
-});
+}
 
 afterEach(() => {
   app.close();
@@ -107,6 +114,25 @@ test('the conversation that was open last is opened again, unless it was put awa
   await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
   expect(app.view).toEqual({ name: 'session', id: 's1' });
   expect(localStorage.getItem('deskhand.last')).toBe('s1');
+});
+
+test('a conversation that was open in two pages that did not live is left to the person', async () => {
+  app.show({ name: 'session', id: 's1' });
+  for (const opened of [true, true, false]) {
+    app.close();
+    await begin();
+    expect(app.view.name).toBe(opened ? 'session' : 'new');
+  }
+  expect(app.toasts.map(({ text }) => text)).toEqual([
+    '“Fix login” was not opened by itself: the window ended twice with it. It is in the list.',
+  ]);
+  app.close();
+  await begin();
+  expect(app.view.name).toBe('new');
+  app.show({ name: 'session', id: 's1' });
+  app.close();
+  await begin();
+  expect(app.view.name).toBe('session');
 });
 
 test('events change sessions, and the transcript that is open', async () => {

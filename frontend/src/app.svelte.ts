@@ -44,6 +44,7 @@ import {
   withoutFailures,
 } from './settings/agents';
 import { saveFile } from './shell/save';
+import { mayOpen } from './shell/survived';
 import { copyText, saveExport, surface } from './shell/wails';
 import { sumOf } from './status/usage';
 import { lookup, t } from './strings/t';
@@ -82,6 +83,15 @@ export interface Toast {
 const openViews = 6;
 const pageSize = 200;
 const lastKey = 'deskhand.last';
+
+/** What the page opens by itself as it begins: the conversation that was shown last, unless it seems to have ended the page twice. */
+function lastShown(): { id?: string; spared?: string } {
+  const id = localStorage.getItem(lastKey);
+  if (id === null) return {};
+  if (mayOpen(id)) return { id };
+  localStorage.removeItem(lastKey);
+  return { spared: id };
+}
 
 /** The one store of the window: what the server has told, and what is shown. */
 export class App {
@@ -220,12 +230,15 @@ export class App {
     this.#feed.close();
   }
 
+  /** Found out once a page, however often it has to ask. */
+  #last: ReturnType<typeof lastShown> | undefined;
+
   async #load(signal: AbortSignal): Promise<void> {
     // What still waits belongs to before the gap; the snapshots have it.
     this.#frames.clear();
     // What was shown last is shown again: its transcript comes beside the list, not after it.
-    const last = this.loaded ? null : localStorage.getItem(lastKey);
-    if (last !== null) this.transcript(last);
+    this.#last ??= lastShown();
+    if (!this.loaded && this.#last.id !== undefined) this.transcript(this.#last.id);
     const [hello, , page, archived, waiting] = await Promise.all([
       this.client.hello(signal),
       this.#loadAgents(this.book.more !== undefined, signal),
@@ -290,7 +303,9 @@ export class App {
   }
 
   #firstView(): void {
-    const last = localStorage.getItem(lastKey);
+    const { id: last, spared } = this.#last ?? {};
+    const left = this.sessions.get(spared ?? '');
+    if (left) this.toast({ text: t('session.spared', { title: titleOf(left) }), tone: 'danger' });
     const listed = (id: string) => this.sessions.get(id)?.archivedAt === undefined && this.sessions.has(id);
     if (!last || !listed(last)) return;
     const beside = Panes.kept().filter(listed);

@@ -657,6 +657,7 @@ export const en = {
   'secret.hide': 'Hide {what}',
   'secret.show': 'Show {what}',
 
+  'session.spared': '“{title}” was not opened by itself: the window ended twice with it. It is in the list.',
   'session.untitled': 'Untitled',
 
   'settings.title': 'Settings',
