@@ -70,7 +70,7 @@ func TestWhatWasBroughtBackInPartCanBeRemoved(t *testing.T) {
 	}
 	d.writeTo(path, "mine.txt", "mine\n")
 	d = d.again()
-	removed, err := d.RemoveWorktree(t.Context(), s.ID)
+	removed, err := freed(func() (session.WorktreeRemoval, error) { return d.RemoveWorktree(t.Context(), s.ID) })
 	if err != nil || removed.Kept == nil {
 		t.Fatalf("%+v %v", removed, err)
 	}

@@ -359,3 +359,48 @@ test("a method that nobody knows is a raw card in the inbox, and is dismissed th
   }
   await page.getByText("Nothing waits for you").waitFor();
 });
+
+test("what several agents ask for alike is shown, and allowed at once", async (t) => {
+  const looks = new Looks();
+  const desk = await Desk.open(t);
+  const ids = [];
+  for (const [title, command] of [["Fix the lamp", "go test ./..."], ["Mend the horn", "go test ./..."], ["Clean up", "rm -r build"]]) {
+    const { id } = await desk.api("POST", "/client/sessions", { agent: "mock", cwd: desk.work, title });
+    await until("the agent", async () => (await desk.api("GET", `/client/sessions/${id}`)).phase === "ready");
+    await desk.api("POST", `/client/sessions/${id}/prompt`, { message: `/ask-to-run ${command}` });
+    ids.push(id);
+    await until("its request", async () => (await held(desk)) === ids.length);
+  }
+  const app = await App.open(desk);
+  const { page } = app;
+  await page.keyboard.press("Control+i");
+  await page.getByRole("option", { name: /Fix the lamp/ }).click();
+  await app.button("Allow all 2 alike…").waitFor();
+  await page.keyboard.press("Shift+A");
+  const dialog = page.getByRole("dialog", { name: "Allow all that are alike" });
+  await dialog.getByText("go test ./...", { exact: true }).waitFor();
+  const list = dialog.getByRole("list", { name: "Conversations that ask for it" });
+  assert.deepEqual(await list.locator("li > span:first-child").allTextContents(), ["Fix the lamp", "Mend the horn"]);
+  await app.button("Allow 2 once each").and(page.locator(":enabled")).waitFor();
+  await looks.at(page, "requests-alike");
+
+  // Enter is Cancel's, and nothing is allowed by it.
+  await page.keyboard.press("Enter");
+  await dialog.waitFor({ state: "detached" });
+  assert.equal(await held(desk), 3);
+
+  // One is answered elsewhere meanwhile: it is struck out, and the other is left.
+  await page.keyboard.press("Shift+A");
+  await dialog.waitFor();
+  const [first] = (await desk.api("GET", "/client/inbox")).items.filter((one) => one.session === ids[0]);
+  await desk.api("POST", `/client/requests/${first.id}/answer`, { optionId: first.options.find((one) => one.kind.startsWith("reject")).id });
+  await app.button("Allow 1 once").click();
+  await dialog.waitFor({ state: "detached" });
+  await until("what is left", async () => (await held(desk)) === 1);
+  await page.getByRole("option", { name: /Clean up/ }).waitFor();
+  const [left] = (await desk.api("GET", "/client/inbox")).items;
+  assert.equal(left.session, ids[2]);
+  await page.keyboard.press("Shift+A");
+  assert.equal(await dialog.count(), 0);
+  looks.done();
+});

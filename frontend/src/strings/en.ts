@@ -418,7 +418,7 @@ export const en = {
   'inbox.empty': 'Nothing waits for you',
   'inbox.empty.about': 'Approvals and questions of all conversations come together here.',
   'inbox.from': 'From',
-  'inbox.keys': 'J/K move · A allow once · R reject · 1–9 options',
+  'inbox.keys': 'J/K move · A allow once · Shift+A all alike · R reject · 1–9 options',
   'inbox.list': 'Requests',
   'inbox.open': 'Open conversation',
   'inbox.title': 'Inbox',

@@ -59,6 +59,16 @@ export const screens = {
   'agents.unpacked': '{done} so far',
   'agents.update': 'Update to {version}',
   'agents.version.newer': '{version} is available',
+  'alike.about':
+    '{agent} asks for the very same in several conversations. Each gets your answer for this one time.',
+  'alike.allow.one': 'Allow {n} once',
+  'alike.allow.other': 'Allow {n} once each',
+  'alike.done.one': '{n} request allowed',
+  'alike.done.other': '{n} requests allowed',
+  'alike.list': 'Conversations that ask for it',
+  'alike.not': 'Cancel',
+  'alike.open': 'Allow all {n} alike…',
+  'alike.title': 'Allow all that are alike',
   'data.about':
     'Everything that was said is kept on this computer: in a database, and in files beside it where it is long.',
   'data.blobs': 'Long messages and files',
