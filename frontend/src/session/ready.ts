@@ -18,6 +18,7 @@ export function makeReady(): void {
   document.body.append(sample);
   sample.getBoundingClientRect();
   sample.remove();
-  void import('../changes/footer');
-  void import('./finding'); // what is typed after its keys is for it
+  // Whoever needs them asks again, and tells of it when they cannot be had.
+  void import('../changes/footer').catch(() => undefined);
+  void import('./finding').catch(() => undefined); // what is typed after its keys is for it
 }
