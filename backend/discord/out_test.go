@@ -383,7 +383,7 @@ func TestFilesAreSentOnceWhenAnAgentIsKilled(t *testing.T) {
 	r := openOut(t)
 	r.ask("hang")
 	r.see("words", func(list []standin.Message) bool {
-		return len(list) > 0 && strings.HasPrefix(list[0].Text, "I hang now")
+		return len(list) > 0 && strings.Contains(list[0].Text, "not help.") // behind a file it would be a paragraph of its own
 	})
 	r.give("a.txt", "b.txt")
 	r.stop()
