@@ -139,6 +139,8 @@ test("what is looked for in a long answer is found where it is not mounted", asy
   await app.page.reload();
   await app.log.getByText(`Number ${paragraphs} stands here`).last().waitFor();
   await app.page.keyboard.press("Control+f");
+  const field = app.page.getByRole("search").getByRole("textbox");
+  await until("the field's focus", () => field.evaluate((one) => one === document.activeElement));
   await app.page.keyboard.type("glimmers");
   await app.page.getByRole("search").getByText("1 of 1").waitFor();
   await until("the word in sight", () =>
