@@ -122,6 +122,17 @@ func (b *bot) busy(id string) session.Request {
 	return b.request(id)
 }
 
+// oneWaits opens a bot whose session asks for a permission, and "silent one" waits behind that.
+func oneWaits(t *testing.T) (b *bot, id string, asks session.Request, one standin.Message) {
+	t.Helper()
+	b = openBot(t)
+	id = b.talk()
+	asks = b.busy(id)
+	one = b.say("silent one")
+	b.waitsIs(id, "silent one")
+	return b, id, asks, one
+}
+
 func (b *bot) allow(r session.Request) {
 	b.t.Helper()
 	i := slices.IndexFunc(r.Options, func(o session.RequestOption) bool { return o.Kind == "allow_once" })
@@ -374,11 +385,7 @@ func TestFilesAreNotMerged(t *testing.T) {
 // What the file left behind in the queue merges again when the file has gone out.
 func TestWhatStayedMergesLater(t *testing.T) {
 	t.Parallel()
-	b := openBot(t)
-	id := b.talk()
-	r := b.busy(id)
-	b.say("silent one")
-	b.waitsIs(id, "silent one")
+	b, id, r, _ := oneWaits(t)
 	b.say("permission", standin.File{Name: "a.txt", Data: []byte("first")})
 	b.until("a queue of two", func() bool { return len(b.waits(id)) == 2 })
 	with := b.waits(id)[0]
@@ -397,11 +404,7 @@ func TestWhatStayedMergesLater(t *testing.T) {
 // Two items that stayed become one with the next message, and none of them goes out twice.
 func TestSeveralThatStayedBecomeOne(t *testing.T) {
 	t.Parallel()
-	b := openBot(t)
-	id := b.talk()
-	b.busy(id)
-	b.say("silent one")
-	b.waitsIs(id, "silent one")
+	b, id, _, _ := oneWaits(t)
 	file := b.say("silent file", standin.File{Name: "a.txt", Data: []byte("first")})
 	b.until("a queue of two", func() bool { return len(b.waits(id)) == 2 })
 	b.say("silent two")
@@ -474,11 +477,7 @@ func TestAnEditTakesAFileAway(t *testing.T) {
 // What somebody has changed at the desk is the desk's.
 func TestWhatTheDeskHasChangedStays(t *testing.T) {
 	t.Parallel()
-	b := openBot(t)
-	id := b.talk()
-	b.busy(id)
-	one := b.say("silent one")
-	b.waitsIs(id, "silent one")
+	b, id, _, one := oneWaits(t)
 	mine := "silent, as the desk says"
 	if _, err := b.ChangeQueued(t.Context(), id, b.rows(id)[0].item, session.QueuePatch{Message: &mine}); err != nil {
 		t.Fatal(err)
@@ -881,11 +880,7 @@ func TestWhatWasChangedMeanwhile(t *testing.T) {
 // Where what was said meanwhile could not be asked for, the next message asks again: nothing is lost in between.
 func TestWhatCouldNotBeAskedForIsAskedForLater(t *testing.T) {
 	t.Parallel()
-	b := openBot(t)
-	id := b.talk()
-	b.busy(id)
-	b.say("silent one")
-	b.waitsIs(id, "silent one")
+	b, id, _, _ := oneWaits(t)
 	const history = "GET /channels/{channel}/messages"
 	before := len(b.dc.Calls(history))
 	b.away(func() {

@@ -66,11 +66,7 @@ func TestAMessageThatAFullDiskHoldsIsSentOnce(t *testing.T) {
 
 func TestAMessageThatAFullDiskHoldsIsMergedOnce(t *testing.T) {
 	t.Parallel()
-	b := openBot(t)
-	id := b.talk()
-	b.busy(id)
-	b.say("silent one")
-	b.waitsIs(id, "silent one")
+	b, id, _, _ := oneWaits(t)
 	b.marked(id)
 	b.fill()
 	b.holds(func() { b.say("two") })

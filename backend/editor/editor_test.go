@@ -345,6 +345,19 @@ func (o *office) behind(p *pad, id, text string) (waits, item string) {
 	return waits, item
 }
 
+// held opens a session of an editor's in which its prompt is held, and nothing runs any more.
+func (o *office) held(text string) (p *pad, id, waits, item string) {
+	o.t.Helper()
+	p = o.editor(everything)
+	id = p.begin()
+	waits, item = o.behind(p, id, text)
+	o.wait("the end of the turn", func() bool {
+		s, err := o.Get(o.t.Context(), id)
+		return err == nil && s.Turn == nil
+	})
+	return p, id, waits, item
+}
+
 // A prompt that waits behind a turn of the window's, and is held there, is said to do so, and can be taken back.
 func TestAPromptThatIsHeld(t *testing.T) {
 	for name, capabilities := range map[string]string{"with notices": everything, "without": nothing} {
@@ -367,13 +380,7 @@ func TestAPromptThatIsHeld(t *testing.T) {
 // A prompt that begins while the editor takes its session up again: it has left the queue, and the journal that was read knows nothing of it yet.
 func TestAPromptThatBeginsWhileItIsLookedFor(t *testing.T) {
 	o := openOffice(t)
-	p := o.editor(everything)
-	id := p.begin()
-	waits, item := o.behind(p, id, "echo mine")
-	o.wait("the end of the turn", func() bool {
-		s, err := o.Get(t.Context(), id)
-		return err == nil && s.Turn == nil
-	})
+	p, id, waits, item := o.held("echo mine")
 	below := *o.served.Load()
 	var once sync.Once
 	above := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -15,13 +15,7 @@ import (
 // for it either: it is answered all the same, when both can be read.
 func TestOpeningAgainAnswersWhatLeftTheQueueUnseen(t *testing.T) {
 	o := openOffice(t)
-	p := o.editor(everything)
-	id := p.begin()
-	waits, item := o.behind(p, id, "echo mine")
-	o.wait("the end of the turn", func() bool {
-		s, err := o.Get(t.Context(), id)
-		return err == nil && s.Turn == nil
-	})
+	p, id, waits, item := o.held("echo mine")
 	var broken atomic.Value
 	broken.Store("/frames")
 	sought, looked := make(chan struct{}), sync.Once{}

@@ -53,6 +53,27 @@ func (d *desk) createTree(n session.New) session.Session {
 	return s
 }
 
+// withTree opens a desk with a repository, and a session in a work tree of its own.
+func withTree(t *testing.T) (*desk, session.Session) {
+	t.Helper()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	return d, d.createTree(session.New{})
+}
+
+// beside has two sessions ready in a folder of the repository: one there itself, and one in a work tree.
+func beside(t *testing.T, folder string) (d *desk, own, tree session.Session) {
+	t.Helper()
+	d = open(t, t.TempDir())
+	d.asRepository()
+	at := filepath.Join(d.work, folder)
+	own = d.in("mock", at)
+	tree = d.createTree(session.New{Cwd: at})
+	d.ready(tree.ID)
+	d.ready(own.ID)
+	return d, own, tree
+}
+
 func (d *desk) writeTo(dir, name, text string) {
 	d.t.Helper()
 	if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
@@ -156,9 +177,7 @@ func TestAWorkTreeWithoutWorkTakesItsBranchAlong(t *testing.T) {
 // TestWhereAnAgentWorksNothingIsRemoved: its own session's, or that of another one in the same directory.
 func TestWhereAnAgentWorksNothingIsRemoved(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	s := d.createTree(session.New{})
+	d, s := withTree(t)
 	other, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: s.Cwd, Title: "The other"})
 	if err != nil || other.Worktree == nil || other.Worktree.Path != s.Worktree.Path {
 		t.Fatalf("%+v %v", other, err)
@@ -272,9 +291,7 @@ func (d *desk) again() *desk {
 // TestAKillBetweenTheSteps: of a removal before the directory is out of the way, and after; of a return in its middle; of a beginning.
 func TestAKillBetweenTheSteps(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	s := d.createTree(session.New{})
+	d, s := withTree(t)
 	w := s.Worktree
 	d.ready(s.ID)
 	d.writeTo(w.Path, "new.txt", "new\n")
@@ -387,9 +404,7 @@ func TestTwoWishesForOnePath(t *testing.T) {
 // TestADirectoryDeletedByHandLosesNoCommit: not at its removal, nor when it is brought back, nor when a removal was cut off.
 func TestADirectoryDeletedByHandLosesNoCommit(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	s := d.createTree(session.New{})
+	d, s := withTree(t)
 	path := s.Worktree.Path
 	d.ready(s.ID)
 	head := ""
@@ -477,12 +492,7 @@ func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
 // TestAWorkTreeFollowsItsRepository: when either is moved.
 func TestAWorkTreeFollowsItsRepository(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	own := d.create()
-	s := d.createTree(session.New{})
-	d.ready(s.ID)
-	d.ready(own.ID)
+	d, own, s := beside(t, "")
 	moved := filepath.Join(filepath.Dir(d.work), "moved")
 	if err := os.Rename(d.work, moved); err != nil {
 		t.Fatal(err)

@@ -18,9 +18,7 @@ func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := open(t, t.TempDir())
-			d.asRepository()
-			s := d.createTree(session.New{})
+			d, s := withTree(t)
 			path := s.Worktree.Path
 			d.ready(s.ID)
 			d.writeTo(path, "new.txt", "new\n")
@@ -45,9 +43,7 @@ func TestAnUnpluggedWorkTreeIsNeitherRemovedNorMadeAnew(t *testing.T) {
 // TestWhatWasBroughtBackInPartCanBeRemoved: the program was killed with its git, and somebody has put something there since.
 func TestWhatWasBroughtBackInPartCanBeRemoved(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	s := d.createTree(session.New{})
+	d, s := withTree(t)
 	path := s.Worktree.Path
 	d.ready(s.ID)
 	d.writeTo(path, "new.txt", "new\n")

@@ -114,12 +114,7 @@ func (d *desk) movedTo(moved string) {
 // TestARepositoryMovesDuringARemoval: neither writes over what the other has written, and the work tree comes back.
 func TestARepositoryMovesDuringARemoval(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	own := d.create()
-	s := d.createTree(session.New{})
-	d.ready(s.ID)
-	d.ready(own.ID)
+	d, own, s := beside(t, "")
 	d.writeTo(s.Cwd, "new.txt", "new\n")
 	letGo := d.refHeld("deskhand/kept/" + s.ID)
 	removed := make(chan error, 1)
@@ -270,13 +265,7 @@ func TestACallerThatGoesLeavesNoWorkTreeBehind(t *testing.T) {
 // TestAWorkTreeFollowsAFolderOfItsRepository: the session works in a folder, and what has moved is the whole. So it is with a work tree of its own.
 func TestAWorkTreeFollowsAFolderOfItsRepository(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	sub := filepath.Join(d.work, "sub")
-	own := d.in("mock", sub)
-	s := d.createTree(session.New{Cwd: sub})
-	d.ready(s.ID)
-	d.ready(own.ID)
+	d, own, s := beside(t, "sub")
 	moved := filepath.Join(filepath.Dir(d.work), "moved")
 	rename(t, d.work, moved)
 	d.relink(own.Workspace.ID, filepath.Join(moved, "sub"))
@@ -298,15 +287,9 @@ func TestAWorkTreeFollowsAFolderOfItsRepository(t *testing.T) {
 // TestAFolderThatIsMovedOutTakesNoRepositoryAlong: the rest is unplugged for now.
 func TestAFolderThatIsMovedOutTakesNoRepositoryAlong(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	sub := filepath.Join(d.work, "sub")
-	own := d.in("mock", sub)
-	s := d.createTree(session.New{Cwd: sub})
-	d.ready(s.ID)
-	d.ready(own.ID)
+	d, own, s := beside(t, "sub")
 	to := filepath.Join(directory(t, d.dir, "elsewhere"), "sub")
-	rename(t, sub, to)
+	rename(t, own.Cwd, to)
 	rename(t, d.work, d.work+"-unplugged")
 	d.relink(own.Workspace.ID, to)
 	if _, main := d.stateOf(s.ID); main != d.work || d.get(s.ID).Worktree.Repository != d.work {
@@ -320,9 +303,7 @@ func TestAFolderThatIsMovedOutTakesNoRepositoryAlong(t *testing.T) {
 // TestAKillInTheMiddleOfAMove: it was written where everything is, and git has not been told. Either half may have moved.
 func TestAKillInTheMiddleOfAMove(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	s := d.createTree(session.New{})
+	d, s := withTree(t)
 	d.ready(s.ID)
 	d.writeTo(s.Cwd, "new.txt", "new\n")
 	moved, tree := filepath.Join(filepath.Dir(d.work), "moved"), s.Cwd+"-moved"

@@ -5,7 +5,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"deskhand/backend/session"
 	"deskhand/backend/unprivileged"
 )
 
@@ -13,9 +12,7 @@ import (
 // once and later.
 func TestARemovalIsOverThoughSomethingCannotBeDeleted(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	s := d.createTree(session.New{})
+	d, s := withTree(t)
 	w := s.Worktree
 	d.ready(s.ID)
 	d.writeTo(w.Path, "new.txt", "new\n")
@@ -52,9 +49,7 @@ func TestARemovalIsOverThoughSomethingCannotBeDeleted(t *testing.T) {
 // TestWhatIsPutIntoAHalfMadeWorkTreeStays: also where the rules leave it out, and the next start finds no session for it.
 func TestWhatIsPutIntoAHalfMadeWorkTreeStays(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
-	d.asRepository()
-	s := d.createTree(session.New{})
+	d, s := withTree(t)
 	path := s.Worktree.Path
 	d.ready(s.ID)
 	d.writeTo(path, "noise.log", "hours of it")

@@ -316,12 +316,7 @@ func TestWhatIsPutThereMeanwhileStays(t *testing.T) {
 // TestALockedOneIsNotMadeAnew: git is told by a lock that a work tree lies on a disk which is not plugged in.
 func TestALockedOneIsNotMadeAnew(t *testing.T) {
 	t.Parallel()
-	b := set(t)
-	path, p := b.made("stick")
-	b.do(b.repo, "worktree", "lock", path)
-	if err := os.Rename(path, path+"-unplugged"); err != nil {
-		t.Fatal(err)
-	}
+	b, path, p := unplugged(t)
 	if err := b.Restore(t.Context(), b.repo, path, worktree.Kept{Branch: "deskhand/stick", Head: p.Head}); !errors.Is(err, worktree.ErrLocked) {
 		t.Error(err)
 	}

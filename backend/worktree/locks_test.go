@@ -46,12 +46,7 @@ func TestWhatAKilledGitHasLockedCanBeRemoved(t *testing.T) {
 // TestAnUnpluggedOneIsNotAbandoned: nothing is where it was, and git is told by a lock that it will be.
 func TestAnUnpluggedOneIsNotAbandoned(t *testing.T) {
 	t.Parallel()
-	b := set(t)
-	path, p := b.made("stick")
-	b.do(b.repo, "worktree", "lock", path)
-	if err := os.Rename(path, path+"-unplugged"); err != nil {
-		t.Fatal(err)
-	}
+	b, path, p := unplugged(t)
 	gone, err := b.Abandon(t.Context(), b.repo, path, "", worktree.Kept{Branch: "deskhand/stick", Head: p.Head})
 	if gone || !errors.Is(err, worktree.ErrLocked) || !strings.Contains(b.do(b.repo, "worktree", "list"), path) {
 		t.Errorf("%v %v", gone, err)

@@ -95,6 +95,18 @@ func (b *bench) made(name string) (path string, p worktree.Place) {
 	return path, p
 }
 
+// unplugged makes a work tree on a disk that is gone: git is told by a lock that it will be back, at the path's name with -unplugged until then.
+func unplugged(t *testing.T) (b *bench, path string, p worktree.Place) {
+	t.Helper()
+	b = set(t)
+	path, p = b.made("stick")
+	b.do(b.repo, "worktree", "lock", path)
+	if err := os.Rename(path, path+"-unplugged"); err != nil {
+		t.Fatal(err)
+	}
+	return b, path, p
+}
+
 func (b *bench) remove(path string) worktree.Kept {
 	b.t.Helper()
 	var kept worktree.Kept

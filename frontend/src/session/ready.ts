@@ -9,7 +9,7 @@ const blocks = '<i>\n\n- g\n\n> h\n\n| i |\n|---|\n| j |\n\n1. k\n\n- ```\n  l\n
 
 export function makeReady(): void {
   html(...lex(`${phrases} ${blocks}`, {}));
-  // Laid out is what has fonts of its own, and nothing that scrolls: after a table had come and gone WebKit's display timer ran for good.
+  // Laid out is what has fonts of its own.
   const sample = document.createElement('div');
   sample.className = 'markdown';
   sample.inert = true;
