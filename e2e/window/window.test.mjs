@@ -178,9 +178,26 @@ onDesktop("closing asks while an agent works, and the window comes back as it wa
   assert.deepEqual(await d.app.ended, { code: 0, signal: null }, d.app.said);
 });
 
-// A caret that blinks keeps the display's timer running in a window that rests.
+// A caret that blinks keeps the display's timer running in a window that rests, and so did one that was not to, once something was typed.
 onDesktop("nothing moves in a window that rests, the caret neither", async (d) => {
   await d.start();
+  await rests(d);
+});
+
+onDesktop("nor does anything where a message is being written", async (d) => {
+  await d.drive();
+  await session(d);
+  await until("its composer", () =>
+    d.js(`document.querySelector("[role=treeitem][aria-level='2'], [role=treeitem]:not([aria-expanded])")?.click();
+      return document.activeElement.tagName === "TEXTAREA"`),
+  );
+  await d.key("h", "i");
+  await until("the words", () => d.js("return document.activeElement.value === 'hi'"));
+  await rests(d);
+});
+
+/** Waits until the window looks the same for a while, and takes next to nothing of the processor. */
+async function rests(d) {
   const looks = async () => {
     const seen = new Set();
     for (let n = 0; n < 8; n++) {
@@ -202,7 +219,7 @@ onDesktop("nothing moves in a window that rests, the caret neither", async (d) =
     return spent() - before;
   };
   await until("five seconds with less than 80 ms of CPU", async () => (await took()) < 80, 30_000);
-});
+}
 
 onDesktop("the page collects its garbage whole, and no agent hears of that", async (d) => {
   await d.start();
