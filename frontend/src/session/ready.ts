@@ -20,5 +20,6 @@ export function makeReady(): void {
   sample.remove();
   // Whoever needs them asks again, and tells of it when they cannot be had.
   void import('../changes/footer').catch(() => undefined);
+  void import('../composer/Queue.svelte').catch(() => undefined);
   void import('./finding').catch(() => undefined); // what is typed after its keys is for it
 }
