@@ -150,11 +150,15 @@ static void watchFocus(uintptr_t to) { g_idle_add(watchFocusIdle, (gpointer)to);
 // CPU in ten seconds, for a window that rests. That is said as a blink that takes the longest time there is, 24 days. With gtk-cursor-blink
 // turned off WebKit (2.50) waits no time at all before it looks again, once something was typed: 60 times a second, 4 % of a core.
 // To turn that off after a while, as GTK's own fields do, left a caret that was hidden.
-static gboolean restCaretIdle(gpointer unused) {
-	g_object_set(gtk_settings_get_default(), "gtk-cursor-blink", TRUE, "gtk-cursor-blink-time", G_MAXINT, NULL);
+//
+// Where there is no GPU the processor draws every step of an animation. The page asks for prefers-reduced-motion, which is GTK's setting.
+static gboolean calmIdle(gpointer gpu) {
+	GtkSettings *settings = gtk_settings_get_default();
+	g_object_set(settings, "gtk-cursor-blink", TRUE, "gtk-cursor-blink-time", G_MAXINT, NULL);
+	if (!gpu) g_object_set(settings, "gtk-enable-animations", FALSE, NULL);
 	return G_SOURCE_REMOVE;
 }
-static void restCaret(void) { g_idle_add(restCaretIdle, NULL); }
+static void calm(int gpu) { g_idle_add(calmIdle, GINT_TO_POINTER(gpu)); }
 
 typedef struct { int x, y; } Place;
 
@@ -215,8 +219,14 @@ func prefersDark() bool { return C.prefersDark() != 0 }
 // guardNavigation keeps the page in the window: WebKitGTK navigates to a dropped file, and to any link.
 func guardNavigation() { C.guardNavigation() }
 
-// restCaret lets the caret stand still. To be called before the page has one.
-func restCaret() { C.restCaret() }
+// calm lets the caret stand still, and everything else where there is no GPU. To be called before the page has a caret.
+func calm() {
+	gpu := C.int(0)
+	if _, err := os.Stat("/dev/dri"); err == nil {
+		gpu = 1
+	}
+	C.calm(gpu)
+}
 
 // dismissDialogs answers every open dialog as Escape would.
 func dismissDialogs() { C.dismissDialogs() }

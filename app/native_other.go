@@ -12,7 +12,7 @@ func prefersDark() bool { return false }
 func guardNavigation() {}
 
 // What the system's own text fields do is done there.
-func restCaret() {}
+func calm() {}
 
 // Here a dialog ends with its window.
 func dismissDialogs() {}

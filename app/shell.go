@@ -129,7 +129,7 @@ func (s *shell) wails() context.Context {
 }
 
 func (s *shell) started(ctx context.Context) {
-	restCaret()
+	calm()
 	s.ctx = ctx
 	close(s.open)
 }

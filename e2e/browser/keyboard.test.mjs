@@ -245,6 +245,41 @@ test("the palette: actions, files, conversations, help, and what was used last f
   looks.done();
 });
 
+test("behind a slash: the agent's commands and Deskhand's own, which are done and never sent", async (t) => {
+  const { desk, app, person, page } = await open(t, { agent: "Demo agent" });
+  await app.turn("help");
+  const looks = new Looks();
+  const list = page.getByRole("listbox", { name: "Commands" });
+  const of = (name) => list.getByRole("group", { name, exact: true });
+  await person.focusOn("the message", app.composer);
+  await person.type("/");
+  await of("Demo agent").getByRole("option").first().waitFor();
+  await of("Deskhand").getByRole("option", { name: "/archive" }).waitFor();
+  await wellMade(page, "the list of commands");
+  await looks.at(page, "keyboard-slash");
+  for (let left = await list.getByRole("option").count(); left > 1; left--) await person.press("ArrowDown");
+  await until("the last in view", () => list.getByRole("option").last().evaluate((one) => one.getAttribute("aria-selected") === "true" && one.getBoundingClientRect().bottom <= one.closest("[role=listbox]").getBoundingClientRect().bottom + 1));
+
+  // Done at once, with the rest of the message left as it is.
+  const said = async () => (await desk.api("GET", `/client/sessions/${(await desk.session()).id}/entries`)).items.length;
+  const before = await said();
+  await app.composer.fill("later");
+  await person.press("Home");
+  await person.type("/pin ");
+  await person.press("ArrowLeft");
+  await of("Deskhand").getByRole("option", { name: /^\/pin\b/ }).waitFor();
+  await person.press("Enter");
+  await until("the pin", async () => (await desk.session()).pinned);
+  await until("the rest of the message", async () => (await app.composer.inputValue()) === "later");
+  assert.equal(await said(), before);
+
+  // A path is no command, and what nobody has goes to the agent.
+  await app.composer.fill("");
+  await person.type("/etc/hosts");
+  assert.equal(await list.count(), 0);
+  looks.done();
+});
+
 test("the conversations of late while the keys are held, and the nth one", async (t) => {
   const { desk, app, person, page } = await open(t, { agent: "Demo agent" });
   const looks = new Looks();

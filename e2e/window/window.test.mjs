@@ -196,6 +196,13 @@ onDesktop("nor does anything where a message is being written", async (d) => {
   await rests(d);
 });
 
+// Each step of an animation is drawn by the processor where there is no GPU.
+onDesktop("nothing is animated where there is no GPU", async (d) => {
+  await d.drive();
+  const still = () => d.js("return matchMedia('(prefers-reduced-motion: reduce)').matches");
+  await until("the page to know", async () => (await still()) === !fs.existsSync("/dev/dri"));
+});
+
 /** Waits until the window looks the same for a while, and takes next to nothing of the processor. */
 async function rests(d) {
   const looks = async () => {

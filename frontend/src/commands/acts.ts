@@ -272,3 +272,13 @@ export function actionsNow(frame: Frame, seldom: boolean): Action[] {
   }
   return list;
 }
+
+/** The same behind a slash in a message, named as one types it. */
+export function behindSlash(): (Action & { title: string })[] {
+  if (!over.frame) return [];
+  return actionsNow(over.frame, false).map((one) => ({
+    ...one,
+    name: one.id.replaceAll('.', '-').replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`),
+    title: one.name,
+  }));
+}

@@ -33,6 +33,8 @@ class Over {
   shown = $state.raw<Shown | undefined>();
   /** What commands do and what they show. Kept here, since an import that is asked for again answers later than the next key comes. */
   part = $state.raw<typeof Part | undefined>();
+  /** The window's, once there is one. */
+  frame: Frame | undefined;
 }
 
 export const over = new Over();

@@ -3,7 +3,7 @@ import { beforeEach, expect, test, vi } from 'vitest';
 import { app } from '../app.svelte';
 import { session } from '../test/records';
 import { commandIds } from '../ui/keys';
-import { act, actionsNow, after } from './acts';
+import { act, actionsNow, after, behindSlash } from './acts';
 import { over, type Frame } from './commands.svelte';
 import { inGroups } from './groups';
 import { helpPages, linked, pageParts, parts } from './pages';
@@ -36,6 +36,17 @@ test('without a conversation nothing is offered that needs one', () => {
   const ids = actionsNow(frame, true).map((one) => one.id);
   for (const id of ['find', 'stop', 'mode', 'archive', 'changes', 'send']) expect(ids).not.toContain(id);
   act('delete', frame, false); // and keys for it do nothing
+});
+
+test('behind a slash each has a name that can be typed, and no other has it', () => {
+  over.frame = frame;
+  app.sessions.set('s1', session({ offers: ['fork'] }));
+  vi.spyOn(app, 'current', 'get').mockReturnValue(app.sessions.get('s1'));
+  const names = behindSlash().map((one) => one.name);
+  for (const name of names) expect(name).toMatch(/^[a-z0-9]+(-[a-z0-9]+)*$/);
+  expect(new Set(names).size).toBe(names.length);
+  expect(names).toEqual(expect.arrayContaining(['archive', 'export-md', 'model', 'new', 'new-in', 'stash']));
+  expect(names).not.toContain('send');
 });
 
 test('modes go round', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { accept, complete } from './commands';
+import { accept, complete, without, type Own } from './commands';
 
 const commands = [
   { name: 'plan', description: 'Makes a plan' },
@@ -30,6 +30,49 @@ describe('completion', () => {
   test('ends when nothing fits or nothing is left to complete', () => {
     expect(names('/xyz')).toBeUndefined();
     expect(names('/replan')).toBeUndefined();
+  });
+});
+
+describe("Deskhand's own", () => {
+  const own = (name: string, title: string): Own => ({
+    id: name,
+    name,
+    title,
+    keys: '',
+    run: () => undefined,
+  });
+  const ours = [
+    own('archive', 'Archive'),
+    own('export-md', 'Export as Markdown'),
+    own('plan', 'Plan and context'),
+  ];
+  const found = (text: string) => complete(text, text.length, commands, () => ours);
+  const ownOf = (text: string) => found(text)?.own.map((one) => one.name);
+
+  test("stand behind the agent's, in a part of their own", () => {
+    expect(found('/pl')?.matches.map((one) => one.name)).toEqual(['plan', 'explain', 'replan']);
+    expect(ownOf('/pl')).toEqual(['plan']);
+  });
+
+  test('are found by each word, and by nothing within one', () => {
+    expect(ownOf('/md')).toEqual(['export-md']);
+    expect(ownOf('/mark')).toEqual(['export-md']);
+    expect(ownOf('/context')).toEqual(['plan']);
+    expect(found('/chive')).toBeUndefined();
+    expect(found('/etc/passwd')).toBeUndefined();
+  });
+
+  test('are offered to the last letter, so that Enter sends none of them', () => {
+    expect(ownOf('/archive')).toEqual(['archive']);
+  });
+
+  test("give way to the agent's of the same name", () => {
+    expect(complete('/explain', 8, commands, () => [own('explain', 'Explain')])).toBeUndefined();
+  });
+
+  test('leave what was typed after them', () => {
+    expect(without('/arch the rest')).toBe('the rest');
+    expect(without('/arch')).toBe('');
   });
 });
 
