@@ -526,6 +526,39 @@ func TestBadInputIsToldByStatusAndCode(t *testing.T) {
 	}
 }
 
+// TestWhereAReaderStandsMayBeAHeader: a page has each call go to the same address, and reads what one with a query reads.
+func TestWhereAReaderStandsMayBeAHeader(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	_, _ = server(t, dir)
+	c := onSocket(t, dir)
+	var s session.Session
+	c.post("/client/sessions", session.New{Agent: "mock", Cwd: t.TempDir()}, &s)
+	c.watch("the agent to be ready", func(e session.Event) bool {
+		return e.Type == "session.upsert" && decode[session.Session](e).Phase == session.Ready
+	})
+	var start, all, none session.Batch
+	c.get("/client/events", &start)
+	c.get("/client/events?wait=0&after=0&gen="+start.Gen, &all)
+	read := func(after int64, out *session.Batch) {
+		status, data := c.do("GET", "/client/events?wait=0", nil, "Deskhand-Gen", start.Gen, "Deskhand-After", strconv.FormatInt(after, 10))
+		if err := json.Unmarshal(data, out); status != http.StatusOK || err != nil {
+			t.Fatalf("%d %s %v", status, data, err)
+		}
+	}
+	var same session.Batch
+	read(0, &same)
+	if len(all.Events) == 0 || len(same.Events) < len(all.Events) || same.Reset || same.Events[0].Seq != all.Events[0].Seq {
+		t.Errorf("%d events, and by headers %d", len(all.Events), len(same.Events))
+	}
+	if read(same.Seq, &none); len(none.Events) > 0 || none.Reset || none.Seq < same.Seq {
+		t.Errorf("%+v", none)
+	}
+	if status, data := c.do("GET", "/client/events", nil, "Deskhand-Gen", start.Gen, "Deskhand-After", "-1"); status != http.StatusBadRequest {
+		t.Errorf("%d %s", status, data)
+	}
+}
+
 func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
 	t.Parallel()
 	const token = "correct-horse-battery-staple"

@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"time"
@@ -25,12 +26,13 @@ func (c *Client) terminalRoutes() {
 	s := c.cfg.Sessions
 	huma.Register(c.api, op("readTerminal", http.MethodGet, "terminals/{id}", "What a program wrote after a number of bytes, as soon as there is something", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			ID    string  `path:"id" maxLength:"64"`
-			After int64   `query:"after" minimum:"0" doc:"Bytes"`
-			Wait  float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds"`
+			ID          string  `path:"id" maxLength:"64"`
+			After       int64   `query:"after" minimum:"0" doc:"Bytes"`
+			AfterHeader int64   `header:"Deskhand-After" minimum:"0" doc:"Is after, for whoever wants each call to have the same address"`
+			Wait        float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds"`
 		},
 		) (*body[session.TerminalOutput], error) {
-			return answer(s.ReadTerminal(ctx, in.ID, in.After, time.Duration(in.Wait*float64(time.Second))))
+			return answer(s.ReadTerminal(ctx, in.ID, cmp.Or(in.After, in.AfterHeader), time.Duration(in.Wait*float64(time.Second))))
 		})
 	input := op("typeInTerminal", http.MethodPost, "terminals/{id}/input", "Type", http.StatusNoContent)
 	input.MaxBodyBytes = maxTyped

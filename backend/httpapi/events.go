@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"strings"
@@ -11,18 +12,21 @@ import (
 	"deskhand/backend/session"
 )
 
-// eventRoute is the one held request that feeds a surface. It ends by itself after 25 s, because in the window nobody else ends it.
+// eventRoute is the one held request that feeds a surface. It ends by itself after 25 s, because in the window nobody else ends it. Where the
+// reader stands is a header for a page: engines keep every address that a page has asked for, as long as it lives.
 func (c *Client) eventRoute() {
 	huma.Register(c.api, op("events", http.MethodGet, "events", "What happened after a number, as soon as something has", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			Gen     string  `query:"gen" maxLength:"64" doc:"Of the program's start; a foreign one answers reset"`
-			After   int64   `query:"after" minimum:"0"`
-			Wait    float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds"`
-			Session string  `query:"session" maxLength:"64"`
-			Types   string  `query:"types" maxLength:"1000" doc:"Comma-separated; question.requested, question.resolved, evt.* and cmd.* come only when they are named here"`
+			Gen         string  `query:"gen" maxLength:"64" doc:"Of the program's start; a foreign one answers reset"`
+			After       int64   `query:"after" minimum:"0"`
+			GenHeader   string  `header:"Deskhand-Gen" maxLength:"64" doc:"Is gen, for whoever wants each call to have the same address"`
+			AfterHeader int64   `header:"Deskhand-After" minimum:"0" doc:"Is after"`
+			Wait        float64 `query:"wait" default:"25" minimum:"0" maximum:"25" doc:"Seconds"`
+			Session     string  `query:"session" maxLength:"64"`
+			Types       string  `query:"types" maxLength:"1000" doc:"Comma-separated; question.requested, question.resolved, evt.* and cmd.* come only when they are named here"`
 		},
 		) (*body[session.Batch], error) {
-			q := session.Query{Gen: in.Gen, After: in.After, Wait: time.Duration(in.Wait * float64(time.Second)), Session: in.Session}
+			q := session.Query{Gen: cmp.Or(in.Gen, in.GenHeader), After: cmp.Or(in.After, in.AfterHeader), Wait: time.Duration(in.Wait * float64(time.Second)), Session: in.Session}
 			if in.Types != "" {
 				q.Types = strings.Split(in.Types, ",")
 			}

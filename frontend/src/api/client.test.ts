@@ -103,7 +103,19 @@ describe('calls', () => {
     fetched.mockImplementation(() => Promise.resolve(json({ gen: 'g', seq: 1, events: [] })));
     await client.events(undefined, 25, new AbortController().signal);
     await client.events({ gen: 'g', seq: 7 }, 25, new AbortController().signal);
-    expect([call(0).path, call(1).path]).toEqual(['/client/events', '/client/events?gen=g&after=7&wait=25']);
+    await client.events({ gen: 'g', seq: 8 }, 25, new AbortController().signal);
+    // The address stays the same: engines keep each.
+    expect([0, 1, 2].map((n) => call(n).path)).toEqual([
+      '/client/events',
+      '/client/events?wait=25',
+      '/client/events?wait=25',
+    ]);
+    expect(
+      [1, 2].map((n) => ['Gen', 'After'].map((name) => call(n).headers.get(`Deskhand-${name}`))),
+    ).toEqual([
+      ['g', '7'],
+      ['g', '8'],
+    ]);
   });
 });
 

@@ -6033,7 +6033,12 @@ export interface operations {
                 /** @description Comma-separated; question.requested, question.resolved, evt.* and cmd.* come only when they are named here */
                 types?: string;
             };
-            header?: never;
+            header?: {
+                /** @description Is gen, for whoever wants each call to have the same address */
+                "Deskhand-Gen"?: string;
+                /** @description Is after */
+                "Deskhand-After"?: number;
+            };
             path?: never;
             cookie?: never;
         };
@@ -8951,7 +8956,10 @@ export interface operations {
                 /** @description Seconds */
                 wait?: number;
             };
-            header?: never;
+            header?: {
+                /** @description Is after, for whoever wants each call to have the same address */
+                "Deskhand-After"?: number;
+            };
             path: {
                 id: string;
             };
