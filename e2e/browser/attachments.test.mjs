@@ -15,13 +15,13 @@ const chips = (app) => shelf(app).locator(":scope > li");
 const chip = (app, name) => chips(app).filter({ hasText: name });
 const region = (app) => app.page.getByRole("region", { name: "Composer" });
 
-/** Lets files hang above the page, and lets them go. */
-async function drag(app, types, files) {
-  await app.page.evaluate(([types, files]) => {
+/** Lets files hang above the page, or what is told of it, and lets them go. */
+async function drag(app, types, files, over = app.page.locator("main")) {
+  await over.evaluate((element, [types, files]) => {
     const transfer = new DataTransfer();
     for (const { name, type, bytes } of files) transfer.items.add(new File([Uint8Array.from(atob(bytes), (c) => c.charCodeAt(0))], name, { type }));
     window.dragged = transfer;
-    for (const kind of types) document.querySelector("main").dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
+    for (const kind of types) element.dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
   }, [types, files.map(({ name, type = "", data = "x" }) => ({ name, type, bytes: Buffer.from(data).toString("base64") }))]);
 }
 
@@ -137,6 +137,41 @@ test("files are dropped, pasted, chosen and mentioned, and travel with the messa
   await sent.nth(1).getByText("alone.txt").waitFor();
   assert.equal((await desk.entries((await desk.session()).id)).findLast(({ kind }) => kind === "user").text ?? "", "");
   looks.done();
+});
+
+test("what is dropped on a row of the list goes with a new conversation there", async (t) => {
+  const looks = new Looks();
+  const desk = Desk.make(t);
+  const there = path.join(desk.home, "there");
+  fs.mkdirSync(there);
+  await desk.start();
+  await desk.api("POST", "/client/sessions", { agent: "mock", cwd: there, title: "Fix the login" });
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.composer.fill("half a message");
+  const files = [{ name: "trace.txt", type: "text/plain", data: "a trace" }, { name: "chart.png", type: "image/png", data: blue }];
+
+  const row = app.page.getByRole("treeitem", { name: /Fix the login/ });
+  await drag(app, ["dragenter", "dragover"], files, row);
+  await row.getByText("New conversation here").waitFor();
+  assert.equal(await app.page.getByTestId("drop").count(), 0, "it does not go to the conversation that is shown");
+  await looks.at(app.page, "attach-drop-row");
+  await drag(app, ["dragenter", "dragleave"], files, row);
+  await row.getByText("New conversation here").waitFor({ state: "detached" });
+
+  await drag(app, ["dragenter", "dragover", "drop"], files, row);
+  await chip(app, "trace.txt").getByText("goes with its content").waitFor();
+  await chip(app, "chart.png").getByText("goes as a picture").waitFor();
+  assert.equal(await app.composer.inputValue(), "");
+  const made = await desk.session();
+  assert.deepEqual([made.cwd, made.agent, made.title], [there, "mock", ""]);
+  await until("the files with the server", async () => (await kept(desk)).length === 2);
+  assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 3);
+
+  // A directory that has gone begins nothing, and says so.
+  fs.rmSync(there, { recursive: true });
+  await drag(app, ["dragenter", "dragover", "drop"], files, row);
+  await app.page.getByText(`The directory ${there} does not exist.`).first().waitFor();
+  assert.equal((await desk.api("GET", "/client/sessions?limit=10")).items.length, 3);
 });
 
 test("another conversation is named and travels along; skills are named", async (t) => {

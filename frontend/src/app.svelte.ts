@@ -43,6 +43,7 @@ import {
   type AgentAction,
   withoutFailures,
 } from './settings/agents';
+import type { Dropped } from './shell/drops';
 import { saveFile } from './shell/save';
 import { mayOpen } from './shell/survived';
 import { copyText, saveExport, surface } from './shell/wails';
@@ -129,6 +130,8 @@ export class App {
   relinking = $state.raw<Pick<Session['workspace'], 'id' | 'path'> | undefined>();
   /** Logins to agents that run, or ran while this window was open. */
   readonly logins = new SvelteMap<string, Login>();
+  /** What was dropped for conversations that have not been shown since. */
+  readonly given = new SvelteMap<string, Dropped>();
   /** The conversation whose files the person looks through. */
   filesOf = $state.raw<string | undefined>();
   /** The agent that the person logs in to. */
