@@ -71,6 +71,14 @@ export default ts.config(
       'no-undef': 'off', // TypeScript does this
       'no-console': 'error',
       eqeqeq: 'error',
+      'no-restricted-globals': [
+        'error',
+        {
+          name: 'MessageChannel',
+          message:
+            'WebKit keeps a little of each for good, in two processes. For a task after the frame a timer does.',
+        },
+      ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
     },

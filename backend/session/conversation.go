@@ -357,6 +357,7 @@ func (v *conversation) commit() (written bool) {
 		}
 		v.publish(entries)
 		v.ruled()
+		v.letGo()
 	}
 	v.noteRest(happened)
 	if v.agent != nil {
@@ -367,6 +368,15 @@ func (v *conversation) commit() (written bool) {
 	}
 	v.step = step{}
 	return true
+}
+
+// letGo drops what only a running agent could still change. A conversation stays loaded after it was worked in, and there are
+// hundreds of them in a day: each kept its last turn whole. The next process begins with nothing of it (noteStarting), as after a start
+// of Deskhand.
+func (v *conversation) letGo() {
+	if v.state.base == Closed && v.agent == nil && v.turn == nil && len(v.requests) == 0 {
+		v.fold = newTranscript(v.id, v.row.facts)
+	}
 }
 
 // write stores the step, and tries again every second while the disk refuses: nothing is shown that is not stored. It is false when
