@@ -1,14 +1,17 @@
 package app
 
 import (
+	"errors"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 	"syscall"
 )
 
 // mount answers the API from ours and everything else from the assets. Middleware and not the asset server's own Handler:
 // that one is asked last and, in development, only after the frontend's server.
-func mount(ours http.Handler, seal func()) func(http.Handler) http.Handler {
+func mount(ours http.Handler, seal func(), logger *slog.Logger) func(http.Handler) http.Handler {
 	return func(assets http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			handler := assets
@@ -16,10 +19,31 @@ func mount(ours http.Handler, seal func()) func(http.Handler) http.Handler {
 				handler = ours
 			}
 			answer := &sealed{ResponseWriter: w, seal: seal}
-			handler.ServeHTTP(answer, r)
-			answer.WriteHeader(http.StatusOK) // as net/http, where a handler wrote nothing; Wails would say 501
+			if survives(handler, answer, r, logger) {
+				answer.WriteHeader(http.StatusOK) // as net/http, where a handler wrote nothing; Wails would say 501
+			} else {
+				answer.WriteHeader(http.StatusInternalServerError) // where nothing was sent yet
+			}
 		})
 	}
+}
+
+// survives has a request answered, and tells whether the handler came to its end. One that panics ends its own answer here, as in net/http's
+// server; Wails would let it end the program, and every agent with it. The API's library panics whenever it cannot write an
+// answer, so each reload of the page while one was on its way could do that.
+func survives(handler http.Handler, w http.ResponseWriter, r *http.Request, logger *slog.Logger) (ended bool) {
+	defer func() {
+		p := recover()
+		if p == nil {
+			return
+		}
+		if err, is := p.(error); is && (errors.Is(err, http.ErrAbortHandler) || errors.Is(err, syscall.EPIPE)) {
+			return // nobody reads it any more
+		}
+		logger.Error("an answer to the page panicked", "method", r.Method, "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+	}()
+	handler.ServeHTTP(w, r)
+	return true
 }
 
 // sealed is a response that no child process keeps open.

@@ -2,6 +2,7 @@ package app
 
 import (
 	"io"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -61,7 +62,7 @@ func TestNoProcessStartsBetweenAResponseAndItsSeal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rec := &locked{ResponseRecorder: httptest.NewRecorder(), t: t}
-			handler := mount(c.handler, func() { rec.note("seal") })(nil)
+			handler := mount(c.handler, func() { rec.note("seal") }, slog.New(slog.DiscardHandler))(nil)
 			handler.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, "/client/x", nil))
 			if !slices.Equal(rec.done, []string{"header", "seal"}) {
 				t.Errorf("done: %q", rec.done)

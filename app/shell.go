@@ -69,7 +69,7 @@ func (s *shell) options() *options.App {
 		BackgroundColour: background(prefersDark()), // until the page has painted; white would flash
 		// The page takes the paths of dropped files (frontend/src/shell/drops.ts); DisableWebViewDrop would keep every drop from it.
 		DragAndDrop:    &options.DragAndDrop{EnableFileDrop: true},
-		AssetServer:    &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler, s.cfg.Seal)},
+		AssetServer:    &assetserver.Options{Assets: s.cfg.Assets, Middleware: mount(s.cfg.Handler, s.cfg.Seal, s.cfg.Logger)},
 		Bind:           s.bound(),
 		ErrorFormatter: formatError,
 		Logger:         wailsLog{s.cfg.Logger},

@@ -117,6 +117,23 @@ onDesktop("responses end while agents start", async (d) => {
   });
 });
 
+onDesktop("a page that is reloaded while answers come ends them, and nothing else", async (d) => {
+  await d.drive();
+  // An answer of more than a pipe holds is still being written when the page goes. Who writes it panics then (app/mount.go).
+  const id = await session(d);
+  await d.desk.api("PATCH", `/client/sessions/${id}`, { draft: "An answer that fills a pipe. ".repeat(8_000) });
+  for (let n = 0; n < 10; n++) {
+    await d.js(`
+      for (let n = 0; n < 60; n++) void fetch("/client/sessions").then(() => undefined, () => undefined);
+      setTimeout(() => location.reload(), arguments[0]);
+      window.before = true;
+    `, n * 20);
+    await until("the page anew", () => d.js("return !window.before && document.readyState === 'complete' && document.querySelector('#app')?.childElementCount > 0"));
+  }
+  assert.equal((await d.desk.api("GET", `/client/sessions/${id}`)).phase, "ready");
+  assert.doesNotMatch(d.log, /panic/);
+});
+
 onDesktop("a second start brings the first window forward and ends", async (d) => {
   await d.start();
   const window = await d.window();
