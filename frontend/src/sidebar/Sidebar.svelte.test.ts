@@ -12,7 +12,7 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-test('keys on a button below the rows are that button’s', () => {
+function show() {
   vi.stubGlobal(
     'ResizeObserver',
     class {
@@ -21,15 +21,41 @@ test('keys on a button below the rows are that button’s', () => {
       disconnect = () => undefined;
     },
   );
-  app.sessions.set('s1', session());
-  app.older = 'there are more';
-  const archive = vi.spyOn(app, 'archive').mockResolvedValue(undefined as never);
-  const opened = vi.spyOn(app, 'open').mockResolvedValue();
   const bar = mount(Sidebar, {
     target: document.body,
     props: { chosen: () => undefined, search: () => undefined, menu: () => undefined },
   });
   flushSync();
+  return bar;
+}
+
+test('the row that is pointed at has its buttons, and no other', () => {
+  app.sessions.set('s1', session());
+  app.sessions.set('s2', session({ id: 's2' }));
+  const bar = show();
+  const rows = [...document.querySelectorAll('.session')];
+  const buttons = () => rows.map((row) => row.querySelectorAll('button').length);
+  const point = (kind: string, row: number) => {
+    rows[row]?.dispatchEvent(new Event(kind));
+    flushSync();
+  };
+  expect(buttons()).toEqual([0, 0]);
+  point('pointerenter', 0);
+  expect(buttons()).toEqual([2, 0]);
+  point('pointerleave', 0);
+  point('pointerenter', 1);
+  expect(buttons()).toEqual([0, 2]);
+  point('pointerleave', 1);
+  expect(buttons()).toEqual([0, 0]);
+  void unmount(bar);
+});
+
+test('keys on a button below the rows are that button’s', () => {
+  app.sessions.set('s1', session());
+  app.older = 'there are more';
+  const archive = vi.spyOn(app, 'archive').mockResolvedValue(undefined as never);
+  const opened = vi.spyOn(app, 'open').mockResolvedValue();
+  const bar = show();
   const older = [...document.querySelectorAll('button')].find((one) => one.textContent.includes('older'));
   const press = (key: string) => {
     const event = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true });
