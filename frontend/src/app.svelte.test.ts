@@ -103,6 +103,15 @@ async function feed(batch: EventBatch) {
 const tell = (type: string, data: unknown, seq: number) =>
   feed({ gen: 'g', seq, events: [{ ...event(type, data), seq }] });
 
+test('what the status bar shows is asked for once the conversations are there', () => {
+  const paths = calls.map((call) => call.path);
+  const last = Math.max(
+    ...['/client/hello', '/client/inbox', '/client/settings'].map((path) => paths.indexOf(path)),
+  );
+  expect(paths.slice(0, last)).not.toContain('/client/storage');
+  expect(paths.slice(last)).toEqual(expect.arrayContaining(['/client/storage', '/client/processes']));
+});
+
 test('snapshots are loaded before anything is followed', () => {
   expect(app.loaded).toBe(true);
   expect(app.link).toBe('live');
@@ -337,7 +346,7 @@ describe('a place that was found', () => {
     await vi.advanceTimersByTimeAsync(0);
     expect(app.view).toEqual({ name: 'session', id: 's9', at: { seq: 40, look: 'found' } });
     expect(app.current?.title).toBe('Far away');
-    expect(paths()).toEqual(['/client/sessions/s9/entries?around=40&limit=200']);
+    expect(paths()).toEqual(['/client/sessions/s9/entries?around=40&limit=60']);
   });
 
   test('is left for the tail when its conversation is opened as usual', async () => {
@@ -347,8 +356,8 @@ describe('a place that was found', () => {
     app.show({ name: 'session', id: 's1' });
     await vi.advanceTimersByTimeAsync(0);
     expect(paths()).toEqual([
-      '/client/sessions/s1/entries?around=40&limit=200',
-      '/client/sessions/s1/entries?limit=200',
+      '/client/sessions/s1/entries?around=40&limit=60',
+      '/client/sessions/s1/entries?limit=60',
     ]);
     app.show({ name: 'session', id: 's1' });
     await vi.advanceTimersByTimeAsync(0);

@@ -250,7 +250,7 @@ export class App {
         ? this.client.sessions({ limit: pageSize, archived: true }, signal)
         : Promise.resolve<Page<Session>>({ items: [] }),
       this.client.inbox(signal),
-      this.#loadMachine(signal),
+      this.#loadTaste(signal),
       ...[...this.#views.values(), ...this.#queues.values()].map((view) => this.#reload(view, signal)),
     ]);
     this.hello = hello;
@@ -269,16 +269,26 @@ export class App {
       this.loaded = true;
       this.#firstView();
     }
+    await this.#loadMachine(signal);
   }
 
-  /** What the status bar and the settings show. The conversations do not wait for it, and go on without it. */
+  /** What a person has chosen, and where conversations are. They go on without it. */
+  async #loadTaste(signal: AbortSignal): Promise<void> {
+    await Promise.allSettled([
+      this.client.settings(signal).then((settings) => (this.settings = settings)),
+      this.client.places(signal).then((sites) => (this.sites = sites)),
+      this.client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
+    ]);
+  }
+
+  /**
+   * What the status bar and the settings show. The conversations are shown before it, since the two share the processor (a sixth of the time
+   * in which the window begins), and go on without it.
+   */
   async #loadMachine(signal: AbortSignal): Promise<void> {
     const running = [...this.logins.values()].filter((login) => login.state === 'running');
     await Promise.allSettled([
       this.client.processes(signal).then((list) => (this.processes = sumOf(list))),
-      this.client.settings(signal).then((settings) => (this.settings = settings)),
-      this.client.places(signal).then((sites) => (this.sites = sites)),
-      this.client.json<Keyboard>('/client/keyboard', signal).then(takeKeyboard),
       this.client.rules(signal).then((rules) => this.#replaceRules(rules)),
       this.client.storage(signal).then((storage) => (this.storage = storage)),
       this.client.verification(signal).then((verification) => (this.verification = verification)),

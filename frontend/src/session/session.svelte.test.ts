@@ -29,6 +29,16 @@ describe('loading', () => {
     expect(view.items.map((item) => item.text)).toEqual(['some more', 'new']);
   });
 
+  test('what a person waits for is a small page; what heals a gap reaches as far back as it can', async () => {
+    const { view, entries } = viewWith(
+      Promise.resolve(page({ items: [entry(1)] })),
+      Promise.resolve(page({ items: [entry(1)] })),
+    );
+    await view.load();
+    await view.load();
+    expect(entries.mock.calls.map((call: unknown[]) => call[2])).toEqual([60, 200]);
+  });
+
   test('a gap fetches the tail again', async () => {
     const { view, entries } = viewWith(
       Promise.resolve(page({ items: [entry(1, { text: 'a' })] })),

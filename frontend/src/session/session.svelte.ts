@@ -34,6 +34,8 @@ class LiveItem implements Item {
 const live = (entry: Entry): Item => new LiveItem(entry);
 
 const pageSize = 200;
+/** Fills any view, and takes a third of the time: what is asked for when a person waits for a place. */
+const firstPage = 60;
 /** How many entries are kept: those around what the person reads. */
 const kept = 1_000;
 /** And so many characters of their texts, while the tail is followed: what streams all day must not fill the window. */
@@ -73,7 +75,8 @@ export class SessionView implements Transcript {
     if (this.loading) return;
     const last = this.items.at(-1)?.seq;
     if (this.newer === undefined || last === undefined) {
-      await this.#take(() => this.#client.entries(this.id, undefined, pageSize, signal), 'tail');
+      const size = this.loaded ? pageSize : firstPage;
+      await this.#take(() => this.#client.entries(this.id, undefined, size, signal), 'tail');
       return;
     }
     // The person reads elsewhere, and stays there. What changes is near the end of what is held, if it is held at all.
@@ -84,14 +87,14 @@ export class SessionView implements Transcript {
   async toTail(): Promise<void> {
     await this.#settled();
     if (this.newer === undefined && this.loaded) return;
-    await this.#take(() => this.#client.entries(this.id, undefined, pageSize), 'tail');
+    await this.#take(() => this.#client.entries(this.id, undefined, firstPage), 'tail');
   }
 
   /** Fetches what stands around a place, unless it is held. */
   async around(seq: number): Promise<void> {
     await this.#settled();
     if (this.items.some((item) => item.seq === seq)) return;
-    await this.#take(() => this.#client.entriesAround(this.id, seq, pageSize), 'around');
+    await this.#take(() => this.#client.entriesAround(this.id, seq, firstPage), 'around');
   }
 
   /** Waits until no page is under way that replaces others. */
