@@ -13,6 +13,7 @@ package app
 
 extern void deskhandLinkClicked(char *);
 extern void deskhandFocus(uintptr_t, int);
+extern void deskhandPageDied(uintptr_t, int);
 
 // WebKit hurries to let go of what a page has left behind when its process takes half of the machine's memory, or 1.5 GiB; before that it does
 // when it finds time, which a busy machine did not have for half an hour: the page took half a gigabyte. So ours hurries
@@ -108,13 +109,39 @@ static gboolean stay(WebKitWebView *view, WebKitPolicyDecision *decision, WebKit
 	return TRUE;
 }
 
-static gboolean guardNavigationIdle(gpointer unused) {
+static GtkWidget *mainView(void) {
 	GtkWidget *window = mainWindow(), *view = NULL;
 	if (window) findView(window, &view);
-	if (view) g_signal_connect(view, "decide-policy", G_CALLBACK(stay), NULL);
+	return view;
+}
+
+// A page whose process has died, of memory or of a fault of WebKit's, leaves the window blank for good, while agents work on behind it. It is
+// loaded anew: at once, and later each time where it does not live for ten seconds. What had taken it down may be the conversation that it
+// opens; that is the page's own affair (frontend/src/shell/survived.ts).
+static gint64 loadedAt; // in microseconds
+static guint wait;      // seconds
+static gboolean loadAnew(gpointer unused) {
+	GtkWidget *view = mainView();
+	loadedAt = g_get_monotonic_time();
+	if (view) webkit_web_view_load_uri(WEBKIT_WEB_VIEW(view), "wails://wails/");
 	return G_SOURCE_REMOVE;
 }
-static void guardNavigation(void) { g_idle_add(guardNavigationIdle, NULL); }
+static void pageDied(WebKitWebView *view, WebKitWebProcessTerminationReason reason, gpointer to) {
+	if (reason == WEBKIT_WEB_PROCESS_TERMINATED_BY_API) return;
+	wait = g_get_monotonic_time() - loadedAt > 10 * G_USEC_PER_SEC ? 0 : MIN(MAX(1, 2 * wait), 30);
+	deskhandPageDied((uintptr_t)to, (int)wait);
+	g_timeout_add_seconds(wait, loadAnew, NULL);
+}
+
+static gboolean guardPageIdle(gpointer to) {
+	GtkWidget *view = mainView();
+	if (!view) return G_SOURCE_REMOVE;
+	loadedAt = g_get_monotonic_time();
+	g_signal_connect(view, "decide-policy", G_CALLBACK(stay), NULL);
+	g_signal_connect(view, "web-process-terminated", G_CALLBACK(pageDied), to);
+	return G_SOURCE_REMOVE;
+}
+static void guardPage(uintptr_t to) { g_idle_add(guardPageIdle, (gpointer)to); }
 
 static gboolean dismissIdle(gpointer unused) {
 	GList *all = gtk_window_list_toplevels();
@@ -216,8 +243,16 @@ func openDisplay() error {
 // prefersDark says whether the page will be dark. It must follow openDisplay.
 func prefersDark() bool { return C.prefersDark() != 0 }
 
-// guardNavigation keeps the page in the window: WebKitGTK navigates to a dropped file, and to any link.
-func guardNavigation() { C.guardNavigation() }
+// guardPage keeps the page in the window: WebKitGTK navigates to a dropped file, and to any link, and shows nothing any more when the page's
+// process dies. died is told in how many seconds it is loaded anew then.
+func guardPage(died func(wait int)) { C.guardPage(C.uintptr_t(cgo.NewHandle(died))) } // as long as the window
+
+//export deskhandPageDied
+func deskhandPageDied(to C.uintptr_t, wait C.int) {
+	if died, ok := cgo.Handle(to).Value().(func(int)); ok {
+		died(int(wait))
+	}
+}
 
 // calm lets the caret stand still, and everything else where there is no GPU. To be called before the page has a caret.
 func calm() {

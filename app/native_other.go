@@ -9,7 +9,7 @@ func openDisplay() error { return nil }
 func prefersDark() bool { return false }
 
 // WebView2 and WKWebView offer a dropped file to the page first, which refuses it (frontend/src/shell/drops.ts).
-func guardNavigation() {}
+func guardPage(func(int)) {}
 
 // What the system's own text fields do is done there.
 func calm() {}

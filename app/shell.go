@@ -136,7 +136,7 @@ func (s *shell) started(ctx context.Context) {
 
 func (s *shell) loaded(ctx context.Context) {
 	s.once.Do(func() {
-		guardNavigation()
+		guardPage(func(wait int) { s.cfg.Logger.Error("the page's process died; it is loaded anew", "seconds", wait) })
 		// Wails sets the smallest size before the window is on a screen, where GTK knows no limits yet, and loses it.
 		runtime.WindowSetMinSize(ctx, minWidth, minHeight)
 		close(s.page)

@@ -134,6 +134,33 @@ onDesktop("a page that is reloaded while answers come ends them, and nothing els
   assert.doesNotMatch(d.log, /panic/);
 });
 
+onDesktop("a page whose process dies comes back, with what was shown and typed, and the agent works on", async (d) => {
+  await d.start();
+  const id = await session(d);
+  const page = () => d.desk.processes().find(({ command }) => command.includes("WebKitWebProcess"))?.pid;
+  const drafts = async () => (await d.desk.api("GET", `/client/sessions/${id}`)).draft;
+  await d.desk.api("POST", `/client/sessions/${id}/prompt`, { message: "stream 20/s 20s" });
+  await until("the composer", async () => {
+    await d.key("ctrl+1");
+    await d.key("k");
+    return drafts();
+  });
+  for (let n = 0; n < 2; n++) { // a third in a row would leave the conversation to the person
+    const before = page();
+    const typed = await drafts();
+    process.kill(before, "SIGKILL");
+    await until("another page", () => page() && page() !== before);
+    // It shows the same conversation, and takes what is typed there.
+    await until("what is typed in it", async () => {
+      await d.key("y");
+      return ((await drafts()) ?? "").startsWith(typed + "y");
+    });
+  }
+  const { phase, turn } = await d.desk.api("GET", `/client/sessions/${id}`);
+  assert.equal(phase, "working");
+  assert.equal(turn.state, "running");
+});
+
 onDesktop("a second start brings the first window forward and ends", async (d) => {
   await d.start();
   const window = await d.window();

@@ -1,5 +1,6 @@
 // What stands in the composer, saved while it is typed and never overwritten by what comes back.
 
+/** So much typing is lost at the most. Not counted from the last key: who types without a pause would have nothing saved. */
 const after = 500;
 
 /** Writes a draft; `last` when the page is going and the request must outlive it. */
@@ -28,8 +29,8 @@ export class Draft {
 
   type(text: string): void {
     this.text = text;
-    this.hold();
-    if (this.dirty) this.#timer = setTimeout(() => void this.flush(), after);
+    if (!this.dirty) this.hold();
+    else this.#timer ??= setTimeout(() => void this.flush(), after);
   }
 
   /** Saves nothing for now: the text is being sent. */
