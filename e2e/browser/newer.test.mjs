@@ -38,6 +38,7 @@ test("what a newer version has written is read, and not changed", async (t) => {
   assert.equal(await app.composer.count(), 0);
   await looks.at(app.page, "newer");
   await app.button("What to do with this conversation").click();
+  await app.page.getByRole("menuitem").first().waitFor(); // the menu is loaded with its first use
   assert.deepEqual(await app.page.getByRole("menuitem").allInnerTexts(), ["Files…", "Copy session id", "Export…"]);
   await app.page.keyboard.press("Escape");
   await app.page.keyboard.press("Control+Shift+F");

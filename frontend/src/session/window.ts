@@ -10,7 +10,7 @@ export interface Slice {
 }
 
 /** What is mounted when a conversation is opened; while its tail is followed it grows by a step before it is cut. */
-export const opening = 380;
+export const opening = 450;
 /** How much comes when an end comes near: little, so that it fits into a frame. */
 export const step = 150;
 /** The most that is mounted; what is furthest from where the person reads goes first. */
