@@ -76,7 +76,7 @@ export default ts.config(
         {
           name: 'MessageChannel',
           message:
-            'WebKit keeps a little of each for good, in two processes. For a task after the frame a timer does.',
+            'WebKit keeps a little of each for good, in another process. For a task after the frame a timer does.',
         },
       ],
       '@typescript-eslint/consistent-type-imports': 'error',

@@ -282,8 +282,8 @@ export class App {
   }
 
   /**
-   * What the status bar and the settings show. The conversations are shown before it, since the two share the processor (a sixth of the time
-   * in which the window begins), and go on without it.
+   * What the status bar and the settings show. The conversations are shown before it, since the two share the processor, and go on without
+   * it.
    */
   async #loadMachine(signal: AbortSignal): Promise<void> {
     const running = [...this.logins.values()].filter((login) => login.state === 'running');

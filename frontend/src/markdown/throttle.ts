@@ -2,8 +2,8 @@
 
 /**
  * Tells how long the next frame takes: what is called in it, its layout, its drawing. None is drawn of a page that is hidden. A timer is the
- * first task after the frame, at most a millisecond late. (A message to ourselves would come sooner, but WebKit tells another process of
- * each channel, and both keep a little of it for good: twenty a second were 20 MiB in two hours.)
+ * first task after the frame, at most a millisecond late. (A message to ourselves would come sooner, but WebKit tells its network process of
+ * each channel, which keeps a little of it for good: sixteen a second were 0.1 MiB a minute.)
  */
 function nextDrawn(tell: (ms: number) => void): void {
   if (document.visibilityState === 'hidden') return;
