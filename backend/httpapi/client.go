@@ -198,7 +198,10 @@ type byID struct {
 }
 
 func op(id, method, path, summary string, status int) huma.Operation {
-	o := huma.Operation{OperationID: id, Method: method, Path: "/client/" + path, Summary: summary, DefaultStatus: status}
+	o := huma.Operation{
+		OperationID: id, Method: method, Path: "/client/" + path, Summary: summary, DefaultStatus: status,
+		BodyReadTimeout: -1, // pace does it; huma's own would end whatever takes 5 s in all, as a message does that goes by a slow line
+	}
 	if method != http.MethodGet {
 		o.Parameters = []*huma.Param{{Ref: "#/components/parameters/" + keyHeader}}
 	}

@@ -34,9 +34,8 @@ func pace(w http.ResponseWriter, r *http.Request) *http.Request {
 	if !ok || r.Body == nil || r.Body == http.NoBody {
 		return r
 	}
-	now := time.Now()
-	body := &pacedBody{ReadCloser: r.Body, conn: conn, left: bodyPause, until: now.Add(bodyPause)}
-	_ = conn.SetReadDeadline(body.until) // it fails with the connection only
+	body := &pacedBody{ReadCloser: r.Body, conn: conn, left: bodyPause}
+	_ = conn.SetReadDeadline(time.Now().Add(bodyPause)) // of a body that nobody reads; it fails with the connection only
 	paced := r.WithContext(r.Context())
 	paced.Body = body
 	return paced
@@ -50,7 +49,7 @@ type readDeadline interface{ SetReadDeadline(time.Time) error }
 type pacedBody struct {
 	io.ReadCloser
 	conn  readDeadline
-	until time.Time     // what the deadline is
+	until time.Time     // what the deadline is; zero where it may have been lifted, as huma does before it reads
 	left  time.Duration // until there must be another bodyStep
 	got   int           // of it
 }

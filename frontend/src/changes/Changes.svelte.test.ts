@@ -315,6 +315,46 @@ test('who has gone on to another file is not taken away from it', async () => {
   expect(spot()).toBe('readme.md r 1');
 });
 
+test('who goes on while a change is taken back, or looks at the file once more, stays where they are', async () => {
+  for (const [keys, there] of [
+    ['n', 'src/a.ts src/a.ts-1 1'],
+    [']n', 'src/a.ts src/a.ts-1 1'],
+  ] as const) {
+    forgetReviews();
+    await show();
+    const listed = later();
+    const read = later();
+    heldReads = listed.promise;
+    for (const name of keys) await key(name);
+    heldReads = read.promise;
+    listed.resolve();
+    await settle();
+    item('src/a.ts').click();
+    heldReads = undefined;
+    read.resolve();
+    await settle();
+    expect(spot()).toBe(there);
+    ended?.();
+    ended = undefined;
+  }
+});
+
+test('a step that is taken while the file is read once more counts', async () => {
+  await show();
+  const listed = later();
+  const read = later();
+  heldReads = listed.promise;
+  window.dispatchEvent(new Event('focus')); // looks again
+  await settle();
+  heldReads = read.promise;
+  listed.resolve();
+  await settle();
+  await key(']');
+  read.resolve();
+  await settle();
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+});
+
 test('a hunk is taken back, and that can be taken back', async () => {
   await show();
   diffs['src/a.ts'] = diffOf('src/a.ts', {

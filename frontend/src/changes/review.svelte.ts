@@ -70,6 +70,8 @@ export class Review {
   #failed: { scope: Scope | undefined } | undefined;
   /** The person is in the middle of it: what is shown stays, also when a turn ends. */
   #held = $state(false);
+  /** Counts what was opened, the file that is shown already as well. */
+  #opened = 0;
   #listing: AbortController | undefined;
   #reading: AbortController | undefined;
   /** How much is being asked for. */
@@ -173,7 +175,7 @@ export class Review {
       if (this.list) this.#wanted = this.#shown;
       return;
     }
-    await this.#read(this.#placeOf(this.spot));
+    await this.#read('here');
   }
 
   /** Asks once more for what could not be had. */
@@ -194,8 +196,8 @@ export class Review {
     this.spot = top;
   }
 
-  /** Reads the file that is shown, and goes back to the place in it. */
-  async #read(place: { id: string; row: number } | 'first' | 'last' | undefined): Promise<void> {
+  /** Reads the file that is shown. Here is where the person is when it has come, who may have gone on while it was on its way. */
+  async #read(place: 'first' | 'last' | 'here'): Promise<void> {
     this.#reading?.abort();
     const { path } = this;
     if (path === undefined) {
@@ -207,9 +209,10 @@ export class Review {
     try {
       const file = await fileDiff(app.client, this.session, this.#scope, path, ours.signal);
       if (ours.signal.aborted) return;
+      const spot = this.#spotOf(file, place === 'here' ? this.#placeOf(this.spot) : place);
       this.file = file;
       this.fileError = undefined;
-      this.spot = this.#spotOf(file, place);
+      this.spot = spot;
     } catch (thrown) {
       if (ours.signal.aborted) return;
       this.file = undefined;
@@ -271,6 +274,7 @@ export class Review {
 
   async open(path: string, place: 'first' | 'last' = 'first'): Promise<void> {
     this.#held = true;
+    this.#opened++;
     if (this.path !== path) {
       this.path = path;
       this.file = undefined;
@@ -364,9 +368,10 @@ export class Review {
     const { path } = this;
     if (path === undefined || app.readOnly) return;
     const kept = !hunk.kept;
+    const opened = this.#opened;
     if (await this.#keep(path, hunk.id, kept)) {
       app.announce(kept ? t('changes.kept.told') : t('changes.unkept.told'));
-      if (kept && path === this.path && at === this.spot.hunk) await this.#on();
+      if (kept && opened === this.#opened && at === this.spot.hunk) await this.#on();
     }
   }
 
@@ -429,11 +434,12 @@ export class Review {
       app.toast({ text: t('changes.unrevertable', { path }), tone: 'danger' });
       return;
     }
+    const opened = this.#opened;
     const done = await this.#revert(
       { hunks: [{ path, hunk: hunk.id }] },
       t('changes.reverted.hunk', { path }),
     );
-    if (done && path === this.path && at === this.spot.hunk) await this.#on();
+    if (done && opened === this.#opened && at === this.spot.hunk) await this.#on();
   }
 
   async revertFile(file: ChangedFile): Promise<void> {
