@@ -535,11 +535,14 @@ func (c *Client) Around(ctx context.Context, id string, around int64, limit int)
 
 // older are at most limit entries before seq, ascending, and whether there are more.
 func (c *Client) older(ctx context.Context, id string, before int64, limit int) (items []Entry, more bool, err error) {
-	if _, err := c.conversation(ctx, id); err != nil {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
 		return nil, false, err
 	}
+	late := *v.late.Load()
 	items, err = query(ctx, c.cfg.Store.Read(), scanJSON[Entry], `SELECT data FROM
 		(SELECT seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
+	items = late.over(items)
 	if len(items) > limit {
 		return items[1:], true, err
 	}
@@ -548,10 +551,13 @@ func (c *Client) older(ctx context.Context, id string, before int64, limit int) 
 
 // newer are at most limit entries after seq, and whether there are more.
 func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (items []Entry, more bool, err error) {
-	if _, err := c.conversation(ctx, id); err != nil {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
 		return nil, false, err
 	}
+	late := *v.late.Load()
 	items, err = query(ctx, c.cfg.Store.Read(), scanJSON[Entry], `SELECT data FROM entry WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, limit+1)
+	items = late.over(items)
 	if len(items) > limit {
 		return items[:limit], true, err
 	}

@@ -26,6 +26,7 @@ type conversation struct {
 	rest    atomic.Pointer[rest] // while it could do without its agent
 	wire    wire                 // who follows it
 	deleted atomic.Bool          // as of the last step that was written
+	late    atomic.Pointer[late] // the same
 
 	row       row
 	state     state
@@ -47,6 +48,8 @@ type conversation struct {
 	lost      map[string]bool         // of the draft's files, those that are not where they were, by id
 	answering answering               // what the bus tells of the turn at its end
 	timer     *time.Timer             // the next step of a cancel
+	lateTimer *time.Timer             // until what is late has to be stored; nil while nothing is
+	overdue   bool                    // it has to be now
 	agentName string                  // what people call the agent
 	onStall   func()                  // tells who waits for this step that it cannot be written yet
 	active    time.Time               // when something last happened in it
@@ -66,6 +69,7 @@ func newConversation(c *Client, r row, lastFrame int64) *conversation {
 	v.loadQueue(r.queue)
 	v.deletion.at, v.state.deleted = r.deletedAt, !r.deletedAt.IsZero()
 	v.deleted.Store(v.state.deleted)
+	v.late.Store(&late{})
 	v.publishView()
 	return v
 }
@@ -349,12 +353,14 @@ func (v *conversation) commit() (written bool) {
 		v.saveRow()
 	}
 	v.stepQueue()
+	stored, late := v.spare(entries)
 	happened := !v.step.empty() || len(entries) > 0
-	if happened {
-		if !v.write(entries) {
+	if happened || len(stored) > 0 {
+		if !v.write(stored) {
 			v.step = step{}
 			return false
 		}
+		v.spared(late)
 		v.publish(entries)
 		v.ruled()
 		v.letGo()
@@ -429,7 +435,7 @@ func (v *conversation) publish(entries []change) {
 		add(eventUnqueued, QueueRemoved{id})
 	}
 	for _, c := range entries {
-		if c.Append != nil && c.Append.Offset > 0 {
+		if c.grew() {
 			add(eventAppend, c.Append)
 			continue
 		}

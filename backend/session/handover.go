@@ -75,20 +75,20 @@ func (c *Client) handover(ctx context.Context, s Session) (*handover, error) {
 	if h.agent == "" {
 		h.agent = c.cfg.Agents.Name(s.Agent)
 	}
-	db := c.cfg.Store.Read()
 	for after := int64(0); ; {
-		part, err := query(ctx, db, scanJSON[Entry], `SELECT data FROM entry WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`, s.ID, after, handoverPart)
+		part, more, err := c.newer(ctx, s.ID, after, handoverPart)
 		if err != nil {
 			return nil, err
 		}
 		for i := range part {
 			h.add(&part[i])
 		}
-		if len(part) < handoverPart {
+		if !more {
 			break
 		}
 		after = part[len(part)-1].Seq
 	}
+	db := c.cfg.Store.Read()
 	requests, err := query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ? AND status IN ('answered', 'rejected') ORDER BY created_at, id`, s.ID)
 	if err != nil {
 		return nil, err

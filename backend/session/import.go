@@ -248,7 +248,7 @@ func (t *transcript) importedTurn(f frame) {
 	t.endTools(f)
 	t.plan = nil
 	clear(t.tools)
-	clear(t.units)
+	clear(t.growing)
 }
 
 // endImport shows what was taken in. Unseen is a session of which the agent gives no history.
@@ -286,7 +286,7 @@ func (t *transcript) forgetImport() {
 	clear(t.byID)
 	clear(t.displays)
 	clear(t.compactions)
-	clear(t.units)
+	clear(t.growing)
 	clear(t.clipped)
 }
 

@@ -125,26 +125,8 @@ func (t *transcript) forgetOutput(e *Entry, cut int, others int64) {
 	now.Skipped += int64(cut) + others
 	e.Terminal = &now
 	e.Text = strings.Clone(e.Text[cut:])
-	delete(t.units, e)
+	delete(t.growing, e)
 	t.touch(e)
-}
-
-// grow adds to the text of an entry whatever its length.
-func (t *transcript) grow(e *Entry, text string) {
-	before, known := t.units[e]
-	if !known {
-		before = units(e.Text)
-	}
-	e.Text += text
-	t.units[e] = before + units(text)
-	switch a := t.appends[e]; {
-	case a != nil:
-		a.Text += text
-	case !t.isDirty[e]:
-		t.isDirty[e] = true
-		t.dirty = append(t.dirty, e)
-		t.appends[e] = &Append{ID: e.ID, Field: "text", Text: text, Offset: before}
-	}
 }
 
 // compaction folds both updates of one: a chunk of its summary may be the first that is heard of it.
@@ -157,7 +139,7 @@ func (t *transcript) compaction(f frame, p acp.CompactionPatch) {
 	}
 	if p.Replaces {
 		e.Text, e.Blocks, e.Clipped = "", nil, 0
-		delete(t.units, e)
+		delete(t.growing, e)
 		t.touch(e)
 	}
 	for _, c := range p.Content {

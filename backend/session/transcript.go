@@ -43,9 +43,9 @@ type transcript struct {
 	displays    map[string]*Entry // the agent's own that it tells of, of this turn
 	compactions map[string]*Entry // of this turn
 
-	units   map[*Entry]int // length of Text in UTF-16 units
-	clipped map[*Entry]int // what of a clipped message was told last: it is told again when that has doubled, and at its end
-	peer    string         // the agent\'s id of this session, once it is known
+	growing map[*Entry]*growth // entries that text is added to
+	clipped map[*Entry]int     // what of a clipped message was told last: it is told again when that has doubled, and at its end
+	peer    string             // the agent\'s id of this session, once it is known
 
 	imported imported
 	forking  bool            // the agent is making a fork of this session, whose id we do not know yet
@@ -78,7 +78,7 @@ type facts struct {
 func newTranscript(session string, f facts) *transcript {
 	return &transcript{
 		session: session, limit: maxText, facts: f,
-		byID: map[string]*Entry{}, tools: map[string]*Entry{}, units: map[*Entry]int{}, clipped: map[*Entry]int{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
 		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{},
 	}
 }
@@ -292,7 +292,7 @@ func (t *transcript) endTurn(f frame) {
 	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
 	t.turn, t.plan, t.open, t.prompt, t.asking = "", nil, nil, "", nil
 	clear(t.byID)
-	clear(t.units)
+	clear(t.growing)
 }
 
 func (t *transcript) endTools(f frame) {
@@ -465,17 +465,19 @@ func (t *transcript) extend(e *Entry, text string) {
 			cut--
 		}
 		e.Clipped += len(text) - cut
-		e.Text += text[:cut]
-		t.units[e] += units(text[:cut])
+		t.lengthen(e, text[:cut])
 		if e.Clipped >= 2*t.clipped[e] {
 			t.clipped[e] = e.Clipped
 			t.touch(e)
 		}
 		return
 	}
-	before := t.units[e]
-	e.Text += text
-	t.units[e] = before + units(text)
+	t.grow(e, text)
+}
+
+// grow adds to the text of an entry whatever its length.
+func (t *transcript) grow(e *Entry, text string) {
+	before := t.lengthen(e, text)
 	switch a := t.appends[e]; {
 	case t.holds(e):
 	case a != nil:
@@ -485,6 +487,27 @@ func (t *transcript) extend(e *Entry, text string) {
 		t.dirty = append(t.dirty, e)
 		t.appends[e] = &Append{ID: e.ID, Field: "text", Text: text, Offset: before}
 	}
+}
+
+// growth is the text of an entry that is added to: a string would be copied whole for each word.
+type growth struct {
+	text  strings.Builder
+	units int // its length
+}
+
+// lengthen gives how long the text was before, in UTF-16 units.
+func (t *transcript) lengthen(e *Entry, text string) (before int) {
+	g := t.growing[e]
+	if g == nil || g.text.Len() != len(e.Text) { // else it was cut since
+		g = &growth{units: units(e.Text)}
+		g.text.WriteString(e.Text)
+		t.growing[e] = g
+	}
+	before = g.units
+	g.text.WriteString(text)
+	g.units += units(text)
+	e.Text = g.text.String()
+	return before
 }
 
 // settle tells the last of what was left out of messages that go on no more.

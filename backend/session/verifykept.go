@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -232,7 +233,7 @@ func (c *Client) compare(ctx context.Context, session string) (d comparison, err
 		return d, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	r := &comparing{retelling: retell(session), db: c.cfg.Store, session: session, want: 1, made: map[string][sha256.Size]byte{}}
+	r := &comparing{retelling: retell(session), db: c.cfg.Store, session: session, want: 1, made: map[string][sha256.Size]byte{}, open: map[string]*Entry{}}
 	for more := true; more; {
 		before := r.want
 		last, err := storedFrames(ctx, tx, session, before-1, journalPart, r.frame)
@@ -292,6 +293,7 @@ type comparing struct {
 	session string
 	want    int64
 	made    map[string][sha256.Size]byte // what the entries are, by their ids
+	open    map[string]*Entry            // of the running turn, which may be late
 	journal []Finding
 }
 
@@ -326,7 +328,11 @@ func (r *comparing) frame(f storedFrame) error {
 
 // keep remembers what the entries are that are ready: of one that comes again the last counts.
 func (r *comparing) keep() {
+	maps.DeleteFunc(r.open, func(_ string, e *Entry) bool { return e.Turn != r.running })
 	for _, ch := range r.ready {
+		if ch.Entry.Turn == r.running && r.running != "" {
+			r.open[ch.Entry.ID] = ch.Entry
+		}
 		r.made[ch.Entry.ID] = sha256.Sum256(sortable(ch.Entry.Seq, mustJSON(ch.Entry)))
 	}
 	r.ready = r.ready[:0]
@@ -353,7 +359,7 @@ func (r *comparing) entries(ctx context.Context, tx *sql.Tx) (d differ, err erro
 		case !known:
 			d.extra++
 			continue
-		case sum != sha256.Sum256(sortable(seq, data)):
+		case sum != sha256.Sum256(sortable(seq, data)) && (r.open[id] == nil || !behind(data, r.open[id])):
 			d.different++
 		}
 		there++

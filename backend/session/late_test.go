@@ -1,0 +1,108 @@
+package session_test
+
+import (
+	"encoding/json"
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf16"
+
+	"deskhand/backend/session"
+)
+
+// A message that streams is not stored anew with every few words. Whoever asks has what was told all the same, and verify has nothing to say.
+func TestAStreamIsStoredNowAndThen(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	d.alter(`CREATE TABLE stored (n INTEGER)`)
+	d.alter(`INSERT INTO stored VALUES (0)`)
+	d.alter(`CREATE TRIGGER counted AFTER UPDATE OF data ON entry BEGIN UPDATE stored SET n = n + 1; END`)
+	q := session.Query{Gen: d.Feed().Gen(), Wait: time.Second}
+	d.prompt(s.ID, "stream 500/s 3s")
+	told, longest, verified := 0, 0, false
+	for running := true; running; {
+		batch, err := d.Feed().After(t.Context(), q)
+		if err != nil || batch.Reset {
+			t.Fatalf("%v, %v", batch.Reset, err)
+		}
+		q.After = batch.Seq
+		ends := map[string]int{} // of entries' texts, as they were told
+		for _, e := range batch.Events {
+			if e.Type != "entry.append" {
+				continue
+			}
+			var a session.Append
+			if err := json.Unmarshal(e.Data, &a); err != nil {
+				t.Fatal(err)
+			}
+			told++
+			ends[a.ID] = a.Offset + length(a.Text)
+			longest = max(longest, ends[a.ID])
+		}
+		running = d.get(s.ID).Turn != nil
+		if len(ends) == 0 {
+			continue
+		}
+		for name, tr := range map[string]func() (session.Transcript, error){
+			"the newest":        func() (session.Transcript, error) { return d.Entries(t.Context(), s.ID, 0, 50) },
+			"those that follow": func() (session.Transcript, error) { return d.After(t.Context(), s.ID, 0, 500) },
+		} {
+			have, err := tr()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for id, end := range ends {
+				i := slices.IndexFunc(have.Items, func(e session.Entry) bool { return e.ID == id })
+				if i < 0 || length(have.Items[i].Text) < end {
+					t.Fatalf("%s: of an entry %d were told, and it is not there or shorter", name, end)
+				}
+			}
+		}
+		if running && !verified && told > 20 {
+			verified = true
+			if found := d.verified(session.Verify{}); len(found) > 0 {
+				t.Errorf("while it streams: %+v", found)
+			}
+		}
+	}
+	d.idle(s.ID)
+	d.sameAsRebuilt(s.ID)
+	var stored int
+	if err := d.db.Read().QueryRow(`SELECT n FROM stored`).Scan(&stored); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d times told, %d stored, %d units", told, stored, longest)
+	if stored == 0 || 4*stored > told || !verified {
+		t.Errorf("told %d times, stored %d times; verified: %v", told, stored, verified)
+	}
+}
+
+func length(s string) int { return len(utf16.Encode([]rune(s))) }
+
+// What an agent says before it falls silent in the middle of its turn is stored soon, though nothing more happens.
+func TestWhatIsLateIsStored(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const says = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`
+	custom(t, dir, map[string]string{"halts": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; ` + says + `Half a "}}}}'
+		until [ -e more ]; do sleep 0.02; done; ` + says + `sentence"}}}}'
+		cat >/dev/null`})
+	d := open(t, dir)
+	s, err := d.Create(t.Context(), session.New{Agent: "halts", Cwd: d.work})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.prompt(s.ID, "go")
+	stored := func() (text string) {
+		_ = d.db.Read().QueryRow(`SELECT data ->> 'text' FROM entry WHERE session = ? AND data ->> 'kind' = 'agent'`, s.ID).Scan(&text)
+		return text
+	}
+	d.until("the first words", func() bool { return stored() == "Half a " })
+	d.write("more", "")
+	d.until("the others to be shown", func() bool { return textOf(d.transcript(s.ID), "agent") == "Half a sentence\n" })
+	d.until("them to be stored", func() bool { return stored() == "Half a sentence" })
+}
