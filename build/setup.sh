@@ -83,6 +83,7 @@ test_needs() {
 	need x11-utils has xwininfo
 	need webkit2gtk-driver has WebKitWebDriver
 	need chromium has_browser
+	! grep -qx 'ID=debian' /etc/os-release || need chromium-headless-shell has chromium-headless-shell # the same, with a quarter less to compute
 	need fonts-dejavu-core has_font "DejaVu Sans"
 	need fonts-noto-core has_font "Noto Sans"
 }

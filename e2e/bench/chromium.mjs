@@ -16,7 +16,7 @@ export class Chromium {
   static async open(t, url) {
     const c = new this();
     const profile = fs.mkdtempSync(path.join(os.tmpdir(), "chromium-"));
-    const child = spawn(chromiumPath(), [...chromiumFlags, "--remote-debugging-pipe", `--user-data-dir=${profile}`, "--window-size=1280,800", "about:blank"], {
+    const child = spawn(chromiumPath({ whole: true }), [...chromiumFlags, "--remote-debugging-pipe", `--user-data-dir=${profile}`, "--window-size=1280,800", "about:blank"], {
       stdio: ["ignore", "ignore", "ignore", "pipe", "pipe"],
     });
     const ended = new Promise((done) => child.once("exit", done));

@@ -52,6 +52,7 @@ function compiled() {
     automate: compile("automate.c", "automate.so", "webkit2gtk-4.1", "-shared", "-fPIC"),
     dragfile: compile("dragfile.c", "dragfile", "gtk+-3.0"),
     clipboard: compile("clipboard.c", "clipboard", "gtk+-3.0"),
+    empty: compile("empty.c", "empty", "webkit2gtk-4.1"),
   };
   process.on("exit", () => fs.rmSync(dir, { recursive: true, force: true })); // node:test's after would be the first test's
   return helpers;
@@ -125,6 +126,11 @@ export class Desktop {
     const app = this.#spawn(file, args, { stdio });
     app.stderr.on("data", (data) => (this.log += data));
     return app;
+  }
+
+  /** Opens an empty page in a window of WebKit: {pid, ended, kill}. */
+  empty() {
+    return this.#spawn(compiled().empty, []);
   }
 
   /** Starts the program under WebKitWebDriver, so that its page can be asked and clicked. */
