@@ -1,9 +1,36 @@
 package session
 
-import "deskhand/backend/proxy"
+import (
+	"context"
+
+	"deskhand/backend/proxy"
+)
 
 // MeasureWith puts other numbers in the place of those that the system tells, for a fake clock. It is called before anything runs.
 func (c *Client) MeasureWith(f func(pss bool) (proxy.Overview, error)) { c.sampler.measure = f }
 
 // Overview is what the client's agents take.
 func (c *Client) Overview(pss bool) (proxy.Overview, error) { return c.cfg.Proxy.Overview(pss) }
+
+// Holds is how many entries a conversation keeps in memory, to go on with.
+func (c *Client) Holds(ctx context.Context, id string) (n int, err error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	err = v.call(ctx, func() error {
+		held := map[*Entry]bool{v.fold.open: true, v.fold.plan: true, v.fold.asking: true}
+		for _, list := range []map[string]*Entry{v.fold.byID, v.fold.tools, v.fold.terminals, v.fold.displays, v.fold.compactions} {
+			for _, e := range list {
+				held[e] = true
+			}
+		}
+		for e := range v.fold.growing {
+			held[e] = true
+		}
+		delete(held, nil)
+		n = len(held)
+		return nil
+	})
+	return n, err
+}

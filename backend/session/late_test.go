@@ -106,3 +106,24 @@ func TestWhatIsLateIsStored(t *testing.T) {
 	d.until("the others to be shown", func() bool { return textOf(d.transcript(s.ID), "agent") == "Half a sentence\n" })
 	d.until("them to be stored", func() bool { return stored() == "Half a sentence" })
 }
+
+// Hundreds of conversations are worked in in a day: one whose agent is gone keeps nothing of its last turn, and goes on as before.
+func TestWithoutAnAgentNothingIsHeld(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	d.prompt(s.ID, "markdown diff plan")
+	d.idle(s.ID)
+	if n, err := d.Holds(t.Context(), s.ID); err != nil || n == 0 {
+		t.Fatalf("%d, %v: nothing is held that could be let go", n, err)
+	}
+	d.prompt(s.ID, "diff crash")
+	d.until("the end of the agent", func() bool { return d.get(s.ID).Phase == session.Closed })
+	if n, err := d.Holds(t.Context(), s.ID); err != nil || n != 0 {
+		t.Errorf("%d entries are held, %v", n, err)
+	}
+	d.prompt(s.ID, "markdown")
+	d.idle(s.ID)
+	d.sameAsRebuilt(s.ID)
+}
