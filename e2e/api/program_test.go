@@ -114,7 +114,8 @@ func until(t *testing.T, what string, is func() bool) {
 	}
 }
 
-// stream reads the messages of a stream, from after on, until it ends or want have come.
+// stream reads the messages of a stream, from after on, until it ends or want have come. It waits for the instance, whose first message may
+// still be on its way.
 func (p *program) stream(t *testing.T, id string, after, want int) []string {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), "GET", p.base+"/v1/acp/"+id, nil)
@@ -123,10 +124,17 @@ func (p *program) stream(t *testing.T, id string, after, want int) []string {
 	}
 	r.Header.Set("Authorization", "Bearer secret")
 	r.Header.Set("Last-Event-ID", strconv.Itoa(after))
-	res, err := p.client.Do(r)
-	if err != nil {
-		t.Fatal(err)
-	}
+	var res *http.Response
+	until(t, "the instance "+id, func() bool {
+		if res, err = p.client.Do(r); err != nil {
+			t.Fatal(err)
+		}
+		there := res.StatusCode != http.StatusNotFound
+		if !there {
+			_ = res.Body.Close()
+		}
+		return there
+	})
 	defer res.Body.Close()
 	var got []string
 	for lines := bufio.NewScanner(res.Body); len(got) < want && lines.Scan(); {
