@@ -24,6 +24,21 @@ test('finished blocks keep their elements while text streams in', () => {
   void unmount(component);
 });
 
+test('a paragraph that grows is added to, also where it is selected', () => {
+  const props = $state({ text: 'One **two** thr', live: true });
+  const component = mount(Markdown, { target: document.body, props });
+  flushSync();
+  const paragraph = document.querySelector('p') as HTMLElement;
+  document.getSelection()?.selectAllChildren(document.querySelector('strong') as HTMLElement);
+  props.text = 'One **two** three, four';
+  vi.advanceTimersByTime(60);
+  flushSync();
+  expect(document.querySelector('p')).toBe(paragraph);
+  expect(paragraph.textContent).toBe('One two three, four');
+  expect(document.getSelection()?.toString()).toBe('two');
+  void unmount(component);
+});
+
 test('pages of code that are full are not drawn anew while more comes', () => {
   const lines = (count: number) => Array.from({ length: count }, (_, n) => `line ${n}`).join('\n');
   const props = $state({ text: '```\n' + lines(90), live: true });
@@ -36,7 +51,8 @@ test('pages of code that are full are not drawn anew while more comes', () => {
   vi.advanceTimersByTime(60);
   flushSync();
   expect(document.querySelector('code')?.textContent).toBe(`${lines(100)}\n`);
-  expect(pages().map((page, at) => page === before[at])).toEqual([true, true, false]);
+  // The last one is added to.
+  expect(pages().map((page, at) => page === before[at])).toEqual([true, true, true]);
   void unmount(component);
 });
 
