@@ -76,6 +76,7 @@ test("a turn is looked through by keys: kept, taken back, commented on", async (
   await tree.getByRole("treeitem", { name: /^main\.go/ }).press("ArrowRight");
   await page.keyboard.press("y");
   await panel.getByText("1 of 5 changes kept").waitFor();
+  await panel.locator("[data-hunk='1'].here").waitFor(); // what is kept is shown at once, and gone on from when it is
   await page.keyboard.press("c");
   const field = panel.getByRole("textbox", { name: /^Comment on cmd\/main\.go, line \d+/ });
   await field.pressSequentially("Why everybody, and [not] you?");

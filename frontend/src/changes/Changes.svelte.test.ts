@@ -339,6 +339,18 @@ test('who goes on while a change is taken back, or looks at the file once more, 
   }
 });
 
+test('who begins to write while a change is being kept is not led away', async () => {
+  await show();
+  const { promise, resolve } = later();
+  vi.spyOn(app.client, 'post').mockImplementation(() => promise);
+  await key('y');
+  await key('c');
+  resolve();
+  await settle();
+  expect(spot()).toBe('src/a.ts src/a.ts-1 1');
+  expect(document.querySelector('[data-hunk="0"] textarea')).not.toBeNull();
+});
+
 test('a step that is taken while the file is read once more counts', async () => {
   await show();
   const listed = later();

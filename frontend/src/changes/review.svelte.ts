@@ -70,7 +70,7 @@ export class Review {
   #failed: { scope: Scope | undefined } | undefined;
   /** The person is in the middle of it: what is shown stays, also when a turn ends. */
   #held = $state(false);
-  /** Counts what was opened, the file that is shown already as well. */
+  /** Counts what was opened, the file that is shown already as well, and what was begun to be written: nobody is led away from it. */
   #opened = 0;
   #listing: AbortController | undefined;
   #reading: AbortController | undefined;
@@ -514,6 +514,7 @@ export class Review {
     const row = hunk && this.rows(hunk)[spot.row];
     const cell = row?.new ?? row?.old;
     if (path === undefined || !row || !cell || app.readOnly) return;
+    this.#opened++;
     this.at(spot, false);
     const side = row.new ? 'new' : 'old';
     const written = this.comments.find(
@@ -553,6 +554,7 @@ export class Review {
   }
 
   edit(comment: Comment): void {
+    this.#opened++;
     this.saveDraft();
     this.comments = this.comments.filter((one) => one.id !== comment.id);
     this.draft = comment;
