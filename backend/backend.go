@@ -201,8 +201,9 @@ func (b *Backend) open(ctx context.Context) error {
 }
 
 // sessionLog is what is held of what an agent of a session says: as much as the session has not read yet, since it keeps all that it
-// has read in its journal. With the log of an instance of /v1, which is there to be read again, ten agents would take 300 MiB.
-const sessionLog = 4 << 20
+// has read in its journal. What has been read stays in it until there is no room: of 4 MiB
+// three agents that stream had 10 MiB alive. With the log of an instance of /v1, which is there to be read again, ten would take 300 MiB.
+const sessionLog = 1 << 20
 
 // openProcesses opens the two sets of agents. The directory's holder keeps the ledger; whoever works beside it has the watchdog.
 func (b *Backend) openProcesses() error {
