@@ -126,7 +126,7 @@ func (p *program) stream(t *testing.T, id string, after, want int) []string {
 	r.Header.Set("Last-Event-ID", strconv.Itoa(after))
 	var res *http.Response
 	until(t, "the instance "+id, func() bool {
-		if res, err = p.client.Do(r); err != nil {
+		if res, err = p.client.Do(r); err != nil { //nolint:bodyclose // the last one is, below
 			t.Fatal(err)
 		}
 		there := res.StatusCode != http.StatusNotFound
