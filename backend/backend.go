@@ -201,8 +201,8 @@ func (b *Backend) open(ctx context.Context) error {
 }
 
 // sessionLog is what is held of what an agent of a session says: as much as the session has not read yet, since it keeps all that it
-// has read in its journal. What has been read stays in it until there is no room: of 4 MiB
-// three agents that stream had 10 MiB alive. With the log of an instance of /v1, which is there to be read again, ten would take 300 MiB.
+// has read in its journal. What has been read stays in it until there is no room: three agents that stream had 10 MiB alive with logs of
+// 4 MiB. With that of an instance of /v1, which is there to be read again, ten would take 300 MiB.
 const sessionLog = 1 << 20
 
 // openProcesses opens the two sets of agents. The directory's holder keeps the ledger; whoever works beside it has the watchdog.

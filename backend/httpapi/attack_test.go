@@ -961,16 +961,8 @@ func TestSlowBodiesOfAClient(t *testing.T) {
 		}
 	})
 	inTime(func(w *world) {
-		in, out := io.Pipe()
+		in := steady(20, bytes.Repeat([]byte(" "), bodyStep), `{"code":"x"}`)
 		defer in.Close()
-		go func() {
-			for range 20 {
-				time.Sleep(bodyPause / 2)
-				_, _ = out.Write(bytes.Repeat([]byte(" "), bodyStep))
-			}
-			_, _ = io.WriteString(out, `{"code":"x"}`)
-			_ = out.Close()
-		}()
 		r, _ := http.NewRequestWithContext(w.t.Context(), "POST", "http://127.0.0.1:2468/client/login", in)
 		r.Header.Set("Content-Type", "application/json")
 		res, err := w.client.Do(r)
@@ -985,20 +977,28 @@ func TestSlowBodiesOfAClient(t *testing.T) {
 	})
 }
 
+// steady is a body that comes a step at a time, each as late as may be, in a bubble's time.
+func steady(steps int, step []byte, end string) *io.PipeReader {
+	in, out := io.Pipe()
+	go func() {
+		for range steps {
+			time.Sleep(bodyPause / 2)
+			_, _ = out.Write(step)
+		}
+		_, _ = io.WriteString(out, end)
+		_ = out.Close()
+	}()
+	return in
+}
+
 func (w *world) root() string { return w.api.cfg.Roots[0] }
 
 // An upload that goes on may take as long as it wants, a body that has come is no bound to the answer, and what the server itself
 // waits for is not the caller's time.
 func TestSlowButHonest(t *testing.T) {
 	inTime(t, func(w *world) {
-		in, out := io.Pipe()
-		go func() {
-			for range 256 { // 4 MiB in more than an hour
-				time.Sleep(bodyPause / 2)
-				_, _ = out.Write(make([]byte, bodyStep))
-			}
-			_ = out.Close()
-		}()
+		in := steady(256, make([]byte, bodyStep), "") // 4 MiB in more than an hour
+		defer in.Close()
 		r, _ := http.NewRequestWithContext(w.t.Context(), "PUT", "http://127.0.0.1:2468/v1/fs/file?path=f", in)
 		r.Header.Set("Authorization", "Bearer "+w.token)
 		res, err := w.client.Do(r)

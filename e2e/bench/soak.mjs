@@ -10,6 +10,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";
 import { until } from "../browser/desk.mjs";
+import { held, pss } from "../pss.mjs";
 import { inChromium, inWindow } from "./surface.mjs";
 
 const minutes = Number(process.env.SOAK_MINUTES ?? 120);
@@ -17,24 +18,6 @@ const warmUp = Math.min(10, minutes / 4);
 const most = 20; // MiB
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 const median = (list) => [...list].sort((a, b) => a - b)[Math.floor((list.length - 1) / 2)];
-
-/** PSS in MiB; 0 of what has ended. */
-function pss(pid) {
-  return field(pid, "Pss");
-}
-
-/** The same without the pages of files. */
-function held(pid) {
-  return pss(pid) - field(pid, "Pss_File");
-}
-
-function field(pid, name) {
-  try {
-    return Number(new RegExp(`^${name}:\\s+(\\d+) kB`, "m").exec(fs.readFileSync(`/proc/${pid}/smaps_rollup`, "latin1"))[1]) / 1024;
-  } catch {
-    return 0;
-  }
-}
 
 function files(pid) {
   try {

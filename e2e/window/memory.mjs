@@ -4,6 +4,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";
+import { held, pss } from "../pss.mjs";
 import { Desktop, until } from "./desktop.mjs";
 
 const budget = 220; // MiB, of the design
@@ -16,9 +17,7 @@ function tree(root) {
     try {
       const [, name, rest] = /\((.*)\) (.*)/.exec(fs.readFileSync(`/proc/${pid}/stat`, "latin1"));
       const fields = rest.split(" "); // from the third on
-      const sizes = fs.readFileSync(`/proc/${pid}/smaps_rollup`, "latin1");
-      const size = (field) => Number(new RegExp(`^${field}:\\s+(\\d+) kB`, "m").exec(sizes)?.[1] ?? 0) / 1024;
-      all.push({ pid, name, parent: Number(fields[1]), cpu: (Number(fields[11]) + Number(fields[12])) * 10, pss: size("Pss"), own: size("Pss") - size("Pss_File") });
+      all.push({ pid, name, parent: Number(fields[1]), cpu: (Number(fields[11]) + Number(fields[12])) * 10, pss: pss(pid), own: held(pid) });
     } catch { /* it ended while we looked, or is the kernel's */ }
   }
   const found = all.filter(({ pid }) => pid === root);

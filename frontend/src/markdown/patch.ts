@@ -28,12 +28,17 @@ function children(old: ParentNode & Node, now: ParentNode & Node): void {
   }
 }
 
+/** A text that is only added to is laid out from there on. */
+export function say(old: Text, now: string): void {
+  if (now.startsWith(old.data)) old.appendData(now.slice(old.data.length));
+  else old.data = now;
+}
+
 /** Makes the one what the other is, unless it is of another kind. */
 function alike(old: ChildNode, now: ChildNode): boolean {
   if (old.isEqualNode(now)) return true;
   if (old instanceof Text && now instanceof Text) {
-    if (now.data.startsWith(old.data)) old.appendData(now.data.slice(old.data.length));
-    else old.data = now.data;
+    say(old, now.data);
     return true;
   }
   // A link whose address has grown is another link.
