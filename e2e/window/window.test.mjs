@@ -272,13 +272,13 @@ async function rests(d) {
   await until("five seconds with less than 80 ms of CPU", async () => (await took()) < 80, 30_000);
 }
 
-onDesktop("the page collects its garbage whole, and no agent hears of that", async (d) => {
+onDesktop("the page collects its garbage whole and early, and no agent hears of that", async (d) => {
   await d.start();
   await session(d);
   const variables = (word) => {
     const { pid } = d.desk.processes().find(({ command }) => command.includes(word));
-    return fs.readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").filter((one) => one.startsWith("JSC_"));
+    return fs.readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").filter((one) => one.startsWith("JSC_")).sort();
   };
-  assert.deepEqual(variables("WebKitWebProcess"), ["JSC_useGenerationalGC=0"]);
+  assert.deepEqual(variables("WebKitWebProcess"), ["JSC_heapGrowthMaxIncrease=0.5", "JSC_smallHeapGrowthFactor=1.5", "JSC_useGenerationalGC=0"]);
   assert.deepEqual(variables("demo-agent"), []);
 });

@@ -39,7 +39,7 @@ const firstPage = 60;
 /** How many entries are kept: those around what the person reads. */
 const kept = 1_000;
 /** And so many characters of their texts, while the tail is followed: what streams all day must not fill the window. */
-const keptText = 1_000_000;
+const keptText = 400_000;
 
 /** One conversation that is shown, or was a moment ago. */
 export class SessionView implements Transcript {

@@ -165,7 +165,7 @@ describe('pages', () => {
     expect(held.items).toHaveLength(100);
     expect(held.next).toBe(201);
     forget(held, 1_000, 10);
-    expect(held.items).toHaveLength(50);
+    expect(held.items).toHaveLength(20);
   });
 
   test('what is forgotten can be asked for again', () => {

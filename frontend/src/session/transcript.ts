@@ -134,7 +134,7 @@ export function forget(transcript: Transcript, keep: number, characters = Infini
 }
 
 /** So many are kept however long they are. */
-const fewest = 50;
+const fewest = 20;
 
 /** Forgets the newest items, which can be fetched again: what is new comes with their page from then on. */
 export function forgetNewest(transcript: Transcript, keep: number): void {
