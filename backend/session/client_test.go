@@ -940,6 +940,18 @@ func TestAPatientCallerHearsWhatBecameOfIt(t *testing.T) {
 	}
 }
 
+// removeBlobs damages each journal that has a long frame.
+func (d *desk) removeBlobs() {
+	d.t.Helper()
+	blobs := filepath.Join(d.dir, "blobs")
+	if list, err := os.ReadDir(blobs); err != nil || len(list) == 0 {
+		d.t.Fatalf("nothing can be damaged: %v", err)
+	}
+	if err := os.RemoveAll(blobs); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -956,13 +968,7 @@ func TestADamagedJournalDoesNotKeepTheOthersShut(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.close()
-	blobs := filepath.Join(dir, "blobs")
-	if list, err := os.ReadDir(blobs); err != nil || len(list) == 0 {
-		t.Fatalf("nothing can be damaged: %v", err)
-	}
-	if err := os.RemoveAll(blobs); err != nil {
-		t.Fatal(err)
-	}
+	d.removeBlobs()
 	d = open(t, dir)
 	if tr := d.transcript(s.ID); lastTurn(tr).StopReason != "interrupted" || len(tr.Items) < len(before.Items) {
 		t.Errorf("%+v, %d entries", lastTurn(tr), len(tr.Items))

@@ -50,6 +50,7 @@ type conversation struct {
 	timer     *time.Timer             // the next step of a cancel
 	lateTimer *time.Timer             // until what is late has to be stored; nil while nothing is
 	overdue   bool                    // it has to be now
+	broken    bool                    // a step was never written: what is in memory goes on from it, and the journal must not
 	agentName string                  // what people call the agent
 	onStall   func()                  // tells who waits for this step that it cannot be written yet
 	active    time.Time               // when something last happened in it
@@ -145,6 +146,9 @@ func (v *conversation) post(f func()) {
 
 // do applies a command: state first, then what each event brings with it.
 func (v *conversation) do(c command) []event {
+	if _, ends := c.(doExited); ends && v.refusal == nil { // what was refused is sent again by itself, after the login
+		v.takeBack()
+	}
 	events := decide(v.state, c)
 	for _, e := range events {
 		v.state = evolve(v.state, e)
@@ -345,6 +349,10 @@ func (v *conversation) commit() (written bool) {
 	if v.step.shown != nil {
 		defer close(v.step.shown)
 	}
+	if v.broken {
+		v.step = step{}
+		return false
+	}
 	entries, factsChanged := v.fold.take()
 	if factsChanged {
 		v.row.facts = v.fold.facts
@@ -357,11 +365,14 @@ func (v *conversation) commit() (written bool) {
 	happened := !v.step.empty() || len(entries) > 0
 	if happened || len(stored) > 0 {
 		if !v.write(stored) {
-			v.step = step{}
+			v.step, v.broken = step{}, true
 			return false
 		}
 		v.spared(late)
 		v.publish(entries)
+		if len(stored) > 0 {
+			v.c.changedEntries()
+		}
 		v.ruled()
 		v.letGo()
 	}
@@ -446,9 +457,6 @@ func (v *conversation) publish(entries []change) {
 	}
 	events = append(events, v.busEvents(entries)...)
 	v.c.feed.publish(v.withDeletion(events)...)
-	if len(entries) > 0 {
-		v.c.changedEntries()
-	}
 }
 
 // publishView is what look gives from now on.
@@ -585,9 +593,11 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
 func (v *conversation) recover(ctx context.Context) error {
 	db := v.c.cfg.Store
-	if err := frames(ctx, db, v.id, v.fold.apply); err != nil {
+	damaged := whatIsThere(ctx, db, v.id, v.fold.apply)
+	if damaged != nil {
 		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
-		v.c.cfg.Logger.Error("a journal cannot be read", "session", v.id, "error", err)
+		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)
+		v.fold.facts, v.fold.changed = v.row.facts, false
 	}
 	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
 	if err != nil {
@@ -606,14 +616,53 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.requests[open[i].ID] = &openRequest{Request: open[i]}
 		v.state.open = append(v.state.open, open[i].ID)
 	}
-	if v.takeUpAgain(ctx) {
-		return nil
+	taken := v.takeUpAgain(ctx)
+	if !taken {
+		v.do(doExited{problemInterrupted})
 	}
-	v.do(doExited{problemInterrupted})
+	if damaged != nil {
+		return v.keepStored(ctx, !taken)
+	}
 	return nil
 }
 
-// quit ends the conversation with the program: a turn that runs is told as interrupted, the agent ends.
+// keepStored takes what is stored for what was folded of a journal that cannot be read whole, wherever that is less or something else. What went
+// on then has ended, unless the agent goes on.
+func (v *conversation) keepStored(ctx context.Context, ended bool) error {
+	folded := make(map[string]*Entry, len(v.fold.dirty))
+	for _, e := range v.fold.dirty {
+		folded[e.ID] = e
+	}
+	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT data FROM entry WHERE session = ?`, v.id)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	same := map[*Entry]bool{}
+	for rows.Next() {
+		stored, err := scanJSON[Entry](rows)
+		if err != nil {
+			return err
+		}
+		f := folded[stored.ID]
+		if f != nil && behind(mustJSON(&stored), f) {
+			continue
+		}
+		cutOff := ended && stored.cutOff(Time{time.Now()})
+		switch {
+		case f != nil:
+			*f = stored
+			same[f] = !cutOff
+		case cutOff: // what it began with is lost
+			v.fold.touch(&stored)
+		}
+	}
+	v.fold.forget(same)
+	return rows.Err()
+}
+
+// quit ends the conversation with the program: a turn that runs is told as interrupted, the agent ends. Where the last step could not be written
+// nothing is told: the next start finds the turn as running, and tells it then.
 func (v *conversation) quit() {
 	v.disarm()
 	if v.state.base != Closed && !v.goOn() {

@@ -81,7 +81,7 @@ func (c *Client) EraseUnused(ctx context.Context, id string) error {
 		case err != nil:
 			return err
 		case used:
-			return bad(refusedUsed)
+			return &RefusedError{Code: refusedUsed}
 		}
 		v.delete()
 		return nil

@@ -319,7 +319,9 @@ func TestEraseUnused(t *testing.T) {
 		}
 	}
 	draft("half a sentence")
-	refused(t, d.EraseUnused(t.Context(), id), "session.used")
+	if r := refused(t, d.EraseUnused(t.Context(), id), "session.used"); r.Bad {
+		t.Error("it is told as bad input")
+	}
 	draft("")
 	other := d.create().ID
 	d.prompt(other, "echo\nhello")

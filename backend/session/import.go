@@ -205,6 +205,7 @@ func (a *link) restoreImported(method, how string) {
 		switch {
 		case failure == nil:
 			a.ready(how)
+		case a.stopped(failure):
 		case failure.Code == acp.CodeAuthRequired:
 			a.failed(failure)
 		default:
@@ -234,9 +235,20 @@ func (t *transcript) hold(e *Entry) {
 	case "request", "notice", "divider": // these are of now
 	default:
 		if t.imported.running {
+			e.Turn = "" // the one that may wait for the agent is of now
 			t.imported.held = append(t.imported.held, e)
 			t.imported.isHeld[e] = true
 		}
+	}
+}
+
+// ofNow takes an entry out of what waits: a person has said it while a history was taken in.
+func (t *transcript) ofNow(e *Entry) {
+	if t.holds(e) {
+		e.Turn = t.turn
+		t.imported.held = slices.DeleteFunc(t.imported.held, func(held *Entry) bool { return held == e })
+		delete(t.imported.isHeld, e)
+		t.touch(e)
 	}
 }
 
@@ -328,7 +340,8 @@ func saveAhead(ctx context.Context, db *store.DB, session string, entries []chan
 // dropHalfImported removes what was stored of histories whose import did not come to its end.
 func (c *Client) dropHalfImported(ctx context.Context) error {
 	const half = `session IN (SELECT id FROM session WHERE origin <> '' AND json_extract(origin, '$.kind') = ?
-		AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND json_extract(data, '$.kind') NOT IN ('divider', 'notice', 'request')`
+		AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND json_extract(data, '$.kind') NOT IN ('divider', 'notice', 'request')
+		AND coalesce(json_extract(data, '$.turn'), '') = ''`
 	var n int
 	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT count(*) FROM entry WHERE `+half, originImport).Scan(&n); err != nil || n == 0 {
 		return err

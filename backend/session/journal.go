@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -160,6 +161,29 @@ func framesAfter(ctx context.Context, q querier, db *store.DB, session string, a
 		each(f.frame)
 		return nil
 	})
+}
+
+// whatIsThere hands over each frame of a journal that can be read, in order. The error tells of the first that cannot, or is missing.
+func whatIsThere(ctx context.Context, db *store.DB, session string, each func(frame)) (first error) {
+	want := int64(1)
+	for after := int64(0); ; {
+		last, err := storedFrames(ctx, db.Read(), session, after, journalPart, func(f storedFrame) error {
+			if f.N != want && first == nil {
+				first = &damage{want, errGap}
+			}
+			want = f.N + 1
+			if err := f.decode(db); err != nil {
+				first = cmp.Or(first, err)
+				return nil
+			}
+			each(f.frame)
+			return nil
+		})
+		if err != nil || last == after {
+			return cmp.Or(first, err)
+		}
+		after = last
+	}
 }
 
 // frames reads the whole journal of a session in order and hands each frame over. Frames that are missing are left out: what is there

@@ -63,23 +63,27 @@ func (s *step) adds() bool {
 	return rest.empty() && !s.sync && !s.imported && s.deletion == nil && s.parting == nil
 }
 
-// over puts what was late when the entries were asked for in the place of what was stored, where that is less.
+// over puts what was late when the entries were asked for in the place of what was stored, where that is less: it may have been stored since,
+// and changed otherwise.
 func (l late) over(stored []Entry) []Entry {
 	for i := range stored {
-		if e := l[stored[i].ID]; e != nil && len(e.Text) > len(stored[i].Text) {
+		if e := l[stored[i].ID]; e != nil && len(e.Text) > len(stored[i].Text) && behind(mustJSON(&stored[i]), e) {
 			stored[i] = *e
 		}
 	}
 	return stored
 }
 
-// behind tells that data, which is stored, is the entry as it was when it had less text.
+// behind tells that data, which is stored, is the entry, or as it was when it had less text.
 func behind(data []byte, e *Entry) bool {
-	var stored struct{ Text string }
-	if json.Unmarshal(data, &stored) != nil || !strings.HasPrefix(e.Text, stored.Text) {
+	var stored struct {
+		Text    string
+		Clipped int
+	}
+	if json.Unmarshal(data, &stored) != nil || !strings.HasPrefix(e.Text, stored.Text) || stored.Clipped > e.Clipped {
 		return false
 	}
 	before := *e
-	before.Text = stored.Text
+	before.Text, before.Clipped = stored.Text, stored.Clipped
 	return bytes.Equal(data, mustJSON(&before))
 }

@@ -127,3 +127,33 @@ func TestWithoutAnAgentNothingIsHeld(t *testing.T) {
 	d.idle(s.ID)
 	d.sameAsRebuilt(s.ID)
 }
+
+// What the disk refuses for a while is searched once it is stored, though nobody says anything more.
+func TestWhatWasLateIsFound(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const says = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`
+	custom(t, dir, map[string]string{"halts": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; ` + says + `A grey "}}}}'
+		until [ -e more ]; do sleep 0.02; done; ` + says + `zeppelin"}}}}'
+		cat >/dev/null`})
+	d := open(t, dir)
+	s := d.createOf("halts")
+	d.prompt(s.ID, "go")
+	d.until("the first words", func() bool { return textOf(d.transcript(s.ID), "agent") == "A grey \n" })
+	d.found(session.Search{Query: "grey"})
+	d.alter(`CREATE TRIGGER refused BEFORE UPDATE ON entry BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+	d.write("more", "")
+	d.until("the others to be shown", func() bool { return textOf(d.transcript(s.ID), "agent") == "A grey zeppelin\n" })
+	<-time.After(2500 * time.Millisecond) // the index has looked for them meanwhile, after a second
+	d.alter(`DROP TRIGGER refused`)
+	d.until("them to be stored", func() bool {
+		var text string
+		_ = d.db.Read().QueryRow(`SELECT data ->> 'text' FROM entry WHERE session = ? AND data ->> 'kind' = 'agent'`, s.ID).Scan(&text)
+		return text == "A grey zeppelin"
+	})
+	if got := hits(d.found(session.Search{Query: "zeppelin"})); got != "agent: zeppelin; " {
+		t.Errorf("%q", got)
+	}
+}

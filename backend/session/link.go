@@ -213,7 +213,8 @@ func (a *link) read(inst transport) {
 	}
 }
 
-// write sends what the conversation puts in the outbox. An agent that is gone needs no error here: its exit is told by read.
+// write sends what the conversation puts in the outbox. An agent that is gone needs no error here: its exit is told by read. One that lives and
+// has closed its input is ended: nothing would ever come of what it is told.
 func (a *link) write(inst transport) {
 	for {
 		select {
@@ -221,6 +222,10 @@ func (a *link) write(inst transport) {
 			for _, line := range lines {
 				if err := inst.Send(a.ctx, line); err != nil {
 					a.v.c.cfg.Logger.Debug("the agent takes no message", "session", a.v.id, "error", err)
+					if errors.Is(err, proxy.ErrInput) {
+						a.end(inst)
+						return
+					}
 				}
 			}
 		case <-a.ctx.Done():

@@ -408,6 +408,7 @@ func (c *Client) refusedLogin(agent string, err error) error {
 // refusal is what an agent has refused for want of a login: its start, or a prompt.
 type refusal struct {
 	prompt []json.RawMessage
+	files  []Attachment // that went with it
 	at     time.Time
 }
 
@@ -418,7 +419,7 @@ const retryWithin = time.Hour
 func (v *conversation) barred() {
 	v.refusal = &refusal{at: time.Now()}
 	if v.turn != nil && v.state.base != Cancelling {
-		v.refusal.prompt = v.turn.prompt
+		v.refusal.prompt, v.refusal.files = v.turn.prompt, v.turn.attachments
 	}
 }
 
@@ -437,6 +438,7 @@ func (v *conversation) retry() {
 		return
 	}
 	v.turn = v.newTurn(uuid.Must(uuid.NewV7()).String(), missed.prompt...)
+	v.turn.attachments = v.planned(missed.files)
 	if err := v.wish(doPrompt{v.turn.ID}); err != nil {
 		v.turn = nil
 		v.c.cfg.Logger.Warn("the prompt is not sent again", "session", v.id, "error", err)

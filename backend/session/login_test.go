@@ -175,6 +175,31 @@ func TestPromptThatWasRefusedIsSentAgain(t *testing.T) {
 	}
 }
 
+// The files of a prompt go with it the second time as well.
+func TestFilesOfAPromptThatWasRefused(t *testing.T) {
+	t.Parallel()
+	d := locked(t)
+	d.ended(d.login("by-agent", "demo", nil))
+	s := d.createOf("by-agent")
+	d.isReady(s.ID)
+	if err := d.Logout(t.Context(), "by-agent"); err != nil {
+		t.Fatal(err)
+	}
+	shot := d.upload("shot.png", picture(t, 7, 7))
+	d.sendFiles(s.ID, "echo after", session.Now, byID(shot)...)
+	d.idle(s.ID)
+	d.ended(d.login("by-agent", "demo", nil))
+	d.until("answer", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "agent"), "after") })
+	said := kinds(d.idle(s.ID), "user")
+	if len(said) != 2 || len(said[1].Attachments) != 1 || said[1].Attachments[0].ID != shot.ID {
+		t.Errorf("%+v", said)
+	}
+	sent := d.promptFrames(s.ID)
+	if len(sent) != 2 || len(sent[0].Params.Prompt) != 2 || len(sent[1].Params.Prompt) != 2 {
+		t.Errorf("%+v", sent)
+	}
+}
+
 // Who has gone on by themselves does not get an old prompt sent, be it refused at the agent's start or by a running one.
 func TestPromptOfBeforeIsNotSentAgain(t *testing.T) {
 	t.Parallel()

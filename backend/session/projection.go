@@ -13,7 +13,7 @@ import (
 
 // projection is the version of the rules by which a transcript is made of its journal. Raise it with every change to them that makes
 // something else of frames that are there already: the transcripts of earlier versions are then made anew, see upkeep.go.
-const projection = 3
+const projection = 4
 
 // perFrame is how far apart the entries of two frames are in their order: a frame makes two of them at most, and there is room.
 const perFrame = 16
@@ -188,6 +188,7 @@ type rebuilding struct {
 	c       *Client
 	session string
 	made    map[string]bool // the ids of the entries
+	ahead   []change        // stored with more text than the journal had when it was read
 }
 
 // entryWrite is an entry as it is to be.
@@ -199,8 +200,9 @@ type entryWrite struct {
 	attachments int
 }
 
-// different are those of the entries that are ready which are stored otherwise, or not at all.
-func (b *rebuilding) different(ctx context.Context, q rowQuerier) (list []entryWrite, err error) {
+// different are those of the entries that are ready which are stored otherwise, or not at all. Before the end those are left that have
+// become longer since their journal was read: what is stored of a conversation that goes on must at no time be less than it was.
+func (b *rebuilding) different(ctx context.Context, q rowQuerier, end bool) (list []entryWrite, err error) {
 	for _, ch := range b.ready {
 		e := entryWrite{ch.Entry.ID, ch.Entry.Seq, string(mustJSON(ch.Entry)), len(ch.Entry.Attachments)}
 		b.made[e.id] = true
@@ -209,12 +211,22 @@ func (b *rebuilding) different(ctx context.Context, q rowQuerier) (list []entryW
 		if err != nil && !errors.Is(err, sql.ErrNoRows) {
 			return nil, err
 		}
-		if err != nil || have != e.data {
+		switch {
+		case err == nil && have == e.data:
+		case err == nil && !end && isAhead(have, e.data):
+			b.ahead = append(b.ahead, ch)
+		default:
 			list = append(list, e)
 		}
 	}
 	b.ready = b.ready[:0]
 	return list, nil
+}
+
+// isAhead tells that what is stored is the same entry with more text.
+func isAhead(stored, made string) bool {
+	var e Entry
+	return len(stored) > len(made) && json.Unmarshal([]byte(stored), &e) == nil && behind([]byte(made), &e)
 }
 
 type rowQuerier interface {
@@ -223,7 +235,7 @@ type rowQuerier interface {
 
 // store writes what differs, in batches.
 func (b *rebuilding) store(ctx context.Context) error {
-	list, err := b.different(ctx, b.c.cfg.Store.Read())
+	list, err := b.different(ctx, b.c.cfg.Store.Read(), false)
 	if err != nil {
 		return err
 	}
@@ -305,7 +317,8 @@ func (b *rebuilding) finish(ctx context.Context) error {
 			}
 		}
 		b.take()
-		list, err := b.different(ctx, tx)
+		b.ready = append(b.ahead, b.ready...)
+		list, err := b.different(ctx, tx, true)
 		if err != nil {
 			return err
 		}

@@ -185,7 +185,8 @@ func decide(s state, c command) []event {
 	case doPrompt:
 		return decidePrompt(s, c)
 	case doStopped:
-		if c.turn == "" || c.turn != s.turn {
+		if c.turn == "" || c.turn != s.turn || s.base == Cancelling && s.step == 2 {
+			// An agent may answer as it is killed. Its end is that of the turn: what follows must not begin in a process that goes.
 			return refuse(refusedUntimely)
 		}
 		if s.base == Cancelling && c.reason == stopEnd {

@@ -45,6 +45,7 @@ func TestDecide(t *testing.T) {
 		"stopped":                           {working, doStopped{"t", "end_turn"}, []event{turnEnded{"t", "end_turn"}}},
 		"stopped with questions open":       {asking, doStopped{"t", "end_turn"}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, turnEnded{"t", "end_turn"}}},
 		"stopped after a cancel":            {cancelling, doStopped{"t", "end_turn"}, []event{turnEnded{"t", stopCancelled}}},
+		"stopped as it is killed":           {dead, doStopped{"t", "end_turn"}, refuse(refusedUntimely)},
 		"refused after a cancel":            {cancelling, doStopped{"t", "refusal"}, []event{turnEnded{"t", "refusal"}}},
 		"stopped another turn":              {working, doStopped{"old", "end_turn"}, refuse(refusedUntimely)},
 		"stopped nothing":                   {ready, doStopped{"", "end_turn"}, refuse(refusedUntimely)},

@@ -64,6 +64,7 @@ func (t *transcript) endTerminal(f frame, e *Entry, code *int, signal string) {
 	now := *e.Terminal
 	now.Running, now.ExitCode, now.Signal, now.EndedAt = false, code, signal, &Time{f.At}
 	e.Terminal = &now
+	delete(t.growing, e)
 	t.touch(e)
 }
 

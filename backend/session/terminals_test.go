@@ -349,3 +349,26 @@ func TestAProgramDoesNotOutliveItsAgent(t *testing.T) {
 	}
 	d.sameAsRebuilt(id)
 }
+
+// A program outlives the turn that began it. What it writes during another may be stored late as well, and is no difference.
+func TestAProgramWritesDuringAnotherTurn(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	d.steps(id, shell(`until [ -e stop ]; do echo tick; sleep 0.02; done`))
+	d.begin(id, of("wait_for_exit"))
+	ticks := func() int {
+		return strings.Count(kinds(d.transcript(id), "terminal")[0].Text, "tick")
+	}
+	for range 10 {
+		seen := ticks()
+		d.until("more of it", func() bool { return ticks() > seen })
+		if found := d.verified(session.Verify{}); len(found) > 0 {
+			t.Errorf("%+v", found)
+			break
+		}
+	}
+	d.write("stop", "")
+	d.idle(id)
+	d.sameAsRebuilt(id)
+}

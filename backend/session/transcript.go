@@ -3,6 +3,7 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf16"
@@ -103,6 +104,32 @@ func (t *transcript) take() ([]change, bool) {
 	return list, facts
 }
 
+// forget takes back that entries have changed.
+func (t *transcript) forget(unchanged map[*Entry]bool) {
+	t.dirty = slices.DeleteFunc(t.dirty, func(e *Entry) bool { return unchanged[e] })
+	for e, is := range unchanged {
+		if is {
+			delete(t.isDirty, e)
+		}
+		delete(t.appends, e)
+	}
+}
+
+// cutOff ends what was still going on in an entry; false where nothing was.
+func (e *Entry) cutOff(now Time) bool {
+	switch {
+	case e.Tool != nil && (e.Tool.Status == "pending" || e.Tool.Status == "in_progress"):
+		e.Tool.Status, e.Tool.EndedAt = "cancelled", &now
+	case e.Terminal != nil && e.Terminal.Running:
+		e.Terminal.Running, e.Terminal.EndedAt = false, &now
+	case e.Compaction != nil && e.Compaction.Status == "in_progress":
+		e.Compaction.Status, e.Compaction.EndedAt = "cancelled", &now
+	default:
+		return false
+	}
+	return true
+}
+
 // clone copies what apply may change later; the rest of an entry is replaced, never altered.
 func clone(e *Entry) *Entry {
 	c := *e
@@ -142,6 +169,7 @@ func (t *transcript) add(f frame, kind string) *Entry {
 	if kind != "agent" && kind != "thought" {
 		t.open = nil
 		clear(t.byID)
+		maps.DeleteFunc(t.growing, func(e *Entry, _ *growth) bool { return e.Terminal == nil && e.Compaction == nil })
 	}
 	return e
 }
@@ -245,6 +273,7 @@ func (t *transcript) beginTurn(f frame, n note) {
 // asked shows what a person has sent, and expects the agent to echo it.
 func (t *transcript) asked(f frame, n note) *Entry {
 	e := t.add(f, "user")
+	t.ofNow(e)
 	e.Attachments = n.Attachments
 	for _, block := range n.Prompt {
 		var b struct{ Type, Text string }
@@ -535,10 +564,11 @@ func (t *transcript) userChunk(f frame, u acp.Update) error {
 	if err != nil {
 		return err
 	}
-	if c.Block != nil && t.turn != "" {
+	ours := t.turn != "" && !t.imported.running
+	if c.Block != nil && ours {
 		return nil
 	}
-	if rest, echoed := strings.CutPrefix(t.prompt, c.Text); echoed && t.turn != "" {
+	if rest, echoed := strings.CutPrefix(t.prompt, c.Text); echoed && ours {
 		t.prompt = rest
 		return nil
 	}

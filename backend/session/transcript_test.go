@@ -332,3 +332,48 @@ func TestAnotherProcessBeginsAnotherMessage(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A person need not wait for the end of an import. What is said meanwhile is no part of the history: it stays when that breaks off, and what the
+// agent replays is not taken for its echo.
+func TestAPromptDuringAnImport(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.note(note{Note: noteImporting})
+	s.chunk("user_message_chunk", "", "go")
+	s.chunk("agent_message_chunk", "", "then")
+	s.begin("go on now")
+	s.want("user: go on now")
+	s.chunk("user_message_chunk", "", "go on")
+	s.update(`{"sessionUpdate":"user_message_chunk","content":{"type":"image","mimeType":"image/png","data":"AAAA"}}`)
+	s.chunk("agent_message_chunk", "", "once")
+	s.want()
+	s.note(note{Note: noteReady, Reason: restoredImport, Session: "x"})
+	s.want("user: go", "agent: then", "user: go on", "agent: once", "divider: session.imported")
+	s.chunk("user_message_chunk", "", "go on now") // which it has been sent now
+	s.chunk("agent_message_chunk", "", "I go on")
+	s.want("agent: I go on")
+
+	s = tell(t)
+	s.note(note{Note: noteImporting})
+	s.chunk("agent_message_chunk", "", "once")
+	s.begin("go on now")
+	s.note(note{Note: noteTurnEnded, Turn: "t", Reason: stopError})
+	s.note(note{Note: noteClosed, Exit: &Exit{Problem: problemImport}})
+	s.want("user: go on now", "divider: agent.start_failed")
+}
+
+// A turn of hours is not kept whole in memory to be gone on with.
+func TestWhatCannotGoOnIsNotHeld(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.begin("go")
+	for i := range 50 {
+		s.chunk("agent_message_chunk", "", "a")
+		s.chunk("agent_thought_chunk", fmt.Sprint(i), "hm")
+		s.note(note{Note: noteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i), Running: true}, Text: "out"})
+		s.note(note{Note: noteTerminal, Terminal: &Terminal{TerminalID: fmt.Sprint(i)}, Text: "put"})
+	}
+	if n := len(s.fold.growing); n > 3 {
+		t.Errorf("%d texts", n)
+	}
+}

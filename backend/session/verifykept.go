@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"maps"
 	"strconv"
 	"strings"
 	"time"
@@ -293,7 +292,8 @@ type comparing struct {
 	session string
 	want    int64
 	made    map[string][sha256.Size]byte // what the entries are, by their ids
-	open    map[string]*Entry            // of the running turn, which may be late
+	open    map[string]*Entry            // what was told while the turn runs, which may be late
+	openOf  string                       // the turn
 	journal []Finding
 }
 
@@ -328,9 +328,12 @@ func (r *comparing) frame(f storedFrame) error {
 
 // keep remembers what the entries are that are ready: of one that comes again the last counts.
 func (r *comparing) keep() {
-	maps.DeleteFunc(r.open, func(_ string, e *Entry) bool { return e.Turn != r.running })
+	if r.openOf != r.running {
+		clear(r.open)
+		r.openOf = r.running
+	}
 	for _, ch := range r.ready {
-		if ch.Entry.Turn == r.running && r.running != "" {
+		if r.running != "" { // of other turns too: programs outlive theirs
 			r.open[ch.Entry.ID] = ch.Entry
 		}
 		r.made[ch.Entry.ID] = sha256.Sum256(sortable(ch.Entry.Seq, mustJSON(ch.Entry)))

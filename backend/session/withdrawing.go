@@ -46,10 +46,10 @@ func (v *conversation) cancel() error {
 // longestTakenBack is the longest message that is taken back, in bytes: a draft travels with every change of its session.
 const longestTakenBack = 1 << 20
 
-// takeBack makes a message that the agent has not got the draft again, unless another was begun: whoever stops a start may want to send
-// it after the next.
+// takeBack makes a message that the agent has not got the draft again, with its files, unless another was begun: whoever stops a start, or whose agent does not
+// start, may want to send it after the next.
 func (v *conversation) takeBack() {
-	if v.turn == nil || v.state.sent && v.composing == nil || v.row.Draft != "" || len(v.row.Attachments) > 0 {
+	if v.turn == nil || v.state.sent && v.composing == nil || v.row.Draft != "" {
 		return
 	}
 	var message strings.Builder
@@ -62,7 +62,10 @@ func (v *conversation) takeBack() {
 	}
 	if message.Len() <= longestTakenBack {
 		v.row.Draft = message.String()
-		v.setChips(v.turn.attachments)
+		mine := slices.DeleteFunc(slices.Clone(v.turn.attachments), func(a Attachment) bool {
+			return slices.ContainsFunc(v.row.Attachments, func(b Attachment) bool { return b.ID == a.ID })
+		})
+		v.setChips(append(mine, v.row.Attachments...))
 	}
 }
 

@@ -167,3 +167,79 @@ func TestAWithdrawalFitsTheSchema(t *testing.T) {
 		t.Errorf("%s for the request %s", named, asked.ID)
 	}
 }
+
+// Whose agent does not start keeps what they have written: it was never sent, and may be sent to the next.
+func TestAMessageThatWaitedForAStartIsKept(t *testing.T) {
+	t.Parallel()
+	const message = "say \"hello\"\nto all"
+	for name, end := range map[string]func(d *desk, id string){
+		"the agent ends": func(d *desk, _ string) { d.write("end", "") },
+		"it is started again": func(d *desk, id string) {
+			d.t.Helper()
+			if err := d.Restart(d.t.Context(), id); err != nil {
+				d.t.Fatal(err)
+			}
+		},
+		"it is stopped, and then written to": func(d *desk, id string) {
+			d.t.Helper()
+			if err := d.Cancel(d.t.Context(), id); err != nil {
+				d.t.Fatal(err)
+			}
+			if draft := d.get(id).Draft; draft != message {
+				d.t.Errorf("%q", draft)
+			}
+			d.prompt(id, message)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			custom(t, dir, map[string]string{"waits": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+				read l; until [ -e end ]; do sleep 0.02; done`})
+			d := open(t, dir)
+			id := d.createOf("waits").ID
+			d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
+			shot := d.upload("shot.png", picture(t, 7, 7))
+			d.sendFiles(id, message, session.Now, byID(shot)...)
+			end(d, id)
+			d.until("end of the turn", func() bool { s := d.get(id); return s.Turn == nil && s.Draft == message })
+			if s := d.get(id); len(s.Attachments) != 1 || s.Attachments[0].ID != shot.ID {
+				t.Errorf("%+v", s.Attachments)
+			}
+			if n := d.wrote(id, `"session/prompt"`); n != 0 {
+				t.Errorf("%d prompts were sent", n)
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
+func TestAnImportThatHangsCanBeStopped(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir(), "", "session/load", "yields")
+	id := d.importOf("asking", "s", d.work).ID
+	d.until("session/load", func() bool { return d.wrote(id, `"session/load"`) == 1 })
+	if err := d.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	d.until("end", func() bool { return d.get(id).Phase == session.Closed })
+	if s := d.get(id); s.Exit != nil {
+		t.Errorf("it is told as a failure: %+v", s.Exit)
+	}
+}
+
+// An agent that has closed its input can be told nothing. A turn does not wait for it without an end.
+func TestAnAgentThatHasClosedItsInput(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	custom(t, dir, map[string]string{"deaf": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; exec <&-; sleep 1000`})
+	d := open(t, dir)
+	id := d.createOf("deaf").ID
+	d.isReady(id)
+	d.prompt(id, "hello")
+	d.until("end of the turn", func() bool { return d.get(id).Turn == nil })
+	if last := lastTurn(d.transcript(id)); last.StopReason != "agent_exited" {
+		t.Errorf("%+v", last)
+	}
+}

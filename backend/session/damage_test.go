@@ -1,0 +1,82 @@
+package session_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// What is stored of a conversation may be more than what its damaged journal makes: a start after a crash takes nothing of it back, and ends
+// what was going on.
+func TestADamagedJournalTakesNothingBack(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
+	custom(t, dir, map[string]string{"looks": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		big=$(head -c 20000 /dev/zero | tr '\0' x)
+		read l; ` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"I look. "}}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"1","title":"Look","status":"in_progress"}}}'
+		` + update + `{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","content":[{"type":"content","content":{"type":"text","text":"'$big'"}}]}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"2","title":"Look again","status":"in_progress"}}}'
+		` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Then I said this."}}}}'
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+		cat >/dev/null`})
+	d := open(t, dir)
+	s := d.createOf("looks")
+	d.prompt(s.ID, "go")
+	d.idle(s.ID)
+	d.alter(`UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)
+	d.alter(`UPDATE entry SET data = json_remove(json_set(data, '$.tool.status', 'in_progress'), '$.tool.endedAt') WHERE data ->> '$.tool.toolCallId' = '2'`)
+	before := d.transcript(s.ID).Items
+	d.close()
+	d.removeBlobs()
+	d = open(t, dir)
+	tr := d.transcript(s.ID)
+	if len(tr.Items) <= len(before) || lastTurn(tr).StopReason != "interrupted" {
+		t.Fatalf("%d entries of %d, %+v", len(tr.Items), len(before), lastTurn(tr))
+	}
+	for i, was := range before {
+		is := tr.Items[i]
+		if was.Tool != nil && was.Tool.ToolCallID == "2" {
+			if is.Tool == nil || is.Tool.Status != "cancelled" || is.Tool.EndedAt == nil {
+				t.Errorf("it still goes on: %+v", is.Tool)
+			}
+			continue
+		}
+		if a, b := string(asJSON(t, was)), string(asJSON(t, is)); a != b {
+			t.Errorf("\n  was %.200s\nis now %.200s", a, b)
+		}
+	}
+}
+
+// A step that the disk has refused until the end was never there: nothing is written that goes on from it.
+func TestWhatWasNeverWrittenLeavesNoGap(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	d.isReady(s.ID)
+	draft := strings.TrimSpace(strings.Repeat("word ", 2000))
+	if _, err := d.Change(t.Context(), s.ID, session.Patch{Draft: &draft}); err != nil {
+		t.Fatal(err)
+	}
+	d.alter(`CREATE TRIGGER refused BEFORE INSERT ON frame WHEN length(NEW.payload) > 4096 BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+	if _, err := d.Prompt(t.Context(), s.ID, draft); !errors.Is(err, session.ErrStorage) {
+		t.Fatal(err)
+	}
+	d.close()
+	d = open(t, dir)
+	d.alter(`DROP TRIGGER refused`)
+	if now := d.get(s.ID); now.Draft != draft || now.Turn != nil {
+		t.Errorf("of the draft %d bytes are left, and a turn: %+v", len(now.Draft), now.Turn)
+	}
+	if found := d.verified(session.Verify{}); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	d.prompt(s.ID, "echo again")
+	d.idle(s.ID)
+	d.sameAsRebuilt(s.ID)
+}

@@ -1,0 +1,77 @@
+package session
+
+import (
+	"testing"
+	"time"
+)
+
+func TestWhatIsLate(t *testing.T) {
+	t.Parallel()
+	terminal := func(text string, skipped int64) Entry {
+		return Entry{ID: "e", Kind: "terminal", Text: text, Terminal: &Terminal{TerminalID: "1", Running: true, Skipped: skipped}}
+	}
+	grown := terminal("one two", 0)
+	for name, c := range map[string]struct {
+		stored Entry
+		want   string
+	}{
+		"it is stored shorter":                           {terminal("one", 0), "one two"},
+		"what was stored since is more":                  {terminal("one two three", 0), "one two three"},
+		"it was cut since":                               {terminal("two", 4), "two"},
+		"it was emptied since":                           {terminal("", 7), ""},
+		"it is another text":                             {terminal("six", 0), "six"},
+		"of a message that has no room more is left out": {Entry{ID: "e", Kind: "agent", Text: "o", Clipped: 3}, "o"},
+	} {
+		got := late{"e": &grown}.over([]Entry{c.stored})
+		if got[0].Text != c.want {
+			t.Errorf("%s: %q", name, got[0].Text)
+		}
+	}
+	stored, told := Entry{Kind: "agent", Text: "full", Clipped: 10}, Entry{Kind: "agent", Text: "full", Clipped: 15}
+	if !behind(mustJSON(&stored), &told) {
+		t.Error("what is left out of it may have become more")
+	}
+	if behind(mustJSON(&told), &stored) {
+		t.Error("it cannot have become less")
+	}
+}
+
+// A repair that has read the journal of a conversation which goes on does not put back what was said since.
+func TestARepairIsNeverBehindTheConversation(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	at := time.UnixMilli(1_700_000_000_000)
+	says := func(n int64, text string) frame {
+		return frame{N: n, Generation: 1, At: at, Dir: inward, Data: []byte(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s",
+			"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"` + text + `"}}}}`)}
+	}
+	journal := []frame{{N: 1, Generation: 1, At: at, Dir: noted, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})}, says(2, "one")}
+	s.put("x", journal)
+	b := &rebuilding{c: &Client{cfg: Config{Store: s.db}}, session: "x", retelling: retell("x"), made: map[string]bool{}}
+	for _, f := range journal {
+		b.apply(f)
+	}
+	b.take()
+	s.add("x", []frame{says(3, ", two")})
+	s.fold("x")
+	text := func() (text string) {
+		t.Helper()
+		if err := s.db.Read().QueryRow(`SELECT data ->> 'text' FROM entry WHERE data ->> 'kind' = 'agent'`).Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		return text
+	}
+	if err := b.store(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text() != "one, two" {
+		t.Errorf("after a part: %q", text())
+	}
+	s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'one, two, more than was said') WHERE data ->> 'kind' = 'agent'`)
+	if err := b.finish(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if text() != "one, two" {
+		t.Errorf("at the end: %q", text())
+	}
+}
