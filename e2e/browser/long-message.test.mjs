@@ -9,26 +9,31 @@ import { Desk, until } from "./desk.mjs";
 const viewport = { width: 1280, height: 800 };
 const paragraphs = 400;
 
-/** An agent that says what a file holds. */
-const reader = (file) => `#!/usr/bin/env node
+/** An agent that says what a file holds, and then has so many looks at something, one after the other. */
+const reader = (file, looks = 0) => `#!/usr/bin/env node
 const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
 const answers = { initialize: { protocolVersion: 1, agentCapabilities: {} }, "session/new": { sessionId: "one" }, "session/prompt": { stopReason: "end_turn" } };
-require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+const update = (update) => write({ method: "session/update", params: { sessionId: "one", update } });
+require("readline").createInterface({ input: process.stdin }).on("line", async (line) => {
   const { id, method } = JSON.parse(line);
   if (method === "session/prompt") {
     const text = require("fs").readFileSync(${JSON.stringify(file)}, "utf8");
-    for (const piece of text.match(/[^]{1,1000}/g)) write({ method: "session/update", params: { sessionId: "one", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: piece } } } });
+    for (const piece of text.match(/[^]{1,1000}/g)) update({ sessionUpdate: "agent_message_chunk", content: { type: "text", text: piece } });
+    for (let n = 1; n <= ${looks}; n++) {
+      await new Promise((done) => setTimeout(done, 150));
+      update({ sessionUpdate: "tool_call", toolCallId: "look " + n, title: "Look " + n, kind: "execute", status: "completed" });
+    }
   }
   if (id !== undefined) write({ id, result: answers[method] ?? {} });
 });
 `;
 
 /** A conversation in which the agent has said a text. */
-async function said(t, words) {
+async function said(t, words, looks) {
   const desk = Desk.make(t);
   const file = path.join(desk.dir, "words.md");
   fs.writeFileSync(file, words);
-  desk.agents([{ id: "reader", name: "Reader", command: desk.script("reader.js", reader(file)) }]);
+  desk.agents([{ id: "reader", name: "Reader", command: desk.script("reader.js", reader(file, looks)) }]);
   await desk.start();
   const app = await App.open(desk, { agent: "Reader", viewport });
   await app.turn("Read it to me");
@@ -113,6 +118,29 @@ test("a long answer is in the page where it is read, and nothing moves while one
   await check("up, opened anew", -90);
   await app.page.setViewportSize({ width: 760, height: 600 });
   await check("down, narrower", 90);
+});
+
+test("a long answer stays where it can be seen, whatever comes after it", async (t) => {
+  const { app, answer } = await said(t, text(), 6);
+  const seen = () =>
+    answer.last().evaluate((element) => {
+      const frame = element.closest("[role=log]").getBoundingClientRect();
+      return [...element.querySelectorAll("p, td, li, pre")].filter((one) => {
+        const { top, bottom } = one.getBoundingClientRect();
+        return bottom > frame.top && top < frame.bottom;
+      }).length;
+    });
+  await app.log.getByText("Look 6").waitFor();
+  // What leaves does so a little a frame.
+  await app.page.evaluate(() => new Promise((done) => {
+    let frames = 60;
+    const next = () => (frames-- > 0 ? requestAnimationFrame(next) : done());
+    next();
+  }));
+  assert.ok((await seen()) > 5, `${await seen()} pieces of it are seen`);
+  await app.page.reload();
+  await app.log.getByText("Look 6").waitFor();
+  await until("the answer above them", async () => (await seen()) > 5);
 });
 
 test("what is selected over a long answer is copied whole", async (t) => {

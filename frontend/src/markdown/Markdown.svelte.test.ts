@@ -138,3 +138,23 @@ test('links go through the shell, and code is copied', async () => {
   await vi.waitFor(() => expect(writeText).toHaveBeenCalledWith('code'));
   void unmount(component);
 });
+
+test('what stood there stays when the text streams once more', () => {
+  // Several parts, of which all but the last one stay as they are.
+  const of = (n: number) =>
+    `- one\n- two\n\nBelow list ${n}.\n\n| a |\n| - |\n| b |\n\nBelow table ${n}.\n\n`;
+  const text = Array.from({ length: 30 }, (_, n) => of(n)).join('');
+  const props = $state({ text, live: false });
+  const component = mount(Markdown, { target: document.body, props });
+  flushSync();
+  const said = () => document.body.textContent?.replace(/\s+/g, ' ').trim() ?? '';
+  const all = said();
+  expect(all).toContain('Below list 0.');
+  expect(document.querySelectorAll('.part').length).toBeGreaterThan(2);
+  props.live = true;
+  props.text = `${text}And more.`;
+  vi.advanceTimersByTime(60);
+  flushSync();
+  expect(said()).toBe(`${all} And more.`);
+  void unmount(component);
+});

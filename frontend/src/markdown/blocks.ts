@@ -35,11 +35,13 @@ export const lex: Lex = (text, links) => {
 };
 
 /** The blocks of the source. Where it continues what was parsed before, finished blocks are taken over as they are. */
-export function advance(before: Blocks, source: string, parse: Lex = lex): Blocks {
+export function advance(before: Blocks, said: string, parse: Lex = lex): Blocks {
+  // The lexer takes each of them for the end of a line; left to it, nothing after the first would be settled.
+  const source = said.includes('\r') ? said.replace(/\r\n?/g, '\n') : said;
   if (source === before.source) return before;
   const base = source.startsWith(before.source.slice(0, before.settled)) ? before : empty;
   const kept = base.blocks.slice(0, base.finished);
-  const rest = source.slice(base.settled);
+  const rest = apart(source.slice(base.settled));
   const tokens = parse(rest, base.links);
 
   const blocks: Block[] = [...kept];
@@ -49,7 +51,7 @@ export function advance(before: Blocks, source: string, parse: Lex = lex): Block
   const finished = countFinished(blocks, kept.length);
   const settling = blocks.slice(kept.length, finished);
   const defines = Object.keys(tokens.links).length > 0;
-  // The lexer changes some characters (a tab, a carriage return); then positions cannot be trusted and nothing is settled.
+  // The lexer changes some characters (a tab); then positions cannot be trusted and nothing is settled.
   if (!source.startsWith(raws(settling), base.settled)) {
     return { ...base, source, blocks, finished: kept.length, defines };
   }
@@ -61,6 +63,11 @@ export function advance(before: Blocks, source: string, parse: Lex = lex): Block
     links: settling.length > 0 ? { ...base.links, ...definitions(settling) } : base.links,
     defines,
   };
+}
+
+/** A copy: a part of a text keeps the whole of it, and what a block says would keep all of its message, anew for each block. */
+function apart(text: string): string {
+  return ` ${text}`.slice(1);
 }
 
 /** What finished blocks define; of an unfinished one the address may still be half. */

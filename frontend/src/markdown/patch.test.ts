@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import { lex } from './blocks';
-import { patch } from './patch';
+import { patch, say } from './patch';
 import { html } from './render';
+
+afterEach(() => document.body.replaceChildren());
 
 const text = `A paragraph with **bold words**, \`code\`, [a link](https://example.com/some/where?a=b) and <b>a tag</b>,
 a second line &amp; more, ~~no~~ *yes **and** no*.
@@ -53,4 +55,23 @@ test('an element that is another one, by its name or by what it says of itself, 
   expect(element.innerHTML).toBe('<h1>a</h1>');
   patch(element, '');
   expect(element.innerHTML).toBe('');
+});
+
+test('what is selected stays so, also where markup ends behind it, or more comes before the end of a line', () => {
+  const element = document.createElement('div');
+  document.body.replaceChildren(element);
+  patch(element, '<p>Select these and **bold</p>');
+  const words = element.querySelector('p')?.firstChild as Text;
+  document.getSelection()?.setBaseAndExtent(words, 7, words, 12);
+  patch(element, '<p>Select these and <strong>bold</strong></p>');
+  expect(element.innerHTML).toBe('<p>Select these and <strong>bold</strong></p>');
+  expect(document.getSelection()?.toString()).toBe('these');
+  const code = document.createTextNode('one\ntwo thr\n');
+  document.body.append(code);
+  document.getSelection()?.setBaseAndExtent(code, 4, code, 7);
+  say(code, 'one\ntwo three\nfour\n');
+  expect(code.data).toBe('one\ntwo three\nfour\n');
+  expect(document.getSelection()?.toString()).toBe('two');
+  say(code, 'one\n');
+  expect(code.data).toBe('one\n');
 });

@@ -28,10 +28,12 @@ function children(old: ParentNode & Node, now: ParentNode & Node): void {
   }
 }
 
-/** A text that is only added to is laid out from there on. */
+/** Where a text stays as it is it is not laid out again, and what is selected there stays so. */
 export function say(old: Text, now: string): void {
-  if (now.startsWith(old.data)) old.appendData(now.slice(old.data.length));
-  else old.data = now;
+  const was = old.data;
+  let same = now.startsWith(was) ? was.length : 0;
+  while (same < was.length && was.charCodeAt(same) === now.charCodeAt(same)) same++;
+  if (same < Math.max(was.length, now.length)) old.replaceData(same, was.length - same, now.slice(same));
 }
 
 /** Makes the one what the other is, unless it is of another kind. */

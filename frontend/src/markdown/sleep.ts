@@ -1,4 +1,4 @@
-import { flushSync, getContext, setContext } from 'svelte';
+import { flushSync, getContext, setContext, untrack } from 'svelte';
 
 // Parts of long messages sleep while nobody is near: their elements are out of the page, and their room stays. A message of an hour's
 // work is tens of thousands of elements, and an engine goes through all of them when one changes. (`content-visibility` keeps them: it
@@ -40,7 +40,7 @@ export class Sleep {
     this.#open(element);
     this.#parts.set(element, part);
     this.#observer?.observe(element);
-    if (part.asleep) this.#soon();
+    if (untrack(() => part.asleep)) this.#soon();
     return () => {
       this.#observer?.unobserve(element);
       this.#parts.delete(element);
@@ -112,7 +112,9 @@ export class Sleep {
       const { top, bottom } = element.getBoundingClientRect();
       return bottom > frame.top - margin && top < frame.bottom + margin;
     };
-    this.#wake([...this.#parts].filter(([one, { asleep }]) => asleep && near(one)).map(([one]) => one));
+    this.#wake(
+      [...this.#parts.keys()].filter((one) => this.#parts.get(one)?.asleep && one.isConnected && near(one)),
+    );
   }
 
   /** What is selected is there to be copied, whole. */
@@ -130,7 +132,12 @@ export class Sleep {
     if (woken.length === 0 || !this.#root) return;
     const edge = this.#root.getBoundingClientRect().top;
     const before = woken.map((one) => one.getBoundingClientRect());
-    for (const one of woken) this.#parts.get(one)?.wake();
+    for (const one of woken) {
+      this.#parts.get(one)?.wake();
+      // What was woken far from what is seen, to be found or copied, is looked at again, and sleeps again.
+      this.#observer?.unobserve(one);
+      this.#observer?.observe(one);
+    }
     flushSync();
     // What is read stays where it is, however high the parts above it turn out to be.
     let grown = 0;

@@ -33,6 +33,15 @@ describe('reads', () => {
   });
 });
 
+test('an item has one row, however often they are made', () => {
+  const items = [1, 2].map((seq) => plainItem(entry(seq)));
+  const before = rows(items, new Map());
+  expect(rows([...items, plainItem(entry(3))], new Map()).slice(0, 2)).toEqual(before);
+  rows([...items, plainItem(entry(3))], new Map())
+    .slice(0, 2)
+    .forEach((row, at) => expect(row).toBe(before[at]));
+});
+
 describe('footers', () => {
   test('stand after the last entry of a turn that is done', () => {
     const turns = [turn(), turn({ id: 't2', state: 'running' })];

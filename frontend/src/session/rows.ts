@@ -25,6 +25,15 @@ function terminalsOf({ entry }: Item): string[] {
   );
 }
 
+const single = new WeakMap<Item, Row>();
+
+/** An item's row is always the same one: what is shown of a row is gone through anew where it is another. */
+function rowOf(item: Item): Row {
+  let row = single.get(item);
+  if (!row) single.set(item, (row = { kind: 'entry', key: item.id, item }));
+  return row;
+}
+
 export function rows(items: readonly Item[], turns: ReadonlyMap<string, Turn>): Row[] {
   const result: Row[] = [];
   const inTools = new Set(items.flatMap(terminalsOf));
@@ -36,7 +45,7 @@ export function rows(items: readonly Item[], turns: ReadonlyMap<string, Turn>): 
     if (first && reads.length >= foldFrom) {
       result.push({ kind: 'reads', key: `reads:${first.id}`, items: reads });
     } else {
-      for (const item of reads) result.push({ kind: 'entry', key: item.id, item });
+      result.push(...reads.map(rowOf));
     }
     reads = [];
   };
@@ -56,7 +65,7 @@ export function rows(items: readonly Item[], turns: ReadonlyMap<string, Turn>): 
       reads.push(item);
     } else {
       endReads();
-      result.push({ kind: 'entry', key: item.id, item });
+      result.push(rowOf(item));
     }
     if (turn !== undefined) inTurn.push(item);
   }

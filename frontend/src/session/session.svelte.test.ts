@@ -39,15 +39,34 @@ describe('loading', () => {
     expect(entries.mock.calls.map((call: unknown[]) => call[2])).toEqual([60, 200]);
   });
 
-  test('a gap fetches the tail again', async () => {
-    const { view, entries } = viewWith(
-      Promise.resolve(page({ items: [entry(1, { text: 'a' })] })),
-      Promise.resolve(page({ items: [entry(1, { text: 'abcdef' })] })),
+  test('an entry of whose text something was missed is fetched again, however far from the end it is', async () => {
+    const items = [entry(1, { text: 'a' }), ...Array.from({ length: 300 }, (_, n) => entry(n + 2))];
+    const entriesAround = vi.fn(() =>
+      Promise.resolve(page({ items: [entry(1, { text: 'abcdef' }), ...items.slice(1, 60)] })),
     );
+    const entries = () => Promise.resolve(page({ items }));
+    const view = new SessionView('s1', { entries, entriesAround } as unknown as Client, () => undefined);
     await view.load();
     view.apply([append('e1', 'f', 5)]);
     await vi.waitFor(() => expect(view.items[0]?.text).toBe('abcdef'));
-    expect(entries).toHaveBeenCalledTimes(2);
+    view.apply([append('e1', 'gh', 6)]);
+    expect(view.items[0]?.text).toBe('abcdefgh');
+    expect(view.items).toHaveLength(301);
+    expect(entriesAround.mock.calls).toEqual([['s1', 1, 60]]);
+  });
+
+  test('what is said while an older page is on its way is not missing in it', async () => {
+    const older = deferred<EntryPage>();
+    const { view } = viewWith(
+      Promise.resolve(page({ items: [entry(5, { text: 'five' })], next: 5 })),
+      older.promise,
+    );
+    await view.load();
+    const loaded = view.loadOlder();
+    view.apply([append('e1', ' more', 4), append('e5', '!', 4)]); // the page was made before these
+    older.resolve(page({ items: [entry(1, { text: 'some' })] }));
+    await loaded;
+    expect(view.items.map((item) => item.text)).toEqual(['some more', 'five!']);
   });
 
   test('a failure is kept to be shown, and the next try clears it', async () => {

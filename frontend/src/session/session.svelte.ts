@@ -140,6 +140,7 @@ export class SessionView implements Transcript {
       this.error = asApiError(thrown);
     } finally {
       this.loadingOlder = false;
+      this.apply(this.#held.splice(0));
     }
   }
 
@@ -161,15 +162,21 @@ export class SessionView implements Transcript {
   }
 
   apply(events: readonly Event[]): void {
-    // A page that is under way may be older than these: they are applied after it, so that it undoes none of them.
-    if (this.loading) {
+    // A page that is under way may be older than these: they are applied after it, so that it undoes none of them, and adds none whose text
+    // they go on with.
+    if (this.loading || this.loadingOlder) {
       this.#held.push(...events);
       return;
     }
     const change = applyEvents(this, events, live);
     this.arrived += change.added;
     if (!this.reading && this.newer === undefined) forget(this, kept, keptText);
-    if (change.gap) void this.load().catch(() => undefined);
+    if (change.gap !== undefined) void this.#heal(change.gap).catch(() => undefined);
+  }
+
+  /** Fetches an entry again of whose text something was missed, such as what a program wrote long ago began with: it may be far from the end. */
+  #heal(seq: number): Promise<void> {
+    return this.#take(() => this.#client.entriesAround(this.id, seq, firstPage), 'refresh');
   }
 
   find(toolCallId: string): Item | undefined {

@@ -31,7 +31,7 @@ describe('appends', () => {
   });
 
   test('beyond the end are a gap, and are not guessed', () => {
-    expect(apply(append('e1', 'world', 9)).gap).toBe(true);
+    expect(apply(append('e1', 'world', 9)).gap).toBe(1);
     expect(text('e1')).toBe('Hello');
   });
 
@@ -41,7 +41,7 @@ describe('appends', () => {
   });
 
   test('of entries that are not held are nothing to us', () => {
-    expect(apply(append('e9', 'x', 4))).toEqual({ added: 0, gap: false });
+    expect(apply(append('e9', 'x', 4))).toEqual({ added: 0 });
   });
 
   test('of a clipped text count what is left out', () => {
@@ -168,6 +168,15 @@ describe('pages', () => {
     expect(held.items).toHaveLength(20);
   });
 
+  test('are not forgotten one by one', () => {
+    applyPage(held, page(1, 110), 'tail', plainItem);
+    forget(held, 100);
+    expect(held.items).toHaveLength(110);
+    apply(upsert(entry(111)), upsert(entry(112)));
+    forget(held, 100);
+    expect(held.items).toHaveLength(100);
+  });
+
   test('what is forgotten can be asked for again', () => {
     applyPage(held, page(1, 9), 'tail', plainItem);
     forget(held, 4);
@@ -182,7 +191,6 @@ describe('pages', () => {
     expect([held.next, held.newer]).toEqual([10, 14]);
     expect(apply(upsert(entry(96)), upsert(entry(95)), append('e95', 'x', 0))).toEqual({
       added: 1, // the other one is known from before
-      gap: false,
     });
     expect(ids()).toHaveLength(5);
     apply(upsert(entry(12, { text: 'changed' })));

@@ -30,8 +30,8 @@ export interface Transcript {
 export interface Change {
   /** How many are new at the end, also where the end is not held. */
   added: number;
-  /** An append did not fit: the text is to be fetched again. */
-  gap: boolean;
+  /** An append did not fit: the text of the entry with this seq is to be fetched again. */
+  gap?: number;
 }
 
 export type MakeItem = (entry: Entry) => Item;
@@ -128,13 +128,16 @@ export function forget(transcript: Transcript, keep: number, characters = Infini
     sum += items[from - 1]?.text.length ?? 0;
     if (sum > characters && items.length - from >= fewest) break;
   }
-  if (from === 0) return;
+  // Not one by one: each time all that is mounted is gone through.
+  if (from === 0 || from < items.length * slack) return;
   transcript.items = items.slice(from);
   transcript.next = transcript.items[0]?.seq;
 }
 
 /** So many are kept however long they are. */
 const fewest = 20;
+/** And so much more is kept before any goes. */
+const slack = 0.1;
 
 /** Forgets the newest items, which can be fetched again: what is new comes with their page from then on. */
 export function forgetNewest(transcript: Transcript, keep: number): void {
@@ -161,7 +164,7 @@ class Draft {
   #index: Map<string, Item> | undefined;
   #last: number;
   #added = 0;
-  #gap = false;
+  #gap: number | undefined;
 
   constructor(transcript: Transcript, make: MakeItem) {
     this.#transcript = transcript;
@@ -215,7 +218,7 @@ class Draft {
     }
     const have = item.text.length;
     if (offset > have) {
-      this.#gap = true;
+      this.#gap = item.seq;
       return;
     }
     if (offset + text.length > have) item.text += text.slice(have - offset);
@@ -229,7 +232,7 @@ class Draft {
 
   done(): Change {
     if (this.#items) this.#transcript.items = this.#items;
-    return { added: this.#added, gap: this.#gap };
+    return { added: this.#added, ...(this.#gap === undefined ? {} : { gap: this.#gap }) };
   }
 }
 

@@ -48,6 +48,11 @@ test('of what is heavy less is mounted', () => {
   expect(slice).toEqual({ from: 96, to: 100 });
 });
 
+test('a long message does not keep what came after it from being all that is seen', () => {
+  const items = [item(0, 'word '.repeat(40_000)), ...many(4)];
+  expect(follow({ from: 0, to: 0 }, items)).toEqual({ from: 0, to: 5 });
+});
+
 test('following removes old ones in steps, not one by one', () => {
   const items = many(1_200);
   let slice = follow({ from: 0, to: 0 }, items.slice(0, 100));

@@ -17,6 +17,8 @@ export const step = 150;
 export const most = 1_500;
 /** However heavy they are, so many items are mounted at the least, and however light, so many at the most. */
 const fewest = 4;
+/** What a long message is at the most, wherever in it one is. */
+const longest = 360;
 const greatest = 200;
 
 const weights = new WeakMap<Item, { entry: unknown; length: number; weight: number }>();
@@ -35,7 +37,8 @@ function weigh({ entry, text }: Item): number {
     case 'user':
       return 6;
     case 'agent':
-      return 6 + text.length / 60 + 8 * codeLines(text);
+      // What of a long one is not near sleeps.
+      return Math.min(6 + text.length / 60 + 8 * codeLines(text), longest);
     case 'tool':
       return entry.tool?.status === 'failed' ? 60 : 20;
     case 'plan':
