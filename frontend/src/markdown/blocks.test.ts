@@ -1,3 +1,4 @@
+import { Lexer } from 'marked';
 import { describe, expect, test, vi } from 'vitest';
 import { advance, empty, lex, pieces, whole, type Blocks } from './blocks';
 import { html } from './render';
@@ -143,6 +144,18 @@ test('text that does not continue the old one is parsed anew', () => {
   expect(shown(advance(old, 'Else.\n\nTwo.'))).toBe(shown(whole('Else.\n\nTwo.')));
   // Also where only the last part was replaced.
   expect(shown(advance(old, 'One.\n\nTwo.\n\nFour.'))).toBe(shown(whole('One.\n\nTwo.\n\nFour.')));
+});
+
+test('headings that are underlined are those of the parser', () => {
+  for (const text of [
+    'One\n===\n\nTwo\nand a half\n  ---\nThree\n\n=\n\nFour\n \n---\n',
+    'One\n-',
+    'One\n- a\n- b\n\nTwo\n    ===\n\n> Three\n> ===\n\n- Four\n  ===\n',
+    'One\n\n===',
+    'One\n \nTwo\n=====\n',
+  ]) {
+    expect(lex(text, {})).toEqual(new Lexer({ gfm: true }).lex(text));
+  }
 });
 
 test('the same text gives the same blocks', () => {
