@@ -54,7 +54,7 @@ static void makeContext(void) {
 //
 // And it is collected when half as much again has come as was alive, where WebKit waits for three times as much (for as much, on a machine
 // with less than 16 GiB): what is left behind meanwhile is spread over the memory between what stays, and WebKit seldom gets the room
-// between back. With three streams of 600 chunks/s the page was at 135 to 185 MiB and rising, with this at 116 to 127.
+// between back. With three streams of 600 chunks/s the page was at 125 to 185 MiB and rising, with this at 116 to 129.
 static void collectEagerly(void) {
 	g_setenv("JSC_useGenerationalGC", "0", FALSE);
 	g_setenv("JSC_heapGrowthMaxIncrease", "0.5", FALSE);

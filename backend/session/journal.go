@@ -163,43 +163,43 @@ func framesAfter(ctx context.Context, q querier, db *store.DB, session string, a
 	})
 }
 
-// whatIsThere hands over each frame of a journal that can be read, in order. The error tells of the first that cannot, or is missing.
-func whatIsThere(ctx context.Context, db *store.DB, session string, each func(frame)) (first error) {
-	want := int64(1)
+// whole hands over all of a journal as it is kept, in order.
+func whole(ctx context.Context, db *store.DB, session string, each func(storedFrame) error) error {
 	for after := int64(0); ; {
-		last, err := storedFrames(ctx, db.Read(), session, after, journalPart, func(f storedFrame) error {
-			if f.N != want && first == nil {
-				first = &damage{want, errGap}
-			}
-			want = f.N + 1
-			if err := f.decode(db); err != nil {
-				first = cmp.Or(first, err)
-				return nil
-			}
-			each(f.frame)
-			return nil
-		})
-		if err != nil || last == after {
-			return cmp.Or(first, err)
-		}
-		after = last
-	}
-}
-
-// frames reads the whole journal of a session in order and hands each frame over. Frames that are missing are left out: what is there
-// is still wanted.
-func frames(ctx context.Context, db *store.DB, session string, each func(frame)) error {
-	for after := int64(0); ; {
-		last, err := storedFrames(ctx, db.Read(), session, after, journalPart, func(f storedFrame) error {
-			if err := f.decode(db); err != nil {
-				return err
-			}
-			each(f.frame)
-			return nil
-		})
+		last, err := storedFrames(ctx, db.Read(), session, after, journalPart, each)
 		if err != nil || last == after {
 			return err
 		}
 		after = last
 	}
+}
+
+// whatIsThere hands over each frame of a journal that can be read, in order. The error tells of the first that cannot, or is missing.
+func whatIsThere(ctx context.Context, db *store.DB, session string, each func(frame)) (first error) {
+	want := int64(1)
+	err := whole(ctx, db, session, func(f storedFrame) error {
+		if f.N != want {
+			first = cmp.Or[error](first, &damage{want, errGap})
+		}
+		want = f.N + 1
+		if err := f.decode(db); err != nil {
+			first = cmp.Or(first, err)
+			return nil
+		}
+		each(f.frame)
+		return nil
+	})
+	return cmp.Or(first, err)
+}
+
+// frames reads the whole journal of a session in order and hands each frame over. Frames that are missing are left out: what is there
+// is still wanted.
+func frames(ctx context.Context, db *store.DB, session string, each func(frame)) error {
+	return whole(ctx, db, session, func(f storedFrame) error {
+		if err := f.decode(db); err != nil {
+			return err
+		}
+		each(f.frame)
+		return nil
+	})
 }

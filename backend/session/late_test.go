@@ -81,16 +81,22 @@ func TestAStreamIsStoredNowAndThen(t *testing.T) {
 
 func length(s string) int { return len(utf16.Encode([]rune(s))) }
 
+// halting has an agent "halts" that says one thing, and another when a file "more" is there; its turn does not end.
+func halting(t *testing.T, dir, first, then string) {
+	t.Helper()
+	const says = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`
+	custom(t, dir, map[string]string{"halts": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; ` + says + first + `"}}}}'
+		until [ -e more ]; do sleep 0.02; done; ` + says + then + `"}}}}'
+		cat >/dev/null`})
+}
+
 // What an agent says before it falls silent in the middle of its turn is stored soon, though nothing more happens.
 func TestWhatIsLateIsStored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	const says = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`
-	custom(t, dir, map[string]string{"halts": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
-		read l; ` + says + `Half a "}}}}'
-		until [ -e more ]; do sleep 0.02; done; ` + says + `sentence"}}}}'
-		cat >/dev/null`})
+	halting(t, dir, "Half a ", "sentence")
 	d := open(t, dir)
 	s, err := d.Create(t.Context(), session.New{Agent: "halts", Cwd: d.work})
 	if err != nil {
@@ -132,12 +138,7 @@ func TestWithoutAnAgentNothingIsHeld(t *testing.T) {
 func TestWhatWasLateIsFound(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	const says = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"`
-	custom(t, dir, map[string]string{"halts": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
-		read l; ` + says + `A grey "}}}}'
-		until [ -e more ]; do sleep 0.02; done; ` + says + `zeppelin"}}}}'
-		cat >/dev/null`})
+	halting(t, dir, "A grey ", "zeppelin")
 	d := open(t, dir)
 	s := d.createOf("halts")
 	d.prompt(s.ID, "go")

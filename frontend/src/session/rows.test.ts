@@ -36,7 +36,6 @@ describe('reads', () => {
 test('an item has one row, however often they are made', () => {
   const items = [1, 2].map((seq) => plainItem(entry(seq)));
   const before = rows(items, new Map());
-  expect(rows([...items, plainItem(entry(3))], new Map()).slice(0, 2)).toEqual(before);
   rows([...items, plainItem(entry(3))], new Map())
     .slice(0, 2)
     .forEach((row, at) => expect(row).toBe(before[at]));

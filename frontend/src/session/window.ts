@@ -17,9 +17,9 @@ export const step = 150;
 export const most = 1_500;
 /** However heavy they are, so many items are mounted at the least, and however light, so many at the most. */
 const fewest = 4;
+const greatest = 200;
 /** What a long message is at the most, wherever in it one is. */
 const longest = 360;
-const greatest = 200;
 
 const weights = new WeakMap<Item, { entry: unknown; length: number; weight: number }>();
 
