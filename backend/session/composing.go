@@ -80,7 +80,7 @@ func (x *accepting) one(ctx context.Context, p PromptAttachment) (Attachment, er
 	if a.SHA256 != "" {
 		return a, x.reaches(a)
 	}
-	f, err := attachment.Inspect(ctx, a.Path, x.roots(), true, limits()) // a link that leads elsewhere was agreed to
+	f, err := attachment.Inspect(ctx, a.Path, x.roots(), false, limits()) // a link that was agreed to is kept as what it led to: this one came later
 	if err != nil {
 		return a, err
 	}
@@ -204,12 +204,15 @@ func (s *step) saveAttachments(ctx context.Context, tx *sql.Tx, session string) 
 	return errors.Join(useAttachments(ctx, tx, session, s.attached), saveAttachments(ctx, tx, s.freed))
 }
 
-// spoken takes out of the draft what was said: all of its text, and the files that went with it.
+// spoken takes out of the draft what was said, and the files that went with it. What stands there and is something else stays: comments on
+// changes, a terminal and editors send, too, while somebody writes in the composer.
 func (v *conversation) spoken(m said) {
 	if m.elsewhere {
 		return
 	}
-	v.row.Draft = ""
+	if strings.HasPrefix(m.text, v.row.Draft) { // it may have been saved a few words earlier
+		v.row.Draft = ""
+	}
 	if len(m.chips) > 0 {
 		v.setChips(slices.DeleteFunc(slices.Clone(v.row.Attachments), func(a Attachment) bool { return slices.Contains(m.chips, a.ID) }))
 	}
