@@ -17,7 +17,15 @@ func (b *Backend) agentFiles() session.Files {
 	return session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}
 }
 
-// private are the directories of our own.
+// private are the directories of our own, with those that the data was moved from: the tokens in them still count.
 func (b *Backend) private() []string {
-	return []string{b.cfg.Places.Data, b.cfg.Places.Config, b.cfg.Places.State}
+	p := b.cfg.Places
+	dirs := []string{p.Data, p.Config, p.State}
+	if p.usual != "" {
+		dirs = append(dirs, p.usual)
+	}
+	if p.at.Previous != nil {
+		dirs = append(dirs, p.at.Previous.Directory)
+	}
+	return dirs
 }

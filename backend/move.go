@@ -404,7 +404,11 @@ func (h *Host) transfer(ctx context.Context, places Places, to string) (err erro
 	if err := errors.Join(os.MkdirAll(to, 0o700), os.Chmod(to, 0o700)); err != nil { //nolint:gosec // a directory
 		return refuse(refusedMoveWrite, "path", to, "detail", err.Error())
 	}
-	if err := errors.Join(writeJSON(filepath.Join(from, intentName), intent{To: to, ID: m.ID}), writeJSON(filepath.Join(to, markName), m)); err != nil {
+	if err := writeJSON(filepath.Join(from, intentName), intent{To: to, ID: m.ID}); err != nil {
+		_ = os.Remove(to) // an empty one; without the intent nobody would know whose a mark in it is
+		return errors.Join(err, dropCopy(places))
+	}
+	if err := writeJSON(filepath.Join(to, markName), m); err != nil {
 		return errors.Join(err, dropCopy(places))
 	}
 	defer func() {

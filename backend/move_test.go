@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -585,6 +586,25 @@ func TestOldCopyIsDeletedOnceItIsSafe(t *testing.T) {
 	whole(t, to)
 }
 
+// The tokens in the old copy are those of the new one: who may read files may read neither.
+func TestOldCopyIsAsPrivateAsTheNewOne(t *testing.T) {
+	data, to := moved(t)
+	l, err := hosted(t, nil).Listen(t.Context(), "127.0.0.1", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	token, err := os.ReadFile(filepath.Join(to, "token"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]int{filepath.Join(data, "client-token"): 403, filepath.Join(to, "client-token"): 403, filepath.Join(t.TempDir(), "none"): 404} {
+		if status := called(t, http.DefaultClient, "GET", l.URL+"/v1/fs/file?path="+url.QueryEscape(file), strings.TrimSpace(string(token)), "", nil); status != want {
+			t.Errorf("%s: %d, want %d", file, status, want)
+		}
+	}
+}
+
 func TestOldCopyThatWasUsedSinceStays(t *testing.T) {
 	data, _ := moved(t)
 	db, err := store.Open(t.Context(), data)
@@ -884,13 +904,11 @@ func TestQuittingBehindTheSwitchLeavesItMoved(t *testing.T) {
 // Another server with the agents of the directory is in the way of a move, by its name; one that comes during the move is refused.
 func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 	_, to := usual(t), elsewhere(t)
-	beside := func() (*backend.Host, error) {
+	beside := func(ctx context.Context) (*backend.Host, error) {
 		b := hosted(t, nil)
 		if b.Alone() == nil {
 			t.Error("it has the data")
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
-		defer cancel()
 		l, err := b.Listen(ctx, "127.0.0.1", 0)
 		if err == nil {
 			t.Cleanup(func() { _ = l.Close() })
@@ -900,13 +918,15 @@ func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 	h := hosted(t, func(c *backend.Config) {
 		c.Step = func(now string) {
 			if now == "copied" {
-				if _, err := beside(); err == nil || !strings.Contains(err.Error(), "moved") {
+				soon, cancel := context.WithTimeout(t.Context(), time.Millisecond) // else it waits for two seconds
+				defer cancel()
+				if _, err := beside(soon); err == nil || !strings.Contains(err.Error(), "moved") {
 					t.Errorf("a server begins: %v", err)
 				}
 			}
 		}
 	})
-	b, err := beside()
+	b, err := beside(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -1104,5 +1124,22 @@ func TestDataBesideTheSettingsIsNotMoved(t *testing.T) {
 	_, err := h.BeginMove(t.Context(), elsewhere(t), false)
 	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Code != "move.shared" {
 		t.Errorf("%v", err)
+	}
+}
+
+// The usual reason to move is a disk that is full: a move that cannot even note what it is about to do leaves its target as it was.
+func TestMoveThatCannotBeginLeavesItsTarget(t *testing.T) {
+	data, to := usual(t), t.TempDir()
+	if err := os.MkdirAll(filepath.Join(data, "moving.json", "in the way"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	h := hosted(t, nil)
+	if _, err := h.BeginMove(t.Context(), to, false); err == nil {
+		if m := settled(t, h); m.State != "failed" {
+			t.Fatalf("%+v", m)
+		}
+	}
+	if list, err := os.ReadDir(to); err == nil && len(list) > 0 {
+		t.Errorf("%v is left", list)
 	}
 }

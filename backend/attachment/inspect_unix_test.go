@@ -78,7 +78,7 @@ func TestOutgoingRefusesWhatIsNoFile(t *testing.T) {
 		if real, err := filepath.EvalSymlinks(path); err != nil || filepath.Dir(real) != cwd {
 			code = "outside"
 		}
-		_, err := attachment.Outgoing(t.Context(), cwd, nil, []attachment.Wanted{{Path: path}}, 0, 0)
+		_, err := attachment.Outgoing(t.Context(), cwd, nil, []attachment.Wanted{{Path: path}}, 0, 0, nil)
 		wants(t, what, err, code)
 	}
 }

@@ -33,8 +33,9 @@ type Read struct {
 
 // Outgoing reads the files that an agent gives, in their order. Each must be a regular file, readable, and in cwd or in one of the roots:
 // whatever its path is made of, links and all, it must lead there. All are checked, and are open, before the first is read; one that is not
-// as it must be is a *Problem, and then none is given. Limits of 0 are 8 MiB for a file and 16 MiB for a call.
-func Outgoing(ctx context.Context, cwd string, roots []string, list []Wanted, perFile, perCall int64) ([]Read, error) {
+// as it must be is a *Problem, and then none is given. Limits of 0 are 8 MiB for a file and 16 MiB for a call. Each is opened by open, which
+// may refuse one as fs.ErrInvalid; nil opens what is there.
+func Outgoing(ctx context.Context, cwd string, roots []string, list []Wanted, perFile, perCall int64, open func(path string) (*os.File, error)) ([]Read, error) {
 	if len(list) == 0 {
 		return nil, problem("empty")
 	}
@@ -55,7 +56,7 @@ func Outgoing(ctx context.Context, cwd string, roots []string, list []Wanted, pe
 	}()
 	left := perCall
 	for _, w := range list {
-		g, err := check(ctx, w, cwd, append([]string{cwd}, roots...), perFile)
+		g, err := check(ctx, w, cwd, append([]string{cwd}, roots...), perFile, open)
 		if err != nil {
 			return nil, err
 		}
@@ -76,7 +77,7 @@ type given struct {
 	content *os.File
 }
 
-func check(ctx context.Context, w Wanted, cwd string, roots []string, most int64) (given, error) {
+func check(ctx context.Context, w Wanted, cwd string, roots []string, most int64, open func(path string) (*os.File, error)) (given, error) {
 	g := given{mime: w.MimeType, named: w.Filename, file: File{Filename: cmp.Or(w.Filename, nameOf(w.Path))}}
 	g.file.Filename = baseName(g.file.Filename, w.MimeType)
 	name := nameOf(w.Path)
@@ -113,7 +114,16 @@ func check(ctx context.Context, w Wanted, cwd string, roots []string, most int64
 		return g, trouble(name, err)
 	}
 	g.size = info.Size()
-	g.content, err = openRegular(name, info, func() (*os.File, error) { return top.OpenFile(rest, os.O_RDONLY|nonBlocking, 0) }, most)
+	g.content, err = openRegular(name, info, func() (*os.File, error) {
+		if open == nil {
+			return top.OpenFile(rest, os.O_RDONLY|nonBlocking, 0)
+		}
+		f, err := open(g.file.Path)
+		if errors.Is(err, fs.ErrInvalid) {
+			err = problem("outside", "name", name).because(err)
+		}
+		return f, err
+	}, most)
 	return g, err
 }
 

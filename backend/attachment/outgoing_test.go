@@ -30,7 +30,7 @@ func TestOutgoing(t *testing.T) {
 		{Path: "to-root", Filename: "b.txt"},
 		{Path: "round/sub/../a.png"},
 		{Path: "a.png"},
-	}, 0, 0)
+	}, 0, 0, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,14 +90,14 @@ func TestOutgoingRefuses(t *testing.T) {
 		for _, p := range c.paths {
 			list = append(list, attachment.Wanted{Path: p})
 		}
-		got, err := attachment.Outgoing(t.Context(), cwd, nil, list, 5, 10)
+		got, err := attachment.Outgoing(t.Context(), cwd, nil, list, 5, 10, nil)
 		wants(t, c.what, err, c.code)
 		var p *attachment.Problem
 		if errors.As(err, &p) && p.Params["name"] != c.name || got != nil {
 			t.Errorf("%s: it names %q, want %q; %d were given", c.what, p.Params["name"], c.name, len(got))
 		}
 	}
-	if _, err := attachment.Outgoing(ended(t), cwd, nil, []attachment.Wanted{{Path: "five"}}, 5, 10); !errors.Is(err, context.Canceled) {
+	if _, err := attachment.Outgoing(ended(t), cwd, nil, []attachment.Wanted{{Path: "five"}}, 5, 10, nil); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }

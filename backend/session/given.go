@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"strings"
 
 	"deskhand/backend/attachment"
@@ -35,8 +36,12 @@ func (c *Client) AddFiles(ctx context.Context, session string, list []attachment
 	if s.Place != LocalPlace {
 		return nil, &RefusedError{Code: refusedElsewhere, Params: map[string]string{"name": ""}}
 	}
-	set := c.Settings()
-	read, err := attachment.Outgoing(ctx, s.Cwd, append([]string{s.Cwd}, s.Directories...), list, int64(set.AttachmentFileMiB)*mib, int64(set.AttachmentCallMiB)*mib)
+	set, roots := c.Settings(), append([]string{s.Cwd}, s.Directories...)
+	var open func(path string) (*os.File, error)
+	if c.cfg.Files.Open != nil { // what agents may not read they may not give either
+		open = func(path string) (*os.File, error) { return c.cfg.Files.Open(roots, path) }
+	}
+	read, err := attachment.Outgoing(ctx, s.Cwd, roots, list, int64(set.AttachmentFileMiB)*mib, int64(set.AttachmentCallMiB)*mib, open)
 	if err != nil {
 		return nil, err
 	}
