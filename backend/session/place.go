@@ -100,7 +100,7 @@ func (a *link) runThere(agent, cwd, serverID string) {
 	c.sawPlace(p, info, err)
 	if err != nil {
 		why := c.refusedBy(p, err)
-		a.post(func() { a.fail(why.Code, "name", p.Name, "detail", why.Params["detail"]) })
+		a.post(func() { a.fail(why.Code, "name", why.Params["name"], "detail", why.Params["detail"]) })
 		return
 	}
 	c.removeStray(a.ctx, p, v.id, serverID)
@@ -150,9 +150,9 @@ func (t *there) Problem() (string, map[string]string) {
 	case t.inst.Exit().Ended:
 		return "", nil
 	case t.gone.Load():
-		return problemPlaceGone, map[string]string{"name": t.p.Name}
+		return problemPlaceGone, map[string]string{"name": t.a.v.c.placeNow(t.p).Name}
 	case t.left.Load():
-		return problemPlaceEnding, map[string]string{"name": t.p.Name}
+		return problemPlaceEnding, map[string]string{"name": t.a.v.c.placeNow(t.p).Name}
 	}
 	return "", nil
 }

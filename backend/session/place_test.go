@@ -575,6 +575,39 @@ func TestTokenIsRefused(t *testing.T) {
 	}
 }
 
+// A token is for the address that it was entered for: another host does not get it, and what runs at the old one keeps it.
+func TestATokenGoesNowhereElse(t *testing.T) {
+	t.Parallel()
+	var mu sync.Mutex
+	var seen []string
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		seen = append(seen, r.Header.Get("Authorization"))
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}))
+	defer other.Close()
+	d := deskWithPlaces(t, t.TempDir())
+	p := d.addPlace(runtimeElsewhere(t, 0), placeToken)
+	s := d.createAt(p.ID)
+	d.idle(s.ID)
+	_, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{URL: &other.URL})
+	refused(t, err, "place.token")
+	another := "the-token-of-another-runtime"
+	if p, err := d.ChangePlace(t.Context(), p.ID, session.PlacePatch{URL: &other.URL, Token: &another}); err != nil || p.URL != other.URL {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	d.prompt(s.ID, "echo still here")
+	if tr := d.idle(s.ID); !strings.Contains(textOf(tr, "agent"), "still here") {
+		t.Errorf("%s", textOf(tr, "agent"))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if len(seen) == 0 || slices.ContainsFunc(seen, func(got string) bool { return got != "Bearer "+another }) {
+		t.Errorf("%q", seen)
+	}
+}
+
 // The agent goes on while this program is away, and its request is answered after.
 func TestAgentOutlivesTheProgram(t *testing.T) {
 	for _, killed := range []bool{false, true} {

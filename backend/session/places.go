@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -76,7 +78,8 @@ const (
 type farPlace struct {
 	Place
 	runtime *remote.Runtime
-	lines   map[*there]struct{} // those that are in use
+	kept    *atomic.Pointer[string] // the token of runtime, once the place has another address: lines to the old one keep it
+	lines   map[*there]struct{}     // those that are in use
 }
 
 // farPlaces are all that are elsewhere.
@@ -116,9 +119,13 @@ func (c *Client) loadPlaces(ctx context.Context) error {
 func placeOwner(id string) string { return "place/" + id }
 
 func (c *Client) newPlace(p Place) *farPlace {
-	return &farPlace{Place: p, lines: map[*there]struct{}{}, runtime: remote.New(remote.Config{
+	kept := &atomic.Pointer[string]{}
+	return &farPlace{Place: p, kept: kept, lines: map[*there]struct{}{}, runtime: remote.New(remote.Config{
 		URL: p.URL, Logger: c.cfg.Logger, Stall: c.cfg.LineStall,
 		Token: func(ctx context.Context) (string, error) {
+			if old := kept.Load(); old != nil {
+				return *old, nil
+			}
 			if c.cfg.Tokens == nil {
 				return "", nil
 			}
@@ -225,7 +232,7 @@ func (c *Client) keepToken(ctx context.Context, id, token string) (warning strin
 
 // AddPlace makes a place, and asks its runtime what it is. One that cannot be reached is made all the same: it may be off.
 func (c *Client) AddPlace(ctx context.Context, n NewPlace) (Place, error) {
-	url, err := placeURL(n.URL, n.Insecure)
+	address, err := placeURL(n.URL, n.Insecure)
 	if err != nil {
 		return Place{}, err
 	}
@@ -233,7 +240,7 @@ func (c *Client) AddPlace(ctx context.Context, n NewPlace) (Place, error) {
 	if err != nil {
 		return Place{}, err
 	}
-	p := Place{ID: uuid.Must(uuid.NewV7()).String(), Name: name, URL: url, State: placeUnknown}
+	p := Place{ID: uuid.Must(uuid.NewV7()).String(), Name: name, URL: address, State: placeUnknown}
 	warning, err := c.keepToken(ctx, p.ID, n.Token)
 	if err != nil {
 		return Place{}, err
@@ -253,13 +260,15 @@ func (c *Client) AddPlace(ctx context.Context, n NewPlace) (Place, error) {
 	return p, err
 }
 
-// ChangePlace applies a patch. Sessions that run there go on as they do; a new token is tried at once.
+// ChangePlace applies a patch. Sessions that run there go on as they do; a new token is tried at once. A token goes nowhere but where it was
+// entered for: with the address of another host it has to be given anew, and what runs at the old one keeps the old.
 func (c *Client) ChangePlace(ctx context.Context, id string, change PlacePatch) (Place, error) {
 	old, err := c.place(id)
 	if err != nil {
 		return Place{}, err
 	}
-	p := old.Place
+	p := c.placeNow(old)
+	before := p.URL
 	if change.Name != nil {
 		if p.Name, err = c.placeName(*change.Name, id); err != nil {
 			return Place{}, err
@@ -270,22 +279,39 @@ func (c *Client) ChangePlace(ctx context.Context, id string, change PlacePatch) 
 			return Place{}, err
 		}
 	}
-	warning := ""
-	if change.Token != nil {
-		if warning, err = c.keepToken(ctx, id, *change.Token); err != nil {
-			return Place{}, err
-		}
-	}
-	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE place SET name = ?, url = ? WHERE id = ?`, p.Name, p.URL, id)
-		return err
-	})
+	kept, err := c.tokenBefore(ctx, id, before, p.URL, change.Token)
 	if err != nil {
-		return Place{}, fmt.Errorf("%w: %w", ErrStorage, err)
+		return Place{}, err
 	}
 	c.places.mu.Lock()
-	if p.URL != old.URL {
-		old.runtime = c.newPlace(p).runtime
+	of := old.kept
+	c.places.mu.Unlock()
+	of.Store(kept)
+	warning := ""
+	if change.Token != nil {
+		warning, err = c.keepToken(ctx, id, *change.Token)
+	}
+	if err == nil {
+		err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+			_, err := tx.ExecContext(ctx, `UPDATE place SET name = ?, url = ? WHERE id = ?`, p.Name, p.URL, id)
+			return err
+		})
+		if err != nil {
+			err = fmt.Errorf("%w: %w", ErrStorage, err)
+			if kept != nil { // it stays where it is, with the token of there
+				_, failed := c.keepToken(context.WithoutCancel(ctx), id, *kept)
+				err = errors.Join(err, failed)
+			}
+		}
+	}
+	if err != nil {
+		of.Store(nil)
+		return Place{}, err
+	}
+	c.places.mu.Lock()
+	if p.URL != before {
+		fresh := c.newPlace(p)
+		old.runtime, old.kept = fresh.runtime, fresh.kept
 	}
 	old.Name, old.URL, old.State, old.Detail = p.Name, p.URL, placeUnknown, ""
 	c.places.mu.Unlock()
@@ -293,6 +319,31 @@ func (c *Client) ChangePlace(ctx context.Context, id string, change PlacePatch) 
 	p.Warning = warning
 	c.retryLines(old)
 	return p, err
+}
+
+// tokenBefore gives the token that a place has while it is at an address, when it is to be at another; nil where that is the same host, whose
+// token it stays. One that was entered for another host is refused.
+func (c *Client) tokenBefore(ctx context.Context, id, before, now string, given *string) (*string, error) {
+	if c.cfg.Tokens == nil || hostOf(before) == hostOf(now) {
+		return nil, nil //nolint:nilnil // there is none to keep
+	}
+	kept, err := c.cfg.Tokens.Value(ctx, placeOwner(id))
+	if err != nil && given == nil {
+		return nil, &RefusedError{Code: refusedPlaceToken, Params: map[string]string{"detail": err.Error()}}
+	}
+	if kept != "" && given == nil {
+		return nil, bad(refusedPlaceToken, "detail", "it was entered for another address; enter it again")
+	}
+	return &kept, nil
+}
+
+// hostOf is what a token is for: tunnels have another machine behind each port.
+func hostOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil {
+		return address
+	}
+	return u.Scheme + "://" + strings.ToLower(u.Host)
 }
 
 // retryLines has the lines to a place tried now.
@@ -323,7 +374,7 @@ func (c *Client) RemovePlace(ctx context.Context, id string) error {
 	case err != nil:
 		return fmt.Errorf("%w: %w", ErrStorage, err)
 	case used > 0:
-		return &RefusedError{Code: refusedPlaceUsed, Params: map[string]string{"name": p.Name, "sessions": strconv.Itoa(used)}}
+		return &RefusedError{Code: refusedPlaceUsed, Params: map[string]string{"name": c.placeNow(p).Name, "sessions": strconv.Itoa(used)}}
 	}
 	c.places.mu.Lock()
 	delete(c.places.all, id)
@@ -353,9 +404,13 @@ func (c *Client) CheckPlace(ctx context.Context, id string) (Place, error) {
 		return Place{}, ctx.Err()
 	}
 	c.sawPlace(p, info, err)
+	return c.placeNow(p), nil
+}
+
+func (c *Client) placeNow(p *farPlace) Place {
 	c.places.mu.Lock()
 	defer c.places.mu.Unlock()
-	return p.Place, nil
+	return p.Place
 }
 
 func (c *Client) runtimeOf(p *farPlace) *remote.Runtime {
@@ -395,7 +450,7 @@ func (c *Client) refusedBy(p *farPlace, err error) *RefusedError {
 	case errors.Is(err, remote.ErrUnreachable):
 		code = refusedNoAnswer
 	}
-	return &RefusedError{Code: code, Params: map[string]string{"name": p.Name, "detail": c.secret.text(err.Error())}}
+	return &RefusedError{Code: code, Params: map[string]string{"name": c.placeNow(p).Name, "detail": c.secret.text(err.Error())}}
 }
 
 // PlaceAgent is an agent that a place can start.
