@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -59,6 +60,7 @@ type saving struct {
 	problem bytes.Buffer // what the API answered in place of a file
 	target  string       // empty: the person wants none
 	file    *os.File     // beside the target, until all is written
+	written int64
 	err     error
 }
 
@@ -104,13 +106,15 @@ func (s *saving) Write(data []byte) (int, error) {
 		return 0, errUnwanted
 	}
 	n, err := s.file.Write(data)
+	s.written += int64(n)
 	if err != nil {
 		s.err = notSaved(s.target, err)
 	}
 	return n, err
 }
 
-// finish puts the file in its place. With a cause it was cut off, and nothing is left of it.
+// finish puts the file in its place. With a cause it was cut off, and nothing is left of it; so it is when less came than was announced: what
+// was read has become shorter meanwhile, or could not be read to its end.
 func (s *saving) finish(cause error) (string, error) {
 	s.WriteHeader(http.StatusOK)
 	if s.status != http.StatusOK {
@@ -120,6 +124,9 @@ func (s *saving) finish(cause error) (string, error) {
 		return "", s.err
 	}
 	err := errors.Join(s.err, cause)
+	if announced := s.header.Get("Content-Length"); err == nil && announced != "" && announced != strconv.FormatInt(s.written, 10) {
+		err = io.ErrUnexpectedEOF
+	}
 	if err == nil {
 		err = s.place()
 	}

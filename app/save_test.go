@@ -97,6 +97,24 @@ func TestSaveExportKeepsLinksAndModes(t *testing.T) {
 	}
 }
 
+// A file that is cut off while it is read does not replace a whole one.
+func TestSaveExportOfAPart(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "kept.md")
+	if err := os.WriteFile(file, []byte("whole"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	part := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "10")
+		_, _ = io.WriteString(w, "part")
+	})
+	_, err := saveExport(t.Context(), part, exportOf, func(string) (string, error) { return file, nil })
+	coding(t, err, "save.failed")
+	if data, err := os.ReadFile(file); err != nil || string(data) != "whole" || left(t, dir) != filepath.Base(file) {
+		t.Errorf("%q, %v, %s", data, err, left(t, dir))
+	}
+}
+
 // TestSaveExportLeavesWhatIsThere: a file is there whole or as it was before.
 func TestSaveExportLeavesWhatIsThere(t *testing.T) {
 	dir := t.TempDir()

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -64,7 +65,8 @@ func (c *Client) exportRoute() {
 			defer f.Close()
 			out.SetHeader("Content-Type", x.Type)
 			out.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": x.Name}))
-			_, _ = io.Copy(out.BodyWriter(), f) // whoever has gone away needs no more
+			out.SetHeader("Content-Length", strconv.FormatInt(f.size, 10)) // by which a part is no whole
+			_, _ = io.Copy(out.BodyWriter(), f)                            // whoever has gone away needs no more
 		}}, nil
 	})
 }
@@ -75,8 +77,8 @@ func spool(x *session.Export) (*spooled, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &spooled{f}
-	if _, err = x.WriteTo(f); err == nil {
+	s := &spooled{File: f}
+	if s.size, err = x.WriteTo(f); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
 	if err != nil {
@@ -85,7 +87,10 @@ func spool(x *session.Export) (*spooled, error) {
 	return s, nil
 }
 
-type spooled struct{ *os.File }
+type spooled struct {
+	*os.File
+	size int64
+}
 
 // Close removes the file as well.
 func (s *spooled) Close() error { return errors.Join(s.File.Close(), os.Remove(s.Name())) }

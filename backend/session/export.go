@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -81,7 +82,7 @@ func (c *Client) Export(ctx context.Context, id, format string) (*Export, error)
 		x.write = func(w io.Writer) error { return c.writeJSON(ctx, s, w) }
 	case Recording:
 		x.Name, x.Type = x.Name+".deskhand.zip", "application/zip"
-		x.write = func(w io.Writer) error { return c.writeRecording(ctx, s, w) }
+		x.write = func(w io.Writer) error { return second(c.writeRecording(ctx, s, w)) }
 	default:
 		return nil, bad("export.format", "format", format)
 	}
@@ -107,12 +108,14 @@ func fileName(title string, at time.Time) string {
 	return at.UTC().Format("2006-01-02") + "-" + b.String()
 }
 
-// everything is the transcript with the whole text of each message, folded anew from the journal.
+// everything is the transcript with the whole text of each message, folded anew from the journal. Of a damaged one it is what can be read,
+// with the error.
 func (c *Client) everything(ctx context.Context, id string) (Transcript, error) {
 	t := newTranscript(id, facts{})
 	t.limit = math.MaxInt
-	if err := frames(ctx, c.cfg.Store, id, t.apply); err != nil {
-		return Transcript{}, err
+	damaged := whatIsThere(ctx, c.cfg.Store, id, t.apply)
+	if ctx.Err() != nil {
+		return Transcript{}, ctx.Err()
 	}
 	changes, _ := t.take()
 	all := Transcript{Items: make([]Entry, len(changes))}
@@ -120,7 +123,8 @@ func (c *Client) everything(ctx context.Context, id string) (Transcript, error) 
 		all.Items[i] = *ch.Entry
 	}
 	slices.SortFunc(all.Items, func(a, b Entry) int { return int(a.Seq - b.Seq) })
-	return c.complete(ctx, id, all)
+	all, err := c.complete(ctx, id, all)
+	return all, errors.Join(damaged, err)
 }
 
 func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) error {
@@ -164,7 +168,7 @@ func (c *Client) writeBlobs(w io.Writer, list []Attachment) error {
 		return err
 	}
 	next := "\n"
-	err := c.eachBlob(list, func(sha string, data []byte) error {
+	_, err := c.eachBlob(list, func(sha string, data []byte) error {
 		_, begun := fmt.Fprintf(w, "%s    %q: \"", next, sha)
 		next = ",\n"
 		enc := base64.NewEncoder(base64.StdEncoding, w)
@@ -174,10 +178,10 @@ func (c *Client) writeBlobs(w io.Writer, list []Attachment) error {
 	return errors.Join(err, second(io.WriteString(w, "\n  }\n}\n")))
 }
 
-func second(_ int, err error) error { return err }
+func second[T any](_ T, err error) error { return err }
 
-// eachBlob hands over the bytes of attachments, each once.
-func (c *Client) eachBlob(list []Attachment, each func(sha string, data []byte) error) error {
+// eachBlob hands over the bytes of attachments, each once, and tells of the first that are lost.
+func (c *Client) eachBlob(list []Attachment, each func(sha string, data []byte) error) (lost, err error) {
 	seen := map[string]bool{"": true}
 	for _, a := range list {
 		if seen[a.SHA256] {
@@ -187,13 +191,14 @@ func (c *Client) eachBlob(list []Attachment, each func(sha string, data []byte) 
 		data, err := c.cfg.Store.Blobs.Get(a.SHA256)
 		if err != nil {
 			c.cfg.Logger.Warn("an attachment is not exported", "sha256", a.SHA256, "error", err)
+			lost = cmp.Or(lost, fmt.Errorf("%s is lost: %w", a.Filename, err))
 			continue
 		}
 		if err := each(a.SHA256, data); err != nil {
-			return err
+			return lost, err
 		}
 	}
-	return nil
+	return lost, nil
 }
 
 // recorded is one line of frames.jsonl.
@@ -205,28 +210,29 @@ type recorded struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) error {
+// writeRecording writes all of the journal that can be read, and tells of the first attachment that is lost.
+func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) (lost, err error) {
 	z := zip.NewWriter(w)
 	head, err := z.CreateHeader(&zip.FileHeader{Name: "session.json", Method: zip.Deflate, Modified: s.CreatedAt.Time})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.Draft, s.Attachments = "", []Attachment{}
 	if err := json.NewEncoder(cleaning{head, c.secret}).Encode(struct {
 		Format  string  `json:"format"`
 		Session Session `json:"session"`
 	}{"deskhand.recording/1", s}); err != nil {
-		return err
+		return nil, err
 	}
 	journal, err := z.CreateHeader(&zip.FileHeader{Name: "frames.jsonl", Method: zip.Deflate, Modified: s.UpdatedAt.Time})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	enc := json.NewEncoder(cleaning{journal, c.secret})
 	enc.SetEscapeHTML(false)
 	var first time.Time
 	var failed error
-	err = frames(ctx, c.cfg.Store, s.ID, func(f frame) {
+	err = whatIsThere(ctx, c.cfg.Store, s.ID, func(f frame) {
 		if first.IsZero() {
 			first = f.At
 		}
@@ -234,14 +240,15 @@ func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) err
 			failed = enc.Encode(recorded{f.N, f.Generation, f.At.Sub(first).Milliseconds(), f.Dir, asJSON(f.Data)})
 		}
 	})
-	return errors.Join(err, failed, c.recordBlobs(ctx, s, z), z.Close())
+	lost, kept := c.recordBlobs(ctx, s, z)
+	return lost, errors.Join(err, failed, kept, z.Close())
 }
 
 // recordBlobs puts the bytes of attachments beside the journal, by their sha256.
-func (c *Client) recordBlobs(ctx context.Context, s Session, z *zip.Writer) error {
+func (c *Client) recordBlobs(ctx context.Context, s Session, z *zip.Writer) (lost, err error) {
 	list, err := c.attachmentsOf(ctx, s.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	return c.eachBlob(list, func(sha string, data []byte) error {
 		part, err := z.CreateHeader(&zip.FileHeader{Name: "blobs/" + sha, Method: zip.Deflate, Modified: s.UpdatedAt.Time})
@@ -262,10 +269,7 @@ func asJSON(data []byte) json.RawMessage {
 }
 
 func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) error {
-	t, err := c.everything(ctx, s.ID)
-	if err != nil {
-		return err
-	}
+	t, damaged := c.everything(ctx, s.ID)
 	m := &markdown{w: cleaning{w, c.secret}, agent: s.AgentName, requests: map[string]Request{}}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
@@ -278,7 +282,7 @@ func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) erro
 	for _, e := range t.Items {
 		m.entry(e)
 	}
-	return m.err
+	return errors.Join(damaged, m.err)
 }
 
 // markdown writes a conversation for people. What programs wrote stands in fences, so that it changes nothing around it.

@@ -227,31 +227,37 @@ func (c *Client) exportAll(ctx context.Context, dir string) (err error) {
 	if err := c.writeArchive(ctx, zip.NewWriter(out), out); err != nil {
 		return err
 	}
-	if err := errors.Join(ctx.Err(), f.Sync()); err != nil {
+	if err := errors.Join(ctx.Err(), f.Sync(), f.Close()); err != nil { // what is open Windows does not let be renamed
 		return err
 	}
-	name, err := freeName(dir, "deskhand-"+time.Now().Format("2006-01-02"), ".zip")
+	name, err := giveName(f.Name(), dir, "deskhand-"+time.Now().Format("2006-01-02"), ".zip")
 	if err != nil {
 		return err
 	}
-	if err := os.Rename(f.Name(), name); err != nil {
-		return err
-	}
 	c.upkeep.doing.change(func(w *Work) { w.Path, w.Bytes = name, out.n })
-	return f.Close()
+	return nil
 }
 
-// freeName is a name that no file has.
-func freeName(dir, stem, ending string) (string, error) {
+// giveName gives a file a name that no other has. A link replaces nothing, whatever comes between a look and it; where the disk knows none, it
+// is renamed.
+func giveName(file, dir, stem, ending string) (string, error) {
 	const most = 1000
 	for n := range most {
 		name := filepath.Join(dir, stem+ending)
 		if n > 0 {
 			name = filepath.Join(dir, stem+"-"+strconv.Itoa(n+1)+ending)
 		}
-		if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) {
-			return name, nil
+		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
+			continue
 		}
+		err := os.Link(file, name)
+		if errors.Is(err, fs.ErrExist) {
+			continue
+		}
+		if err == nil {
+			return name, os.Remove(file)
+		}
+		return name, os.Rename(file, name)
 	}
 	return "", fmt.Errorf("%s has too many exports of this day", dir)
 }
@@ -308,8 +314,8 @@ func (c *Client) writeArchive(ctx context.Context, z *zip.Writer, out *counter) 
 	return errors.Join(err, z.Close())
 }
 
-// archive puts one conversation into an archive. A folder with an error is one whose conversation is not whole. It is read as it is kept:
-// nothing is woken for it.
+// archive puts one conversation into an archive. A folder with an error is one whose conversation is not whole: what can be read of it is there.
+// It is read as it is kept: nothing is woken for it.
 func (c *Client) archive(ctx context.Context, z *zip.Writer, id string) (archived, error) {
 	r, _, err := c.load(ctx, id, false)
 	if err != nil {
@@ -319,20 +325,25 @@ func (c *Client) archive(ctx context.Context, z *zip.Writer, id string) (archive
 	s.Title = c.secret.text(s.Title)
 	one := archived{ID: id, Title: s.Title, Agent: s.AgentName, Directory: s.Cwd, CreatedAt: s.CreatedAt}
 	folder := fileName(s.Title, s.CreatedAt.Time) + "-" + id[max(0, len(id)-8):]
+	recording := func(ctx context.Context, s Session, w io.Writer) error {
+		return errors.Join(c.writeRecording(ctx, s, w))
+	}
+	var broken error
 	for _, part := range []struct {
 		name   string
 		method uint16
 		write  func(context.Context, Session, io.Writer) error
-	}{{"conversation.md", zip.Deflate, c.writeMarkdown}, {"recording.zip", zip.Store, c.writeRecording}} { // the second is compressed by itself
+	}{{"conversation.md", zip.Deflate, c.writeMarkdown}, {"recording.zip", zip.Store, recording}} { // the second is compressed by itself
 		w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + part.name, Method: part.method, Modified: s.UpdatedAt.Time})
 		if err != nil {
 			return archived{}, err
 		}
 		one.Folder = folder
 		out := bufio.NewWriterSize(w, 64<<10)
-		if err := errors.Join(part.write(ctx, s, out), out.Flush()); err != nil {
-			return one, err
+		broken = errors.Join(broken, part.write(ctx, s, out))
+		if err := errors.Join(ctx.Err(), out.Flush()); err != nil { // the archive itself cannot be written
+			return archived{}, err
 		}
 	}
-	return one, nil
+	return one, broken
 }

@@ -64,6 +64,7 @@ func TestExportAll(t *testing.T) {
 		s.put(id, newStoryteller(t, uint64(n)).tell(12))
 	}
 	s.exec(`UPDATE frame SET encoding = 'blob', payload = CAST('0000000000000000000000000000000000000000000000000000000000000000' AS BLOB) WHERE session = 'bad' AND n = 2`)
+	s.exec(`UPDATE session SET title = 'The damaged one' WHERE id = 'bad'`)
 	s.put("gone", newStoryteller(t, 4).tell(3))
 	s.exec(`UPDATE session SET deleted_at = 1 WHERE id = 'gone'`)
 	c := s.open()
@@ -80,9 +81,8 @@ func TestExportAll(t *testing.T) {
 		list, parts := archiveOf(t, now.Path)
 		problems := 0
 		for _, one := range list {
-			if one.Problem != "" {
+			if one.Problem != "" { // all but the frame that is lost is there
 				problems++
-				continue
 			}
 			if !strings.Contains(parts[one.Folder+"/conversation.md"], one.Title) || !strings.HasPrefix(parts[one.Folder+"/recording.zip"], "PK") {
 				t.Errorf("%+v", one)
