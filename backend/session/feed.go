@@ -42,6 +42,7 @@ type Batch struct {
 	Seq    int64   `json:"seq"`
 	Reset  bool    `json:"reset,omitempty"`
 	Events []Event `json:"events,omitzero" doc:"Absent with reset"`
+	More   bool    `json:"more,omitempty" doc:"More is there already: the batch is full"`
 }
 
 // Query is what a reader asks of the feed; empty filters take everything but question.requested, question.resolved and the events of the bus.
@@ -129,7 +130,7 @@ func (f *Feed) look(q Query) (Batch, <-chan struct{}) {
 			continue
 		}
 		if size += len(e.Data) + e.weight + eventPadding; size > batchBytes && len(batch.Events) > 0 {
-			batch.Seq = batch.Events[len(batch.Events)-1].Seq
+			batch.Seq, batch.More = batch.Events[len(batch.Events)-1].Seq, true
 			break
 		}
 		batch.Events = append(batch.Events, e)

@@ -83,11 +83,11 @@ func TestFeedBatchesAndForgets(t *testing.T) {
 	big := strings.Repeat("x", batchBytes)
 	f.publish(ev("a", "", big), ev("b", "", "small"))
 	b, _ := f.After(t.Context(), Query{Gen: f.Gen()})
-	if len(b.Events) != 1 || b.Seq != 1 {
-		t.Fatalf("a large event goes alone, not %d up to %d", len(b.Events), b.Seq)
+	if len(b.Events) != 1 || b.Seq != 1 || !b.More {
+		t.Fatalf("a large event goes alone, not %d up to %d, more: %t", len(b.Events), b.Seq, b.More)
 	}
-	if b, _ = f.After(t.Context(), Query{Gen: f.Gen(), After: b.Seq}); len(b.Events) != 1 || b.Seq != 2 {
-		t.Fatalf("%d up to %d", len(b.Events), b.Seq)
+	if b, _ = f.After(t.Context(), Query{Gen: f.Gen(), After: b.Seq}); len(b.Events) != 1 || b.Seq != 2 || b.More {
+		t.Fatalf("%d up to %d, more: %t", len(b.Events), b.Seq, b.More)
 	}
 	for range feedBytes/batchBytes + 10 {
 		f.publish(ev("a", "", big))

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { App, errorText } from './app.svelte';
 import { Client } from './api/client';
 import { ApiError } from './api/errors';
+import { pace } from './api/events';
 import type { Agent, EventBatch, Login, QueueItem, Request, Session } from './api/records';
 import { agent, entry, event, queued, request, session } from './test/records';
 
@@ -95,6 +96,7 @@ afterEach(() => {
 
 async function feed(batch: EventBatch) {
   await vi.advanceTimersByTimeAsync(0);
+  if (batches.length === 0) await vi.advanceTimersByTimeAsync(pace); // of what comes closely
   batches.shift()?.(batch);
   await vi.advanceTimersByTimeAsync(20);
   flushSync();

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { decide, Feed, start, type FeedHost, type FeedState } from './events';
+import { decide, Feed, pace, start, type FeedHost, type FeedState } from './events';
 import { ApiError } from './errors';
 import { giveUpAfter } from './limit';
 import type { Event, EventBatch } from './records';
@@ -114,6 +114,48 @@ describe('the loop', () => {
     expect(asked.at(-1)).toEqual({ gen: 'g', seq: 51 });
     feed.close();
     await ended;
+  });
+
+  test('a stream is asked for every 50 ms, a few answers at once, and so is what was too much for one', async () => {
+    const many = (from: number, more: boolean): EventBatch[] =>
+      Array.from({ length: 10 }, (_, n) => ({ gen: 'g', seq: from + n, events: [event(from + n)], more }));
+    const { value, applied } = host([reset, ...many(11, false)]);
+    const feed = new Feed(value);
+    void feed.run();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(applied).toEqual([11, 12, 13, 14]);
+    await vi.advanceTimersByTimeAsync(pace - 1);
+    expect(applied).toHaveLength(4);
+    await vi.advanceTimersByTimeAsync(1);
+    expect(applied).toHaveLength(5);
+    await vi.advanceTimersByTimeAsync(5 * pace);
+    expect(applied).toHaveLength(10);
+    feed.close();
+
+    const full = host([reset, ...many(11, true)]);
+    const behind = new Feed(full.value);
+    void behind.run();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(full.applied).toHaveLength(10);
+    behind.close();
+  });
+
+  test('what comes alone is asked for at once, however much comes', async () => {
+    const { value, applied } = host([reset]);
+    const waiting: ((batch: EventBatch) => void)[] = [];
+    const first = value.ask.bind(value);
+    value.ask = (place, wait, signal) =>
+      place ? new Promise((done) => waiting.push(done)) : first(place, wait, signal);
+    const feed = new Feed(value);
+    void feed.run();
+    for (let seq = 11; seq < 31; seq++) {
+      await vi.advanceTimersByTimeAsync(pace);
+      waiting.shift()?.({ gen: 'g', seq, events: [event(seq)] });
+      await vi.advanceTimersByTimeAsync(0);
+      expect(waiting).toHaveLength(1);
+    }
+    expect(applied).toHaveLength(20);
+    feed.close();
   });
 
   test('gives up after 40 s, says so, and asks again from the same place', async () => {

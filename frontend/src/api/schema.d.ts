@@ -2120,6 +2120,8 @@ export interface components {
             /** @description Absent with reset */
             events?: components["schemas"]["Event"][];
             gen: string;
+            /** @description More is there already: the batch is full */
+            more?: boolean;
             reset?: boolean;
             /** Format: int64 */
             seq: number;
