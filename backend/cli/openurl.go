@@ -105,7 +105,7 @@ func ofAPerson(environ []string) []string {
 
 // orphaned waits for the process that has started us to end: until then we count as a descendant of the agent.
 func (c *openURLCommand) orphaned() {
-	const pause, patience = 2 * time.Millisecond, 2 * time.Second
+	const pause, patience = 2 * time.Millisecond, 20 * time.Second
 	limit, stop := context.WithTimeout(context.Background(), patience)
 	defer stop()
 	again := time.NewTicker(pause)

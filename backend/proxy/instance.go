@@ -445,7 +445,8 @@ func (i *Instance) Interrupt() error {
 }
 
 // Close ends the process and everything it started, as DELETE does, and takes the instance out of its Set: its stdin is closed, it
-// has half a second, its group gets SIGTERM, after another second SIGKILL. It returns when all are gone, within two seconds.
+// has half a second, its group gets SIGTERM, after another second SIGKILL. It returns when all are gone, and within seven seconds
+// where some cannot be killed.
 func (i *Instance) Close() error { return i.set.removeInstance(i) }
 
 // shut is Close without the Set. Any number may call it.
@@ -470,8 +471,8 @@ func (i *Instance) shut() error {
 		return nil
 	}
 	err := i.process.Kill(killGrace)
-	if await(i.exited, killGrace) {
-		return nil
+	if await(i.exited, reapPatience) { // who is killed needs a processor to die on, and we one to hear of it
+		return i.left
 	}
 	return errors.Join(ErrStuck, err)
 }

@@ -445,3 +445,31 @@ func TestCloseWaitsForWhatDiesLate(t *testing.T) {
 		}
 	})
 }
+
+// drowsy is a process of a busy machine: it is dead at once, and heard to be a second later.
+type drowsy struct{ proxy.Process }
+
+func (d drowsy) Wait() proxy.Exit {
+	exit := d.Process.Wait()
+	time.Sleep(time.Second)
+	return exit
+}
+
+// Whoever is killed is not left, however late we hear of it.
+func TestCloseWaitsForWhatIsHeardLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		end := make(chan struct{})
+		defer close(end)
+		deaf := proxytest.Spawn(func(io.Reader, io.Writer, io.Writer) int {
+			<-end
+			return 0
+		})
+		set := open(t, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+			p, err := deaf(c)
+			return drowsy{p}, err
+		}})
+		if err := start(t, set, "x").Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}

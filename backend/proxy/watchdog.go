@@ -60,8 +60,9 @@ func (w *watchdog) release() error {
 	w.send("bye")
 	_ = w.pipe.Close()
 	if !await(w.done, byeGrace) {
-		_ = w.process.Kill()
+		_ = w.process.Kill() // there is nothing left that it would end
 		<-w.done
+		return nil
 	}
 	if w.err != nil {
 		return fmt.Errorf("watchdog: %w", w.err)

@@ -100,8 +100,12 @@ func (a *link) takeLeave(inst transport) {
 
 // moment is as long as an answer is waited for.
 func (a *link) moment() (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), partingTime)
-	stop := context.AfterFunc(a.v.c.ctx, func() { time.AfterFunc(quittingTime, cancel) })
+	answer, quitting := partingTime, quittingTime
+	if own := a.v.c.cfg.Parting; own > 0 {
+		answer, quitting = own, own
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.ctx), answer)
+	stop := context.AfterFunc(a.v.c.ctx, func() { time.AfterFunc(quitting, cancel) })
 	return ctx, func() { stop(); cancel() }
 }
 

@@ -35,7 +35,7 @@ const (
 	Scrollback   = 1 << 20 // how many bytes are kept
 	most         = 64 << 10
 	chunk        = 8 << 10
-	lastWords    = 500 * time.Millisecond // how long output is waited for when the program and all that it started are gone
+	lastWords    = 5 * time.Second // how long output is waited for when the program and all that it started are gone
 	inputLimit   = 5 * time.Second
 	smallest     = 2
 	largest      = 1000
