@@ -427,7 +427,7 @@ func TestCancelOfAnArchive(t *testing.T) {
 			cancel()
 		}
 	})
-	if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 2*time.Second {
+	if took := time.Since(began); !errors.Is(err, context.Canceled) || took > 30*time.Second {
 		t.Errorf("%v after %v", err, took)
 	}
 	y.mustBeOnly("packed")

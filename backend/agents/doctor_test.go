@@ -193,7 +193,7 @@ func TestWhoGoesEndsTheTest(t *testing.T) {
 		_, err := c.Test(ctx, "silent")
 		ended <- err
 	}()
-	until(t, func() bool { return count(filepath.Join(dir, "silent", "live")) == 1 })
+	until(t, func() bool { return living(filepath.Join(dir, "silent", "live")) == 1 })
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("%v", err)
@@ -204,7 +204,7 @@ func TestWhoGoesEndsTheTest(t *testing.T) {
 		_, err := c.Test(t.Context(), "silent")
 		ended <- err
 	}()
-	until(t, func() bool { return count(filepath.Join(dir, "silent", "live")) == 1 })
+	until(t, func() bool { return living(filepath.Join(dir, "silent", "live")) == 1 })
 	if err := c.Close(); err != nil {
 		t.Error(err)
 	}

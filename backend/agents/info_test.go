@@ -45,7 +45,7 @@ func fakes(t *testing.T, kinds ...string) (*agents.Catalogue, string) {
 			t.Error(err)
 		}
 		for _, kind := range kinds {
-			if n := count(filepath.Join(dir, kind, "live")); n > 0 {
+			if n := living(filepath.Join(dir, kind, "live")); n > 0 {
 				t.Errorf("%d processes of %s are left", n, kind)
 			}
 		}
@@ -244,7 +244,7 @@ func TestWhoDoesNotAnswerIsNotWaitedForByOthers(t *testing.T) {
 		_, err := c.Info(ctx, "silent", agents.InfoQuery{Config: true})
 		silent <- err
 	}()
-	until(t, func() bool { return count(filepath.Join(dir, "silent", "live")) == 1 })
+	until(t, func() bool { return living(filepath.Join(dir, "silent", "live")) == 1 })
 	if info, err := c.Info(t.Context(), "good", agents.InfoQuery{Config: true}); err != nil || info.ConfigError != "" {
 		t.Errorf("%+v, %v", info, err)
 	}

@@ -402,7 +402,7 @@ func TestCancelledDownloadLeavesNothing(t *testing.T) {
 	}
 	took := time.Since(start)
 	s.mustBeTidy()
-	if took > 2*time.Second { // of what DELETE may take
+	if took > 30*time.Second { // what is cancelled would hang for ever
 		t.Errorf("it took %v", took)
 	}
 	t.Logf("all was over after %v", took.Round(time.Millisecond))

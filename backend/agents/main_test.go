@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/gofrs/flock"
 	"go.uber.org/goleak"
 
 	"deskhand/backend/agents"
@@ -79,6 +80,11 @@ func fakeAgent(arg string) error {
 		return err
 	}
 	defer os.Remove(mine.Name())
+	alive := flock.New(mine.Name()) // which goes with the process, however it ends
+	if err := alive.Lock(); err != nil {
+		return err
+	}
+	defer func() { _ = alive.Unlock() }()
 	switch kind {
 	case "banner":
 		fmt.Println("Welcome to the fake agent!")
@@ -148,11 +154,28 @@ func fakeAnswer(kind, dir, method string) string {
 func crowd(dir string) {
 	n := 0
 	for deadline := time.Now().Add(time.Second); n < 2 && time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
-		n = count(filepath.Join(dir, "live"))
+		n = living(filepath.Join(dir, "live"))
 	}
 	time.Sleep(100 * time.Millisecond) // a third, that should not come, has the time to
-	n = count(filepath.Join(dir, "live"))
+	n = living(filepath.Join(dir, "live"))
 	_ = os.WriteFile(filepath.Join(dir, fmt.Sprintf("crowd-of-%d", n)), nil, 0o600)
+}
+
+// living counts the agents of a directory that live.
+func living(dir string) int {
+	n := 0
+	items, _ := os.ReadDir(dir)
+	for _, item := range items {
+		lock := flock.New(filepath.Join(dir, item.Name()))
+		free, err := lock.TryRLock()
+		if free {
+			_ = lock.Unlock()
+		}
+		if err == nil && !free {
+			n++
+		}
+	}
+	return n
 }
 
 func count(dir string) int {

@@ -245,7 +245,7 @@ func TestHostileShells(t *testing.T) {
 func TestIndependentProcessesOfTheShellStay(t *testing.T) {
 	t.Parallel()
 	p := newPerson(t, "bash")
-	p.write(map[string]string{".profile": "setsid sh -c 'sleep 3600; : independent' & echo $! >~/pid; export PATH=$TOOLS:$PATH\n"})
+	p.write(map[string]string{".profile": "setsid sh -c 'echo >~/up; sleep 3600; : independent' & until [ -e ~/up ]; do sleep 0.01; done; export PATH=$TOOLS:$PATH\n"})
 	c := p.open()
 	if environ(t, c); get(t, c, "opencode").State != agents.Ready {
 		t.Errorf("%+v", c.Surroundings())

@@ -602,25 +602,29 @@ func TestCtrlCStopsTheTurn(t *testing.T) {
 
 func TestASecondCtrlCLeavesAtOnce(t *testing.T) {
 	t.Parallel()
-	p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "stubborn")
-	if _, err := p.stdout.ReadByte(); err != nil {
-		t.Fatalf("%v %s", err, p.stderr)
-	}
-	began := time.Now()
-	for range 2 {
-		if err := p.Process.Signal(os.Interrupt); err != nil {
-			t.Fatal(err)
+	var took time.Duration
+	for range 3 { // a busy machine may take as long as the cancel alone: eight, with an agent that does not listen
+		p := start(t, t.TempDir(), "prompt", "--dir", t.TempDir(), "stubborn")
+		if _, err := p.stdout.ReadByte(); err != nil {
+			t.Fatalf("%v %s", err, p.stderr)
 		}
-		for said := p.stderr.String(); !strings.Contains(said, "Stopping"); said = p.stderr.String() {
-			runtime.Gosched()
+		began := time.Now()
+		for range 2 {
+			if err := p.Process.Signal(os.Interrupt); err != nil {
+				t.Fatal(err)
+			}
+			for !strings.Contains(p.stderr.String(), "Stopping") {
+				time.Sleep(5 * time.Millisecond)
+			}
+		}
+		if _, code := p.end(); code != 4 {
+			t.Errorf("exit %d, want 4\n%s", code, p.stderr)
+		}
+		if took = time.Since(began); took <= 6*time.Second {
+			return
 		}
 	}
-	if _, code := p.end(); code != 4 {
-		t.Errorf("exit %d, want 4\n%s", code, p.stderr)
-	}
-	if took := time.Since(began); took > 6*time.Second { // the cancel alone takes eight with an agent that does not listen
-		t.Errorf("it took %s", took)
-	}
+	t.Errorf("it took %s", took)
 }
 
 func TestSecondServerSaysWhoHoldsTheData(t *testing.T) {

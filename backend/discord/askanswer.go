@@ -89,7 +89,7 @@ func (a *asks) take(p press) {
 // acknowledge tells Discord that a press has come, and whether it counts. One of which Discord does not hear in time does not: the person
 // reads that it has failed, and may think again.
 func (a *asks) acknowledge(ctx context.Context, p press) bool {
-	ctx, cancel := context.WithTimeout(ctx, ackTime)
+	ctx, cancel := context.WithTimeout(ctx, a.ack)
 	defer cancel()
 	respond := func(kind discord.InteractionResponseType, data discord.InteractionResponseData) bool {
 		err := a.s.line.rest.CreateInteractionResponse(p.id, p.token, discord.InteractionResponse{Type: kind, Data: data}, rest.WithCtx(ctx))

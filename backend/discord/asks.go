@@ -32,6 +32,7 @@ type asks struct {
 	s *Surface
 
 	lanes *lanes[string]
+	ack   time.Duration // how long there is to acknowledge a press
 
 	mu     sync.Mutex                 // protects what is below
 	latest map[string]session.Request // of cards that may have to be shown anew, as it was heard of last
@@ -40,7 +41,7 @@ type asks struct {
 }
 
 func newAsks(s *Surface) *asks {
-	return &asks{s: s, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}, later: map[string]bool{}}
+	return &asks{s: s, ack: ackTime, lanes: newLanes[string](s.spawn), latest: map[string]session.Request{}, shown: map[string]card{}, later: map[string]bool{}}
 }
 
 // changed takes a request as it is now. It returns at once.

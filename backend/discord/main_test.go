@@ -177,7 +177,7 @@ type bot struct {
 
 func openBot(tb testing.TB) *bot {
 	tb.Helper()
-	return openBotAt(tb, standin.New(standin.Options{RealHosts: true}), tb.TempDir())
+	return openBotAt(tb, standin.New(standin.Options{RealHosts: true, Answer: time.Minute}), tb.TempDir())
 }
 
 // openBotAt is openBot for a stand-in and a data directory that may have been there before.
@@ -228,6 +228,7 @@ func openBotWith(tb testing.TB, dc *standin.Discord, dir string, change func(*se
 	tb.Cleanup(b.close)
 	b.s.in.outside = dc.CDNClient()
 	b.s.line.unit = 10 * time.Millisecond
+	b.s.asks.ack = time.Minute
 	b.s.Start()
 	return b
 }

@@ -299,7 +299,7 @@ func TestCancelOfAnInstallation(t *testing.T) {
 	c.refused("DELETE", "agents/claude", "", http.StatusConflict, "agent.installing")
 	began := time.Now()
 	c.call("DELETE", "agents/claude/install", "", http.StatusNoContent, nil)
-	if took := time.Since(began); took > 5*time.Second {
+	if took := time.Since(began); took > 30*time.Second {
 		t.Errorf("it took %v", took)
 	}
 	items, _ := os.ReadDir(filepath.Join(c.store, "claude"))

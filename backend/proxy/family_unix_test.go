@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // A mark counts where it is one: what another variable happens to hold makes nobody a member. A ledger whose mark was two letters long
@@ -49,6 +50,9 @@ func sleeper(t *testing.T, variable string) ident {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	})
+	for len(environOf(cmd.Process.Pid)) == 0 { // Start returns in the middle of the exec
+		time.Sleep(time.Millisecond)
+	}
 	p, err := inspect(cmd.Process.Pid)
 	if err != nil {
 		t.Fatal(err)

@@ -288,7 +288,7 @@ func TestSurveyOfATreeThatChanges(t *testing.T) {
 	f.mu.Lock()
 	known := len(f.known)
 	f.mu.Unlock()
-	if known > 50 {
+	if known > len(changes)/2 { // how many have just ended depends on the machine
 		t.Errorf("%d processes are remembered after %d", known, len(changes))
 	}
 }

@@ -53,15 +53,17 @@ func TestLoginThatAConversationMisses(t *testing.T) {
 	after := int64(0)
 	told := func() (state string) { // by events, since the last call
 		t.Helper()
-		b, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		after = b.Seq
-		for _, e := range b.Events {
-			var a agents.Agent
-			if e.Type == "agent.upsert" && json.Unmarshal(e.Data, &a) == nil {
-				state += a.ID + " " + a.State + ";"
+		for n := 0; n < 60 && state == ""; n++ { // it is told a moment after it is so
+			b, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), After: after, Wait: time.Second})
+			if err != nil {
+				t.Fatal(err)
+			}
+			after = b.Seq
+			for _, e := range b.Events {
+				var a agents.Agent
+				if e.Type == "agent.upsert" && json.Unmarshal(e.Data, &a) == nil {
+					state += a.ID + " " + a.State + ";"
+				}
 			}
 		}
 		return state

@@ -484,7 +484,7 @@ func TestBytesGoWhenNothingNamesThem(t *testing.T) {
 	d.sendFiles(s.ID, "later", session.Queue, byID(queued)...)
 	d.close()
 
-	later := session.Config{Unattached: time.Millisecond, Undo: time.Second}
+	later := session.Config{Unattached: time.Millisecond, Undo: time.Hour}
 	d = openAs(t, d.dir, proxy.Config{}, later)
 	d.until("sweep", func() bool { return d.attachmentRows() == 4 })
 	for name, sha := range map[string]string{"draft": shaOf([]byte("draft")), "sent": sent.SHA256, "given": shaOf([]byte("given")), "queued": queued.SHA256} {

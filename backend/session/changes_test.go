@@ -389,6 +389,8 @@ func TestAPromptIsHeldButNotForLong(t *testing.T) {
 	if c := d.changes(id, session.ChangeScope{}); c.State != "off" || c.Reason != "changes.slow" {
 		t.Errorf("%+v", c)
 	}
+	d.close() // the next one has all the time that it needs
+	d = openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, path, snapshot.Config{}), HoldPrompt: time.Minute})
 	if c := d.during(id, func() { d.leave("a", "2\n") }).Changes; c.Files != 1 {
 		t.Errorf("the next one is quick: %+v", c)
 	}

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -130,7 +131,9 @@ func openAs(tb testing.TB, dir string, processes proxy.Config, cfg session.Confi
 	})
 	cfg.Store, cfg.Agents, cfg.Proxy, cfg.Version = db, catalogue, set, "test"
 	cfg.Replace = files.Replace
-	cfg.Secrets, cfg.Patience = []string{"our-own-token"}, 300*time.Millisecond
+	cfg.Secrets = []string{"our-own-token"}
+	cfg.Patience = cmp.Or(cfg.Patience, 300*time.Millisecond)
+	cfg.HoldPrompt = cmp.Or(cfg.HoldPrompt, time.Minute)
 	c, err := session.Open(tb.Context(), cfg)
 	if err != nil {
 		tb.Fatal(err)
@@ -431,7 +434,7 @@ func TestJunkIsShownAndTheSessionGoesOn(t *testing.T) {
 
 func TestCancel(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
 	d.prompt(s.ID, "slow")
 	d.until("text", func() bool { return textOf(d.transcript(s.ID), "agent") != "" })

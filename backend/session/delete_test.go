@@ -440,7 +440,11 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			forgetfulAgent(t, dir, tc.words+" writes")
-			d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: wait})
+			cfg := session.Config{Undo: wait}
+			if !strings.Contains(tc.words, "unanswered") && !strings.Contains(tc.words, "leaves") { // these do not answer
+				cfg.Parting = 20 * time.Second
+			}
+			d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, cfg)
 			if tc.do != nil {
 				d = openAgain(d, dir)
 			}
@@ -484,5 +488,5 @@ func (d *desk) archive(id string) {
 // openAgain is a desk in which nothing is erased before it ends.
 func openAgain(d *desk, dir string) *desk {
 	d.close()
-	return openAs(d.t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: time.Hour})
+	return openAs(d.t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: time.Hour, Parting: 20 * time.Second})
 }

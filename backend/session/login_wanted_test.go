@@ -72,7 +72,7 @@ func TestLoginDoesNotSendWhatWasStopped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d := open(t, dir)
+	d := openAs(t, dir, proxy.Config{}, session.Config{Patience: time.Minute})
 	stopped, younger := d.createOf("fickle"), d.createOf("fickle") // whose turn comes when that of the other has gone by
 	for _, id := range []string{stopped.ID, younger.ID} {
 		d.until("session", func() bool { return d.get(id).Phase == session.Ready })

@@ -191,7 +191,7 @@ func TestThereAreNotAnyNumberOfShells(t *testing.T) {
 }
 
 func TestShellsEndWithTheirSession(t *testing.T) {
-	d := openShells(t, session.Config{Undo: 200 * time.Millisecond})
+	d := openShells(t, session.Config{Undo: time.Hour})
 	s, other := d.create(), d.create()
 	sh, left := d.shell(s.ID, session.NewShell{}), d.shell(other.ID, session.NewShell{})
 	running := func() (ids []string) {
@@ -213,6 +213,9 @@ func TestShellsEndWithTheirSession(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 	d.delete(s.ID)
+	if err := d.Erase(t.Context(), s.ID); err != nil { // as the end of that time does
+		t.Fatal(err)
+	}
 	d.until("end of the shell", func() bool { ids := running(); return len(ids) == 1 && ids[0] == other.ID })
 	if _, err := d.ReadTerminal(t.Context(), sh.ID, 0, 0); !errors.Is(err, session.ErrNotFound) {
 		t.Error(err)

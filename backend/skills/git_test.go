@@ -362,11 +362,12 @@ func TestACancelledFetchLeavesNothing(t *testing.T) {
 	}
 	// The end of the library ends a fetch, too.
 	d.patience = time.Minute
-	done := make(chan State)
-	go func() { done <- d.Complete(context.WithoutCancel(t.Context()), d.dir, e) }()
-	for range 2 { // that of before, and this one
+	for len(asked) > 0 { // that of before, if git had come so far
 		<-asked
 	}
+	done := make(chan State, 1)
+	go func() { done <- d.Complete(context.WithoutCancel(t.Context()), d.dir, e) }()
+	<-asked
 	d.stop()
 	if s := <-done; s.State != Failed {
 		t.Errorf("%+v", s)

@@ -36,9 +36,8 @@ func TestDocumentedExamples(t *testing.T) {
 				cmd = exec.CommandContext(t.Context(), "go", "run", file)
 				want = []string{"Hello"}
 			}
-			cmd.WaitDelay = time.Second // what the script started may hold the pipe when it fails
 			cmd.Dir = root
-			cmd.WaitDelay = time.Second // an example that fails leaves its stream open
+			cmd.WaitDelay = 30 * time.Second // an example that fails leaves its stream open, and what the script started may hold the pipe
 			cmd.Env = append(os.Environ(), "URL="+base, "TOKEN=secret")
 			out, err := cmd.CombinedOutput()
 			if err != nil {

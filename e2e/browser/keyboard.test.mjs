@@ -350,6 +350,7 @@ test("keys of a person's own: recorded, in conflict, reset, and from the file", 
   await person.focusOn("Record", record);
   await person.press("Enter", "Control+Shift+x");
   await until("the file", () => JSON.stringify(JSON.parse(fs.readFileSync(file, "utf8"))) === '{"bindings":[{"keys":"Mod+Shift+X","command":"inbox"}]}');
+  await until("its keys", () => record.isEnabled()); // the answer, with which they count
   await person.focusOn("Record", record);
   await person.press("Control+Shift+x");
   await page.getByRole("heading", { name: "Inbox" }).waitFor();

@@ -161,6 +161,7 @@ test("a conversation is deleted, and is back when that is taken back", async (t)
   await app.page.keyboard.press("Shift+Delete");
   await until("the end of it", async () => (await row(app, /that goes/).count()) === 0);
   await until("the next row's focus", () => row(app, /that stays/).evaluate((one) => one === document.activeElement));
+  await app.button("Undo").waitFor(); // told by the answer, which may come after the event
   await app.page.keyboard.press("Control+z");
   await row(app, /that goes/).waitFor();
 
@@ -208,6 +209,8 @@ test("a directory that has moved is linked again", async (t) => {
     await dialog.getByRole("textbox").focus();
     await app.page.keyboard.press("Enter");
     await until("the directory", async () => !(await there()).missing);
+    await dialog.waitFor({ state: "detached" }); // the page hears of it later than we do
+    await app.page.getByText("is not there. The conversation is kept").waitFor({ state: "detached" });
   }
   assert.equal((await there()).path, after);
   await app.turn("echo\nthere again");
@@ -420,7 +423,7 @@ test("a turn that runs is steered, where the agent takes that", async (t) => {
   await app.composer.press("Control+Enter");
   await app.log.getByText("and mind the harbour").first().waitFor();
   assert.ok((await desk.session()).turn, "the turn goes on");
-  assert.equal(await app.composer.inputValue(), "");
+  await until("empty composer", async () => (await app.composer.inputValue()) === ""); // the answer may come after the event
   await app.button("Stop").click();
   looks.done();
 });

@@ -136,6 +136,7 @@ test("from where agents fetch files, and how much they give, is set in the setti
   await field("Hosts to fetch attachments from").fill("");
   await app.button("Save", part).click();
   await until("no host", async () => (await set())[0] === "");
+  await part.getByText("Saved", { exact: true }).waitFor(); // its answer, taken later, would put the old number back
   await desk.api("PATCH", "/client/settings", { attachmentFileMiB: 7 });
   await until("the other window's", async () => (await field("Largest file, in MB").inputValue()) === "7");
 });

@@ -74,7 +74,10 @@ test("the page looks as it was set, and so does the next one from its first mome
   const background = () => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
   const size = () => page.evaluate(() => getComputedStyle(document.body).fontSize);
   const choose = async (group, name) => {
+    // The next one is taken only once this one was answered, which may be after the event that shows it.
+    const answered = page.waitForResponse((one) => one.request().method() === "PATCH" && one.url().endsWith("/client/settings"));
     await part.getByRole("group", { name: group }).getByRole("radio", { name, exact: true }).check();
+    await (await answered).finished();
   };
   const white = "rgb(255, 255, 255)", dark = "rgb(14, 15, 17)", black = "rgb(0, 0, 0)";
   assert.equal(await background(), white);
@@ -239,7 +242,6 @@ test("the data is moved to another directory, proven, and goes on there behind t
   await plan.getByRole("button", { name: "Move it now" }).click();
   const progress = data.getByRole("progressbar", { name: "Move the data" });
   await progress.waitFor();
-  await page.screenshot({ path: path.join(artefacts, "settings-move-running.png") });
   await data.getByRole("button", { name: "Cancel it" }).click();
   await data.getByText("Cancelled. The data is where it was.").waitFor();
   await until("the focus", () => data.evaluate((one) => one.contains(document.activeElement)));
@@ -249,6 +251,7 @@ test("the data is moved to another directory, proven, and goes on there behind t
   await field.fill(path.join(moved, "deskhand"));
   await field.press("Enter");
   await plan.getByRole("button", { name: "Move it now" }).click();
+  await page.screenshot({ path: path.join(artefacts, "settings-move-running.png") }); // before that it would take the time that a cancel has
   await data.getByText("The data is in ~/disk/deskhand now, and is what it was.").waitFor();
   desk.data = moved;
   assert.equal((await desk.api("GET", "/client/hello")).data, path.join(moved, "deskhand"));

@@ -42,6 +42,7 @@ test("a message that waits for it comes back, and what is queued stays", async (
   await app.page.getByText("Sends as soon as Mute is ready").waitFor();
   await app.send("second");
   await app.page.getByRole("listitem").filter({ hasText: "second" }).first().waitFor();
+  await until("empty composer", async () => (await app.composer.inputValue()) === ""); // what comes back must find nothing there
   await until("the agent", () => desk.alive());
   await app.composer.press("Escape");
   await app.page.getByText("Press Esc again to stop").waitFor();

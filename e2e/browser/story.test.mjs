@@ -136,6 +136,7 @@ test("everything works by keyboard alone, and no key answers by accident", async
 
   // Enter, digits and letters that are meant for the composer answer nothing, nor does a key that is pressed at once in the band.
   await request.waitFor();
+  await until("empty composer", async () => (await composer.inputValue()) === ""); // the answer may come after the event
   await keyboard.type("1rA");
   assert.equal(await composer.inputValue(), "1rA");
   await page.reload();
@@ -152,9 +153,8 @@ test("everything works by keyboard alone, and no key answers by accident", async
   await keyboard.press("1");
   const early = (await page.evaluate(() => performance.now() - window.before)) < 400;
   t.diagnostic(early ? "a key came before the band listens" : "this machine is too slow to press a key before the band listens");
-  const waiting = (await desk.api("GET", "/client/inbox")).items.length;
   if (early) {
-    assert.equal(waiting, 1, "answered within the guard");
+    assert.equal((await desk.api("GET", "/client/inbox")).items.length, 1, "answered within the guard");
     await page.waitForFunction(() => performance.now() - window.before > 1000);
     await keyboard.press("Escape"); // never answers: back to the composer
     await focused("the composer", composer);
@@ -162,6 +162,9 @@ test("everything works by keyboard alone, and no key answers by accident", async
     await keyboard.press("Control+Period");
     await band.waitFor();
     await keyboard.press("1");
+  } else {
+    // The guard begins with the band, later than our clock: a key that it took is pressed again. In the composer it is a letter.
+    await until("the answer", async () => (await desk.api("GET", "/client/inbox")).items.length === 0 || void (await keyboard.press("1")));
   }
   await footers.getByText("Done", { exact: true }).waitFor();
   await log.getByText("You allowed it once").waitFor();

@@ -91,6 +91,7 @@ test("a work tree is made, changed, removed with a look at what is kept, and bro
   await menu(app, "Bring the work tree back");
   await until("it to be back", () => fs.existsSync(path.join(cwd, "new.txt")));
   await page.getByText("The work tree is back, as it was").waitFor();
+  await page.getByText("is not there. The conversation is kept").waitFor({ state: "detached" }); // nothing is sent before the page knows
   assert.equal(fs.readFileSync(path.join(cwd, "code.go"), "utf8"), "package other\n");
   await app.turn("markdown");
   looks.done();
@@ -106,6 +107,7 @@ test("a conversation is deleted alone, or with its work tree; elsewhere there is
   const dialog = page.getByRole("dialog", { name: "Delete the conversation, and its work tree?" });
   await dialog.getByText("Everything in it is committed.").waitFor();
   await app.button("Delete the conversation alone", dialog).click();
+  await app.sidebar.getByRole("treeitem", { level: 2 }).waitFor({ state: "detached" });
   await app.button("Undo").click(); // within its moment
   await app.sidebar.getByRole("treeitem", { level: 2 }).click();
   assert.ok(fs.existsSync(cwd));

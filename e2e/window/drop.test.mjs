@@ -51,12 +51,13 @@ onDesktop("files and directories are dropped with their paths, wherever on the w
   assert.equal(await d.url(), "wails://wails/");
 
   // On the sidebar, too; a directory goes as a link.
-  await d.drop(folder, await point(d, 0.1, 0.6));
+  const seenAbove = () => d.shows("Attach to “Fix login”"); // before that the page would refuse it
+  await d.drop(folder, await point(d, 0.1, 0.6), seenAbove);
   await d.find(chip("pictures of lights"));
   await d.shows("goes as a link");
 
   // A link that leads outside asks.
-  await d.drop(link, await point(d, 0.6, 0.9));
+  await d.drop(link, await point(d, 0.6, 0.9), seenAbove);
   await d.shows("innocent.txt is a link that leads out");
   await d.picture("drop-asks");
   assert.equal((await draft(d, id)).length, 2);
@@ -71,7 +72,7 @@ onDesktop("files and directories are dropped with their paths, wherever on the w
     for (const kind of ["dragstart", "dragover", "drop", "dragend"])
       document.querySelector("main").dispatchEvent(new DragEvent(kind, { dataTransfer: transfer, bubbles: true, cancelable: true }));
   `);
-  await d.drop(file, await point(d, 0.6, 0.4)); // the same file again is no second one
+  await d.drop(file, await point(d, 0.6, 0.4), seenAbove); // the same file again is no second one
   await d.type("//textarea", "attachments");
   await d.click("//button[normalize-space() = 'Send' or @aria-label = 'Send']");
   const user = await until("the message", async () => (await d.desk.entries(id)).find((entry) => entry.kind === "user"));

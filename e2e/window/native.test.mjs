@@ -11,7 +11,7 @@ const here = import.meta.dirname;
 const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 /** Longer than what answers in a new dialog does nothing. */
 const guard = 400;
-const readable = 600;
+const readable = 1_500;
 /** How long nothing has to happen until that counts. */
 const quiet = 1500;
 
@@ -191,7 +191,7 @@ unseen("one dialog at a time, and one that is answered elsewhere goes at once", 
   const before = performance.now();
   await d.desk.api("POST", `/client/requests/${items.find((one) => one.session === first).id}/answer`, { optionId: "no" });
   await gone(d, window);
-  assert.ok(performance.now() - before < 2000, "it stayed");
+  assert.ok(performance.now() - before < 10_000, "it stayed");
   assert.equal((await answered(d, first)).by, "api");
   await dialog(d, "^Asker asks$");
   await d.desk.api("POST", `/client/sessions/${second}/cancel`);

@@ -139,7 +139,7 @@ onDesktop("a page whose process dies comes back, with what was shown and typed, 
   const id = await session(d);
   const page = () => d.desk.processes().find(({ command }) => command.includes("WebKitWebProcess"))?.pid;
   const drafts = async () => (await d.desk.api("GET", `/client/sessions/${id}`)).draft;
-  await d.desk.api("POST", `/client/sessions/${id}/prompt`, { message: "stream 20/s 20s" });
+  await d.desk.api("POST", `/client/sessions/${id}/prompt`, { message: "stream 20/s 300s" });
   await until("the composer", async () => {
     await d.key("ctrl+1");
     await d.key("k");
@@ -208,8 +208,8 @@ onDesktop("closing asks while an agent works, and the window comes back as it wa
   assert.equal((await d.desk.api("GET", `/client/sessions/${id}`)).phase, "working");
 
   await d.closeWindow();
-  await until("the question again", async () => (await d.windows("^Deskhand$")).length === 2);
-  await until("the question's focus", async () => (await d.active()) !== window);
+  const again = await until("the question again", async () => (await d.windows("^Deskhand$")).find((one) => one !== window));
+  await until("the question's focus", async () => (await d.active()) === again);
   await d.key("Tab", "Return"); // No has the focus
   assert.deepEqual(await d.app.ended, { code: 0, signal: null }, d.app.said);
 
@@ -235,6 +235,7 @@ onDesktop("nor does anything where a message is being written", async (d) => {
     d.js(`document.querySelector("[role=treeitem][aria-level='2'], [role=treeitem]:not([aria-expanded])")?.click();
       return document.activeElement.tagName === "TEXTAREA"`),
   );
+  await until("the window's focus", async () => (await d.active()) === (await d.window()));
   await d.key("h", "i");
   await until("the words", () => d.js("return document.activeElement.value === 'hi'"));
   await rests(d);

@@ -265,8 +265,7 @@ func (l *line) read() {
 
 // beaten gives the client time until its next heartbeat.
 func (l *line) beaten() {
-	const grace = 3
-	_ = l.socket.SetReadDeadline(time.Now().Add(l.d.options.Heartbeat * grace / 2))
+	_ = l.socket.SetReadDeadline(time.Now().Add(l.d.options.Patience))
 }
 
 func (l *line) gone(err error) {
@@ -293,6 +292,7 @@ func (l *line) hear(data []byte) {
 	case opHeartbeat:
 		if !l.d.faults.deaf {
 			l.beaten()
+			l.d.beats++
 			l.say(object{"op": opAck})
 		}
 	case opIdentify:

@@ -233,7 +233,7 @@ func TestWhoSaysGoodByeDoesNotComeBack(t *testing.T) {
 }
 
 func TestWhoDoesNotBeatIsDropped(t *testing.T) {
-	d := start(t, standin.Options{Heartbeat: 500 * time.Millisecond}) // which a busy machine keeps, too
+	d := start(t, standin.Options{Heartbeat: 3 * time.Second}) // which a busy machine keeps, too
 	p, _ := identified(t, d)
 	for range 5 {
 		p.say(1, 2)

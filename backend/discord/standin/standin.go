@@ -19,6 +19,7 @@ import (
 type Options struct {
 	Token     string        // of the bot; "" = one of its own
 	Heartbeat time.Duration // how often a client is to beat; 0 = 41.25 s, as Discord says
+	Patience  time.Duration // how long a beat is waited for; 0 = half as long again
 	Answer    time.Duration // how long an interaction waits for its first answer; 0 = 3 s, as Discord does
 	NoContent bool          // the privileged intent for the content of messages is off
 	Clock     time.Duration // how far Discord's clock is from ours, from the beginning
@@ -57,6 +58,7 @@ type Discord struct {
 	typing       map[snowflake.ID]int
 	sessions     map[string]*session
 	lines        map[*line]struct{}
+	beats        int // heartbeats that were answered
 	connects     []Connect
 	calls        []Call
 	buckets      map[string]*bucket
@@ -68,6 +70,9 @@ func New(o Options) *Discord {
 	const beat, answer = 41250 * time.Millisecond, 3 * time.Second
 	if o.Heartbeat == 0 {
 		o.Heartbeat = beat
+	}
+	if o.Patience == 0 {
+		o.Patience = o.Heartbeat * 3 / 2
 	}
 	if o.Answer == 0 {
 		o.Answer = answer
@@ -230,6 +235,9 @@ func (s Seen) Says(channel snowflake.ID, text string) bool {
 
 // Private are the messages of an interaction that its person alone sees.
 func (s Seen) Private(i *Interaction) []Message { return i.private() }
+
+// Beats is how many heartbeats were answered.
+func (s Seen) Beats() int { return s.d.beats }
 
 // Answer is the first answer to an interaction.
 func (s Seen) Answer(i *Interaction) (Answer, bool) { return i.first, i.first.Kind != "" }
