@@ -459,7 +459,7 @@ func (a *asking) notify(ctx context.Context, p *pending) {
 		from, err := a.api.place(showing, r.Session)
 		n := noticeOf(&r, from)
 		if err = errors.Join(err, a.judge(showing, &r)); err == nil {
-			n.actions = append(r.actions(), n.actions...)
+			n.actions = append(r.actions(from.Cwd), n.actions...)
 		}
 		how, key := a.inform(ctx, showing, n)
 		if how != withdrawn {

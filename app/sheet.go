@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -167,7 +168,7 @@ func (r *request) permission(cwd string) []line {
 	if r.Tool != nil {
 		command, isCommand = r.Tool.command()
 	}
-	diff := r.Tool != nil && slices.ContainsFunc(r.Tool.Content, func(raw json.RawMessage) bool { return typeOf(raw) == "diff" })
+	diff := r.Tool != nil && r.Tool.changes()
 	if !isCommand && !diff {
 		add(lines(headLine, r.Title))
 	}
@@ -184,9 +185,7 @@ func (r *request) permission(cwd string) []line {
 	if !diff {
 		add(r.Tool.places(cwd))
 	}
-	if input := bytes.TrimSpace(r.Tool.RawInput); !isCommand && len(r.Tool.Content) == 0 && len(input) > 0 && !bytes.Equal(input, []byte("null")) && !bytes.Equal(input, []byte("{}")) {
-		add(lines(plainLine, pretty(input)))
-	}
+	add(lines(plainLine, r.Tool.beside(cwd)))
 	return out
 }
 
@@ -209,24 +208,101 @@ func warning(code string) string {
 
 // command is the whole command line of a call that runs one.
 func (t *toolCall) command() (string, bool) {
-	var input map[string]json.RawMessage
-	if json.Unmarshal(t.RawInput, &input) != nil {
-		return "", false
-	}
+	_, text := t.commandField()
+	return text, text != ""
+}
+
+// commandField is the field that the command line stands in, and that line; empty where there is none.
+func (t *toolCall) commandField() (field, line string) {
+	input := t.fields()
 	for _, key := range []string{"command", "cmd", "script"} {
 		var text string
 		var args []string
 		switch raw := input[key]; {
 		case json.Unmarshal(raw, &text) == nil && text != "":
-			return text, true
+			return key, text
 		case json.Unmarshal(raw, &args) == nil && len(args) > 0:
 			for i, arg := range args {
 				args[i] = quoted(arg)
 			}
-			return strings.Join(args, " "), true
+			return key, strings.Join(args, " ")
 		}
 	}
-	return "", false
+	return "", ""
+}
+
+// fields are those of the input; none where it is no object.
+func (t *toolCall) fields() map[string]json.RawMessage {
+	var input map[string]json.RawMessage
+	_ = json.Unmarshal(t.RawInput, &input) // of another shape it has none
+	return input
+}
+
+// changes tells whether the call shows what it changes, line by line.
+func (t *toolCall) changes() bool {
+	return slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool { return typeOf(raw) == "diff" })
+}
+
+// beside is what a call is given that nothing else of it shows: beside a command line the arguments, variables and rights that change what
+// it does, without a command or a change all of the input but a plan that is read as its text.
+func (t *toolCall) beside(cwd string) string {
+	field, line := t.commandField()
+	input := t.fields()
+	switch {
+	case line != "":
+		maps.DeleteFunc(input, func(key string, value json.RawMessage) bool {
+			return key == field || changesNothing(key, value, cwd)
+		})
+	case t.changes():
+		return ""
+	case t.Kind == "switch_mode" && t.says(input["plan"]):
+		delete(input, "plan")
+	default:
+		raw := bytes.TrimSpace(t.RawInput)
+		if slices.Contains([]string{"", "null", "{}"}, string(raw)) {
+			return ""
+		}
+		return pretty(raw)
+	}
+	if len(input) == 0 {
+		return ""
+	}
+	var out strings.Builder
+	to := json.NewEncoder(&out)
+	to.SetEscapeHTML(false)
+	to.SetIndent("", "  ")
+	if to.Encode(input) != nil {
+		return string(t.RawInput)
+	}
+	return strings.TrimSuffix(out.String(), "\n")
+}
+
+// changesNothing tells of a field beside a command that it does not change what that does.
+func changesNothing(key string, value json.RawMessage, cwd string) bool {
+	var text string
+	switch key {
+	case "description", "timeout":
+		return true
+	case "cwd", "workdir":
+		if json.Unmarshal(value, &text) == nil && text == cwd {
+			return true
+		}
+	}
+	return slices.Contains([]string{"null", "false", `""`, "[]", "{}"}, string(value))
+}
+
+// says tells whether a text is one of those that the content shows.
+func (t *toolCall) says(text json.RawMessage) bool {
+	var wanted string
+	return json.Unmarshal(text, &wanted) == nil && slices.ContainsFunc(t.Content, func(raw json.RawMessage) bool {
+		var c struct {
+			Content struct {
+				Type string `json:"type"`
+				Text string `json:"text"`
+			} `json:"content"`
+		}
+		return typeOf(raw) == "content" && json.Unmarshal(raw, &c) == nil && c.Content.Type == "text" && c.Content.Text == wanted
+	})
 }
 
 // quoted is an argument as a shell would need it, so that where one ends can be seen.
@@ -423,11 +499,15 @@ func noticeOf(r *request, from place) notice {
 
 // actions are what can be answered without a look at more: the one option that allows this once, and the first that rejects. What is
 // dangerous, and what is not all in the notification, is allowed in a dialog or in the window.
-func (r *request) actions() (list []action) {
+func (r *request) actions(cwd string) (list []action) {
 	if r.Kind != kindPermission {
 		return nil
 	}
-	_, whole := r.target("")
+	_, whole := r.target(cwd)
+	if r.Tool != nil {
+		_, isCommand := r.Tool.command()
+		whole = whole && (!isCommand || r.Tool.beside(cwd) == "")
+	}
 	once := slices.IndexFunc(r.Options, func(o option) bool { return o.Kind == "allow_once" })
 	only := once >= 0 && !slices.ContainsFunc(r.Options[once+1:], func(o option) bool { return o.Kind == "allow_once" }) // else it is a choice
 	if only && whole && len(r.danger) == 0 {

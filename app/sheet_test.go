@@ -95,6 +95,30 @@ func TestAnApprovalNamesAgentVerbAndTheWholeTarget(t *testing.T) {
 			[]string{"Tool\n", `"to": "x"`},
 			"",
 		},
+		"what changes its command": {
+			`{"kind":"permission","agent":"A","tool":{"kind":"execute","content":[{"type":"content","content":{"type":"text","text":"Pushes"}}],"rawInput":{"command":"git","args":["push","--force","a>b"],"cwd":"/etc","description":"x","timeout":5,"env":{},"b":false}},` + offered + `}`,
+			"A wants to run a command",
+			[]string{"git\n", "Pushes\n", "{\n  \"args\": [\n    \"push\",\n    \"--force\",\n    \"a>b\"\n  ],\n  \"cwd\": \"/etc\"\n}\n"},
+			"description",
+		},
+		"its own directory": {
+			`{"kind":"permission","agent":"A","tool":{"kind":"execute","rawInput":{"command":["ls"],"cwd":"/home/ada/p","workdir":"/home/ada/p","user":null}},` + offered + `}`,
+			"A wants to run a command",
+			[]string{"ls\n"},
+			"{",
+		},
+		"its input beside words of the agent's": {
+			`{"kind":"permission","agent":"A","title":"Query","tool":{"kind":"other","content":[{"type":"content","content":{"type":"text","text":"Looks something up"}}],"rawInput":{"sql":"DROP"}},` + offered + `}`,
+			"A asks for permission",
+			[]string{"Query\n", "Looks something up\n", `"sql": "DROP"`},
+			"",
+		},
+		"a plan, once": {
+			`{"kind":"permission","agent":"A","title":"Plan","tool":{"kind":"switch_mode","content":[{"type":"content","content":{"type":"text","text":"1. do"}}],"rawInput":{"plan":"1. do","allowedPrompts":["run tests"]}},` + offered + `}`,
+			"A wants to switch its mode",
+			[]string{"Plan\n", "1. do\n", "run tests"},
+			`"plan"`,
+		},
 		"no tool at all": {`{"kind":"permission","agent":"","title":"Go on?",` + offered + `}`, "An agent asks for permission", []string{"Go on?\n"}, ""},
 		"what is hidden": {
 			`{"kind":"permission","agent":"A\u202e","tool":{"kind":"execute","rawInput":{"command":"a\u202eb\u0000\u001b[31m\u200b\u00a0c\r\n\td\u007f"}},` + offered + `}`,
@@ -149,7 +173,7 @@ func TestALongCommandIsShownInFull(t *testing.T) {
 		t.Error("it cannot be seen where a line goes on")
 	}
 	n := noticeOf(r, home())
-	if utf8.RuneCountInString(n.body) > mostNotice+1+len("\nFix it") || len(n.actions) != 1 || n.actions[0].key != actionOpen || len(r.actions()) != 0 {
+	if utf8.RuneCountInString(n.body) > mostNotice+1+len("\nFix it") || len(n.actions) != 1 || n.actions[0].key != actionOpen || len(r.actions("")) != 0 {
 		t.Errorf("the notification can be allowed without having been read: %+v", n.actions)
 	}
 
@@ -218,7 +242,7 @@ func TestWhatADirectoryBrings(t *testing.T) {
 			t.Errorf("%q is not in %q", part, text)
 		}
 	}
-	if len(s.buttons) != 3 || len(parse(t, `{"kind":"trust",`+offered+`}`).actions()) != 0 {
+	if len(s.buttons) != 3 || len(parse(t, `{"kind":"trust",`+offered+`}`).actions("")) != 0 {
 		t.Error("it is approved from a notification, or cannot be from the dialog")
 	}
 }
@@ -230,7 +254,7 @@ func TestWhatIsDangerousIsSaidFirst(t *testing.T) {
 	if got := textOf(s); got != "⚠ This runs with the rights of the administrator\n⚠ This is dangerous: later\n\nsudo x\n" || s.text[0].style != removedLine {
 		t.Errorf("%q", got)
 	}
-	if got := r.actions(); len(got) != 1 || got[0].label != "Reject" {
+	if got := r.actions(""); len(got) != 1 || got[0].label != "Reject" {
 		t.Errorf("%+v", got)
 	}
 }
@@ -241,7 +265,7 @@ func TestANotification(t *testing.T) {
 	if n.title != "A wants to edit" || n.body != "a.go\nFix it" || !slices.Equal(n.actions, []action{{actionOpen, "Open"}}) {
 		t.Errorf("%+v", n)
 	}
-	if got := r.actions(); !slices.Equal(got, []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}) {
+	if got := r.actions(""); !slices.Equal(got, []action{{"option-0", "Allow once"}, {"option-2", "Reject"}}) {
 		t.Errorf("%+v", got)
 	}
 	for key, want := range map[string]string{"option-0": "a", "option-2": "r", "option-3": "", "option--1": "", "": "", "open": "", "option-x": ""} {
@@ -249,9 +273,16 @@ func TestANotification(t *testing.T) {
 			t.Errorf("%q: %+v", key, o)
 		}
 	}
+	// What changes its command is not in it, so that it is not allowed there; its own directory changes nothing.
+	for args, most := range map[string]int{`"args":["push","--force"]`: 1, `"cwd":"/home/ada/p"`: 2} {
+		one := parse(t, `{"kind":"permission","agent":"A","tool":{"kind":"execute","rawInput":{"command":"git",`+args+`}},`+offered+`}`)
+		if got := one.actions(home().Cwd); len(got) != most {
+			t.Errorf("%s: %+v", args, got)
+		}
+	}
 	// Two ways to allow it once are a choice, which a notification has no room for.
 	r.Options = append(r.Options, option{"b", "Allow all edits once", "allow_once"})
-	if got := r.actions(); len(got) != 1 || got[0].label != "Reject" {
+	if got := r.actions(""); len(got) != 1 || got[0].label != "Reject" {
 		t.Errorf("%+v", got)
 	}
 	if n := noticeOf(parse(t, `{"kind":"question","agent":"A","title":"Which\nway?"}`), place{}); n.body != "Which↵ way?" || len(n.actions) != 1 {

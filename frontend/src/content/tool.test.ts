@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { tool } from '../test/records';
 import {
+  besideCommand,
   bringsHidden,
   command,
   exitCode,
@@ -50,6 +51,20 @@ test('a command is quoted so that its arguments can be told apart', () => {
   );
   expect(command(tool({ rawInput: 'ls' }))).toBeUndefined();
   expect(command(tool({ rawInput: { command: '' } }))).toBeUndefined();
+});
+
+test('beside a command stands what changes what it does, and the directory where it is another', () => {
+  const beside = (rawInput: unknown) => besideCommand(tool({ rawInput }), cwd);
+  const plain = { description: 'x', timeout: 5, cwd, workdir: cwd, a: null, b: false, c: '', d: [], e: {} };
+  expect(beside({ command: 'ls', ...plain })).toBeUndefined();
+  expect(beside({ ...plain, cmd: ['ls'], script: 'x', workdir: '/', args: [0] })).toEqual({
+    script: 'x',
+    workdir: '/',
+    args: [0],
+  });
+  expect(beside({ command: '', script: 'x', cmd: 7 })).toEqual({ cmd: 7 });
+  expect(beside({ sql: 'DROP' })).toBeUndefined();
+  expect(besideCommand(tool({ rawInput: { command: 'ls', cwd: '/' } }), '')).toEqual({ cwd: '/' });
 });
 
 test('content is read by type, and what is unknown is kept raw', () => {

@@ -82,16 +82,33 @@ export function totals(tool: ToolCall): { added: number; removed: number } | und
 
 /** The whole command line of a call that runs one. */
 export function command(tool: ToolCall): string | undefined {
-  const input = tool.rawInput;
+  return commandField(tool)?.[1];
+}
+
+/** The field that the command line stands in, and that line. */
+function commandField({ rawInput: input }: ToolCall): readonly [string, string] | undefined {
   if (!isObject(input)) return undefined;
   for (const key of ['command', 'cmd', 'script']) {
     const value = input[key];
-    if (typeof value === 'string' && value !== '') return value;
+    if (typeof value === 'string' && value !== '') return [key, value];
     if (Array.isArray(value) && value.length > 0 && value.every((arg) => typeof arg === 'string')) {
-      return value.map(quote).join(' ');
+      return [key, value.map(quote).join(' ')];
     }
   }
   return undefined;
+}
+
+/** What a call gives its command beside the line: arguments, variables, rights. What changes nothing of what it does is left out. */
+export function besideCommand(tool: ToolCall, cwd: string): Json | undefined {
+  const line = commandField(tool);
+  if (!line || !isObject(tool.rawInput)) return undefined;
+  const rest = Object.entries(tool.rawInput).filter(
+    ([key, value]) =>
+      ![line[0], 'description', 'timeout'].includes(key) &&
+      !['null', 'false', '""', '[]', '{}'].includes(JSON.stringify(value)) &&
+      !(['cwd', 'workdir'].includes(key) && value === cwd),
+  );
+  return rest.length > 0 ? Object.fromEntries(rest) : undefined;
 }
 
 /** An argument as a shell would need it, so that where one ends can be seen. */

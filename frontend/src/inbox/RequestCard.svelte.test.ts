@@ -2,7 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { Request } from '../api/records';
 import { app } from '../app.svelte';
-import { request } from '../test/records';
+import { request, tool } from '../test/records';
 import RequestCard from './RequestCard.svelte';
 
 const options = [
@@ -115,6 +115,57 @@ describe('an approval', () => {
     expect(
       [...document.querySelectorAll('footer > button')].map((one) => one.textContent?.trim().split(/\s/)[0]),
     ).toEqual(['Reject', 'Allow']);
+  });
+
+  describe('of a tool call', () => {
+    const text = (say: string) => ({ type: 'content', content: { type: 'text', text: say } });
+    const diff = { type: 'diff', path: '/home/ada/app/a.ts', oldText: 'a', newText: 'b' };
+    const asking = async (part: Parameters<typeof tool>[0]) =>
+      (await show(request({ options, tool: tool({ kind: 'execute', ...part }) }))).card;
+
+    test.each<[string, Record<string, unknown>, string]>([
+      ['arguments', { command: 'git', args: ['push', '--force'] }, '--force'],
+      ['another directory', { command: ['ls'], cwd: '/etc' }, '/etc'],
+      ['the environment', { cmd: 'ls', env: { LD_PRELOAD: 'x.so' } }, 'LD_PRELOAD'],
+      ['another script', { command: 'ls', script: 'rm -r x' }, 'rm -r x'],
+      [
+        'a way out of the sandbox',
+        { command: 'ls', dangerouslyDisableSandbox: true },
+        'DisableSandbox": true',
+      ],
+      ['more rights', { command: ['ls'], with_escalated_permissions: true }, 'escalated_permissions": true'],
+      ['what cannot be seen', { command: 'ls', args: ['a\u202eb'] }, 'a[U+202E]b'],
+    ])('shows what changes its command: %s', async (_, rawInput, shown) => {
+      const card = await asking({ rawInput, content: [text('Lists files')] });
+      expect(card.querySelectorAll('details')).toHaveLength(1);
+      expect(card.textContent).toContain(shown);
+    });
+
+    test.each<[string, Parameters<typeof tool>[0]]>([
+      [
+        'a command and words about it',
+        { rawInput: { command: 'ls', description: 'x', timeout: 9, env: {} } },
+      ],
+      ['its own directory', { rawInput: { command: 'ls', cwd: '/home/ada/app', sudo: false, user: null } }],
+      ['the change itself', { kind: 'edit', rawInput: { path: 'a.ts' }, content: [diff] }],
+      ['a plan', { kind: 'switch_mode', rawInput: { plan: 'Do it' }, content: [text('Do it')] }],
+    ])('shows no more than that where it is %s', async (_, part) => {
+      expect((await asking(part)).querySelector('details')).toBeNull();
+    });
+
+    test('shows its input beside words of the agent’s, to the first character', async () => {
+      const rawInput = { sql: `DROP${' '.repeat(70_000)};` };
+      const card = await asking({ kind: 'other', rawInput, content: [text('Looks something up')] });
+      expect(card.textContent).toContain('Looks something up');
+      expect(card.textContent).toContain('DROP');
+    });
+
+    test('shows what is asked for beside a plan', async () => {
+      const rawInput = { plan: 'Do it', allowedPrompts: ['run tests'] };
+      const card = await asking({ kind: 'switch_mode', rawInput, content: [text('Do it')] });
+      expect(card.textContent).toContain('run tests');
+      expect(card.textContent.match(/Do it/g)).toHaveLength(1);
+    });
   });
 
   describe('with rules', () => {

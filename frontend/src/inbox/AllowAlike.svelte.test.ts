@@ -1,0 +1,54 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, expect, test, vi } from 'vitest';
+import { app } from '../app.svelte';
+import { request, session, tool } from '../test/records';
+import AllowAlike from './AllowAlike.svelte';
+
+const option = { id: 'yes', name: 'Allow', kind: 'allow_once' };
+let ended: (() => void) | undefined;
+
+afterEach(() => {
+  ended?.();
+  app.sessions.clear();
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+/** The dialog about two conversations that ask for the same, in these directories. */
+function asking(call: Parameters<typeof tool>[0], cwds = ['/home/ada/app', '/home/ada/app']): HTMLElement {
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });
+  const set = cwds.map((cwd, n) => {
+    app.sessions.set(`s${n}`, session({ id: `s${n}`, cwd }));
+    return { request: request({ id: `r${n}`, session: `s${n}`, tool: tool(call) }), allow: option };
+  });
+  const component = mount(AllowAlike, { target: document.body, props: { set, close: () => undefined } });
+  ended = () => void unmount(component);
+  flushSync();
+  const dialog = document.querySelector('dialog');
+  if (!dialog) throw new Error('no dialog');
+  return dialog;
+}
+
+test('what is allowed for several is shown with all that its command is given', () => {
+  const dialog = asking({ kind: 'execute', rawInput: { command: 'git', args: ['push', '--force'] } });
+  expect(dialog.querySelector('pre')?.textContent).toBe('git');
+  expect(dialog.textContent).toContain('--force');
+});
+
+test('their directory is told where it is not the one of all of them', () => {
+  const rawInput = { command: 'ls', cwd: '/home/ada/app' };
+  expect(asking({ kind: 'execute', rawInput }).querySelector('details')).toBeNull();
+  ended?.();
+  document.body.replaceChildren();
+  const apart = asking({ kind: 'execute', rawInput }, ['/home/ada/app', '/home/ada/other']);
+  expect(apart.querySelector('details')?.textContent).toContain('"cwd": "/home/ada/app"');
+});
+
+test('an edit of several is shown line by line, though its input names the file alone', () => {
+  const content = [{ type: 'diff', path: '/home/ada/app/a.ts', oldText: 'old', newText: 'new' }];
+  const dialog = asking({ kind: 'edit', rawInput: { path: '/home/ada/app/a.ts' }, content });
+  expect(dialog.querySelector('.line.add .text')?.textContent).toBe('new');
+});
