@@ -12,7 +12,7 @@ const options = [
 
 let ended: (() => void) | undefined;
 
-async function show(what: Request, more: { leave?: () => void; later?: () => void } = {}) {
+async function show(what: Request, more: { leave?: () => void; later?: () => void; inInbox?: boolean } = {}) {
   const answer = vi.spyOn(app, 'answer').mockResolvedValue(true);
   const component = mount(RequestCard, {
     target: document.body,
@@ -22,6 +22,7 @@ async function show(what: Request, more: { leave?: () => void; later?: () => voi
       cwd: '/home/ada/app',
       leave: more.leave ?? (() => undefined),
       later: more.later ?? (() => undefined),
+      inInbox: more.inInbox ?? false,
       write: () => undefined,
     },
   });
@@ -165,6 +166,54 @@ describe('an approval', () => {
       const card = await asking({ kind: 'switch_mode', rawInput, content: [text('Do it')] });
       expect(card.textContent).toContain('run tests');
       expect(card.textContent.match(/Do it/g)).toHaveLength(1);
+    });
+  });
+
+  describe('with a note', () => {
+    const field = () => document.querySelector<HTMLTextAreaElement>('textarea');
+
+    async function noting(inInbox = false) {
+      const leave = vi.fn();
+      const shown = await show(request({ options }), { inInbox, leave });
+      shown.component.focus();
+      button('Reject with a note')?.click();
+      await vi.waitFor(() => {
+        flushSync();
+        expect(document.activeElement).toBe(field());
+      });
+      const text = field();
+      if (!text) throw new Error('no field');
+      text.value = 'Use the other one';
+      text.dispatchEvent(new InputEvent('input', { bubbles: true }));
+      flushSync();
+      vi.advanceTimersByTime(500);
+      shown.component.focus();
+      return { ...shown, leave };
+    }
+
+    afterEach(() => sessionStorage.clear());
+
+    test('that is being written is answered by no key beside its field', async () => {
+      const { answer, card } = await noting(true);
+      for (const key of ['1', '2', 'r', 'R', 'a', 'm', 'n']) press(card, key);
+      expect(answer).not.toHaveBeenCalled();
+      expect(field()?.value).toBe('Use the other one');
+    });
+
+    test('is closed by Escape, and what was written is there again', async () => {
+      const { answer, card, leave } = await noting();
+      const back = button('Back');
+      back?.focus();
+      press(back ?? card, 'Escape');
+      expect(field()).toBeNull();
+      expect(document.activeElement).toBe(card);
+      expect(leave).not.toHaveBeenCalled();
+      expect(answer).not.toHaveBeenCalled();
+      button('Reject with a note')?.click();
+      await vi.waitFor(() => {
+        flushSync();
+        expect(field()?.value).toBe('Use the other one');
+      });
     });
   });
 
