@@ -279,6 +279,15 @@ describe('an approval', () => {
       );
     });
 
+    test('answers by no key while its menu is on its way', async () => {
+      const { answer, card } = await offering([rule('allow', 'session'), rule('deny', 'session')]);
+      vi.advanceTimersByTime(500);
+      press(card, 'n');
+      for (const key of ['1', 'r']) press(card, key);
+      expect(answer).not.toHaveBeenCalled();
+      await opened();
+    });
+
     test('what rejects makes a rule that denies', async () => {
       const { answer, card } = await offering([rule('allow', 'session'), rule('deny', 'session')]);
       vi.advanceTimersByTime(500);
