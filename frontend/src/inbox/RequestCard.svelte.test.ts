@@ -416,6 +416,30 @@ describe('a question', () => {
     expect(document.querySelector('input[type=text]')).toBeNull();
   });
 
+  test('keeps one’s own words when a digit takes another choice', async () => {
+    sessionStorage.clear();
+    const [only] = question.questions ?? [];
+    if (!only) throw new Error('no question');
+    const { answer, card } = await show({ ...question, questions: [{ ...only, allowFreeText: true }] });
+    const field = () => document.querySelector<HTMLInputElement>('input[type=text]');
+    vi.advanceTimersByTime(500);
+    press(card, '3');
+    const text = field();
+    if (!text) throw new Error('no field');
+    text.value = 'Neither of them';
+    text.dispatchEvent(new InputEvent('input', { bubbles: true }));
+    flushSync();
+    press(card, '1');
+    expect(field()).toBeNull();
+    expect(card.textContent).toContain('Neither of them');
+    const form = document.querySelector('form');
+    form?.dispatchEvent(new SubmitEvent('submit', { cancelable: true }));
+    expect(answer).toHaveBeenLastCalledWith(expect.anything(), { answers: [['a']] });
+    press(card, '3');
+    expect(field()?.value).toBe('Neither of them');
+    sessionStorage.clear();
+  });
+
   test('declined is rejected', async () => {
     const { answer } = await show(question);
     button('Decline')?.click();

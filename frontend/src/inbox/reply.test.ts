@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { answers, pick, pickOther, restored } from './reply';
+import { answers, ownWords, pick, pickOther, restored } from './reply';
 
 const colour = {
   prompt: 'Colour?',
@@ -26,7 +26,26 @@ test('own words take the place of one choice, and stand beside several', () => {
     ids: ['r'],
     other: 'mauve',
   });
-  expect(pick(colour, { ids: [], other: 'mauve' }, 'g')).toEqual({ ids: ['g'], other: undefined });
+});
+
+test('own words are kept beside another choice, are not sent with it, and are there again', () => {
+  const chosen = pick(colour, { ids: [], other: 'mauve' }, 'g');
+  expect(chosen).toEqual({ ids: ['g'], other: undefined, own: 'mauve' });
+  expect(answers([chosen])).toEqual({ ok: true, answers: [['g']] });
+  expect(pick(colour, chosen, 'r')).toEqual({ ids: ['r'], other: undefined, own: 'mauve' });
+  expect(restored([colour], [chosen])).toEqual([chosen]);
+  expect(pickOther(colour, chosen, ownWords(chosen))).toEqual({ ids: [], other: 'mauve' });
+
+  const unchecked = pickOther(several, { ids: ['r'], other: 'mauve' }, undefined);
+  expect(unchecked).toEqual({ ids: ['r'], other: undefined, own: 'mauve' });
+  expect(pick(several, unchecked, 'g').own).toBe('mauve');
+  expect(answers([unchecked])).toEqual({ ok: true, answers: [['r']] });
+
+  // What was taken out of the field is not brought back.
+  expect(pick(colour, { ids: [], other: '', own: 'mauve' }, 'g')).toEqual({ ids: ['g'], other: undefined });
+  expect(restored([{ ...colour, allowFreeText: false }], [chosen])).toEqual([
+    { ids: ['g'], other: undefined },
+  ]);
 });
 
 test('the answers are a list for each question, or the first that is missing', () => {
