@@ -200,6 +200,18 @@ describe('an approval', () => {
       expect(field()?.value).toBe('Use the other one');
     });
 
+    test('is not sent or closed by a key that ends the composing of a character', async () => {
+      const { answer } = await noting();
+      const text = field();
+      if (!text) throw new Error('no field');
+      press(text, 'Enter', { keyCode: 229 }); // as Safari tells it
+      press(text, 'Escape', { isComposing: true });
+      expect(answer).not.toHaveBeenCalled();
+      expect(field()?.value).toBe('Use the other one');
+      press(text, 'Enter');
+      expect(answer).toHaveBeenCalledWith(expect.anything(), { optionId: 'no', note: 'Use the other one' });
+    });
+
     test('is closed by Escape, and what was written is there again', async () => {
       const { answer, card, leave } = await noting();
       const back = button('Back');
