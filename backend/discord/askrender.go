@@ -236,8 +236,9 @@ func (d *drawing) tool(t *session.ToolCall) (said bool) {
 	if edits == 0 {
 		d.add(part{text: d.places(t)})
 	}
-	if input := indented(t.RawInput); !said && len(t.Content) == 0 && input != "" && input != "{}" && input != "null" {
-		d.add(part{text: input, lang: "json"})
+	shown := edits > 0 || t.Kind == "switch_mode" && len(t.Content) > 0 || said && isCommandAlone(t.RawInput, d.cwd)
+	if input := indented(t.RawInput); !shown && input != "" && input != "{}" && input != "null" {
+		d.add(part{text: input, lang: "json"}) // arguments, variables and rights beside a command, too
 	}
 	if len(d.parts) > 1 {
 		d.name = "request.txt"
@@ -279,6 +280,28 @@ func commandOf(input json.RawMessage) string {
 		}
 	}
 	return ""
+}
+
+// isCommandAlone tells that nothing stands beside a command that may change what it does.
+func isCommandAlone(input json.RawMessage, cwd string) bool {
+	var fields map[string]json.RawMessage
+	_ = json.Unmarshal(input, &fields) // it has a command
+	commands := 0
+	for name, value := range fields {
+		var text string
+		switch {
+		case name == "description", name == "timeout", slices.Contains([]string{"null", "false", `""`, "[]", "{}"}, string(value)):
+		case name == "cwd" || name == "workdir":
+			if json.Unmarshal(value, &text) != nil || text != cwd {
+				return false
+			}
+		case name == "command", name == "cmd", name == "script":
+			commands++
+		default:
+			return false
+		}
+	}
+	return commands == 1
 }
 
 // argument is one as a shell would need it, so that where it ends can be seen.

@@ -80,6 +80,10 @@ func TestApprovalShowsWhatItIsAbout(t *testing.T) {
 	}{
 		"a command":          {running("npm test -- --watch=false"), []string{"**Claude wants to run a command**", "-# in /home/x/p", "```sh\nnpm test -- --watch=false\n```"}, []string{"Run it"}},
 		"its arguments":      {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":["rm","-rf","my files"]}`)}, []string{"```sh\nrm -rf 'my files'\n```"}, nil},
+		"beside a command":   {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"git","args":["push","--force"]}`)}, []string{"```sh\ngit\n```", `"--force"`}, nil},
+		"elsewhere":          {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"ls","cwd":"/etc"}`)}, []string{"```sh\nls\n```", `"/etc"`}, nil},
+		"nothing beside it":  {session.ToolCall{Kind: "execute", RawInput: json.RawMessage(`{"command":"ls","cwd":"/home/x/p","description":"Lists","timeout":9,"env":{}}`)}, []string{"```sh\nls\n```"}, []string{"Lists", "timeout"}},
+		"beside its words":   {session.ToolCall{Kind: "other", Content: []json.RawMessage{text("Looks something up")}, RawInput: json.RawMessage(`{"sql":"DROP"}`)}, []string{"Looks something up", `"DROP"`}, nil},
 		"an edit":            {session.ToolCall{Title: "Edit", Kind: "edit", Content: []json.RawMessage{edit}}, []string{"wants to edit", "--- main.go\n+++ main.go\n", "-two\n+2\n"}, []string{"Edit\n"}},
 		"a new file":         {session.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","oldText":null,"newText":"x\n"}`)}}, []string{"--- /dev/null\n+++ /a", "+x"}, nil},
 		"a patch":            {session.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","patch":{"text":"@@ -1 +1 @@\n-a\n+b"}}`)}}, []string{"```diff\n/a\n@@ -1 +1 @@\n-a\n+b\n```"}, nil},
