@@ -449,6 +449,8 @@ func startingWords(program string) []string {
 		return []string{"+*", "-c*", "--cmd*", "-P*", "--eval*", "-k*", "-o*", "-O*"}
 	case "curl", "wget":
 		return []string{"-o*", "-O*", "--output*", "--remote-name*", "-K*", "--config*", "-T*", "--upload-file*", "-d@*", "--data*", "-d*", "-F*", "--form*", "--post-*", "-P*", "--directory-prefix*", "--use-askpass*"}
+	case "printf", "print":
+		return []string{"-v*"}
 	case "docker", "podman":
 		return []string{"-v*", "--volume*", "--mount*", "--privileged*", "--pid*", "--cap-add*", "--device*"}
 	}

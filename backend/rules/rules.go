@@ -306,6 +306,9 @@ func read(call Call, where Where) *reading {
 	}
 	if call.Dir != "" {
 		r.dirs = []string{where.absolute(where.Directory, call.Dir)}
+		if climbs(call.Dir) {
+			r.doubt("directory")
+		}
 	}
 	for _, c := range call.Commands {
 		r.parts = append(r.parts, r.command(c)...)

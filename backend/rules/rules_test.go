@@ -81,6 +81,9 @@ func TestCommands(t *testing.T) {
 		{"while git status; do sleep 1; done", allow},
 		{"! git status", allow},
 		{"time git status", allow},
+		{"./true && git status", ask}, // a program, and not the shell's own
+		{"/tmp/pwd; git status", ask},
+		{"./cd src && git status", ask},
 		{"git status; rm -rf ~", deny},
 		{"git status && npm publish", deny},
 		{"git status; nosuch", ask},
@@ -103,6 +106,23 @@ func TestCommands(t *testing.T) {
 		{"cd / && rm -rf *", deny},
 		{"cd && rm -rf *", deny},
 		{"cd $X && ls", ask},
+		{"cd -- src && git status", allow},
+		{"cd -L src && git status", allow},
+		{"cd -- && rm -rf *", deny},
+		{"cd -L && rm -rf *", deny},
+		{"cd -L -- / && rm -rf *", deny},
+		{"command cd / && rm -rf *", deny},
+		{"command -p cd / && rm -rf *", deny},
+		{"command cd src && git status", allow},
+		{"builtin cd /etc && ls", ask},
+		{"builtin popd && ls", ask},
+		{"cd / src && rm -rf *", deny}, // some shells go by the first
+		{"cd src src && ls", ask},
+		{"cd -P src && ls", ask},
+		{"cd -P / && rm -rf *", deny},
+		{"for f in a b; do git status; done", allow},
+		{"for PATH in ./bin; do git status; done", ask},
+		{"for path in ./bin; do git status; done", ask}, // of zsh
 
 		// What is within words.
 		{"git status $(rm -rf ~)", deny},
@@ -174,6 +194,9 @@ func TestCommands(t *testing.T) {
 		{"LD_PRELOAD=./x.so git status", ask},
 		{"NO_COLOR=$(rm -rf ~) git status", deny},
 		{"export PATH=/tmp && git status", ask},
+		{"printf -v PATH ./bin; git status", ask},
+		{"printf -vPATH ./bin; git status", ask},
+		{"printf '%s' -x", allow},
 		{"X[$(id)]=1 git status", ask},
 
 		// Options that start programs, or lead elsewhere.
@@ -389,6 +412,10 @@ func TestEveryCommandCounts(t *testing.T) {
 	if v := rules.Judge(call, where(), list); v.Effect != rules.Allow || !slices.Equal(v.Used, []string{"allow execute git status"}) {
 		t.Errorf("%+v", v)
 	}
+	call.Dir = "link/.." // where that is depends on the link
+	if v := rules.Judge(call, where(), list); v.Effect != rules.Ask || v.Detail != "directory" {
+		t.Errorf("a directory behind ..: %+v", v)
+	}
 }
 
 func TestDenyBeatsAskBeatsAllow(t *testing.T) {
@@ -489,6 +516,20 @@ func TestPaths(t *testing.T) {
 	}
 	if v := rules.Judge(call, w, []rules.Rule{rule(t, allow, rules.Read, "**")}); v.Effect != ask {
 		t.Errorf("to read is to edit: %+v", v)
+	}
+	for line, want := range map[string]rules.Effect{
+		"git status > b.go":          allow,
+		"git status > src/../b.go":   ask,
+		"git status > out/../b.go":   ask, // out is a link: it is beside what that leads to
+		"git status < out/../b.go":   ask,
+		"git status >! b.go":         ask, // of zsh: it writes to b.go
+		"git status >!b.go":          ask,
+		"git status > '!'; git diff": ask,
+	} {
+		list := []rules.Rule{rule(t, allow, rules.Execute, "git *"), rule(t, allow, rules.Edit, "**")}
+		if v := rules.Judge(command(line), w, list); v.Effect != want {
+			t.Errorf("%s: %+v, want %s", line, v, want)
+		}
 	}
 }
 

@@ -98,18 +98,44 @@ func (s *script) directories(n syntax.Node) bool {
 	if !ok || len(call.Args) == 0 {
 		return true
 	}
-	r := s.r
-	switch name := r.word(call.Args[0]); name.text {
+	words := make([]word, len(call.Args))
+	for i, a := range call.Args {
+		words[i] = s.r.word(a)
+	}
+	wrapped := false
+	for len(words) > 1 && (words[0].text == "command" || words[0].text == "builtin" || wrapped && strings.HasPrefix(words[0].text, "-")) {
+		words, wrapped = words[1:], true
+	}
+	switch words[0].text {
 	case "cd", "pushd", "chdir":
-		to := word{text: r.where.Home, plain: r.where.Home != "", glob: -1}
-		if len(call.Args) > 1 {
-			to = r.word(call.Args[len(call.Args)-1])
-		}
-		r.goes(to)
+		s.r.changes(words[1:])
 	case "popd":
-		r.doubt("directory")
+		s.r.doubt("directory")
 	}
 	return true
+}
+
+// changes goes where cd would with these words: where shells differ, to each of the places.
+func (r *reading) changes(words []word) {
+	for len(words) > 0 && len(words[0].text) > 1 && words[0].text[0] == '-' {
+		option := words[0].text
+		words = words[1:]
+		if option == "--" {
+			break
+		}
+		if option != "-L" { // -P follows links, and others are of some shells
+			r.doubt("directory")
+		}
+	}
+	if len(words) == 0 {
+		words = []word{{text: r.where.Home, plain: r.where.Home != "", glob: -1}}
+	}
+	if len(words) > 1 {
+		r.doubt("directory")
+	}
+	for _, to := range words {
+		r.goes(to)
+	}
 }
 
 func (r *reading) goes(to word) {
@@ -166,9 +192,15 @@ func notQuiet(c rune) bool {
 
 func pipes(n *syntax.BinaryCmd) bool { return n.Op == syntax.Pipe || n.Op == syntax.PipeAll }
 
+// loop takes a variable of one small letter: no program, and no shell, goes by one of those.
 func (s *script) loop(n *syntax.ForClause) {
-	if _, words := n.Loop.(*syntax.WordIter); !words || n.Select {
+	iter, words := n.Loop.(*syntax.WordIter)
+	if !words || n.Select {
 		s.r.doubt("construct")
+		return
+	}
+	if name := iter.Name.Value; len(name) != 1 || name[0] < 'a' || name[0] > 'z' {
+		s.r.doubt("environment")
 	}
 }
 
@@ -230,8 +262,10 @@ func (r *reading) redirected(kind Kind, to word) *part {
 		p.kind, p.target, p.harmless = Any, "", true
 	case !to.plain:
 		p.doubt = to.why
-	case strings.HasPrefix(to.text, "/dev/") || to.text == "" || hidden(to.text) || strings.HasPrefix(to.text, "~"):
+	case strings.HasPrefix(to.text, "/dev/") || to.text == "" || hidden(to.text) || strings.HasPrefix(to.text, "~") || strings.HasPrefix(to.text, "!"): // >! is of zsh
 		p.doubt = "redirection"
+	case climbs(to.text):
+		p.doubt = "parent"
 	case kind == Read:
 		p.harmless = true
 		for _, dir := range r.dirs {

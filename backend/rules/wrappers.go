@@ -89,7 +89,9 @@ func (r *reading) run(words []word, depth int, fed bool) *part {
 		p.privileged = true
 		r.script1(p, "-c", depth)
 	case "cd", "pushd", "true", "false", ":", "pwd":
-		r.moves(p)
+		if first.text == name { // ./true is a program
+			r.moves(p)
+		}
 	}
 	return p
 }
