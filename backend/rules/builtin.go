@@ -304,21 +304,24 @@ func (r *reading) secretPart(p *part) bool {
 			return false // it is asked for that
 		}
 		return slices.ContainsFunc(p.words[1:], func(w word) bool {
-			if w.lost || !fileLike(w.text) {
+			if w.lost || len(w.text) >= longestPath {
 				return false
 			}
 			_, value, _ := strings.Cut(w.text, "=")
-			return slices.ContainsFunc(r.at(w.text), isSecret) || value != "" && slices.ContainsFunc(r.at(value), isSecret)
+			return slices.ContainsFunc([]string{w.text, value}, func(text string) bool {
+				if strings.ContainsAny(base(text), " \n\t") { // the end of a message
+					return slices.ContainsFunc(r.at(text), r.credential)
+				}
+				return slices.ContainsFunc(r.at(text), isSecret)
+			})
 		})
 	default:
 	}
 	return false
 }
 
-// fileLike tells of words that may name a file: one with a space in it is a message, or a program of its own.
-func fileLike(s string) bool {
-	return s != "" && len(s) < 4096 && !strings.ContainsAny(s, " \n\t")
-}
+// longestPath is more than any system opens.
+const longestPath = 4096
 
 func (r *reading) outsidePart(p *part) bool {
 	switch p.kind {
@@ -340,24 +343,36 @@ func (r *reading) leads(text string) bool {
 
 // pathsIn are the parts of a word that may be paths.
 func pathsIn(text string) []string {
-	if !fileLike(text) || strings.Contains(text, "://") {
+	if text == "" || len(text) >= longestPath || address(text) {
 		return nil
 	}
 	list := []string{text}
-	if _, value, found := strings.Cut(text, "="); found {
+	if _, value, found := strings.Cut(text, "="); found && !address(value) {
 		list = append(list, value)
 	}
 	if len(text) > 2 && text[0] == '-' && text[1] != '-' { // -C/elsewhere
 		list = append(list, text[2:])
+		if rest := strings.TrimLeft(text[1:], letters); len(text)-len(rest) <= 4 { // -vt/elsewhere; a longer one may be a word
+			list = append(list, rest)
+		}
 	}
-	if at := strings.LastIndexByte(text, ':'); at > 1 {
-		list = append(list, text[at+1:])
+	if at := strings.LastIndexByte(text, ':'); at > 1 && !slices.ContainsFunc(schemes(), func(s string) bool { return strings.HasSuffix(text[:at], s) && strings.HasPrefix(text[at:], "://") }) {
+		list = append(list, text[at+1:]) // host:/elsewhere, file:///elsewhere
 	}
 	for i := range list {
 		list[i] = strings.TrimPrefix(list[i], "@")
 	}
 	return list
 }
+
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+// address tells of what is elsewhere in the network, and no path.
+func address(text string) bool {
+	return slices.ContainsFunc(schemes(), func(s string) bool { return strings.HasPrefix(text, s+"://") })
+}
+
+func schemes() []string { return []string{"http", "https", "ssh", "git"} }
 
 func (r *reading) leadsFrom(dir, p string) bool {
 	told := r.where.absolute(dir, p)
@@ -376,7 +391,7 @@ func (r *reading) leadsFrom(dir, p string) bool {
 func (r *reading) unproven(p *part, w word) string {
 	switch {
 	case w.glob >= 0 && w.why == "glob" && !w.lost:
-		if strings.HasPrefix(base(w.text), ".") || strings.HasPrefix(w.text, "-") || strings.Contains(w.text, "/.") {
+		if strings.HasPrefix(base(w.text), ".") || strings.HasPrefix(w.text, "-") || strings.Contains(w.text, "/.") || globsHidden(w.text) {
 			return "glob"
 		}
 	case !w.plain:
@@ -391,12 +406,28 @@ func (r *reading) unproven(p *part, w word) string {
 		return "outside_root"
 	case p.runs(w.text):
 		return "option"
-	case p.writes() && slices.ContainsFunc(r.at(w.text), func(at string) bool { return r.starts(r.within(at)) }):
+	case p.writes() && r.writesStarts(w.text):
 		return "starts"
 	case r.where.Windows && strings.ContainsAny(w.text, "%^"):
 		return "variable" // of its older shell
 	}
 	return ""
+}
+
+// globsHidden tells of a path with a hidden directory of which not all is written: .g*/hooks.
+func globsHidden(text string) bool {
+	for name := range strings.SplitSeq(text, "/") {
+		if strings.HasPrefix(name, ".") && strings.ContainsAny(name, "*?[") {
+			return true
+		}
+	}
+	return false
+}
+
+func (r *reading) writesStarts(text string) bool {
+	return slices.ContainsFunc(pathsIn(text), func(p string) bool {
+		return slices.ContainsFunc(r.at(p), func(at string) bool { return r.starts(r.within(at)) })
+	})
 }
 
 // writes tells of programs that write where their arguments say.
