@@ -402,7 +402,7 @@ func (r *reading) unproven(p *part, w word) string {
 		return "hidden_characters"
 	case strings.Contains(w.text, "$(") || strings.Contains(w.text, "`") || strings.Contains(w.text, "${"):
 		return "substitution" // some programs look into their arguments as a shell does
-	case r.leads(w.text):
+	case r.leads(w.text), address(w.text) && climbs(w.text) && !p.fetches():
 		return "outside_root"
 	case p.runs(w.text):
 		return "option"
@@ -428,6 +428,11 @@ func (r *reading) writesStarts(text string) bool {
 	return slices.ContainsFunc(pathsIn(text), func(p string) bool {
 		return slices.ContainsFunc(r.at(p), func(at string) bool { return r.starts(r.within(at)) })
 	})
+}
+
+// fetches tells of programs that take an address for one; to others it is a path, in a directory https:.
+func (p *part) fetches() bool {
+	return slices.Contains([]string{"curl", "wget", "git"}, lower(base(p.words[0].text)))
 }
 
 // writes tells of programs that write where their arguments say.

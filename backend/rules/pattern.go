@@ -221,20 +221,26 @@ func (p Pattern) concernsWords(words []word) (sure, maybe bool) {
 	return !maybe, maybe
 }
 
-// next looks at the first word that is no option, and gives what is behind it.
+// next looks at the first word that is no option, and gives what is behind it. A word behind an option may be its value: then it may also
+// be the one behind that.
 func (w patternWord) next(words []word) (rest []word, found, open bool) {
-	for len(words) > 0 && !words[0].unknown() && strings.HasPrefix(words[0].text, "-") {
-		words = words[1:]
+	value, skipped := false, false
+	for ; len(words) > 0; words = words[1:] {
+		have := words[0]
+		switch {
+		case have.unknown():
+			return words, false, true // it may be several, and those behind it any
+		case strings.HasPrefix(have.text, "-"):
+			value = have.text != "--" && !strings.Contains(have.text, "=")
+		case w.matches(have.text, true):
+			return words[1:], !skipped, skipped
+		case !have.plain || !value:
+			return words, false, !have.plain
+		default:
+			value, skipped = false, true
+		}
 	}
-	switch {
-	case len(words) == 0:
-		return nil, false, false
-	case words[0].unknown():
-		return words, false, true // it may be several, and those behind it any
-	case w.matches(words[0].text, true):
-		return words[1:], true, false
-	}
-	return words, false, !words[0].plain
+	return nil, false, false
 }
 
 // among tells whether one of the words is the wanted one; open that one of them may be.

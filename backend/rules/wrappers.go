@@ -9,6 +9,8 @@ import (
 type wrapper struct {
 	takes      string // its options of one letter that have an argument
 	long       string // its long options that have an argument in a word of its own, each with a space after it
+	letters    string // its options of one letter that have none. Of what is run as if it stood alone, others are odd
+	bare       string // its long options that have none, in the same way
 	operands   int    // what stands before the command
 	through    bool   // what it runs is run as if it stood alone
 	privileged bool
@@ -19,21 +21,27 @@ type wrapper struct {
 func wrapperOf(name string) (w wrapper, ok bool) {
 	switch name {
 	case "nice":
-		return wrapper{takes: "n", long: "--adjustment ", through: true}, true
+		return wrapper{takes: "n", long: "--adjustment ", letters: "0123456789", through: true}, true
 	case "timeout", "gtimeout":
-		return wrapper{takes: "ks", long: "--kill-after --signal ", operands: 1, through: true}, true
-	case "nohup", "setsid", "command", "builtin", "stdbuf", "unbuffer":
-		return wrapper{takes: "ioe", long: "--input --output --error ", through: true}, true
-	case "ionice":
-		return wrapper{takes: "cn", long: "--class --classdata ", through: true}, true
-	case "time", "gtime":
+		return wrapper{takes: "ks", long: "--kill-after --signal ", letters: "fpv", bare: "--foreground --preserve-status --verbose ", operands: 1, through: true}, true
+	case "nohup", "command", "builtin":
 		return wrapper{through: true}, true
+	case "setsid":
+		return wrapper{letters: "cfw", bare: "--ctty --fork --wait ", through: true}, true
+	case "stdbuf":
+		return wrapper{takes: "ioe", long: "--input --output --error ", through: true}, true
+	case "unbuffer":
+		return wrapper{letters: "p", through: true}, true
+	case "ionice":
+		return wrapper{takes: "cn", long: "--class --classdata ", letters: "t", bare: "--ignore ", through: true}, true
+	case "time", "gtime":
+		return wrapper{takes: "fo", long: "--format --output ", letters: "ahlpqv", bare: "--append --portability --quiet --verbose ", through: true}, true
 	case "exec":
-		return wrapper{takes: "a", through: true}, true
+		return wrapper{takes: "a", letters: "cl", through: true}, true
 	case "chrt", "taskset":
 		return wrapper{operands: 1}, true
 	case "env":
-		return wrapper{takes: "uCS", long: "--unset --chdir --split-string ", through: true, assigns: true}, true
+		return wrapper{takes: "uCSaP", long: "--unset --chdir --split-string --argv0 ", through: true, assigns: true}, true
 	case "sudo", "doas", "run0":
 		return wrapper{takes: "ugChpTrtDRU", long: "--user --group --chdir --host --prompt --role --type --chroot --other-user --close-from ", privileged: true, assigns: true}, true
 	case "pkexec":
@@ -160,8 +168,10 @@ func (o *options) skip() int {
 		case o.w.assigns && assigns(w.text):
 			name, value, _ := strings.Cut(w.text, "=")
 			o.odd = o.odd || !w.plain || !harmlessVariable(name, value)
+		case w.text == "-" && o.w.through && o.w.assigns: // env -i
+			o.odd = true
 		case strings.HasPrefix(w.text, "--"):
-			i += o.long(w.text)
+			i += o.long(w.text, i)
 		case len(w.text) > 1 && w.text[0] == '-':
 			i += o.short(w.text, i)
 		default:
@@ -171,11 +181,15 @@ func (o *options) skip() int {
 	return i
 }
 
-// long reads an option, and gives how many further words it takes.
-func (o *options) long(text string) int {
-	name, _, inline := strings.Cut(text, "=")
-	o.odd = o.odd || name == "--chdir" || name == "--split-string" || name == "--output"
-	if strings.Contains(o.w.long, name+" ") && !inline {
+// long reads an option, and gives how many further words it takes. A shortened one is odd, and most likely the one that it begins.
+func (o *options) long(text string, at int) int {
+	name, value, inline := strings.Cut(text, "=")
+	known := strings.Contains(" "+o.w.long, " "+name+" ") || strings.Contains(" "+o.w.bare, " "+name+" ")
+	o.odd = o.odd || name == "--chdir" || name == "--split-string" || name == "--argv0" || name == "--output" || o.w.through && !known
+	if strings.HasPrefix("--split-string", name) && o.w.assigns && o.w.through {
+		o.split(value, inline, at)
+	}
+	if strings.Contains(" "+o.w.long, " "+name) && !inline {
 		return 1
 	}
 	return 0
@@ -183,16 +197,30 @@ func (o *options) long(text string) int {
 
 func (o *options) short(text string, at int) int {
 	o.odd = o.odd || strings.ContainsAny(text, "CSofi")
-	if rest, split := strings.CutPrefix(text, "-S"); split && o.w.assigns { // env -S 'a b'
-		if rest == "" && at+1 < len(o.p.words) {
-			rest = o.p.words[at+1].text
+	for i := 1; i < len(text); i++ {
+		letter, value := text[i], text[i+1:]
+		if strings.IndexByte(o.w.takes, letter) < 0 {
+			o.odd = o.odd || o.w.through && strings.IndexByte(o.w.letters, letter) < 0
+			continue
 		}
-		o.p.within = append(o.p.within, o.r.script(rest, o.depth+1)...)
-	}
-	if o.w.takes != "" && strings.IndexAny(text[1:], o.w.takes) == len(text)-2 {
-		return 1
+		if letter == 'S' {
+			o.split(value, value != "", at)
+		}
+		o.odd = o.odd || o.w.assigns && o.w.through && letter != 'u' // it may be another program
+		if value == "" {
+			return 1
+		}
+		return 0
 	}
 	return 0
+}
+
+// split looks into env -S 'a b', whose words are those of a command.
+func (o *options) split(text string, inline bool, at int) {
+	if !inline && at+1 < len(o.p.words) {
+		text = o.p.words[at+1].text
+	}
+	o.p.within = append(o.p.within, o.r.script(text, o.depth+1)...)
 }
 
 // assigns tells of NAME=value.
