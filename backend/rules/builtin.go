@@ -1,7 +1,6 @@
 package rules
 
 import (
-	"path"
 	"slices"
 	"strings"
 )
@@ -438,57 +437,6 @@ func (p *part) fetches() bool {
 // writes tells of programs that write where their arguments say.
 func (p *part) writes() bool {
 	return slices.Contains([]string{
-		"cp", "mv", "tee", "touch", "install", "ln", "rsync", "scp", "sed", "dd", "truncate", "chmod", "chown", "rm", "mkdir", "patch", "unzip", "tar", "perl", "sort", "curl", "wget",
+		"cp", "mv", "tee", "touch", "install", "ln", "rsync", "scp", "sed", "dd", "truncate", "chmod", "chown", "rm", "mkdir", "patch", "unzip", "tar", "perl", "sort", "curl", "wget", "go",
 	}, lower(base(p.words[0].text)))
-}
-
-// runs tells of words by which a program starts another one, writes where it is told, or works elsewhere. A * does not stand for them.
-func (p *part) runs(text string) bool {
-	if len(p.words) == 0 {
-		return false
-	}
-	for _, pattern := range startingWords(lower(base(p.words[0].text))) {
-		if hit, _ := path.Match(pattern, strings.ReplaceAll(text, "/", "_")); hit {
-			return true
-		}
-	}
-	return false
-}
-
-func startingWords(program string) []string {
-	switch program {
-	case "git":
-		return []string{"-c", "-c?*", "-C", "-C?*", "--config-env*", "--exec-path*", "--git-dir*", "--work-tree*", "--upload-pack*", "--receive-pack*", "--exec*", "-x", "-u", "foreach", "run", "ext::*", "--ext-diff", "--output*", "-O*", "--open-files-in-pager*", "--template*", "filter-branch"}
-	case "find", "gfind", "fd", "fdfind":
-		return []string{"-exec*", "-ok*", "-delete", "-fprint*", "-fls", "-x", "-X", "--exec*"}
-	case "tar", "gtar", "bsdtar":
-		return []string{"--checkpoint-action*", "--to-command*", "-I*", "--use-compress-program*", "--rsh-command*", "-F*", "--info-script*", "--new-volume-script*", "-P", "--absolute-names"}
-	case "ssh", "scp", "sftp":
-		return []string{"-o*", "-F*", "-S*", "-L*", "-R*", "-D*"}
-	case "rsync":
-		return []string{"-e*", "--rsh*", "--rsync-path*", "-[a-zA-Z]*e"}
-	case "sort":
-		return []string{"--compress-program*", "-o*", "--output*"}
-	case "sed", "gsed":
-		return []string{"-i*", "--in-place*", "-n*i*", "-f*", "--file*", "e", "*e", "w *", "*w*"}
-	case "awk", "gawk", "mawk", "nawk":
-		return []string{"*system*", "*|*", "*getline*", "*>*", "-f*", "-i*", "-l*", "--load*", "--include*"}
-	case "go":
-		return []string{"-exec*", "-toolexec*", "-vettool*", "--exec*", "--toolexec*", "-C*", "-overlay*", "-modfile*"}
-	case "npm", "pnpm", "yarn":
-		return []string{"--script-shell*", "--prefix*", "-C*", "--node-options*"}
-	case "make", "gmake":
-		return []string{"-f*", "--file*", "--makefile*", "-C*", "--directory*", "--eval*", "SHELL=*", "-I*"}
-	case "grep", "rg", "ripgrep", "egrep", "fgrep":
-		return []string{"--pre*", "--hostname-bin*"}
-	case "less", "more", "man", "vim", "vi", "nano", "emacs":
-		return []string{"+*", "-c*", "--cmd*", "-P*", "--eval*", "-k*", "-o*", "-O*"}
-	case "curl", "wget":
-		return []string{"-o*", "-O*", "--output*", "--remote-name*", "-K*", "--config*", "-T*", "--upload-file*", "-d@*", "--data*", "-d*", "-F*", "--form*", "--post-*", "-P*", "--directory-prefix*", "--use-askpass*"}
-	case "printf", "print":
-		return []string{"-v*"}
-	case "docker", "podman":
-		return []string{"-v*", "--volume*", "--mount*", "--privileged*", "--pid*", "--cap-add*", "--device*"}
-	}
-	return nil
 }
