@@ -241,7 +241,7 @@ func isShell(name string) bool {
 func interprets(name string) bool {
 	name = strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")
 	switch name {
-	case "python", "pypy", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "luajit", "tclsh", "osascript", "Rscript", "psql", "mysql", "sqlite", "at", "batch", "crontab", "ed", "gdb", "ssh", "docker", "kubectl", "make", "bc", "awk", "source":
+	case "python", "pypy", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "luajit", "tclsh", "osascript", "rscript", "psql", "mysql", "sqlite", "at", "batch", "crontab", "ed", "gdb", "ssh", "docker", "kubectl", "make", "bc", "awk", "source":
 		return true
 	}
 	return isShell(name)

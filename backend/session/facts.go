@@ -20,8 +20,11 @@ func clipString(s string) string {
 	for !utf8.RuneStart(s[cut]) {
 		cut--
 	}
-	return fmt.Sprintf("%s\n… %d more bytes, kept in the journal", s[:cut], len(s)-cut)
+	return fmt.Sprintf("%s\n… %d"+clippedMark, s[:cut], len(s)-cut)
 }
+
+// clippedMark ends a text of which not all is shown.
+const clippedMark = " more bytes, kept in the journal"
 
 // isFact tells of an update that changes what is known about the session and nothing of its transcript.
 func isFact(kind string) bool {

@@ -158,6 +158,7 @@ func TestOnlyWhatIsRunCounts(t *testing.T) {
 	d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
 	d.rule(session.NewRule{Effect: "allow", Kind: "read", Pattern: "**"})
 	d.rule(session.NewRule{Effect: "allow", Kind: "edit", Pattern: "src/**"})
+	d.rule(session.NewRule{Effect: "allow", Kind: "search", Pattern: "**"})
 	d.rule(session.NewRule{Effect: "allow", Kind: "other", Pattern: "*"})
 	d.rule(session.NewRule{Effect: "allow", Kind: "fetch", Pattern: "docs.example.com"})
 	raw := func(v map[string]any) map[string]any { return v }
@@ -177,6 +178,12 @@ func TestOnlyWhatIsRunCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	in := func(name string) string { return filepath.Join(d.work, name) }
+	patching := func(patch string) map[string]any {
+		return map[string]any{"kind": "edit", "rawInput": map[string]any{"input": "*** Begin Patch\n*** Update File: src/a\n" + patch}}
+	}
+	searching := func(path, pattern string) map[string]any {
+		return map[string]any{"kind": "search", "rawInput": map[string]any{"path": path, "pattern": pattern}}
+	}
 	const allowed, asked, denied = "allow", "ask", "deny"
 	for i, tc := range []struct {
 		name    string
@@ -214,6 +221,16 @@ func TestOnlyWhatIsRunCounts(t *testing.T) {
 		{"an edit of two", edit(in("src/a"), in("src/a"), in("b")), nil, asked},
 		{"an edit through a link", edit(in("src/link/x")), nil, asked},
 		{"an edit with a patch", raw(map[string]any{"kind": "edit", "rawInput": map[string]any{"input": "*** Begin Patch\n*** Update File: src/a\n*** Move to: b\n"}}), nil, asked},
+		{"an edit with a patch in src", patching("+x\n"), nil, allowed},
+		{"an edit with a patch that is indented", patching("+x\n  *** Update File: b\n"), nil, asked},
+		{"an edit with a patch of which not all is kept", patching(strings.Repeat("+x\n", 40_000) + "*** Update File: b\n"), nil, asked},
+		{"a search", searching("", "x"), nil, allowed},
+		{"a search in a directory", searching(in("src"), "**/*.go"), nil, allowed},
+		{"a search elsewhere", searching("", "/etc/*"), nil, asked},
+		{"a search in a directory and elsewhere", searching(in("src"), "/etc/*"), nil, asked},
+		{"a search at home", searching("", "~/**"), nil, asked},
+		{"a search above", searching(in("src"), "../../*"), nil, asked},
+		{"a search in one of two", searching("", "{src,/etc}/*"), nil, asked},
 		{"an edit of changes", raw(map[string]any{"kind": "edit", "rawInput": map[string]any{"changes": map[string]any{in("src/a"): map[string]any{}}}}), nil, allowed},
 		{"an edit of nothing", raw(map[string]any{"kind": "edit", "title": "src/a"}), nil, asked},
 		{"an address", raw(map[string]any{"kind": "fetch", "rawInput": map[string]any{"url": "https://docs.example.com/x"}}), nil, allowed},

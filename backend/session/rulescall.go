@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -174,14 +175,29 @@ func (c *callReader) readCommand(raw json.RawMessage, shown bool) {
 	}
 }
 
-// readPatch takes the paths out of a patch in the form that models write.
+// readPatch takes the paths out of a patch in the form that models write. Of one that was shortened there may be more.
 func (c *callReader) readPatch(raw json.RawMessage) {
 	for _, text := range texts(raw) {
+		if strings.HasSuffix(text, clippedMark) {
+			c.doubt("too_long")
+		}
 		for line := range strings.Lines(text) {
 			for _, begins := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
-				if path, found := strings.CutPrefix(line, begins); found {
+				if path, found := strings.CutPrefix(strings.TrimSpace(line), begins); found { // who applies it may not mind blanks
 					c.paths = append(c.paths, strings.TrimSpace(path))
 				}
+			}
+		}
+	}
+}
+
+// readSearch doubts a pattern that may find what is not below the directory, whatever that is. It may be several in braces.
+func (c *callReader) readSearch(raw json.RawMessage) {
+	for _, text := range texts(raw) {
+		for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '{' || r == ',' }) {
+			one = filepath.ToSlash(one)
+			if strings.HasPrefix(one, "/") || strings.HasPrefix(one, "~") || filepath.IsAbs(one) || slices.Contains(strings.Split(one, "/"), "..") {
+				c.doubt("outside_root")
 			}
 		}
 	}
@@ -240,9 +256,12 @@ func (c *callReader) finish(input map[string]json.RawMessage) {
 	switch c.call.Kind {
 	case rules.Read, rules.Edit, rules.Delete, rules.Move, rules.Search:
 		c.call.Paths = c.paths
-		_, looks := input["pattern"]
-		if len(c.paths) == 0 && c.call.Kind == rules.Search && looks {
-			c.call.Paths = []string{"."}
+		pattern, looks := input["pattern"]
+		if c.call.Kind == rules.Search && looks {
+			c.readSearch(pattern)
+			if len(c.paths) == 0 {
+				c.call.Paths = []string{"."}
+			}
 		}
 	default:
 	}
