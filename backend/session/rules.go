@@ -206,7 +206,17 @@ func (c *Client) ChangeRule(ctx context.Context, id string, p RulePatch) (Rule, 
 		return Rule{}, err
 	}
 	r.ID, r.CreatedAt, r.Hits, r.LastHitAt = was.ID, was.CreatedAt, was.Hits, was.LastHitAt
-	if err := c.writeRules(ctx, func(tx *sql.Tx) error { return saveRule(ctx, tx, r) }); err != nil {
+	gone := false // somebody has taken it back since it was looked at
+	err = c.writeRules(ctx, func(tx *sql.Tx) error {
+		if err := tx.QueryRowContext(ctx, `SELECT NOT EXISTS (SELECT 1 FROM rule WHERE id = ?)`, r.ID).Scan(&gone); err != nil || gone {
+			return err
+		}
+		return saveRule(ctx, tx, r)
+	})
+	if err == nil && gone {
+		err = fmt.Errorf("rule %s: %w", id, ErrNotFound)
+	}
+	if err != nil {
 		return Rule{}, err
 	}
 	c.ruleIs(r)

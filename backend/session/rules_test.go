@@ -619,6 +619,28 @@ func TestARuleThatIsChanged(t *testing.T) {
 	d.idle(id)
 }
 
+// A rule that is taken back while it is being changed stays so: the change comes too late.
+func TestARuleThatIsTakenBackMeanwhile(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	r := d.rule(session.NewRule{Effect: "allow", Pattern: "make lint"})
+	// What a change does first is to delete what has expired: somebody takes the rule back just then.
+	err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `INSERT INTO rule VALUES ('expired', 'allow', 'everywhere', NULL, NULL, 'execute', 'make x', '', 1, 0, 0, 0);
+			CREATE TRIGGER meanwhile AFTER DELETE ON rule WHEN old.id = 'expired' BEGIN DELETE FROM rule WHERE id <> 'expired'; END`)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pattern := "make all"
+	if _, err := d.ChangeRule(t.Context(), r.ID, session.RulePatch{Pattern: &pattern}); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("%v", err)
+	}
+	if list := d.rules(session.RuleFilter{}); len(list) != 0 {
+		t.Errorf("it is there again: %+v", list)
+	}
+}
+
 // There may be so many rules and no more; what is there can be changed, tried and taken back all the same.
 func TestThereIsRoomForSoManyRules(t *testing.T) {
 	d := askingDesk(t, t.TempDir())

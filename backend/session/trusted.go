@@ -126,8 +126,12 @@ func (c *Client) RevokeAll(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
+	from, ok := c.worktrees.stands(directory) // else it would still count here
+	if !ok {
+		from = directory
+	}
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE directory = ?`, directory)
+		_, err := tx.ExecContext(ctx, `DELETE FROM trust WHERE directory IN (?, ?)`, directory, from)
 		return err
 	})
 	if err != nil {

@@ -487,6 +487,12 @@ func TestWhatWasApprovedInTheRepositoryIsApprovedInItsWorkTree(t *testing.T) {
 	if err := errors.Join(os.WriteFile(file, before, 0o600), d.Revoke(context.WithoutCancel(t.Context()), s.Cwd, found[0].Hash)); err != nil || approved() {
 		t.Errorf("it is approved all the same: %v", err)
 	}
+	if err := d.Approve(t.Context(), d.work, []string{found[0].Hash}); err != nil || !approved() {
+		t.Fatalf("it is not approved again: %v", err)
+	}
+	if err := d.RevokeAll(t.Context(), s.Cwd); err != nil || approved() {
+		t.Errorf("it is approved although all is taken back: %v", err)
+	}
 }
 
 // TestAWorkTreeFollowsItsRepository: when either is moved.
