@@ -115,9 +115,22 @@ func readDestination(address string) (destination, error) {
 	if port := u.Port(); port != "" {
 		name += ":" + port
 	}
-	u.Host = name
+	u.Host, u.RawQuery = name, plainQuery(u.RawQuery)
 	to.host, to.url = u.Host, u.String()
 	return to, nil
+}
+
+// plainQuery is a query as browsers send it, without letters that a person may not see, or see elsewhere; url leaves it as it came.
+func plainQuery(query string) string {
+	var b strings.Builder
+	for i := range len(query) {
+		if c := query[i]; c >= utf8.RuneSelf || strings.IndexByte(" <>\"", c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
 }
 
 // asciiName is a name as DNS has it. One that would be another when it is read again is none: so that everybody reads it alike.

@@ -8,17 +8,19 @@ import (
 
 func TestWhereAnAddressLeads(t *testing.T) {
 	for address, want := range map[string]destination{
-		"https://example.com":               {url: "https://example.com", host: "example.com"},
-		"HTTP://EXAMPLE.com:8080/P?q#f":     {url: "http://example.com:8080/P?q#f", host: "example.com:8080"},
-		"https://sub_domain.example.com/":   {url: "https://sub_domain.example.com/", host: "sub_domain.example.com"},
-		"http://127.0.0.1:7/":               {url: "http://127.0.0.1:7/", host: "127.0.0.1:7"},
-		"http://[::1]:7/":                   {url: "http://[::1]:7/", host: "[::1]:7"},
-		"https://bücher.example/ü":          {url: "https://xn--bcher-kva.example/%C3%BC", host: "xn--bcher-kva.example", unicode: "bücher.example"},
-		"https://xn--bcher-kva.example/":    {url: "https://xn--bcher-kva.example/", host: "xn--bcher-kva.example", unicode: "bücher.example"},
-		"https://xn--80ak6aa92e.com/":       {url: "https://xn--80ak6aa92e.com/", host: "xn--80ak6aa92e.com", unicode: "аррӏе.com"}, // all of it Cyrillic
-		"https://www.p\u0430ypal.example/":  {url: "https://www.xn--pypal-4ve.example/", host: "www.xn--pypal-4ve.example", unicode: "www.pаypal.example"},
-		"https://example.com\u3002evil.com": {url: "https://example.com.evil.com", host: "example.com.evil.com"},
-		"https://\uff45xample.com/":         {url: "https://example.com/", host: "example.com"},
+		"https://example.com":                      {url: "https://example.com", host: "example.com"},
+		"HTTP://EXAMPLE.com:8080/P?q#f":            {url: "http://example.com:8080/P?q#f", host: "example.com:8080"},
+		"https://sub_domain.example.com/":          {url: "https://sub_domain.example.com/", host: "sub_domain.example.com"},
+		"http://127.0.0.1:7/":                      {url: "http://127.0.0.1:7/", host: "127.0.0.1:7"},
+		"http://[::1]:7/":                          {url: "http://[::1]:7/", host: "[::1]:7"},
+		"https://bücher.example/ü":                 {url: "https://xn--bcher-kva.example/%C3%BC", host: "xn--bcher-kva.example", unicode: "bücher.example"},
+		"https://xn--bcher-kva.example/":           {url: "https://xn--bcher-kva.example/", host: "xn--bcher-kva.example", unicode: "bücher.example"},
+		"https://xn--80ak6aa92e.com/":              {url: "https://xn--80ak6aa92e.com/", host: "xn--80ak6aa92e.com", unicode: "аррӏе.com"}, // all of it Cyrillic
+		"https://www.p\u0430ypal.example/":         {url: "https://www.xn--pypal-4ve.example/", host: "www.xn--pypal-4ve.example", unicode: "www.pаypal.example"},
+		"https://example.com\u3002evil.com":        {url: "https://example.com.evil.com", host: "example.com.evil.com"},
+		"https://a.example/?b=\u202ec <\"d\">":     {url: "https://a.example/?b=%E2%80%AEc%20%3C%22d%22%3E", host: "a.example"},
+		"https://a.example/?b=%41+c&d='e'#\u202ef": {url: "https://a.example/?b=%41+c&d='e'#%E2%80%AEf", host: "a.example"},
+		"https://\uff45xample.com/":                {url: "https://example.com/", host: "example.com"},
 	} {
 		if have, err := readDestination(address); err != nil || have != want {
 			t.Errorf("%s leads to %+v, %v; want %+v", address, have, err, want)
@@ -39,6 +41,7 @@ func TestWhereAnAddressLeads(t *testing.T) {
 func FuzzDestination(f *testing.F) {
 	f.Add("https://bücher.example:8080/ü?q#f")
 	f.Add("http://[::1]/")
+	f.Add("http://a.example/?b=\u202ec <\"d\">")
 	f.Fuzz(func(t *testing.T, address string) {
 		to, err := readDestination(address)
 		if err != nil {

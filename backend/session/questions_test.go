@@ -485,7 +485,7 @@ func TestAnAddressToOpen(t *testing.T) {
 
 	d.begin(id, as("u", asksURL("e1", "https://EXAMPLE.com:443/a b?x=ü")), step{Await: "u"}, complete("nobody knows it"), complete("e1"))
 	r := d.request(id)
-	if r.Kind != "url" || r.Title != "Sign in" || r.URL != "https://example.com:443/a%20b?x=ü" || r.Host != "example.com:443" || r.Punycode || r.HostUnicode != "" || r.ElicitationID != "e1" {
+	if r.Kind != "url" || r.Title != "Sign in" || r.URL != "https://example.com:443/a%20b?x=%C3%BC" || r.Host != "example.com:443" || r.Punycode || r.HostUnicode != "" || r.ElicitationID != "e1" {
 		t.Errorf("%+v", r)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{}, "window"), "answer.no_action")

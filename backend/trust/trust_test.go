@@ -231,6 +231,11 @@ func TestOnlyWhatCanRunAsksAgain(t *testing.T) {
 	is(t, find(t, "opencode", dir)) // which it writes itself
 	tree{".opencode/package.json": `{"dependencies":{"@opencode-ai/plugin":"1.2.3","left-pad":"1"}}`}.write(t, dir)
 	is(t, find(t, "opencode", dir), "agent_config .opencode/package.json")
+	dir = project(t, tree{"opencode.json": `{"model":"x","theme":"y"}`})
+	is(t, find(t, "opencode", dir))
+	for _, name := range []string{"opencode.json", "opencode.jsonc"} { // it publishes what is said
+		is(t, find(t, "opencode", project(t, tree{name: `{"model":"x","share":"auto"}`})), "agent_config "+name)
+	}
 }
 
 func TestParents(t *testing.T) {
