@@ -146,7 +146,7 @@ func (l *Library) left(ctx context.Context, at run, closed []string) error {
 }
 
 // nested looks for repositories below. git names those alone that lie beside its own files: not one that was begun in a folder with files of
-// ours, and none in what it ignores. closed are the folders that cannot be read, each with a slash at its end.
+// ours, and none in what it ignores. closed are the folders that cannot be read or entered, each with a slash at its end.
 func nested(ctx context.Context, top string) (closed []string, err error) {
 	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -163,10 +163,21 @@ func nested(ctx context.Context, top string) (closed []string, err error) {
 			return errors.Join(err, &NestedError{Path: filepath.ToSlash(below)})
 		case d.Name() == ".git" && d.IsDir():
 			return filepath.SkipDir
+		case d.IsDir() && shut(path):
+			below, err := filepath.Rel(top, path)
+			closed = append(closed, filepath.ToSlash(below)+"/")
+			return err
 		}
 		return nil
 	})
 	return closed, err
+}
+
+// shut tells of a folder that it may not be entered, though it may be listed: git does not see then what has become of a file there, and takes
+// it for what it was.
+func shut(path string) bool {
+	_, err := os.Lstat(path + string(filepath.Separator) + ".")
+	return errors.Is(err, fs.ErrPermission)
 }
 
 // Inspect tells what a work tree has that is in no commit, or why that cannot be kept.

@@ -230,3 +230,31 @@ func TestAFolderThatNobodyCanReadIsNotRemoved(t *testing.T) {
 	}
 	b.remove(path)
 }
+
+// TestAFolderThatMayOnlyBeListedIsNotRemoved: git takes what it cannot look at there for unchanged, and says nothing.
+func TestAFolderThatMayOnlyBeListedIsNotRemoved(t *testing.T) {
+	t.Parallel()
+	unprivileged.Bind(t)
+	b := set(t)
+	path, p := b.made("fix")
+	b.leave(path, "sub/deep.txt", "changed\n", "cache/mine.txt", "mine\n")
+	for _, name := range []string{"sub", "cache"} {
+		folder := filepath.Join(path, name)
+		if err := os.Chmod(folder, 0o600); err != nil { //nolint:gosec // a folder
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = os.Chmod(folder, 0o700) }) //nolint:gosec // a folder
+	}
+	_, err := b.Inspect(t.Context(), path, p.Head)
+	if closed, is := errors.AsType[*worktree.UnreadableError](err); !is || closed.Path != "sub" {
+		t.Errorf("%v", err)
+	}
+	err = b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { t.Error("it was told to be kept"); return nil })
+	if closed, is := errors.AsType[*worktree.UnreadableError](err); !is || closed.Path != "sub" {
+		t.Fatalf("%v", err)
+	}
+	if err := os.Chmod(filepath.Join(path, "sub"), 0o700); err != nil { //nolint:gosec // a folder
+		t.Fatal(err)
+	}
+	b.remove(path) // the other one is left out by the rules
+}
