@@ -66,7 +66,13 @@ func (l *Library) open(ctx context.Context, path string) (run, error) {
 	case len(said) != asked || said[1] == said[2] || !same(said[0], path):
 		return run{}, ErrMissing
 	}
-	return run{dir: path, gitDir: filepath.FromSlash(said[1])}, nil
+	at := run{dir: path, gitDir: filepath.FromSlash(said[1])}
+	// As git itself finds it out, once. A repository that was copied from a disk on which names that differ in case alone are the same still says
+	// so, and git takes a new file for one that it has, and does not see it.
+	if _, err := os.Lstat(filepath.Join(path, ".GIT")); errors.Is(err, fs.ErrNotExist) {
+		at.set = append(at.set, [2]string{"core.ignorecase", "false"})
+	}
+	return at, nil
 }
 
 func same(a, b string) bool {

@@ -273,3 +273,25 @@ func TestMakingRunsWhatAPersonHasNamed(t *testing.T) {
 		t.Errorf("%v, ran %v", err, ran())
 	}
 }
+
+// TestNamesThatDifferInCaseAlone: a repository that comes from a disk on which they are the same says so, and git does not see one of them then.
+func TestNamesThatDifferInCaseAlone(t *testing.T) {
+	t.Parallel()
+	b := set(t)
+	if _, err := os.Lstat(filepath.Join(b.repo, ".GIT")); err == nil {
+		t.Skip("on this disk they are the same")
+	}
+	b.do(b.repo, "config", "core.ignorecase", "true")
+	b.stays("another case", func(path string) { b.leave(path, "Code.go", "mine\n") })
+	path, p := b.made("fix")
+	b.leave(path, "Code.go", "mine\n", "Sub/deep.txt", "mine, too\n")
+	before := b.all(path)
+	s, err := b.Inspect(t.Context(), path, p.Head)
+	if err != nil || len(s.Changes) != 2 {
+		t.Errorf("%+v %v", s, err)
+	}
+	kept := b.remove(path)
+	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil || b.all(path) != before {
+		t.Errorf("%v\n%s\nwas\n%s", err, b.all(path), before)
+	}
+}
