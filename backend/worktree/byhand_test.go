@@ -79,3 +79,39 @@ func TestADirectoryThatSomebodyHasDeletedLosesNoCommit(t *testing.T) {
 		t.Error("git's record went with the look at it")
 	}
 }
+
+// conflict leaves one in the index of a work tree, without git being in the middle of anything: as a stash does that does not fit. What else
+// is staged there is staged.txt.
+func (b *bench) conflict(path string) {
+	b.t.Helper()
+	b.do(path, "checkout", "--quiet", "-b", "theirs")
+	b.leave(path, "code.go", "theirs\n")
+	b.do(path, "commit", "--quiet", "--all", "-m", "theirs")
+	b.do(path, "checkout", "--quiet", "-")
+	b.leave(path, "code.go", "ours\n")
+	b.do(path, "commit", "--quiet", "--all", "-m", "ours")
+	b.do(path, "read-tree", "-m", "main", "HEAD", "theirs")
+	b.leave(path, "staged.txt", "staged\n")
+	b.do(path, "add", "staged.txt")
+	if got := b.do(path, "ls-files", "--unmerged"); strings.Count(got, "code.go") != 3 {
+		b.t.Fatalf("%s", got)
+	}
+}
+
+// TestWhatIsStagedBesideAConflictIsKept: it goes with git's record, which has no tree of it.
+func TestWhatIsStagedBesideAConflictIsKept(t *testing.T) {
+	t.Parallel()
+	b := set(t)
+	path, p := b.made("fix")
+	b.conflict(path)
+	if err := os.RemoveAll(path); err != nil {
+		t.Fatal(err)
+	}
+	kept, err := b.Rescue(t.Context(), b.repo, path, ref, worktree.Kept{Branch: "deskhand/fix", Head: p.Head})
+	if err != nil || kept.Files != 1 || kept.Commit == "" {
+		t.Fatalf("%+v %v", kept, err)
+	}
+	if got := b.do(b.repo, "show", ref+":staged.txt") + " " + b.do(b.repo, "show", ref+":code.go"); got != "staged ours" {
+		t.Errorf("%q", got)
+	}
+}

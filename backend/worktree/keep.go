@@ -119,7 +119,8 @@ func unfinished(at run) bool {
 }
 
 // filled is an error where there is something in the folder of a submodule. It is checked out, or somebody has put files there, into which git
-// does not look.
+// does not look. So it is where the index has a conflict: it is no tree then, and what is staged in other files would go with it. A stash that
+// does not fit leaves that without a word of it elsewhere.
 func (l *Library) filled(ctx context.Context, at run) error {
 	known, err := l.records(ctx, at, "ls-files", "-z", "--stage")
 	if err != nil {
@@ -127,6 +128,9 @@ func (l *Library) filled(ctx context.Context, at run) error {
 	}
 	for _, entry := range known {
 		how, name, _ := strings.Cut(entry, "\t")
+		if !strings.HasSuffix(how, " 0") {
+			return ErrUnfinished
+		}
 		if !strings.HasPrefix(how, "160000 ") {
 			continue
 		}
@@ -586,7 +590,8 @@ func recorded(gitDir, path string) bool {
 	return err == nil && (of == path || filepath.Base(of) == filepath.Base(path) && same(filepath.Dir(of), filepath.Dir(path)))
 }
 
-// staged is the tree of the index; that of the commit where the index has conflicts, which are no tree.
+// staged is the tree of the index, with our side of each conflict: it is for who has nothing else. It is that of the commit where there is no
+// index, or git cannot read it.
 func (l *Library) staged(ctx context.Context, at run, otherwise string) (string, error) {
 	if at.gitDir == "" { // nor is there an index
 		return otherwise, nil
@@ -602,9 +607,40 @@ func (l *Library) staged(ctx context.Context, at run, otherwise string) (string,
 	}
 	id, err := l.say(ctx, at, "write-tree")
 	if ended(err) {
+		if err = l.settle(ctx, at); err == nil {
+			id, err = l.say(ctx, at, "write-tree")
+		}
+	}
+	if ended(err) && !errors.Is(told(err), ErrFull) {
 		return otherwise, nil
 	}
 	return id, err
+}
+
+// settle puts our side in place of each conflict of an index; a file that we have deleted is none.
+func (l *Library) settle(ctx context.Context, at run) error {
+	said, err := l.records(ctx, at, "ls-files", "-z", "--unmerged")
+	if err != nil {
+		return err
+	}
+	var in strings.Builder
+	last := ""
+	for _, entry := range said {
+		const fields = 3 // the mode, the id and which side; the sides of a file follow each other
+		how, name, _ := strings.Cut(entry, "\t")
+		parts := strings.Fields(how)
+		if len(parts) != fields {
+			continue
+		}
+		if name != last { // none of them stays
+			in.WriteString("0 " + strings.Repeat("0", len(parts[1])) + "\t" + name + "\x00")
+		}
+		if last = name; parts[2] == "2" {
+			in.WriteString(parts[0] + " " + parts[1] + "\t" + name + "\x00")
+		}
+	}
+	at.in = []byte(in.String())
+	return l.git(ctx, at, "update-index", "-z", "--index-info")
 }
 
 func (l *Library) commit(ctx context.Context, at run, ref, staged string, k *Kept) error {

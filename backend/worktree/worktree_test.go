@@ -325,6 +325,9 @@ func TestWhatCannotBeKeptIsNotRemoved(t *testing.T) {
 	b.leave(git, "MERGE_HEAD", p.Head)
 	refuses("a merge", worktree.ErrUnfinished)
 	_ = os.Remove(filepath.Join(git, "MERGE_HEAD"))
+	b.conflict(path)
+	refuses("conflicts alone", worktree.ErrUnfinished)
+	b.do(path, "reset", "--quiet", "--hard")
 
 	b.do(path, "init", "--quiet", "new/inner")
 	b.leave(path, "new/inner/x", "x")
