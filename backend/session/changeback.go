@@ -135,7 +135,7 @@ func (c *Client) Revert(ctx context.Context, id string, r RevertChanges) (Restor
 		return Restored{}, err
 	}
 	p := &backPlan{lost: map[string]bool{}}
-	for _, path := range r.Paths {
+	for _, path := range slices.Compact(slices.Sorted(slices.Values(r.Paths))) {
 		ch, err := fileOfChanges(list, path)
 		if err == nil {
 			ch, err = c.whole(ctx, at, ch)

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -116,6 +117,51 @@ func TestARestorationThatBreaksOff(t *testing.T) {
 		t.Fatal(err)
 	}
 	wants(t, "once more", d.read("a")+d.read("b")+d.read("c")+d.read("d"), "1\n"+twenty()+"1\n1\n")
+}
+
+// TestAFileThatIsNamedTwice is put back once, and that can be taken back.
+func TestAFileThatIsNamedTwice(t *testing.T) {
+	d := openLooking(t, t.TempDir())
+	d.leave("a", "1\n", "gone", "1\n")
+	id := d.create().ID
+	turn := d.during(id, func() {
+		d.leave("a", "2\n")
+		if err := os.Remove(filepath.Join(d.work, "gone")); err != nil {
+			t.Fatal(err)
+		}
+	})
+	done, err := d.Revert(t.Context(), id, session.RevertChanges{ChangeScope: session.ChangeScope{Turn: turn.ID}, Paths: []string{"a", "gone", "a", "gone"}})
+	if err != nil || done.ID == "" {
+		t.Fatalf("%+v %v", done, err)
+	}
+	wants(t, "put back", putBack(done), "a restored\ngone restored")
+	back, err := d.UndoRestoration(t.Context(), id, done.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "taken back", putBack(back)+" "+d.read("a")+d.read("gone"), "a restored\ngone removed 2\n(gone)")
+}
+
+// TestAFileThatIsPutBackWithAnError: its folder could not be synced, but it has its new content, and there is a way back from that.
+func TestAFileThatIsPutBackWithAnError(t *testing.T) {
+	dir := t.TempDir()
+	lib := snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+		return errors.Join(files.Replace(root, name, data, mode), syscall.EIO)
+	}})
+	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: lib})
+	d.leave("a", "1\n")
+	id := d.create().ID
+	turn := d.during(id, func() { d.leave("a", "2\n") })
+	d.leave("a", "by hand\n")
+	done, err := d.RestoreTurn(t.Context(), id, session.RestoreTurn{Turn: turn.ID, Force: true})
+	if err != nil || done.ID == "" {
+		t.Fatalf("%+v %v", done, err)
+	}
+	wants(t, "put back", putBack(done)+" "+d.read("a"), "a restored 1\n")
+	if _, err := d.UndoRestoration(t.Context(), id, done.ID); err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "taken back", d.read("a"), "by hand\n")
 }
 
 // TestAHunkThatBreaksOff: what it was to become is known of a file that is only edited, too.

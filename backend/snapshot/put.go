@@ -70,10 +70,10 @@ type Way struct {
 	Files       []PutResult
 }
 
+func (r PutResult) changed() bool { return r.Outcome == Restored || r.Outcome == Removed }
+
 // Changed tells whether anything was done.
-func (w *Way) Changed() bool {
-	return slices.ContainsFunc(w.Files, func(r PutResult) bool { return r.Outcome == Restored || r.Outcome == Removed })
-}
+func (w *Way) Changed() bool { return slices.ContainsFunc(w.Files, PutResult.changed) }
 
 // longestWriting is how long files are put back for.
 const longestWriting = 10 * time.Minute
@@ -185,7 +185,12 @@ type putting struct {
 	results map[string]PutResult
 }
 
-func (p *putting) set(name string, o Outcome, r Reason) { p.results[name] = PutResult{name, o, r} }
+// set sets the result of a file. What was done stays what became of it, whatever comes later: there has to be a way back from it.
+func (p *putting) set(name string, o Outcome, r Reason) {
+	if !p.results[name].changed() {
+		p.results[name] = PutResult{name, o, r}
+	}
+}
 
 // all does what is to be done: removals first, which make room.
 func (p *putting) all(ctx context.Context, puts []Put) error {
@@ -453,18 +458,24 @@ func (p *putting) edit(put Put) {
 	case len(now) == 0 && put.Remove:
 		p.remove(put.Path)
 	default:
-		p.done(put.Path, Restored, p.replace(dir, put.Path, side.Mode, "", now))
+		p.done(put.Path, Restored, Side{ID: blobID(now), Mode: side.Mode}, p.replace(dir, put.Path, side.Mode, "", now))
 	}
 }
 
-// done sets the result of something that may have failed.
-func (p *putting) done(name string, o Outcome, err error) {
-	if err != nil {
-		p.s.l.cfg.Logger.Warn("a file cannot be put back", "error", err)
-		p.set(name, Conflict, reasonOf(err))
+// done sets the result of something that may have failed; want is what it was to make of the file. It may have done so all the same, as where
+// the folder cannot be synced: then a person wants to get back from it.
+func (p *putting) done(name string, o Outcome, want Side, err error) {
+	if err == nil {
+		p.set(name, o, "")
 		return
 	}
-	p.set(name, o, "")
+	if disk, failed := p.look(name); failed == nil && sameSide(disk, want) {
+		p.s.l.cfg.Logger.Warn("a file was put back, with an error", "error", err)
+		p.set(name, o, "")
+		return
+	}
+	p.s.l.cfg.Logger.Warn("a file cannot be put back", "error", err)
+	p.set(name, Conflict, reasonOf(err))
 }
 
 // remove removes a file, and the folders above it that are empty then.
@@ -478,12 +489,12 @@ func (p *putting) remove(name string) {
 		err = fs.ErrNotExist
 	}
 	if err != nil {
-		p.done(name, Removed, err)
+		p.done(name, Removed, Side{}, err)
 		return
 	}
 	err = dir.Remove(path.Base(name))
 	_ = dir.Close()
-	p.done(name, Removed, err)
+	p.done(name, Removed, Side{}, err)
 	for above := path.Dir(name); err == nil && above != "."; above = path.Dir(above) {
 		dir, err = p.folder(above)
 		if err != nil || dir == nil {
@@ -550,15 +561,15 @@ func (p *putting) writeOne(put Put, data []byte) {
 	}
 	dir, err := p.way(put.Path, true, p.recorded(put.From))
 	if err != nil {
-		p.done(put.Path, Restored, err)
+		p.done(put.Path, Restored, put.Want, err)
 		return
 	}
 	defer dir.Close()
 	if put.Want.Mode == modeLink {
-		p.done(put.Path, Restored, link(dir, path.Base(put.Path), string(data)))
+		p.done(put.Path, Restored, put.Want, link(dir, path.Base(put.Path), string(data)))
 		return
 	}
-	p.done(put.Path, Restored, p.replace(dir, put.Path, put.Want.Mode, put.From, data))
+	p.done(put.Path, Restored, put.Want, p.replace(dir, put.Path, put.Want.Mode, put.From, data))
 }
 
 // replace writes a file atomically.
