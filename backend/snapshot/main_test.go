@@ -43,7 +43,10 @@ func openWith(tb testing.TB, cfg snapshot.Config) *desk {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	cfg.Dir, cfg.Beside, cfg.Replace = d.data, set, files.Replace
+	cfg.Dir, cfg.Beside = d.data, set
+	if cfg.Replace == nil {
+		cfg.Replace = files.Replace
+	}
 	cfg.Environ = func(context.Context) []string { return d.environ() }
 	if d.Library, err = snapshot.Open(tb.Context(), cfg); err != nil {
 		tb.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -192,7 +193,8 @@ func (p *putting) set(name string, o Outcome, r Reason) {
 	}
 }
 
-// all does what is to be done: removals first, which make room.
+// all does what is to be done: removals first, which make room. Where a file is removed because it is written under another name, that comes
+// first: else it would be under neither, if it cannot be written.
 func (p *putting) all(ctx context.Context, puts []Put) error {
 	p.going = map[string]bool{}
 	for _, put := range puts {
@@ -207,7 +209,8 @@ func (p *putting) all(ctx context.Context, puts []Put) error {
 		}
 		ready[put.Path] = put.Edit == nil && p.ready(put)
 	}
-	var writes []Put
+	inTheWay := roomFor(puts, ready)
+	var writes, later []Put
 	for _, put := range puts {
 		with := p.results[put.With]
 		switch {
@@ -218,15 +221,72 @@ func (p *putting) all(ctx context.Context, puts []Put) error {
 		case !ready[put.Path]:
 		case with.Outcome == Conflict:
 			p.set(put.Path, Conflict, with.Reason)
-		case put.Want.ID == "":
-			if p.ready(put) { // once more: with thousands of files somebody may have saved this one since
-				p.remove(put.Path)
-			}
-		default:
+		case put.Want.ID != "":
 			writes = append(writes, put)
+		case ready[put.With] && !p.going[put.With] && !inTheWay(put.Path):
+			later = append(later, put)
+		default:
+			p.removeReady(put)
 		}
 	}
-	return p.write(ctx, writes)
+	if err := p.write(ctx, writes); err != nil {
+		return err
+	}
+	return p.removeWritten(ctx, later)
+}
+
+// removeWritten removes files that are written under another name by now, if they are.
+func (p *putting) removeWritten(ctx context.Context, puts []Put) error {
+	for _, put := range puts {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if with := p.results[put.With]; with.Outcome == Conflict {
+			p.set(put.Path, Conflict, with.Reason)
+			continue
+		}
+		p.removeReady(put)
+	}
+	return nil
+}
+
+// roomFor tells of a file whether another one cannot be written as long as it is there: its folder is to be a file, or it a folder.
+func roomFor(puts []Put, ready map[string]bool) func(name string) bool {
+	written, folders := map[string]bool{}, map[string]bool{}
+	for _, put := range puts {
+		if ready[put.Path] && put.Want.ID != "" {
+			written[put.Path] = true
+			for above := range foldersOf(put.Path) {
+				folders[above] = true
+			}
+		}
+	}
+	return func(name string) bool {
+		for above := range foldersOf(name) {
+			if written[above] {
+				return true
+			}
+		}
+		return folders[name]
+	}
+}
+
+// foldersOf are the folders above a file, the nearest first.
+func foldersOf(name string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for above := path.Dir(name); above != "."; above = path.Dir(above) {
+			if !yield(above) {
+				return
+			}
+		}
+	}
+}
+
+// removeReady removes a file that was ready once: with thousands of them somebody may have saved this one since.
+func (p *putting) removeReady(put Put) {
+	if p.ready(put) {
+		p.remove(put.Path)
+	}
 }
 
 // ready tells whether the file is to be put back, and may be; where not, its result is set.
@@ -362,7 +422,7 @@ func (p *putting) look(name string) (Side, error) {
 
 // clears tells whether what stands in the way of a file is removed before it is written.
 func (p *putting) clears(name string) bool {
-	for above := path.Dir(name); above != "."; above = path.Dir(above) {
+	for above := range foldersOf(name) {
 		if p.going[above] {
 			return true
 		}

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 
+	"deskhand/backend/files"
 	"deskhand/backend/snapshot"
 )
 
@@ -210,6 +213,55 @@ func TestAFileThatIsSavedBeforeItsRemoval(t *testing.T) {
 	want(t, "outcomes", outcomes(w), "a.txt restored\nb.txt conflict edited")
 	if got := all(t, d.dir)["b.txt"]; !strings.Contains(got, "the person's") {
 		t.Errorf("b.txt is %q", got)
+	}
+}
+
+// TestARenamingIsUndoneAsAWhole: where the file cannot be written under its name of before, it stays under the one that it has.
+func TestARenamingIsUndoneAsAWhole(t *testing.T) {
+	full := true
+	d := openWith(t, snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+		if full && name == "old" {
+			return syscall.ENOSPC
+		}
+		return files.Replace(root, name, data, mode)
+	}})
+	text := strings.Repeat("a line that stays\n", 40)
+	d.write("old", text, "deep/old", text+"deep\n", "way", text+"way\n")
+	was := d.take()
+	d.remove("old", "deep", "way")
+	d.write("new", text, "other", text+"deep\n", "way/in", text+"way\n")
+	became := d.take()
+	list := d.compare(was, became)
+	back := func() string {
+		t.Helper()
+		w, err := d.Restore(t.Context(), false, func(snapshot.Tree) ([]snapshot.Put, error) {
+			all := puts(list)
+			for i := range all {
+				for _, c := range list {
+					switch all[i].Path {
+					case c.Was:
+						all[i].With = c.Path
+					case c.Path:
+						all[i].With = c.Was
+					}
+				}
+			}
+			return all, nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return outcomes(w)
+	}
+	want(t, "kinds", kinds(list), "renamed new was old\nrenamed other was deep/old\nrenamed way/in was way")
+	want(t, "on a full disk", back(), "deep/old conflict unwritable\nnew conflict unwritable\nold conflict unwritable\nother conflict unwritable\nway restored\nway/in removed")
+	full = false
+	if now := all(t, d.dir); !strings.Contains(now["new"], text) || !strings.Contains(now["other"], text) || now["old"] != "" {
+		t.Errorf("a file is under neither name: %v", now)
+	}
+	want(t, "then", back(), "deep/old restored\nnew removed\nold restored\nother removed\nway same\nway/in conflict in_the_way")
+	if now := d.take(); now.ID != was.ID {
+		t.Error(kinds(d.compare(was, now)))
 	}
 }
 
