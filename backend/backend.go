@@ -241,7 +241,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		return nil, err
 	}
 	b.kept, err = snapshot.Open(ctx, snapshot.Config{
-		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environ, Replace: files.Replace, Logger: b.cfg.Logger,
+		Dir: filepath.Join(b.cfg.Places.Data, "snapshots"), Beside: b.runtime, Environ: b.agents.Environ, Replace: files.ReplaceIf, Logger: b.cfg.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -205,19 +205,36 @@ func (d *draft) drop() {
 // Replace writes a file of an open directory as Write does: its content is the old or the new one, and on the disk at the end. A
 // link at the name is replaced itself. The directory must exist.
 func Replace(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+	return ReplaceIf(root, name, data, mode, nil)
+}
+
+// ReplaceIf is Replace for who has looked at what stands there: last is asked right before the new content takes its place, which may be a while
+// after the call. Its error is returned as it is, and nothing was written then.
+func ReplaceIf(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
 	dir, err := root.OpenRoot(filepath.Dir(name) + "/.")
 	if err != nil {
 		return explain(name, err)
 	}
 	defer dir.Close()
-	return explain(name, replace(dir, filepath.Base(name), data, mode))
+	var refused error
+	err = replace(dir, filepath.Base(name), data, mode, func(*os.Root, string) error {
+		if last != nil {
+			refused = last()
+		}
+		return refused
+	})
+	if refused != nil {
+		return refused
+	}
+	return explain(name, err)
 }
 
-func replace(dir *os.Root, name string, data []byte, mode fs.FileMode) error {
+func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, last func(*os.Root, string) error) error {
 	d, err := newDraft(dir, name, 0o600)
 	if err != nil {
 		return err
 	}
+	d.last = last
 	if _, err = d.file.Write(data); err == nil {
 		err = d.file.Chmod(mode)
 	}

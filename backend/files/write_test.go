@@ -257,6 +257,34 @@ func TestReplace(t *testing.T) {
 	noRemains(t, w.root)
 }
 
+// TestReplaceIf: it is asked when all is written, and with an error of it nothing is.
+func TestReplaceIf(t *testing.T) {
+	w := newWorld(t)
+	root, err := w.Root("dir")
+	w.must(t, err)
+	defer root.Close()
+	changed := errors.New("it was changed")
+	before := w.read(t, "root/dir/z")
+	for _, refused := range []error{changed, nil} {
+		err := files.ReplaceIf(root, "z", []byte("replaced"), 0o600, func() error {
+			if got := w.read(t, "root/dir/z"); got != before {
+				t.Errorf("%q", got)
+			}
+			return refused
+		})
+		if err != refused { //nolint:errorlint // as it is
+			t.Errorf("%v", err)
+		}
+		if refused != nil && w.read(t, "root/dir/z") != before {
+			t.Error("it was written all the same")
+		}
+	}
+	if got := w.read(t, "root/dir/z"); got != "replaced" {
+		t.Errorf("%q", got)
+	}
+	noRemains(t, w.root)
+}
+
 func TestMakeDir(t *testing.T) {
 	w := newWorld(t)
 	w.link(t, "dir", "link")

@@ -26,11 +26,11 @@ func replacing(t *testing.T, dir string, second func(l *snapshot.Library)) *desk
 	t.Helper()
 	var lib *snapshot.Library
 	var n atomic.Int32
-	lib = snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+	lib = snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
 		if n.Add(1) == 2 {
 			second(lib)
 		}
-		return files.Replace(root, name, data, mode)
+		return files.ReplaceIf(root, name, data, mode, last)
 	}})
 	return openAs(t, dir, proxy.Config{}, session.Config{Snapshots: lib})
 }
@@ -145,8 +145,8 @@ func TestAFileThatIsNamedTwice(t *testing.T) {
 // TestAFileThatIsPutBackWithAnError: its folder could not be synced, but it has its new content, and there is a way back from that.
 func TestAFileThatIsPutBackWithAnError(t *testing.T) {
 	dir := t.TempDir()
-	lib := snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode) error {
-		return errors.Join(files.Replace(root, name, data, mode), syscall.EIO)
+	lib := snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
+		return errors.Join(files.ReplaceIf(root, name, data, mode, last), syscall.EIO)
 	}})
 	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: lib})
 	d.leave("a", "1\n")

@@ -30,7 +30,7 @@ func snapshots(t *testing.T, dir, path string, cfg snapshot.Config) *snapshot.Li
 	}
 	cfg.Dir, cfg.Beside = filepath.Join(dir, "snapshots"), set
 	if cfg.Replace == nil {
-		cfg.Replace = files.Replace
+		cfg.Replace = files.ReplaceIf
 	}
 	cfg.Environ = func(context.Context) []string {
 		if path != "" {

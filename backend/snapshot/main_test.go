@@ -45,7 +45,7 @@ func openWith(tb testing.TB, cfg snapshot.Config) *desk {
 	}
 	cfg.Dir, cfg.Beside = d.data, set
 	if cfg.Replace == nil {
-		cfg.Replace = files.Replace
+		cfg.Replace = files.ReplaceIf
 	}
 	cfg.Environ = func(context.Context) []string { return d.environ() }
 	if d.Library, err = snapshot.Open(tb.Context(), cfg); err != nil {

@@ -315,8 +315,9 @@ func sameSide(a, b Side) bool {
 }
 
 var (
-	errWay  = errors.New("something stands in the way")
-	errLong = errors.New("the file is too long")
+	errWay    = errors.New("something stands in the way")
+	errLong   = errors.New("the file is too long")
+	errEdited = errors.New("the file was changed meanwhile")
 )
 
 func reasonOf(err error) Reason {
@@ -325,6 +326,8 @@ func reasonOf(err error) Reason {
 		return InTheWay
 	case errors.Is(err, errLong):
 		return NotKept
+	case errors.Is(err, errEdited):
+		return Edited
 	}
 	return Unwritable
 }
@@ -518,7 +521,7 @@ func (p *putting) edit(put Put) {
 	case len(now) == 0 && put.Remove:
 		p.remove(put.Path)
 	default:
-		p.done(put.Path, Restored, Side{ID: blobID(now), Mode: side.Mode}, p.replace(dir, put.Path, side.Mode, "", now))
+		p.done(put.Path, Restored, Side{ID: blobID(now), Mode: side.Mode}, p.replace(dir, put.Path, side.Mode, "", now, side))
 	}
 }
 
@@ -625,15 +628,27 @@ func (p *putting) writeOne(put Put, data []byte) {
 		return
 	}
 	defer dir.Close()
+	was := p.have[put.Path]
 	if put.Want.Mode == modeLink {
-		p.done(put.Path, Restored, put.Want, link(dir, path.Base(put.Path), string(data)))
+		p.done(put.Path, Restored, put.Want, link(dir, path.Base(put.Path), string(data), p.s.still(dir, put.Path, was)))
 		return
 	}
-	p.done(put.Path, Restored, put.Want, p.replace(dir, put.Path, put.Want.Mode, put.From, data))
+	p.done(put.Path, Restored, put.Want, p.replace(dir, put.Path, put.Want.Mode, put.From, data, was))
 }
 
-// replace writes a file atomically.
-func (p *putting) replace(dir *os.Root, name, mode, from string, data []byte) error {
+// still is asked by who is about to replace a file: to write another one to the disk takes its time, and a person may have saved it meanwhile.
+func (s *Store) still(dir *os.Root, name string, was Side) func() error {
+	return func() error {
+		now, _, err := s.read(dir, path.Base(name), false)
+		if err == nil && !sameSide(now, was) {
+			err = errEdited
+		}
+		return err
+	}
+}
+
+// replace writes a file atomically in place of what was there.
+func (p *putting) replace(dir *os.Root, name, mode, from string, data []byte, was Side) error {
 	if p.preview {
 		return nil
 	}
@@ -641,16 +656,20 @@ func (p *putting) replace(dir *os.Root, name, mode, from string, data []byte) er
 	if err != nil {
 		return err
 	}
-	return p.s.l.cfg.Replace(dir, path.Base(name), data, perm)
+	return p.s.l.cfg.Replace(dir, path.Base(name), data, perm, p.s.still(dir, name, was))
 }
 
 // link makes a link in place of what is there.
-func link(dir *os.Root, name, leads string) error {
+func link(dir *os.Root, name, leads string, last func() error) error {
 	temp := ".deskhand-" + rand.Text()
 	if err := dir.Symlink(filepath.FromSlash(leads), temp); err != nil {
 		return err
 	}
-	if err := dir.Rename(temp, name); err != nil {
+	err := last()
+	if err == nil {
+		err = dir.Rename(temp, name)
+	}
+	if err != nil {
 		return errors.Join(err, dir.Remove(temp))
 	}
 	return nil

@@ -54,8 +54,10 @@ type Config struct {
 	Dir     string                         // ours alone; it is made when something is kept
 	Beside  *proxy.Set                     // whose watchdog and ledger git's processes get
 	Environ func(context.Context) []string // where git is looked for, and what it is started in
-	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode) error
 	Logger  *slog.Logger
+
+	// Replace replaces a file atomically, unless last is against it when it is about to (files.ReplaceIf).
+	Replace func(dir *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error
 
 	MostFile  int64 // bytes of one file that is kept; 0 = 32 MiB
 	MostBytes int64 // of all that a tree adds; 0 = 2 GiB

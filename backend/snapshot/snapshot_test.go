@@ -216,14 +216,39 @@ func TestAFileThatIsSavedBeforeItsRemoval(t *testing.T) {
 	}
 }
 
+// TestAFileThatIsSavedWhileItIsPutBack: what somebody saved after the file was looked at, and before the other content takes its place, stays.
+func TestAFileThatIsSavedWhileItIsPutBack(t *testing.T) {
+	var d *desk
+	d = openWith(t, snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
+		d.write(name, "the person's\n")
+		return files.ReplaceIf(root, name, data, mode, last)
+	}})
+	d.write("edit", "one\n", "gone", "one\n", "whole", "one\n")
+	was := d.take()
+	d.write("edit", "two\n", "whole", "two\n")
+	d.remove("gone")
+	list := puts(d.compare(was, d.take()))
+	list[0] = snapshot.Put{Path: "edit", Edit: func([]byte) ([]byte, bool) { return []byte("one\n"), true }}
+	w, err := d.Restore(t.Context(), false, func(snapshot.Tree) ([]snapshot.Put, error) { return list, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	want(t, "outcomes", outcomes(w), "edit conflict edited\ngone conflict edited\nwhole conflict edited")
+	for name, text := range all(t, d.dir) {
+		if name != "." && !strings.HasSuffix(text, " the person's\n") {
+			t.Errorf("%s is %q", name, text)
+		}
+	}
+}
+
 // TestARenamingIsUndoneAsAWhole: where the file cannot be written under its name of before, it stays under the one that it has.
 func TestARenamingIsUndoneAsAWhole(t *testing.T) {
 	full := true
-	d := openWith(t, snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode) error {
+	d := openWith(t, snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
 		if full && name == "old" {
 			return syscall.ENOSPC
 		}
-		return files.Replace(root, name, data, mode)
+		return files.ReplaceIf(root, name, data, mode, last)
 	}})
 	text := strings.Repeat("a line that stays\n", 40)
 	d.write("old", text, "deep/old", text+"deep\n", "way", text+"way\n")
