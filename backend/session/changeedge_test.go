@@ -5,7 +5,9 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/snapshot"
 )
 
 // TestHunksAtTheEdges: what is deleted or added where a file begins or ends is found there alone, and taken back once.
@@ -89,4 +91,21 @@ func TestWhatRulesHidIsNotTheTurns(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestWhatHasNoTextForAName: it was there before, hidden by rules or too long to be kept, and is not removed with the turn.
+func TestWhatHasNoTextForAName(t *testing.T) {
+	dir := t.TempDir()
+	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, "", snapshot.Config{MostFile: 1000})})
+	d.git(d.work, "init", "--quiet")
+	d.leave(".gitignore", "*.log\ndata\xe9/\n", "caf\xe9.log", "mine\n", "data\xe9/db", "mine\n", "long\xe9", strings.Repeat("long\n", 1000))
+	id := d.create().ID
+	turn := d.during(id, func() { d.leave(".gitignore", "", "long\xe9", "short\n", "new\xe9", "the turn's\n") })
+	done, err := d.RestoreTurn(t.Context(), id, session.RestoreTurn{Turn: turn.ID, Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "what was there", d.read("caf\xe9.log")+d.read("data\xe9/db")+d.read("long\xe9")+d.read("new\xe9"), "mine\nmine\nshort\n(gone)")
+	wants(t, "put back", putBack(done), ".gitignore restored\ncaf\uFFFDE9.log conflict changes.not_kept\ndata\uFFFDE9/db conflict changes.not_kept\n"+
+		"long\uFFFDE9 conflict changes.not_kept\nnew\uFFFDE9 removed")
 }

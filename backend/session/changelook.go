@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"deskhand/backend/snapshot"
 )
@@ -343,6 +346,52 @@ type leftOut struct {
 	Became []snapshot.Left `json:"became,omitempty"`
 	Hidden []string        `json:"hidden,omitempty"` // what rules left out before; folders with a slash at the end
 	More   bool            `json:"more,omitempty"`   // there was more of it
+}
+
+// MarshalJSON writes names that are no text so that they come back as they are: JSON has none for them, and a file that was left out would not
+// be known again.
+func (l leftOut) MarshalJSON() ([]byte, error) {
+	type plain leftOut
+	return json.Marshal(plain(l.renamed(packed)))
+}
+
+// UnmarshalJSON reads what MarshalJSON wrote.
+func (l *leftOut) UnmarshalJSON(data []byte) error {
+	type plain leftOut
+	err := json.Unmarshal(data, (*plain)(l))
+	*l = l.renamed(unpacked)
+	return err
+}
+
+func (l leftOut) renamed(as func(string) string) leftOut {
+	l.Was, l.Became, l.Hidden = slices.Clone(l.Was), slices.Clone(l.Became), slices.Clone(l.Hidden)
+	for _, list := range [][]snapshot.Left{l.Was, l.Became} {
+		for i := range list {
+			list[i].Path = as(list[i].Path)
+		}
+	}
+	for i, name := range l.Hidden {
+		l.Hidden[i] = as(name)
+	}
+	return l
+}
+
+const packedMark = "\x00" // no name of a file has it
+
+func packed(name string) string {
+	if utf8.ValidString(name) {
+		return name
+	}
+	return packedMark + base64.StdEncoding.EncodeToString([]byte(name))
+}
+
+func unpacked(text string) string {
+	if code, is := strings.CutPrefix(text, packedMark); is {
+		if name, err := base64.StdEncoding.DecodeString(code); err == nil {
+			return string(name)
+		}
+	}
+	return text
 }
 
 const (
