@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -108,4 +109,27 @@ func TestWhatHasNoTextForAName(t *testing.T) {
 	wants(t, "what was there", d.read("caf\xe9.log")+d.read("data\xe9/db")+d.read("long\xe9")+d.read("new\xe9"), "mine\nmine\nshort\n(gone)")
 	wants(t, "put back", putBack(done), ".gitignore restored\ncaf\uFFFDE9.log conflict changes.not_kept\ndata\uFFFDE9/db conflict changes.not_kept\n"+
 		"long\uFFFDE9 conflict changes.not_kept\nnew\uFFFDE9 removed")
+}
+
+// TestTooManyToBeNamed: of files that are too long to be kept some are remembered; any of the others may have been there before.
+func TestTooManyToBeNamed(t *testing.T) {
+	dir := t.TempDir()
+	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, "", snapshot.Config{MostFile: 10})})
+	const many = 501
+	for i := range many {
+		d.leave(fmt.Sprintf("long-%03d", i), "longer than that\n")
+	}
+	d.leave("edit", "1\n")
+	id := d.create().ID
+	turn := d.during(id, func() { d.leave("long-000", "short\n", "long-500", "short\n", "edit", "2\n") })
+	done, err := d.RestoreTurn(t.Context(), id, session.RestoreTurn{Turn: turn.ID, Force: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wants(t, "put back", putBack(done), "edit restored\nlong-000 conflict changes.not_kept\nlong-500 conflict changes.not_kept")
+	wants(t, "what was there", d.read("long-000")+d.read("long-500"), "short\nshort\n")
+	_, err = d.Revert(t.Context(), id, session.RevertChanges{ChangeScope: session.ChangeScope{Since: "start"}, Paths: []string{"long-500"}})
+	if d.read("long-500") != "short\n" {
+		t.Errorf("since the start: %v", err)
+	}
 }

@@ -131,7 +131,8 @@ func (c *Client) lookBefore(ctx context.Context, s Session, turn string, at Time
 	if why == nil && l.late.Load() {
 		why = &TurnChanges{State: changesOff, Reason: lookSlow}
 	}
-	row := changeRow{turn: turn, session: s.ID, workspace: s.Workspace.ID, at: at.Time, was: tree.ID, left: leftOut{Was: someLeft(tree.Left)}, data: why}
+	row := changeRow{turn: turn, session: s.ID, workspace: s.Workspace.ID, at: at.Time, was: tree.ID, data: why}
+	row.left.Was, row.left.MoreLeft = someLeft(tree.Left)
 	if why == nil {
 		row.left.Hidden, row.left.More = c.hiddenFiles(ctx, s)
 	}
@@ -257,8 +258,9 @@ func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow) error {
 		row.was, row.data = "", why
 		return nil
 	}
-	row.became, row.left.Became = tree.ID, someLeft(tree.Left)
-	if row.workspace != s.Workspace.ID { // the directory has moved since the turn began
+	row.became = tree.ID
+	row.left.Became, _ = someLeft(tree.Left) // of those that are beyond, the disk tells that they are there
+	if row.workspace != s.Workspace.ID {     // the directory has moved since the turn began
 		if err := c.adopt(ctx, row.workspace, s); err != nil {
 			return err
 		}
@@ -346,6 +348,8 @@ type leftOut struct {
 	Became []snapshot.Left `json:"became,omitempty"`
 	Hidden []string        `json:"hidden,omitempty"` // what rules left out before; folders with a slash at the end
 	More   bool            `json:"more,omitempty"`   // there was more of it
+
+	MoreLeft bool `json:"moreLeft,omitempty"` // there was more than Was
 }
 
 // MarshalJSON writes names that are no text so that they come back as they are: JSON has none for them, and a file that was left out would not
@@ -360,6 +364,7 @@ func (l *leftOut) UnmarshalJSON(data []byte) error {
 	type plain leftOut
 	err := json.Unmarshal(data, (*plain)(l))
 	*l = l.renamed(unpacked)
+	l.MoreLeft = l.MoreLeft || len(l.Was) == mostLeft // of turns of before nobody has written it down
 	return err
 }
 
@@ -399,7 +404,10 @@ const (
 	mostHidden = 1000
 )
 
-func someLeft(list []snapshot.Left) []snapshot.Left { return list[:min(len(list), mostLeft)] }
+// someLeft is what of a list is remembered, and whether that is not all of it.
+func someLeft(list []snapshot.Left) (some []snapshot.Left, more bool) {
+	return list[:min(len(list), mostLeft)], len(list) > mostLeft
+}
 
 const changeColumns = `turn, session, workspace, at, ended, was, became, left_out, data`
 

@@ -142,7 +142,7 @@ func unpaired(list []snapshot.Change, apart func(snapshot.Change) bool) []snapsh
 }
 
 // hider tells of a path whether rules left it out before: what shows only since they are others was not made by the turn. Where there was
-// too much of that to be remembered, it may be any, once a rule has changed.
+// too much of that to be remembered, it may be any, once a rule has changed; where there was too much that could not be kept, it may be any.
 func (l leftOut) hider(list []snapshot.Change) func(path string) bool {
 	files, folders := map[string]bool{}, []string{}
 	for _, name := range l.Hidden {
@@ -153,7 +153,7 @@ func (l leftOut) hider(list []snapshot.Change) func(path string) bool {
 	}
 	ruled := l.More && slices.ContainsFunc(list, func(c snapshot.Change) bool { return strings.HasSuffix("/"+c.Path, "/.gitignore") })
 	return func(path string) bool {
-		return ruled || files[path] || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(path, folder) })
+		return l.MoreLeft || ruled || files[path] || slices.ContainsFunc(folders, func(folder string) bool { return strings.HasPrefix(path, folder) })
 	}
 }
 

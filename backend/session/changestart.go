@@ -119,6 +119,7 @@ func (all *allTurns) compose(ctx context.Context, store *snapshot.Store, rows []
 	files := map[string]*passage{}
 	for i := range rows {
 		all.left.Hidden, all.left.More = append(all.left.Hidden, rows[i].left.Hidden...), all.left.More || rows[i].left.More
+		all.left.MoreLeft = all.left.MoreLeft || rows[i].left.MoreLeft
 		for path, turn := range touched(&rows[i], lists[i]) {
 			p := files[path]
 			if p == nil {
