@@ -40,6 +40,7 @@ type looks struct {
 	diffs    []twoTrees
 	composed []allTurns
 	working  map[string]*reaching // by turn
+	puts     []*puttingBack
 }
 
 // glance is one look at a directory.
@@ -59,9 +60,10 @@ func (v *conversation) lookBefore(turn string) {
 	s, at := v.row.Session, v.turn.StartedAt
 	v.links.Go(func() {
 		defer close(l.over)
+		v.c.looks.begins(turn, s)
+		v.c.looks.awaitPuts(v.c.ctx, reachOf(s))
 		ctx, cancel := context.WithTimeout(v.c.ctx, firstLook)
 		defer cancel()
-		v.c.looks.begins(turn, s)
 		awaitLooks(ctx, before) // else the end of the turn before could be looked at when this one has begun
 		v.c.looked(ctx, "before", v.c.lookBefore(ctx, s, turn, at, l))
 	})
@@ -93,18 +95,26 @@ func (c *Client) looked(ctx context.Context, which string, err error) {
 	}
 }
 
-// afterLook has the prompt of a turn wait for the look before it, as a prompt waits that is being composed; true = it waits.
+// afterLook has the prompt of a turn wait for the look before it, and for what is being put back; true = it waits.
 func (v *conversation) afterLook(turn string) bool {
-	waits := slices.Clone(v.looks)
-	if !slices.ContainsFunc(waits, func(l *glance) bool { return !l.done() }) {
+	if !slices.ContainsFunc(v.looks, func(l *glance) bool { return !l.done() }) && !v.c.looks.putting() {
 		return false
 	}
-	a := v.agent
+	v.hold(turn)
+	return true
+}
+
+// hold has a prompt wait, as one waits that is being composed. However long files are put back for, no agent is let loose in their directory: it
+// would read half of what was before, and what it writes would be replaced.
+func (v *conversation) hold(turn string) {
+	a, s, waits := v.agent, v.row.Session, slices.Clone(v.looks)
 	ctx, cancel := context.WithCancel(a.ctx)
 	now := &composing{cancel}
 	v.composing = now
 	a.work.Go(func() {
 		defer cancel()
+		reach := reachOf(s)
+		v.c.looks.awaitPuts(ctx, reach)
 		held, enough := context.WithTimeout(ctx, cmp.Or(v.c.cfg.HoldPrompt, holdPrompt))
 		awaitLooks(held, waits)
 		enough()
@@ -119,10 +129,13 @@ func (v *conversation) afterLook(turn string) bool {
 				return // it was stopped meanwhile
 			}
 			v.composing = nil
+			if v.c.looks.putIn(reach) != nil { // it was begun before anybody could see the turn
+				v.hold(turn)
+				return
+			}
 			v.sendPrompt(turn)
 		})
 	})
-	return true
 }
 
 // lookBefore takes the tree that a turn begins with, and writes it down.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -393,6 +394,52 @@ func TestAPromptIsHeldButNotForLong(t *testing.T) {
 	d = openAs(t, dir, proxy.Config{}, session.Config{Snapshots: snapshots(t, dir, path, snapshot.Config{}), HoldPrompt: time.Minute})
 	if c := d.during(id, func() { d.leave("a", "2\n") }).Changes; c.Files != 1 {
 		t.Errorf("the next one is quick: %+v", c)
+	}
+}
+
+// TestAPromptWaitsForWhatIsPutBack: however long that takes, else the agent would work in a directory that changes below it. Its turn is looked at
+// when that is over.
+func TestAPromptWaitsForWhatIsPutBack(t *testing.T) {
+	const hold = 50 * time.Millisecond
+	dir := t.TempDir()
+	begun, letGo := make(chan struct{}), make(chan struct{})
+	lib := snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
+		close(begun)
+		<-letGo
+		return files.ReplaceIf(root, name, data, mode, last)
+	}})
+	d := openAs(t, dir, proxy.Config{}, session.Config{Snapshots: lib, HoldPrompt: hold})
+	d.leave("a", "1\n")
+	one, two := d.create().ID, d.create().ID
+	turn := d.during(one, func() { d.leave("a", "2\n") })
+	d.until("the other agent", func() bool { return d.get(two).Phase == session.Ready })
+	put := make(chan error, 1)
+	go func() {
+		_, err := d.RestoreTurn(t.Context(), one, session.RestoreTurn{Turn: turn.ID})
+		put <- err
+	}()
+	<-begun
+	first, second := d.prompt(one, "question"), d.prompt(two, "question")
+	<-time.After(10 * hold)
+	sent := func(id string) (n int) {
+		for dir, data := range d.journal(id) {
+			if dir == "out" && strings.Contains(string(data), "session/prompt") {
+				n++
+			}
+		}
+		return n
+	}
+	if a, b := sent(one), sent(two); a != 1 || b != 0 {
+		t.Errorf("a prompt has gone out: %d, %d", a, b)
+	}
+	close(letGo)
+	if err := <-put; err != nil {
+		t.Fatal(err)
+	}
+	d.answer(d.request(one), session.Answer{Reject: true})
+	d.answer(d.request(two), session.Answer{Reject: true})
+	if a, b := d.looked(one, first.ID).Changes, d.looked(two, second.ID).Changes; a.State != "none" || b.State != "none" {
+		t.Errorf("%+v %+v", a, b)
 	}
 }
 

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"context"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -72,6 +73,61 @@ func (l *looks) mixed(turn string) bool {
 	defer l.mu.Unlock()
 	w := l.working[turn]
 	return w != nil && w.mixed
+}
+
+// puttingBack is a directory in which files are being put back.
+type puttingBack struct {
+	dir  string
+	over chan struct{}
+}
+
+// putsBack takes note that files are about to be put back in a session's directory, before it is asked whether an agent is at work there: of
+// the two one sees the other. end is for when that is over.
+func (l *looks) putsBack(s Session) (end func()) {
+	reach := reachOf(s)
+	if len(reach) == 0 {
+		return func() {}
+	}
+	now := &puttingBack{reach[0], make(chan struct{})}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.puts = append(l.puts, now)
+	return func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.puts = slices.DeleteFunc(l.puts, func(p *puttingBack) bool { return p == now })
+		close(now.over)
+	}
+}
+
+// putting tells whether files are being put back anywhere.
+func (l *looks) putting() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.puts) > 0
+}
+
+// putIn is closed when what is being put back where an agent works is over; nil = nothing is.
+func (l *looks) putIn(reach []string) <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, p := range l.puts {
+		if touches(reach, p.dir) {
+			return p.over
+		}
+	}
+	return nil
+}
+
+// awaitPuts waits until nothing is being put back where an agent works.
+func (l *looks) awaitPuts(ctx context.Context, reach []string) {
+	for over := l.putIn(reach); over != nil; over = l.putIn(reach) {
+		select {
+		case <-over:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // atWork tells whether an agent is at work where the session's files are.
