@@ -250,3 +250,28 @@ func TestWhatWasJustTakenStays(t *testing.T) {
 		t.Error("it is another tree after that")
 	}
 }
+
+// TestAFullDiskEndsALook: git is not asked for each of the files once more, when nothing can be written.
+func TestAFullDiskEndsALook(t *testing.T) {
+	d := open(t)
+	for i := range 100 {
+		d.write(fmt.Sprintf("f%d", i), "x")
+	}
+	git, err := exec.LookPath("git")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	runs := filepath.Join(dir, "runs")
+	script := fmt.Sprintf("#!/bin/sh\ncase \" $* \" in *\" update-index \"*) echo x >>'%s'; echo 'fatal: No space left on device' >&2; exit 128;; esac\nexec '%s' \"$@\"\n", runs, git)
+	if err := os.WriteFile(filepath.Join(dir, "git"), []byte(script), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", dir+":/bin:/usr/bin")
+	if _, err := d.Take(t.Context()); !errors.Is(err, snapshot.ErrGit) {
+		t.Errorf("%v", err)
+	}
+	if said, err := os.ReadFile(runs); err != nil || len(said) == 0 || len(said) > 2*30 {
+		t.Errorf("%d runs, %v", len(said)/2, err)
+	}
+}

@@ -570,7 +570,10 @@ func (t *taking) takeIn(ctx context.Context, names []string) error {
 		return err
 	}
 	if len(names) > 1 {
-		return errors.Join(t.takeIn(ctx, names[:len(names)/2]), t.takeIn(ctx, names[len(names)/2:]))
+		if err := t.takeIn(ctx, names[:len(names)/2]); err != nil {
+			return err // not even that a file is left out can be written: the disk may be full
+		}
+		return t.takeIn(ctx, names[len(names)/2:])
 	}
 	info, gone := os.Lstat(filepath.Join(t.at.top, filepath.FromSlash(names[0])))
 	if gone != nil {
