@@ -27,9 +27,13 @@ type bond struct {
 	Binding
 
 	newest  snowflake.ID // the newest message of the channel that was looked at
-	behind  bool         // what came after it could not be asked for
+	away    int          // how often the line had come back anew when it last did
+	caught  int          // what that was when what had come after newest was last asked for
 	deleted bool         // the conversation was, at the desk
 }
+
+// behind tells that what came after the newest message that was looked at is still to be asked for.
+func (b bond) behind() bool { return b.caught < b.away }
 
 // load reads the bindings; it is called once, before anything else here.
 func (in *inbound) load(ctx context.Context) error {
@@ -129,10 +133,9 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 	if err != nil {
 		return err
 	}
-	behind := false
 	newest = max(newest, channel-1) // ids are given out in order, and the first message of a forum's thread has the thread's
 	if old, ok := in.bond(channel); ok {
-		newest, behind = max(newest, old.newest), old.behind
+		newest = max(newest, old.newest)
 	}
 	err = in.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, `DELETE FROM discord_binding WHERE channel = ?`, gone); err != nil {
@@ -150,8 +153,12 @@ func (in *inbound) bindWith(ctx context.Context, b Binding, newest snowflake.ID,
 		return err
 	}
 	in.mu.Lock()
+	now := &bond{Binding: b, newest: newest}
+	if old := in.bonds[channel]; old != nil {
+		now.away, now.caught = old.away, old.caught
+	}
 	delete(in.bonds, idOf(gone))
-	in.bonds[channel] = &bond{Binding: b, newest: newest, behind: behind}
+	in.bonds[channel] = now
 	in.mu.Unlock()
 	in.s.changed()
 	return nil
@@ -301,7 +308,7 @@ func (in *inbound) looked(ctx context.Context, m heard, with func(*sql.Tx) error
 	defer in.writing.Unlock()
 	channel, message := m.channel, m.id
 	b, ok := in.bond(channel)
-	newer := ok && (m.late || !b.behind) && message > b.newest
+	newer := ok && (m.late || !b.behind()) && message > b.newest
 	err := in.write(ctx, func(tx *sql.Tx) error {
 		if err := with(tx); err != nil || !newer {
 			return err

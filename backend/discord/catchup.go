@@ -37,8 +37,9 @@ func (in *inbound) connected(resumed bool) {
 	}
 	var channels []snowflake.ID
 	in.mu.Lock()
+	in.away++
 	for channel, b := range in.bonds {
-		b.behind = true
+		b.away = in.away
 		channels = append(channels, channel)
 	}
 	in.mu.Unlock()
@@ -50,7 +51,7 @@ func (in *inbound) connected(resumed bool) {
 // catchUp takes what was said in a channel after the newest message that was looked at.
 func (in *inbound) catchUp(ctx context.Context, channel snowflake.ID) {
 	b, ok := in.bond(channel)
-	if !ok || !b.behind || b.deleted {
+	if !ok || !b.behind() || b.deleted {
 		return
 	}
 	old, err := in.resume(ctx, b.Session)
@@ -79,7 +80,7 @@ func (in *inbound) catchUp(ctx context.Context, channel snowflake.ID) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	if now := in.bonds[channel]; now != nil {
-		now.behind = false
+		now.caught = max(now.caught, b.away) // the line may have come back anew once more meanwhile
 	}
 }
 
@@ -196,7 +197,7 @@ func (in *inbound) newThreads(ctx context.Context, b bond) error {
 func (in *inbound) catchUpThread(ctx context.Context, thread snowflake.ID) {
 	channel, err := in.channelAbove(ctx, thread)
 	b, ok := in.bond(channel)
-	if err != nil || !ok || !b.behind || b.Session != "" {
+	if err != nil || !ok || !b.behind() || b.Session != "" {
 		return
 	}
 	err = in.goThroughThread(ctx, thread, b)

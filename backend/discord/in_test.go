@@ -676,10 +676,10 @@ func TestBindings(t *testing.T) {
 	}
 	b.bind(other, two)
 	b.s.in.mu.Lock()
-	b.s.in.bonds[b.dc.Channel].behind = true
+	b.s.in.bonds[b.dc.Channel].away++
 	b.s.in.mu.Unlock()
 	b.bind(b.dc.Channel, one) // again
-	if got, _ := b.s.in.bond(b.dc.Channel); !got.behind {
+	if got, _ := b.s.in.bond(b.dc.Channel); !got.behind() {
 		t.Error("what came before is forgotten when a channel is bound again")
 	}
 	if channel, ok := b.s.in.channelOf(one); !ok || channel != b.dc.Channel {
@@ -893,6 +893,26 @@ func TestWhatCouldNotBeAskedForIsAskedForLater(t *testing.T) {
 	b.dc.Say(b.dc.Channel, b.dc.Stranger, "a stranger") // of whom no word moves the mark meanwhile
 	b.say("three")
 	b.waitsIs(id, "silent one\n\ntwo\n\nthree")
+}
+
+// A line that comes back anew while what was said before is still being asked for: what was said meanwhile is asked for as well.
+func TestWhatWasSaidWhileTheLineBrokeAgain(t *testing.T) {
+	t.Parallel()
+	b, id, _, _ := oneWaits(t)
+	release := b.dc.Hold("GET /channels/{channel}/messages/{message}") // with which it ends
+	defer release()
+	before := len(b.dc.Calls(standin.RouteHistory))
+	b.away(func() {})
+	b.shows("catch-up", func(s standin.Seen) bool { return len(s.Calls(standin.RouteHistory)) > before })
+	b.away(func() { b.say("two") })
+	b.until("second catch-up behind the first", func() bool {
+		b.s.in.lanes.mu.Lock()
+		defer b.s.in.lanes.mu.Unlock()
+		return len(b.s.in.lanes.waiting[b.dc.Channel]) == 1
+	})
+	release()
+	b.settled(b.dc.Channel)
+	b.waitsIs(id, "silent one\n\ntwo")
 }
 
 // A crash between what is done for a message: it is handed over once.

@@ -34,6 +34,7 @@ type inbound struct {
 
 	mu    sync.Mutex // protects what is below
 	bonds map[snowflake.ID]*bond
+	away  int                            // how often the line has come back anew
 	above map[snowflake.ID]snowflake.ID  // the channels of threads
 	born  map[snowflake.ID]chan struct{} // threads that are begun; closed when they are bound
 	gates map[string]chan struct{}       // of one: held while a message is handed to a conversation
@@ -176,7 +177,7 @@ func (in *inbound) pass(ctx context.Context, m discord.Message) {
 // take takes a message of somebody who is heard. Where what came before it is not known, that comes first, and the message with it.
 func (in *inbound) take(ctx context.Context, m discord.Message) {
 	switch b, ok := in.bond(m.ChannelID); {
-	case ok && b.behind:
+	case ok && b.behind():
 		in.catchUp(ctx, m.ChannelID)
 	case !ok:
 		in.catchUpThread(ctx, m.ChannelID)
