@@ -92,6 +92,7 @@ type Instance struct {
 	stop    context.CancelCauseFunc
 	wg      sync.WaitGroup
 	kick    chan struct{} // of one: try the line now
+	posting sync.RWMutex  // held for reading while a message goes out
 
 	mu      sync.Mutex // protects the fields below
 	queue   []item
@@ -100,6 +101,7 @@ type Instance struct {
 	hole    uint64 // last when a hole was found behind it
 	count   uint64 // of the messages that came over the line
 	calls   map[acp.Key]*call
+	asked   bool  // a message that starts it may have reached the runtime
 	started bool  // the runtime has it
 	closing bool  // and is told to end it
 	final   error // nothing comes any more
@@ -431,7 +433,7 @@ func (i *Instance) Close() error {
 	started := i.started
 	i.closing = true
 	i.mu.Unlock()
-	if !started {
+	if !started && !i.withdraw() {
 		return nil
 	}
 	err := i.runtime.Remove(context.Background(), i.id)
@@ -446,8 +448,21 @@ func (i *Instance) Close() error {
 		i.finish(ErrNotEnded)
 		return errors.Join(ErrNotEnded, err)
 	}
-	i.lastWord()
+	if started {
+		i.lastWord()
+	}
 	return nil
+}
+
+// withdraw stops the messages that start it: one that arrived behind its end would start it anew. It tells whether any may have arrived; the
+// runtime answers when the agent is installed, which takes minutes, and would run it for nobody.
+func (i *Instance) withdraw() bool {
+	i.stop(ErrClosed)
+	i.posting.Lock()
+	defer i.posting.Unlock()
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.asked
 }
 
 // lastWord waits a moment for what the agent said at its end.

@@ -131,6 +131,24 @@ func (i *Instance) message(ctx context.Context, e acp.Envelope) (*http.Request, 
 	return req, nil
 }
 
+// deliver makes that POST. Nothing starts an agent that is let go.
+func (i *Instance) deliver(req *http.Request) (*http.Response, error) {
+	i.posting.RLock()
+	defer i.posting.RUnlock()
+	i.mu.Lock()
+	closed := i.closing && !i.started
+	i.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
+	}
+	trace := &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) {
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.asked = true
+	}}
+	return i.runtime.do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+}
+
 // arrived notes that the runtime has taken a message, and so has the instance.
 func (i *Instance) arrived() {
 	i.mu.Lock()
@@ -153,7 +171,7 @@ func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
 	if err != nil {
 		return err
 	}
-	res, err := i.runtime.do(req)
+	res, err := i.deliver(req)
 	if err != nil {
 		return err
 	}
@@ -173,7 +191,7 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 		return err
 	}
 	req.Header.Set("Prefer", "respond-async")
-	res, err := i.runtime.do(req)
+	res, err := i.deliver(req)
 	problem, refused := errors.AsType[*ProblemError](err)
 	switch {
 	case err == nil:
@@ -284,7 +302,7 @@ func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
 
 // await waits for the answer in a POST.
 func (i *Instance) await(req *http.Request, e acp.Envelope, c *call) error {
-	res, err := i.runtime.do(req)
+	res, err := i.deliver(req)
 	problem, refused := errors.AsType[*ProblemError](err)
 	switch {
 	case err == nil:
