@@ -156,6 +156,18 @@ func (r *Runtime) do(req *http.Request) (*http.Response, error) {
 	return nil, problemOf(res)
 }
 
+// foreign is the error of an answer that is none of a runtime, which counts as not reached: a gateway may answer with a page to log in at.
+func foreign(res *http.Response) error {
+	_ = res.Body.Close()
+	return fmt.Errorf("%w: %w", ErrUnreachable, errForeign)
+}
+
+// isOf tells whether an answer is of a media type.
+func isOf(res *http.Response, want string) bool {
+	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
+	return kind == want
+}
+
 // drop reads the rest of a body, if it is short, so that the connection can be used again.
 func drop(res *http.Response) {
 	_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
@@ -357,6 +369,9 @@ func (r *Runtime) Remove(ctx context.Context, serverID string) error {
 		return err
 	}
 	res, err := r.do(req)
+	if err == nil && isOf(res, "text/html") { // runtimes have nothing to say here, or some JSON
+		return foreign(res)
+	}
 	if err == nil {
 		drop(res)
 		return nil

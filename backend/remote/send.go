@@ -131,7 +131,8 @@ func (i *Instance) message(ctx context.Context, e acp.Envelope) (*http.Request, 
 	return req, nil
 }
 
-// deliver makes that POST. Nothing starts an agent that is let go.
+// deliver makes that POST, which the runtime has taken when it says so as the API has it: 202, or 200 with JSON. Nothing starts an agent
+// that is let go.
 func (i *Instance) deliver(req *http.Request) (*http.Response, error) {
 	i.posting.RLock()
 	defer i.posting.RUnlock()
@@ -146,7 +147,11 @@ func (i *Instance) deliver(req *http.Request) (*http.Response, error) {
 		defer i.mu.Unlock()
 		i.asked = true
 	}}
-	return i.runtime.do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	res, err := i.runtime.do(req.WithContext(httptrace.WithClientTrace(req.Context(), trace)))
+	if err == nil && res.StatusCode != http.StatusAccepted && (res.StatusCode != http.StatusOK || !isOf(res, "application/json")) {
+		return nil, foreign(res)
+	}
+	return res, err
 }
 
 // arrived notes that the runtime has taken a message, and so has the instance.
@@ -204,7 +209,7 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 	case refused && problem.kind() == "conflict", refused && problem.kind() == "timeout":
 		i.arrived() // it is in flight
 		return nil
-	case !refused && wrote.Load():
+	case !refused && wrote.Load() && !errors.Is(err, errForeign):
 		return fmt.Errorf("%w: %w", errUnknown, err)
 	}
 	return err
@@ -293,7 +298,7 @@ func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
 		i.wg.Go(func() { i.doubt(done, e, c, before) })
 		return nil
 	}
-	if _, refused := errors.AsType[*ProblemError](err); err != nil && !refused && !first {
+	if _, refused := errors.AsType[*ProblemError](err); err != nil && !refused && !errors.Is(err, errForeign) && !first {
 		i.doubted(e, c, before)
 		return nil
 	}

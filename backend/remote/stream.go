@@ -124,6 +124,9 @@ func (i *Instance) stream(ctx context.Context) error {
 		}
 		return because(ctx, err)
 	}
+	if !isOf(res, "text/event-stream") {
+		return foreign(res)
+	}
 	defer res.Body.Close()
 	i.connected()
 	in := events{bufio.NewReaderSize(pulse{res.Body, func() { watch.Reset(i.runtime.cfg.Stall) }}, 64<<10)}

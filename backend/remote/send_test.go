@@ -1,0 +1,72 @@
+package remote
+
+import (
+	"net/http"
+	"sync/atomic"
+	"testing"
+)
+
+// What a gateway answers in the runtime's place, with a page to log in at, is no word of the runtime: the message is sent again.
+func TestALoginPageTakesNoMessage(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ runtime, message, kind, body string }{
+		"a notification":         {"Deskhand", `{"jsonrpc":"2.0","method":"session/cancel","params":{}}`, "", ""},
+		"a request":              {"Deskhand", initialize, "", ""},
+		"a request, answered":    {"Deskhand", initialize, "application/json; charset=utf-8", `{"jsonrpc":"2.0","id":1,"result":{}}`},
+		"a request to another":   {"another", initialize, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`},
+		"a request it runs with": {"running", initialize, "application/json", `{"jsonrpc":"2.0","id":1,"result":{}}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			th := runtimeThere(t, c.runtime)
+			var posts atomic.Int32
+			th.on("GET", silent)
+			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
+				switch {
+				case posts.Add(1) == 1:
+					answer(w, http.StatusOK, "text/html; charset=utf-8", "<html>Log in</html>")
+				case c.kind == "":
+					w.WriteHeader(http.StatusAccepted)
+				default:
+					answer(w, http.StatusOK, c.kind, c.body)
+				}
+			})
+			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: c.runtime == "running"})
+			defer i.Leave()
+			if err := i.Send(t.Context(), []byte(c.message)); err != nil {
+				t.Fatal(err)
+			}
+			if n := posts.Load(); n != 2 {
+				t.Errorf("it is sent %d times", n)
+			}
+		})
+	}
+}
+
+// The line is not there where a page to log in at comes instead of it.
+func TestALoginPageIsNoLine(t *testing.T) {
+	t.Parallel()
+	th := runtimeThere(t, "Deskhand")
+	var streams atomic.Int32
+	th.on("GET", func(w http.ResponseWriter, r *http.Request) {
+		if streams.Add(1) == 1 {
+			answer(w, http.StatusOK, "text/html", "<html>\n\ndata: Log in\n\n</html>")
+			return
+		}
+		silent(w, r)
+	})
+	i := th.r.Instance(Start{ServerID: "a", Agent: "x"})
+	defer i.Leave()
+	for {
+		i.mu.Lock()
+		up, started, changed := i.up, i.started, i.changed
+		i.mu.Unlock()
+		if started {
+			if n := streams.Load(); !up || n != 2 {
+				t.Errorf("it counts as started with stream %d, up %v", n, up)
+			}
+			return
+		}
+		within(t, "line", changed)
+	}
+}
