@@ -376,8 +376,8 @@ func (s *shown) flush() (whole bool) {
 			}
 			break
 		}
-		for _, f := range page.Items {
-			s.mirror.apply(s.whole(f))
+		if !s.apply(page.Items) {
+			break
 		}
 		s.at = max(s.at, page.Next)
 		whole = !page.More
@@ -386,15 +386,30 @@ func (s *shown) flush() (whole bool) {
 	return whole
 }
 
-// whole is a frame with all of its body.
-func (s *shown) whole(f frame) frame {
-	if !f.Truncated {
-		return f
+// apply folds frames in, up to one that may be read later.
+func (s *shown) apply(frames []frame) (all bool) {
+	for _, f := range frames {
+		f, ok := s.whole(f)
+		if !ok {
+			return false
+		}
+		s.mirror.apply(f)
+		s.at = max(s.at, f.Seq)
 	}
-	if err := s.call(http.MethodGet, "frames/"+strconv.FormatInt(f.Seq, 10), nil, &f.Body); err != nil && s.ctx.Err() == nil {
+	return true
+}
+
+// whole is a frame with all of its body; ok is false where that may be read later. One that is damaged is passed over.
+func (s *shown) whole(f frame) (_ frame, ok bool) {
+	if !f.Truncated {
+		return f, true
+	}
+	err := s.call(http.MethodGet, "frames/"+strconv.FormatInt(f.Seq, 10), nil, &f.Body)
+	if err != nil && s.ctx.Err() == nil {
 		s.e.tell("a message of the agent cannot be read: %s", err)
 	}
-	return f
+	refused, _ := err.(*problem) //nolint:errorlint // desk wraps none
+	return f, err == nil || refused != nil && refused.Status != http.StatusServiceUnavailable
 }
 
 // call calls the API about this session.

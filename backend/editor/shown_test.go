@@ -1,7 +1,10 @@
 package editor
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
@@ -50,5 +53,71 @@ func TestOpeningAgainAnswersWhatLeftTheQueueUnseen(t *testing.T) {
 	hears("when all is well")
 	if m := p.answer(waits); m.Error != nil || !strings.Contains(string(m.Result), `"stopReason":"cancelled"`) {
 		t.Errorf("%+v %s", m.Error, m.Result)
+	}
+}
+
+// asked answers calls as a function says.
+type asked func(*http.Request) (status int, body string, err error)
+
+func (f asked) RoundTrip(r *http.Request) (*http.Response, error) {
+	status, body, err := f(r)
+	if err != nil {
+		return nil, err
+	}
+	return &http.Response{StatusCode: status, Body: io.NopCloser(strings.NewReader(body)), Request: r}, nil
+}
+
+// A long message of the agent that cannot be read for a moment is read again, in its place; one that is damaged is passed over.
+func TestALongMessageThatCannotBeReadAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		status      int
+		first, then string
+	}{
+		"no answer":   {0, "a", "abc"},
+		"unavailable": {http.StatusServiceUnavailable, "a", "abc"},
+		"damaged":     {http.StatusInternalServerError, "ac", "ac"},
+		"gone":        {http.StatusNotFound, "ac", "ac"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			body := func(text string) string {
+				return fmt.Sprintf(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}`, text)
+			}
+			tries := 0
+			calls := asked(func(r *http.Request) (int, string, error) {
+				switch after := r.URL.Query().Get("after"); {
+				case strings.HasSuffix(r.URL.Path, "/frames/2"):
+					tries++
+					if tries > 1 {
+						return http.StatusOK, body("b"), nil
+					}
+					if c.status == 0 {
+						return 0, "", errors.New("the connection was broken")
+					}
+					return c.status, "{}", nil
+				case after == "0":
+					return http.StatusOK, fmt.Sprintf(`{"items":[{"seq":1,"dir":"in","body":%s},{"seq":2,"dir":"in","truncated":true,"body":"{"},{"seq":3,"dir":"in","body":%s}],"next":3}`, body("a"), body("c")), nil
+				case after == "1":
+					return http.StatusOK, fmt.Sprintf(`{"items":[{"seq":2,"dir":"in","truncated":true,"body":"{"},{"seq":3,"dir":"in","body":%s}],"next":3}`, body("c")), nil
+				default:
+					return http.StatusOK, `{"items":[],"next":3}`, nil
+				}
+			})
+			said := ""
+			s := &shown{e: &editor{cfg: Config{Tell: func(string) {}}, desk: desk{&http.Client{Transport: calls}}}, id: "s", ctx: t.Context(), mirror: newMirror(takes{})}
+			s.mirror.out = func(update any) {
+				var u struct{ Content struct{ Text string } }
+				if raw, _ := update.(json.RawMessage); json.Unmarshal(raw, &u) == nil {
+					said += u.Content.Text
+				}
+			}
+			if whole := s.flush(); whole != (c.first == c.then) || said != c.first {
+				t.Errorf("at first %q is shown, whole is %v", said, whole)
+			}
+			if whole := s.flush(); !whole || said != c.then {
+				t.Errorf("then %q is shown, whole is %v", said, whole)
+			}
+		})
 	}
 }
