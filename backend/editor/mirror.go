@@ -36,6 +36,7 @@ type mirror struct {
 	result  json.RawMessage // its answer
 	setting string          // id of the newest change of a setting
 
+	open    map[string]bool       // ids of those that are not answered
 	answers map[string]*acp.Error // to changes of settings, by their ids; nil where there was no failure
 
 	calls    map[string]*call
@@ -74,7 +75,7 @@ type program struct {
 }
 
 func newMirror(t takes) *mirror {
-	return &mirror{takes: t, calls: map[string]*call{}, programs: map[string]*program{}, answers: map[string]*acp.Error{}}
+	return &mirror{takes: t, calls: map[string]*call{}, programs: map[string]*program{}, answers: map[string]*acp.Error{}, open: map[string]bool{}}
 }
 
 // apply folds one frame in.
@@ -94,6 +95,7 @@ func (m *mirror) apply(f frame) {
 			m.prompt, m.result = string(b.ID), nil
 		case "session/set_config_option", "session/set_mode":
 			m.setting = string(b.ID)
+			m.open[m.setting] = true
 		}
 	}
 }
@@ -151,6 +153,7 @@ func (m *mirror) note(body json.RawMessage) {
 	case "agent.starting":
 		m.peer, m.history, m.prompt, m.setting = "", false, "", "" // another life: its ids count anew
 		clear(m.answers)
+		clear(m.open)
 	case "session.replaying":
 		m.history = true
 	case "session.ready":
@@ -272,8 +275,9 @@ func (m *mirror) inward(body json.RawMessage) {
 	case b.Method != "" || b.ID == nil:
 	case string(b.ID) == m.prompt:
 		m.result = b.Result
-	case string(b.ID) == m.setting:
-		m.answers[m.setting] = b.Error
+	case m.open[string(b.ID)]:
+		delete(m.open, string(b.ID))
+		m.answers[string(b.ID)] = b.Error
 	}
 }
 

@@ -157,7 +157,7 @@ func (s *shown) settleChanges() {
 			s.e.wire.fail(r.id, failure)
 		case answered:
 			s.changed(r)
-		case s.now.Phase == "closed" || s.mirror.setting == "":
+		case s.now.Phase == "closed" || !s.mirror.open[id]:
 			s.e.wire.fail(r.id, &acp.Error{Code: acp.CodeInternalError, Message: "the agent has ended"})
 		default:
 			continue
