@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -20,7 +21,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// socketPatience is how long a WebSocket may take nothing, and how long it may take to say its first word.
+// socketPatience is how long a WebSocket may take nothing, or no piece of a long message, and how long it may take to say its first word.
 const socketPatience = time.Minute
 
 // vanished is how long nothing may be heard of a client, which answers our pings: TCP alone takes a quarter of an hour to give it up.
@@ -145,7 +146,7 @@ func (k *socket) read() (acp.Envelope, bool) {
 		if kind != websocket.TextMessage {
 			continue // the transport has text alone
 		}
-		data, err := io.ReadAll(in)
+		data, err := io.ReadAll(arriving{in, k})
 		if err != nil {
 			return acp.Envelope{}, false
 		}
@@ -163,9 +164,24 @@ func (k *socket) read() (acp.Envelope, bool) {
 	}
 }
 
-// heard puts off the moment in which the client counts as gone.
+// heard puts off the moment in which the client counts as gone. Who writes may say so as well: the connection is asked, since a WebSocket
+// has one reader at a time.
 func (k *socket) heard() {
-	_ = k.conn.SetReadDeadline(time.Now().Add(vanished)) // it fails with the connection only
+	_ = k.conn.NetConn().SetReadDeadline(time.Now().Add(vanished)) // it fails with the connection only
+}
+
+// arriving reads a message that may take long to come: in the middle of it no ping is answered. The first one has its time for all of it.
+type arriving struct {
+	io.Reader
+	k *socket
+}
+
+func (a arriving) Read(p []byte) (int, error) {
+	n, err := a.Reader.Read(p)
+	if n > 0 && a.k.inst != nil {
+		a.k.heard()
+	}
+	return n, err
 }
 
 func (k *socket) listen() {
@@ -222,7 +238,7 @@ func (k *socket) pump(ended <-chan struct{}) {
 				k.bye(websocket.CloseGoingAway, "The agent has ended")
 				return
 			case err != nil, strings.HasPrefix(method, "_adapter/"): // of the other transport
-			case !k.write(e.Line()):
+			case !k.send(e.Line(), reader.Working):
 				return
 			}
 			reader.Working()
@@ -244,16 +260,38 @@ func (k *socket) pump(ended <-chan struct{}) {
 	}
 }
 
-// write sends a message; false when it cannot be.
-func (k *socket) write(msg []byte) bool {
+// write sends a message of ours; false when it cannot be.
+func (k *socket) write(msg []byte) bool { return k.send(msg, func() {}) }
+
+// send is write for any message; took hears of each piece of a long one that the client has taken.
+func (k *socket) send(msg []byte, took func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	_ = k.conn.SetWriteDeadline(time.Now().Add(socketPatience)) // it fails with the connection only
-	if err := k.conn.WriteMessage(websocket.TextMessage, msg); err != nil {
+	if err := k.sendLocked(msg, took); err != nil {
 		k.drop()
 		return false
 	}
 	return true
+}
+
+func (k *socket) sendLocked(msg []byte, took func()) error {
+	_ = k.conn.SetWriteDeadline(time.Now().Add(socketPatience)) // it fails with the connection only
+	if len(msg) <= pieceBytes {
+		return k.conn.WriteMessage(websocket.TextMessage, msg)
+	}
+	out, err := k.conn.NextWriter(websocket.TextMessage)
+	if err != nil {
+		return err
+	}
+	for piece := range slices.Chunk(msg, pieceBytes) {
+		_ = k.conn.SetWriteDeadline(time.Now().Add(socketPatience))
+		if _, err := out.Write(piece); err != nil {
+			return err
+		}
+		took()
+		k.heard() // it is there: meanwhile it is sent no ping to answer
+	}
+	return out.Close()
 }
 
 func (k *socket) fail(id json.RawMessage, failure *acp.Error) {
