@@ -72,10 +72,13 @@ type peer struct {
 	id, agent string
 	inst      *proxy.Instance
 
+	passing sync.RWMutex // held for reading while a stream takes messages and notes whom they are about
+
 	mu      sync.Mutex       // protects what is below
 	answers routes           // of the client's requests: the session whose stream has the answer, see routeOf
 	asked   routes           // the agent's requests, and the session that each is about
 	mails   map[string]*mail // by session; "" = what is about none
+	passed  passed
 	streams int
 	idle    *time.Timer
 }
@@ -107,6 +110,53 @@ func (r *routes) put(id acp.Key, session string) {
 type mail struct {
 	at    uint64
 	taken bool
+}
+
+// passed is what the streams of a client have passed over: by it is told whether what is kept no more was about a session.
+type passed struct {
+	first map[string]uint64 // the first message about each session
+	upTo  uint64
+	blind bool // nobody knows of all
+}
+
+// kept tells whether all that was said about a session is kept of which no stream was read yet; oldest is the oldest message that is.
+func (p *peer) kept(session string, oldest uint64) bool {
+	p.passing.Lock() // whoever has taken messages has noted them
+	defer p.passing.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.passed.blind = p.passed.blind || oldest > p.passed.upTo+1
+	first, some := p.passed.first[session]
+	return !p.passed.blind && (!some || first >= oldest)
+}
+
+// note notes whom messages are about that a stream has taken, and gives the stream that each is for.
+func (p *peer) note(batch []proxy.Message) []string {
+	if len(batch) == 0 {
+		return nil
+	}
+	routes := make([]string, len(batch))
+	for n, msg := range batch {
+		routes[n] = p.routeOf(msg.Data)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for n, session := range routes {
+		if session == "" || strings.HasPrefix(session, "\x00") || len(session) > longestSessionID {
+			continue // there is no such stream
+		}
+		first, known := p.passed.first[session]
+		switch {
+		case known:
+			p.passed.first[session] = min(first, batch[n].Seq)
+		case len(p.passed.first) < mostRoutes:
+			p.passed.first[session] = batch[n].Seq
+		default:
+			p.passed.blind = true
+		}
+	}
+	p.passed.upTo = max(p.passed.upTo, batch[len(batch)-1].Seq)
+	return routes
 }
 
 // What is on no stream.
@@ -274,7 +324,7 @@ func (s *standard) refuseStart(w http.ResponseWriter, e acp.Envelope, err error)
 
 func (s *standard) add(id string, inst *proxy.Instance) *peer {
 	p := &peer{
-		id: id, agent: inst.Agent(), inst: inst, mails: map[string]*mail{},
+		id: id, agent: inst.Agent(), inst: inst, mails: map[string]*mail{}, passed: passed{first: map[string]uint64{}, upTo: inst.Since()},
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -75,3 +75,49 @@ func TestANewSessionAfterMuch(t *testing.T) {
 		nextEvent(t, own)
 	})
 }
+
+// TestAHistoryOfWhichTheBeginningIsGone: the stream of a session about which more was said than is kept, before it was read, does not
+// begin in the middle without a word. What is said behind that is read, and so are other sessions.
+func TestAHistoryOfWhichTheBeginningIsGone(t *testing.T) {
+	for name, reads := range map[string]bool{"another stream has passed it over": true, "nobody has": false} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, Config{}, flooder)
+				id := w.connect()
+				var own *bufio.Reader
+				post := func(body string) {
+					t.Helper()
+					if code := w.do("POST", "/acp/fake", body, headerPeer, id).code; code != http.StatusAccepted {
+						t.Fatal(code)
+					}
+					if own != nil {
+						nextEvent(t, own)
+					}
+					synctest.Wait()
+				}
+				open := func(session string) int {
+					t.Helper()
+					return w.do("GET", "/acp/fake", "", "Accept", "text/event-stream", headerPeer, id, headerSession, session).code
+				}
+				if reads {
+					own = w.events(headerPeer, id)
+				}
+				post(`{"jsonrpc":"2.0","id":1,"method":"session/new","params":{}}`)
+				post(`{"jsonrpc":"2.0","id":2,"method":"flood","params":{}}`)
+				if code := open("s1"); code != http.StatusGone {
+					t.Errorf("its stream: %d", code)
+				}
+				if code := open("s1"); code != http.StatusOK {
+					t.Errorf("what is said behind that: %d", code)
+				}
+				if !reads {
+					return
+				}
+				post(`{"jsonrpc":"2.0","id":3,"method":"session/new","params":{}}`)
+				if code := open("s2"); code != http.StatusOK {
+					t.Errorf("another session: %d", code)
+				}
+			})
+		})
+	}
+}

@@ -74,12 +74,13 @@ func (s *standard) stream(w http.ResponseWriter, r *http.Request, p *peer, sessi
 	reader := p.inst.After(m.at)
 	defer reader.Close()
 	oldest, gap := reader.Gap()
+	kept := gap && p.kept(session, oldest)
 	switch {
 	case !gap:
 	case session == "":
 		inWords(w, http.StatusGone, "More was said than is kept, and nobody read it: initialize anew, and load the session")
 		return true
-	case m.at == p.inst.Since(): // it was never read: it is newer than what is not kept any more, which was about others
+	case kept && m.at == p.inst.Since(): // it was never read, and what is not kept any more was about others
 	default:
 		m.at = oldest - 1
 		inWords(w, http.StatusGone, "More was said than is kept since this stream was read: load the session, and open it again")
@@ -97,12 +98,15 @@ func (p *peer) pump(out *stream, session string, m *mail, gone <-chan struct{}) 
 	defer quiet.Stop()
 	out.flush() // headers first: the client wants to know that it is connected
 	for out.err == nil {
+		p.passing.RLock()
 		batch, more, err := out.reader.Poll()
+		routes := p.note(batch)
+		p.passing.RUnlock()
 		if err != nil {
 			return false
 		}
 		if len(batch) > 0 {
-			over := p.send(out, session, batch)
+			over := p.send(out, session, batch, routes)
 			if out.flush(); out.err == nil {
 				m.at = batch[len(batch)-1].Seq
 			}
@@ -126,10 +130,10 @@ func (p *peer) pump(out *stream, session string, m *mail, gone <-chan struct{}) 
 	return false
 }
 
-// send sends what of a batch is for the stream. over tells that the agent has ended.
-func (p *peer) send(out *stream, session string, batch []proxy.Message) (over bool) {
-	for _, msg := range batch {
-		switch p.routeOf(msg.Data) {
+// send sends what of a batch is for the stream, by the routes that each message has. over tells that the agent has ended.
+func (p *peer) send(out *stream, session string, batch []proxy.Message, routes []string) (over bool) {
+	for n, msg := range batch {
+		switch routes[n] {
 		case routeEnd:
 			over = true
 		case session:
