@@ -15,6 +15,7 @@ const (
 	endLimit    = 3 * time.Second
 	lastWords   = 500 * time.Millisecond
 	queueBytes  = 8 << 20   // of messages that have come and nobody has taken; the rest waits in the line
+	itemBytes   = 128       // what one costs beside its bytes
 	batchBytes  = 256 << 10 // of messages that Next gives at once
 	batchLimit  = 4096
 	firstPause  = 200 * time.Millisecond
@@ -288,12 +289,13 @@ func (i *Instance) renew() {
 	i.kickLine()
 }
 
-// skip notes that the runtime holds nothing before oldest. When it counts anew, what it holds is new as well.
-func (i *Instance) skip(oldest uint64) {
+// skip notes that the runtime holds nothing before oldest. When it counts anew, what it holds is new as well. It waits like enqueue.
+func (i *Instance) skip(ctx context.Context, oldest uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.putLocked(item{err: &GapError{i.last, oldest}})
 	i.last = max(oldest, 1) - 1
+	i.awaitRoomLocked(ctx)
 }
 
 // enqueue takes a message from the line. It waits while too many have not been taken from us.
@@ -313,13 +315,18 @@ func (i *Instance) enqueue(ctx context.Context, n uint64, e event) error {
 	}
 	i.last, i.heard = n, time.Now()
 	i.count++
-	if e.tooBig {
+	switch {
+	case e.tooBig:
 		i.putLocked(item{err: &GapError{n - 1, n + 1}})
-		return nil
-	}
-	if i.fresh(e.data) {
+	case i.fresh(e.data):
 		i.putLocked(item{Message: Message{n, e.data}})
 	}
+	i.awaitRoomLocked(ctx)
+	return nil
+}
+
+// awaitRoomLocked waits while too many have not been taken from us.
+func (i *Instance) awaitRoomLocked(ctx context.Context) {
 	for i.size > queueBytes && ctx.Err() == nil {
 		changed := i.changed
 		i.mu.Unlock()
@@ -329,14 +336,15 @@ func (i *Instance) enqueue(ctx context.Context, n uint64, e event) error {
 		}
 		i.mu.Lock()
 	}
-	return nil
 }
 
 func (i *Instance) putLocked(it item) {
 	i.queue = append(i.queue, it)
-	i.size += len(it.Data)
+	i.size += it.cost()
 	i.changedLocked()
 }
+
+func (it item) cost() int { return len(it.Data) + itemBytes }
 
 // fresh looks at a message from the line, and tells whether it is to be handed over: the response that its POST has brought is not.
 func (i *Instance) fresh(data []byte) bool {
@@ -395,13 +403,16 @@ func (i *Instance) dequeueLocked() (batch []Message, err error, some bool) {
 	n, size := 0, 0
 	for n < len(i.queue) && n < batchLimit && size < batchBytes && i.queue[n].err == nil {
 		batch = append(batch, i.queue[n].Message)
-		size += len(i.queue[n].Data)
+		size += i.queue[n].cost()
 		n++
 	}
 	if n == 0 {
-		n, err = 1, i.queue[0].err
+		n, size, err = 1, i.queue[0].cost(), i.queue[0].err
 	}
-	i.queue = append([]item(nil), i.queue[n:]...)
+	clear(i.queue[:n]) // what was taken is held no more; the rest stays where it is, of many gaps each is taken by itself
+	if i.queue = i.queue[n:]; len(i.queue) == 0 {
+		i.queue = nil
+	}
 	i.size -= size
 	i.changedLocked()
 	return batch, err, true

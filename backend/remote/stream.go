@@ -55,10 +55,13 @@ func (e *event) field(line []byte, whole bool) bool {
 	case "id":
 		e.id = string(value)
 	case "data":
+		if e.tooBig = e.tooBig || !whole || len(e.data)+1+len(value) > maxMessage; e.tooBig {
+			return true // it is not handed over
+		}
 		if e.data != nil {
 			e.data = append(e.data, '\n')
 		}
-		e.data, e.tooBig = append(e.data, value...), e.tooBig || !whole
+		e.data = append(e.data, value...)
 		return true
 	}
 	return false
@@ -159,7 +162,7 @@ func (i *Instance) take(ctx context.Context, e event) error {
 			Oldest uint64 `json:"oldest"`
 		}
 		if json.Unmarshal(e.data, &gap) == nil {
-			i.skip(gap.Oldest)
+			i.skip(ctx, gap.Oldest)
 		}
 		return nil
 	case "message", "":
