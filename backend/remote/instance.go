@@ -111,6 +111,7 @@ type Instance struct {
 	down    time.Time // since when it is not
 	why     error     // that it is not
 	heard   time.Time // when the line was made, or something last came over it
+	full    bool      // what comes over it waits in it
 	late    *time.Timer
 	cut     context.CancelCauseFunc // breaks the line
 	denied  error                   // what was sent last was refused for its token
@@ -327,6 +328,14 @@ func (i *Instance) enqueue(ctx context.Context, n uint64, e event) error {
 
 // awaitRoomLocked waits while too many have not been taken from us.
 func (i *Instance) awaitRoomLocked(ctx context.Context) {
+	if i.size <= queueBytes {
+		return
+	}
+	i.full = true
+	defer func() {
+		i.full, i.heard = false, time.Now() // the line is read from here on
+		i.changedLocked()
+	}()
 	for i.size > queueBytes && ctx.Err() == nil {
 		changed := i.changed
 		i.mu.Unlock()

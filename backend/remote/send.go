@@ -233,12 +233,13 @@ func (i *Instance) settled(ctx context.Context, c *call) bool {
 		default:
 		}
 		i.mu.Lock()
-		up, heard, begun, changed := i.up, i.heard, i.started, i.changed
+		up, heard, begun, full, changed := i.up, i.heard, i.started, i.full, i.changed
 		i.mu.Unlock()
 		var quiet <-chan time.Time
 		switch {
 		case !begun:
 			return false
+		case full: // it may be among what waits in the line
 		case up && time.Since(heard) >= quietFor:
 			return false
 		case up:

@@ -3,6 +3,7 @@ package remote
 import (
 	"bufio"
 	"context"
+	"fmt"
 	"io"
 	"strings"
 	"sync"
@@ -79,4 +80,41 @@ func TestGapsWaitForRoom(t *testing.T) {
 func isGap(err error) bool {
 	_, is := err.(*GapError) //nolint:errorlint // it is given as it is
 	return is
+}
+
+// What waits in the line while we have no room has not come yet: nobody is to conclude that an answer is not among it.
+func TestNothingIsQuietWhileThereIsNoRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		i := linked()
+		c := &call{answered: make(chan struct{})}
+		i.calls[acp.Key("1")] = c
+		var reading sync.WaitGroup
+		reading.Go(func() {
+			for n, data := range []string{
+				fmt.Sprintf(`{"jsonrpc":"2.0","method":"much","params":{"x":%q}}`, strings.Repeat("x", queueBytes)),
+				`{"jsonrpc":"2.0","id":1,"result":{}}`,
+			} {
+				if err := i.enqueue(t.Context(), uint64(n+1), event{data: []byte(data)}); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+		settled := make(chan bool, 1)
+		reading.Go(func() { settled <- i.settled(t.Context(), c) })
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		select {
+		case came := <-settled:
+			t.Fatalf("before the line is read on it counts as known that the answer came: %v", came)
+		default:
+		}
+		if batch, err := i.Next(t.Context()); err != nil || len(batch) != 1 {
+			t.Errorf("%d messages, %v", len(batch), err)
+		}
+		if !<-settled {
+			t.Error("the answer did not come")
+		}
+		reading.Wait()
+	})
 }
