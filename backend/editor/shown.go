@@ -33,6 +33,7 @@ type shown struct {
 	// What follows belongs to the session's goroutine.
 	now     session
 	at      int64 // the last frame of the journal that was taken
+	unread  bool  // what follows it could not be read, and will be tried again
 	mirror  *mirror
 	opening func(result any, failure *acp.Error) // answers the request that opens it; nil once that is done
 	prompts map[string]*prompt                   // those of the editor, by their turns
@@ -383,7 +384,26 @@ func (s *shown) flush() (whole bool) {
 		whole = !page.More
 	}
 	s.mirror.settle()
+	if !whole {
+		s.again()
+	}
 	return whole
+}
+
+// again has what could not be read of the journal read in a moment, if nothing else has happened until then.
+func (s *shown) again() {
+	const pause = 5 * time.Second
+	if s.unread {
+		return
+	}
+	s.unread = true
+	time.AfterFunc(pause, func() {
+		s.do(func() {
+			if s.unread = false; s.opening == nil {
+				s.take(batch{})
+			}
+		})
+	})
 }
 
 // apply folds frames in, up to one that may be read later.

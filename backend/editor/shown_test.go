@@ -10,6 +10,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	sessions "deskhand/backend/session"
 )
@@ -70,7 +72,7 @@ func (f asked) RoundTrip(r *http.Request) (*http.Response, error) {
 // A long message of the agent that cannot be read for a moment is read again, in its place; one that is damaged is passed over.
 func TestALongMessageThatCannotBeReadAtOnce(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
+	for name, c := range map[string]struct { // nothing else happens meanwhile
 		status      int
 		first, then string
 	}{
@@ -81,43 +83,62 @@ func TestALongMessageThatCannotBeReadAtOnce(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			body := func(text string) string {
-				return fmt.Sprintf(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}`, text)
-			}
-			tries := 0
-			calls := asked(func(r *http.Request) (int, string, error) {
-				switch after := r.URL.Query().Get("after"); {
-				case strings.HasSuffix(r.URL.Path, "/frames/2"):
-					tries++
-					if tries > 1 {
-						return http.StatusOK, body("b"), nil
+			synctest.Test(t, func(t *testing.T) {
+				body := func(text string) string {
+					return fmt.Sprintf(`{"method":"session/update","params":{"update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}`, text)
+				}
+				tries := 0
+				calls := asked(func(r *http.Request) (int, string, error) {
+					switch after := r.URL.Query().Get("after"); {
+					case strings.HasSuffix(r.URL.Path, "/frames/2"):
+						tries++
+						if tries > 1 {
+							return http.StatusOK, body("b"), nil
+						}
+						if c.status == 0 {
+							return 0, "", errors.New("the connection was broken")
+						}
+						return c.status, "{}", nil
+					case after == "0":
+						return http.StatusOK, fmt.Sprintf(`{"items":[{"seq":1,"dir":"in","body":%s},{"seq":2,"dir":"in","truncated":true,"body":"{"},{"seq":3,"dir":"in","body":%s}],"next":3}`, body("a"), body("c")), nil
+					case after == "1":
+						return http.StatusOK, fmt.Sprintf(`{"items":[{"seq":2,"dir":"in","truncated":true,"body":"{"},{"seq":3,"dir":"in","body":%s}],"next":3}`, body("c")), nil
+					default:
+						return http.StatusOK, `{"items":[],"next":3}`, nil
 					}
-					if c.status == 0 {
-						return 0, "", errors.New("the connection was broken")
+				})
+				said := ""
+				s := &shown{e: &editor{cfg: Config{Tell: func(string) {}}, desk: desk{&http.Client{Transport: calls}}}, id: "s", ctx: t.Context(), mirror: newMirror(takes{})}
+				s.mirror.out = func(update any) {
+					var u struct{ Content struct{ Text string } }
+					if raw, _ := update.(json.RawMessage); json.Unmarshal(raw, &u) == nil {
+						said += u.Content.Text
 					}
-					return c.status, "{}", nil
-				case after == "0":
-					return http.StatusOK, fmt.Sprintf(`{"items":[{"seq":1,"dir":"in","body":%s},{"seq":2,"dir":"in","truncated":true,"body":"{"},{"seq":3,"dir":"in","body":%s}],"next":3}`, body("a"), body("c")), nil
-				case after == "1":
-					return http.StatusOK, fmt.Sprintf(`{"items":[{"seq":2,"dir":"in","truncated":true,"body":"{"},{"seq":3,"dir":"in","body":%s}],"next":3}`, body("c")), nil
-				default:
-					return http.StatusOK, `{"items":[],"next":3}`, nil
+				}
+				if whole := s.flush(); whole != (c.first == c.then) || said != c.first {
+					t.Errorf("at first %q is shown, whole is %v", said, whole)
+				}
+				s.told.options = "[]"
+				pass := func() (wishes int) {
+					time.Sleep(time.Minute)
+					synctest.Wait()
+					s.mu.Lock()
+					list := s.wishes
+					s.wishes = nil
+					s.mu.Unlock()
+					for _, w := range list {
+						w.do()
+					}
+					return len(list)
+				}
+				pass()
+				if said != c.then {
+					t.Errorf("then %q is shown", said)
+				}
+				if n := pass(); n > 0 {
+					t.Errorf("%d more are wished for when all is read", n)
 				}
 			})
-			said := ""
-			s := &shown{e: &editor{cfg: Config{Tell: func(string) {}}, desk: desk{&http.Client{Transport: calls}}}, id: "s", ctx: t.Context(), mirror: newMirror(takes{})}
-			s.mirror.out = func(update any) {
-				var u struct{ Content struct{ Text string } }
-				if raw, _ := update.(json.RawMessage); json.Unmarshal(raw, &u) == nil {
-					said += u.Content.Text
-				}
-			}
-			if whole := s.flush(); whole != (c.first == c.then) || said != c.first {
-				t.Errorf("at first %q is shown, whole is %v", said, whole)
-			}
-			if whole := s.flush(); !whole || said != c.then {
-				t.Errorf("then %q is shown, whole is %v", said, whole)
-			}
 		})
 	}
 }
