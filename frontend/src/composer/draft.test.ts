@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { Draft, type Save } from './draft';
+import { Draft, draftOf, leaveDraft, type Save } from './draft';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
@@ -123,4 +123,76 @@ test('what is told while a save waits for the one before it is older than both',
   await all;
   expect(draft.told('two')).toBe(false);
   expect(draft.told('elsewhere')).toBe(true);
+});
+
+describe('a draft whose composer is gone', () => {
+  const failing = () => vi.fn<Save>().mockRejectedValue(new Error('full'));
+
+  test('is there again with what could not be saved, and goes on saving', async () => {
+    const save = failing();
+    const draft = draftOf('s1', '', save);
+    draft.type('text');
+    await leaveDraft('s1', draft);
+    expect(save).toHaveBeenCalledExactlyOnceWith('text', false);
+    expect(draftOf('s2', '', save).text).toBe('');
+    const again = draftOf('s1', '', save);
+    expect(again.text).toBe('text');
+    save.mockResolvedValue();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([again.dirty, save.mock.calls.length]).toEqual([false, 2]);
+    await leaveDraft('s1', again);
+    expect(draftOf('s1', 'told', save).text).toBe('told');
+  });
+
+  test('is not replaced by what another window has written meanwhile', async () => {
+    const save = failing();
+    const draft = draftOf('s1', 'a', save);
+    draft.type('ab');
+    await leaveDraft('s1', draft);
+    const again = draftOf('s1', 'from elsewhere', save);
+    expect([again.told('from elsewhere'), again.text]).toEqual([false, 'ab']);
+    save.mockResolvedValue();
+    await again.flush();
+    expect(save).toHaveBeenLastCalledWith('ab', false);
+    expect([again.told('ab'), again.told('and again')]).toEqual([false, true]);
+  });
+
+  test('that was saved is made anew of what the server has', async () => {
+    const { save } = make();
+    const draft = draftOf('s1', '', save);
+    draft.type('text');
+    await leaveDraft('s1', draft);
+    expect(draftOf('s1', 'from elsewhere', save).text).toBe('from elsewhere');
+  });
+
+  test('is the same while it is on its way', async () => {
+    let fail!: (why: Error) => void;
+    const save = vi.fn<Save>(() => new Promise((_done, failed) => (fail = failed)));
+    const draft = draftOf('s1', '', save);
+    draft.type('text');
+    const left = leaveDraft('s1', draft);
+    await vi.advanceTimersByTimeAsync(0);
+    const again = draftOf('s1', '', save);
+    fail(new Error('down'));
+    await left;
+    expect([again.text, again.dirty]).toEqual(['text', true]);
+  });
+
+  test('is saved at the end of the page', async () => {
+    const save = failing();
+    for (const id of ['s1', 's2']) {
+      const draft = draftOf(id, '', save);
+      draft.type(id);
+      await leaveDraft(id, draft);
+    }
+    save.mockReset().mockResolvedValue();
+    window.dispatchEvent(new Event('pagehide'));
+    expect(save.mock.calls).toEqual([
+      ['s1', true],
+      ['s2', true],
+    ]);
+    await vi.advanceTimersByTimeAsync(0);
+    window.dispatchEvent(new Event('pagehide'));
+    expect(save).toHaveBeenCalledTimes(2);
+  });
 });

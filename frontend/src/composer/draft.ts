@@ -8,6 +8,8 @@ export type Save = (text: string, last: boolean) => Promise<void>;
 
 export class Draft {
   text: string;
+  /** Has the text shown where it stands now: a composer that is gone may still change it, for what it was sending has arrived. */
+  show: (text: string) => void = () => undefined;
   /** What the server has, or is about to. */
   #saved: string;
   #save: Save;
@@ -15,6 +17,8 @@ export class Draft {
   /** Texts that were sent and not heard of again, oldest first. */
   #echoes: string[] = [];
   #chain: Promise<void> = Promise.resolve();
+  /** How many saves have not ended. */
+  #under = 0;
 
   constructor(text: string, save: Save) {
     this.text = text;
@@ -25,6 +29,11 @@ export class Draft {
   /** Whether something here is not saved yet. */
   get dirty(): boolean {
     return this.text !== this.#saved;
+  }
+
+  /** Nothing of it can be lost any more: it can be made anew from what the server has. */
+  get settled(): boolean {
+    return !this.dirty && this.#under === 0;
   }
 
   type(text: string): void {
@@ -62,6 +71,7 @@ export class Draft {
     this.#saved = text;
     // From now on, and not when its turn has come: what is told meanwhile is older than this.
     this.#echoes.push(text);
+    this.#under++;
     const write = async () => {
       try {
         await this.#save(text, last);
@@ -69,10 +79,40 @@ export class Draft {
         // It stands in the composer still; the next change, or the end of the page, tries again.
         this.#echoes = this.#echoes.filter((echo) => echo !== text);
         if (this.#saved === text) this.#saved = before;
+      } finally {
+        this.#under--;
       }
     };
     // The page does not wait for what is under way.
     this.#chain = last ? write() : this.#chain.then(write);
     return this.#chain;
   }
+}
+
+/** Those whose composer is gone and that are not saved yet, by conversation. */
+const left = new Map<string, Draft>();
+
+/** The draft of a conversation: the one that could not be saved when it was left, else what the server has. */
+export function draftOf(session: string, text: string, save: Save): Draft {
+  const draft = left.get(session);
+  left.delete(session);
+  if (!draft || draft.settled) return new Draft(text, save);
+  draft.type(draft.text); // tries again by itself
+  return draft;
+}
+
+/** The composer is gone; what is not saved stays, and is tried again at the end of the page. */
+export function leaveDraft(session: string, draft: Draft): Promise<void> {
+  left.set(session, draft);
+  window.addEventListener('pagehide', leavePage); // once, however often it is said
+  return settle(session, draft, false);
+}
+
+function leavePage(): void {
+  for (const [session, draft] of left) void settle(session, draft, true);
+}
+
+async function settle(session: string, draft: Draft, last: boolean): Promise<void> {
+  await draft.flush(last);
+  if (draft.settled && left.get(session) === draft) left.delete(session);
 }
