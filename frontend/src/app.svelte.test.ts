@@ -221,6 +221,13 @@ test('what is queued follows the events, and is loaded again after a gap', async
   expect(waits()).toEqual(['q2']);
 });
 
+test('a change of what is queued tells whether it was taken', async () => {
+  expect(await app.changeQueued('s1', 'q0', { message: 'better' })).toBe(true);
+  refuse = () => ({ code: 'queue.gone', status: 409 });
+  expect(await app.changeQueued('s1', 'q0', { message: 'better' })).toBe(false);
+  expect(app.toasts.at(-1)?.text).toContain('no longer in the queue');
+});
+
 test('what was deleted from the queue can be taken back', async () => {
   await app.removeQueued('s1', 'q0');
   expect(calls.at(-1)).toMatchObject({ method: 'DELETE', path: '/client/sessions/s1/queue/q0' });

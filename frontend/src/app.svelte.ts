@@ -793,12 +793,14 @@ export class App {
     }
   }
 
-  /** Changes what is queued. The answer is not taken: events tell of it in their order. */
-  async changeQueued(id: string, item: string, patch: QueuePatch): Promise<void> {
+  /** Changes what is queued: whether it is done; what failed is told. The answer is not taken: events tell of it in their order. */
+  async changeQueued(id: string, item: string, patch: QueuePatch): Promise<boolean> {
     try {
       await this.client.changeQueued(id, item, patch);
+      return true;
     } catch (thrown) {
       this.fail(thrown);
+      return false;
     }
   }
 

@@ -1,11 +1,15 @@
+import { SvelteMap } from 'svelte/reactivity';
 import type { Client } from '../api/client';
 import type { Event, QueueItem } from '../api/records';
+import type { Edit } from './edit.svelte';
 import { applyQueue } from './queue';
 
 /** The queue of one conversation. */
 export class QueueView {
   readonly id: string;
   items = $state.raw<readonly QueueItem[]>([]);
+  /** What is not among the items is not in the queue. */
+  loaded = $state(false);
   #client: Pick<Client, 'queue'>;
   /** What came while the list was under way. */
   #meanwhile: Event[] | undefined;
@@ -22,10 +26,20 @@ export class QueueView {
     if (this.#meanwhile !== ours) return; // a newer list is under way
     this.#meanwhile = undefined;
     this.items = applyQueue(items, ours);
+    this.loaded = true;
   }
 
   apply(events: readonly Event[]): void {
     this.#meanwhile?.push(...events);
     this.items = applyQueue(this.items, events);
   }
+}
+
+const edits = new Map<string, SvelteMap<string, Edit>>();
+
+/** What is being changed in the queue of a conversation, by row: it outlives the view of it. */
+export function editsOf(session: string): SvelteMap<string, Edit> {
+  let found = edits.get(session);
+  if (!found) edits.set(session, (found = new SvelteMap()));
+  return found;
 }

@@ -549,6 +549,8 @@ export const en = {
   'queue.down.keys': 'Alt+Down',
   'queue.edit': 'Edit',
   'queue.edit.cancel': 'Cancel',
+  'queue.edit.failed': 'Not saved. Your text is still here.',
+  'queue.edit.gone': 'The message you were editing was sent or deleted. Your text is in the composer.',
   'queue.edit.label': 'Queued message',
   'queue.edit.save': 'Save',
   'queue.files_only': 'Files alone',
