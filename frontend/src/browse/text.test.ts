@@ -39,3 +39,13 @@ test('what is not saved outlives the page, by conversation and path', () => {
   });
   expect(keepDraft('s', '/a', draft)).toBe(false);
 });
+
+test('what another tab has kept since is not dropped with what was saved here', () => {
+  const draft = (text: string) => ({ version: 'v1', text, mark: '', end: '\n' as const });
+  keepDraft('s', '/a', draft('mine'));
+  keepDraft('s', '/a', draft('of another tab'));
+  dropDraft('s', '/a', 'mine');
+  expect(draftOf('s', '/a')?.text).toBe('of another tab');
+  dropDraft('s', '/a', 'of another tab');
+  expect(draftOf('s', '/a')).toBeUndefined();
+});

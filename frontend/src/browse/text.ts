@@ -63,6 +63,9 @@ export function keepDraft(session: string, path: string, draft: Draft): boolean 
   }
 }
 
-export function dropDraft(session: string, path: string): void {
+/** Drops what is kept; with a text only that, for another tab may have kept its own since. */
+export function dropDraft(session: string, path: string, text?: string): void {
+  const kept = draftOf(session, path);
+  if (text !== undefined && kept && kept.text !== text) return;
   localStorage.removeItem(keyOf(session, path));
 }

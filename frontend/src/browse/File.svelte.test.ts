@@ -1,0 +1,109 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import '../strings/browse';
+import { app } from '../app.svelte';
+import { session } from '../test/records';
+import type { Preview } from './calls';
+import File from './File.svelte';
+import { draftOf, keepDraft } from './text';
+
+const path = '/home/ada/app/a.txt';
+const look = vi.fn<() => Promise<Preview>>();
+let ended: (() => void) | undefined;
+
+const preview = (version: string, text: string): Preview => ({
+  path,
+  name: 'a.txt',
+  version,
+  text,
+  kind: 'text',
+  whole: true,
+  mimeType: 'text/plain',
+  size: text.length,
+  modified: '2026-11-21T14:00:00.000Z',
+});
+
+beforeEach(() => {
+  localStorage.clear();
+  look.mockReset().mockResolvedValue(preview('v1', 'old'));
+  vi.spyOn(app.client, 'json').mockImplementation(look as never);
+  const written = { version: 'v2', size: 4, modified: '2026-11-21T15:00:00.000Z' };
+  vi.stubGlobal('fetch', () => Promise.resolve(new Response(JSON.stringify(written))));
+});
+
+afterEach(() => {
+  ended?.();
+  document.body.replaceChildren();
+  localStorage.clear();
+  app.toasts = [];
+  vi.unstubAllGlobals();
+});
+
+async function settle() {
+  flushSync();
+  await new Promise((done) => setTimeout(done));
+  flushSync();
+}
+
+async function show() {
+  const props = $state({
+    session: session(),
+    shown: { path },
+    looks: 0,
+    mention: () => undefined,
+    menu: () => undefined,
+    back: () => undefined,
+  });
+  const component = mount(File, { target: document.body, props });
+  ended = () => void unmount(component);
+  await settle();
+  return props;
+}
+
+function button(name: string): HTMLButtonElement {
+  const found = [...document.querySelectorAll('button')].find(
+    (one) => (one.getAttribute('aria-label') ?? one.textContent).trim() === name,
+  );
+  if (!found) throw new Error(`no button ${name} in ${document.body.textContent}`);
+  return found;
+}
+
+function type(text: string) {
+  const field = document.querySelector('textarea') as HTMLTextAreaElement;
+  field.value = text;
+  field.dispatchEvent(new Event('input', { bubbles: true }));
+  flushSync();
+}
+
+async function write(text: string) {
+  button('Edit').click();
+  await settle();
+  type(text);
+}
+
+test.each(['Save', 'Put away'])(
+  'what another tab has kept of the file outlasts “%s” in this one',
+  async (way) => {
+    await show();
+    await write('mine');
+    expect(draftOf('s1', path)?.text).toBe('mine');
+    keepDraft('s1', path, { version: 'v1', text: 'of another tab', mark: '', end: '\n' });
+    button(way).click();
+    await settle();
+    expect(document.querySelector('textarea')).toBeNull();
+    expect(draftOf('s1', path)?.text).toBe('of another tab');
+  },
+);
+
+test('what is kept is dropped with what was saved, also where there was no room for the last of it', async () => {
+  await show();
+  await write('min');
+  vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
+    throw new DOMException('full', 'QuotaExceededError');
+  });
+  type('mine');
+  expect(draftOf('s1', path)?.text).toBe('min');
+  button('Save').click();
+  await settle();
+  expect(draftOf('s1', path)).toBeUndefined();
+});
