@@ -1,4 +1,5 @@
 import { asApiError } from '../api/errors';
+import { reveal } from '../content/reveal';
 import { lookup, t } from '../strings/t';
 import { baseName } from '../ui/format';
 import type { AttachProblem } from '../api/records';
@@ -10,10 +11,11 @@ export const mostBytes = 50 * 1024 * 1024;
 export const mostText = '50 MiB';
 
 /** Why a file cannot be attached. */
-export function troubleText(name: string, thrown: unknown): string {
+export function troubleText(of: string, thrown: unknown): string {
   const error = asApiError(thrown);
-  const params: Record<string, string> = { ...error.params, name };
-  params['target'] ??= t('attach.elsewhere');
+  const name = reveal(of);
+  const target = reveal(error.params['target'] ?? t('attach.elsewhere'));
+  const params = { ...error.params, name, target };
   return (
     lookup(`error.${error.code}`, params) ?? t('attach.problem', { name, detail: error.detail || error.code })
   );

@@ -1,6 +1,14 @@
+import { reveal } from '../content/reveal';
 import { lookup, t } from '../strings/t';
 import { bytes } from '../ui/format';
 import type { Attachment } from '../api/records';
+
+/** The name of a file, as it is shown: none reads otherwise than it is. */
+export const nameOf = ({ filename }: Pick<Attachment, 'filename'>): string => reveal(filename);
+
+/** Where it lies, or its name. */
+export const placeOf = ({ path, filename }: Pick<Attachment, 'path' | 'filename'>): string =>
+  reveal(path ?? filename);
 
 /** What stands beside a name: its size, or that it is a directory. */
 export function measureOf(of: Pick<Attachment, 'directory' | 'size'>): string {

@@ -1,0 +1,74 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeAll, expect, test, vi } from 'vitest';
+import '../strings/attachments';
+import { app } from '../app.svelte';
+import type { Attachment } from '../api/records';
+import { session } from '../test/records';
+import Attached from './Attached.svelte';
+import { Chips } from './chips.svelte';
+import Files from './Files.svelte';
+import Given from './Given.svelte';
+import Media from './Media.svelte';
+import Shelf from './Shelf.svelte';
+import View from './View.svelte';
+
+// A name that reads as that of a PDF, and is none.
+const filename = 'invoice\u202efdp.sh';
+const of: Attachment = { id: 'a1', filename, mimeType: 'text/plain', size: 3, path: `/work/${filename}` };
+const agent = 'x';
+
+// jsdom has no such method.
+beforeAll(() => {
+  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
+    this.open = true;
+  };
+});
+
+afterEach(() => document.body.replaceChildren());
+
+const places: [string, () => object][] = [
+  ['that the agent gave', () => mount(Given, { target: document.body, props: { of, agent } })],
+  ['that was sent', () => mount(Attached, { target: document.body, props: { items: [of], agent } })],
+  [
+    'that waits to be sent',
+    () => {
+      const client = { json: () => new Promise(() => undefined) } as never;
+      const chips = new Chips({ id: 's1', attachments: [of] }, client);
+      chips.addPaths([`/other/${filename}`]);
+      chips.drop({ paths: [], files: [], directories: [filename] });
+      return mount(Shelf, { target: document.body, props: { chips, agent, leave: () => undefined } });
+    },
+  ],
+  [
+    'of the whole conversation',
+    () => {
+      const items = [
+        { entry: 'e1', seq: 1, at: '2026-11-21T14:00:00.000Z', direction: 'out', attachment: of },
+      ];
+      vi.spyOn(app.client, 'json').mockResolvedValue({ items });
+      return mount(Files, { target: document.body, props: { session: session(), close: () => undefined } });
+    },
+  ],
+  [
+    'that is shown large',
+    () => mount(View, { target: document.body, props: { of, close: () => undefined } }),
+  ],
+  [
+    'that is played',
+    () => mount(Media, { target: document.body, props: { of, kind: 'audio', broken: () => undefined } }),
+  ],
+];
+
+test.each(places)('the name of a file %s hides nothing', async (_place, show) => {
+  vi.spyOn(app.client, 'blob').mockReturnValue(new Promise(() => undefined));
+  const shown = show();
+  await vi.waitFor(() => {
+    flushSync();
+    expect(document.body.textContent).toContain('invoice[U+202E]fdp.sh');
+  });
+  const read = [...document.body.querySelectorAll('*')].flatMap((one) =>
+    [...one.attributes].map(({ value }) => value),
+  );
+  expect([document.body.textContent, ...read].filter((text) => text.includes('\u202e'))).toEqual([]);
+  await unmount(shown);
+});
