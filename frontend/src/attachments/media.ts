@@ -8,12 +8,15 @@ export type Shown = 'image' | 'audio' | 'video';
 const pictures = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']);
 const mostPicture = 32 * 1024 * 1024;
 const mostMedia = 64 * 1024 * 1024;
+/** However few bytes it has: each of them takes four once it is decoded. */
+const mostPixels = 2 ** 26;
 
 /** How it can be shown; too_large where it could, but is too much to be held by the page. */
-export function shownAs({ mimeType, size, directory, missing }: Attachment): Shown | 'too_large' | undefined {
+export function shownAs(of: Attachment): Shown | 'too_large' | undefined {
+  const { mimeType, size, directory, missing, width = 0, height = 0 } = of;
   if (directory || missing) return undefined;
   const type = (mimeType.split(';')[0] ?? '').trim().toLowerCase();
-  if (pictures.has(type)) return size > mostPicture ? 'too_large' : 'image';
+  if (pictures.has(type)) return size > mostPicture || width * height > mostPixels ? 'too_large' : 'image';
   for (const kind of ['audio', 'video'] as const)
     if (type.startsWith(`${kind}/`)) return size > mostMedia ? 'too_large' : kind;
   return undefined;
