@@ -107,3 +107,19 @@ test('what is kept is dropped with what was saved, also where there was no room 
   await settle();
   expect(draftOf('s1', path)).toBeUndefined();
 });
+
+test('a look that was under way when the file was saved does not show what it was before', async () => {
+  const props = await show();
+  await write('mine');
+  let answer!: (found: Preview) => void;
+  look.mockReturnValueOnce(new Promise((done) => (answer = done)));
+  props.looks++;
+  await settle();
+  button('Save').click();
+  await settle();
+  answer(preview('v1', 'old'));
+  await settle();
+  expect(document.querySelector('textarea')).toBeNull();
+  expect(document.body.textContent).toContain('mine');
+  expect(document.body.textContent).not.toContain('old');
+});
