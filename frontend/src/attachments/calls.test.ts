@@ -1,5 +1,5 @@
-import { afterEach, beforeAll, expect, test } from 'vitest';
-import { multipart } from './calls';
+import { afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { multipart, upload } from './calls';
 
 const desktop = window as unknown as { go?: unknown };
 
@@ -16,6 +16,7 @@ beforeAll(() => {
 
 afterEach(() => {
   delete desktop.go;
+  vi.unstubAllGlobals();
 });
 
 const file = new File(['content'], 'a "b"\r\nX: y.txt', { type: 'text/plain' });
@@ -39,4 +40,21 @@ test('a type that is none is not told', async () => {
   expect(new TextDecoder().decode(body as ArrayBuffer)).toContain(
     'Content-Type: application/octet-stream\r\n',
   );
+});
+
+test('an answer that is no JSON is a failure: what is taken in next waits for it', async () => {
+  class Line {
+    upload = {};
+    onload?: () => void;
+    status = 200;
+    response = null; // as for a page of a proxy
+    open = vi.fn();
+    setRequestHeader = vi.fn();
+    send = () => queueMicrotask(() => this.onload?.());
+  }
+  vi.stubGlobal('XMLHttpRequest', Line);
+  const client = { headers: () => new Headers() } as never;
+  const sent = upload(client, file, new AbortController().signal, () => undefined);
+  const waits = new Promise((done) => setTimeout(done, 100, 'waits'));
+  await expect(Promise.race([sent, waits])).rejects.toMatchObject({ code: 'protocol', status: 200 });
 });

@@ -58,8 +58,11 @@ export async function upload(
       request.responseType = 'json';
       request.upload.onprogress = (event) => progress(Math.min(event.loaded, file.size));
       request.onload = () => {
-        if (request.status >= 200 && request.status < 300) done(taken(request.response as Lists));
-        else fail(problem(request.status, request.response));
+        const { status, response } = request;
+        if (status < 200 || status >= 300) fail(problem(status, response));
+        else if (response === null)
+          fail(new ApiError('protocol', {}, status)); // it is no JSON
+        else done(taken(response as Lists));
       };
       request.onerror = () => fail(new ApiError('network'));
       request.onabort = () => fail(signal.reason);
