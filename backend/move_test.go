@@ -905,7 +905,7 @@ func TestQuittingBehindTheSwitchLeavesItMoved(t *testing.T) {
 func TestServerBesideIsInTheWayOfAMove(t *testing.T) {
 	_, to := usual(t), elsewhere(t)
 	beside := func(ctx context.Context) (*backend.Host, error) {
-		b := hosted(t, nil)
+		b := hosted(t, nil) //nolint:contextcheck // it outlives the call
 		if b.Alone() == nil {
 			t.Error("it has the data")
 		}

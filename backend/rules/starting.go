@@ -113,6 +113,12 @@ func startingWords(program string) []string {
 		return []string{"+*", "-c*", "--cmd*", "-P*", "--eval*", "-k*", "-o*", "-O*", "-S*", "-s*", "-u*", "-U*", "-l*", "--load*", "--funcall*", "--script*"}
 	case "bat", "batcat", "delta", "ack", "ag":
 		return []string{"--pager*"}
+	}
+	return furtherStartingWords(program)
+}
+
+func furtherStartingWords(program string) []string {
+	switch program {
 	case "curl":
 		return []string{"-o*", "-O*", "--output*", "--remote-*", "-J*", "-K*", "--config*", "-T*", "--upload-file*", "-d*", "--data*", "--json*", "-F*", "--form*", "-D*", "--dump-header*", "-c*", "--cookie-jar*", "--trace*", "--stderr*", "--libcurl*", "--etag-save*", "--hsts*", "--alt-svc*", "--engine*", "*%output*", "@*"}
 	case "wget":

@@ -283,29 +283,8 @@ func (c *Client) ChangePlace(ctx context.Context, id string, change PlacePatch) 
 	if err != nil {
 		return Place{}, err
 	}
-	c.places.mu.Lock()
-	of := old.kept
-	c.places.mu.Unlock()
-	of.Store(kept)
-	warning := ""
-	if change.Token != nil {
-		warning, err = c.keepToken(ctx, id, *change.Token)
-	}
-	if err == nil {
-		err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, `UPDATE place SET name = ?, url = ? WHERE id = ?`, p.Name, p.URL, id)
-			return err
-		})
-		if err != nil {
-			err = fmt.Errorf("%w: %w", ErrStorage, err)
-			if kept != nil { // it stays where it is, with the token of there
-				_, failed := c.keepToken(context.WithoutCancel(ctx), id, *kept)
-				err = errors.Join(err, failed)
-			}
-		}
-	}
+	warning, err := c.storePlace(ctx, old, p, kept, change.Token)
 	if err != nil {
-		of.Store(nil)
 		return Place{}, err
 	}
 	c.places.mu.Lock()
@@ -319,6 +298,36 @@ func (c *Client) ChangePlace(ctx context.Context, id string, change PlacePatch) 
 	p.Warning = warning
 	c.retryLines(old)
 	return p, err
+}
+
+// storePlace writes a place down, with its token. From before that on its lines to another host have the one that is kept for them.
+func (c *Client) storePlace(ctx context.Context, old *farPlace, p Place, kept, token *string) (warning string, err error) {
+	c.places.mu.Lock()
+	of := old.kept
+	c.places.mu.Unlock()
+	of.Store(kept)
+	defer func() {
+		if err != nil {
+			of.Store(nil)
+		}
+	}()
+	if token != nil {
+		if warning, err = c.keepToken(ctx, p.ID, *token); err != nil {
+			return "", err
+		}
+	}
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE place SET name = ?, url = ? WHERE id = ?`, p.Name, p.URL, p.ID)
+		return err
+	})
+	if err != nil && kept != nil { // it stays where it is, with the token of there
+		_, failed := c.keepToken(context.WithoutCancel(ctx), p.ID, *kept)
+		err = errors.Join(err, failed)
+	}
+	if err != nil {
+		return "", fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return warning, nil
 }
 
 // tokenBefore gives the token that a place has while it is at an address, when it is to be at another; nil where that is the same host, whose

@@ -13,6 +13,7 @@ import { equip } from './equip';
 import { inspect } from './inspect';
 import { keyboard } from './keyboard';
 import { panel } from './panel';
+import { queue } from './queue';
 import { screens } from './screens';
 import { settings } from './settings';
 import { worktree } from './worktree';
@@ -24,7 +25,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|changes|discord|en|equip|inspect|keyboard|panel|screens|settings|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|changes|discord|en|equip|inspect|keyboard|panel|queue|screens|settings|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -40,6 +41,7 @@ const parts = [
   inspect,
   keyboard,
   panel,
+  queue,
   screens,
   settings,
   worktree,

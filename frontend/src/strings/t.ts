@@ -8,6 +8,7 @@ import type { equip } from './equip';
 import type { inspect } from './inspect';
 import type { keyboard } from './keyboard';
 import type { panel } from './panel';
+import type { queue } from './queue';
 import type { screens } from './screens';
 import type { settings } from './settings';
 import type { worktree } from './worktree';
@@ -24,6 +25,7 @@ export type Key =
   | keyof typeof inspect
   | keyof typeof keyboard
   | keyof typeof panel
+  | keyof typeof queue
   | keyof typeof screens
   | keyof typeof settings
   | keyof typeof worktree;
