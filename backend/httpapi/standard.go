@@ -86,24 +86,47 @@ type peer struct {
 // routes are the sessions that requests are about. Several streams ask for each, each in its time, so none of them can take one out: the
 // oldest go when there are too many. The answer to a request of so long ago is then on the client's own stream.
 type routes struct {
-	of    map[acp.Key]string
+	of    map[acp.Key]way
 	order []acp.Key
+}
+
+// way is where the answer to a request goes: to its session. An id may be used again once it is answered: a stream that lags behind has that answer still to pass
+// over, which is where it was asked.
+type way struct {
+	session  string
+	answered uint64 // the number of the answer; 0 = no stream has passed over it
+	before   string // the session of the request that had the id before,
+	upTo     uint64 // for answers up to this one
 }
 
 const mostRoutes = 4096
 
 func (r *routes) put(id acp.Key, session string) {
 	if r.of == nil {
-		r.of = map[acp.Key]string{}
+		r.of = map[acp.Key]way{}
 	}
-	if _, again := r.of[id]; !again {
+	old, again := r.of[id]
+	if !again {
 		r.order = append(r.order, id)
 	}
-	r.of[id] = session
+	r.of[id] = way{session: session, before: old.session, upTo: old.answered}
 	if len(r.order) > mostRoutes {
 		delete(r.of, r.order[0])
 		r.order = r.order[1:]
 	}
+}
+
+// answer gives the session of the request that the message of this number answers.
+func (r *routes) answer(id acp.Key, seq uint64) string {
+	one, known := r.of[id]
+	if known && seq <= one.upTo {
+		return one.before
+	}
+	if known && one.answered == 0 {
+		one.answered = seq
+		r.of[id] = one
+	}
+	return one.session
 }
 
 // mail is how far a stream has come.
@@ -137,7 +160,7 @@ func (p *peer) note(batch []proxy.Message) []string {
 	}
 	routes := make([]string, len(batch))
 	for n, msg := range batch {
-		routes[n] = p.routeOf(msg.Data)
+		routes[n] = p.routeOf(msg)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -420,7 +443,7 @@ func (p *peer) admit(e acp.Envelope, headers []string) (session, refusal string)
 func (p *peer) admitAnswer(e acp.Envelope, header string) (refusal string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	session := p.asked.of[e.Key()]
+	session := p.asked.of[e.Key()].session
 	switch {
 	case session != "" && header == "":
 		return "Missing " + headerSession
@@ -476,8 +499,8 @@ func sessionOf(msg []byte) string {
 }
 
 // routeOf tells which stream a message of the agent is for: that of a session by its name, or "".
-func (p *peer) routeOf(msg []byte) string {
-	e, err := acp.Peek(msg)
+func (p *peer) routeOf(msg proxy.Message) string {
+	e, err := acp.Peek(msg.Data)
 	if err != nil {
 		return routeNone
 	}
@@ -490,9 +513,9 @@ func (p *peer) routeOf(msg []byte) string {
 	case e.Kind == acp.Response:
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		return p.answers.of[e.Key()]
+		return p.answers.answer(e.Key(), msg.Seq)
 	}
-	session := sessionOf(msg)
+	session := sessionOf(msg.Data)
 	if e.Kind == acp.Request && session != "" {
 		p.mu.Lock()
 		defer p.mu.Unlock()
