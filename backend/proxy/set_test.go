@@ -421,15 +421,20 @@ func (l late) Kill(patience time.Duration) error {
 	return l.Process.Kill(patience)
 }
 
+// deafAgent starts agents that end with the test, or when they are killed.
+func deafAgent(t *testing.T) func(proxy.Command) (proxy.Process, error) {
+	end := make(chan struct{})
+	t.Cleanup(func() { close(end) })
+	return proxytest.Spawn(func(io.Reader, io.Writer, io.Writer) int {
+		<-end
+		return 0
+	})
+}
+
 // A DELETE has its time, the end of the program has more: what is gone when Close returns is no error.
 func TestCloseWaitsForWhatDiesLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end := make(chan struct{})
-		defer close(end)
-		deaf := proxytest.Spawn(func(io.Reader, io.Writer, io.Writer) int {
-			<-end
-			return 0
-		})
+		deaf := deafAgent(t)
 		set, err := proxy.Open(proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
 			p, err := deaf(c)
 			return late{p, 3 * time.Second}, err
@@ -458,12 +463,7 @@ func (d drowsy) Wait() proxy.Exit {
 // Whoever is killed is not left, however late we hear of it.
 func TestCloseWaitsForWhatIsHeardLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		end := make(chan struct{})
-		defer close(end)
-		deaf := proxytest.Spawn(func(io.Reader, io.Writer, io.Writer) int {
-			<-end
-			return 0
-		})
+		deaf := deafAgent(t)
 		set := open(t, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
 			p, err := deaf(c)
 			return drowsy{p}, err

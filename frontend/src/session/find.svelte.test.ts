@@ -93,6 +93,28 @@ test('what is not searchable yet is asked for again, and moves nothing', async (
   find.close();
 });
 
+test('what was not searchable when it was looked for is shown once it is', async () => {
+  answers([], 2);
+  const find = begin();
+  await type(find, 'light');
+  expect([find.nth, went]).toEqual([0, []]);
+  answers([16, 32]);
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([find.nth, went]).toEqual([2, [32]]);
+  // What is said later moves nothing, nor does it where there was nothing at all.
+  answers([16, 32, 48]);
+  find.more();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(went).toEqual([32]);
+  answers([]);
+  await type(find, 'dark');
+  answers([48]);
+  find.more();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect([find.places.length, went]).toEqual([1, [32]]);
+  find.close();
+});
+
 test('a place that says something else by now is nobody’s', async () => {
   answers([16, 32], 1);
   const find = begin();

@@ -34,6 +34,8 @@ export class Find {
   #go: (seq: number) => void;
   /** Where the person looked when they began: the first place from there on is shown. The end where it is undefined. */
   #from: number | undefined;
+  /** What is looked for was not searchable when it was asked for: its first place is shown as soon as there is one. */
+  #waits = false;
   #asking: AbortController | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
 
@@ -94,6 +96,7 @@ export class Find {
   }
 
   #nothing(): void {
+    this.#waits = false;
     this.places = [];
     this.at = this.error = undefined;
     this.pending = 0;
@@ -119,8 +122,8 @@ export class Find {
         asking.signal,
       );
       if (this.#asking !== asking) return;
-      this.#take(page.places ?? [], anew);
       this.pending = page.pending ?? 0;
+      this.#take(page.places ?? [], anew);
       this.error = undefined;
     } catch (thrown) {
       if (this.#asking !== asking) return;
@@ -135,7 +138,9 @@ export class Find {
   #take(places: readonly number[], anew: boolean): void {
     this.places = places;
     this.answered = true;
-    if (anew) this.#show(places[nearest(places, this.#from)]);
+    const first = anew || this.#waits;
+    this.#waits = first && places.length === 0 && this.pending > 0;
+    if (first) this.#show(places[nearest(places, this.#from)]);
     else if (this.at !== undefined && !places.includes(this.at)) this.at = undefined; // it says something else by now
   }
 }
