@@ -260,10 +260,10 @@ func (k *socket) pump(ended <-chan struct{}) {
 	}
 }
 
-// write sends a message of ours; false when it cannot be.
-func (k *socket) write(msg []byte) bool { return k.send(msg, func() {}) }
+// write sends a message of ours.
+func (k *socket) write(msg []byte) { k.send(msg, func() {}) }
 
-// send is write for any message; took hears of each piece of a long one that the client has taken.
+// send sends a message; false when it cannot be. took hears of each piece of a long one that the client has taken.
 func (k *socket) send(msg []byte, took func()) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()

@@ -423,6 +423,7 @@ func (l late) Kill(patience time.Duration) error {
 
 // deafAgent starts agents that end with the test, or when they are killed.
 func deafAgent(t *testing.T) func(proxy.Command) (proxy.Process, error) {
+	t.Helper()
 	end := make(chan struct{})
 	t.Cleanup(func() { close(end) })
 	return proxytest.Spawn(func(io.Reader, io.Writer, io.Writer) int {

@@ -158,7 +158,10 @@ test("what is selected over a long answer is copied whole", async (t) => {
   });
   await first.scrollIntoViewIfNeeded();
   await first.click({ position: { x: 2, y: 6 }, modifiers: ["Shift"] });
-  const numbers = [...(await app.page.evaluate(() => String(getSelection()))).matchAll(/Number (\d+) stands/g)].map(([, n]) => Number(n));
+  const numbers = await until("all of it", async () => { // the page hears of a selection a moment after it is made
+    const found = [...(await app.page.evaluate(() => String(getSelection()))).matchAll(/Number (\d+) stands/g)].map(([, n]) => Number(n));
+    return found.length >= paragraphs - 1 && found;
+  });
   assert.deepEqual(numbers, Array.from({ length: paragraphs - 1 }, (_, n) => n + 1));
 });
 
