@@ -174,7 +174,9 @@ func TestModelsSeeFiles(t *testing.T) {
 func reached(t *testing.T, model *llm.Model, prompt string) (text string, files []llm.File) {
 	t.Helper()
 	for _, r := range slices.Backward(model.Requests()) {
-		at := slices.IndexFunc(r.Messages, func(m llm.Message) bool { return m.Role == "user" && strings.Contains(m.Text, prompt) })
+		at := slices.IndexFunc(r.Messages, func(m llm.Message) bool {
+			return m.Role == "user" && strings.Contains(m.Text, prompt) && !strings.Contains(m.Text, "<session>") // by which Claude asks for a title
+		})
 		if at < 0 {
 			continue
 		}

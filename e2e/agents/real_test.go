@@ -146,7 +146,15 @@ const markName = "DESKHAND_E2E_MARK"
 
 func newPlace(t *testing.T, model *llm.Model) place {
 	t.Helper()
-	root := t.TempDir()
+	root, err := os.MkdirTemp("", "deskhand-agents-*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // the agents of a server that was killed have a moment, in which they still write
+		for began := time.Now(); os.RemoveAll(root) != nil && time.Since(began) < 10*time.Second; {
+			time.Sleep(50 * time.Millisecond)
+		}
+	})
 	p := place{home: filepath.Join(root, "home"), work: filepath.Join(root, "work"), mark: fmt.Sprintf("%d-%s", os.Getpid(), t.Name())}
 	inHome := func(name string) string { return filepath.Join(p.home, name) }
 	for _, dir := range []string{p.work, p.home, inHome("data"), inHome("config"), inHome("cache"), inHome("state"), inHome("run"), inHome("tmp")} {
