@@ -240,6 +240,7 @@ func (t *trial) talk(ctx context.Context, dir string) {
 		t.c.cfg.Logger.Warn("an agent that was tested cannot be ended", "agent", t.e.id, "error", err)
 	}
 	<-refusing
+	t.report.Stderr = cmp.Or(t.report.Stderr, t.inst.Status().StderrTail) // what it said first may be read after its answer
 	if q.noise != "" {
 		t.advise("banner", "text", q.noise)
 	}

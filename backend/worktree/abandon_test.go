@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"deskhand/backend/worktree"
@@ -148,6 +149,13 @@ func TestWhatNobodyHasTouchedGoes(t *testing.T) {
 	}
 }
 
+// writeProgram writes a script while no other test forks: its child would hold the file open until its exec, and nobody could run it ("text file busy").
+func writeProgram(file, script string) error {
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
+	return os.WriteFile(file, []byte(script), 0o700) //nolint:gosec // it is run
+}
+
 // first has the library's git run a few lines of a shell before it does anything.
 func (b *bench) first(lines string) {
 	b.t.Helper()
@@ -160,7 +168,7 @@ func (b *bench) first(lines string) {
 	}
 	bin := b.t.TempDir()
 	script := "#!/bin/sh\n" + lines + "\nexec '" + real + "' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+	if err := writeProgram(filepath.Join(bin, "git"), script); err != nil {
 		b.t.Fatal(err)
 	}
 	b.env = append(slices.Clip(b.env), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))

@@ -92,7 +92,7 @@ func TestAPathThatIsMadeAgainDoesNotHoldUpARemoval(t *testing.T) {
 	}
 	bin := t.TempDir()
 	script := "#!/bin/sh\ncase \"$*\" in *'worktree remove'*) mkdir -p '" + path + "/.cache'; echo >'" + path + "/.cache/x';; esac\nexec '" + real + "' \"$@\"\n"
-	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o700); err != nil { //nolint:gosec // it is run
+	if err := writeProgram(filepath.Join(bin, "git"), script); err != nil {
 		t.Fatal(err)
 	}
 	before := b.env

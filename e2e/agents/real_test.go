@@ -146,7 +146,7 @@ const markName = "DESKHAND_E2E_MARK"
 
 func newPlace(t *testing.T, model *llm.Model) place {
 	t.Helper()
-	root, err := os.MkdirTemp("", "deskhand-agents-*")
+	root, err := os.MkdirTemp("", "deskhand-agents-*") //nolint:usetesting // that would remove it at once
 	if err != nil {
 		t.Fatal(err)
 	}
