@@ -90,8 +90,8 @@ type routes struct {
 	order []acp.Key
 }
 
-// way is where the answer to a request goes: to its session. An id may be used again once it is answered: a stream that lags behind has that answer still to pass
-// over, which is where it was asked.
+// way is where the answer to a request goes: to its session. An id may be used again once it is answered: a stream that lags behind has that
+// answer still to pass over, which goes where it was asked.
 type way struct {
 	session  string
 	answered uint64 // the number of the answer; 0 = no stream has passed over it

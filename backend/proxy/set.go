@@ -444,12 +444,7 @@ func (s *Set) Close() error {
 	errs := make([]error, len(running))
 	var ends sync.WaitGroup
 	for n, inst := range running {
-		ends.Go(func() {
-			errs[n] = inst.shut()
-			if errs[n] != nil && await(inst.exited, reapPatience) { // a busy machine takes longer than a DELETE has
-				errs[n] = inst.left
-			}
-		})
+		ends.Go(func() { errs[n] = inst.shut() })
 	}
 	ends.Wait()
 	s.work.Wait()
