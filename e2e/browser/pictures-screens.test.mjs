@@ -92,7 +92,8 @@ scene("settings", async (t) => {
   const access = page.getByTestId("access");
   await access.getByRole("button", { name: "New token" }).click();
   await page.keyboard.type("nightly script");
-  await camera.take(page, "settings-token");
+  const token = () => access.getByRole("textbox").first().scrollIntoViewIfNeeded();
+  await camera.take(page, "settings-token", { before: token });
   await page.keyboard.press("Escape");
   await page.getByRole("searchbox", { name: "Search the settings" }).fill("zeppelin");
   await camera.take(page, "settings-nothing");
@@ -164,10 +165,9 @@ scene("attachments", async (t) => {
   const hang = async () => {
     await over("dragenter");
     await over("dragover");
-    await page.getByText(/^Attach/).first().waitFor();
+    await page.getByTestId("drop").waitFor();
   };
-  await hang();
-  await camera.take(page, "attach-drop", { manual: true, before: hang });
+  await camera.take(page, "attach-drop", { manual: true, last: hang }); // a pointer that moves ends it
   await over("dragleave");
   const { items } = await desk.api("POST", "/client/attachments", { paths: files, session: id });
   await desk.api("PATCH", `/client/sessions/${id}`, { attachments: items.map((one) => one.id), draft: "What do these tell?" });
@@ -248,7 +248,7 @@ scene("a place elsewhere", async (t) => {
 scene("what goes wrong", async (t) => {
   const { desk, app, page, camera } = await harbour(t);
   const gone = path.join(desk.home, "old");
-  fs.mkdirSync(gone);
+  for (const name of ["lamp.go", "storm.go", "README.md"]) fs.writeFileSync(path.join(gone, name), "");
   await begin(desk, "In the old directory", { cwd: gone, message: "review" });
   await begin(desk, "Ended in the middle", { agent: "mock", message: "crash", done: false });
   await show(app, "Ended in the middle");

@@ -108,8 +108,8 @@ test("what is typed outlives a reload, and ends with the request", async (t) => 
   const { id } = await desk.session();
   await desk.api("POST", `/client/sessions/${id}/prompt`, { message: "questions", when: "queue" });
   await request.getByRole("checkbox", { name: "Olives" }).check();
-  await request.getByRole("radio", { name: "Other…" }).check();
-  await request.getByRole("textbox", { name: "Your own answer" }).fill("Elderflower");
+  await request.getByText("Other…").click();
+  await page.keyboard.type("Elderflower"); // the field has the focus by itself
   await page.reload();
   await request.waitFor();
   assert.ok(await request.getByRole("checkbox", { name: "Olives" }).isChecked());
@@ -176,6 +176,37 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   } else if (!method && ++answers === 3) out({ id: turn, result: { stopReason: "end_turn" } });
 });
 `;
+
+test("nobody answers what they cannot see: a part of it stays in sight in the smallest window", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  const { page, request } = app;
+  await page.setViewportSize({ width: 720, height: 480 });
+  await app.send("permission");
+  const seen = () => request.locator(".body").evaluate((body) => {
+    const { top, bottom } = body.getBoundingClientRect();
+    const buttons = body.closest("section").querySelector("footer").getBoundingClientRect();
+    return { height: bottom - top, free: buttons.top - bottom, below: window.innerHeight - buttons.bottom, all: body.scrollHeight };
+  });
+  const fits = async (where) => {
+    await until(`enough of it ${where}`, async () => {
+      const { height, free, below, all } = await seen();
+      return height >= Math.min(80, all) && free >= 0 && below > 0;
+    });
+  };
+  await request.waitFor();
+  await fits("in the conversation");
+  await page.keyboard.press("Control+i");
+  await request.waitFor();
+  await fits("in the inbox");
+
+  // What is out of sight is told, until it has been seen.
+  await page.setViewportSize({ width: 720, height: 400 });
+  await request.getByText("More below").waitFor();
+  await fits("in a yet smaller one");
+  await request.locator(".body").evaluate((body) => body.scrollTo(0, body.scrollHeight));
+  await request.getByText("More below").waitFor({ state: "detached" });
+});
 
 test("several requests at once are paged through, one by one", async (t) => {
   const desk = Desk.make(t);

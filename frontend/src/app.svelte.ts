@@ -33,6 +33,7 @@ import { PanelState } from './panel/panel.svelte';
 import { Panes } from './panel/panes.svelte';
 import { expired, sameRule } from './rules/rule';
 import { SessionView } from './session/session.svelte';
+import { Sessions } from './session/sessions';
 import {
   agentIn,
   answered,
@@ -97,7 +98,7 @@ function lastShown(): { id?: string; spared?: string } {
 /** The one store of the window: what the server has told, and what is shown. */
 export class App {
   readonly client: Client;
-  readonly sessions = new SvelteMap<string, Session>();
+  readonly sessions = new Sessions();
   /** Requests that wait, and those of the conversations that are open. */
   readonly requests = new SvelteMap<string, Request>();
   /** The answers that are remembered, the built-in ones too; none is missing once they are loaded. */

@@ -1,4 +1,4 @@
-import { flushSync, mount, unmount } from 'svelte';
+import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { app } from '../app.svelte';
 import { session } from '../test/records';
@@ -66,5 +66,27 @@ test('keys on a button below the rows are that button’s', () => {
   expect([press('Delete'), press('Enter'), press(' ')]).toEqual([false, false, false]);
   expect(archive).not.toHaveBeenCalled();
   expect(opened).not.toHaveBeenCalled();
+  void unmount(bar);
+});
+
+test('what is opened elsewhere is shown in the list, once', async () => {
+  for (let n = 0; n < 100; n++) {
+    const updatedAt = new Date(Date.UTC(2026, 0, 1) - n * 60_000).toISOString();
+    app.sessions.set(`s${n}`, session({ id: `s${n}`, updatedAt }));
+  }
+  const bar = show();
+  const list = document.querySelector('.scroller');
+  if (!list) throw new Error('no list');
+  Object.defineProperty(list, 'clientHeight', { value: 280 });
+  app.view = { name: 'session', id: 's90' };
+  flushSync();
+  await tick();
+  expect(list.scrollTop).toBe((1 + 91) * 28 - 280); // the head of its directory, and the rows up to it
+  list.scrollTop = 0; // the person goes elsewhere
+  app.sessions.set('s1', session({ id: 's1', title: 'Another title' }));
+  flushSync();
+  await tick();
+  expect(list.scrollTop).toBe(0);
+  app.view = { name: 'new' };
   void unmount(bar);
 });

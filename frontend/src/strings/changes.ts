@@ -118,6 +118,7 @@ export const changes = {
   'changes.undo.close': 'Close',
   'changes.undo.conflicts.one': '{n} file is left alone',
   'changes.undo.conflicts.other': '{n} files are left alone',
+  'changes.undo.diff': 'What the turn changed here, which goes away:',
   'changes.undo.files': 'What goes back',
   'changes.undo.force': 'Put these back too',
   'changes.undo.looking': 'Looking at the files…',

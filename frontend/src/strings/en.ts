@@ -78,6 +78,8 @@ export const en = {
   'bytes.kib': '{n} KB',
   'bytes.mib': '{n} MB',
 
+  'card.more': 'More below',
+
   'clipped.loading': 'Loading…',
   'clipped.show': 'Show all ({size} more)',
   'clipped.whole': 'The whole text',
@@ -688,7 +690,7 @@ export const en = {
   'status.gone': 'agent gone',
   'status.idle': 'idle',
   'status.label': 'Status',
-  'status.memory': '{own} / {agents}',
+  'status.memory': '{own} + {agents}',
   'status.memory.about': 'Memory of Deskhand, and of the agents: show what runs',
   'status.memory.agents': 'agents {size}',
   'status.processes.one': '{n} agent runs',
@@ -779,7 +781,6 @@ export const en = {
   'trust.about.reads':
     'Nothing has been started yet. The agent reads this by itself, so it starts with all of it or not at all. What you approve is not asked about again until it changes.',
   'trust.list': 'What would start',
-  'trust.more': 'More below',
 
   'url.about':
     'It opens in your browser, outside of Deskhand, and only after you agree. {agent} hears that you agreed, and nothing of what you do there.',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { age, baseName, bytes, duration, money, short, stopwatch, tilde } from './format';
+import { age, baseName, bytes, duration, money, short, stopwatch, tilde, unmarked } from './format';
 
 const now = Date.parse('2026-11-21T12:00:00.000Z');
 
@@ -43,4 +43,10 @@ test('paths', () => {
   expect(tilde('/home/ada/x', '/home/ada')).toBe('~/x');
   expect(tilde('/home/adam', '/home/ada')).toBe('/home/adam');
   expect(tilde('/x', '/')).toBe('/x');
+});
+
+test('a title without the marks of code', () => {
+  expect(unmarked('`go test ./...`')).toBe('go test ./...');
+  expect(unmarked('Run `ls` and `pwd`')).toBe('Run ls and pwd');
+  expect(unmarked('a ` alone')).toBe('a ` alone');
 });

@@ -17,6 +17,11 @@ export function age(at: string, now: number): string {
   return date.toLocaleDateString(undefined, { year, month: 'short', day: 'numeric' });
 }
 
+/** A title without the marks of code that agents put around a command; it stands in a line of its own. */
+export function unmarked(title: string): string {
+  return title.replaceAll(/`([^`]+)`/g, '$1');
+}
+
 /** A length of time: tenths below ten seconds, then whole seconds, then two units. */
 export function duration(ms: number): string {
   if (ms < 10_000) return t('duration.seconds', { n: (Math.max(0, ms) / 1000).toFixed(1) });

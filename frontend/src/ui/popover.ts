@@ -43,17 +43,25 @@ export function anchored({
     const scroll = (event: Event) => {
       if (!element.contains(event.target as Node)) place();
     };
+    // What hears of the new size after us may move the anchor yet, such as a sidebar that is there again.
+    let frame = 0;
+    const resized = () => {
+      place();
+      cancelAnimationFrame(frame);
+      frame = requestAnimationFrame(place);
+    };
     place();
     const grown = new ResizeObserver(place);
     grown.observe(element);
     document.addEventListener('pointerdown', press, true);
     document.addEventListener('scroll', scroll, true);
-    window.addEventListener('resize', place);
+    window.addEventListener('resize', resized);
     return () => {
       grown.disconnect();
       document.removeEventListener('pointerdown', press, true);
       document.removeEventListener('scroll', scroll, true);
-      window.removeEventListener('resize', place);
+      window.removeEventListener('resize', resized);
+      cancelAnimationFrame(frame);
     };
   };
 }
