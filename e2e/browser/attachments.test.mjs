@@ -236,7 +236,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await list.getByRole("option", { name: /innocent/ }).waitFor();
   await app.composer.press("Enter");
   const asks = region(app).getByRole("alert").filter({ hasText: "innocent.txt" });
-  await asks.getByText(`leads out of the directories of this conversation, to ${outside}`).waitFor();
+  await asks.getByText(`leads outside the directories of this conversation, to ${outside}`).waitFor();
   await looks.at(app.page, "attach-asks");
   await app.button("Leave it out", asks).click();
   await asks.waitFor({ state: "detached" });
@@ -245,7 +245,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await app.composer.pressSequentially("@innocent");
   await list.getByRole("option", { name: /innocent/ }).waitFor();
   await app.composer.press("Enter");
-  await app.button("Attach what it leads to", asks).click();
+  await app.button("Attach its target", asks).click();
   await until("the file behind the link", async () => (await chips(app).count()) === 2);
 
   // One that would go as a link and is gone: nothing is sent, and the message stays as it was.
@@ -257,7 +257,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
   await chip(app, "gone.bin").getByText("goes as a link").waitFor();
   fs.rmSync(path.join(desk.work, "gone.bin"));
   await app.composer.press("Enter");
-  await region(app).getByText("gone.bin is not there any more.").waitFor();
+  await region(app).getByText("gone.bin is no longer there.").waitFor();
   assert.deepEqual([await app.composer.inputValue(), await chips(app).count(), (await desk.entries((await desk.session()).id)).length], ["@gone.bin ", 3, 0]);
   await app.button("Remove gone.bin").click();
 
@@ -267,7 +267,7 @@ test("what cannot be attached is said, and keeps the others", async (t) => {
     transfer.items.add(new File([new Uint8Array(51 * 1024 * 1024)], "film.mov"));
     document.querySelector("main").dispatchEvent(new DragEvent("drop", { dataTransfer: transfer, bubbles: true, cancelable: true }));
   });
-  await region(app).getByText("film.mov is too large: at most 50 MiB a file.").waitFor();
+  await region(app).getByText("film.mov is too large: at most 50 MiB per file.").waitFor();
   await drag(app, ["drop"], Array.from({ length: 99 }, (_, n) => ({ name: `many-${n}.txt`, data: `number ${n}` })));
   await region(app).getByText("A message takes at most 100 files.").waitFor();
   await until("a hundred", async () => (await chips(app).count()) === 100 && !(await shelf(app).locator("[aria-busy]").count()), 30_000);
@@ -294,7 +294,7 @@ test("an upload shows how far it is, and can be cancelled", async (t) => {
   await chip(app, "slow.txt").getByRole("progressbar").waitFor();
   await app.composer.fill("too early");
   await app.composer.press("Enter");
-  await region(app).getByText("A file is still on its way. Send once it is there.").waitFor();
+  await region(app).getByText("A file is not ready yet. Send once it is.").waitFor();
   await app.button("Cancel slow.txt").click();
   goOn();
   await chip(app, "next.txt").getByText("goes with its content").waitFor();
@@ -414,7 +414,7 @@ test("files of the agent stand in the conversation, are listed, and can be saved
   assert.equal(fs.readFileSync(await saved.path(), "utf8"), "%PDF-1.4\n%%EOF\n");
 
   // The list of all, and the way back to one.
-  await app.button("What to do with this conversation").click();
+  await app.button("Conversation actions").click();
   await app.page.getByRole("menuitem", { name: "Files…" }).click();
   const dialog = app.page.getByRole("dialog");
   const rows = dialog.getByRole("list", { name: "Files of this conversation" }).getByRole("listitem");

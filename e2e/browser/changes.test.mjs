@@ -109,10 +109,10 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   write("b.txt", "mine\n"); // a person, after the turn
   await footer.getByRole("button", { name: "Undo turn" }).click();
   const dialog = page.getByRole("dialog", { name: "Undo this turn?" });
-  await dialog.getByRole("button", { name: /^a\.txt goes back/ }).click();
+  await dialog.getByRole("button", { name: /^a\.txt Goes back/ }).click();
   await dialog.getByRole("list", { name: "Changes to a.txt" }).getByText("A", { exact: true }).waitFor();
-  await dialog.getByRole("button", { name: new RegExp(`^${demoFile} is removed`) }).waitFor();
-  await dialog.getByRole("button", { name: /^b\.txt It was changed after the turn/ }).waitFor();
+  await dialog.getByRole("button", { name: new RegExp(`^${demoFile} Is removed`) }).waitFor();
+  await dialog.getByRole("button", { name: /^b\.txt Changed after the turn/ }).waitFor();
   assert.equal(read("a.txt"), "A\n", "the look changed something");
   await dialog.getByRole("button", { name: "Undo in 2 files" }).click();
   await dialog.waitFor({ state: "detached" });
@@ -130,7 +130,7 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   // And all of it, what a person wrote since too, by keys.
   await footer.getByRole("button", { name: "Undo turn" }).focus();
   await page.keyboard.press("Control+z");
-  await dialog.getByRole("checkbox", { name: "Put these back too" }).check();
+  await dialog.getByRole("checkbox", { name: "Also put back what changed after the turn" }).check();
   await dialog.getByRole("button", { name: "Undo in 3 files" }).click();
   await dialog.waitFor({ state: "detached" });
   assert.equal(read("b.txt"), "b\n");
@@ -183,7 +183,7 @@ test("how it looks", async (t) => {
   const { app, page, panel, write } = await open(t, { "cmd/main.go": before, "docs/guide.md": "# Guide\n", "web/old.css": "a {}\n" });
   const looks = new Looks();
   await page.keyboard.press("Alt+1");
-  await panel.getByText("Nothing was changed yet.").waitFor();
+  await panel.getByText("Nothing changed yet.").waitFor();
   await looks.at(page, "changes-empty");
   const footer = await changing(app, () => {
     write("cmd/main.go", after);
@@ -200,7 +200,7 @@ test("how it looks", async (t) => {
   await page.keyboard.press("Enter");
   await page.keyboard.press("y");
   await looks.at(page, "changes-review");
-  await panel.getByRole("button", { name: "In two columns" }).click();
+  await panel.getByRole("button", { name: "Two columns" }).click();
   const edge = panel.getByRole("separator", { name: "Width of the side panel" });
   await edge.focus();
   for (let n = 0; n < 22; n++) await page.keyboard.press("ArrowLeft");

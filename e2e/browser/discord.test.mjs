@@ -186,11 +186,11 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   await token.fill(discord.token);
   await app.button("Save the token", section).click();
   await section.getByText("Deskhand", { exact: true }).waitFor();
-  await section.getByText(/in a file that only you may read/).waitFor();
+  await section.getByText(/in a file that only you can read/).waitFor();
   await app.button("Open the invitation", section).waitFor();
 
   // Who is heard.
-  const person = section.getByRole("textbox", { name: "Id of a person" });
+  const person = section.getByRole("textbox", { name: "A person’s ID" });
   await person.fill("Mira");
   await app.button("Add", section).click();
   await section.getByRole("alert").getByText(/nobody with the id Mira/).waitFor();
@@ -203,7 +203,7 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   await section.getByText("Connected", { exact: true }).waitFor();
   await app.button("Check now", section).click();
   await section.getByText("1 thing is missing").waitFor();
-  await section.getByText("None is. Bind one above.").waitFor();
+  await section.getByText("No channel is bound. Bind one above.").waitFor();
   await looks.at(app.page, "discord-check");
 
   // A channel for the conversation.
@@ -238,7 +238,7 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   await app.page.getByRole("option", { name: "#general" }).click();
   await section.getByRole("textbox", { name: "Directory" }).fill(desk.work);
   await app.button("Bind", section).click();
-  await section.getByRole("listitem").filter({ hasText: "each thread begins a conversation with Demo agent in ~/project" }).waitFor();
+  await section.getByRole("listitem").filter({ hasText: "each thread starts a conversation with Demo agent in ~/project" }).waitFor();
 
   // All of it is there after a restart, and nothing told the token.
   await desk.restart();
@@ -352,7 +352,7 @@ test("a conversation goes on in Discord, files and approvals included", async (t
   assert.equal((await desk.entries((await desk.session()).id)).length, before);
   assert.ok((await discord.messages(discord.channel)).every(({ author }) => author.id !== discord.bot), "nothing is said where nothing is bound");
   await openSettings(app);
-  await settings(app).getByText(/Not listened to since the start: 2 messages and presses of strangers/).waitFor();
+  await settings(app).getByText(/Ignored since the start: 2 messages and presses from strangers/).waitFor();
   looks.done();
 });
 

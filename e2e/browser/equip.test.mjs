@@ -109,7 +109,7 @@ test("an MCP server is added, tested, changed, switched off and removed", async 
   await app.button("Edit", app.row("weather")).click();
   assert.doesNotMatch(await json.inputValue(), /s3cret/);
   assert.equal(await app.page.getByLabel("Value of KEY", { exact: true }).inputValue(), "");
-  await app.field("Time limit in milliseconds").fill("9000");
+  await app.field("Time limit, in milliseconds").fill("9000");
   await app.button("Save").click();
   await app.row("weather").waitFor();
   assert.deepEqual(read(desk, "mcp").weather, { type: "local", command: weather, args: ["--some"], env: { KEY: "s3cret" }, timeoutMs: 9000 });
@@ -175,7 +175,7 @@ test("servers that fail say why, and a test that takes long can be stopped", asy
 
   // A file that somebody else has broken stays as it is, and is told of.
   fs.writeFileSync(file(desk, "mcp"), '{\n  "a": {\n');
-  await app.page.getByText("Not all of the file can be read").waitFor();
+  await app.page.getByText("Part of the file cannot be read").waitFor();
   await looks.at(app.page, "mcp-broken");
   assert.equal(fs.readFileSync(file(desk, "mcp"), "utf8"), '{\n  "a": {\n');
   looks.done();
@@ -200,13 +200,13 @@ test("servers are imported from whatever is pasted", async (t) => {
     "search": { "command": "uvx", "args": ["mcp-server-search"], "env": { "API_KEY": "\${input:key}" } },
   },
 }`);
-  await dialog.getByText("Not taken over: alwaysAllow").waitFor();
+  await dialog.getByText("Not imported: alwaysAllow").waitFor();
   await dialog.getByText('npx -y @modelcontextprotocol/server-filesystem "/srv/with a space"').waitFor();
   await dialog.getByText("With WEB_TOKEN").waitFor();
   await dialog.getByRole("checkbox", { name: "Import search" }).uncheck();
   const names = dialog.getByRole("textbox", { name: "Name" });
   await names.nth(0).fill("web");
-  await dialog.getByText("This name is there twice.").waitFor();
+  await dialog.getByText("This name appears twice.").waitFor();
   assert.ok(await app.button("Import 2 servers", dialog).isDisabled());
   await names.nth(0).fill("my files");
   await looks.at(app.page, "mcp-import");
@@ -312,7 +312,7 @@ test("nothing of a directory starts before it is approved", async (t) => {
   await app.page.getByRole("listbox", { name: "Requests" }).waitFor();
   await looks.at(app.page, "trust-inbox");
   await app.button("Approve and start", app.request).click();
-  await app.page.getByText("Nothing waits for you").waitFor();
+  await app.page.getByText("Nothing is waiting for you").waitFor();
   await app.sidebar.getByRole("treeitem").nth(1).click();
   await app.turn("mcp");
   await app.log.getByText("forecast").first().waitFor();

@@ -30,7 +30,7 @@ test("an agent that is killed in mid-stream shows at once, and restarts", async 
   t.diagnostic(`it was stored ${Date.parse(exit.at) - before} ms after the kill`);
 
   await app.button("Restart", app.exit).click();
-  await app.log.getByText("started again and took up the conversation").waitFor();
+  await app.log.getByText("restarted and resumed the conversation").waitFor();
   await app.turn("help");
   assert.equal(await app.exit.getByRole("button").count(), 0, "an old end still offers to restart");
 });
@@ -239,7 +239,7 @@ test("a directory that has vanished is told, and comes back", async (t) => {
   const elsewhere = path.join(desk.dir, "elsewhere");
   fs.renameSync(desk.work, elsewhere);
   await app.send("help");
-  await app.page.getByText(`The directory ${desk.work} is not there`).or(app.exit.getByText("the directory is not there")).first().waitFor();
+  await app.page.getByText(`The directory ${desk.work} is missing`).or(app.exit.getByText("the directory is missing")).first().waitFor();
   assert.equal(await app.composer.inputValue() || "help", "help", "the text is lost");
 
   await app.button("New conversation", app.sidebar).click();

@@ -65,7 +65,7 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   assert.ok(await list.evaluate((element) => element === document.activeElement), "the focus is lost with the message");
 
   await text.fill("no such thing anywhere");
-  await panel.getByText("No message fits the filter.").waitFor();
+  await panel.getByText("No messages match the filter.").waitFor();
   await text.fill("");
   await panel.getByRole("radio", { name: "All" }).check();
   await rows.getByText("initialize").first().waitFor();
@@ -78,7 +78,7 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   await panel.getByText("Paused").waitFor();
   await app.turn("echo\nin the meantime");
   assert.match(await rows.last().getAttribute("id"), new RegExp(`-${before.items[0].seq}$`), "it goes on while it is paused");
-  await part("Go on").focus();
+  await part("Resume").focus();
   await page.keyboard.press("Enter");
   const { id } = await desk.session();
   const { items: [newest] } = await desk.api("GET", `/client/sessions/${id}/frames?limit=1`);
@@ -103,17 +103,17 @@ test("what goes over the wire, by keyboard alone", async (t) => {
   const { items } = await desk.api("GET", "/client/processes");
   const own = items.find((one) => one.session === id);
   await group("Processes").getByText(`${own.processes[0].name} ${own.pid}`).waitFor();
-  await group("Processes").getByText(/^[\d.]+ %$/).first().waitFor();
+  await group("Processes").getByText(/^[\d.]+%$/).first().waitFor();
   await part("Error output").focus();
   await page.keyboard.press("Enter");
   await group("Error output").getByText("The agent has written nothing there.").waitFor();
   await app.send("crash");
-  await group("Error output").getByText("Of the agent that has ended.").waitFor();
+  await group("Error output").getByText("From the agent that has ended.").waitFor();
   const { exit } = await desk.api("GET", `/client/sessions/${id}`);
   await group("Error output").getByText(exit.stderrTail.trim().split("\n").at(-1)).waitFor();
-  await part("Calls of the API").focus();
+  await part("API calls").focus();
   await page.keyboard.press("Enter");
-  await group("Calls of the API").getByText(`POST /client/sessions/${id}/prompt`).first().waitFor();
+  await group("API calls").getByText(`POST /client/sessions/${id}/prompt`).first().waitFor();
 });
 
 test("a long conversation is read from its end to its beginning, with few rows in the page", async (t) => {
@@ -137,7 +137,7 @@ test("a long conversation is read from its end to its beginning, with few rows i
   assert.equal(await rows.first().getAttribute("aria-posinset"), "1");
   assert.ok(Number(await rows.first().getAttribute("aria-setsize")) > 10_000);
   // The way back stands beside the rows, over none of them.
-  const back = page.getByRole("button", { name: "To the newest" });
+  const back = page.getByRole("button", { name: "Jump to the newest" });
   const [button, place] = await Promise.all([back.boundingBox(), list.boundingBox()]);
   assert.ok(button.y + button.height <= place.y || button.y >= place.y + place.height, "it hides a row");
   await back.focus();
@@ -164,7 +164,7 @@ test("the plan as it goes, and what the agent was given", async (t) => {
   await section("Plan").getByText("3 of 3 done").waitFor();
   await section("Usage").getByText(/^Context: .* of /).waitFor();
   assert.ok(Number(await section("Usage").getByRole("meter").getAttribute("aria-valuenow")) >= 0);
-  await section("Usage").getByText(/^1, .* of work$/).waitFor();
+  await section("Usage").getByText(/^1 \(.* of work\)$/).waitFor();
 
   // A server that is there from the next start on, and is given then.
   const { id } = await desk.session();
@@ -172,14 +172,14 @@ test("the plan as it goes, and what the agent was given", async (t) => {
   await desk.api("PUT", `/client/config/mcp?${where}&name=files`, { type: "local", command: ["/bin/cat"] });
   await app.turn("echo\nonce more");
   const row = section("MCP servers").getByRole("listitem").filter({ hasText: "files" });
-  await row.getByText("Not given: from the next start on").waitFor();
+  await row.getByText("Not given until the next start").waitFor();
   await desk.api("POST", `/client/sessions/${id}/restart`);
   await row.getByText("Given to the agent").waitFor();
 
   await section("Directories").getByText("~/project").waitFor();
-  await section("Files in this conversation").getByText("None was attached, and the agent gave none.").waitFor();
+  await section("Attachments").getByText("No files were attached or received.").waitFor();
   await section("Skills").getByText("This directory has none.").waitFor();
-  await section("Options of the agent").waitFor();
+  await section("Agent options").waitFor();
 
   // A plan that is far above is found as well, and led to.
   await app.turn("burst");
@@ -205,7 +205,7 @@ test("the screens, large and small", async (t) => {
   await page.keyboard.press("Alt+5");
   await rows.getByText("session/prompt").last().waitFor();
   await part("Processes").click();
-  await group("Processes").getByText(/^[\d.]+ %$/).first().waitFor();
+  await group("Processes").getByText(/^[\d.]+%$/).first().waitFor();
   await looks.at(page, "inspector");
   await list.focus();
   await page.keyboard.press("End");

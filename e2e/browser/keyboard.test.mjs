@@ -142,7 +142,7 @@ test("the whole story by keyboard alone, and axe about every screen of it", asyn
   await person.type("half a thought");
   await person.press("Control+s");
   assert.equal(await app.composer.inputValue(), "");
-  await page.getByText("Put away. Ctrl+S").waitFor();
+  await page.getByText("Set aside. Ctrl+S").waitFor();
   await person.press("Control+s");
   await until("the message", async () => (await app.composer.inputValue()) === "half a thought");
   await person.press("Control+a", "Delete");
@@ -212,7 +212,7 @@ test("the palette: actions, files, conversations, help, and what was used last f
   await dialog.getByRole("option", { name: /^New conversation/ }).first().waitFor();
   await looks.at(page, "keyboard-palette");
   await person.type(">"); // all of them, the seldom ones too
-  for (const name of ["Send the message", "Conversation 1 of the sidebar", "Change the keys", "Side panel: Inspector", "Save this conversation as JSON"])
+  for (const name of ["Send the message", "Conversation 1 in the sidebar", "Change keyboard shortcuts", "Side panel: Inspector", "Save this conversation as JSON"])
     await dialog.getByRole("option", { name }).first().waitFor();
   await person.press("Backspace");
   await person.type("@needle");
@@ -238,10 +238,10 @@ test("the palette: actions, files, conversations, help, and what was used last f
   await looks.at(page, "keyboard-manual");
   await person.press("Escape");
 
-  await person.command("Change the keys");
+  await person.command("Change keyboard shortcuts");
   await page.getByRole("heading", { name: "Keyboard" }).waitFor();
   await person.press("Control+k");
-  assert.match(await dialog.getByRole("option").first().innerText(), /Change the keys/);
+  assert.match(await dialog.getByRole("option").first().innerText(), /Change keyboard shortcuts/);
   looks.done();
 });
 
@@ -292,7 +292,7 @@ test("the conversations of late while the keys are held, and the nth one", async
     await app.turn(`help ${name}`);
   }
   const title = (name) => page.getByRole("heading", { name: `help ${name}`, level: 1 });
-  const list = page.getByRole("listbox", { name: "Conversations of late" });
+  const list = page.getByRole("listbox", { name: "Recent conversations" });
   await person.keyboard.down("Alt");
   await person.press("q");
   await list.getByRole("option", { name: "help second", selected: true }).waitFor();
@@ -315,7 +315,7 @@ test("the conversations of late while the keys are held, and the nth one", async
   await list.waitFor({ state: "detached" });
   await title("first").waitFor();
   // From the palette nothing is held: Enter chooses.
-  await person.command("Conversations of late");
+  await person.command("Recent conversations");
   await list.waitFor();
   await person.press("ArrowDown", "Enter");
   await title("second").waitFor();
@@ -333,7 +333,7 @@ test("keys of a person's own: recorded, in conflict, reset, and from the file", 
   const { desk, app, person, page } = await open(t, { agent: "Demo agent" });
   const file = path.join(desk.config, "deskhand", "keyboard.json");
   const looks = new Looks();
-  await person.command("Change the keys");
+  await person.command("Change keyboard shortcuts");
   const filter = page.getByRole("searchbox", { name: "Find a command or its keys" });
   await filter.waitFor();
   await looks.at(page, "keyboard-settings");
@@ -342,9 +342,9 @@ test("keys of a person's own: recorded, in conflict, reset, and from the file", 
   const record = page.getByRole("button", { name: "Record keys for: Open the inbox" });
   await person.tabTo("Record", record);
   await person.press("Enter", "x"); // a letter people type
-  await page.getByText("That is something people type. Hold Ctrl, Alt with it.").waitFor();
+  await page.getByText("People type that. Hold Ctrl, Alt with it.").waitFor();
   await person.press("Enter", "Control+k"); // the palette's
-  await page.getByText("Ctrl+K is now: Commands and conversations.").waitFor();
+  await page.getByText("Ctrl+K is used by: Commands and conversations.").waitFor();
   await looks.at(page, "keyboard-conflict");
   await person.press("Tab", "Enter"); // not that
   await person.focusOn("Record", record);
@@ -366,7 +366,7 @@ test("keys of a person's own: recorded, in conflict, reset, and from the file", 
   await looks.at(page, "keyboard-help");
   await person.press("Escape");
   await person.press("Control+Comma");
-  await person.command("Change the keys");
+  await person.command("Change keyboard shortcuts");
   await page.getByText("Line 4: there is no command tomorrow.").waitFor();
   await filter.focus();
   await person.type("open the inbox");
@@ -379,7 +379,7 @@ test("keys of a person's own: recorded, in conflict, reset, and from the file", 
 
   // Broken: told with its line, not written over, and what is there by itself works.
   fs.writeFileSync(file, '{"bindings": [\n oops');
-  await page.getByText(/cannot be read, and stays as it is: line 2/).waitFor();
+  await page.getByText(/cannot be read and was left as it is: line 2/).waitFor();
   assert.ok(await record.isDisabled());
   await person.press("Alt+F1");
   await help.waitFor();
@@ -416,7 +416,7 @@ test("at twice the size everything is still there", async (t) => {
     assert.ok(await fits(), name);
     await person.press("Escape");
   }
-  await person.command("Change the keys");
+  await person.command("Change keyboard shortcuts");
   await page.getByRole("heading", { name: "Keyboard" }).waitFor();
   await page.screenshot({ path: path.join(artefacts, "keyboard-small-settings.png") });
   assert.ok(await fits(), "the settings");

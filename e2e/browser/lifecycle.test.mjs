@@ -116,7 +116,7 @@ test("finding in a conversation, by keyboard alone", async (t) => {
   await until("nothing", async () => (await said.textContent()) === "Nothing found");
   await looks.at(app.page, "find-none");
   await field.fill("?!");
-  await bar.getByText("There is nothing to look for").waitFor();
+  await bar.getByText("Nothing to search for").waitFor();
   await field.fill("zurich");
   await until("the places again", async () => /of 12$/.test(await said.textContent()));
   await app.page.setViewportSize(small);
@@ -197,7 +197,7 @@ test("a directory that has moved is linked again", async (t) => {
   const there = async () => (await desk.api("GET", `/client/sessions/${id}`)).workspace;
   if ((await there()).missing) {
     await row(app, /About the light/).click();
-    await app.page.getByText("is not there. The conversation is kept").waitFor();
+    await app.page.getByText("is missing. The conversation is kept").waitFor();
     await looks.at(app.page, "missing");
     await menu(app, /About the light/);
     await item(app, "Relink…").click();
@@ -210,7 +210,7 @@ test("a directory that has moved is linked again", async (t) => {
     await app.page.keyboard.press("Enter");
     await until("the directory", async () => !(await there()).missing);
     await dialog.waitFor({ state: "detached" }); // the page hears of it later than we do
-    await app.page.getByText("is not there. The conversation is kept").waitFor({ state: "detached" });
+    await app.page.getByText("is missing. The conversation is kept").waitFor({ state: "detached" });
   }
   assert.equal((await there()).path, after);
   await app.turn("echo\nthere again");
@@ -229,7 +229,7 @@ test("the data is told, verified and repaired in the settings", async (t) => {
   await data.getByText(desk.data.replace(desk.home, "~"), { exact: false }).first().waitFor();
   await app.button("Verify now").focus();
   await app.page.keyboard.press("Enter");
-  await data.getByText("All is as it should be").waitFor();
+  await data.getByText("Everything is as it should be").waitFor();
   await data.evaluate((one) => one.scrollIntoView({ block: "end" }));
   await looks.at(app.page, "data");
 
@@ -238,7 +238,7 @@ test("the data is told, verified and repaired in the settings", async (t) => {
   await begin(desk, gone, "Homeless");
   fs.rmdirSync(gone);
   await app.button("Verify now").press("Enter");
-  await data.getByText(`The directory ${gone} is not there.`).waitFor();
+  await data.getByText(`The directory ${gone} is missing.`).waitFor();
   await app.button("Relink…", data).press("Enter");
   await app.page.getByRole("dialog", { name: "Relink a directory" }).waitFor();
   await app.page.keyboard.press("Escape");
@@ -274,7 +274,7 @@ test("what a verification found is told in words, and repaired", async (t) => {
   await app.page.keyboard.press("Control+,");
   const data = app.page.getByRole("region", { name: "Data" });
   await data.getByRole("progressbar", { name: "Verifying" }).waitFor();
-  await app.button(/^Making transcripts anew/, app.status).waitFor();
+  await app.button(/^Rebuilding transcripts/, app.status).waitFor();
   await data.evaluate((one) => one.scrollIntoView({ block: "end" }));
   await looks.at(app.page, "data-running");
   await app.button("Cancel", data).press("Enter");
@@ -283,16 +283,16 @@ test("what a verification found is told in words, and repaired", async (t) => {
   await data.getByText("Cancelled").waitFor();
   await data.getByRole("checkbox").press("Space");
   await app.button("Verify now").press("Enter");
-  await data.getByText("2 things are not as they should be").waitFor();
+  await data.getByText("2 problems found").waitFor();
   const lines = data.getByRole("list", { name: "What was found" }).getByRole("listitem");
-  assert.match((await lines.allTextContents()).join("|"), /transcript is not.*2 missing.*\|.*journal is missing.*\|.*“Elsewhere”.*\|.*3, 51 KB/);
+  assert.match((await lines.allTextContents()).join("|"), /transcript does not match.*2 missing.*\|.*journal is missing.*\|.*“Elsewhere”.*\|.*3, 51 KB/);
   await data.evaluate((one) => one.scrollIntoView({ block: "end" }));
   await looks.at(app.page, "data-found");
   await app.page.setViewportSize(small);
   await data.evaluate((one) => one.scrollIntoView({ block: "end" }));
   await looks.at(app.page, "data-small");
   await app.button("Repair", data).press("Enter");
-  await data.getByText("1 thing is not as it should be").waitFor();
+  await data.getByText("1 problem found").waitFor();
   assert.deepEqual(asked, [{ agents: true, repair: false }, { agents: true, repair: true }]);
   await app.button("Kept", data).first().press("Enter");
   await app.page.getByRole("heading", { name: "Kept" }).waitFor();
@@ -328,9 +328,9 @@ test("a conversation is forked, and goes on with another agent", async (t) => {
   assert.equal(await app.log.getByText("only in the fork").count(), 0);
 
   // To the other agent, by the menu of the head; its draft holds what is handed over.
-  await app.button("What to do with this conversation").focus();
+  await app.button("Conversation actions").focus();
   await app.page.keyboard.press("Enter");
-  await item(app, "Continue with another agent…").press("Enter");
+  await item(app, "Continue with another agent").press("Enter");
   await item(app, /^Mate/).waitFor();
   await looks.at(app.page, "continue-menu");
   await app.page.keyboard.press("Enter");
@@ -349,7 +349,7 @@ test("a conversation is forked, and goes on with another agent", async (t) => {
   await desk.api("DELETE", `/client/sessions/${id}`);
   await until("the row is gone", async () => (await row(app, /The first one/).count()) === before - 1);
   await app.page.getByRole("button", { name: /^Continues “The first one”/ }).click();
-  await app.page.getByText("That is not there any more.").waitFor();
+  await app.page.getByText("That is no longer there.").waitFor();
   looks.done();
 });
 
@@ -368,7 +368,7 @@ test("conversations of an agent's own are imported", async (t) => {
     await say(desk, id, `echo\nsaid elsewhere ${n}`);
   }
   const app = await App.open(desk, { viewport });
-  await app.button(/^Import conversations of Mate, Shy/).waitFor();
+  await app.button(/^Import conversations from Mate, Shy/).waitFor();
   await looks.at(app.page, "new-import");
   await app.page.keyboard.press("Control+k");
   await app.page.keyboard.type("import conv");
@@ -376,10 +376,10 @@ test("conversations of an agent's own are imported", async (t) => {
   await app.page.getByRole("heading", { name: "Import conversations", level: 1 }).waitFor();
   await looks.at(app.page, "import");
   const part = (name) => app.page.getByRole("region", { name });
-  for (const name of ["Plain", "Shy", "Demo agent", "Mate"]) await app.button(`List the conversations of ${name}`).press("Enter");
-  await part("Plain").getByText("Plain does not tell which conversations it has").waitFor();
+  for (const name of ["Plain", "Shy", "Demo agent", "Mate"]) await app.button(`List conversations of ${name}`).press("Enter");
+  await part("Plain").getByText("Plain does not list its conversations").waitFor();
   await app.button("Log in", part("Shy")).waitFor();
-  await until("those that are here", async () => (await part("Demo agent").getByText("Here already").count()) === 3);
+  await until("those that are here", async () => (await part("Demo agent").getByText("Already here").count()) === 3);
   const free = part("Mate").getByRole("listitem");
   await until("the list", async () => (await free.count()) === 3);
   await looks.at(app.page, "import-listed");
@@ -398,11 +398,11 @@ test("conversations of an agent's own are imported", async (t) => {
   await app.page.keyboard.press("Control+k");
   await app.page.keyboard.type("import conv");
   await app.page.keyboard.press("Enter");
-  await app.button("List the conversations of Mate").press("Enter");
+  await app.button("List conversations of Mate").press("Enter");
   await part("Mate").getByRole("checkbox", { name: "Choose all" }).press("Space");
   await app.button("Import 2 conversations").press("Enter");
-  await app.page.getByText("2 conversations are imported").waitFor();
-  await until("all of them", async () => (await part("Mate").getByText("Here already").count()) === 3);
+  await app.page.getByText("2 conversations imported").waitFor();
+  await until("all of them", async () => (await part("Mate").getByText("Already here").count()) === 3);
   await app.page.setViewportSize(small);
   await looks.at(app.page, "import-small");
   await part("Mate").getByRole("button", { name: /^Open “/ }).first().press("Enter");

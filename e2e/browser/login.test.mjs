@@ -62,8 +62,8 @@ class Screen extends App {
   constructor(app) {
     super(app.page);
     this.dialog = this.page.getByRole("dialog", { name: "Log in to Shy" });
-    this.terminal = this.dialog.getByRole("group", { name: "Terminal of the login to Shy" });
-    this.list = this.page.getByRole("dialog", { name: "What runs" });
+    this.terminal = this.dialog.getByRole("group", { name: "Login terminal for Shy" });
+    this.list = this.page.getByRole("dialog", { name: "What is running" });
   }
 
   card(name) {
@@ -148,7 +148,7 @@ test("a login in a terminal is answered there, by keyboard alone", async (t) => 
   await app.page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   await app.page.keyboard.press("Alt+a");
   const card = app.card("Shy");
-  await app.button("Login…", card).focus();
+  await app.button("Log in…", card).focus();
   await app.page.keyboard.press("Enter");
   await app.method(/^Shy account/).waitFor();
   await app.page.keyboard.press("Tab");
@@ -172,7 +172,7 @@ test("a login in a terminal is answered there, by keyboard alone", async (t) => 
   await app.page.keyboard.press("Tab");
   await app.page.keyboard.press("Backspace");
   await app.page.keyboard.press("Escape");
-  assert.equal(await app.focused(), "Terminal of the login to Shy");
+  assert.equal(await app.focused(), "Login terminal for Shy");
   await app.page.keyboard.press("Control+Escape");
   assert.equal(await app.focused(), "Cancel");
   await app.page.keyboard.press("Enter");
@@ -202,7 +202,7 @@ test("a login in a terminal is answered there, by keyboard alone", async (t) => 
   await app.page.keyboard.press("Enter");
 
   // And out again.
-  await app.button("Login…", card).click();
+  await app.button("Log in…", card).click();
   await app.button("Log out", app.dialog).click();
   await app.dialog.getByText("Logged out of Shy").waitFor();
   assert.equal(fs.existsSync(path.join(made.dir, "logged-in")), false);
@@ -217,7 +217,7 @@ test("a key is entered, kept in a file where there is no keyring, and given to t
   const app = new Screen(await App.open(made, { agent: "Shy" }));
   await app.button("Log in", app.exit).click();
   await app.method(/^API key/).click();
-  await app.dialog.getByText(/kept in a file without encryption/).waitFor();
+  await app.dialog.getByText(/What you enter is kept as plain text in/).waitFor();
   const key = app.dialog.getByLabel("Key", { exact: true });
   assert.equal(await key.getAttribute("type"), "password");
   await app.page.keyboard.press("Enter");
@@ -245,7 +245,7 @@ test("an agent of one's own is written, tested, saved, changed and deleted", asy
   await form.waitFor();
   assert.equal(await form.getByLabel("Name", { exact: true }).evaluate((element) => element === document.activeElement), true);
   await app.page.keyboard.type("My Agent");
-  assert.equal(await form.getByLabel("Id", { exact: true }).inputValue(), "my-agent");
+  assert.equal(await form.getByLabel("ID", { exact: true }).inputValue(), "my-agent");
   for (let times = 0; times < 3; times++) await app.page.keyboard.press("Escape"); // the second is the browser's own, where it is let
   assert.equal(await form.getByLabel("Name", { exact: true }).inputValue(), "My Agent");
   await app.button("Save", form).click();
@@ -303,7 +303,7 @@ test("an agent of one's own is written, tested, saved, changed and deleted", asy
   // A file that cannot be read is said, and not written.
   fs.writeFileSync(file, '{"agents": [\n');
   await app.button("Look again").click();
-  await app.page.getByText(/^agents\.json is not read:/).waitFor();
+  await app.page.getByText(/^agents\.json cannot be read:/).waitFor();
   assert.equal(await app.button("Add an agent").isDisabled(), true);
   await looks.at(app.page, "custom-broken-file");
   looks.done();
@@ -326,7 +326,7 @@ test("what is big is asked about before it is installed", async (t) => {
     await route.fulfill({ response: answer, json: { ...(await answer.json()), ...numbers } });
   });
   await app.button("Install", card).click();
-  await card.getByText(/Claude Code 0\.100\.0 is big: .*314\.0 MB on the disk\. .* are free\./).waitFor({ timeout: 30_000 });
+  await card.getByText(/Claude Code 0\.100\.0 is large: .*314\.0 MB on disk\. .* are free\./).waitFor({ timeout: 30_000 });
   assert.equal(await app.focused(), "Not now");
   await looks.at(app.page, "install-big");
   await app.page.keyboard.press("Escape");
@@ -357,7 +357,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   await memory.click();
   const row = app.list.getByRole("row", { name: /^Processes of Demo agent/ });
   await row.getByText(/^[\d.]+ MB$/).first().waitFor();
-  await row.getByText(/^[\d.]+ %$/).waitFor();
+  await row.getByText(/^[\d.]+%$/).waitFor();
   await app.button("Processes of Demo agent: 1", app.list).click();
   await looks.at(app.page, "status-processes");
   await app.page.keyboard.press("Escape");
@@ -366,10 +366,10 @@ test("the status bar tells what runs, and the settings how much it may take", as
 
   await app.page.keyboard.press("Control+,");
   await app.page.getByRole("heading", { name: "Settings" }).waitFor();
-  const amount = app.page.getByLabel("Most memory in MB");
+  const amount = app.page.getByLabel("Memory limit in MB");
   await amount.fill("nothing");
   await amount.press("Enter");
-  await app.page.getByText(/^A whole number from 1/).waitFor();
+  await app.page.getByText(/^Enter a whole number from 1/).waitFor();
   await looks.at(app.page, "settings-wrong");
   await amount.fill("2048");
   await amount.press("Enter");
@@ -377,14 +377,14 @@ test("the status bar tells what runs, and the settings how much it may take", as
   const settings = path.join(made.config, "deskhand", "settings.json");
   assert.equal(JSON.parse(fs.readFileSync(settings, "utf8")).memoryBudgetMiB, 2048);
   await looks.at(app.page, "settings");
-  await app.page.getByRole("radio", { name: "As much as they like" }).check();
+  await app.page.getByRole("radio", { name: "No limit" }).check();
   await until("the setting", () => JSON.parse(fs.readFileSync(settings, "utf8")).memoryBudgetMiB === 0);
 
   // Where the registry is.
-  const registry = app.page.getByLabel("Address of the registry");
+  const registry = app.page.getByLabel("Registry address");
   await registry.fill("ftp://mirror.example/registry.json");
   await registry.press("Enter");
-  await app.page.getByRole("alert").getByText(/begins with http/).waitFor();
+  await app.page.getByRole("alert").getByText(/starts with http/).waitFor();
   await registry.fill("https://mirror.example/registry.json");
   await app.button("Save", app.page.locator("form").filter({ has: registry })).click();
   await until("the address", () => JSON.parse(fs.readFileSync(settings, "utf8")).catalogueUrl === "https://mirror.example/registry.json");

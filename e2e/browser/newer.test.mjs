@@ -30,16 +30,16 @@ test("what a newer version has written is read, and not changed", async (t) => {
 
   await desk.start();
   const app = new App(await desk.page());
-  await app.page.getByRole("alert").getByText(/^Deskhand 99\.0 has written these conversations/).waitFor();
+  await app.page.getByRole("alert").getByText(/^Deskhand 99\.0 wrote these conversations/).waitFor();
   await app.page.getByText("Choose a conversation to read it.").waitFor();
   await looks.at(app.page, "newer-start");
   await app.sidebar.getByText("the quick zeppelin").first().click();
   await app.log.getByText("the quick zeppelin").first().waitFor();
   assert.equal(await app.composer.count(), 0);
   await looks.at(app.page, "newer");
-  await app.button("What to do with this conversation").click();
+  await app.button("Conversation actions").click();
   await app.page.getByRole("menuitem").first().waitFor(); // the menu is loaded with its first use
-  assert.deepEqual(await app.page.getByRole("menuitem").allInnerTexts(), ["Files…", "Copy session id", "Export…"]);
+  assert.deepEqual(await app.page.getByRole("menuitem").allInnerTexts(), ["Files…", "Copy session ID", "Export"]);
   await app.page.keyboard.press("Escape");
   await app.page.keyboard.press("Control+Shift+F");
   await app.page.getByRole("combobox", { name: "Search all conversations" }).fill("zeppelin");

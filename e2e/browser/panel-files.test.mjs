@@ -81,7 +81,7 @@ test("the keys that save save the file, wherever S is, and never put the message
   const keys = (at, code) =>
     at.evaluate((element, code) => element.dispatchEvent(
       new KeyboardEvent("keydown", { key: "s", code, ctrlKey: true, bubbles: true, cancelable: true })), code);
-  const nothing = app.page.getByText("Nothing to save: main.go is as it was.");
+  const nothing = app.page.getByText("Nothing to save: main.go is unchanged.");
   await app.composer.fill("half a thought");
   await app.composer.press("Alt+2");
   await app.row("src").click();
@@ -173,7 +173,7 @@ test("files are looked through, changed, found, mentioned and dropped", async (t
   await app.row("main.go").click();
   await clash.waitFor();
   assert.equal(await app.text.inputValue(), "package mine // again\n");
-  await app.button("Write mine over it", clash).click();
+  await app.button("Overwrite with mine", clash).click();
   await app.text.waitFor({ state: "detached" });
   assert.equal(on("src/main.go"), "package mine // again\n");
 
@@ -185,7 +185,7 @@ test("files are looked through, changed, found, mentioned and dropped", async (t
   const gone = app.file.getByRole("alert").filter({ hasText: "Another program has removed this file" });
   await app.button("Put away", gone).click();
   await app.button("Undo").click();
-  await app.button("Write it again", gone).click();
+  await app.button("Bring it back", gone).click();
   await app.text.waitFor({ state: "detached" });
   assert.equal(on("src/main.go"), "lost?\n");
 
@@ -197,12 +197,12 @@ test("files are looked through, changed, found, mentioned and dropped", async (t
   await app.text.waitFor({ state: "detached" });
   assert.equal(on("windows.txt"), "one\r\n2\r\n");
   await app.row("mixed.txt").click();
-  await app.file.getByText("Its lines end in more than one way").waitFor();
+  await app.file.getByText("It has mixed line endings").waitFor();
   assert.equal(await app.button("Edit", app.file).count(), 0);
 
   // What is no text.
   await app.row("data.bin").click();
-  await app.file.getByText("Nothing of it can be shown here").waitFor();
+  await app.file.getByText("This cannot be shown here").waitFor();
   await app.row("chart.png").click();
   await until("the picture", () => app.file.locator("img").evaluate((img) => img.naturalWidth === 320));
   await looks.at(app.page, "panel-picture");
@@ -243,7 +243,7 @@ test("files are looked through, changed, found, mentioned and dropped", async (t
   assert.equal(on("src/deep/new.txt"), "dropped");
   await drop(app, app.row("new.txt"), ["dragenter", "dragover", "drop"], [{ name: "new.txt", text: "dropped again" }]);
   await app.button("Copy", asks).click();
-  await asks.getByText("These are there already").waitFor();
+  await asks.getByText("These already exist").waitFor();
   assert.equal(on("src/deep/new.txt"), "dropped");
   await looks.at(app.page, "panel-drop-again");
   await app.button("Replace them", asks).click();
@@ -295,7 +295,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await desk.start();
   const app = await Beside.open(desk, { agent: "Demo agent", viewport: { width: 1440, height: 900 } });
   await app.composer.press("Alt+3");
-  await app.panel.getByText("Nothing runs here yet").waitFor();
+  await app.panel.getByText("Nothing is running here yet").waitFor();
   await looks.at(app.page, "panel-terminal-empty");
   await app.button("New terminal", app.panel).click();
   await app.shows("ready>").waitFor();
@@ -369,7 +369,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await list.getByRole("option", { name: /^Terminal 1/ }).click();
   await app.shows("kept twice").waitFor();
   await app.button("Close this terminal", app.panel).click();
-  await app.panel.getByText("End what runs in Terminal 1?").first().waitFor();
+  await app.panel.getByText("End what is running in Terminal 1?").first().waitFor();
   await looks.at(app.page, "panel-terminal-close");
   await app.button("Keep it", app.panel).click();
   await app.types("exec sleep 3600");
@@ -390,7 +390,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   const whole = app.panel.getByRole("region").filter({ hasText: "line 600" });
   await whole.getByText("line 1\n").first().waitFor();
   await looks.at(app.page, "panel-output");
-  await app.button("Put the output away", app.panel).click();
+  await app.button("Close the output", app.panel).click();
   await whole.waitFor({ state: "detached" });
 
   // What is left runs no longer than the program.

@@ -109,8 +109,8 @@ test("the side panel keeps its tab and width, and lies over a small window", asy
     await page.setViewportSize({ width, height });
     if (await panel.isVisible()) await page.keyboard.press("Control+j");
     await panel.waitFor({ state: "hidden" });
-    await app.button("What to do with this conversation").click();
-    await page.getByRole("menuitem", { name: "Copy session id" }).click();
+    await app.button("Conversation actions").click();
+    await page.getByRole("menuitem", { name: "Copy session ID" }).click();
     const toast = page.locator(".toast");
     await toast.first().waitFor();
     const told = await box(page.locator(".toasts"));

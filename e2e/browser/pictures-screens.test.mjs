@@ -81,7 +81,7 @@ scene("settings", async (t) => {
   await camera.take(page, "settings", { manual: true });
   const parts = page.getByRole("navigation", { name: "Parts" });
   for (const [name, file, manual] of [
-    ["Agents", "settings-agents"], ["Files of agents", "settings-files"], ["Permissions", "settings-permissions", true], ["Directories & trust", "settings-trust"], ["Notifications", "settings-notifications"],
+    ["Agents", "settings-agents"], ["Files from agents", "settings-files"], ["Permissions", "settings-permissions", true], ["Directories & trust", "settings-trust"], ["Notifications", "settings-notifications"],
     ["Keyboard", "settings-keyboard", true], ["Places", "settings-places"], ["Discord", "settings-discord"], ["Local API", "settings-api"], ["Data", "settings-data", true],
     ["Updates", "settings-updates"], ["About", "settings-about"],
   ]) {
@@ -120,7 +120,7 @@ scene("what was said elsewhere", async (t) => {
   await page.keyboard.press("Control+k");
   await page.keyboard.type("import conv");
   await page.keyboard.press("Enter");
-  await app.button("List the conversations of Mate").click();
+  await app.button("List conversations of Mate").click();
   await page.getByRole("region", { name: "Mate" }).getByRole("listitem").nth(2).waitFor();
   await camera.take(page, "import", { manual: true });
 });
@@ -179,7 +179,7 @@ scene("attachments", async (t) => {
   await app.log.getByRole("article").filter({ hasText: "summary.md" }).waitFor();
   await until("the picture", () => page.evaluate(() => document.querySelector("article[aria-label] img")?.naturalWidth > 0));
   await camera.take(page, "attach-given", { manual: true });
-  await app.button("What to do with this conversation").click();
+  await app.button("Conversation actions").click();
   await page.getByRole("menuitem", { name: "Files…" }).click();
   await page.getByRole("dialog").getByRole("listitem").filter({ hasText: "lamp.png" }).waitFor();
   await camera.take(page, "attach-files", { manual: true });
@@ -259,9 +259,9 @@ scene("what goes wrong", async (t) => {
   await desk.start(Number(new URL(desk.url).port));
   await page.reload();
   await show(app, "In the old directory");
-  await page.getByText("is not there. The conversation is kept").waitFor();
+  await page.getByText("is missing. The conversation is kept").waitFor();
   await camera.take(page, "missing", { manual: true });
-  await app.button("What to do with this conversation").click();
+  await app.button("Conversation actions").click();
   await page.getByRole("menuitem", { name: "Relink…" }).click();
   await page.getByRole("dialog", { name: "Relink a directory" }).waitFor();
   await camera.take(page, "relink");
@@ -316,7 +316,7 @@ scene("data of a newer Deskhand", async (t) => {
   fs.writeFileSync(path.join(desk.data, "deskhand", "written-by"), "99.0\n");
   await desk.start(Number(new URL(desk.url).port));
   await page.reload();
-  await page.getByRole("alert").getByText(/^Deskhand 99\.0 has written/).waitFor();
+  await page.getByRole("alert").getByText(/^Deskhand 99\.0 wrote/).waitFor();
   await show(app, "Slow in a storm");
   await camera.take(page, "newer");
 }, wide);

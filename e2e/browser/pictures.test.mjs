@@ -87,7 +87,7 @@ scene("a conversation, and what stands beside it", async (t) => {
   await camera.take(page, "queue", { manual: true });
   await app.composer.fill("");
   await show(app, "Slow in a storm");
-  await app.button("What to do with this conversation").click();
+  await app.button("Conversation actions").click();
   await page.getByRole("menu").waitFor();
   await camera.take(page, "session-menu", { manual: true });
   await page.keyboard.press("Escape");
@@ -150,11 +150,11 @@ scene("requests", async (t) => {
   await waiting(desk, 2);
   await show(app, "Tag the release");
   await app.request.waitFor();
-  await app.button("Always…", app.request).click();
+  await app.button("Allow by rule…", app.request).click();
   await page.getByRole("menu").waitFor();
   await camera.take(page, "rule-menu", { manual: true });
   await page.getByRole("menuitem", { name: "Edit rule…" }).click();
-  await page.getByRole("dialog", { name: "Allow, and remember it" }).getByText(/requests? looked at/).waitFor();
+  await page.getByRole("dialog", { name: "Allow, and remember it" }).getByText(/requests? checked/).waitFor();
   await camera.take(page, "rule", { manual: true });
   await page.keyboard.press("Escape");
   await begin(desk, "Which questions to ask", { agent: "mock", message: "questions", done: false });

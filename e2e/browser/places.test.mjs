@@ -113,7 +113,7 @@ test("a conversation runs at a place that was added, and goes on over a line tha
   await looks.at(app.page, "places-conversation");
 
   line.cut();
-  await app.page.getByRole("status").getByText(/The line to Build machine is broken/).waitFor();
+  await app.page.getByRole("status").getByText(/Lost contact with Build machine/).waitFor();
   await app.send("echo What was said meanwhile");
   await looks.at(app.page, "places-broken");
   line.mend();
@@ -152,7 +152,7 @@ test("the agent goes on while the program is dead, and is answered after", async
 
   await runtime.kill(); // and with it the agent
   await runtime.gone();
-  await app.page.getByRole("status").getByText(/is broken/).waitFor();
+  await app.page.getByRole("status").getByText(/Lost contact with/).waitFor();
   await runtime.start(line.port);
   await app.exit.getByText(/no longer knows/).waitFor({ timeout: 30_000 });
   await looks.at(app.page, "places-gone");

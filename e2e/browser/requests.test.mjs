@@ -31,7 +31,7 @@ test("every control of a form, by keyboard alone", async (t) => {
   await keyboard.press("Tab");
   await keyboard.type("no address");
   await keyboard.press("Enter");
-  await request.getByText("This does not have the form that is asked for.").waitFor();
+  await request.getByText("This is not in the required format.").waitFor();
   await request.getByText("This is not an e-mail address.").waitFor();
   await request.getByText("This is needed.").first().waitFor(); // size, and features
   assert.ok(await request.getByRole("textbox", { name: "Name" }).evaluate((element) => element === document.activeElement));
@@ -101,7 +101,7 @@ test("what is typed outlives a reload, and ends with the request", async (t) => 
   await app.button(/^Inbox/).first().click();
   assert.equal(await request.getByRole("textbox", { name: "Name" }).inputValue(), "half-a-name");
   await app.button("Send answer", request).click();
-  await page.getByText("Nothing waits for you").waitFor();
+  await page.getByText("Nothing is waiting for you").waitFor();
   assert.equal(await kept(), 0, "what was typed stays after the answer");
 
   // It ends as well when somebody else answers, here or while nobody looks.
@@ -354,7 +354,7 @@ test("two conversations that ask at once are two rows, each answered in its own"
   assert.ok(!(await last(ids[0])).includes("You answered"));
   await request.getByRole("radio", { name: "Option A" }).check();
   await app.button("Send answer", request).click();
-  await page.getByText("Nothing waits for you").waitFor();
+  await page.getByText("Nothing is waiting for you").waitFor();
   await until("the other answer", async () => (await last(ids[0])).includes("You answered: option-a"));
 });
 
@@ -388,7 +388,7 @@ test("a method that nobody knows is a raw card in the inbox, and is dismissed th
     await until("what the agent was told", async () => told.test(await last(id)));
     await until("the end of the turn", async () => !(await desk.api("GET", `/client/sessions/${id}`)).turn);
   }
-  await page.getByText("Nothing waits for you").waitFor();
+  await page.getByText("Nothing is waiting for you").waitFor();
 });
 
 test("what several agents ask for alike is shown, and allowed at once", async (t) => {
@@ -406,9 +406,9 @@ test("what several agents ask for alike is shown, and allowed at once", async (t
   const { page } = app;
   await page.keyboard.press("Control+i");
   await page.getByRole("option", { name: /Fix the lamp/ }).click();
-  await app.button("Allow all 2 alike…").waitFor();
+  await app.button("Allow all 2 identical…").waitFor();
   await page.keyboard.press("Shift+A");
-  const dialog = page.getByRole("dialog", { name: "Allow all that are alike" });
+  const dialog = page.getByRole("dialog", { name: "Allow identical requests" });
   await dialog.getByText("go test ./...", { exact: true }).waitFor();
   const list = dialog.getByRole("list", { name: "Conversations that ask for it" });
   assert.deepEqual(await list.locator("li > span:first-child").allTextContents(), ["Fix the lamp", "Mend the horn"]);

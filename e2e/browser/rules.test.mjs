@@ -14,7 +14,7 @@ async function open(t) {
   const app = await App.open(desk, { agent: "Demo agent" });
   app.rules = app.log.getByRole("note", { name: "Answered by a rule" });
   app.menu = (name) => app.page.getByRole("menu", { name });
-  app.always = app.button("Always…", app.request);
+  app.always = app.button("Allow by rule…", app.request);
   app.reject = async () => {
     await app.button("Reject", app.request).click();
     await app.request.waitFor({ state: "detached" });
@@ -38,7 +38,7 @@ test("what is remembered in a directory answers there, and there alone, until it
   // The agent's own options, in their order and words, and ours apart from them.
   const buttons = app.request.locator("footer").getByRole("button");
   assert.deepEqual((await buttons.allInnerTexts()).map((text) => text.replace(/\s+/g, " ").trim()),
-    ["Allow once 1", "Always allow 2", "Reject 3", "Always… M", "Never… N", "Reject with a note…"]);
+    ["Allow once 1", "Always allow 2", "Reject 3", "Allow by rule… M", "Deny by rule… N", "Reject with a note…"]);
   await app.always.click();
   const menu = app.menu("Always allow");
   await menu.waitFor();
@@ -108,7 +108,7 @@ test("by keyboard alone: nothing in the first moment, a menu that Escape closes,
   await menu.waitFor({ state: "detached" });
   assert.ok(await focused(app.always), "the focus is lost");
   assert.equal(await held(desk), 1, "Escape answered");
-  await keyboard.press("Tab"); // Never…
+  await keyboard.press("Tab"); // Deny by rule…
   await keyboard.press("Enter");
   const never = app.menu("Never allow");
   await until("the focus in the menu", () => focused(never.getByRole("menuitem").first()));
@@ -154,8 +154,8 @@ test("what is dangerous says so, is shown whole, and is never allowed everywhere
   const looks = new Looks();
   await app.send("/ask-to-run sudo cat ../secret/.env");
   const dangers = app.request.getByTestId("dangers");
-  await dangers.getByText("Runs with the rights of an administrator").waitFor();
-  await dangers.getByText("Reaches outside of the directory").waitFor();
+  await dangers.getByText("Runs with administrator rights").waitFor();
+  await dangers.getByText("Reaches outside the directory").waitFor();
   await dangers.getByText("Touches files that hold secrets").waitFor();
   await looks.at(page, "rules-danger");
   assert.equal(await app.always.count(), 0, "a rule is offered for what a built-in rule asks about");
@@ -180,7 +180,7 @@ test("what is dangerous says so, is shown whole, and is never allowed everywhere
   await app.send(`/ask-to-run ${hostile}`);
   await app.request.waitFor();
   assert.equal((await app.request.locator("pre.command").innerText()).replace(/^\$ /, ""), hostile.replace("\u202e", "[U+202E]"));
-  await dangers.getByText("Has characters that cannot be seen").waitFor();
+  await dangers.getByText("Contains invisible characters").waitFor();
   assert.equal(await app.request.locator("b").count(), 0);
   assert.equal(await app.always.count(), 0, "a rule is offered for what cannot be proven");
   await looks.at(page, "rules-hostile");
@@ -209,7 +209,7 @@ test("a rule is written and tried before it is kept, as an answer and in the set
   await answer.waitFor({ state: "detached" });
   await app.always.click();
   await app.menu("Always allow").getByRole("menuitem", { name: "Edit rule…" }).click();
-  await answer.getByText("4 requests looked at:").waitFor();
+  await answer.getByText("4 requests checked:").waitFor();
   await answer.getByText("1 allowed").waitFor();
   await pattern.fill("git *");
   await answer.getByText("2 allowed").waitFor();
@@ -278,7 +278,7 @@ test("a rule is written and tried before it is kept, as an answer and in the set
   await section.getByText("npm *").waitFor({ state: "detached" });
   await section.getByText("make test").waitFor();
   await desk.api("DELETE", `/client/rules/${id}`);
-  await section.getByText("No rule has these words.").waitFor();
+  await section.getByText("No matching rules.").waitFor();
   await section.getByRole("searchbox", { name: "Filter rules" }).fill("");
 
   // Taken back, and that as well.

@@ -13,7 +13,7 @@ test("the screens before a conversation", async (t) => {
   for (const name of ["a-library", "notes", "website"]) fs.mkdirSync(path.join(desk.home, name));
   await desk.start();
   const app = await App.open(desk);
-  await app.button("Where it was searched").first().click();
+  await app.button("Where Deskhand looked").first().click();
   await looks.at(app.page, "first-run");
 
   // In the smallest window what begins the conversation is in sight, and nothing that has the focus lies below it.
@@ -109,7 +109,7 @@ test("from where agents fetch files, and how much they give, is set in the setti
   const app = await App.open(desk);
   const { page } = app;
   await page.keyboard.press("Control+Comma");
-  const part = page.getByRole("region", { name: "Files of agents" });
+  const part = page.getByRole("region", { name: "Files from agents" });
   const field = (name) => part.getByRole("textbox", { name });
   const set = async () => {
     const { downloadHosts, attachmentFileMiB, attachmentCallMiB } = await desk.api("GET", "/client/settings");
@@ -118,17 +118,17 @@ test("from where agents fetch files, and how much they give, is set in the setti
   const before = await set();
   await field("Hosts to fetch attachments from").fill("https://files.example.org/x");
   await field("Largest file, in MB").fill("51");
-  await field("Most of all files together, in MB").fill("");
+  await field("Largest total, in MB").fill("");
   await page.keyboard.press("Enter");
   // What is wrong is said at its field, the first of them has the focus, and nothing is saved.
-  await part.getByText("These have to be names of hosts, with commas between them.").waitFor();
-  for (const most of [50, 200]) await part.getByText(`This has to be a whole number from 1 to ${most}.`).waitFor();
+  await part.getByText("Enter host names, separated by commas.").waitFor();
+  for (const most of [50, 200]) await part.getByText(`Enter a whole number from 1 to ${most}.`).waitFor();
   assert.ok(await field("Hosts to fetch attachments from").evaluate((one) => one === document.activeElement));
   assert.deepEqual(await set(), before);
   await page.keyboard.press("Control+a");
   await page.keyboard.type("files.example.org, cdn.example.org:8443");
   await field("Largest file, in MB").fill("40");
-  await field("Most of all files together, in MB").fill("150");
+  await field("Largest total, in MB").fill("150");
   await page.keyboard.press("Enter");
   await part.getByText("Saved", { exact: true }).waitFor();
   assert.deepEqual(await set(), ["files.example.org, cdn.example.org:8443", 40, 150]);

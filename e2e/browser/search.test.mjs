@@ -188,7 +188,7 @@ test("filters, more, and conversations that are not in any list", async (t) => {
   await app.page.getByText("1 result", { exact: true }).waitFor();
   await app.page.getByLabel("From", { exact: true }).fill("");
   await app.page.getByLabel("To", { exact: true }).fill("2020-01-01");
-  await app.page.getByText("Nothing was found with these filters.").waitFor();
+  await app.page.getByText("Nothing found with these filters.").waitFor();
   await looks.at(app.page, "search-filtered");
   assert.equal(await app.button("Directory: other").count(), 1, "a filter keeps its name");
   await app.button("Clear the filters").click();
@@ -196,7 +196,7 @@ test("filters, more, and conversations that are not in any list", async (t) => {
 
   // Nothing to look for is no failure.
   await found.field.fill("!?");
-  await app.page.getByText("There is nothing to look for").waitFor();
+  await app.page.getByText("Nothing to search for").waitFor();
 
   // From the palette, to an archived conversation.
   await app.button("Inbox", app.sidebar).click();
@@ -223,7 +223,7 @@ test("filters, more, and conversations that are not in any list", async (t) => {
   // What is said just now is found as soon as it can be, without another key.
   await app.page.keyboard.press("Control+Shift+F");
   await found.field.fill("periwinkle");
-  await app.page.getByText("Nothing was found.").waitFor();
+  await app.page.getByText("Nothing found.").waitFor();
   await found.page.keyboard.press("Escape");
   await desk.api("POST", `/client/sessions/${id}/prompt`, { message: "echo\nperiwinkle" });
   await until("the entry", async () => (await desk.entries(id)).some((entry) => /periwinkle/.test(entry.text ?? "")));
@@ -245,7 +245,7 @@ test("a conversation is saved as a file", async (t) => {
   const menu = (name) => async () => {
     await row.focus();
     await app.page.keyboard.press("Shift+F10");
-    await app.page.getByRole("menuitem", { name: "Export…" }).press("Enter");
+    await app.page.getByRole("menuitem", { name: "Export" }).press("Enter");
     await app.page.getByRole("menuitem", { name, exact: true }).press("Enter");
   };
   const md = await save(menu("Markdown"));

@@ -28,7 +28,7 @@ test("the parts are listed, found by a search, and reached by keys", async (t) =
   const page = await settings(app);
   const rail = page.getByRole("navigation", { name: "Parts" });
   assert.deepEqual(await rail.getByRole("button").allInnerTexts(), [
-    "General", "Appearance", "Agents", "Files of agents", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Places", "Discord",
+    "General", "Appearance", "Agents", "Files from agents", "Permissions", "Directories & trust", "Notifications", "Keyboard", "Places", "Discord",
     "Local API", "Data", "Updates", "About",
   ]);
   await looks.at(page, "settings-top");
@@ -45,14 +45,14 @@ test("the parts are listed, found by a search, and reached by keys", async (t) =
   const left = () => page.locator("[data-part]:visible").evaluateAll((all) => all.map((one) => one.dataset.part));
   await search.fill("REVOKE expiry");
   await until("the parts found", async () => (await left()).join() === "access");
-  await page.getByText("1 part was found").waitFor({ state: "attached" });
+  await page.getByText("1 part found").waitFor({ state: "attached" });
   await looks.at(page, "settings-found");
   await search.fill("upgrade");
   await until("the parts found", async () => (await left()).join() === "updates");
   await search.press("Enter");
   await until("the part", async () => (await focused(page)) === "Updates");
   await search.fill("zeppelin");
-  await page.getByText("Nothing here has zeppelin in it.").waitFor();
+  await page.getByText("Nothing here matches zeppelin.").waitFor();
   await looks.at(page, "settings-nothing");
   await search.press("Escape");
   assert.equal((await left()).length, 14);
@@ -90,7 +90,7 @@ test("the page looks as it was set, and so does the next one from its first mome
   await until("a dark page", async () => (await background()) === dark);
   await choose("Contrast", "High");
   await until("high contrast", async () => (await background()) === black);
-  await choose("Text", "130 %");
+  await choose("Text", "130%");
   await until("larger text", async () => (await size()) === "18.2px");
   await choose("Motion", "None");
   await part.scrollIntoViewIfNeeded();
@@ -121,8 +121,8 @@ test("a token opens what it was made for, is shown once, and opens nothing when 
   const app = await App.open(desk, { viewport: { width: 1440, height: 900 } });
   const page = await settings(app);
   const access = page.getByTestId("access");
-  await access.getByText("This program was started to serve it").waitFor();
-  await access.getByText("No token was made yet.").waitFor();
+  await access.getByText("Served for as long as this program runs").waitFor();
+  await access.getByText("No tokens yet.").waitFor();
   await access.getByRole("button", { name: "New token" }).click();
   await page.keyboard.type("nightly script");
   await looks.at(page, "settings-token-new");
@@ -147,9 +147,9 @@ test("a token opens what it was made for, is shown once, and opens nothing when 
   await access.getByRole("button", { name: "New token" }).click();
   await page.keyboard.type("Nightly Script");
   await page.keyboard.press("Enter");
-  await access.getByRole("alert").getByText("There is a token with the name Nightly Script already.").waitFor();
+  await access.getByRole("alert").getByText("There is already a token with the name Nightly Script.").waitFor();
   assert.equal(await access.getByLabel("What it is for").inputValue(), "Nightly Script");
-  await access.getByRole("button", { name: "Discard" }).click();
+  await access.getByRole("button", { name: "Cancel" }).click();
 
   // Who called.
   await access.getByRole("button", { name: "Show the last calls" }).click();
@@ -166,7 +166,7 @@ test("a token opens what it was made for, is shown once, and opens nothing when 
   await row.getByRole("button", { name: "Revoke the token nightly script" }).click();
   await until("the question", async () => (await focused(page)) === "Revoke it");
   await page.keyboard.press("Enter");
-  await access.getByText("No token was made yet.").waitFor();
+  await access.getByText("No tokens yet.").waitFor();
   assert.equal(await call(desk, "/v1/health", secret), 401);
   looks.done();
 });
@@ -178,10 +178,10 @@ test("what takes the space is told, given back, and exported as one archive", as
   await app.turn("echo\nthe quick zeppelin");
   const page = await settings(app);
   const data = page.getByRole("region", { name: "Data" });
-  await data.getByRole("button", { name: "Look what takes the space" }).click();
-  await data.getByRole("list", { name: "What takes the space" }).getByText("Database").waitFor();
+  await data.getByRole("button", { name: "Show disk usage" }).click();
+  await data.getByRole("list", { name: "Disk usage" }).getByText("Database").waitFor();
   await data.getByRole("button", { name: "Compact now" }).click();
-  await data.getByText(/were given back\.$/).waitFor();
+  await data.getByText(/ freed\.$/).waitFor();
 
   const target = path.join(desk.home, "exports");
   fs.mkdirSync(target);
@@ -217,13 +217,13 @@ test("the data is moved to another directory, proven, and goes on there behind t
   fs.writeFileSync(path.join(old, "big"), Buffer.alloc(big, 7));
   const page = await settings(app);
   const data = page.getByRole("region", { name: "Data", exact: true });
-  const field = data.getByLabel("New directory, empty or not there yet");
+  const field = data.getByLabel("New directory: empty, or not there yet");
   await field.fill(desk.home);
   await field.press("Enter");
   await data.getByRole("alert").getByText(/is not empty/).waitFor();
   await field.fill(path.join(old, "within"));
   await field.press("Enter");
-  await data.getByRole("alert").getByText(/is in the directory of the data itself/).waitFor();
+  await data.getByRole("alert").getByText(/is inside the data directory/).waitFor();
   assert.ok(await field.evaluate((one) => one === document.activeElement), "the focus is not where the fault is");
   await data.getByRole("alert").evaluate((one) => one.scrollIntoView({ block: "end" }));
   await looks.at(page, "settings-move-fault");
@@ -252,7 +252,7 @@ test("the data is moved to another directory, proven, and goes on there behind t
   await field.press("Enter");
   await plan.getByRole("button", { name: "Move it now" }).click();
   await page.screenshot({ path: path.join(artefacts, "settings-move-running.png") }); // before that it would take the time that a cancel has
-  await data.getByText("The data is in ~/disk/deskhand now, and is what it was.").waitFor();
+  await data.getByText("The data is now in ~/disk/deskhand, unchanged.").waitFor();
   desk.data = moved;
   assert.equal((await desk.api("GET", "/client/hello")).data, path.join(moved, "deskhand"));
   await data.getByText("~/disk/deskhand", { exact: true }).waitFor();

@@ -75,7 +75,7 @@ test("a link works once", async (t) => {
   await first.getByRole("heading", { name: "Start your first conversation" }).waitFor();
   const second = await desk.page();
   await second.getByRole("heading", { name: "Log in with the link" }).waitFor();
-  await second.getByText("This link was used already, or has expired.").waitFor();
+  await second.getByText("This link has been used or has expired.").waitFor();
   // The first one stays in, over a reload too.
   await first.reload();
   await first.getByRole("heading", { name: "Start your first conversation" }).waitFor();

@@ -18,7 +18,7 @@ test("from the first start to a written file", async (t) => {
   const demo = page.getByRole("radio", { name: "Demo agent" });
   assert.ok(await demo.isChecked());
   assert.ok(await page.getByRole("radio", { name: "Claude Code" }).isDisabled());
-  const searched = button("Where it was searched");
+  const searched = button("Where Deskhand looked");
   assert.equal(await searched.count(), 4); // Claude Code, Codex, OpenCode, Gemini CLI
   await searched.first().click();
   await page.getByText(/^\/usr\/bin \(/).first().waitFor();
@@ -79,7 +79,7 @@ test("questions and forms are answered", async (t) => {
   await page.getByRole("region", { name: "Question: How shall the project look?" }).waitFor();
   await request.getByRole("textbox", { name: "Name" }).fill("Not A Name");
   await button("Send answer", request).click();
-  await request.getByText("This does not have the form that is asked for.").waitFor();
+  await request.getByText("This is not in the required format.").waitFor();
   assert.equal(await request.getByRole("textbox", { name: "Name" }).getAttribute("aria-invalid"), "true");
   await request.getByRole("textbox", { name: "Name" }).fill("a-name");
   await request.getByRole("radio", { name: "Large" }).check();
@@ -147,7 +147,7 @@ test("everything works by keyboard alone, and no key answers by accident", async
   await page.evaluate(() => { window.before = performance.now(); });
   await keyboard.press("Enter");
   const band = page.getByRole("alertdialog", { name: "Approval: Edit deskhand-demo.md" });
-  await log.getByText("Waits for you").waitFor();
+  await log.getByText("Waiting for you").waitFor();
   await keyboard.press("Control+Period");
   await band.waitFor();
   await keyboard.press("1");
@@ -245,7 +245,7 @@ test("two browsers see one request, the first answer counts, the inbox answers t
   await other.button(/^Inbox/).first().click();
   await other.page.getByRole("option", { name: /Edit deskhand-demo.md/ }).waitFor();
   await other.button("Allow once", other.request).click();
-  await other.page.getByText("Nothing waits for you").waitFor();
+  await other.page.getByText("Nothing is waiting for you").waitFor();
   await one.footers.getByText("Done", { exact: true }).waitFor();
   assert.equal(await one.request.count(), 0);
   const { items } = await desk.api("GET", "/client/inbox");
@@ -283,7 +283,7 @@ test("after a restart everything is there, and the conversation goes on", async 
   await again.send("permission"); // wakes the agent
   await again.button("Allow once", again.request).click();
   await again.footers.nth(5).getByText("Done", { exact: true }).waitFor();
-  await again.log.getByText("started again and took up the conversation").waitFor();
+  await again.log.getByText("restarted and resumed the conversation").waitFor();
   assert.match(fs.readFileSync(path.join(desk.work, demoFile), "utf8"), /Edits so far: 2\n$/);
 });
 

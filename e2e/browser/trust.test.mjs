@@ -95,15 +95,15 @@ test("what was approved is listed, looked at, approved and revoked in the settin
   await page.keyboard.press("Control+Comma");
   const section = page.getByTestId("trust");
   const row = section.getByRole("listitem", { name: "~/project" });
-  await row.getByText("Waits for an answer").waitFor();
+  await row.getByText("Waiting for an answer").waitFor();
   await app.button("Show ~/project", row).click();
   await app.button("Approve .mcp.json", row).click();
   await row.getByText("1 approval").waitFor();
   assert.equal(started(desk), 0);
   await looks.at(page, "trust-settings-waits");
-  await app.button("Approve all of it", row).click();
+  await app.button("Approve all", row).click();
   await row.getByText("4 approvals").waitFor();
-  await row.getByText("Waits for an answer").waitFor({ state: "detached" });
+  await row.getByText("Waiting for an answer").waitFor({ state: "detached" });
   await until("the start of the agent", () => started(desk) === 1);
 
   write(".mcp.json", JSON.stringify({ mcpServers: { weather: { command: "npx", args: ["-y", "another-mcp"] } } }));
@@ -111,7 +111,7 @@ test("what was approved is listed, looked at, approved and revoked in the settin
   await app.button("Show ~/project", row).click();
   const changed = row.getByRole("group", { name: ".mcp.json" });
   await changed.first().getByText("Changed since it was approved").first().waitFor();
-  await row.getByText("Approved, and not there now").waitFor();
+  await row.getByText("Approved, but not there now").waitFor();
   await app.button("Show tools/check.sh", row).click();
   await app.box("tools/check.sh", row).getByText("echo checked").waitFor();
   await section.scrollIntoViewIfNeeded();
@@ -125,12 +125,12 @@ test("what was approved is listed, looked at, approved and revoked in the settin
   // A directory that nobody has worked in.
   const other = path.join(desk.home, "other");
   fs.mkdirSync(path.join(other, ".git"), { recursive: true });
-  await section.getByRole("textbox", { name: "Directory to look at" }).fill("~/other");
-  await app.button("Look at it", section).click();
+  await section.getByRole("textbox", { name: "Directory to check" }).fill("~/other");
+  await app.button("Check", section).click();
   const second = section.getByRole("listitem", { name: "~/other" });
-  await second.getByText("There is nothing in this directory that starts with an agent.").waitFor();
-  await section.getByRole("textbox", { name: "Directory to look at" }).fill("~/none");
-  await app.button("Look at it", section).click();
+  await second.getByText("Nothing in this directory starts with an agent.").waitFor();
+  await section.getByRole("textbox", { name: "Directory to check" }).fill("~/none");
+  await app.button("Check", section).click();
   await section.getByRole("listitem", { name: "~/none" }).getByRole("note").waitFor();
   looks.done();
 });

@@ -69,8 +69,8 @@ test("a work tree is made, changed, removed with a look at what is kept, and bro
   fs.writeFileSync(path.join(cwd, "node_modules", "big"), "x".repeat(5000));
   await menu(app, "Remove work tree…");
   const dialog = page.getByRole("dialog", { name: "Remove the work tree?" });
-  await dialog.getByText("Kept: 2 files that nobody has committed").waitFor();
-  await dialog.getByText(/^Gone for good: 1 file that the repository ignores/).waitFor();
+  await dialog.getByText("Kept: 2 uncommitted files").waitFor();
+  await dialog.getByText(/^Gone for good: 1 ignored file/).waitFor();
   await looks.at(page, "worktree-remove");
   for (const [width, height] of [[1024, 700], [720, 480]]) {
     await page.setViewportSize({ width, height });
@@ -91,7 +91,7 @@ test("a work tree is made, changed, removed with a look at what is kept, and bro
   await menu(app, "Bring the work tree back");
   await until("it to be back", () => fs.existsSync(path.join(cwd, "new.txt")));
   await page.getByText("The work tree is back, as it was").waitFor();
-  await page.getByText("is not there. The conversation is kept").waitFor({ state: "detached" }); // nothing is sent before the page knows
+  await page.getByText("is missing. The conversation is kept").waitFor({ state: "detached" }); // nothing is sent before the page knows
   assert.equal(fs.readFileSync(path.join(cwd, "code.go"), "utf8"), "package other\n");
   await app.turn("markdown");
   looks.done();
@@ -104,9 +104,9 @@ test("a conversation is deleted alone, or with its work tree; elsewhere there is
   await app.composer.waitFor();
   const { cwd, worktree } = await desk.session();
   await menu(app, /^Delete/);
-  const dialog = page.getByRole("dialog", { name: "Delete the conversation, and its work tree?" });
+  const dialog = page.getByRole("dialog", { name: "Delete the conversation and its work tree?" });
   await dialog.getByText("Everything in it is committed.").waitFor();
-  await app.button("Delete the conversation alone", dialog).click();
+  await app.button("Delete only the conversation", dialog).click();
   await app.sidebar.getByRole("treeitem", { level: 2 }).waitFor({ state: "detached" });
   await app.button("Undo").click(); // within its moment
   await app.sidebar.getByRole("treeitem", { level: 2 }).click();
@@ -120,7 +120,7 @@ test("a conversation is deleted alone, or with its work tree; elsewhere there is
   await page.keyboard.press("Escape");
   git(cwd, "checkout", "--quiet", worktree.branch);
   await menu(app, /^Delete/);
-  await dialog.getByText(/has no work on it, and goes\.$/).waitFor();
+  await dialog.getByText(/has no work on it, and is removed\.$/).waitFor();
   await app.button("Remove it and delete", dialog).click();
   await until("both to be gone", async () => !fs.existsSync(cwd) && (await desk.api("GET", "/client/sessions")).items.length === 0);
   assert.equal(git(desk.work, "branch", "--list", "deskhand/*"), "");

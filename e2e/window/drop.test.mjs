@@ -61,7 +61,7 @@ onDesktop("files and directories are dropped with their paths, wherever on the w
   await d.shows("innocent.txt is a link that leads out");
   await d.picture("drop-asks");
   assert.equal((await draft(d, id)).length, 2);
-  await d.click("//button[normalize-space() = 'Attach what it leads to']");
+  await d.click("//button[normalize-space() = 'Attach its target']");
   await until("the file behind it", async () => (await draft(d, id)).length === 3);
   await d.picture("drop-chips");
 

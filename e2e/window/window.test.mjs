@@ -50,7 +50,7 @@ onDesktop("a conversation is saved where the person says, by the native dialog",
   await until("the end of the turn", async () => !(await d.desk.api("GET", `/client/sessions/${id}`)).turn);
   await d.click("//*[@role = 'treeitem'][contains(., 'Über')]");
   const save = async (format) => {
-    await d.click("//button[@aria-label = 'What to do with this conversation']");
+    await d.click("//button[@aria-label = 'Conversation actions']");
     await d.click("//*[@role = 'menuitem'][contains(., 'Export')]");
     await d.click(`//*[@role = 'menuitem'][normalize-space() = '${format}']`);
   };

@@ -135,7 +135,7 @@ test('a conversation that was open in two pages that did not live is left to the
     expect(app.view.name).toBe(opened ? 'session' : 'new');
   }
   expect(app.toasts.map(({ text }) => text)).toEqual([
-    '“Fix login” was not opened by itself: the window ended twice with it. It is in the list.',
+    '“Fix login” was not reopened: the window ended twice with it. It is in the list.',
   ]);
   app.close();
   await begin();
@@ -267,7 +267,7 @@ describe('answers', () => {
     };
     expect(await told('answered', 'cli')).toBe('Too late: this was answered from the command line.');
     expect(await told('rejected', 'browser')).toBe('Too late: this was declined from a browser.');
-    expect(await told('cancelled')).toBe('Too late: the agent took it back.');
+    expect(await told('cancelled')).toBe('Too late: the agent withdrew it.');
     expect(await told('expired')).toBe('Too late: its agent has ended.');
     expect(await told('answered', 'unheard of')).toBe('This was already answered.');
   });

@@ -98,7 +98,9 @@ test('uploads go one after the other, tell how far they are, and can be cancelle
   await vi.waitFor(() => expect(Line.all.length).toBe(3));
   Line.all[2]?.answer(413, { code: 'attachment.too_large', params: { limit: '1 KiB' } });
   await chips.ended();
-  expect(chips.troubles.map((one) => one.text)).toEqual(['refused.txt is too large: at most 1 KiB a file.']);
+  expect(chips.troubles.map((one) => one.text)).toEqual([
+    'refused.txt is too large: at most 1 KiB per file.',
+  ]);
 });
 
 test('what is too much is not sent', () => {
@@ -114,7 +116,7 @@ test('what is too much is not sent', () => {
   chips.drop({ paths: [], files: [], directories: ['photos'] });
   expect(chips.coming.map((one) => one.name)).toEqual(['a']);
   expect(chips.troubles.map((one) => one.text)).toEqual([
-    'large.mov is too large: at most 50 MiB a file.',
+    'large.mov is too large: at most 50 MiB per file.',
     'A message takes at most 100 files.',
     expect.stringMatching(/^photos is a directory/),
   ]);

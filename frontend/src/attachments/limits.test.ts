@@ -4,11 +4,11 @@ import { ApiError } from '../api/errors';
 import { fromPaste, pastedName, pathOf, troubleText } from './limits';
 
 test.each([
-  [new ApiError('attachment.too_large', { limit: '50 MiB' }), 'a.mov is too large: at most 50 MiB a file.'],
-  [new ApiError('attachment.missing', {}), 'a.mov is not there any more.'],
+  [new ApiError('attachment.too_large', { limit: '50 MiB' }), 'a.mov is too large: at most 50 MiB per file.'],
+  [new ApiError('attachment.missing', {}), 'a.mov is no longer there.'],
   [
     new ApiError('attachment.link_outside', { target: '/etc' }),
-    'a.mov is a link that leads out of the directories of this conversation, to /etc.',
+    'a.mov is a link that leads outside the directories of this conversation, to /etc.',
   ],
   [new ApiError('network'), 'Deskhand does not answer.'],
   [new ApiError('attachment.new_rule', {}, 400, 'too blue'), 'a.mov was not attached: too blue'],

@@ -17,11 +17,11 @@ test.each([
   [
     { warning: 'no_image', copied: true },
     [
-      ['warn', /Claude takes no pictures/],
+      ['warn', /Claude does not accept pictures/],
       ['muted', /A copy goes/],
     ],
   ],
-  [{ warning: 'downscaled' }, [['muted', /Made smaller/]]],
+  [{ warning: 'downscaled' }, [['muted', /Scaled down/]]],
   [{ warning: 'demoted' }, [['warn', /Claude gets a link/]]],
   [{ warning: 'of_tomorrow' }, [['warn', /may not reach Claude as it is \(of_tomorrow\)/]]],
   [{ missing: true }, [['warn', /not where it was/]]],

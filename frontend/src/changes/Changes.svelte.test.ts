@@ -267,7 +267,7 @@ test('what could not be kept is as it was', async () => {
   expect(text('.sum')).toBe('2 files, +4 −4');
   expect(document.querySelector('[data-fold]')).toBeNull();
   expect(app.toasts.at(-1)?.text).toBe(
-    'This change of src/a.ts is not there any more. What is shown was renewed.',
+    'This change to src/a.ts is no longer there. The view has been refreshed.',
   );
 });
 
@@ -389,11 +389,13 @@ test('what is not on the disk any more is not taken back, and neither is anythin
   await show();
   await key('n');
   expect(bodies).toEqual([]);
-  expect(app.toasts.at(-1)?.text).toContain('are not on the disk any more');
+  expect(app.toasts.at(-1)?.text).toContain('are no longer on disk');
   app.sessions.set('s1', session({ turn: turn({ state: 'running' }) }));
   await key('N');
   expect(bodies).toEqual([]);
-  expect(app.toasts.at(-1)?.text).toBe('A turn runs in this directory. Wait for its end, or stop it.');
+  expect(app.toasts.at(-1)?.text).toBe(
+    'A turn is running in this directory. Wait until it ends, or stop it.',
+  );
 });
 
 test('a file that others changed is told of, by its reason', async () => {
@@ -401,7 +403,7 @@ test('a file that others changed is told of, by its reason', async () => {
   await show();
   await key('N');
   expect(bodies).toEqual([{ turn: 't2', paths: ['src/a.ts'] }]);
-  expect(app.toasts.at(-1)?.text).toBe('src/a.ts was left as it is. It was changed after the turn.');
+  expect(app.toasts.at(-1)?.text).toBe('src/a.ts was left as it is. Changed after the turn.');
   expect(reviewOf('s1').last).toBeUndefined();
 });
 
@@ -417,7 +419,7 @@ test('what a restoration that is taken back left alone is told of, all of it', a
   };
   await reviewOf('s1').takeBack('back1');
   expect(app.toasts.at(-1)?.text).toBe(
-    '2 files were left as they are, src/a.ts first. It was changed after the turn.',
+    '2 files were left as they are, src/a.ts first. Changed after the turn.',
   );
 });
 
@@ -539,7 +541,7 @@ test('a comment whose line is no longer what it was is listed, and does not beco
   await settle();
   expect(document.querySelector('textarea')).toBeNull();
   expect(text('.bar ul')).toContain('Not like this');
-  expect(app.toasts.at(-1)?.text).toMatch(/^Line 11 of src\/a\.ts is not shown/);
+  expect(app.toasts.at(-1)?.text).toMatch(/^Line 11 of src\/a\.ts is no longer shown/);
   reviewOf('s1').edit(reviewOf('s1').comments[0] as Comment); // as it may be after the page was loaded anew
   await settle();
   one('.bar [aria-label^="Remove the comment"]').click();
@@ -616,7 +618,7 @@ test('a turn that changed nothing does not hide the one before', async () => {
 
 test.each([
   ['changes.no_git', 'git is not on this computer.'],
-  ['changes.off', 'Undo is switched off in the settings.'],
+  ['changes.off', 'Undo is turned off in the settings.'],
   ['changes.never_heard_of', 'The reason is not known here (changes.never_heard_of).'],
 ])('why nothing is recorded: %s', async (reason, words) => {
   list = { state: 'off', reason, turns: [], files: [] };
@@ -637,12 +639,12 @@ test('what cannot be shown says what it is', async () => {
   list.mixed = true;
   await show();
   expect(text('.file')).toContain('Not text, 2 KB.');
-  expect(text()).toContain('Of 1 file the content is not kept');
+  expect(text()).toContain('The content of 1 file is not kept');
   expect(text()).toContain('Another conversation worked in this directory');
   await key('y'); // all of it
   expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'a.png', hunk: '' }], kept: true }]);
   await key(']');
-  expect(text('.file')).toContain('It was renamed, and nothing in it changed.');
+  expect(text('.file')).toContain('It was renamed; nothing in it changed.');
 });
 
 test('hidden characters of a line are shown', async () => {
@@ -669,7 +671,7 @@ test('changes that cannot be had leave what is shown as it is, and say so above 
   await reviewOf('s1').choose({ since: 'start' });
   await settle();
   expect(calls.at(-1)).toContain('since=start');
-  expect(text('.changes [role=alert]')).toContain('Nobody looked at the directory before this turn');
+  expect(text('.changes [role=alert]')).toContain('The directory was not recorded before this turn');
   expect(text('.top')).not.toContain('Since the start');
   refuseReads = undefined;
   await key('y'); // is about what is shown
@@ -690,7 +692,7 @@ test('what was put back before the page was loaded can be taken back', async () 
   list = { ...list, restoration: { id: 'r2', at: at(3), files: 2, path: 'readme.md', unfinished: true } };
   await reviewOf('s1').load();
   await settle();
-  expect(text('.last')).toContain('Putting files back broke off');
+  expect(text('.last')).toContain('Putting files back was interrupted');
   const { restoration: _, ...rest } = list;
   list = rest;
   one('.last button').click();
@@ -773,7 +775,7 @@ test('what was as it was before already is told', async () => {
   restored = { id: '', files: [{ path: 'src/a.ts', outcome: 'same' }] };
   await reviewOf('s1').revertHunk();
   await settle();
-  expect(app.toasts.at(-1)?.text).toBe('Nothing to take back: it is as it was before already');
+  expect(app.toasts.at(-1)?.text).toBe('Nothing to take back: it is already as it was before');
 });
 
 test('undoing a turn shows what it would do, and leaves alone what others changed', async () => {
@@ -793,8 +795,8 @@ test('undoing a turn shows what it would do, and leaves alone what others change
   askUndo({ id: 't2', session: 's1' });
   await settle();
   expect(bodies).toEqual([{ turn: 't2', preview: true, force: false }]);
-  expect(text('dialog')).toContain('new.ts is removed: the turn made it');
-  expect(text('dialog')).toContain('mine.ts It was changed after the turn.');
+  expect(text('dialog')).toContain('new.ts Is removed: the turn created it');
+  expect(text('dialog')).toContain('mine.ts Changed after the turn');
   const button = (name: string) =>
     [...document.querySelectorAll('dialog button')].find(
       (it) => it.textContent.trim() === name,
@@ -802,13 +804,15 @@ test('undoing a turn shows what it would do, and leaves alone what others change
   one('dialog input').click();
   await settle();
   expect(button('Undo in 3 files')).toBeDefined(); // and not in what nothing brings back
-  expect(text('dialog')).toContain('.env What it was before is not kept');
+  expect(text('dialog')).toContain('.env Its earlier content is not kept');
   one('dialog input').click();
   await settle();
   refuse = new ApiError('changes.turn_running');
   button('Undo in 2 files').click();
   await settle();
-  expect(text('dialog [role=alert]')).toBe('A turn runs in this directory. Wait for its end, or stop it.');
+  expect(text('dialog [role=alert]')).toBe(
+    'A turn is running in this directory. Wait until it ends, or stop it.',
+  );
   refuse = undefined;
   restored = { id: 'back2', files: restored.files }; // one is left alone, as was said before
   button('Undo in 2 files').click();

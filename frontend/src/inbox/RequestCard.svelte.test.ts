@@ -261,8 +261,8 @@ describe('an approval', () => {
     test('has none where none may be made', async () => {
       const { card } = await offering([rule('allow', 'session')]);
       vi.advanceTimersByTime(500);
-      expect(button('Always…')).toBeDefined();
-      expect(button('Never…')).toBeUndefined();
+      expect(button('Allow by rule…')).toBeDefined();
+      expect(button('Deny by rule…')).toBeUndefined();
       press(card, 'n');
       await vi.dynamicImportSettled();
       flushSync();
@@ -317,7 +317,7 @@ describe('an approval', () => {
       await offering([rule('allow', 'session')], ['sudo', 'secrets']);
       const labels = [...document.querySelectorAll('[data-testid=dangers] li')];
       expect(labels.map((one) => one.textContent?.trim())).toEqual([
-        'Runs with the rights of an administrator',
+        'Runs with administrator rights',
         'Touches files that hold secrets',
       ]);
     });
@@ -333,7 +333,7 @@ describe('an approval', () => {
       button('Try again')?.click();
       await vi.waitFor(() => {
         flushSync();
-        expect(button('Always…')).toBeDefined();
+        expect(button('Allow by rule…')).toBeDefined();
       });
       expect(button('Try again')).toBeUndefined();
     });

@@ -14,7 +14,7 @@ const frame = {
 
 test('what the signs of a row say, in words', () => {
   expect(wordsOf({ ...frame, failed: true })).toBe('from the agent, response, error');
-  expect(wordsOf({ ...frame, dir: 'note', kind: 'note', method: 'turn.began' })).toBe('note of Deskhand');
+  expect(wordsOf({ ...frame, dir: 'note', kind: 'note', method: 'turn.began' })).toBe('Deskhand’s note');
 });
 
 test('a message is laid out, what is none stays as it came, and a long one is cut for the eye alone', () => {

@@ -139,7 +139,7 @@ test('values are asked for, with what is missing said at its field', async () =>
   const [key, url] = [...document.querySelectorAll('input')];
   expect(document.activeElement).toBe(key);
   expect([key?.type, url?.type]).toEqual(['password', 'text']);
-  expect(url?.placeholder).toBe('Set. Leave it empty to keep it.');
+  expect(url?.placeholder).toBe('Set. Leave empty to keep it.');
   await click('Log in');
   expect(start).not.toHaveBeenCalled();
   expect(key?.getAttribute('aria-invalid')).toBe('true');
@@ -148,17 +148,22 @@ test('values are asked for, with what is missing said at its field', async () =>
   expect(key?.type).toBe('text');
   if (key) key.value = ' s3cret ';
   key?.dispatchEvent(new Event('input', { bubbles: true }));
-  start.mockResolvedValue({ ...running, type: 'env', state: 'done', warning: 'It is in a file.' });
+  start.mockResolvedValue({
+    ...running,
+    type: 'env',
+    state: 'done',
+    warning: 'kept as plain text in /v.json',
+  });
   await click('Log in');
   expect(start).toHaveBeenCalledWith('ada', 'key', { ADA_KEY: 's3cret' });
   expect(text()).toContain('Logged in to Ada');
-  expect(text()).toContain('It is in a file.');
+  expect(text()).toContain('What you entered is kept as plain text in /v.json');
 });
 
 test('without a keyring it is said where values are kept', async () => {
-  await open({ ...offer, keyring: 'file', warning: 'No service answers.' });
+  await open({ ...offer, keyring: 'file', warning: 'kept as plain text in /v.json: No service answers.' });
   await click('API key');
-  expect(text()).toContain('kept in a file without encryption');
+  expect(text()).toContain('What you enter is kept as plain text in /v.json: No service answers.');
   expect(text()).toContain('No service answers.');
   expect(text()).not.toContain('kept in the keyring');
 });

@@ -165,14 +165,14 @@ test('query, results and choice are there again', async () => {
 test('what is not searchable yet is said', async () => {
   find.mockResolvedValue({ items: [], pending: 1 });
   await type('word');
-  expect(document.querySelector('[role=status]')?.textContent).toMatch(/Nothing was found.*1 entry is not/s);
+  expect(document.querySelector('[role=status]')?.textContent).toMatch(/Nothing found.*1 entry is not/s);
 });
 
 test('nothing to look for is a hint, a failure is one', async () => {
   find.mockRejectedValueOnce(new ApiError('search.empty', {}, 400));
   await type('!?');
   expect(document.querySelector('[role=alert]')).toBeNull();
-  expect(document.body.textContent).toContain('There is nothing to look for');
+  expect(document.body.textContent).toContain('Nothing to search for');
   find.mockRejectedValueOnce(new ApiError('network'));
   await type('word');
   const alert = document.querySelector('[role=alert]');

@@ -9,7 +9,7 @@ const options = [
 ];
 
 test.each<[string, Partial<Request>, string, string]>([
-  ['waits', {}, 'Waits for you', 'warn'],
+  ['waits', {}, 'Waiting for you', 'warn'],
   ['was withdrawn', { status: 'cancelled' }, 'Withdrawn', 'muted'],
   ['outlived its agent', { status: 'expired' }, 'Expired: the agent ended', 'muted'],
   [
@@ -48,7 +48,7 @@ test.each<[string, Partial<Request>, string, string]>([
   [
     'address opened',
     { kind: 'url', status: 'answered', answeredBy: 'window', answer: { action: 'accept' } },
-    'Agreed to open; the agent waits until all is done there, from the window',
+    'Agreed to open; the agent waits until you are done there, from the window',
     'ok',
   ],
   [

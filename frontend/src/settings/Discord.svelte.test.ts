@@ -158,7 +158,7 @@ test('the steps lead to a token, which is sent and never shown', async () => {
   app.discord = set;
   flushSync();
   await settle();
-  expect(text()).not.toContain('Make an application');
+  expect(text()).not.toContain('Create an application');
   expect(document.body.innerHTML).not.toContain('a-token');
   expect(document.activeElement).toBe(button('Open the invitation')); // the field has gone
 });
@@ -207,17 +207,17 @@ test('it is switched on and off, and the reason why it does not work is shown', 
 
 test('people are added and removed as a whole list, and one that is no id is said', async () => {
   await show(set);
-  type('Id of a person', 'somebody');
+  type('A person’s ID', 'somebody');
   refuse = new ApiError('discord.user', { id: 'somebody' }, 400);
   await press('Add');
   expect(text()).toContain('nobody with the id somebody');
-  expect(field('Id of a person').value).toBe('somebody');
+  expect(field('A person’s ID').value).toBe('somebody');
   refuse = undefined;
-  type('Id of a person', ' 200000000000000002 ');
+  type('A person’s ID', ' 200000000000000002 ');
   await press('Add');
   expect(calls.at(-1)?.[2]).toEqual({ users: ['100000000000000001', '200000000000000002'] });
-  expect(field('Id of a person').value).toBe('');
-  type('Id of a person', '100000000000000001');
+  expect(field('A person’s ID').value).toBe('');
+  type('A person’s ID', '100000000000000001');
   const before = calls.length;
   await press('Add');
   expect(calls.length).toBe(before); // is heard already
@@ -228,14 +228,14 @@ test('people are added and removed as a whole list, and one that is no id is sai
 test('two changes before the feed tells of the first are both kept', async () => {
   await show(set);
   const [first, second] = ['200000000000000002', '300000000000000003'];
-  type('Id of a person', first);
+  type('A person’s ID', first);
   await press('Add');
-  type('Id of a person', second);
+  type('A person’s ID', second);
   await press('Add');
   expect(calls.at(-1)?.[2]).toEqual({ users: ['100000000000000001', first, second] });
   await press('Remove Mira');
   expect(calls.at(-1)?.[2]).toEqual({ users: [first, second] });
-  type('Id of a person', '400000000000000004');
+  type('A person’s ID', '400000000000000004');
   await press('Add');
   expect(calls.at(-1)?.[2]).toEqual({ users: [first, second, '400000000000000004'] }); // and not Mira again
 });
@@ -244,7 +244,7 @@ test('what the feed tells late of an older list changes nothing, and what is new
   await show(set);
   const mira = set.users;
   const both = [...mira, { id: '200000000000000002' }];
-  type('Id of a person', '200000000000000002');
+  type('A person’s ID', '200000000000000002');
   await press('Add');
   await press('Remove Mira');
   event({ users: mira }); // something else, told before either
@@ -329,7 +329,9 @@ test('bindings say what they lead to and what is wrong with them, and can be und
   });
   const rows = [...document.querySelectorAll('li')].map((row) => row.textContent.replace(/\s+/g, ' '));
   expect(rows.find((row) => row.includes('#lighthouse'))).toMatch(/Workshop.*Fix login/);
-  expect(rows.find((row) => row.includes('#ideas'))).toMatch(/mock in \/home\/ada\/app.*may not write there/);
+  expect(rows.find((row) => row.includes('#ideas'))).toMatch(
+    /mock in \/home\/ada\/app.*is not allowed to write there/,
+  );
   await press('Unbind #lighthouse');
   expect(calls.at(-1)).toEqual(['DELETE', '/client/discord/bindings/11', undefined]);
   expect(document.activeElement).toBe(button('Bind a channel'));
@@ -377,7 +379,7 @@ test('a binding that is refused leaves the form as it was', async () => {
   await settle();
   refuse = new ApiError('discord.bound', { name: '#general' }, 409);
   await press('Bind');
-  expect(text()).toContain('has a channel already: #general');
+  expect(text()).toContain('already has a channel: #general');
   expect(button('Bind').disabled).toBe(false);
 });
 
@@ -392,7 +394,7 @@ test('the check says what is missing, and that nothing is', async () => {
   await show(set);
   await press('Check now');
   expect(text()).toContain('1 thing is missing');
-  expect(text()).toContain('It is off, so the bot does not get what people write.');
+  expect(text()).toContain('It is off, so the bot does not receive what people write.');
   answers['POST /client/discord/check'] = { items: [{ id: 'token', status: 'ok' }] };
   await press('Check now');
   expect(text()).toContain('Nothing is missing');

@@ -93,7 +93,7 @@ test('those who were not listened to are counted, and only they', () => {
   expect(ignoredOf({ strangers: 0, bots: 0, direct: 0, unbound: 0 })).toBeUndefined();
   const told = ignoredOf({ strangers: 2, bots: 1, direct: 0, unbound: 1200 });
   expect(told).toContain(
-    '2 messages and presses of strangers, 1 message of a bot, 1,200 messages in channels',
+    '2 messages and presses from strangers, 1 message from a bot, 1,200 messages in unbound channels',
   );
   expect(told).not.toContain('direct');
 });
@@ -208,12 +208,12 @@ describe('what to do about what was checked', () => {
   test('is to switch it on where it is off', () => {
     for (const status of ['missing', 'unknown'] as const)
       expect(todo({ id: 'reachable', status, params: { reason: 'discord.off' } })).toBe(
-        'It is off. Switch it on above.',
+        'Discord is off. Turn it on above.',
       );
   });
 
   test('is to connect where commands are not known', () => {
-    expect(todo({ id: 'commands', status: 'unknown' })).toBe('They are registered when it connects.');
+    expect(todo({ id: 'commands', status: 'unknown' })).toBe('They are registered when the bot connects.');
     expect(todo({ id: 'commands', status: 'unknown', params: { detail: 'timeout' } })).toBe('timeout');
   });
 

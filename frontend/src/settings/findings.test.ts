@@ -40,7 +40,7 @@ test.each([
   'agent.offers',
   'agent.unlisted',
 ])('%s has words', (code) => {
-  expect(wordsOf(finding(code), name)).not.toMatch(/without words/);
+  expect(wordsOf(finding(code), name)).not.toMatch(/There are no words/);
 });
 
 test('what is wrong stands first, what is only told last', () => {

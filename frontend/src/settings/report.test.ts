@@ -69,7 +69,7 @@ test('capabilities are read whatever an agent sends', () => {
 test('advice that nobody has words for shows its code', () => {
   expect(adviceOf(sick)).toEqual([
     'Its process ended. Its error output says why.',
-    'What to do has no words yet: brand_new',
+    'There is no advice for this yet: brand_new',
   ]);
 });
 
@@ -92,7 +92,7 @@ Why this one: agents.json gives its path
 - Sick ended with exit code 3.
 
 What to do: Its process ended. Its error output says why.
-What to do: What to do has no words yet: brand_new
+What to do: There is no advice for this yet: brand_new
 node: /usr/bin/node
 PATH: /usr/bin, /bin
 

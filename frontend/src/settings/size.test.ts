@@ -25,21 +25,19 @@ test.each<[Partial<InstallPlan>, Decision]>([
 });
 
 test('what is known of the size is said, and no more', () => {
-  expect(sizeText({ download: 80 * mib, unpacked: 314 * mib })).toBe(
-    '80.0 MB to fetch, 314.0 MB on the disk',
-  );
-  expect(sizeText({ unpacked: 1100 * mib })).toBe('1.1 GB on the disk');
-  expect(sizeText({ download: 80 * mib })).toBe('80.0 MB to fetch');
+  expect(sizeText({ download: 80 * mib, unpacked: 314 * mib })).toBe('80.0 MB to download, 314.0 MB on disk');
+  expect(sizeText({ unpacked: 1100 * mib })).toBe('1.1 GB on disk');
+  expect(sizeText({ download: 80 * mib })).toBe('80.0 MB to download');
   expect(sizeText({})).toBe('');
   expect(sizeText(undefined)).toBe('');
 });
 
 test('the question and the refusal name what is needed and what is free', () => {
   expect(planText(plan({ unpacked: 314 * mib }), 'Claude Code')).toBe(
-    'Claude Code 1.0.0 is big: 314.0 MB on the disk. 8.8 GB are free.',
+    'Claude Code 1.0.0 is large: 314.0 MB on disk. 8.8 GB are free.',
   );
   expect(planText(plan({ unpacked: 314 * mib, freeBytes: 0 }), 'Claude Code')).toBe(
-    'Claude Code 1.0.0 is big: 314.0 MB on the disk.',
+    'Claude Code 1.0.0 is large: 314.0 MB on disk.',
   );
   expect(planText(plan({ unpacked: 314 * mib, freeBytes: 20 * mib, enough: false }), 'Codex')).toBe(
     'There is no room for Codex 1.0.0: it takes 314.0 MB, and 20.0 MB are free. Free some, then try again.',

@@ -4,10 +4,10 @@ import { addTexts } from './t';
 
 export const panel = {
   'error.editor.failed': '{name} could not be opened.',
-  'error.editor.gone': '{name} is not there any more.',
-  'error.editor.outside': '{name} is outside of the directories of this conversation.',
+  'error.editor.gone': '{name} is no longer there.',
+  'error.editor.outside': '{name} is outside the directories of this conversation.',
   'error.editor.program':
-    'No editor was found, and {name} could be a program, so it is not opened from here. Name your editor in the variable DESKHAND_EDITOR.',
+    'No editor was found, and {name} could be a program, so it is not opened from here. Name your editor in the environment variable DESKHAND_EDITOR.',
 
   'panel.changes': 'Changes',
   'panel.close': 'Close the side panel',

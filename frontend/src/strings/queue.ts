@@ -14,7 +14,7 @@ export const queue = {
   'queue.edit.gone': 'The message you were editing was sent or deleted. Your text is in the composer.',
   'queue.edit.label': 'Queued message',
   'queue.edit.save': 'Save',
-  'queue.files_only': 'Files alone',
+  'queue.files_only': 'Files only',
   'queue.held.archived': 'Held: the conversation was archived',
   'queue.held.exited': 'Held: the agent ended',
   'queue.held.failed': 'Held: the turn failed',

@@ -8,7 +8,7 @@ test('parameters are filled in, and what is missing stays visible', () => {
 });
 
 test('counted texts have their form', () => {
-  expect([tn('inbox.count', 1), tn('inbox.count', 2)]).toEqual(['1 request waits', '2 requests wait']);
+  expect([tn('inbox.count', 1), tn('inbox.count', 2)]).toEqual(['1 request waiting', '2 requests waiting']);
 });
 
 test('codes from outside are looked up, and only in the catalogue', () => {
