@@ -114,7 +114,9 @@ describe('an approval', () => {
   test('shows the agent’s own options in its order', async () => {
     await show(request({ options: [...options].reverse() }));
     expect(
-      [...document.querySelectorAll('footer .theirs button')].map((one) => one.textContent?.trim().split(/\s/)[0]),
+      [...document.querySelectorAll('footer .theirs button')].map(
+        (one) => one.textContent?.trim().split(/\s/)[0],
+      ),
     ).toEqual(['Reject', 'Allow']);
   });
 

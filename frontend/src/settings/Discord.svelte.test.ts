@@ -210,7 +210,7 @@ test('people are added and removed as a whole list, and one that is no id is sai
   type('A person’s ID', 'somebody');
   refuse = new ApiError('discord.user', { id: 'somebody' }, 400);
   await press('Add');
-  expect(text()).toContain('nobody with the id somebody');
+  expect(text()).toContain('nobody with the ID somebody');
   expect(field('A person’s ID').value).toBe('somebody');
   refuse = undefined;
   type('A person’s ID', ' 200000000000000002 ');

@@ -79,7 +79,7 @@ test('each state has a tone of its own, and only the working one looks well', ()
 
 test('a fault is told by its code, and with what the network said', () => {
   expect(faultOf(new ApiError('discord.user', { id: 'mira' }, 400), now)).toContain(
-    'nobody with the id mira',
+    'nobody with the ID mira',
   );
   expect(faultOf(new ApiError('discord.unreachable', { detail: 'no route to host' }, 502), now)).toBe(
     'Discord cannot be reached.\nno route to host',

@@ -105,6 +105,12 @@ export const agents = {
   'report.stderr': 'Error output',
   'report.title': 'Test of {agent}',
   'report.version': 'Version',
+  'test.failed': 'It did not start',
+  'test.needs_login': 'It starts, and asks to log in first',
+  'test.ready': 'It works',
+  'test.step.failed': 'failed',
+  'test.step.ok': 'done',
+  'test.step.unreached': 'not reached',
 } as const;
 
 addTexts(agents);

@@ -6,6 +6,7 @@ import { describe, expect, test } from 'vitest';
 import { agents } from './agents';
 import { attachments } from './attachments';
 import { browse } from './browse';
+import { cards } from './cards';
 import { changes } from './changes';
 import { discord } from './discord';
 import { en } from './en';
@@ -25,7 +26,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|changes|discord|en|equip|inspect|keyboard|panel|queue|screens|settings|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|panel|queue|screens|settings|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -34,6 +35,7 @@ const parts = [
   agents,
   attachments,
   browse,
+  cards,
   changes,
   discord,
   en,

@@ -175,18 +175,6 @@ export const en = {
   'duration.seconds': '{n} s',
 
   'entry.agent': 'Answer',
-  'entry.fault.at': '{path}: {what}',
-  'entry.fault.command': 'A program is needed.',
-  'entry.fault.kind': 'Use github, git or local.',
-  'entry.fault.list': 'A list of strings is needed.',
-  'entry.fault.masked': 'A hidden value stays with its name. Type it again or remove it.',
-  'entry.fault.number': 'A whole number of milliseconds is needed.',
-  'entry.fault.source': 'Say where the skills come from.',
-  'entry.fault.sources': 'At least one source is needed.',
-  'entry.fault.table': 'An object of strings is needed.',
-  'entry.fault.text': 'A text is needed.',
-  'entry.fault.type': 'Use local or remote.',
-  'entry.fault.url': 'An http or https address is needed.',
   'entry.less': 'Show less',
   'entry.more': 'Show more',
   'entry.thinking': 'Thinking',
@@ -423,11 +411,6 @@ export const en = {
   'inbox.open': 'Open conversation',
   'inbox.title': 'Inbox',
 
-  'install.step.download': 'Download',
-  'install.step.resolve': 'Look up',
-  'install.step.switch': 'Switch over',
-  'install.step.verify': 'Try it out',
-
   'kind.form': 'Question',
   'kind.permission': 'Approval',
   'kind.question': 'Question',
@@ -552,9 +535,6 @@ export const en = {
   'raw.unknown_method': 'Unrecognised message',
   'raw.unknown_update': 'Unrecognised update',
 
-  'rawcard.about': 'It cannot be answered here. Dismissing it tells the agent so, and it goes on.',
-  'rawcard.dismiss': 'Dismiss',
-
   'relink.menu': 'Relink…',
 
   'request.aborted': 'Cancelled',
@@ -673,11 +653,6 @@ export const en = {
   'sidebar.unpin': 'Unpin',
   'sidebar.unread': 'Mark as unread',
 
-  'signed_out.about':
-    'Deskhand answers only to the link that it printed when it started. Open that link, or ask for a new one:',
-  'signed_out.command': 'deskhand link',
-  'signed_out.title': 'Log in with the link',
-
   'skills.title': 'Skills',
 
   'starting.agent': 'Starting {agent}',
@@ -744,13 +719,6 @@ export const en = {
   'terminal.no_paste': 'The clipboard could not be read.',
   'terminal.paste': 'Paste',
 
-  'test.failed': 'It did not start',
-  'test.needs_login': 'It starts, and asks to log in first',
-  'test.ready': 'It works',
-  'test.step.failed': 'failed',
-  'test.step.ok': 'done',
-  'test.step.unreached': 'not reached',
-
   'titlebar.branch': 'Branch {branch}',
   'titlebar.files': 'Show its files',
   'titlebar.workspaces': 'Directories',
@@ -783,16 +751,7 @@ export const en = {
     'Nothing has started yet. The agent reads this by itself, so it starts with all of it or not at all. You are not asked again about what you approve until it changes.',
   'trust.list': 'What would start',
 
-  'url.about':
-    'It opens in your browser, outside Deskhand, and only after you agree. {agent} learns that you agreed, and nothing of what you do there.',
   'url.again': 'Open again',
-  'url.ascii': 'Real name',
-  'url.host': 'Leads to {host}',
-  'url.open': 'Open in the browser',
-  'url.plain': 'The connection is not encrypted: others may read it.',
-  'url.punycode':
-    'Its name has letters from other scripts, and may imitate another one. Open it only if you expect exactly this name.',
-  'url.unicode': 'May be shown as',
 
   'verb.any': 'Tool',
   'verb.delete': 'Delete',

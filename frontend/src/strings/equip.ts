@@ -164,6 +164,18 @@ export const equip = {
   'skills.subpath': 'Directory within it',
   'skills.title.about':
     'Agents that start in this directory find these in their own skills folders while they run.',
+  'entry.fault.at': '{path}: {what}',
+  'entry.fault.command': 'A program is needed.',
+  'entry.fault.kind': 'Use github, git or local.',
+  'entry.fault.list': 'A list of strings is needed.',
+  'entry.fault.masked': 'A hidden value stays with its name. Type it again or remove it.',
+  'entry.fault.number': 'A whole number of milliseconds is needed.',
+  'entry.fault.source': 'Say where the skills come from.',
+  'entry.fault.sources': 'At least one source is needed.',
+  'entry.fault.table': 'An object of strings is needed.',
+  'entry.fault.text': 'A text is needed.',
+  'entry.fault.type': 'Use local or remote.',
+  'entry.fault.url': 'An http or https address is needed.',
 } as const;
 
 addTexts(equip);

@@ -438,6 +438,14 @@ export const screens = {
   'settings.trust.revoked': 'Revoked: {name}',
   'settings.trust.show': 'Show',
   'settings.trust.show.of': 'Show {name}',
+  'install.step.download': 'Download',
+  'install.step.resolve': 'Look up',
+  'install.step.switch': 'Switch over',
+  'install.step.verify': 'Try it out',
+  'signed_out.about':
+    'Deskhand answers only to the link that it printed when it started. Open that link, or ask for a new one:',
+  'signed_out.command': 'deskhand link',
+  'signed_out.title': 'Log in with the link',
 } as const;
 
 addTexts(screens);

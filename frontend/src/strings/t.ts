@@ -1,6 +1,7 @@
 import type { agents } from './agents';
 import type { attachments } from './attachments';
 import type { browse } from './browse';
+import type { cards } from './cards';
 import type { changes } from './changes';
 import type { discord } from './discord';
 import { en } from './en';
@@ -19,6 +20,7 @@ export type Key =
   | keyof typeof agents
   | keyof typeof attachments
   | keyof typeof browse
+  | keyof typeof cards
   | keyof typeof changes
   | keyof typeof discord
   | keyof typeof equip
