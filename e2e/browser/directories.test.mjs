@@ -105,7 +105,7 @@ test("an agent that works in one directory alone is told apart", async (t) => {
   await app.turn("what were you told?");
   await app.log.getByText("told of null").waitFor();
   await until("the word about it", async () =>
-    /Single works in one directory alone/.test(await app.page.locator("header .where").getAttribute("title")));
+    /Single works in one directory only/.test(await app.page.locator("header .where").getAttribute("title")));
 });
 
 test("at a place elsewhere there is no field for them", async (t) => {

@@ -193,7 +193,7 @@ test("a bot is set up in the settings, and a check says what is missing", async 
   const person = section.getByRole("textbox", { name: "A person’s ID" });
   await person.fill("Mira");
   await app.button("Add", section).click();
-  await section.getByRole("alert").getByText(/nobody with the id Mira/).waitFor();
+  await section.getByRole("alert").getByText(/nobody with the ID Mira/).waitFor();
   await person.fill(discord.person);
   await app.button("Add", section).click();
   await section.getByRole("listitem").filter({ hasText: discord.person }).waitFor();

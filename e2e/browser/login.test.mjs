@@ -351,7 +351,7 @@ test("the status bar tells what runs, and the settings how much it may take", as
   const made = await desk(t, { DESKHAND_LEAST_IDLE: "2s" });
   const app = new Screen(await App.open(made, { agent: "Demo agent" }));
   await app.turn("help");
-  const memory = app.status.getByRole("button", { name: /MB \/ agents .*MB$/ });
+  const memory = app.status.getByRole("button", { name: /MB \+ agents .*MB$/ });
   await memory.waitFor();
   await app.status.getByText(`API :${new URL(made.url).port}`).waitFor();
   await memory.click();

@@ -248,6 +248,7 @@ scene("a place elsewhere", async (t) => {
 scene("what goes wrong", async (t) => {
   const { desk, app, page, camera } = await harbour(t);
   const gone = path.join(desk.home, "old");
+  fs.mkdirSync(gone);
   for (const name of ["lamp.go", "storm.go", "README.md"]) fs.writeFileSync(path.join(gone, name), "");
   await begin(desk, "In the old directory", { cwd: gone, message: "review" });
   await begin(desk, "Ended in the middle", { agent: "mock", message: "crash", done: false });

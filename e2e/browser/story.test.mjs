@@ -147,7 +147,7 @@ test("everything works by keyboard alone, and no key answers by accident", async
   await page.evaluate(() => { window.before = performance.now(); });
   await keyboard.press("Enter");
   const band = page.getByRole("alertdialog", { name: "Approval: Edit deskhand-demo.md" });
-  await log.getByText("Waiting for you").waitFor();
+  await log.getByText("Waiting for you", { exact: true }).waitFor();
   await keyboard.press("Control+Period");
   await band.waitFor();
   await keyboard.press("1");
