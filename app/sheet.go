@@ -120,7 +120,7 @@ func (r *request) heading() string {
 	agent := cmp.Or(r.Agent, "An agent")
 	switch r.Kind {
 	case kindTrust:
-		return agent + " would start with what this directory brings"
+		return agent + " would start with what is in this directory"
 	case kindPermission:
 		return agent + " " + wants(r.toolKind())
 	case kindQuestion, kindForm:

@@ -141,7 +141,7 @@ func (d *drawing) describe() {
 	case "url":
 		d.address(agent)
 	case "trust":
-		d.head = append(d.head, "**"+agent+" would start with what this directory brings**")
+		d.head = append(d.head, "**"+agent+" would start with what is in this directory**")
 		d.brought()
 	default:
 		d.head = append(d.head, "**"+agent+" asked something that Deskhand does not know**")

@@ -205,10 +205,10 @@ func TestPaths(t *testing.T) {
 func TestDirectoriesAreNotApprovedHere(t *testing.T) {
 	t.Parallel()
 	r := session.Request{
-		ID: requestID, Kind: "trust", Agent: "Claude", Status: "requested", Detail: "/home/x/p", Title: "Start what this directory brings?",
+		ID: requestID, Kind: "trust", Agent: "Claude", Status: "requested", Detail: "/home/x/p", Title: "Start what is in this directory?",
 		Executables: []session.Executable{{Kind: "mcp", Name: "database"}, {Kind: "agent_config", Name: "rules"}},
 		Options: []session.RequestOption{
-			{ID: "approve", Name: "Approve and start", Kind: "allow_always"}, {ID: "once", Name: "Start with them this once", Kind: "allow_once"}, {ID: "decline", Name: "Do not start", Kind: "reject_once"},
+			{ID: "approve", Name: "Approve and start", Kind: "allow_always"}, {ID: "once", Name: "Start with these once", Kind: "allow_once"}, {ID: "decline", Name: "Do not start", Kind: "reject_once"},
 		},
 	}
 	shown := draw(&r, "", held{})

@@ -44,15 +44,15 @@ const problemDeclined = "trust.declined"
 func trustOptions() []RequestOption {
 	return []RequestOption{
 		{ID: trustApprove, Name: "Approve and start", Kind: "allow_always"},
-		{ID: trustOnce, Name: "Start with them this once", Kind: "allow_once"},
-		{ID: trustWithout, Name: "Start without them", Kind: "reject_once"},
+		{ID: trustOnce, Name: "Start with these once", Kind: "allow_once"},
+		{ID: trustWithout, Name: "Start without these", Kind: "reject_once"},
 	}
 }
 
 func declinableOptions() []RequestOption {
 	return []RequestOption{
 		{ID: trustApprove, Name: "Approve and start", Kind: "allow_always"},
-		{ID: trustOnce, Name: "Start with them this once", Kind: "allow_once"},
+		{ID: trustOnce, Name: "Start with these once", Kind: "allow_once"},
 		{ID: trustDecline, Name: "Do not start", Kind: "reject_once"},
 	}
 }
@@ -226,7 +226,7 @@ func (a *link) consider(found []Executable, options []RequestOption) {
 	v := a.v
 	r := &openRequest{Request: Request{
 		ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Generation: v.row.Generation, Agent: v.agentName, Kind: kindTrust,
-		Title: "Start what this directory brings?", Detail: v.row.Cwd, Options: options, Executables: a.approval.about,
+		Title: "Start what is in this directory?", Detail: v.row.Cwd, Options: options, Executables: a.approval.about,
 		Status: statusRequested, CreatedAt: Time{time.Now()},
 	}}
 	if v.turn != nil {

@@ -191,7 +191,7 @@ test("nobody answers what they cannot see: a part of it stays in sight in the sm
   const fits = async (where) => {
     await until(`enough of it ${where}`, async () => {
       const { height, free, below, all } = await seen();
-      return height >= Math.min(80, all) && free >= 0 && below > 0;
+      return height >= Math.min(72, all) && free >= 0 && below > 0;
     });
   };
   await request.waitFor();

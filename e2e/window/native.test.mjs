@@ -264,7 +264,7 @@ onDesktop("what a directory brings is approved in a dialog", async (d) => {
   fs.writeFileSync(path.join(config, "mcp.json"), JSON.stringify({ db: { type: "local", command: "/bin/echo", args: ["%s", "<b>"] } }));
   await putAway(d);
   const { id } = await d.desk.api("POST", "/client/sessions", { agent: "mock", cwd: d.desk.work });
-  await dialog(d, "would start with what this directory brings$");
+  await dialog(d, "would start with what is in this directory$");
   await d.picture("native-trust");
   await d.key("Tab", "Tab", "Tab", "Tab", "Tab", "Return"); // Open, Later, Approve, Once, Without
   await until("the agent", async () => (await d.desk.api("GET", `/client/sessions/${id}`)).phase === "ready");

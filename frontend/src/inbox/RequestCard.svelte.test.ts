@@ -465,10 +465,10 @@ describe('what a directory would start', () => {
   const long = `command: /opt/tools/run ${'--flag=value '.repeat(60)}--last`;
   const trust = request({
     kind: 'trust',
-    title: 'Start what this directory brings?',
+    title: 'Start what is in this directory?',
     options: [
       { id: 'approve', name: 'Approve and start', kind: 'allow_always' },
-      { id: 'without', name: 'Start without them', kind: 'reject_once' },
+      { id: 'without', name: 'Start without these', kind: 'reject_once' },
     ],
     executables: [
       { kind: 'mcp', name: 'tools', hash: 'a'.repeat(64), detail: long, approved: false },
@@ -514,7 +514,7 @@ describe('what a directory would start', () => {
     const buttons = [...card.querySelectorAll('footer button')];
     expect(buttons.map((one) => one.textContent.trim().replace(/\s+/g, ' '))).toEqual([
       'Approve and start 1',
-      'Start without them 2',
+      'Start without these 2',
     ]);
     expect(buttons.some((one) => one.classList.contains('accent'))).toBe(false);
     vi.advanceTimersByTime(500);

@@ -64,14 +64,8 @@ export const en = {
   'broken.about': 'This part of the window failed. The conversation itself is safe.',
   'broken.again': 'Show it again',
 
-  'browse.cancel': 'Cancel',
-  'browse.choose': 'Choose',
-  'browse.directories': 'Directories',
-  'browse.empty': 'No directories here',
   'browse.loading': 'Reading…',
-  'browse.path': 'Path',
   'browse.title': 'Choose a directory',
-  'browse.up': 'Up one level',
 
   'bytes.b': '{n} B',
   'bytes.gib': '{n} GB',
@@ -369,7 +363,6 @@ export const en = {
   'export.done': 'Saved as {name}',
   'export.json': 'JSON',
   'export.md': 'Markdown',
-  'export.menu': 'Export',
   'export.recording': 'Recording',
   'export.title.json': 'Save the conversation as JSON',
   'export.title.md': 'Save the conversation as Markdown',
@@ -432,13 +425,7 @@ export const en = {
   'leave.later.title': 'Stays in the inbox',
   'leave.question': 'Not answering?',
 
-  'lifecycle.continue': 'Continue with another agent',
-  'lifecycle.copy_id': 'Copy session ID',
-  'lifecycle.delete': 'Delete',
-  'lifecycle.delete.keys': 'Shift+Del',
   'lifecycle.deleted': 'Deleted “{title}”',
-  'lifecycle.files': 'Files…',
-  'lifecycle.fork': 'Fork',
   'lifecycle.id_copied': 'Session ID copied',
 
   'link.connecting': 'Connecting',

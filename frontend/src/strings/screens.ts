@@ -446,6 +446,19 @@ export const screens = {
     'Deskhand answers only to the link that it printed when it started. Open that link, or ask for a new one:',
   'signed_out.command': 'deskhand link',
   'signed_out.title': 'Log in with the link',
+  'export.menu': 'Export',
+  'lifecycle.continue': 'Continue with another agent',
+  'lifecycle.copy_id': 'Copy session ID',
+  'lifecycle.files': 'Files…',
+  'lifecycle.fork': 'Fork',
+  'lifecycle.delete': 'Delete',
+  'lifecycle.delete.keys': 'Shift+Del',
+  'browse.path': 'Path',
+  'browse.directories': 'Directories',
+  'browse.up': 'Up one level',
+  'browse.empty': 'No directories here',
+  'browse.cancel': 'Cancel',
+  'browse.choose': 'Choose',
 } as const;
 
 addTexts(screens);
