@@ -280,6 +280,6 @@ onDesktop("the page collects its garbage whole and early, and no agent hears of 
     const { pid } = d.desk.processes().find(({ command }) => command.includes(word));
     return fs.readFileSync(`/proc/${pid}/environ`, "latin1").split("\0").filter((one) => one.startsWith("JSC_")).sort();
   };
-  assert.deepEqual(variables("WebKitWebProcess"), ["JSC_heapGrowthMaxIncrease=0.5", "JSC_smallHeapGrowthFactor=1.5", "JSC_useGenerationalGC=0"]);
+  assert.deepEqual(variables("WebKitWebProcess"), ["JSC_heapGrowthMaxIncrease=0.5", "JSC_smallHeapGrowthFactor=1.5", "JSC_useFTLJIT=0", "JSC_useGenerationalGC=0"]);
   assert.deepEqual(variables("demo-agent"), []);
 });
