@@ -321,6 +321,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await app.panel.getByRole("tab", { name: "Files" }).click();
   await app.tree.waitFor();
   await app.panel.getByRole("tab", { name: "Terminal" }).click();
+  await app.shows(`in ${desk.work}, <>`).waitFor(); // it is there again
   await app.types("echo $x once");
   await app.shows("kept once").waitFor();
   await app.page.reload();
