@@ -5,10 +5,11 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-# The sources of the frontend decide, not their times: a checkout of another commit changes both ways.
+# The sources of the frontend decide, the manual among them, which is part of it; not their times: a checkout of another commit changes both
+# ways. Without the manual a package had pages and pictures of an earlier one.
 frontend() {
 	local stamp=build/bin/.frontend now
-	now=$(find frontend \( -name node_modules -o -name dist \) -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
+	now=$(find frontend docs \( -name node_modules -o -name dist \) -prune -o -type f -print0 | LC_ALL=C sort -z | xargs -0 sha256sum | sha256sum)
 	[ -f frontend/dist/index.html ] && [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$now" ] && return
 	(cd frontend && npm run --silent build)
 	mkdir -p build/bin && printf '%s\n' "$now" >"$stamp"
