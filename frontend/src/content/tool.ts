@@ -1,3 +1,4 @@
+import { unmarked } from '../ui/format';
 import type { ToolCall } from '../api/records';
 import { isObject, readContent, type Content, type Json } from './blocks';
 import { diffTexts, readPatch, type Diff } from './diff';
@@ -158,7 +159,7 @@ export function target(tool: ToolCall, cwd: string): Target {
     if (typeof value === 'string' && value !== '') return { text: value, mono: true, fromTitle: false };
   }
   const title = tool.title || tool.name || tool.toolCallId;
-  return { text: title.replace(/^`([^`]*)`$/, '$1'), mono: /^`[^`]*`$/.test(title), fromTitle: true };
+  return { text: unmarked(title), mono: unmarked(title) !== title, fromTitle: true };
 }
 
 /** The text that a command or a tool gave back, where it is not in the content. */

@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of requests that are seldom: an address, and what nobody knows. They come with their cards.
+// The texts of requests that are no approvals of a tool: they come with their cards.
 
 export const cards = {
   'rawcard.about': 'It cannot be answered here. Dismissing it tells the agent so, and it goes on.',
@@ -14,6 +14,19 @@ export const cards = {
   'url.punycode':
     'Its name has letters from other scripts, and may imitate another one. Open it only if you expect exactly this name.',
   'url.unicode': 'May be shown as',
+  'leave.back': 'Back',
+  'leave.cancel': 'Cancel',
+  'leave.cancel.title': 'Aborts what the agent was doing',
+  'leave.decline': 'Decline',
+  'leave.decline.title': 'The agent goes on without an answer',
+  'leave.later': 'Later',
+  'leave.later.title': 'Stays in the inbox',
+  'leave.question': 'Not answering?',
+  'question.closed': 'Only these choices are accepted.',
+  'question.missing': 'This needs an answer.',
+  'question.own': 'Your own answer',
+  'question.own_words': 'Other…',
+  'question.write': 'Say the rest as a message',
 } as const;
 
 addTexts(cards);

@@ -416,15 +416,6 @@ export const en = {
   'late.expired': 'Too late: its agent has ended.',
   'late.rejected': 'Too late: this was declined {surface}.',
 
-  'leave.back': 'Back',
-  'leave.cancel': 'Cancel',
-  'leave.cancel.title': 'Aborts what the agent was doing',
-  'leave.decline': 'Decline',
-  'leave.decline.title': 'The agent goes on without an answer',
-  'leave.later': 'Later',
-  'leave.later.title': 'Stays in the inbox',
-  'leave.question': 'Not answering?',
-
   'lifecycle.deleted': 'Deleted “{title}”',
   'lifecycle.id_copied': 'Session ID copied',
 
@@ -508,11 +499,6 @@ export const en = {
   'program.running': 'Running',
   'program.signal': 'Ended by {signal}',
   'program.skipped': '{size} of earlier output left out',
-  'question.closed': 'Only these choices are accepted.',
-  'question.missing': 'This needs an answer.',
-  'question.own': 'Your own answer',
-  'question.own_words': 'Other…',
-  'question.write': 'Say the rest as a message',
 
   'raw.broken_update': 'Update with unreadable parts',
   'raw.invalid_stdout': 'Output that is not part of the protocol',

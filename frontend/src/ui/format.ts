@@ -17,9 +17,9 @@ export function age(at: string, now: number): string {
   return date.toLocaleDateString(undefined, { year, month: 'short', day: 'numeric' });
 }
 
-/** A title without the marks of code that agents put around a command; it stands in a line of its own. */
+/** A title that is all code, without the marks of it. Those within a title stay: a shell runs what is between them. */
 export function unmarked(title: string): string {
-  return title.replaceAll(/`([^`]+)`/g, '$1');
+  return title.replace(/^`([^`]*)`$/, '$1');
 }
 
 /** A length of time: tenths below ten seconds, then whole seconds, then two units. */
