@@ -31,21 +31,12 @@ afterEach(() => {
   editsOf('s1').clear();
   app.toasts = [];
   document.body.replaceChildren();
-  vi.unstubAllGlobals();
 });
 
 const fields = () => [...document.querySelectorAll('textarea')];
 const queuedField = () => fields().find((one) => one.getAttribute('aria-label') === 'Queued message');
 
 test('an edit of a queued message is there again, and in the composer when the last row is gone', async () => {
-  const nothing = { observe: () => undefined, disconnect: () => undefined, unobserve: () => undefined };
-  for (const name of ['ResizeObserver', 'IntersectionObserver'])
-    vi.stubGlobal(
-      name,
-      vi.fn(function () {
-        return nothing;
-      }),
-    );
   const item: QueueItem = queued(0, { held: 'person' });
   vi.spyOn(app.client, 'queue').mockResolvedValue([item]);
   vi.spyOn(app.client, 'patchSession').mockResolvedValue(session());

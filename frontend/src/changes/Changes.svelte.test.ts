@@ -83,11 +83,6 @@ let bodies: unknown[];
 let view: { items: unknown[]; turns: SvelteMap<string, Turn> };
 let ended: (() => void) | undefined;
 
-class Nowhere {
-  observe = () => undefined;
-  disconnect = () => undefined;
-}
-
 function answer(path: string, body: unknown): unknown {
   const { pathname, searchParams } = new URL(path, 'http://x');
   const what = pathname.replace('/client/sessions/s1/changes', '');
@@ -120,10 +115,6 @@ function marked({ hunks, kept }: Marks) {
 }
 
 beforeEach(() => {
-  vi.stubGlobal('ResizeObserver', Nowhere);
-  vi.stubGlobal('IntersectionObserver', Nowhere);
-  Element.prototype.scrollIntoView = () => undefined;
-  Element.prototype.scrollTo = () => undefined;
   localStorage.clear();
   forgetReviews();
   forgetNotes();
@@ -163,7 +154,6 @@ afterEach(() => {
   app.sessions.clear();
   app.toasts = [];
   document.body.replaceChildren();
-  vi.unstubAllGlobals();
 });
 
 function later() {

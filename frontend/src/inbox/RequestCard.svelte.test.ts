@@ -54,14 +54,6 @@ function press(target: HTMLElement, key: string, init: KeyboardEventInit = {}): 
 const button = (name: string) =>
   [...document.querySelectorAll('button')].find((one) => one.textContent?.trim().startsWith(name));
 
-// jsdom lays nothing out.
-class Nowhere {
-  observe = () => undefined;
-  disconnect = () => undefined;
-}
-vi.stubGlobal('IntersectionObserver', Nowhere);
-vi.stubGlobal('ResizeObserver', Nowhere);
-
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
   vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });

@@ -118,12 +118,6 @@ function schema(chance: Chance): unknown {
 
 const typed = ['', ' ', 'a', '1', '1e400', '-0', 'x@y', 'https://a', '2026-02-30', '2026-11-22T10:00', '💥'];
 
-class Nowhere {
-  observe = () => undefined;
-  disconnect = () => undefined;
-}
-vi.stubGlobal('IntersectionObserver', Nowhere);
-
 let ended: (() => void) | undefined;
 afterEach(() => {
   ended?.();

@@ -29,14 +29,6 @@ let ended: (() => void) | undefined;
 
 beforeEach(() => {
   vi.useFakeTimers();
-  Element.prototype.scrollIntoView = () => undefined;
-  vi.stubGlobal(
-    'ResizeObserver',
-    class {
-      observe = () => undefined;
-      disconnect = () => undefined;
-    },
-  );
   find = vi.spyOn(app.client, 'find').mockResolvedValue(two) as unknown as typeof find;
   open = vi.spyOn(app, 'open').mockResolvedValue();
   back = vi.fn();
@@ -52,7 +44,6 @@ afterEach(async () => {
   app.view = { name: 'new' };
   document.body.replaceChildren();
   vi.useRealTimers();
-  vi.unstubAllGlobals();
 });
 
 function show() {

@@ -38,14 +38,6 @@ let pending: Set<string>;
 let heard: DiscordState['users'];
 let ended: (() => void) | undefined;
 
-// jsdom lays nothing out.
-class Nowhere {
-  observe = () => undefined;
-  disconnect = () => undefined;
-}
-vi.stubGlobal('ResizeObserver', Nowhere);
-Element.prototype.scrollIntoView = () => undefined;
-
 beforeEach(() => {
   calls = [];
   answers = {};

@@ -118,6 +118,15 @@ describe('in a browser', () => {
     expect(target.drop).not.toHaveBeenCalled();
     expect(droppedFiles({ items: [{ kind: 'string' }] } as unknown as DataTransfer).files).toEqual([]);
   });
+
+  test('a drag whose element went away does not refuse files for ever', () => {
+    watchDrops(page);
+    ends = acceptDrops(taker());
+    send('dragstart', []); // and no dragend
+    expect(send('dragover', ['Files'])).toEqual([true, 'none']);
+    page.body.dispatchEvent(new Event('pointermove', { bubbles: true }));
+    expect(send('dragover', ['Files'])).toEqual([true, 'copy']);
+  });
 });
 
 describe('in the window', () => {

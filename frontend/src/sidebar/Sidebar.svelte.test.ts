@@ -6,21 +6,12 @@ import Sidebar from './Sidebar.svelte';
 
 afterEach(() => {
   vi.restoreAllMocks();
-  vi.unstubAllGlobals();
   app.sessions.clear();
   app.older = undefined;
   document.body.replaceChildren();
 });
 
 function show() {
-  vi.stubGlobal(
-    'ResizeObserver',
-    class {
-      observe = () => undefined;
-      unobserve = () => undefined;
-      disconnect = () => undefined;
-    },
-  );
   const bar = mount(Sidebar, {
     target: document.body,
     props: { chosen: () => undefined, search: () => undefined, menu: () => undefined },

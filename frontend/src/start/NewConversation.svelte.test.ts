@@ -24,14 +24,6 @@ let begun: ReturnType<typeof vi.spyOn>;
 
 beforeEach(() => {
   localStorage.clear();
-  vi.stubGlobal(
-    'ResizeObserver',
-    class {
-      observe = () => undefined;
-      unobserve = () => undefined;
-      disconnect = () => undefined;
-    },
-  );
   plans = [];
   app.book = { ...emptyBook, listed: [agent({ id: 'claude', name: 'Claude', state: 'ready' })] };
   app.view = { name: 'new', cwd: '/home/ada/app' };
@@ -49,7 +41,6 @@ afterEach(() => {
   ended?.();
   ended = undefined;
   vi.restoreAllMocks();
-  vi.unstubAllGlobals();
   app.sessions.clear();
   app.book = emptyBook;
   app.view = { name: 'new' };

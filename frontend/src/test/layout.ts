@@ -1,0 +1,12 @@
+// What jsdom lacks because it lays nothing out, for every test alike: the files share a page, and Svelte keeps the first
+// ResizeObserver that it is given, so that one of a single file would serve all that happen to run after it.
+class Never {
+  observe = () => undefined;
+  unobserve = () => undefined;
+  disconnect = () => undefined;
+  takeRecords = () => [];
+}
+Object.assign(globalThis, { ResizeObserver: Never, IntersectionObserver: Never });
+// Some tests need no page.
+if ('Element' in globalThis)
+  for (const name of ['scrollIntoView', 'scrollTo'] as const) Element.prototype[name] = () => undefined;
