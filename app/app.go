@@ -51,7 +51,7 @@ type Config struct {
 
 	// Activate brings the window to the front, once per value: a second start of the program wants it. May be nil.
 	Activate <-chan struct{}
-	// RunningTurns is asked when a person closes the window; while it is not 0 they are asked whether to stop. May be nil.
+	// RunningTurns is asked when a person closes the window; while it is not 0 they are asked whether to stop, or to go on without a window. May be nil.
 	RunningTurns func() int
 }
 

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"runtime"
+	"strings"
 	"testing"
 )
 
@@ -63,6 +64,9 @@ func TestDialogText(t *testing.T) {
 	for _, n := range []int{1, 2, 17} {
 		if closeQuestion(n) == "" {
 			t.Errorf("nothing is asked for %d", n)
+		}
+		if s := closeSheet("Deskhand", n); !s.fits() || len(s.text) == 0 || !strings.HasSuffix(s.buttons[closeStops].label, "quit") || s.buttons[closeHides].label == "" {
+			t.Errorf("%+v", s)
 		}
 	}
 }

@@ -113,6 +113,9 @@ type shell struct {
 	copying sync.Mutex
 	copied  string // where the copies of opened attachments are, once there are any
 
+	// ask shows a dialog of ours until the window is closed, once there are any.
+	ask atomic.Pointer[func(sheet) (reply, error)]
+
 	dialog   sync.Mutex  // held while a native dialog is shown: Wails answers all of them over one channel
 	closing  sync.Mutex  // held while a person is asked whether to stop
 	quitting atomic.Bool // the window closes and nobody is asked any more
@@ -190,6 +193,8 @@ func (s *shell) attend(ctx context.Context, closed <-chan struct{}) {
 		stop()
 	}()
 	n := openNative(s)
+	ask := func(question sheet) (reply, error) { return n.ask(ctx, question) }
+	s.ask.Store(&ask)
 	newAsking(api{s.cfg.Handler}, n, s.cfg.Logger, s.showRequest).run(ctx)
 	n.close()
 }
@@ -267,7 +272,7 @@ func (s *shell) beforeClose(context.Context) (stay bool) {
 	}
 	defer s.closing.Unlock()
 	if s.cfg.RunningTurns != nil {
-		if n := s.cfg.RunningTurns(); n > 0 && !s.stopAgents(n) {
+		if n := s.cfg.RunningTurns(); n > 0 && !s.mayQuit(n) {
 			return true
 		}
 	}
@@ -275,7 +280,28 @@ func (s *shell) beforeClose(context.Context) (stay bool) {
 	return false
 }
 
-// stopAgents asks whether the agents that run may be stopped.
+// mayQuit asks a person who closes the window while agents work. It may be hidden meanwhile: the program goes on, and a second start shows it.
+func (s *shell) mayQuit(turns int) bool {
+	ask := s.ask.Load()
+	if ask == nil {
+		return s.stopAgents(turns)
+	}
+	answer, err := (*ask)(closeSheet(s.cfg.Title, turns))
+	switch {
+	case s.quitting.Load():
+		return false
+	case err != nil: // there is none here
+		s.cfg.Logger.Info("the question before closing is the system's", "why", err)
+		return s.stopAgents(turns)
+	case answer.button == closeHides:
+		s.remember()
+		runtime.WindowHide(s.wails())
+		return false
+	}
+	return answer.button == closeStops
+}
+
+// stopAgents asks whether the agents that run may be stopped, where there is no dialog of ours.
 func (s *shell) stopAgents(turns int) bool {
 	s.dialog.Lock()
 	defer s.dialog.Unlock()

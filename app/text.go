@@ -8,7 +8,26 @@ import (
 	"strings"
 )
 
-// closeQuestion is asked when a person closes the window while agents work. The desktop's own question has Yes and No alone.
+// The buttons of closeSheet.
+const (
+	closeHides = iota
+	closeStops
+)
+
+// closeSheet is shown to a person who closes the window while agents work.
+func closeSheet(title string, turns int) sheet {
+	heading, they, stop := "An agent is still working", "it", "Stop the agent and quit"
+	if turns != 1 {
+		heading, they, stop = strconv.Itoa(turns)+" agents are still working", "they", "Stop the agents and quit"
+	}
+	return sheet{
+		title: title, heading: heading,
+		text: lines(plainLine, "Deskhand can keep running without its window, so that "+they+" can finish. What an agent asks waits for you. To see the window again, start Deskhand again."),
+		buttons: []button{{label: "Keep running"}, {label: stop}}, plain: "Cancel",
+	}
+}
+
+// closeQuestion is asked where there is no dialog of ours. The desktop's own question has Yes and No alone.
 func closeQuestion(turns int) string {
 	if turns == 1 {
 		return "An agent is still working.\n\nStop the agent and quit?"

@@ -48,7 +48,7 @@ func (s *Set) Running() (n int, changed <-chan struct{}) {
 
 // Overview is everything that runs because of us.
 type Overview struct {
-	Self      Member    // this process
+	Self      Member    // this process, with the engine of its window
 	StartedAt time.Time // of this process; where the system does not tell, of its first Set
 	Watchdog  Member    // its PID is 0 when there is none
 	Usage     []Usage   // of all instances and programs; those of one Set together, in no order of the Sets

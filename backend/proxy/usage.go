@@ -37,7 +37,7 @@ type Member struct {
 	PSS       int64         // bytes of memory, with its part of what it shares; 0 when not asked for, or not told of this process
 }
 
-// Survey tells what each running instance and program of each set takes, and what this process does. All are found by one look at the machine's
+// Survey tells what each running instance and program of each set takes, and what this process does, with the engine of its window. All are found by one look at the machine's
 // processes, and measured a moment later: a process that ends in between is left out. Adding up PSS is for who asks: the system walks
 // through all pages of a process for it.
 func Survey(pss bool, sets ...*Set) (self Member, usage [][]Usage, err error) {

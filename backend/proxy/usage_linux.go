@@ -28,6 +28,7 @@ func measure(families []*family, pss bool) (self Member, trees [][]Member, err e
 	self = justUs()
 	if us, ok := p.all[self.PID]; ok {
 		self, _ = g.member(us.ident)
+		g.addEngine(&self, p.children[self.PID])
 	}
 	trees = make([][]Member, len(families))
 	for n, f := range families {
@@ -103,6 +104,40 @@ func (g *gauge) member(id ident) (m Member, ok bool) {
 		m.PSS = g.share(dir)
 	}
 	return m, true
+}
+
+// addEngine adds what the engine of the window takes, which are processes of ours beside this one. An agent that has just been started is a
+// child, too, so they are told by their name. The libraries that they share with us are not counted again: PSS would be exact, but for it the
+// system walks through all pages of the page's process, which cannot map any meanwhile.
+func (g *gauge) addEngine(self *Member, children []ident) {
+	for _, id := range children {
+		m, ok := g.member(id)
+		if !ok || !strings.HasPrefix(m.Name, engineName) {
+			continue
+		}
+		self.CPU += m.CPU
+		self.PSS += m.PSS
+		self.RSS += m.RSS - g.fromFiles(id.PID)
+	}
+}
+
+const engineName = "WebKit"
+
+// fromFiles is the part of a process's memory that is of files, or shared; see statm in proc_pid_statm(5).
+func (g *gauge) fromFiles(pid int) int64 {
+	text, err := readProc(g.buf[:], "/proc/"+strconv.Itoa(pid)+"/statm")
+	if err != nil {
+		return 0
+	}
+	fields := bytes.Fields(text)
+	if len(fields) < 3 {
+		return 0
+	}
+	n, err := strconv.ParseInt(string(fields[2]), 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n * g.page
 }
 
 // share is the PSS; see smaps_rollup in proc_pid_smaps(5). It is not told of other users' processes.

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"bufio"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -161,6 +162,51 @@ func TestSurveyOfSelf(t *testing.T) {
 	near(t, "RSS", self.RSS, rss, 16<<20)
 	if self.PSS == 0 {
 		t.Error("no PSS")
+	}
+}
+
+// What the engine of a window takes is ours, in processes beside this one. The program that they were started from is counted with us.
+func TestSurveyCountsTheEngine(t *testing.T) {
+	begin := func(name string) {
+		t.Helper()
+		cmd := agentCommand()
+		link := filepath.Join(t.TempDir(), name)
+		if err := os.Symlink(cmd.Path, link); err != nil {
+			t.Fatal(err)
+		}
+		child := exec.Command(link)
+		child.Env = append(os.Environ(), roleVariable+"=sleeper:busy")
+		said, err := child.StdoutPipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := child.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			_ = child.Process.Kill()
+			_ = child.Wait()
+		})
+		if _, err := bufio.NewReader(said).ReadString('\n'); err != nil {
+			t.Fatal(err)
+		}
+	}
+	survey := func() Member {
+		t.Helper()
+		self, _, err := Survey(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return self
+	}
+	begin("another")
+	before := survey()
+	begin("WebKitWebProcess")
+	after := survey()
+	near(t, "RSS", after.RSS-before.RSS, 80<<20, 24<<20) // 64 MiB, and what a Go program has
+	near(t, "PSS", after.PSS-before.PSS, 80<<20, 24<<20)
+	if used := after.CPU - before.CPU; used < 250*time.Millisecond {
+		t.Errorf("CPU %v", used)
 	}
 }
 

@@ -49,13 +49,13 @@ type Process struct {
 	PSSBytes   *int64  `json:"pssBytes,omitempty"`
 }
 
-// SelfProcess is this program itself.
+// SelfProcess is this program itself, with the engine of its window: what that takes is in the numbers.
 type SelfProcess struct {
 	PID        int      `json:"pid"`
 	StartedAt  Time     `json:"startedAt"`
 	CPUSeconds *float64 `json:"cpuSeconds,omitempty"`
-	RSSBytes   *int64   `json:"rssBytes,omitempty"`
-	PSSBytes   *int64   `json:"pssBytes,omitempty"`
+	RSSBytes   *int64   `json:"rssBytes,omitempty" doc:"What the engine shares with the program counts once"`
+	PSSBytes   *int64   `json:"pssBytes,omitempty" doc:"Only when asked for"`
 }
 
 // Processes tells what runs, and what it takes: everything that was started under the watchdog of our agents, whoever started it.

@@ -30,7 +30,7 @@ type ProcessSummary struct {
 	Agents       int   `json:"agents" doc:"Agents of sessions, and of callers of /v1"`
 	Processes    int   `json:"processes" doc:"Of all agents and other programs, with the watchdog and without this program"`
 	RSSBytes     int64 `json:"rssBytes" doc:"The memory of agents and other programs; what they share counts once for each. 0 where the system does not tell"`
-	SelfRSSBytes int64 `json:"selfRssBytes" doc:"The memory of this program and its watchdog"`
+	SelfRSSBytes int64 `json:"selfRssBytes" doc:"The memory of this program, its watchdog and the engine of its window, with what the engine shares with it counted once"`
 }
 
 // sampler looks at the processes while there are any, tells what they take, and keeps the agents of sessions within the memory budget.

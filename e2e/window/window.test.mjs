@@ -5,6 +5,8 @@ import fs from "node:fs";
 import path from "node:path";
 import { onDesktop, program, until } from "./desktop.mjs";
 
+const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+
 /** A session of the demo agent that is ready for a prompt, made without the window. */
 async function session(d) {
   const { id } = await d.desk.api("POST", "/client/sessions", { agent: "mock", cwd: d.desk.work });
@@ -191,7 +193,7 @@ onDesktop("SIGTERM ends the app and its agents, with a turn running and a dialog
   await until("the end of every agent", () => !d.desk.processes().some(({ command }) => /deskhand|WebKit/.test(command)));
 });
 
-onDesktop("closing asks while an agent works, and the window comes back as it was", async (d) => {
+onDesktop("closing asks while an agent works: it may go on without the window, which comes back as it was", async (d) => {
   await d.start();
   const window = await d.window();
   await d.xdotool("windowsize", "--sync", window, 900, 600);
@@ -199,18 +201,33 @@ onDesktop("closing asks while an agent works, and the window comes back as it wa
   await d.desk.api("POST", `/client/sessions/${id}/prompt`, { message: "slow" });
   await until("the turn", async () => (await d.desk.api("GET", `/client/sessions/${id}`)).phase === "working");
 
-  await d.closeWindow();
-  const question = await until("the question", async () => (await d.windows("^Deskhand$")).find((one) => one !== window));
+  const question = async () => {
+    await d.closeWindow();
+    const asked = await until("the question", async () => (await d.windows("^Deskhand$")).find((one) => one !== window));
+    await until("the question's focus", async () => (await d.active()) === asked);
+    await pause(1_000); // nothing is answered at once
+  };
+  const answered = () => until("the end of the question", async () => (await d.windows("^Deskhand$")).length <= 1);
+  const works = async () => assert.equal((await d.desk.api("GET", `/client/sessions/${id}`)).phase, "working");
+  await question();
   await d.picture("close-question");
-  await until("the question's focus", async () => (await d.active()) === question);
   await d.key("Escape");
-  await until("the end of the question", async () => (await d.windows("^Deskhand$")).length === 1);
-  assert.equal((await d.desk.api("GET", `/client/sessions/${id}`)).phase, "working");
+  await answered();
+  await works();
+  assert.ok((await d.place(window)).shown);
 
-  await d.closeWindow();
-  const again = await until("the question again", async () => (await d.windows("^Deskhand$")).find((one) => one !== window));
-  await until("the question's focus", async () => (await d.active()) === again);
-  await d.key("Tab", "Return"); // No has the focus
+  await question();
+  await d.key("Tab", "Tab", "Return"); // Cancel, Keep running
+  await answered();
+  await until("the window is hidden", async () => !(await d.place(window)).shown);
+  await works();
+  const second = d.launch();
+  assert.deepEqual(await second.ended, { code: 0, signal: null }, second.said);
+  await until("the window is back", async () => (await d.place(window)).shown);
+  await works();
+
+  await question();
+  await d.key("Tab", "Tab", "Tab", "Return"); // Cancel, Keep running, Stop
   assert.deepEqual(await d.app.ended, { code: 0, signal: null }, d.app.said);
 
   await d.start();

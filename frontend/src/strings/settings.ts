@@ -85,7 +85,7 @@ export const settings = {
   'settings.about.licences.none': 'This build does not include the list of licences.',
   'settings.about.licences.show': 'Show the licences',
   'settings.about.own': 'Deskhand',
-  'settings.about.own.of': '{size} of memory. The goal is at most {most}.',
+  'settings.about.own.of': '{size} of memory. The goal is at most {most} while no agent runs.',
   'settings.about.untold': 'This system does not report it.',
   'settings.about.version': 'Version',
   'settings.agents': 'Open the list of agents',
