@@ -35,6 +35,25 @@ test("an agent that is killed in mid-stream shows at once, and restarts", async 
   assert.equal(await app.exit.getByRole("button").count(), 0, "an old end still offers to restart");
 });
 
+test("a window that ends shows again what was being read", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  for (const message of ["markdown", "echo What was read", "markdown", "markdown"]) await app.turn(message);
+  const read = app.log.locator("[data-prompt]", { hasText: "What was read" });
+  const top = () => read.evaluate((row) => Math.round(row.getBoundingClientRect().top));
+  await app.composer.press("Alt+ArrowUp");
+  await app.composer.press("Alt+ArrowUp");
+  await app.composer.press("Alt+ArrowUp");
+  await until("the place", async () => Math.abs((await top()) - (await app.log.boundingBox()).y) < 120);
+  await until("the place is kept", () => app.page.evaluate(() => localStorage.getItem("deskhand.reading")?.includes(",")));
+  await app.page.reload();
+  await read.waitFor();
+  await until("the place again", async () => Math.abs((await top()) - (await app.log.boundingBox()).y) < 120);
+  // At the end there is nothing to come back to.
+  await app.log.press("End");
+  await until("the place is forgotten", () => app.page.evaluate(() => localStorage.getItem("deskhand.reading") === "[]"));
+});
+
 test("an agent that crashes shows its exit code and its last words", async (t) => {
   const desk = await Desk.open(t);
   const app = await App.open(desk, { agent: "Demo agent" });

@@ -112,13 +112,14 @@ test("a conversation runs at a place that was added, and goes on over a line tha
   await app.page.getByRole("img", { name: "At Build machine" }).first().waitFor();
   await looks.at(app.page, "places-conversation");
   // What looks at this computer says that it does not look there.
+  const panel = app.page.getByRole("complementary", { name: "Side panel" });
   for (const [key, words] of [["1", /where Deskhand does not look at files/], ["2", /are not on this computer/], ["3", /a terminal would be on this computer/]]) {
     await app.composer.press(`Alt+${key}`);
-    await app.panel.getByText(words).waitFor();
+    await panel.getByText(words).waitFor();
   }
   await looks.at(app.page, "places-panel");
   await app.composer.press("Control+j"); // puts the panel away
-  await app.panel.waitFor({ state: "hidden" });
+  await panel.waitFor({ state: "hidden" });
 
   line.cut();
   await app.page.getByRole("status").getByText(/Lost contact with Build machine/).waitFor();
