@@ -32,7 +32,7 @@ type intent struct {
 
 // staying are the names that belong to a process or to the place.
 func staying() []string {
-	return append(store.Beside(), "lock", "owner.json", "run", ledgerFile, intentName, markName, noteName)
+	return append(store.Beside(), "lock", "owner.json", "run", ledgerFile, intentName, markName, noteName, store.RecordName)
 }
 
 // bound are the parts in which absolute paths of the directory are written: first lines of scripts and settings of Python's environments.
@@ -440,7 +440,8 @@ func (h *Host) transfer(ctx context.Context, places Places, to string) (err erro
 	return nil
 }
 
-// dropCopy removes a copy that is not to be. Only what this move has written is touched, and nothing that the pointer names.
+// dropCopy removes a copy that is not to be. Only what this move has written is touched, and nothing that the pointer names: what somebody
+// has saved in the target while it was copied may be what the move has failed by.
 func dropCopy(from Places) error {
 	var i intent
 	file := filepath.Join(from.Data, intentName)
@@ -454,24 +455,23 @@ func dropCopy(from Places) error {
 	if m, err := markOf(i); err != nil || m.ID != i.ID {
 		return errors.Join(err, remove(file)) // it was not begun, or its disk is away: a later move there says that it is not empty
 	}
-	lock, err := takeLock(i.To)
-	if _, held := errors.AsType[*HeldError](err); held {
-		return remove(file) // somebody works there
-	}
+	lock := lockOf(i.To)
+	free, err := lock.TryLock()
 	if err != nil {
 		return err
+	}
+	if !free {
+		return remove(file) // somebody works there
 	}
 	m, err := markOf(i)
 	if err == nil && !m.Used { // else the move was through, and people have worked there since
 		err = emptyCopy(i.To, m)
 	}
-	if err := errors.Join(err, lock.release()); err != nil {
+	if err := errors.Join(err, lock.Unlock()); err != nil {
 		return err
 	}
 	if !m.Used {
-		_ = os.Remove(filepath.Join(i.To, "lock")) // after its release, which Windows asks for
-		_ = os.Remove(filepath.Join(i.To, markName))
-		_ = os.Remove(i.To) // an empty directory that stays does no harm; one that was there before is a person's
+		leaveCopy(i.To)
 	}
 	return remove(file)
 }
@@ -487,17 +487,20 @@ func emptyCopy(dir string, m mark) error {
 	if err := writeJSON(filepath.Join(dir, markName), m); err != nil {
 		return err
 	}
-	list, err := os.ReadDir(dir)
-	if err != nil {
-		return err
+	return store.Undo(dir)
+}
+
+// leaveCopy removes what else a move has in a directory whose copy is gone: its lock, which Windows asks to be released before, and the mark.
+// A directory that was there before is a person's, and an empty one that stays does no harm.
+func leaveCopy(dir string) {
+	file := filepath.Join(dir, "lock")
+	if info, err := os.Lstat(file); err == nil && info.Size() == 0 { // else it is no lock
+		_ = os.Remove(file)
 	}
-	var errs []error
-	for _, e := range list {
-		if e.Name() != markName && e.Name() != "lock" && e.Name() != noteName {
-			errs = append(errs, removeAll(filepath.Join(dir, e.Name())))
-		}
+	if !store.Holds(dir) { // a database whose record a power failure took stays, and nobody is to take it for whole
+		_ = os.Remove(filepath.Join(dir, markName))
 	}
-	return errors.Join(errs...)
+	_ = os.Remove(dir)
 }
 
 // removeAll removes directories that nobody may write to as well, as they are in stores of git and of skills.

@@ -358,6 +358,22 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 	whole(t, data)
 }
 
+// killedAt has another process move the data, which is killed at a step.
+func killedAt(t *testing.T, step, to string) {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self)
+	cmd.Env = append(os.Environ(), killVariable+"="+step+" "+to)
+	out, err := cmd.CombinedOutput()
+	exit, died := errors.AsType[*exec.ExitError](err)
+	if !died || runtime.GOOS != "windows" && exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
+		t.Fatalf("%v %s", err, out)
+	}
+}
+
 // A kill at any step leaves the old directory or the new one to be used, whole, and nothing half beside it.
 func TestMoveThatIsKilledLeavesOneWhole(t *testing.T) {
 	for _, step := range []string{"prepared", "copied", "proven", "whole", "switched"} {
@@ -367,17 +383,7 @@ func TestMoveThatIsKilledLeavesOneWhole(t *testing.T) {
 				t.Fatal(err)
 			}
 			to := filepath.Join(filepath.Dir(filepath.Dir(data)), "new")
-			self, err := os.Executable()
-			if err != nil {
-				t.Fatal(err)
-			}
-			cmd := exec.CommandContext(t.Context(), self)
-			cmd.Env = append(os.Environ(), killVariable+"="+step+" "+to)
-			out, err := cmd.CombinedOutput()
-			exit, died := errors.AsType[*exec.ExitError](err)
-			if !died || runtime.GOOS != "windows" && exit.Sys().(syscall.WaitStatus).Signal() != syscall.SIGKILL {
-				t.Fatalf("%v %s", err, out)
-			}
+			killedAt(t, step, to)
 			h := hosted(t, nil)
 			place := h.ShowMove()
 			want := data
@@ -400,8 +406,10 @@ func TestMoveThatIsKilledLeavesOneWhole(t *testing.T) {
 			}
 			whole(t, want)
 			if want == to {
-				if _, err := os.Stat(filepath.Join(data, "moving.json")); !errors.Is(err, fs.ErrNotExist) {
-					t.Errorf("the move was not brought to its end: %v", err)
+				for _, file := range []string{filepath.Join(data, "moving.json"), filepath.Join(to, store.RecordName)} {
+					if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+						t.Errorf("the move was not brought to its end: %v", err)
+					}
 				}
 				whole(t, data)
 				backAgain(t, data, to)
@@ -487,6 +495,94 @@ func TestMoveThatIsCancelledOrFailsChangesNothing(t *testing.T) {
 			}
 			whole(t, data)
 		})
+	}
+}
+
+// What somebody saves in the target while the data is copied stays when the move comes to nothing, which it may do because of that very file.
+func TestWhatOthersSaveInTheTargetStays(t *testing.T) {
+	beside := []string{"mine.txt", "agents/a/mine.txt"} // where nothing is copied to, the second in a directory of the copy
+	for name, tc := range map[string]struct {
+		step, end, state string
+		files            []string
+	}{
+		"found by the proof":     {"copied", "", "failed", beside},
+		"cancelled":              {"copied", "cancel", "cancelled", beside},
+		"killed":                 {"copied", "kill", "failed", beside},
+		"in the way of the copy": {"prepared", "", "failed", []string{"token"}}, // it comes to all before it
+		"killed before it":       {"prepared", "kill", "failed", []string{"token", "agents/a/1/bin/0"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			data := usual(t)
+			if err := hosted(t, nil).Close(); err != nil { // the tokens are made
+				t.Fatal(err)
+			}
+			to := filepath.Join(filepath.Dir(filepath.Dir(data)), "new")
+			var h *backend.Host
+			if tc.end == "kill" {
+				killedAt(t, tc.step, to)
+				saveMine(t, to, tc.files)
+				h = hosted(t, nil)
+			} else {
+				h = hosted(t, func(c *backend.Config) {
+					c.Step = func(now string) {
+						if now != tc.step {
+							return
+						}
+						saveMine(t, to, tc.files)
+						if tc.end == "cancel" {
+							h.CancelMove()
+						}
+					}
+				})
+				if _, err := h.BeginMove(t.Context(), to, false); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if m := settled(t, h); m.State != tc.state || h.ShowMove().Directory != data {
+				t.Errorf("%+v", m)
+			}
+			onlyMine(t, to, tc.files)
+			if err := h.Close(); err != nil {
+				t.Fatal(err)
+			}
+			whole(t, data)
+		})
+	}
+}
+
+func saveMine(t *testing.T, dir string, files []string) {
+	t.Helper()
+	for _, name := range files {
+		file := filepath.Join(dir, name)
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o700), os.WriteFile(file, []byte("mine"), 0o600)); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// onlyMine fails unless there is nothing in a directory but what saveMine wrote, and the directories that it is in.
+func onlyMine(t *testing.T, dir string, files []string) {
+	t.Helper()
+	var left []string
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		rel, _ := filepath.Rel(dir, path)
+		rel = filepath.ToSlash(rel)
+		if !d.IsDir() {
+			left = append(left, rel)
+			if text, err := os.ReadFile(path); err != nil || string(text) != "mine" {
+				t.Errorf("%s is %q now, %v", rel, text, err)
+			}
+		} else if rel != "." && !slices.ContainsFunc(files, func(f string) bool { return strings.HasPrefix(f, rel+"/") }) {
+			t.Errorf("%s is left", rel)
+		}
+		return nil
+	})
+	slices.Sort(left)
+	if want := slices.Sorted(slices.Values(files)); err != nil || !slices.Equal(left, want) {
+		t.Errorf("%v, want %v; %v", left, want, err)
 	}
 }
 

@@ -74,8 +74,12 @@ type lock struct {
 	owner string
 }
 
+func lockOf(dir string) *flock.Flock {
+	return flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+}
+
 func takeLock(dir string) (*lock, error) {
-	f := flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+	f := lockOf(dir)
 	owner := filepath.Join(dir, "owner.json")
 	ok, err := f.TryLock()
 	if err != nil {

@@ -271,10 +271,14 @@ func (p Places) Look() error {
 	return missing
 }
 
-// markUsed is for who has the lock of a directory, before anything is written there.
+// markUsed is for who has the lock of a directory, before anything is written there. From then on it is no copy, of which all may go that
+// its record names.
 func markUsed(dir string) error {
 	var m mark
 	if marked, err := readJSON(filepath.Join(dir, markName), &m); err != nil || !marked || m.Used {
+		return err
+	}
+	if err := remove(filepath.Join(dir, store.RecordName)); err != nil {
 		return err
 	}
 	m.Used = true

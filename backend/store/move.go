@@ -33,6 +33,10 @@ func Beside() []string { return []string{databaseName + "-wal", databaseName + "
 // SyncDir waits until the disk has the names in a directory.
 func SyncDir(dir string) error { return syncDir(dir) }
 
+// RecordName is in a copy until it is used: the names of what Write has made there, each with a NUL behind it, those of directories with a
+// slash before that.
+const RecordName = "deskhand.copied"
+
 // Copy is a data directory that is written a second time, and proven, while nobody has it open. It changes nothing where it copies from.
 type Copy struct {
 	From, To string
@@ -40,10 +44,11 @@ type Copy struct {
 	Bound    []string                             // names at the top below which text and links may hold the absolute path of From
 	Tell     func(step string, done, total int64) // bytes; called often
 
-	total int64
-	done  int64
-	step  string
-	kept  []kept
+	total  int64
+	done   int64
+	step   string
+	kept   []kept
+	record *os.File
 }
 
 // kept is one thing that was copied, as it must be there afterwards.
@@ -73,7 +78,7 @@ func (c *Copy) each(ctx context.Context, f func(rel string, info fs.FileInfo) er
 		if err != nil {
 			return err
 		}
-		if slices.Contains(c.Skip, rel) || strings.HasPrefix(rel, unfinished) {
+		if slices.Contains(c.Skip, rel) || rel == RecordName || strings.HasPrefix(rel, unfinished) {
 			if d.IsDir() {
 				return fs.SkipDir
 			}
@@ -99,7 +104,7 @@ func (c *Copy) Survey(ctx context.Context) (size int64, files int, err error) {
 	return size, files, err
 }
 
-// Write copies all of it into To, which is there. What was written is on the disk when it returns.
+// Write copies all of it into To, which is there. What was written is on the disk when it returns. After an error, Undo removes it.
 func (c *Copy) Write(ctx context.Context) (err error) {
 	if err := settle(ctx, filepath.Join(c.From, databaseName)); err != nil {
 		return err
@@ -108,6 +113,10 @@ func (c *Copy) Write(ctx context.Context) (err error) {
 		return err
 	}
 	c.step, c.done, c.kept = StepCopy, 0, nil
+	if c.record, err = os.OpenFile(filepath.Join(c.To, RecordName), os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, c.record.Close()) }()
 	if err := c.each(ctx, func(rel string, info fs.FileInfo) error { return c.put(ctx, rel, info) }); err != nil {
 		return err
 	}
@@ -126,7 +135,7 @@ func (c *Copy) put(ctx context.Context, rel string, info fs.FileInfo) (err error
 	from, to := filepath.Join(c.From, rel), filepath.Join(c.To, rel)
 	switch {
 	case info.IsDir():
-		err = os.Mkdir(to, 0o700)
+		err = c.made(rel+"/", os.Mkdir(to, 0o700))
 	case info.Mode()&fs.ModeSymlink != 0:
 		if k.link, err = os.Readlink(from); err != nil {
 			return err
@@ -134,12 +143,70 @@ func (c *Copy) put(ctx context.Context, rel string, info fs.FileInfo) (err error
 		if c.bound(rel) {
 			k.link = c.retarget(k.link)
 		}
-		err = os.Symlink(k.link, to)
+		err = c.made(rel, os.Symlink(k.link, to))
 	default:
 		k.sum, err = c.putFile(ctx, from, to, k)
 	}
 	c.kept = append(c.kept, k)
 	return err
+}
+
+// made records what was made in To. What could not be made may be there all the same, and is somebody else's then. It is recorded after it
+// is there: a kill between the two leaves an empty file of ours, which costs nobody anything.
+func (c *Copy) made(rel string, err error) error {
+	if err != nil {
+		return err
+	}
+	if _, err = c.record.WriteString(rel + "\x00"); err != nil {
+		err = errors.Join(err, os.Remove(filepath.Join(c.To, rel))) // later nobody would know whose it is
+	}
+	return err
+}
+
+// Undo removes what a Write that is not to be has made in a directory. What else is there is somebody's, and stays, with the directories
+// that it is in.
+func Undo(dir string) error {
+	root, err := os.OpenRoot(dir) // a link that somebody has put in place of a directory of ours leads nowhere else
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	text, err := root.ReadFile(RecordName)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	names := strings.Split(string(text), "\x00")
+	names = names[:len(names)-1] // behind the last NUL is nothing, or a part of a name
+	if slices.Contains(names, databaseName) {
+		names = append(names, Beside()...) // of a Prove that was killed
+	}
+	var errs []error
+	for _, name := range slices.Backward(names) { // what is in a directory before it
+		errs = append(errs, undo(root, name))
+	}
+	if err := errors.Join(errs...); err != nil {
+		return err
+	}
+	return root.Remove(RecordName)
+}
+
+func undo(root *os.Root, name string) error {
+	path, isDir := strings.CutSuffix(name, "/")
+	if info, err := root.Lstat(path); err == nil && info.IsDir() == isDir { // else it is gone, or something else is in its place
+		err = root.Remove(path)
+		if errors.Is(err, fs.ErrPermission) { // directories that nobody may write to are in stores of git and of skills
+			_ = root.Chmod(filepath.Dir(path), 0o700)
+			err = root.Remove(path)
+		}
+		if isDir && errors.Is(err, fs.ErrExist) { // it is not empty
+			return nil
+		}
+		return err
+	}
+	return nil
 }
 
 func (c *Copy) bound(rel string) bool {
@@ -182,6 +249,9 @@ func (c *Copy) putFile(ctx context.Context, from, to string, k kept) (sum string
 		return "", err
 	}
 	defer func() { err = errors.Join(err, out.Close()) }()
+	if err := c.made(k.path, nil); err != nil {
+		return "", err
+	}
 	h := sha256.New()
 	var source io.Reader = &counted{ctx, in, c}
 	if info, err := in.Stat(); err == nil && c.bound(k.path) && info.Size() <= longestText {

@@ -157,7 +157,7 @@ export const settings = {
   'error.move.beside':
     'Another Deskhand serves the API from the same directory, and its agents run there: {who}. Quit it first.',
   'error.move.broken':
-    'A move to {path} was interrupted before it was done. The data is where it was, and nothing is left there.',
+    'A move to {path} was interrupted before it was done. The data is where it was, and the copy was deleted.',
   'error.move.deleting': 'The old copy in {path} is only half deleted. Delete the rest of it first.',
   'error.move.failed': 'It did not work, and the data is where it was: {detail}',
   'error.move.fixed':
