@@ -31,8 +31,11 @@ func (b *Backend) OpenLocal(ctx context.Context, port int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.open, l.port = true, port
-	if b.client.Settings().LocalAPI {
+	switch s := b.client.Settings(); {
+	case s.LocalAPI:
 		b.listenLocalLocked(ctx)
+	case s.Problem != "":
+		b.cfg.Logger.Warn("the API is off on this machine, and the settings are not as they should be", "file", s.Path, "problem", s.Problem)
 	}
 }
 
@@ -63,7 +66,8 @@ func (b *Backend) localStateLocked() httpapi.LocalAPI {
 }
 
 // switchLocal serves the API, or serves it no more. Who switches it off over the API itself still hears the answer: the end of the
-// listener waits for the calls that run, and nobody here waits for it.
+// listener waits for the calls that run, and nobody here waits for it. It is off also when that cannot be written down, which is an error;
+// on it is only when it can.
 func (b *Backend) switchLocal(ctx context.Context, on bool) (httpapi.LocalAPI, error) {
 	l := &b.local
 	l.mu.Lock()
@@ -71,17 +75,15 @@ func (b *Backend) switchLocal(ctx context.Context, on bool) (httpapi.LocalAPI, e
 	if !l.open {
 		return httpapi.LocalAPI{}, &session.RefusedError{Code: "access.fixed"}
 	}
+	if !on {
+		b.endLocalLocked()
+	}
 	if err := b.client.PutLocalAPI(on); err != nil {
 		return httpapi.LocalAPI{}, err
 	}
-	switch {
-	case on && l.listener == nil:
+	if on && l.listener == nil {
 		l.ends.Wait() // the port is free again
 		b.listenLocalLocked(context.WithoutCancel(ctx))
-	case !on && l.listener != nil:
-		b.endLocalLocked()
-	case !on:
-		l.problem = ""
 	}
 	return b.localStateLocked(), nil
 }
@@ -90,6 +92,9 @@ func (b *Backend) endLocalLocked() {
 	l := &b.local
 	listener := l.listener
 	l.listener, l.problem = nil, ""
+	if listener == nil {
+		return
+	}
 	b.mu.Lock()
 	b.base = ""
 	b.mu.Unlock()

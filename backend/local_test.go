@@ -4,15 +4,18 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
 	"deskhand/backend"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/session"
 )
 
 // bySocket calls the client API as the command line does.
@@ -110,6 +113,61 @@ func TestLocalAPIIsSwitched(t *testing.T) {
 	if code := bySocket(t, dir, "POST", "tokens", `{"name":"script","scopes":["runtime"]}`, nil); code != 201 {
 		t.Error(code)
 	}
+}
+
+// Settings that cannot be read serve nothing at the next start, and are told; and what they keep from being written down is done all the same.
+func TestLocalAPIIsOffByBrokenSettings(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "config", "settings.json")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	window := func(t *testing.T, settings string) *backend.Backend {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(settings), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		b := opened(t, dir, func(c *backend.Config) { c.Kind, c.Logger = "window", slog.New(slog.DiscardHandler) })
+		b.OpenLocal(t.Context(), 0)
+		return b
+	}
+	for _, settings := range []string{`{"localApi": false`, `{"localApi": "off"}`} {
+		t.Run(settings, func(t *testing.T) {
+			window(t, settings)
+			var now httpapi.LocalAPI
+			if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || now.On || now.Fixed {
+				t.Errorf("%d %+v", code, now)
+			}
+			var told session.Settings
+			if code := bySocket(t, dir, "GET", "settings", "", &told); code != 200 || told.LocalAPI || told.Problem == "" {
+				t.Errorf("%d %+v", code, told)
+			}
+		})
+	}
+	t.Run("switched", func(t *testing.T) {
+		window(t, `{}`)
+		var before, now httpapi.LocalAPI
+		if code := bySocket(t, dir, "GET", "local-api", "", &before); code != 200 || !before.On {
+			t.Fatalf("%d %+v", code, before)
+		}
+		if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, body := range []string{`{"on":false}`, `{"on":true}`} {
+			if code := bySocket(t, dir, "PUT", "local-api", body, nil); code != http.StatusConflict {
+				t.Errorf("%s: %d", body, code)
+			}
+			if code := bySocket(t, dir, "GET", "local-api", "", &now); code != 200 || now.On {
+				t.Fatalf("%s: %d %+v", body, code, now)
+			}
+		}
+		for called(t, http.DefaultClient, "GET", before.URL+"/v1/health", "", "", nil) != 0 && t.Context().Err() == nil { // it ends behind the answer
+			runtime.Gosched()
+		}
+		if text, err := os.ReadFile(file); err != nil || string(text) != "{" {
+			t.Errorf("%q %v", text, err)
+		}
+	})
 }
 
 // What was started to serve the API cannot switch it off, and a port that is taken is no reason to serve nothing.

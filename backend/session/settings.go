@@ -17,7 +17,8 @@ import (
 
 // Settings are what a person sets about the program as a whole. They stand in settings.json in the config directory, which is read
 // again at every look, so that an edit counts at once; what stands in it that nobody knows is kept. A file that is no JSON object is
-// told, left as it is, and the defaults count; a value that means nothing is told too, and its default counts.
+// told, left as it is, and the defaults count; a value that means nothing is told too, and its default counts. Only the API on this machine
+// is off where it cannot be told whether a person has switched it off.
 type Settings struct {
 	MemoryBudgetMiB        int    `json:"memoryBudgetMiB" doc:"How much memory the agents of sessions may take together before idle ones are put to sleep; 0 = as much as they like"`
 	MemoryBudgetDefaultMiB int    `json:"memoryBudgetDefaultMiB" doc:"What it is when nobody has set it: a quarter of the machine's memory, 4096 at most"`
@@ -161,9 +162,11 @@ func (s *settings) readLocked() (members map[string]json.RawMessage, now Setting
 	now = s.defaults()
 	members, err := readObject(s.file)
 	if err != nil {
-		now.Problem = err.Error()
+		now.Problem, now.LocalAPI = err.Error(), false
 		return nil, now, err
 	}
+	_, said := members[localAPIKey]
+	now.LocalAPI = !said // unless it says so below
 	for _, wrong := range []string{
 		readMember(members, budgetKey, &now.MemoryBudgetMiB, fitsBudget, fmt.Sprintf("a whole number from 0 to %d", largestBudget)),
 		readMember(members, catalogueKey, &now.CatalogueURL, fitsCatalogue, "an address of http or https, or off"),

@@ -196,6 +196,31 @@ func TestSettingsOfWhatIsShownBesideTheWindow(t *testing.T) {
 	}
 }
 
+// Who has switched the API off has it off, whatever has become of the file since.
+func TestLocalAPIIsOffWhereNobodyCanTell(t *testing.T) {
+	for content, want := range map[string]struct {
+		on      bool
+		problem string
+	}{
+		``:                    {true, ""},
+		`{}`:                  {true, ""},
+		`{"localApi": true}`:  {true, ""},
+		`{"localApi": false}`: {false, ""},
+		`{"localApi": "off"}`: {false, "localApi: it has to be true or false"},
+		`{"localApi": "on"}`:  {false, "localApi"},
+		`{"localApi": null}`:  {false, "localApi"},
+		`{"localApi": 1}`:     {false, "localApi"},
+		`{"localApi": true`:   {false, "line 1"},
+		`[]`:                  {false, "line 1"},
+		`{"theme": 1}`:        {true, "theme"}, // of another one
+	} {
+		now, _ := settingsIn(t, content).look()
+		if now.LocalAPI != want.on || (now.Problem == "") != (want.problem == "") || !strings.Contains(now.Problem, want.problem) {
+			t.Errorf("%s: %+v", content, now)
+		}
+	}
+}
+
 func TestSettingsOfManyAtOnce(t *testing.T) {
 	s := settingsIn(t, `{"kept": true}`)
 	var all sync.WaitGroup
