@@ -317,6 +317,14 @@ func (b *Backend) Running() int {
 	return b.client.Running()
 }
 
+// Working counts the turns that run and wait for no person.
+func (b *Backend) Working() int {
+	if b.client == nil {
+		return 0
+	}
+	return b.client.Working()
+}
+
 // Close ends everything in the order that loses nothing: who calls us first, then what speaks for people elsewhere, conversations, agents, and
 // the database last.
 func (b *Backend) Close() error {

@@ -43,7 +43,7 @@ func (c *acpCommand) Run(p *Program) error {
 		Login: []string{"--login"}, Tell: func(text string) { p.say("deskhand: %s\n", text) },
 	}, p.Stdin, p.Stdout)
 	if ctx.Err() == nil {
-		n.outlast(ctx, p, calls)
+		n.outlast(ctx, p)
 	} else {
 		err = nil // somebody wants us to end, and says so by a signal
 	}
@@ -124,9 +124,8 @@ func dialOwner(ctx context.Context, places backend.Places) (net.Conn, error) {
 	return d.DialContext(ctx, "unix", owner.Socket)
 }
 
-// outlast lets the turns end that run in this process, when the editor is gone. Those that wait for a person have some time: whoever
-// opens Deskhand then cannot, as long as this process has its data.
-func (n *nearest) outlast(ctx context.Context, p *Program, calls http.RoundTripper) {
+// outlast lets the turns end that run in this process, when the editor is gone.
+func (n *nearest) outlast(ctx context.Context, p *Program) {
 	n.mu.Lock()
 	b := n.own
 	n.mu.Unlock()
@@ -134,13 +133,19 @@ func (n *nearest) outlast(ctx context.Context, p *Program, calls http.RoundTripp
 		return
 	}
 	p.say("deskhand: the editor is gone; its turn is brought to an end\n")
-	const pause, patience = 200 * time.Millisecond, 10 * time.Minute
-	a := &api{http: &http.Client{Transport: calls}}
+	lastTurns(ctx, b.Running, b.Working)
+}
+
+// personsTime is how long turns that wait for a person have: whoever opens Deskhand then cannot, as long as this process has its data.
+const personsTime = 10 * time.Minute
+
+// lastTurns waits until no turn runs, or all that do have waited for a person for long enough: none has worked since.
+func lastTurns(ctx context.Context, running, working func() int) {
+	const pause = 200 * time.Millisecond
 	again := time.NewTicker(pause)
 	defer again.Stop()
-	for since := time.Now(); b.Running() > 0 && time.Since(since) < patience; {
-		var waiting struct{ Items []json.RawMessage }
-		if err := a.call(ctx, "GET", "inbox", nil, &waiting); err == nil && len(waiting.Items) < b.Running() {
+	for since := time.Now(); running() > 0 && time.Since(since) < personsTime; {
+		if working() > 0 {
 			since = time.Now()
 		}
 		select {

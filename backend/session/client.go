@@ -679,11 +679,19 @@ func (c *Client) Answer(ctx context.Context, request string, a Answer, surface s
 
 // Running counts the turns that run now.
 func (c *Client) Running() int {
+	return c.count(func(s Session) bool { return s.Turn != nil })
+}
+
+// Working counts those that wait for no person.
+func (c *Client) Working() int {
+	return c.count(func(s Session) bool { return s.Turn != nil && s.Waiting == 0 })
+}
+
+func (c *Client) count(is func(Session) bool) (n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := 0
 	for _, v := range c.live {
-		if v.look().Turn != nil {
+		if is(v.look()) {
 			n++
 		}
 	}

@@ -115,6 +115,27 @@ func TestTheDemoAgentReadsNothing(t *testing.T) {
 	d.ready(d.create().ID)
 }
 
+// A turn that waits for a person does not work, and a request without a turn makes no other one wait.
+func TestTurnsThatWorkAreThoseThatWaitForNobody(t *testing.T) {
+	t.Parallel()
+	d := openMine(t)
+	d.there(".claude/settings.json", hook("x"))
+	d.request(d.mine().ID) // of trust, and nothing was said yet
+	works := d.create()
+	d.prompt(works.ID, "slow")
+	d.until("work", func() bool { return d.Running() == 1 && d.Working() == 1 })
+	asks := d.create()
+	d.prompt(asks.ID, "please write a note")
+	r := d.request(asks.ID)
+	d.until("waiting", func() bool { return d.Running() == 2 && d.Working() == 1 })
+	if err := d.Cancel(t.Context(), works.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the end", func() bool { return d.Running() == 1 && d.Working() == 0 })
+	d.answer(r, session.Answer{OptionID: optionOf(t, r, "reject_once")})
+	d.idle(asks.ID)
+}
+
 func TestDeclinedItDoesNotStart(t *testing.T) {
 	t.Parallel()
 	d := openMine(t)
