@@ -447,10 +447,15 @@ func (i *Instance) Interrupt() error {
 // Close ends the process and everything it started, as DELETE does, and takes the instance out of its Set: its stdin is closed, it
 // has half a second, its group gets SIGTERM, after another second SIGKILL. It returns when all are gone, and within seven seconds
 // where some cannot be killed.
-func (i *Instance) Close() error { return i.set.removeInstance(i) }
+func (i *Instance) Close() error { return i.set.removeInstance(i, yield) }
 
-// shut is Close without the Set. Any number may call it.
-func (i *Instance) shut() error {
+// End is Close for an owner to whom every word of the agent counts. Close lets go of what readers have not taken when the log is full, so
+// that the agent can write the rest and end by itself; here a full log goes on holding the agent up for those that read, and what its pipe
+// still holds when it is killed at last is kept for them.
+func (i *Instance) End() error { return i.set.removeInstance(i, hold) }
+
+// shut is Close without the Set; full is what an append does meanwhile that finds the log full. Any number may call it.
+func (i *Instance) shut(full pressure) error {
 	if i.gone() {
 		return nil
 	}
@@ -458,7 +463,7 @@ func (i *Instance) shut() error {
 	i.closing = true
 	i.mu.Unlock()
 	i.failCalls(ErrRemoved)
-	i.log.relieve(yield)
+	i.log.relieve(full)
 	i.process.Note()
 	i.stdin.close(ErrRemoved)
 	if await(i.exited, eofGrace) {

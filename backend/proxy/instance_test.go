@@ -374,6 +374,33 @@ func TestExitWhileAReaderLags(t *testing.T) {
 	}
 }
 
+// An agent that is ended in the middle of a flood is held up for who reads, as before: every number is there up to its end.
+func TestEndLosesNothing(t *testing.T) {
+	i := startAgent(t, Config{LogBytes: 64 << 10})
+	r := i.After(0)
+	defer r.Close()
+	send(t, i, "flood:100000000")
+	next := uint64(1)
+	ended := make(chan error, 1)
+	for over := false; !over; {
+		batch, err := r.Next(t.Context())
+		if err != nil {
+			t.Fatalf("at %d: %v", next, err)
+		}
+		if next == 1 {
+			go func() { ended <- i.End() }()
+		}
+		if batch[0].Seq != next {
+			t.Fatalf("got %d, want %d", batch[0].Seq, next)
+		}
+		next += uint64(len(batch))
+		over = bytes.Contains(batch[len(batch)-1].Data, []byte("_adapter/agent_exited"))
+	}
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
 func TestLargeMessages(t *testing.T) {
 	i := startAgent(t, Config{LogBytes: 1 << 20})
 	r := i.After(0)

@@ -29,7 +29,7 @@ type pressure uint8
 const (
 	hold  pressure = iota // it waits for the readers: normal life
 	spill                 // the log grows beyond its bound: the process is gone, and what its pipe held is little
-	yield                 // the messages go, and so do the readers that lag: the instance is being removed
+	yield                 // the messages go, and so do the readers that lag: the instance is being removed, see Instance.End for another way
 )
 
 // messageLog is the bounded memory of one server_id. One goroutine appends, any number read; no lock is held while either waits.

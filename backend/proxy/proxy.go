@@ -4,7 +4,8 @@
 // Delivery. Every line that an agent writes becomes one message of the instance's log, with its bytes unchanged and a sequence
 // number that rises by one. The log is bounded in bytes; replaying it and reading on live are the same call, [Instance.After]. A
 // reader that reads is never skipped: while the log is full and a reader needs the oldest message, the agent's stdout is left
-// waiting. A reader that takes nothing for a minute of that is dropped with [ErrLagging], and may come back for what is still held.
+// waiting. A reader that takes nothing for a minute of that is dropped with [ErrLagging], and may come back for what is still held. So is
+// one that lags while the instance is removed, since nobody waits for readers then, unless it is by [Instance.End].
 // What is not JSON is on the log as an "_adapter/invalid_stdout" notification, and the last message of a process is
 // "_adapter/agent_exited". The response to a request is on the log before [Call.Done] is closed.
 //
@@ -39,7 +40,7 @@ var (
 	ErrDuplicateID = errors.New("a request with this id is in flight")         //
 	ErrBacklog     = errors.New("the agent does not read its input")           // too many bytes wait to be written
 	ErrInput       = errors.New("the agent's input is closed")                 // it closed its stdin but lives
-	ErrLagging     = errors.New("the reader took nothing for too long")        // and was dropped
+	ErrLagging     = errors.New("the reader took nothing for too long")        // and was dropped; or it lagged when the instance was removed
 	ErrMessage     = errors.New("not a JSON message")                          //
 	ErrStuck       = errors.New("processes are left that could not be killed") //
 	ErrClosed      = errors.New("the set is closed")                           //

@@ -276,7 +276,7 @@ func (s *Set) booted(sl *slot, b *bootstrap, inst *Instance, err error) {
 	if removed {
 		err = ErrRemoved
 		if inst != nil {
-			err = errors.Join(err, inst.shut())
+			err = errors.Join(err, inst.shut(yield))
 		}
 		inst = nil
 	}
@@ -346,7 +346,7 @@ func (s *Set) forgetLocked(sl *slot) {
 func (s *Set) Remove(serverID string) error {
 	s.mu.Lock()
 	if sl := s.slots[serverID]; sl != nil {
-		return s.removeUnlock(sl)
+		return s.removeUnlock(sl, yield)
 	}
 	before := s.leaving[serverID]
 	if before != nil {
@@ -360,17 +360,17 @@ func (s *Set) Remove(serverID string) error {
 }
 
 // removeInstance removes the slot of an instance, unless a newer one has it.
-func (s *Set) removeInstance(i *Instance) error {
+func (s *Set) removeInstance(i *Instance, full pressure) error {
 	s.mu.Lock()
 	if sl := i.slot; s.slots[sl.id] == sl && sl.inst == i {
-		return s.removeUnlock(sl)
+		return s.removeUnlock(sl, full)
 	}
 	s.mu.Unlock()
-	return i.shut()
+	return i.shut(full)
 }
 
 // removeUnlock forgets the slot, unlocks, and ends what runs in it. Readers end last: they see how the process ended.
-func (s *Set) removeUnlock(sl *slot) error {
+func (s *Set) removeUnlock(sl *slot, full pressure) error {
 	boot, inst := sl.boot, sl.inst
 	s.forgetLocked(sl)
 	sl.removed.fire()
@@ -386,7 +386,7 @@ func (s *Set) removeUnlock(sl *slot) error {
 	defer sl.log.close()
 	var err error
 	if inst != nil {
-		err = inst.shut()
+		err = inst.shut(full)
 	}
 	if boot != nil {
 		await(boot.done, eofGrace+termGrace+killGrace)
@@ -444,7 +444,7 @@ func (s *Set) Close() error {
 	errs := make([]error, len(running))
 	var ends sync.WaitGroup
 	for n, inst := range running {
-		ends.Go(func() { errs[n] = inst.shut() })
+		ends.Go(func() { errs[n] = inst.shut(yield) })
 	}
 	ends.Wait()
 	s.work.Wait()

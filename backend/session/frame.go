@@ -70,7 +70,7 @@ const (
 	noteRequest     = "request.opened"    // Request
 	noteRuled       = "request.ruled"     // Rule: it was answered without anybody
 	noteInterrupted = "turn.interrupted"  // SIGINT went out; Reason: no_signal when there was no way to send one
-	noteMissing     = "messages.missing"  // of an agent elsewhere: what it said here is lost
+	noteMissing     = "messages.missing"  // what the agent said here is lost: the runtime elsewhere holds it no more, or its instance was removed
 	noteTakenUp     = "agent.taken_up"    // it has outlived this program
 	noteKilled      = "turn.killed"
 	noteClosed      = "agent.closed"    // Exit; Reason: hibernated

@@ -182,16 +182,10 @@ func (a *link) hand(r reader, batch []proxy.Message) bool {
 
 // read hands over what the agent says, in batches, until the process is gone or nobody cares any more.
 func (a *link) read(inst transport) {
-	last := a.from
-	r := inst.After(last)
-	defer func() { r.Close() }()
+	r := inst.After(a.from)
+	defer r.Close()
 	for {
 		batch, err := r.Next(a.ctx)
-		if errors.Is(err, proxy.ErrLagging) { // the instance is being removed: take what is left
-			r.Close()
-			r = inst.After(last)
-			continue
-		}
 		if gap, missing := errors.AsType[*gapError](err); missing {
 			a.post(func() { a.v.missing(gap) })
 			continue
@@ -199,8 +193,7 @@ func (a *link) read(inst transport) {
 		if err != nil {
 			return
 		}
-		last = batch[len(batch)-1].Seq
-		a.last = last
+		a.last = batch[len(batch)-1].Seq
 		if !a.hand(r, batch) {
 			return
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"strconv"
 	"time"
 
@@ -132,7 +133,7 @@ func (a *link) awaitAnswer(ctx context.Context, inst transport, key acp.Key) {
 	defer r.Close()
 	for {
 		batch, err := r.Next(ctx)
-		if err != nil {
+		if _, missing := errors.AsType[*gapError](err); err != nil && !missing {
 			return
 		}
 		for _, m := range batch {

@@ -22,7 +22,7 @@ import (
 // errNoSignal is Interrupt where there is no way to.
 var errNoSignal = errors.New("there is no way to send the agent a signal")
 
-// gapError tells that messages of an agent are lost: the runtime holds them no more, or has begun to count anew.
+// gapError tells that messages of an agent are lost: the runtime, or here the log, holds them no more, or has begun to count anew.
 type gapError struct{ remote.GapError }
 
 // startThere is how long an agent elsewhere may take to be installed and started.

@@ -2,8 +2,10 @@ package session
 
 import (
 	"context"
+	"errors"
 
 	"deskhand/backend/proxy"
+	"deskhand/backend/remote"
 )
 
 // transport is how the agent of one generation is reached: by its instance on this machine (here), or by that of a runtime elsewhere
@@ -34,5 +36,42 @@ type reader interface {
 // here is an agent on this machine.
 type here struct{ *proxy.Instance }
 
-func (h here) After(seq uint64) reader            { return h.Instance.After(seq) }
+// Close loses nothing of what the agent says until it is gone: a cancel that was not heeded ends here too, and its turn is read to its end.
+func (h here) Close() error { return h.End() }
+func (h here) After(seq uint64) reader {
+	return &hereReader{Reader: h.Instance.After(seq), inst: h.Instance, last: seq}
+}
 func (here) Problem() (string, map[string]string) { return "", nil }
+
+// hereReader is the reading of an agent on this machine. Dropped, which happens when somebody else removes the instance, it goes on with
+// what is held. What is lost between two messages shows in their numbers.
+type hereReader struct {
+	*proxy.Reader
+	inst *proxy.Instance
+	last uint64          // of the messages that it gave
+	held []proxy.Message // what follows on a gap
+}
+
+func (r *hereReader) Next(ctx context.Context) ([]proxy.Message, error) {
+	batch := r.held
+	r.held = nil
+	for len(batch) == 0 {
+		var err error
+		batch, err = r.Reader.Next(ctx)
+		if errors.Is(err, proxy.ErrLagging) {
+			r.Reader.Close()
+			r.Reader = r.inst.After(r.last)
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	if next := batch[0].Seq; next > r.last+1 {
+		gap := &gapError{remote.GapError{After: r.last, Next: next}}
+		r.last, r.held = next-1, batch
+		return nil, gap
+	}
+	r.last = batch[len(batch)-1].Seq
+	return batch, nil
+}

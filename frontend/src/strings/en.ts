@@ -148,7 +148,7 @@ export const en = {
   'divider.agent.taken_up': 'Deskhand was away; {agent} kept running',
   'divider.app.interrupted': 'Deskhand was interrupted here',
   'divider.session.forked': 'Forked here: everything above is from the original conversation',
-  'divider.messages.missing': 'Messages are missing here: the runtime no longer holds what {agent} said',
+  'divider.messages.missing': 'Messages are missing here: what {agent} said is no longer held',
   'divider.session.fresh': 'Continued without memory: {agent} cannot restore what was said above',
   'divider.session.hibernated': '{agent} was put to sleep to save memory; your next message wakes it',
   'divider.session.imported': 'Imported from {agent}; messages: {messages}',

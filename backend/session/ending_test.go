@@ -1,0 +1,130 @@
+package session_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"deskhand/backend/proxy"
+	"deskhand/backend/proxy/proxytest"
+	"deskhand/backend/session"
+)
+
+// inMemory is an agent that opens a session; prompted does what there is to do at a prompt, and last at the end of its input.
+func inMemory(prompted func(id json.RawMessage, lines *bufio.Scanner, out io.Writer), last func(out io.Writer)) proxytest.Agent {
+	return func(in io.Reader, out, _ io.Writer) int {
+		lines := bufio.NewScanner(in)
+		for lines.Scan() {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(lines.Bytes(), &m)
+			switch m.Method {
+			case "initialize":
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`+"\n", m.ID)
+			case "session/new":
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`+"\n", m.ID)
+			case "session/prompt":
+				prompted(m.ID, lines, out)
+			}
+		}
+		last(out)
+		return 0
+	}
+}
+
+func says(out io.Writer, text string) {
+	_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}`+"\n", text)
+}
+
+const parts, logOfParts = 2000, 16 << 10
+
+// deafAndLong heeds no cancel, and has more to say when it is ended than its log holds.
+func deafAndLong() proxytest.Agent {
+	return inMemory(func(json.RawMessage, *bufio.Scanner, io.Writer) {}, func(out io.Writer) {
+		for n := range parts {
+			says(out, strconv.Itoa(n)+" ")
+		}
+	})
+}
+
+// working is a session whose agent is at a prompt.
+func (d *desk) working() string {
+	d.t.Helper()
+	s := d.create()
+	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	d.prompt(s.ID, "go")
+	d.until("work", func() bool { return d.get(s.ID).Phase == session.Working })
+	return s.ID
+}
+
+// A stop that an agent does not heed ends it, and takes nothing of what it says then.
+func TestNothingIsLostOfAnAgentThatHasToBeEnded(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d := openWith(t, dir, proxy.Config{LogBytes: logOfParts, Spawn: proxytest.Spawn(deafAndLong())})
+		id := d.working()
+		if err := d.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		tr := d.idle(id)
+		var want strings.Builder
+		for n := range parts {
+			want.WriteString(strconv.Itoa(n) + " ")
+		}
+		if got := textOf(tr, "agent"); got != want.String()+"\n" {
+			t.Errorf("of %d bytes %d came: %.60s", want.Len(), len(got), got)
+		}
+		for _, e := range tr.Items {
+			if e.Kind == "divider" && e.Divider.Code == "messages.missing" {
+				t.Error("something is said to be missing")
+			}
+		}
+		d.sameAsRebuilt(id)
+		d.close()
+	})
+}
+
+// Where its instance is removed from under the conversation, what is lost is told where it is lost: the texts on both sides do not join.
+func TestWhatIsLostOfAnAgentIsTold(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d := openWith(t, dir, proxy.Config{LogBytes: logOfParts, Spawn: proxytest.Spawn(deafAndLong())})
+		id := d.working()
+		if err := d.set.Remove(id + ".1"); err != nil {
+			t.Fatal(err)
+		}
+		tr := d.idle(id)
+		next, missing, told := 0, 0, false
+		for _, e := range tr.Items {
+			if e.Kind == "divider" && e.Divider.Code == "messages.missing" {
+				missing++
+				told = true
+			}
+			if e.Kind != "agent" {
+				continue
+			}
+			for _, word := range strings.Fields(e.Text) {
+				n, err := strconv.Atoi(word)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if n != next && !told {
+					t.Fatalf("%d follows on %d, and nothing is told", n, next-1)
+				}
+				next, told = n+1, false
+			}
+		}
+		if missing == 0 || next != parts {
+			t.Errorf("%d times something is missing, and the last that came is %d", missing, next-1)
+		}
+		d.sameAsRebuilt(id)
+		d.close()
+	})
+}
