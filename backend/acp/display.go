@@ -24,17 +24,17 @@ type meta struct {
 	Codex struct {
 		Parent string `json:"parentToolCallId"`
 	} `json:"codex"`
-	Info *struct {
+	Info optional[struct {
 		ID  string `json:"terminal_id"`
 		Cwd string `json:"cwd"`
-	} `json:"terminal_info"`
-	Output *terminalData `json:"terminal_output"`
-	Delta  *terminalData `json:"terminal_output_delta"`
-	Exit   *struct {
-		ID     string `json:"terminal_id"`
-		Code   *int   `json:"exit_code"`
-		Signal string `json:"signal"`
-	} `json:"terminal_exit"`
+	}] `json:"terminal_info"`
+	Output optional[terminalData] `json:"terminal_output"`
+	Delta  optional[terminalData] `json:"terminal_output_delta"`
+	Exit   optional[struct {
+		ID     string        `json:"terminal_id"`
+		Code   optional[int] `json:"exit_code"`
+		Signal string        `json:"signal"`
+	}] `json:"terminal_exit"`
 }
 
 type terminalData struct {
@@ -52,7 +52,7 @@ func (m meta) parent() string {
 
 // display is nil where the tool call tells of no program. An id that is left out is the tool call's.
 func (m meta) display(toolCall string) *TerminalDisplay {
-	if m.Info == nil && m.Output == nil && m.Delta == nil && m.Exit == nil {
+	if !m.Info.given && !m.Output.given && !m.Delta.given && !m.Exit.given {
 		return nil
 	}
 	d := TerminalDisplay{ID: toolCall}
@@ -61,19 +61,15 @@ func (m meta) display(toolCall string) *TerminalDisplay {
 			d.ID = id
 		}
 	}
-	if m.Info != nil {
-		take(m.Info.ID)
-		d.Cwd = m.Info.Cwd
+	take(m.Info.value.ID)
+	d.Cwd = m.Info.value.Cwd
+	for _, data := range []terminalData{m.Output.value, m.Delta.value} {
+		take(data.ID)
+		d.Data += data.Data
 	}
-	for _, data := range []*terminalData{m.Output, m.Delta} {
-		if data != nil {
-			take(data.ID)
-			d.Data += data.Data
-		}
-	}
-	if m.Exit != nil {
-		take(m.Exit.ID)
-		d.Exited, d.ExitCode, d.Signal = true, m.Exit.Code, m.Exit.Signal
+	if exit := m.Exit.value; m.Exit.given {
+		take(exit.ID)
+		d.Exited, d.ExitCode, d.Signal = true, exit.Code.pointer(), exit.Signal
 	}
 	return &d
 }

@@ -24,6 +24,31 @@ func lenient(raw json.RawMessage, v any) error {
 	return fmt.Errorf("%w: %w", ErrShape, err)
 }
 
+// optional is a field that may be left out. One that is null or of the wrong type counts as left out, and its message survives: the schema's
+// x-deserialize-default-on-error. A pointer would not tell: encoding/json makes what it points to before it finds that the type is wrong.
+type optional[T any] struct {
+	value T
+	given bool
+}
+
+// UnmarshalJSON never fails.
+func (o *optional[T]) UnmarshalJSON(b []byte) error {
+	*o = optional[T]{} // it may stand twice
+	var v T
+	if string(b) != "null" && lenient(b, &v) == nil {
+		o.value, o.given = v, true
+	}
+	return nil
+}
+
+// pointer is nil where the field is left out.
+func (o optional[T]) pointer() *T {
+	if !o.given {
+		return nil
+	}
+	return &o.value
+}
+
 // items decodes a list and drops the items that do not fit keep.
 func items[T any](raws []json.RawMessage, keep func(*T) bool) []T {
 	list := make([]T, 0, len(raws))
@@ -88,8 +113,8 @@ func ParseChunk(body json.RawMessage) (Chunk, error) {
 // parseBlock decodes one content block.
 func parseBlock(raw json.RawMessage) (Chunk, error) {
 	var block struct {
-		Type string  `json:"type"`
-		Text *string `json:"text"`
+		Type string           `json:"type"`
+		Text optional[string] `json:"text"`
 	}
 	if err := lenient(raw, &block); err != nil {
 		return Chunk{}, err
@@ -97,18 +122,23 @@ func parseBlock(raw json.RawMessage) (Chunk, error) {
 	switch {
 	case block.Type == "":
 		return Chunk{}, fmt.Errorf("%w: a content block without type", ErrShape)
-	case block.Type == "text" && block.Text == nil:
+	case block.Type == "text" && !block.Text.given:
 		return Chunk{}, fmt.Errorf("%w: a text block without text", ErrShape)
 	case block.Type == "text":
-		return Chunk{Text: *block.Text}, nil
+		return Chunk{Text: block.Text.value}, nil
 	}
 	return Chunk{Block: raw}, nil
 }
 
-// Location is a place in a file; lines count from 1.
+// Location is a place in a file; lines count from 1, and nil is none.
 type Location struct {
-	Path string `json:"path"`
-	Line *int64 `json:"line,omitempty"`
+	Path string
+	Line *int64
+}
+
+type wireLocation struct {
+	Path string          `json:"path"`
+	Line optional[int64] `json:"line"`
 }
 
 // ToolCallPatch is a tool_call, a tool_call_update or the toolCall of a permission request: what is nil stays as it was.
@@ -129,16 +159,16 @@ type ToolCallPatch struct {
 // ParseToolCall decodes a tool call or an update of one.
 func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	var t struct {
-		ToolCallID string             `json:"toolCallId"`
-		Title      *string            `json:"title"`
-		Name       *string            `json:"name"`
-		Kind       *string            `json:"kind"`
-		Status     *string            `json:"status"`
-		Content    *[]json.RawMessage `json:"content"`
-		Locations  *[]json.RawMessage `json:"locations"`
-		RawInput   json.RawMessage    `json:"rawInput"`
-		RawOutput  json.RawMessage    `json:"rawOutput"`
-		Meta       meta               `json:"_meta"`
+		ToolCallID string                      `json:"toolCallId"`
+		Title      optional[string]            `json:"title"`
+		Name       optional[string]            `json:"name"`
+		Kind       optional[string]            `json:"kind"`
+		Status     optional[string]            `json:"status"`
+		Content    optional[[]json.RawMessage] `json:"content"`
+		Locations  optional[[]json.RawMessage] `json:"locations"`
+		RawInput   json.RawMessage             `json:"rawInput"`
+		RawOutput  json.RawMessage             `json:"rawOutput"`
+		Meta       meta                        `json:"_meta"`
 	}
 	if err := lenient(body, &t); err != nil {
 		return ToolCallPatch{}, err
@@ -147,19 +177,22 @@ func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 		return ToolCallPatch{}, fmt.Errorf("%w: a tool call without toolCallId", ErrShape)
 	}
 	p := ToolCallPatch{
-		ToolCallID: t.ToolCallID, Title: t.Title, Name: t.Name, Kind: t.Kind, Status: t.Status,
+		ToolCallID: t.ToolCallID, Title: t.Title.pointer(), Name: t.Name.pointer(), Kind: t.Kind.pointer(), Status: t.Status.pointer(),
 		RawInput: notNull(t.RawInput), RawOutput: notNull(t.RawOutput), Parent: t.Meta.parent(), Display: t.Meta.display(t.ToolCallID),
 	}
-	if t.Content != nil {
-		content := items(*t.Content, func(c *contentItem) bool { return c.Type != "" })
+	if t.Content.given {
+		content := items(t.Content.value, func(c *contentItem) bool { return c.Type != "" })
 		list := make([]json.RawMessage, len(content))
 		for i := range content {
 			list[i] = content[i].raw
 		}
 		p.Content = &list
 	}
-	if t.Locations != nil {
-		list := items(*t.Locations, func(l *Location) bool { return l.Path != "" })
+	if t.Locations.given {
+		list := []Location{}
+		for _, l := range items(t.Locations.value, func(l *wireLocation) bool { return l.Path != "" }) {
+			list = append(list, Location{l.Path, l.Line.pointer()})
+		}
 		p.Locations = &list
 	}
 	return p, nil
@@ -294,15 +327,15 @@ func (o *ConfigOption) choose(c wireChoice, group string) {
 }
 
 // ParseConfigOptions decodes the configOptions of a session response or of config_option_update: the whole list, in the agent's
-// order. present is false where the field is not there at all.
+// order. present is false where the field is not there, or is no list.
 func ParseConfigOptions(body json.RawMessage) (list []ConfigOption, present bool) {
 	var c struct {
-		Options *[]json.RawMessage `json:"configOptions"`
+		Options optional[[]json.RawMessage] `json:"configOptions"`
 	}
-	if lenient(body, &c) != nil || c.Options == nil {
+	if lenient(body, &c) != nil || !c.Options.given {
 		return nil, false
 	}
-	return items(*c.Options, func(o *ConfigOption) bool { return o.ID != "" && o.Type != "" }), true
+	return items(c.Options.value, func(o *ConfigOption) bool { return o.ID != "" && o.Type != "" }), true
 }
 
 // Modes is the older way of an agent to offer modes.
@@ -367,20 +400,34 @@ func ParseSessionInfo(body json.RawMessage) (SessionInfo, error) {
 	return info, nil
 }
 
-// Usage is a usage_update.
+// Usage is a usage_update; Cost is nil where none is told.
 type Usage struct {
-	Used int64 `json:"used"`
-	Size int64 `json:"size"`
-	Cost *struct {
-		Amount   float64 `json:"amount"`
-		Currency string  `json:"currency"`
-	} `json:"cost"`
+	Used, Size int64
+	Cost       *Cost
+}
+
+// Cost is what a session has cost until now.
+type Cost struct {
+	Amount   float64
+	Currency string
 }
 
 // ParseUsage decodes usage_update.
 func ParseUsage(body json.RawMessage) (Usage, error) {
-	var u Usage
-	return u, lenient(body, &u)
+	var u struct {
+		Used int64 `json:"used"`
+		Size int64 `json:"size"`
+		Cost struct {
+			Amount   optional[float64] `json:"amount"`
+			Currency optional[string]  `json:"currency"`
+		} `json:"cost"`
+	}
+	err := lenient(body, &u)
+	usage := Usage{Used: u.Used, Size: u.Size}
+	if c := u.Cost; c.Amount.given && c.Currency.given { // an amount of nothing in particular is none
+		usage.Cost = &Cost{c.Amount.value, c.Currency.value}
+	}
+	return usage, err
 }
 
 // Notice is a message beside the conversation.
@@ -440,6 +487,7 @@ type Initialized struct {
 	List            bool
 	Delete          bool
 	Fork            bool // unstable in ACP
+	Logout          bool
 	Steer           bool // _session/steering, an extension that several agents share
 	Directories     bool // it takes directories beside cwd
 	MCPHTTP, MCPSSE bool // the transports of MCP servers that it takes beside stdio
@@ -447,7 +495,7 @@ type Initialized struct {
 	AuthMethods     []string
 }
 
-// ParseInitialized decodes the result of initialize. The markers under sessionCapabilities are objects; null is absent.
+// ParseInitialized decodes the result of initialize. The markers under sessionCapabilities and auth are objects; all else is absent.
 func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	var r struct {
 		ProtocolVersion int `json:"protocolVersion"`
@@ -458,7 +506,10 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 				Image           bool `json:"image"`
 				EmbeddedContext bool `json:"embeddedContext"`
 			} `json:"promptCapabilities"`
-			Session map[string]json.RawMessage `json:"sessionCapabilities"`
+			Session map[string]optional[struct{}] `json:"sessionCapabilities"`
+			Auth    struct {
+				Logout optional[struct{}] `json:"logout"`
+			} `json:"auth"`
 		} `json:"agentCapabilities"`
 		AuthMethods []json.RawMessage `json:"authMethods"`
 		Meta        struct {
@@ -470,12 +521,13 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	if err := lenient(result, &r); err != nil {
 		return Initialized{}, err
 	}
-	marker := func(name string) bool { raw, ok := r.Capabilities.Session[name]; return ok && notNull(raw) != nil }
+	marker := func(name string) bool { return r.Capabilities.Session[name].given }
 	type method struct{ ID, Name string }
 	i := Initialized{
 		ProtocolVersion: r.ProtocolVersion, LoadSession: r.Capabilities.LoadSession,
 		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"),
-		Steer: r.Meta.Steering.Supported, Directories: marker("additionalDirectories"), MCPHTTP: r.Capabilities.MCP.HTTP, MCPSSE: r.Capabilities.MCP.SSE,
+		Logout: r.Capabilities.Auth.Logout.given,
+		Steer:  r.Meta.Steering.Supported, Directories: marker("additionalDirectories"), MCPHTTP: r.Capabilities.MCP.HTTP, MCPSSE: r.Capabilities.MCP.SSE,
 		Image: r.Capabilities.Prompt.Image, Embedded: r.Capabilities.Prompt.EmbeddedContext,
 	}
 	for _, m := range items(r.AuthMethods, func(m *method) bool { return m.ID != "" }) {

@@ -450,15 +450,11 @@ func (c *Catalogue) Secrets() []string { return c.vault.secrets() }
 // signInOf reads what an agent says of logins in its answer to initialize. What cannot be read is left out.
 func signInOf(began json.RawMessage) signIn {
 	var r struct {
-		Capabilities struct {
-			Auth struct {
-				Logout *struct{} `json:"logout"`
-			} `json:"auth"`
-		} `json:"agentCapabilities"`
 		Methods []json.RawMessage `json:"authMethods"`
 	}
 	_ = json.Unmarshal(began, &r)
-	s := signIn{logout: r.Capabilities.Auth.Logout != nil}
+	can, _ := acp.ParseInitialized(began)
+	s := signIn{logout: can.Logout}
 	for _, raw := range r.Methods {
 		var m wireMethod
 		if err := json.Unmarshal(raw, &m); err == nil || m.ID != "" {

@@ -156,6 +156,35 @@ func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
 	}
 }
 
+// What was shown of a tool call, and what is known of a session, outlives an update that cannot be read.
+func TestBadFieldsWipeNothing(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":{"sessionId":"x","configOptions":[{"id":"quick","name":"Quick","type":"boolean","currentValue":true}]}}`)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Edit","kind":"edit","status":"in_progress","content":[{"type":"diff","path":"/a","newText":"x"}],"locations":[{"path":"/a"}]}`)
+	for _, bad := range []string{`"title":7`, `"kind":{}`, `"status":5`, `"content":"x"`, `"content":{}`, `"locations":{}`, `"title":null,"content":null,"locations":null`} {
+		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1",%s}`, bad)
+		if tool := s.fold.tools["1"].Tool; tool.Title != "Edit" || tool.Kind != "edit" || tool.Status != "in_progress" || len(tool.Content) != 1 || len(tool.Locations) != 1 {
+			t.Fatalf("after %s: %+v", bad, tool)
+		}
+	}
+	s.frame(inward, `{"jsonrpc":"2.0","id":2,"result":{"configOptions":{"quick":true}}}`)
+	if o := s.fold.facts.Options; len(o) != 1 || !o[0].Checked {
+		t.Errorf("%+v", o)
+	}
+	s.update(`{"sessionUpdate":"usage_update","used":5,"size":10,"cost":"free"}`)
+	if u := s.fold.facts.Usage; u == nil || u.Used != 5 || u.Cost != nil {
+		t.Errorf("%+v", u)
+	}
+	s.frame(inward, `{"jsonrpc":"2.0","id":3,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":false,"list":{}}}}}`)
+	if got := s.fold.facts.Offers; !slices.Equal(got, []string{offerList}) {
+		t.Errorf("%v", got)
+	}
+	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.want("user: go", "tool: 1 Edit cancelled")
+}
+
 func TestPlanIsReplacedWithinATurn(t *testing.T) {
 	t.Parallel()
 	s := tell(t)

@@ -1,0 +1,91 @@
+package acp
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"testing"
+)
+
+// An update changes what it names and nothing else: a field that is null, or of a type that it cannot have, is not named.
+func TestBadFieldsOfAToolCallAreLeftOut(t *testing.T) {
+	t.Parallel()
+	bad := []string{`null`, `7`, `"x"`, `{}`, `true`, `[]`, `["x"]`}
+	for field, good := range map[string][]string{
+		"title": {`"x"`}, "name": {`"x"`}, "kind": {`"x"`}, "status": {`"x"`},
+		"content": {`[]`, `["x"]`}, "locations": {`[]`, `["x"]`},
+	} {
+		for _, value := range bad {
+			p, err := ParseToolCall(fmt.Appendf(nil, `{"toolCallId":"1",%q:%s}`, field, value))
+			if err != nil {
+				t.Errorf("%s %s: %v", field, value, err)
+			}
+			named := !reflect.DeepEqual(p, ToolCallPatch{ToolCallID: "1"})
+			if named != slices.Contains(good, value) {
+				t.Errorf("%s %s: named %v", field, value, named)
+			}
+		}
+	}
+	p, err := ParseToolCall(json.RawMessage(`{"toolCallId":"1","title":"x","title":7,"locations":[{"path":"/a","line":"3"},{"path":"/b","line":4},{"line":1}],
+		"_meta":{"terminal_info":7,"terminal_output":"x","terminal_exit":{"exit_code":"1"}}}`))
+	if err != nil || p.Title != nil || p.Locations == nil {
+		t.Fatalf("%+v, %v", p, err)
+	}
+	if l := *p.Locations; len(l) != 2 || l[0].Line != nil || l[1].Line == nil || *l[1].Line != 4 {
+		t.Errorf("%+v", l)
+	}
+	if p.Display == nil || !p.Display.Exited || p.Display.ExitCode != nil {
+		t.Errorf("%+v", p.Display)
+	}
+	if p, err := ParseToolCall(json.RawMessage(`{"toolCallId":"1","_meta":{"terminal_output":"x","terminal_exit":true}}`)); err != nil || p.Display != nil {
+		t.Errorf("%+v, %v", p.Display, err)
+	}
+}
+
+func TestBadOptionsAndCostsAreNone(t *testing.T) {
+	t.Parallel()
+	for body, want := range map[string]bool{
+		`{}`: false, `{"configOptions":null}`: false, `{"configOptions":{}}`: false, `{"configOptions":"x"}`: false, `{"configOptions":[]}`: true, `{"configOptions":[7]}`: true,
+	} {
+		if list, present := ParseConfigOptions(json.RawMessage(body)); present != want || len(list) != 0 {
+			t.Errorf("%s: %v, %v", body, list, present)
+		}
+	}
+	for cost, want := range map[string]*Cost{
+		`{"amount":1.5,"currency":"EUR"}`: {Amount: 1.5, Currency: "EUR"},
+		`null`:                            nil, `7`: nil, `"x"`: nil, `{}`: nil, `{"amount":"1.5","currency":"EUR"}`: nil, `{"amount":1.5}`: nil,
+	} {
+		u, err := ParseUsage(json.RawMessage(`{"used":5,"size":10,"cost":` + cost + `}`))
+		if err != nil || u.Used != 5 || u.Size != 10 || !reflect.DeepEqual(u.Cost, want) {
+			t.Errorf("%s: %+v, %v", cost, u, err)
+		}
+	}
+}
+
+func TestATextIsText(t *testing.T) {
+	t.Parallel()
+	for _, text := range []string{`7`, `null`, `{}`} {
+		if _, err := ParseChunk(json.RawMessage(`{"content":{"type":"text","text":` + text + `}}`)); !errors.Is(err, ErrShape) {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// A marker of what an agent can do is an object; all else says that it cannot.
+func TestMarkersAreObjects(t *testing.T) {
+	t.Parallel()
+	for value, want := range map[string]bool{`{}`: true, `{"more":1}`: true, `null`: false, `false`: false, `true`: false, `[]`: false, `"yes"`: false, `1`: false} {
+		i, err := ParseInitialized(json.RawMessage(fmt.Sprintf(`{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"auth":{"logout":%[1]s},
+			"sessionCapabilities":{"fork":%[1]s,"resume":%[1]s,"list":{},"delete":%[1]s}}}`, value)))
+		if err != nil || i.ProtocolVersion != 1 || !i.LoadSession || !i.List || i.Close {
+			t.Errorf("%s: %+v, %v", value, i, err)
+		}
+		for name, got := range map[string]bool{"fork": i.Fork, "resume": i.Resume, "delete": i.Delete, "logout": i.Logout} {
+			if got != want {
+				t.Errorf("%s %s: %v", name, value, got)
+			}
+		}
+	}
+}
