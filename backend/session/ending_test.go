@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -127,4 +128,48 @@ func TestWhatIsLostOfAnAgentIsTold(t *testing.T) {
 		d.sameAsRebuilt(id)
 		d.close()
 	})
+}
+
+// What an agent works at without a turn is one entry, whatever turns come and go, and does not go on for ever once the agent is gone.
+func TestWorkInTheBackgroundEndsWithTheAgent(t *testing.T) {
+	t.Parallel()
+	tell := func(out io.Writer, update string) {
+		_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":%s}}`+"\n", update)
+	}
+	d := openWith(t, t.TempDir(), proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+		turns := 0
+		return proxytest.Spawn(inMemory(func(id json.RawMessage, _ *bufio.Scanner, out io.Writer) {
+			if turns++; turns == 2 {
+				tell(out, `{"sessionUpdate":"tool_call_update","toolCallId":"one","status":"completed"}`)
+			}
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"stopReason":"end_turn"}}`+"\n", id)
+			if turns == 1 {
+				tell(out, `{"sessionUpdate":"tool_call","toolCallId":"one","title":"Build","status":"in_progress"}`)
+				tell(out, `{"sessionUpdate":"tool_call","toolCallId":"two","title":"Watch","status":"in_progress"}`)
+			}
+		}, func(io.Writer) {}))(c)
+	}})
+	s := d.create()
+	states := func() (list []string) {
+		for _, e := range d.transcript(s.ID).Items {
+			if e.Tool != nil {
+				list = append(list, e.Tool.Title+" "+e.Tool.Status)
+			}
+		}
+		return list
+	}
+	is := func(want ...string) {
+		t.Helper()
+		d.until(strings.Join(want, ", "), func() bool { return slices.Equal(states(), want) && d.get(s.ID).Phase == session.Ready })
+		d.sameAsRebuilt(s.ID)
+	}
+	d.prompt(s.ID, "go")
+	is("Build in_progress", "Watch in_progress")
+	d.prompt(s.ID, "go on")
+	d.idle(s.ID)
+	is("Build completed", "Watch in_progress")
+	if err := d.Restart(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	is("Build completed", "Watch cancelled")
 }

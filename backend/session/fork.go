@@ -322,7 +322,8 @@ func (t *transcript) applyOrigin(f frame, n note) {
 		t.forking = true
 	case noteFork:
 		t.forked(n)
-	case noteForked:
+	case noteForked: // what goes on in the parent goes on there
+		t.endAll(f)
 		t.add(f, "divider").Divider = &Divider{Code: "session.forked", Params: map[string]string{"session": n.Session, "title": n.Text}}
 	}
 }

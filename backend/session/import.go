@@ -260,6 +260,8 @@ func (t *transcript) importedTurn(f frame) {
 	t.endTools(f)
 	t.plan = nil
 	clear(t.tools)
+	t.endDisplays(f)
+	t.endCompactions(f)
 	clear(t.growing)
 }
 

@@ -55,7 +55,7 @@ func (t *transcript) display(f frame, d acp.TerminalDisplay) {
 		t.displays[d.ID] = e
 	}
 	t.output(e, d.Data, 0)
-	if d.Exited && e.Terminal.Running {
+	if d.Exited && !e.hasExited() {
 		t.endTerminal(f, e, d.ExitCode, d.Signal)
 	}
 }
@@ -78,14 +78,23 @@ func (t *transcript) endTerminals(f frame) {
 	t.endDisplays(f)
 }
 
-// endDisplays: what an agent tells of its own programs is over with the turn.
 func (t *transcript) endDisplays(f frame) {
-	for _, e := range t.displays {
-		if e.Terminal.Running {
-			t.endTerminal(f, e, nil, "")
-		}
+	for _, e := range inOrder(t.displays) {
+		t.endDisplay(f, e)
 	}
 	clear(t.displays)
+}
+
+// endDisplay ends a program of the agent's own with its turn, or with the agent. How it has ended may be told later.
+func (t *transcript) endDisplay(f frame, e *Entry) {
+	if e.Terminal.Running {
+		t.endTerminal(f, e, nil, "")
+	}
+}
+
+// hasExited tells of a program whose own end was told, rather than that of its turn.
+func (e *Entry) hasExited() bool {
+	return !e.Terminal.Running && (e.Terminal.ExitCode != nil || e.Terminal.Signal != "")
 }
 
 // countTerminals remembers, in the session's record, that there is something to be ended should we die before.

@@ -2,6 +2,7 @@ package session
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"maps"
 	"slices"
@@ -37,11 +38,11 @@ type transcript struct {
 
 	open  *Entry            // the message that a chunk without an id goes on
 	byID  map[string]*Entry // messages by kind and message id, until something else comes between
-	tools map[string]*Entry // tool calls by their id, of this and the last turn
+	tools map[string]*Entry // tool calls by their id: of this and the last turn, and those before that may go on
 	plan  *Entry            // the plan of this turn
 
 	terminals   map[string]*Entry // the programs that run for the agent, by terminal id
-	displays    map[string]*Entry // the agent's own that it tells of, of this turn
+	displays    map[string]*Entry // the agent's own that it tells of, the same
 	compactions map[string]*Entry // of this turn
 
 	growing map[*Entry]*growth // entries that text is added to
@@ -118,7 +119,7 @@ func (t *transcript) forget(unchanged map[*Entry]bool) {
 // cutOff ends what was still going on in an entry; false where nothing was.
 func (e *Entry) cutOff(now Time) bool {
 	switch {
-	case e.Tool != nil && (e.Tool.Status == "pending" || e.Tool.Status == "in_progress"):
+	case e.Tool != nil && e.goesOn():
 		e.Tool.Status, e.Tool.EndedAt = "cancelled", &now
 	case e.Terminal != nil && e.Terminal.Running:
 		e.Terminal.Running, e.Terminal.EndedAt = false, &now
@@ -194,10 +195,8 @@ func (t *transcript) applyNote(f frame, n note) {
 	case noteStarting: // another process: it goes on with nothing of the one before
 		t.dropImport()
 		t.forking, t.forks = false, nil
-		clear(t.tools)
 		clear(t.byID)
-		t.endTerminals(f)
-		t.endCompactions(f)
+		t.endAll(f)
 		t.settle()
 		t.open, t.replaying, t.peer = nil, false, ""
 	case noteReplaying:
@@ -266,8 +265,33 @@ func dividerOf(n note) *Divider {
 
 func (t *transcript) beginTurn(f frame, n note) {
 	t.turn, t.plan, t.prompt = n.Turn, nil, ""
-	clear(t.tools)
+	goOn(t.tools, (*Entry).hasEnded, func(e *Entry) { t.endTool(f, e) })
+	goOn(t.displays, (*Entry).hasExited, func(e *Entry) { t.endDisplay(f, e) })
 	t.asking = t.asked(f, n)
+}
+
+// mostGoingOn is how many tool calls of before a turn may go on in it, and how many programs.
+const mostGoingOn = 50
+
+// goOn takes out of m what is over by the agent's own word. The rest is kept when a turn begins, since what works in the background is told of
+// turns later, but not all that an agent never ends: the oldest that are too many are ended here.
+func goOn(m map[string]*Entry, over func(*Entry) bool, end func(*Entry)) {
+	maps.DeleteFunc(m, func(_ string, e *Entry) bool { return over(e) })
+	if len(m) <= mostGoingOn {
+		return
+	}
+	list := inOrder(m)
+	first := list[len(list)-mostGoingOn]
+	for _, e := range list {
+		if e.Seq < first.Seq {
+			end(e)
+		}
+	}
+	maps.DeleteFunc(m, func(_ string, e *Entry) bool { return e.Seq < first.Seq })
+}
+
+func inOrder(m map[string]*Entry) []*Entry {
+	return slices.SortedFunc(maps.Values(m), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
 }
 
 // asked shows what a person has sent, and expects the agent to echo it.
@@ -312,11 +336,20 @@ func (t *transcript) composed(n note) {
 	}
 }
 
-// endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last.
+// endTurn closes what the agent left open: a tool call that was cut off is cancelled, whatever it said last. What it has begun without a
+// turn goes on without one.
 func (t *transcript) endTurn(f frame) {
 	t.settle()
-	t.endTools(f)
-	t.endDisplays(f)
+	for _, e := range inOrder(t.tools) {
+		if e.Turn != "" {
+			t.endTool(f, e)
+		}
+	}
+	for _, e := range inOrder(t.displays) {
+		if e.Turn != "" {
+			t.endDisplay(f, e)
+		}
+	}
 	t.endCompactions(f)
 	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
 	t.turn, t.plan, t.open, t.prompt, t.asking = "", nil, nil, "", nil
@@ -324,20 +357,38 @@ func (t *transcript) endTurn(f frame) {
 	clear(t.growing)
 }
 
+// endAll ends what goes on, with the agent that was at it. Nothing more is heard of that.
+func (t *transcript) endAll(f frame) {
+	t.endTools(f)
+	clear(t.tools)
+	t.endTerminals(f)
+	t.endCompactions(f)
+}
+
 func (t *transcript) endTools(f frame) {
-	for _, e := range t.tools {
-		if e.Tool.Status == "pending" || e.Tool.Status == "in_progress" {
-			e.Tool.Status = "cancelled"
-			e.Tool.EndedAt = &Time{f.At}
-			t.touch(e)
-		}
+	for _, e := range inOrder(t.tools) {
+		t.endTool(f, e)
+	}
+}
+
+// goesOn tells of a tool call that is not over.
+func (e *Entry) goesOn() bool { return e.Tool.Status == "pending" || e.Tool.Status == "in_progress" }
+
+// hasEnded tells of a tool call whose own end was told, rather than that of its turn.
+func (e *Entry) hasEnded() bool { return e.Tool.Status == "completed" || e.Tool.Status == "failed" }
+
+// endTool cancels a call that has not ended.
+func (t *transcript) endTool(f frame, e *Entry) {
+	if e.goesOn() {
+		e.Tool.Status = "cancelled"
+		e.Tool.EndedAt = &Time{f.At}
+		t.touch(e)
 	}
 }
 
 func (t *transcript) close(f frame, n note) {
 	t.dropImport()
-	t.endTerminals(f)
-	t.endCompactions(f)
+	t.endAll(f)
 	switch {
 	case n.Reason == reasonHibernated:
 		t.add(f, "divider").Divider = &Divider{Code: "session.hibernated"}
@@ -414,6 +465,7 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 	case "tool_call", "tool_call_update":
 		patch, err := acp.ParseToolCall(u.Body)
 		if err == nil {
+			t.begunAnew(u.Kind, patch.ToolCallID)
 			t.patchTool(f, patch)
 		}
 		return err
@@ -599,13 +651,25 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 		e.Tool = &ToolCall{ToolCallID: p.ToolCallID, Kind: "other", Status: "pending", StartedAt: Time{f.At}}
 		t.tools[p.ToolCallID] = e
 	}
+	cutOff := e.Tool.Status == "cancelled"
 	patchToolCall(e.Tool, p)
-	if ended := e.Tool.Status == "completed" || e.Tool.Status == "failed"; ended && e.Tool.EndedAt == nil {
+	switch {
+	case e.hasEnded() && (e.Tool.EndedAt == nil || cutOff):
 		e.Tool.EndedAt = &Time{f.At}
+	case e.goesOn(): // though it may have been cut off with its turn
+		e.Tool.EndedAt = nil
 	}
 	t.touch(e)
 	if p.Display != nil {
 		t.display(f, *p.Display)
+	}
+}
+
+// begunAnew forgets the call of that id which was cut off with its turn, where the agent begins one in another turn: some count anew in each.
+func (t *transcript) begunAnew(kind, id string) {
+	if e := t.tools[id]; kind == "tool_call" && e != nil && e.Tool.Status == "cancelled" && t.turn != "" && e.Turn != t.turn {
+		delete(t.tools, id)
+		delete(t.displays, id)
 	}
 }
 

@@ -156,6 +156,88 @@ func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
 	}
 }
 
+// What an agent does in the background begins without a turn, goes on over turns, and ends with the agent at the latest.
+func TestToolCallsOutliveTurns(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Build","status":"in_progress"}`)
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"2","title":"Watch","status":"in_progress","_meta":{"terminal_info":{"terminal_id":"p","cwd":"/a"}}}`)
+	s.want("tool: 1 Build in_progress", "tool: 2 Watch in_progress", "terminal: ")
+	s.begin("go")
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"3","title":"Test","status":"in_progress","_meta":{"terminal_info":{"terminal_id":"q"}}}`)
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}`)
+	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.want("tool: 1 Build completed", "user: go", "tool: 3 Test cancelled", "terminal: ")
+	if !s.fold.displays["p"].Terminal.Running || s.fold.displays["q"].Terminal.Running {
+		t.Error("a program ends with the turn that it was begun in, and no other")
+	}
+	s.begin("go on")
+	s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"3","status":"pending"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+	if tool := s.fold.tools["3"].Tool; tool.EndedAt != nil {
+		t.Error("it goes on, and has ended")
+	}
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"failed","_meta":{"terminal_exit":{"terminal_id":"q","exit_code":3}}}`)
+	if e := s.fold.displays["q"].Terminal; e.ExitCode == nil || *e.ExitCode != 3 {
+		t.Errorf("%+v", e)
+	}
+	s.want("tool: 3 Test failed", "terminal: ", "user: go on")
+	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.begin("once more")
+	if len(s.fold.tools) != 1 || len(s.fold.displays) != 1 {
+		t.Errorf("held are %d calls and %d programs, and one of each goes on", len(s.fold.tools), len(s.fold.displays))
+	}
+	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.want("user: once more")
+	s.note(note{Note: noteClosed, Exit: &Exit{Problem: problemExited}})
+	s.want("tool: 2 Watch cancelled", "terminal: ", "divider: agent.exited")
+
+	s.note(note{Note: noteStarting})
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"4","title":"Lost","status":"pending"}`)
+	s.want("tool: 4 Lost pending")
+	s.note(note{Note: noteStarting}) // nobody was there to tell of the end of the one before
+	s.want("tool: 4 Lost cancelled")
+}
+
+// Some agents count their calls anew in each turn.
+func TestACallOfAnotherTurnIsAnotherCall(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	for _, title := range []string{"One", "Two"} {
+		s.note(note{Note: noteTurnBegan, Turn: title})
+		s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":%q,"status":"in_progress"}`, title)
+		s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","kind":"read"}`)
+		s.note(note{Note: noteTurnEnded, Turn: title})
+		s.want("user: ", "tool: 1 "+title+" cancelled")
+	}
+}
+
+// An agent that never ends what it begins must not have all of that kept.
+func TestWhatNeverEndsIsNotHeldForEver(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	const many = 3 * mostGoingOn
+	for i := range many {
+		s.update(`{"sessionUpdate":"tool_call","toolCallId":"b%d","title":"T","status":"in_progress"}`, i)
+		s.note(note{Note: noteTurnBegan, Turn: fmt.Sprint(i)})
+		s.update(`{"sessionUpdate":"tool_call","toolCallId":"%d","title":"T","status":"in_progress","_meta":{"terminal_info":{}}}`, i)
+		s.note(note{Note: noteTurnEnded, Turn: fmt.Sprint(i)})
+	}
+	s.begin("go")
+	if len(s.fold.tools) != mostGoingOn || len(s.fold.displays) != mostGoingOn {
+		t.Errorf("held are %d calls and %d programs", len(s.fold.tools), len(s.fold.displays))
+	}
+	on := 0
+	changes, _ := s.fold.take()
+	for _, c := range changes {
+		if c.Entry.Tool != nil && c.Entry.goesOn() {
+			on++
+		}
+	}
+	if on != mostGoingOn/2 {
+		t.Errorf("%d go on", on)
+	}
+}
+
 // What was shown of a tool call, and what is known of a session, outlives an update that cannot be read.
 func TestBadFieldsWipeNothing(t *testing.T) {
 	t.Parallel()
