@@ -349,6 +349,9 @@ func (v *conversation) take(data []byte) {
 			v.completed(data)
 		}
 	case acp.Other:
+		if env.Raw[0] == '[' { // a batch, of which ACP has none
+			v.out(acp.NewErrorResponse(json.RawMessage("null"), &acp.Error{Code: acp.CodeInvalidRequest, Message: "JSON-RPC batches are not supported"}))
+		}
 	}
 }
 
