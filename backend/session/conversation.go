@@ -355,9 +355,10 @@ func (v *conversation) commit() (written bool) {
 	}
 	entries, factsChanged := v.fold.take()
 	if factsChanged {
+		was := v.row.facts.Title
 		v.row.facts = v.fold.facts
 		v.row.showFacts()
-		v.nameAfterAgent()
+		v.nameAfterAgent(was)
 		v.saveRow()
 	}
 	v.stepQueue()
@@ -528,10 +529,25 @@ func titleOf(message string) string {
 	return cut + "…"
 }
 
-// nameAfterAgent takes the agent's title unless a person has named the session.
-func (v *conversation) nameAfterAgent() {
-	if title := strings.TrimSpace(v.fold.facts.Title); title != "" && v.row.titleBy != titleByPerson {
+// nameAfterAgent takes the agent's title unless a person has named the session. One that the agent takes back is no longer what it is called:
+// then it is called after its first prompt again.
+func (v *conversation) nameAfterAgent(was string) {
+	title := strings.TrimSpace(v.fold.facts.Title)
+	switch {
+	case v.row.titleBy == titleByPerson:
+	case title != "":
 		v.row.Title, v.row.titleBy = titleOf(title), titleByAgent
+	case was != "" && v.row.titleBy == titleByAgent:
+		first, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[Entry],
+			`SELECT data FROM entry WHERE session = ? AND json_extract(data, '$.kind') = 'user' ORDER BY seq LIMIT 1`, v.id)
+		if err != nil {
+			v.c.cfg.Logger.Error("the first prompt cannot be read", "session", v.id, "error", err)
+			return
+		}
+		v.row.Title, v.row.titleBy = "", "" // the first that comes names it
+		for _, e := range first {
+			v.row.Title, v.row.titleBy = titleOf(said{text: e.Text, files: e.Attachments}.title()), titleByPrompt
+		}
 	}
 }
 

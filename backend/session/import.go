@@ -156,7 +156,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 	r.ACPSessionID = from.ACPSessionID
 	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
 	if title := strings.TrimSpace(c.secret.text(from.Title)); title != "" {
-		r.Title, r.titleBy = titleOf(title), titleByAgent
+		r.Title, r.titleBy, r.facts.Title = titleOf(title), titleByAgent, title
 	}
 	return c.begin(ctx, r)
 }

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -26,4 +27,31 @@ func TestATitleIsWithoutTheBlockOfFiles(t *testing.T) {
 			t.Errorf("%q is called %q, want %q", message, got, want)
 		}
 	}
+}
+
+// An agent may take its title back: the session is called after its first prompt again, unless a person has named it.
+func TestATitleThatTheAgentTakesBack(t *testing.T) {
+	d := askingDesk(t, t.TempDir(), "")
+	id := d.asking()
+	d.steps(id)
+	first := d.get(id).Title
+	titled := func(update, want string) {
+		t.Helper()
+		d.steps(id, step{Update: json.RawMessage(`{"sessionUpdate":"session_info_update",` + update + `}`)})
+		if got := d.get(id).Title; got != want {
+			t.Errorf("%s: it is called %q, want %q", update, got, want)
+		}
+	}
+	if first == "" {
+		t.Fatal("it has no name")
+	}
+	titled(`"title":"Of the agent"`, "Of the agent")
+	titled(`"updatedAt":"2026-01-01T00:00:00Z"`, "Of the agent")
+	titled(`"title":7`, "Of the agent")
+	titled(`"title":null`, first)
+	titled(`"title":"Another"`, "Another")
+	if _, err := d.Change(t.Context(), id, session.Patch{Title: new("Mine")}); err != nil {
+		t.Fatal(err)
+	}
+	titled(`"title":null`, "Mine")
 }
