@@ -8,10 +8,11 @@ import (
 
 // Listed is a conversation of an agent's own, as session/list tells of it. UpdatedAt is zero where the agent gives none.
 type Listed struct {
-	SessionID string
-	Cwd       string
-	Title     string
-	UpdatedAt time.Time
+	SessionID   string
+	Cwd         string
+	Directories []string // beside cwd
+	Title       string
+	UpdatedAt   time.Time
 }
 
 // ParseSessionList decodes the result of session/list. next is the agent's cursor, "" at the end.
@@ -23,10 +24,14 @@ func ParseSessionList(result json.RawMessage) (list []Listed, next string, err e
 	if err := lenient(result, &r); err != nil {
 		return nil, "", err
 	}
-	type item struct{ SessionID, Cwd, Title, UpdatedAt string }
+	type item struct {
+		SessionID, Cwd, Title, UpdatedAt string
+		AdditionalDirectories            []json.RawMessage
+	}
 	for _, s := range items(r.Sessions, func(s *item) bool { return s.SessionID != "" }) {
 		at, _ := time.Parse(time.RFC3339, s.UpdatedAt) // one that is no time is none
-		list = append(list, Listed{SessionID: s.SessionID, Cwd: s.Cwd, Title: s.Title, UpdatedAt: at})
+		further := items(s.AdditionalDirectories, func(dir *string) bool { return *dir != "" })
+		list = append(list, Listed{SessionID: s.SessionID, Cwd: s.Cwd, Directories: further, Title: s.Title, UpdatedAt: at})
 	}
 	return list, r.Next, nil
 }

@@ -64,6 +64,18 @@ func TestBadOptionsAndCostsAreNone(t *testing.T) {
 	}
 }
 
+func TestListedSessions(t *testing.T) {
+	t.Parallel()
+	list, next, err := ParseSessionList(json.RawMessage(`{"nextCursor":"n","sessions":[
+		{"sessionId":"1","cwd":"/a","additionalDirectories":["/b",7,null,"","/c"]},{"sessionId":"2","cwd":"/a","additionalDirectories":"/b"},{"cwd":"/a"}]}`))
+	if err != nil || next != "n" || len(list) != 2 {
+		t.Fatalf("%+v, %q, %v", list, next, err)
+	}
+	if !slices.Equal(list[0].Directories, []string{"/b", "/c"}) || len(list[1].Directories) != 0 {
+		t.Errorf("%q, %q", list[0].Directories, list[1].Directories)
+	}
+}
+
 func TestATextIsText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`7`, `null`, `{}`} {

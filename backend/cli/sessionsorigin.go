@@ -111,7 +111,7 @@ func (c *sessionsImport) take(ctx context.Context, p *Program, api *api, list []
 
 func (c *sessionsImport) takeOne(ctx context.Context, p *Program, api *api, from backend.AgentSession) error {
 	var made backend.Session
-	in := backend.Import{Agent: c.Agent, ACPSessionID: from.ACPSessionID, Cwd: from.Cwd, Title: from.Title}
+	in := backend.Import{Agent: c.Agent, ACPSessionID: from.ACPSessionID, Cwd: from.Cwd, Title: from.Title, Directories: from.Directories}
 	err := api.call(ctx, "POST", "sessions/import", in, &made)
 	if err == nil {
 		err = api.settle(ctx, &made)

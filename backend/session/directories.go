@@ -13,24 +13,46 @@ import (
 func directories(paths []string) ([]string, error) {
 	list := make([]string, 0, len(paths))
 	for _, path := range paths {
-		if !filepath.IsAbs(path) {
-			return nil, bad("directory.relative", "path", path)
-		}
-		path = filepath.Clean(path)
-		info, err := os.Stat(path)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			return nil, bad(problemNoDirectory, "path", path)
-		case err != nil:
-			return nil, bad("directory.unreadable", "path", path, "detail", err.Error())
-		case !info.IsDir():
-			return nil, bad("directory.not_one", "path", path)
+		path, err := furtherDirectory(path)
+		if err != nil {
+			return nil, err
 		}
 		if !slices.Contains(list, path) {
 			list = append(list, path)
 		}
 	}
 	return list, nil
+}
+
+func furtherDirectory(path string) (string, error) {
+	if !filepath.IsAbs(path) {
+		return "", bad("directory.relative", "path", path)
+	}
+	path = filepath.Clean(path)
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", bad(problemNoDirectory, "path", path)
+	case err != nil:
+		return "", bad("directory.unreadable", "path", path, "detail", err.Error())
+	case !info.IsDir():
+		return "", bad("directory.not_one", "path", path)
+	}
+	return path, nil
+}
+
+// mostDirectories is how many a person can choose; New and Patch say so too.
+const mostDirectories = 20
+
+// choosable are those of paths that a person could have chosen: an agent's list names what was there when the conversation was.
+func choosable(paths []string) []string {
+	list := []string{}
+	for _, path := range paths {
+		if path, err := furtherDirectory(path); err == nil && !slices.Contains(list, path) && len(list) < mostDirectories {
+			list = append(list, path)
+		}
+	}
+	return list
 }
 
 // roots are where the files and the programs of the agent may be: the session's directory first.

@@ -31,6 +31,8 @@ type AgentSession struct {
 	Cwd          string `json:"cwd"`
 	UpdatedAt    *Time  `json:"updatedAt,omitempty"`
 	Session      string `json:"session,omitempty" doc:"The session of ours that is it"`
+
+	Directories []string `json:"directories,omitempty" doc:"Directories that it works in beside cwd"`
 }
 
 // AgentSessions is a page of them.
@@ -46,6 +48,8 @@ type Import struct {
 	ACPSessionID string `json:"acpSessionId" minLength:"1" maxLength:"512"`
 	Cwd          string `json:"cwd" minLength:"1" maxLength:"4096" doc:"Where the conversation was; the directory has to be there"`
 	Title        string `json:"title,omitempty" maxLength:"1000"`
+
+	Directories []string `json:"directories,omitempty" doc:"Directories that it works in beside cwd; those that cannot be chosen for a session are left out"`
 }
 
 const (
@@ -92,7 +96,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 		page.Next = next
 	}
 	for i, l := range list {
-		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: c.secret.text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID]}
+		page.Items[i] = AgentSession{ACPSessionID: l.SessionID, Title: c.secret.text(strings.TrimSpace(l.Title)), Cwd: l.Cwd, Session: ours[l.SessionID], Directories: l.Directories}
 		if !l.UpdatedAt.IsZero() {
 			page.Items[i].UpdatedAt = &Time{l.UpdatedAt}
 		}
@@ -153,7 +157,7 @@ func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 		return Session{}, err
 	}
 	r := c.fresh(from.Agent, w)
-	r.ACPSessionID = from.ACPSessionID
+	r.ACPSessionID, r.Directories = from.ACPSessionID, choosable(from.Directories)
 	r.Origin = &Origin{Kind: originImport, Agent: from.Agent}
 	if title := strings.TrimSpace(c.secret.text(from.Title)); title != "" {
 		r.Title, r.titleBy, r.facts.Title = titleOf(title), titleByAgent, title

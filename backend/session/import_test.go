@@ -3,9 +3,11 @@ package session_test
 import (
 	"bufio"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -197,6 +199,62 @@ func TestImportIsRefused(t *testing.T) {
 	refused(t, err, "agent.auth_required")
 	if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) > 0 {
 		t.Fatalf("%+v %v", page, err)
+	}
+}
+
+// lists is an agent in a shell that has one conversation, in the directories that are put in.
+const lists = `while read -r line; do
+  id=${line#*'"id":'}; id=${id%%%%[,\}]*}
+  case $line in
+  *'"initialize"'*) say='{"protocolVersion":1,"agentCapabilities":{"loadSession":true,"sessionCapabilities":{"list":{},"additionalDirectories":{}}}}' ;;
+  *'"session/list"'*) say='{"sessions":[{"sessionId":"s1","cwd":"/","additionalDirectories":%s}]}' ;;
+  *'"session/load"'*) say='{}' ;;
+  *) continue ;;
+  esac
+  printf '{"jsonrpc":"2.0","id":%%s,"result":%%s}\n' "$id" "$say"
+done`
+
+// A conversation is taken in with its further directories: what the agent is not told of is closed to it. Those that nobody could choose stay out.
+func TestImportTakesTheFurtherDirectories(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("the agent is a script of a shell")
+	}
+	d := open(t, t.TempDir())
+	one, file := filepath.Join(d.dir, "one"), filepath.Join(d.dir, "file")
+	if err := errors.Join(os.Mkdir(one, 0o700), os.WriteFile(file, nil, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	theirs := []string{filepath.Join(d.dir, "gone"), one, file, "relative", one + "/"}
+	text, _ := json.Marshal(theirs)
+	agent, err := json.Marshal(map[string]any{"agents": []any{map[string]any{"id": "lists", "command": "/bin/sh", "args": []string{"-c", fmt.Sprintf(lists, text)}}}})
+	if err == nil {
+		err = os.WriteFile(filepath.Join(d.dir, "agents.json"), agent, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := d.sessionsOf("lists", "")
+	if len(page.Items) != 1 || !slices.Equal(page.Items[0].Directories, theirs) {
+		t.Fatalf("listed %+v", page)
+	}
+	s, err := d.Import(t.Context(), session.Import{Agent: "lists", ACPSessionID: "s1", Cwd: d.work, Directories: page.Items[0].Directories})
+	if err != nil || !slices.Equal(s.Directories, []string{one}) {
+		t.Fatalf("%q, %v", s.Directories, err)
+	}
+	d.idle(s.ID)
+	var told []string
+	for dir, data := range d.journal(s.ID) {
+		var m struct {
+			Method string
+			Params struct{ AdditionalDirectories []string }
+		}
+		if dir == "out" && json.Unmarshal(data, &m) == nil && m.Method == "session/load" {
+			told = m.Params.AdditionalDirectories
+		}
+	}
+	if !slices.Equal(told, []string{one}) {
+		t.Errorf("the agent was told of %q", told)
 	}
 }
 

@@ -194,7 +194,13 @@ export class Client {
     });
     return { ...page, items: page.items ?? [] };
   }
-  importSession = (body: { agent: string; acpSessionId: string; cwd: string; title?: string }) =>
+  importSession = (body: {
+    agent: string;
+    acpSessionId: string;
+    cwd: string;
+    title?: string;
+    directories?: readonly string[];
+  }) =>
     this.#json<Session>('/client/sessions/import', {
       method: 'POST',
       body,

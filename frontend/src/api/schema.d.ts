@@ -1990,6 +1990,8 @@ export interface components {
         AgentSession: {
             acpSessionId: string;
             cwd: string;
+            /** @description Directories that it works in beside cwd */
+            directories?: string[];
             /** @description The session of ours that is it */
             session?: string;
             title: string;
@@ -2892,6 +2894,8 @@ export interface components {
             agent: string;
             /** @description Where the conversation was; the directory has to be there */
             cwd: string;
+            /** @description Directories that it works in beside cwd; those that cannot be chosen for a session are left out */
+            directories?: string[];
             title?: string;
         };
         InboxPage: {

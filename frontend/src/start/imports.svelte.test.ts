@@ -65,6 +65,15 @@ test('what is chosen is taken one by one; one that fails keeps none of the other
   expect(imports.taking).toBeUndefined();
 });
 
+test('a conversation is taken with the directories that it works in beside its own', async () => {
+  const directories = ['/home/ada/lib'];
+  client.agentSessions.mockResolvedValueOnce({ items: [theirs('a', { directories })], supported: true });
+  await imports.ask('');
+  client.importSession.mockResolvedValueOnce(session({ id: 'new a' }));
+  await imports.take(['a']);
+  expect(client.importSession.mock.lastCall?.[0]).toMatchObject({ acpSessionId: 'a', directories });
+});
+
 test('a list that nobody waits for any more changes nothing', async () => {
   let arrive!: (page: AgentSessionPage) => void;
   client.agentSessions.mockReturnValueOnce(new Promise((done) => (arrive = done)));

@@ -72,6 +72,7 @@ export class Imports {
           acpSessionId: item.acpSessionId,
           cwd: item.cwd,
           ...(item.title ? { title: item.title } : {}),
+          ...(item.directories?.length ? { directories: item.directories } : {}),
         });
         taken.push(session);
         this.chosen.delete(item.acpSessionId);
