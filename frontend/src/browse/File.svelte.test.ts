@@ -52,6 +52,7 @@ async function show() {
     looks: 0,
     mention: () => undefined,
     menu: () => undefined,
+    enter: () => Promise.resolve(false),
     back: () => undefined,
   });
   const component = mount(File, { target: document.body, props });

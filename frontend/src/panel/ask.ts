@@ -5,7 +5,8 @@ export type PanelTab = (typeof tabs)[number];
 
 export type PanelAsk =
   | { tab: 'changes'; turn?: string; path?: string }
-  | { tab: 'files'; path?: string; line?: number }
+  /** A file, or what a directory holds. */
+  | { tab: 'files'; path?: string; line?: number; directory?: boolean | undefined }
   /** A program's terminal by its id, text that is too long for its row, or a new terminal in a directory. */
   | {
       tab: 'terminal';

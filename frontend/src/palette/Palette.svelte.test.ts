@@ -1,0 +1,36 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, expect, test, vi } from 'vitest';
+import type { FoundPath } from '../api/records';
+import { app } from '../app.svelte';
+import '../strings/keyboard';
+import { session } from '../test/records';
+import Palette from './Palette.svelte';
+
+let ended: (() => void) | undefined;
+
+afterEach(() => {
+  ended?.();
+  document.body.replaceChildren();
+});
+
+test('the Files tab is told which of what was found is a directory', async () => {
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  const items: FoundPath[] = [
+    { path: '/home/ada/app/src', relative: 'src', directory: true },
+    { path: '/home/ada/app/src/main.go', relative: 'src/main.go' },
+  ];
+  vi.spyOn(app, 'current', 'get').mockReturnValue(session());
+  vi.spyOn(app.client, 'json').mockResolvedValue({ items });
+  const open = vi.spyOn(app.panel, 'open').mockReturnValue();
+  const props = { start: '@src', actions: () => [], help: [], close: () => undefined };
+  const palette = mount(Palette, { target: document.body, props });
+  ended = () => void unmount(palette);
+  flushSync();
+  const options = () => [...document.querySelectorAll<HTMLElement>('[role=option]')];
+  await vi.waitFor(() => expect(options()).toHaveLength(2));
+  for (const option of options()) option.click();
+  await vi.waitFor(() => expect(open).toHaveBeenCalledTimes(2));
+  expect(open.mock.calls.map(([ask]) => 'directory' in ask && ask.directory)).toEqual([true, undefined]);
+});

@@ -1,0 +1,22 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { expect, test, vi } from 'vitest';
+import { ApiError } from '../api/errors';
+import { app } from '../app.svelte';
+import { SessionView } from '../session/session.svelte';
+import { session } from '../test/records';
+import Context from './Context.svelte';
+
+test('the Files tab is told that what is asked for is a directory', () => {
+  const refused = new ApiError('not_found', {}, 404);
+  vi.spyOn(app.client, 'json').mockRejectedValue(refused);
+  vi.spyOn(app.client, 'mcpServers').mockRejectedValue(refused);
+  vi.spyOn(app.client, 'skillEntries').mockRejectedValue(refused);
+  const open = vi.spyOn(app.panel, 'open').mockReturnValue();
+  const view = new SessionView('s1', app.client, () => undefined);
+  const tab = mount(Context, { target: document.body, props: { session: session(), view, ask: undefined } });
+  flushSync();
+  document.querySelector<HTMLElement>('button[aria-label^="Show its files"]')?.click();
+  expect(open.mock.calls).toEqual([[{ tab: 'files', path: '/home/ada/app', directory: true }]]);
+  void unmount(tab);
+  document.body.replaceChildren();
+});
