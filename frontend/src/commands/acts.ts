@@ -1,6 +1,7 @@
 import '../strings/keyboard';
 import type { ConfigOption, Session } from '../api/records';
 import { app, titleOf } from '../app.svelte';
+import { toPrompt } from '../session/prompts';
 import { groups } from '../sidebar/groups';
 import { t } from '../strings/t';
 import { keysOf, type CommandId } from '../ui/keys';
@@ -138,7 +139,7 @@ const acts: Record<CommandId, Act> = {
   help: { run: () => (over.shown = { kind: 'help', page: 'keys' }) },
   new: { run: () => app.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !app.readOnly },
   newIn: { run: () => app.show({ name: 'new', choose: true }), can: () => !app.readOnly },
-  search: { run: (frame) => app.search(frame.conversation()?.seenAt()) },
+  search: { run: (frame) => app.search(frame.conversation()?.said()?.seenAt()) },
   find: { run: (frame) => void frame.conversation()?.openFind(), can: inSession },
   inbox: { run: () => app.show({ name: 'inbox' }) },
   recent: { run: (_, held) => (over.shown = { kind: 'recent', step: 1, held }) },
@@ -179,9 +180,9 @@ const acts: Record<CommandId, Act> = {
   recall: { run: (frame) => frame.conversation()?.writing()?.recall(-1), can: writable, rare: true },
   stash: { run: (frame) => stash(frame.conversation()?.writing(), here()?.id), can: writable },
   attach: { run: (frame) => void frame.conversation()?.writing()?.pick(), can: writable },
-  previousPrompt: { run: (frame) => frame.conversation()?.toPrompt(-1), can: inSession },
-  nextPrompt: { run: (frame) => frame.conversation()?.toPrompt(1), can: inSession },
-  tail: { run: (frame) => frame.conversation()?.tail(), can: inSession },
+  previousPrompt: { run: (frame) => void toPrompt(frame.conversation()?.said(), -1), can: inSession },
+  nextPrompt: { run: (frame) => void toPrompt(frame.conversation()?.said(), 1), can: inSession },
+  tail: { run: (frame) => void frame.conversation()?.said()?.tail(), can: inSession },
   undo: { run: () => app.undo(), can: () => app.toasts.some((toast) => toast.undo), rare: true },
   undoTurn: { run: () => pressInFooter('undoTurn'), can: writable },
   doctor: about(({ agent }) => app.show({ name: 'agents', agent })),

@@ -1,0 +1,68 @@
+import { createRawSnippet, flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import type { Client } from '../api/client';
+import type { Entry } from '../api/records';
+import { entry, session } from '../test/records';
+import { toPrompt } from './prompts';
+import { SessionView } from './session.svelte';
+import Transcript from './Transcript.svelte';
+
+// Nothing is laid out here: where things stand is seen in a browser.
+
+let ended: (() => void) | undefined;
+
+beforeEach(() => {
+  vi.stubGlobal('CSS', { escape: (text: string) => text }); // which jsdom lacks
+});
+
+afterEach(() => {
+  ended?.();
+  vi.unstubAllGlobals();
+  document.body.replaceChildren();
+});
+
+async function show(items: Entry[]) {
+  const entries = () => Promise.resolve({ items, turns: [], requests: [] });
+  const view = new SessionView('s1', { entries } as unknown as Client, () => undefined);
+  await view.load();
+  const nothing = () => undefined;
+  const transcript = mount(Transcript, {
+    target: document.body,
+    props: {
+      view,
+      session: session(),
+      requests: new Map(),
+      now: 0,
+      restart: nothing,
+      fresh: nothing,
+      login: nothing,
+      empty: createRawSnippet(() => ({ render: () => '<p></p>' })),
+    },
+  });
+  ended = () => void unmount(transcript);
+  flushSync();
+  return transcript;
+}
+
+const prompts = () => [...document.querySelectorAll('[data-prompt]')].map((one) => one.textContent.trim());
+
+test('keys lead to the prompt before and after, however much of a turn stands between', async () => {
+  const thought = (seq: number) => entry(seq, { kind: 'thought', text: 'Hm' });
+  const long = (from: number) => Array.from({ length: 399 }, (_, n) => thought(from + n));
+  const said = (seq: number, text: string) => entry(seq, { kind: 'user', text });
+  const transcript = await show([said(1, 'First'), ...long(2), said(401, 'Second'), ...long(402)]);
+  expect(prompts()).toEqual([]);
+  await toPrompt(transcript, -1);
+  flushSync();
+  expect(prompts()).toEqual(['Second']);
+  await transcript.reveal(1, 'place');
+  flushSync();
+  expect(prompts()).toEqual(['First']);
+  await toPrompt(transcript, 1);
+  flushSync();
+  expect(prompts()).toEqual(['Second']);
+  await transcript.reveal(700, 'place');
+  await toPrompt(transcript, 1); // none is left: to the end
+  flushSync();
+  expect(document.querySelector('[data-key=e800]')).not.toBeNull();
+});

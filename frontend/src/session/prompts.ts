@@ -1,0 +1,52 @@
+import type { Client } from '../api/client';
+import { app } from '../app.svelte';
+import type { SessionView } from './session.svelte';
+import type Transcript from './Transcript.svelte';
+
+// The way from prompt to prompt by keys.
+
+/** So far below the edge a prompt stands that keys have led to; one that has to be mounted for it is revealed there. */
+const below = 24;
+
+/** To the prompt before or after what is seen, wherever it is. */
+export async function toPrompt(transcript: Transcript | undefined, step: -1 | 1): Promise<void> {
+  if (!transcript) return;
+  const { view, scroller, moves } = transcript.reading();
+  if (!scroller) return;
+  const edge = scroller.getBoundingClientRect().top + below;
+  const prompts = [...scroller.querySelectorAll('[data-prompt]')];
+  const tops = prompts.map((prompt) => prompt.getBoundingClientRect().top - edge);
+  const index = step < 0 ? tops.findLastIndex((top) => top < -4) : tops.findIndex((top) => top > 4);
+  moves(step < 0 ? 'up' : 'either');
+  if (index >= 0) {
+    scroller.scrollTop += tops[index] ?? 0;
+    return;
+  }
+  const { mounted, place } = transcript.reading();
+  const outermost = mounted.at(step < 0 ? 0 : -1);
+  const seq = outermost && (await promptBeside(app.client, view, outermost.seq, step));
+  if (transcript.reading().place !== place) return; // the person has gone elsewhere meanwhile
+  if (seq !== undefined) await transcript.reveal(seq, 'prompt');
+  else if (step > 0) await transcript.tail();
+  else scroller.scrollTop = 0;
+}
+
+/** The seq of the prompt before or after an entry that is held. What is not held is looked through for it, and not taken. */
+export async function promptBeside(
+  client: Pick<Client, 'entries' | 'entriesAfter'>,
+  { id, items, next, newer }: Pick<SessionView, 'id' | 'items' | 'next' | 'newer'>,
+  seq: number,
+  step: -1 | 1,
+): Promise<number | undefined> {
+  const nearest = step < 0 ? -1 : 0;
+  const held = items.filter((one) => one.entry.kind === 'user' && (one.seq - seq) * step > 0).at(nearest);
+  if (held) return held.seq;
+  let at = step < 0 ? next : newer;
+  while (at !== undefined) {
+    const page = await (step < 0 ? client.entries(id, at) : client.entriesAfter(id, at));
+    const found = page.items.filter((one) => one.kind === 'user').at(nearest);
+    if (found) return found.seq;
+    at = step < 0 ? page.next : page.newer;
+  }
+  return undefined;
+}
