@@ -1,6 +1,8 @@
+import { tick } from 'svelte';
 import '../strings/keyboard';
 import type { ConfigOption, Session } from '../api/records';
 import { app, titleOf } from '../app.svelte';
+import type { PanelTab } from '../panel/ask';
 import { toPrompt } from '../session/prompts';
 import { groups } from '../sidebar/groups';
 import { t } from '../strings/t';
@@ -123,6 +125,29 @@ function palette(query: string): Act {
   };
 }
 
+/** Shows and hides the sidebar, which would take the focus along. */
+function sidebar(frame: Frame): void {
+  const held = document.activeElement?.closest('.side');
+  frame.sidebar();
+  if (held) frame.conversation()?.focus();
+}
+
+/** Shows and hides the side panel. What had the focus in it may go: the panel has it then, or the message where that goes too. */
+function panel(tab?: PanelTab): Act {
+  return {
+    run: (frame) => {
+      const held = document.activeElement?.closest<HTMLElement>('aside.panel');
+      app.panel.toggle(tab);
+      void tick().then(() => {
+        if (!held || document.activeElement !== document.body) return;
+        if (held.isConnected) held.focus();
+        else frame.conversation()?.focus();
+      });
+    },
+    can: inSession,
+  };
+}
+
 /** What a footer has a button for: the one that has the focus, else the last. */
 function pressInFooter(command: string): void {
   const pane = document.querySelector('.pane.active') ?? document; // of several, the one that is worked in
@@ -153,13 +178,13 @@ const acts: Record<CommandId, Act> = {
   nth7: nth(7),
   nth8: nth(8),
   nth9: nth(9),
-  sidebar: { run: (frame) => frame.sidebar() },
-  panel: { run: () => app.panel.toggle(), can: inSession },
-  changes: { run: () => app.panel.toggle('changes'), can: inSession },
-  files: { run: () => app.panel.toggle('files'), can: inSession },
-  terminal: { run: () => app.panel.toggle('terminal'), can: inSession },
-  plan: { run: () => app.panel.toggle('plan'), can: inSession },
-  inspector: { run: () => app.panel.toggle('inspector'), can: inSession },
+  sidebar: { run: sidebar },
+  panel: panel(),
+  changes: panel('changes'),
+  files: panel('files'),
+  terminal: panel('terminal'),
+  plan: panel('plan'),
+  inspector: panel('inspector'),
   newTerminal: { run: () => app.panel.open({ tab: 'terminal', fresh: true }), can: inSession },
   split: { run: () => app.panes.split() },
   paneLeft: { run: () => app.panes.step('left'), can: split, rare: true },

@@ -1,0 +1,97 @@
+import { flushSync, mount, tick, unmount } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import App from './App.svelte';
+import { app } from './app.svelte';
+import { act } from './commands/acts';
+import { loadPart, over } from './commands/commands.svelte';
+import { entry, session, turn } from './test/records';
+
+// The frame around a conversation whose agent works: what keys do to what lies over it, and where the focus goes. Not named after App.svelte,
+// which some file systems do not tell from app.svelte.ts.
+
+const id = 'framed'; // what the store holds of it outlives this file
+let width: number;
+let ended: (() => void) | undefined;
+
+beforeEach(async () => {
+  localStorage.clear();
+  vi.stubGlobal('matchMedia', (query: string) => ({
+    matches: width <= Number(/max-width: (\d+)px/.exec(query)?.[1] ?? 0),
+    addEventListener: () => undefined,
+    removeEventListener: () => undefined,
+  }));
+  vi.spyOn(app, 'start').mockResolvedValue();
+  vi.spyOn(app, 'close').mockReturnValue();
+  vi.spyOn(app.client, 'entries').mockResolvedValue({
+    items: [entry(1, { session: id, kind: 'thought', text: 'Hm' })],
+    turns: [],
+    requests: [],
+  });
+  vi.spyOn(app.client, 'queue').mockResolvedValue([]);
+  vi.spyOn(app.client, 'json').mockResolvedValue({ items: [] });
+  vi.spyOn(app.client, 'mcpServers').mockResolvedValue({ path: '', items: [] });
+  vi.spyOn(app.client, 'skillEntries').mockResolvedValue({ path: '', items: [] });
+  app.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
+  app.show({ name: 'session', id });
+  app.loaded = true;
+  await loadPart(); // as it is once the page stands
+});
+
+afterEach(() => {
+  ended?.();
+  ended = undefined;
+  app.panel.close();
+  app.panes.drop(id);
+  app.sessions.clear();
+  app.view = { name: 'new' };
+  app.loaded = app.narrow = false;
+  app.mention = over.frame = undefined;
+  app.toasts = [];
+  document.body.replaceChildren();
+  localStorage.clear();
+  vi.unstubAllGlobals();
+});
+
+function open(at: number) {
+  width = at;
+  const page = mount(App, { target: document.body });
+  ended = () => void unmount(page);
+  flushSync();
+}
+
+const part = (selector: string) => document.querySelector<HTMLElement>(selector);
+const message = () => part('.composer textarea');
+const frame = () => {
+  if (!over.frame) throw new Error('no frame');
+  return over.frame;
+};
+
+async function settle() {
+  await tick();
+  flushSync();
+}
+
+/** The Files tab, with its field. */
+async function files() {
+  act('files', frame(), false);
+  await vi.waitFor(() => expect(part('aside.panel input')).not.toBeNull());
+}
+
+test('what is hidden by keys gives the focus back', async () => {
+  open(1_400);
+  part('.side .item')?.focus();
+  act('sidebar', frame(), false);
+  flushSync();
+  expect(part('.side')).toBeNull();
+  expect(document.activeElement).toBe(message());
+
+  await files();
+  part('aside.panel input')?.focus();
+  act('plan', frame(), false); // the field goes, and not the panel
+  await settle();
+  expect(document.activeElement).toBe(part('aside.panel'));
+  act('panel', frame(), false);
+  await settle();
+  expect(part('aside.panel')).toBeNull();
+  expect(document.activeElement).toBe(message());
+});
