@@ -71,11 +71,48 @@ async function settle() {
   flushSync();
 }
 
+async function escape() {
+  const event = new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true });
+  (document.activeElement ?? document.body).dispatchEvent(event);
+  await settle();
+  return event.defaultPrevented;
+}
+
+const armed = () => document.body.textContent.includes('Press Esc again to stop');
+
 /** The Files tab, with its field. */
 async function files() {
   act('files', frame(), false);
   await vi.waitFor(() => expect(part('aside.panel input')).not.toBeNull());
 }
+
+test('Escape closes the drawer before it is a wish to stop, wherever the focus is', async () => {
+  open(700);
+  for (const from of [message, () => part('.drawer .item')]) {
+    act('sidebar', frame(), false);
+    flushSync();
+    from()?.focus();
+    expect(part('.drawer')).not.toBeNull();
+    expect(await escape()).toBe(true);
+    expect(part('.drawer')).toBeNull();
+    expect(document.activeElement).toBe(message());
+    expect(armed()).toBe(false);
+  }
+  await escape();
+  expect(armed()).toBe(true);
+});
+
+test.each([
+  ['over it, before it is a wish to stop', 1_000, false],
+  ['but not beside it', 1_400, true],
+])('Escape in the message closes a panel that lies %s', async (_, at, stays) => {
+  open(at);
+  await files();
+  message()?.focus();
+  await escape();
+  expect(part('aside.panel') !== null).toBe(stays);
+  expect(armed()).toBe(stays);
+});
 
 test('what is hidden by keys gives the focus back', async () => {
   open(1_400);

@@ -256,6 +256,15 @@ function closePane(): void {
   else if (pane) app.show({ name: 'session', id: pane.session });
 }
 
+/** Closes what lies over the page; whether anything did. */
+export function uncover(frame: Frame): boolean {
+  if (document.querySelector('dialog[open]')) return false; // it has keys of its own
+  if (document.querySelector('.drawer')) sidebar(frame);
+  else if (document.querySelector('.panel.over')) app.panel.close();
+  else return false;
+  return true;
+}
+
 export function act(id: CommandId, frame: Frame, held: boolean): void {
   const { can, run } = acts[id];
   if (!can || can()) run(frame, held);

@@ -52,6 +52,10 @@ export function run(id: CommandId, frame: Frame, held = false): void {
 /** A key that nothing on the screen took. */
 export function press(event: KeyboardEvent, frame: Frame): void {
   if (event.defaultPrevented || composing(event) || app.link === 'signed_out') return;
+  if (event.key === 'Escape' && over.part?.uncover(frame)) {
+    event.preventDefault(); // else the conversation takes it for a wish to stop
+    return;
+  }
   const target = event.target instanceof Element ? event.target : undefined;
   const id = (target?.closest('[data-row=footer]') && commandOf(event, 'turn')) || commandOf(event);
   if (!id || !mayAct(id, target, frame)) return;
