@@ -25,7 +25,7 @@ const (
 )
 
 // Export is a conversation on its way out. What is kept holds no secrets that were known when it was written, and what goes out none that
-// are known by now: people enter a key where they have quoted it before.
+// are known by now: people enter a key where they have quoted it before. Files are kept as they were attached, for the agent, and go out redacted.
 type Export struct {
 	Name string // of the file, as it could be called
 	Type string // the media type
@@ -180,7 +180,8 @@ func (c *Client) writeBlobs(w io.Writer, list []Attachment) error {
 
 func second[T any](_ T, err error) error { return err }
 
-// eachBlob hands over the bytes of attachments, each once, and tells of the first that are lost.
+// eachBlob hands over the bytes of attachments, each once and without its secrets, and tells of the first that are lost. The name stays the
+// sha256 of what was attached, which is what the records have: whoever reads an export may find other bytes under it.
 func (c *Client) eachBlob(list []Attachment, each func(sha string, data []byte) error) (lost, err error) {
 	seen := map[string]bool{"": true}
 	for _, a := range list {
@@ -194,7 +195,7 @@ func (c *Client) eachBlob(list []Attachment, each func(sha string, data []byte) 
 			lost = cmp.Or(lost, fmt.Errorf("%s is lost: %w", a.Filename, err))
 			continue
 		}
-		if err := each(a.SHA256, data); err != nil {
+		if err := each(a.SHA256, c.secret.file(data)); err != nil {
 			return lost, err
 		}
 	}

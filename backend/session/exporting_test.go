@@ -105,7 +105,8 @@ func TestExportOfALongMessage(t *testing.T) {
 // TestNoExportHoldsASecret: what was given in a directory's entries, in agents.json, in the environment or at a login goes out in no
 // format, though the agent repeats what it knows of it.
 func TestNoExportHoldsASecret(t *testing.T) {
-	secrets := []string{"our-own-token", "key-of-a-person-4711", "token-in-env-8472", "token-in-header-1138", "token-in-variable-2187"}
+	const shaped = "ghp_abcdefghijklmnopqrstuvwxyz0123456789" // known to nobody, but by its shape
+	secrets := []string{"our-own-token", "key-of-a-person-4711", "token-in-env-8472", "token-in-header-1138", "token-in-variable-2187", shaped}
 	t.Setenv("EXPORT_TEST_BEARER", "token-in-variable-2187")
 	d := locked(t)
 	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": "key-of-a-person-4711"}); l.State != "done" {
@@ -127,11 +128,11 @@ func TestNoExportHoldsASecret(t *testing.T) {
 	d.answer(d.request(s.ID), session.Answer{OptionID: "approve"})
 	d.says(s.ID, "mcp", nil)
 	d.says(s.ID, "echo our-own-token and key-of-a-person-4711", nil)
+	d.sendFiles(s.ID, "echo", session.Now, byID(d.upload("keys.env", []byte("FIRST=line\n"+strings.Join(secrets, "\n")+"\nLAST=line\n")))...)
+	d.idle(s.ID)
 	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
 		_, data := d.export(s.ID, format)
-		if format == session.Recording {
-			data = unzipped(t, data)
-		}
+		data = allOf(t, format, data)
 		for _, secret := range secrets {
 			if i := bytes.Index(data, []byte(secret)); i >= 0 {
 				t.Errorf("%s goes out as %s: %s", secret, format, data[max(0, i-200):i+len(secret)])
@@ -139,6 +140,10 @@ func TestNoExportHoldsASecret(t *testing.T) {
 		}
 		if !bytes.Contains(data, []byte("[redacted]")) || !bytes.Contains(data, []byte("near/said")) {
 			t.Errorf("as %s the secrets were not there at all", format)
+		}
+		file := "FIRST=line\n" + strings.Repeat("[redacted]\n", len(secrets)) + "LAST=line\n"
+		if format != session.Markdown && !bytes.Contains(data, []byte(file)) { // for people a file is named
+			t.Errorf("as %s the rest of the file is not there", format)
 		}
 	}
 }
@@ -150,19 +155,37 @@ func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
 	d := locked(t)
 	s := d.create()
 	d.says(s.ID, "echo "+key, nil)
+	d.sendFiles(s.ID, "echo", session.Now, byID(d.upload("notes.txt", []byte("it is "+key+"\n")))...)
+	d.idle(s.ID)
 	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": key}); l.State != "done" {
 		t.Fatalf("%+v", l)
 	}
 	d.says(d.createOf("by-env").ID, "silent", nil) // an agent has it now
 	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
 		name, data := d.export(s.ID, format)
-		if format == session.Recording {
-			data = unzipped(t, data)
-		}
+		data = allOf(t, format, data)
 		if bytes.Contains(data, []byte(key)) || strings.Contains(name, key) || !bytes.Contains(data, []byte("[redacted]")) {
 			t.Errorf("as %s, %s: the key goes out", format, name)
 		}
 	}
+}
+
+// allOf is all that an export holds, the bytes of files as they are.
+func allOf(t *testing.T, format string, data []byte) []byte {
+	t.Helper()
+	switch format {
+	case session.Recording:
+		return unzipped(t, data)
+	case session.JSON:
+		var out struct{ Blobs map[string][]byte }
+		if err := json.Unmarshal(data, &out); err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range out.Blobs {
+			data = append(data, file...)
+		}
+	}
+	return data
 }
 
 // unzipped is all that is in an archive.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"deskhand/backend/mcp"
 )
@@ -129,6 +130,14 @@ func (s shape) find(msg []byte) (secrets [][2]int) {
 
 // text redacts a text of a record.
 func (r redactor) text(s string) string { return string(r.redact([]byte(s))) }
+
+// file redacts the bytes of a file that is UTF-8 text. Any other stays as it is: an image in which anything was replaced is none any more.
+func (r redactor) file(data []byte) []byte {
+	if !utf8.Valid(data) {
+		return data
+	}
+	return r.redact(data)
+}
 
 // known takes out only what is known to be a secret. Of what a person approves nothing else may be hidden: a text of a known shape can
 // be a program's name, or stand around one.
