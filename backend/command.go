@@ -84,6 +84,9 @@ type (
 // SurfaceHeader is the header by which a caller of the client API says what it is.
 const SurfaceHeader = httpapi.SurfaceHeader
 
+// IncompleteHeader is the header of an export that lacks what could not be read.
+const IncompleteHeader = httpapi.IncompleteHeader
+
 // Readable is a name that cannot pass for another one in a text.
 func Readable(name string) string { return session.Readable(name) }
 

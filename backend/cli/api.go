@@ -137,7 +137,7 @@ func (a *api) close() { a.http.CloseIdleConnections() }
 // call makes one call; in and out may be nil.
 func (a *api) call(ctx context.Context, method, path string, in, out any) error {
 	var data bytes.Buffer
-	if err := a.send(ctx, method, path, in, &data); err != nil {
+	if _, err := a.send(ctx, method, path, in, &data); err != nil {
 		return err
 	}
 	if out == nil || data.Len() == 0 {
@@ -149,45 +149,40 @@ func (a *api) call(ctx context.Context, method, path string, in, out any) error 
 	return nil
 }
 
-// fetch writes an answer, whatever it is.
-func (a *api) fetch(ctx context.Context, path string, out io.Writer) error {
-	return a.send(ctx, "GET", path, nil, out)
-}
-
-// send makes one call and writes the answer; one that is no success is an error.
-func (a *api) send(ctx context.Context, method, path string, in any, out io.Writer) error {
+// send makes one call and writes the answer, whatever it is; one that is no success is an error.
+func (a *api) send(ctx context.Context, method, path string, in any, out io.Writer) (http.Header, error) {
 	var body io.Reader
 	if in != nil {
 		data, err := json.Marshal(in)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		body = bytes.NewReader(data)
 	}
 	req, err := http.NewRequestWithContext(ctx, method, "http://deskhand/client/"+path, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set(backend.SurfaceHeader, "cli")
 	resp, err := a.http.Do(req)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= http.StatusBadRequest {
 		data, err := io.ReadAll(resp.Body)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		p := &problem{Status: resp.StatusCode}
 		if json.Unmarshal(data, p) != nil {
 			p.Detail = resp.Status
 		}
-		return p
+		return nil, p
 	}
 	_, err = io.Copy(out, resp.Body)
-	return err
+	return resp.Header, err
 }
 
 // follow hands over every event of a session, from now on, until each says that it has seen enough. started is called when none can

@@ -118,13 +118,16 @@ func (a *api) find(ctx context.Context, id string) (string, error) {
 	return "", &failure{exitUsage, fmt.Errorf("%d conversations begin with %q", len(found), id)}
 }
 
-// export writes a conversation.
-func (a *api) export(ctx context.Context, id, format string, out io.Writer) error {
-	id, err := a.find(ctx, id)
+// export writes a conversation, and warns when that is not all of it.
+func (p *Program) export(ctx context.Context, api *api, id, format string, out io.Writer) error {
+	id, err := api.find(ctx, id)
 	if err != nil {
 		return err
 	}
-	err = a.fetch(ctx, "sessions/"+url.PathEscape(id)+"/export?format="+format, out)
+	header, err := api.send(ctx, "GET", "sessions/"+url.PathEscape(id)+"/export?format="+format, nil, out)
+	if err == nil && header.Get(backend.IncompleteHeader) != "" {
+		p.say("Not all of this conversation can be read: this is what is left. deskhand verify tells what is damaged.\n")
+	}
 	if p, ok := errors.AsType[*problem](err); ok && p.Code == "not_found" {
 		return &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", id)}
 	}
@@ -140,7 +143,7 @@ type sessionsShow struct {
 func (c *sessionsShow) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		var text strings.Builder
-		if err := api.export(ctx, c.ID, "md", &text); err != nil {
+		if err := p.export(ctx, api, c.ID, "md", &text); err != nil {
 			return err
 		}
 		return p.print("%s", p.harmless(text.String()))
@@ -177,7 +180,7 @@ type sessionsExport struct {
 func (c *sessionsExport) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		if c.Output == "-" {
-			return api.export(ctx, c.ID, c.Format, p.Stdout)
+			return p.export(ctx, api, c.ID, c.Format, p.Stdout)
 		}
 		if _, err := os.Lstat(c.Output); err == nil {
 			return &failure{exitUsage, fmt.Errorf("%s is there already", c.Output)}
@@ -186,7 +189,7 @@ func (c *sessionsExport) Run(p *Program) error {
 		if err != nil {
 			return &failure{exitUsage, err}
 		}
-		err = errors.Join(api.export(ctx, c.ID, c.Format, f), f.Close())
+		err = errors.Join(p.export(ctx, api, c.ID, c.Format, f), f.Close())
 		if err == nil {
 			err = os.Link(f.Name(), c.Output) // which replaces nothing, unlike a rename
 		}

@@ -1,7 +1,9 @@
 package cli_test
 
 import (
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/store"
 )
 
 func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
@@ -62,6 +65,40 @@ func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
 	}
 	if left, err := filepath.Glob(filepath.Join(work, ".deskhand-export-*")); err != nil || len(left) > 0 {
 		t.Errorf("%v are left, %v", left, err)
+	}
+}
+
+// One that is damaged is shown and exported as far as it can be read, with a warning.
+func TestADamagedSessionIsExported(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	const warning = "Not all of this conversation can be read"
+	if _, stderr, code := run(t, dir, "sessions", "show", "last"); code != 0 || strings.Contains(stderr, warning) {
+		t.Errorf("while it is whole: %d %s", code, stderr)
+	}
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	damaged := db.Write(t.Context(), func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(t.Context(), `UPDATE frame SET encoding = 'zstd', payload = x'00' WHERE n = 2`)
+		return err
+	})
+	if err := errors.Join(damaged, db.Close()); err != nil {
+		t.Fatal(err)
+	}
+	if text, stderr, code := run(t, dir, "sessions", "show", "last"); code != 0 || !strings.Contains(text, "the quick zeppelin") || !strings.Contains(stderr, warning) {
+		t.Errorf("%d %s\n%s", code, stderr, text)
+	}
+	file := filepath.Join(work, "out.json")
+	if _, stderr, code := run(t, dir, "sessions", "export", "last", "--format", "json", "-o", file); code != 0 || !strings.Contains(stderr, warning) {
+		t.Errorf("%d %s", code, stderr)
+	}
+	if data, err := os.ReadFile(file); err != nil || !json.Valid(data) || !strings.Contains(string(data), `"damage": "frame 2: `) {
+		t.Errorf("%v\n%s", err, data)
 	}
 }
 

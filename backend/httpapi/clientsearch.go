@@ -36,12 +36,15 @@ func (c *Client) searchRoutes() {
 		})
 }
 
-// exportRoute sends a whole conversation. It is written to a temporary file first: an error is then told as one, in place of a file
-// that ends somewhere.
+// IncompleteHeader stands at an export that lacks what could not be read.
+const IncompleteHeader = "Deskhand-Incomplete"
+
+// exportRoute sends a whole conversation, or all of a damaged one that can be read. It is written to a temporary file first: an error is
+// then told as one, in place of a file that ends somewhere.
 func (c *Client) exportRoute() {
 	export := op("exportSession", http.MethodGet, "sessions/{id}/export", "A whole conversation, as a file", http.StatusOK)
 	export.Responses = map[string]*huma.Response{"200": {
-		Description: "The file, with its name in Content-Disposition",
+		Description: "The file, with its name in Content-Disposition. Not all of the conversation could be read where Deskhand-Incomplete is true",
 		Content: map[string]*huma.MediaType{
 			"text/markdown":    {Schema: &huma.Schema{Type: huma.TypeString}},
 			"application/json": {Schema: &huma.Schema{Type: huma.TypeObject}},
@@ -63,6 +66,9 @@ func (c *Client) exportRoute() {
 		}
 		return &huma.StreamResponse{Body: func(out huma.Context) {
 			defer f.Close()
+			if x.Lost != nil {
+				out.SetHeader(IncompleteHeader, "true")
+			}
 			out.SetHeader("Content-Type", x.Type)
 			out.SetHeader("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": x.Name}))
 			out.SetHeader("Content-Length", strconv.FormatInt(f.size, 10)) // by which a part is no whole

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -609,7 +610,7 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
 func (v *conversation) recover(ctx context.Context) error {
 	db := v.c.cfg.Store
-	damaged := whatIsThere(ctx, db, v.id, v.fold.apply)
+	damaged := errors.Join(whatIsThere(ctx, db, v.id, v.fold.apply))
 	if damaged != nil {
 		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
 		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)

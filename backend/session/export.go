@@ -30,14 +30,19 @@ type Export struct {
 	Name string // of the file, as it could be called
 	Type string // the media type
 
-	write func(io.Writer) error
+	// Lost tells, once it is written, what could not be read for it: the first frame of a damaged journal, the first attachment whose bytes
+	// are gone. Nobody gets the rest of such a conversation elsewhere, so that this is no error.
+	Lost error
+
+	write func(io.Writer) (lost, err error)
 }
 
-// WriteTo writes all of it. An error leaves half a file: tell whoever reads it.
+// WriteTo writes all of it that can be read. An error leaves half a file: tell whoever reads it.
 func (x *Export) WriteTo(w io.Writer) (int64, error) {
 	c := &counter{w: w}
 	out := bufio.NewWriterSize(c, 64<<10)
-	err := errors.Join(x.write(out), out.Flush())
+	lost, err := x.write(out)
+	x.Lost, err = lost, errors.Join(err, out.Flush())
 	return c.n, err
 }
 
@@ -76,13 +81,13 @@ func (c *Client) Export(ctx context.Context, id, format string) (*Export, error)
 	switch format {
 	case Markdown:
 		x.Name, x.Type = x.Name+".md", "text/markdown; charset=utf-8"
-		x.write = func(w io.Writer) error { return c.writeMarkdown(ctx, s, w) }
+		x.write = func(w io.Writer) (lost, err error) { return c.writeMarkdown(ctx, s, w) }
 	case JSON:
 		x.Name, x.Type = x.Name+".json", "application/json"
-		x.write = func(w io.Writer) error { return c.writeJSON(ctx, s, w) }
+		x.write = func(w io.Writer) (lost, err error) { return c.writeJSON(ctx, s, w) }
 	case Recording:
 		x.Name, x.Type = x.Name+".deskhand.zip", "application/zip"
-		x.write = func(w io.Writer) error { return second(c.writeRecording(ctx, s, w)) }
+		x.write = func(w io.Writer) (lost, err error) { return c.writeRecording(ctx, s, w) }
 	default:
 		return nil, bad("export.format", "format", format)
 	}
@@ -109,28 +114,37 @@ func fileName(title string, at time.Time) string {
 }
 
 // everything is the transcript with the whole text of each message, folded anew from the journal. Of a damaged one it is what can be read,
-// with the error.
-func (c *Client) everything(ctx context.Context, id string) (Transcript, error) {
+// and what is lost.
+func (c *Client) everything(ctx context.Context, id string) (all Transcript, lost, err error) {
 	t := newTranscript(id, facts{})
 	t.limit = math.MaxInt
-	damaged := whatIsThere(ctx, c.cfg.Store, id, t.apply)
+	lost, unread := whatIsThere(ctx, c.cfg.Store, id, t.apply)
 	if ctx.Err() != nil {
-		return Transcript{}, ctx.Err()
+		return Transcript{}, nil, ctx.Err()
 	}
 	changes, _ := t.take()
-	all := Transcript{Items: make([]Entry, len(changes))}
+	all.Items = make([]Entry, len(changes))
 	for i, ch := range changes {
 		all.Items[i] = *ch.Entry
 	}
 	slices.SortFunc(all.Items, func(a, b Entry) int { return int(a.Seq - b.Seq) })
-	all, err := c.complete(ctx, id, all)
-	return all, errors.Join(damaged, err)
+	all, err = c.complete(ctx, id, all)
+	return all, lost, errors.Join(unread, err)
 }
 
-func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) error {
-	t, err := c.everything(ctx, s.ID)
+// textOf is what an error says, "" = there is none.
+func textOf(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// writeJSON writes all of the conversation that can be read, and tells what is lost.
+func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) (lost, err error) {
+	t, damaged, err := c.everything(ctx, s.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	s.Draft, s.Attachments = "", []Attachment{}
 	var records bytes.Buffer
@@ -139,43 +153,45 @@ func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) error {
 	enc.SetIndent("", "  ")
 	err = enc.Encode(struct {
 		Format   string    `json:"format"`
+		Damage   string    `json:"damage,omitempty"`
 		Session  Session   `json:"session"`
 		Entries  []Entry   `json:"entries"`
 		Turns    []Turn    `json:"turns"`
 		Requests []Request `json:"requests"`
-	}{"deskhand.conversation/1", s, t.Items, t.Turns, t.Requests})
+	}{"deskhand.conversation/1", textOf(damaged), s, t.Items, t.Turns, t.Requests})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	list, err := c.attachmentsOf(ctx, s.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	text := records.String()
 	if len(list) == 0 {
 		_, err = io.WriteString(cleaning{w, c.secret}, text)
-		return err
+		return damaged, err
 	}
 	if _, err := io.WriteString(cleaning{w, c.secret}, strings.TrimSuffix(text, "\n}\n")); err != nil {
-		return err
+		return nil, err
 	}
-	return c.writeBlobs(w, list)
+	lost, err = c.writeBlobs(w, list)
+	return errors.Join(damaged, lost), err
 }
 
 // writeBlobs ends a JSON export with the bytes of attachments, each once. One whose bytes are lost is left out: its record is there.
-func (c *Client) writeBlobs(w io.Writer, list []Attachment) error {
+func (c *Client) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
 	if _, err := io.WriteString(w, ",\n  \"blobs\": {"); err != nil {
-		return err
+		return nil, err
 	}
 	next := "\n"
-	_, err := c.eachBlob(list, func(sha string, data []byte) error {
+	lost, err = c.eachBlob(list, func(sha string, data []byte) error {
 		_, begun := fmt.Fprintf(w, "%s    %q: \"", next, sha)
 		next = ",\n"
 		enc := base64.NewEncoder(base64.StdEncoding, w)
 		_, written := enc.Write(data)
 		return errors.Join(begun, written, enc.Close(), second(io.WriteString(w, `"`)))
 	})
-	return errors.Join(err, second(io.WriteString(w, "\n  }\n}\n")))
+	return lost, errors.Join(err, second(io.WriteString(w, "\n  }\n}\n")))
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -211,20 +227,31 @@ type recorded struct {
 	Data       json.RawMessage `json:"data"`
 }
 
-// writeRecording writes all of the journal that can be read, and tells of the first attachment that is lost.
+// writeRecording writes all of the journal that can be read, and tells what is lost. The head comes behind the frames: only they tell whether
+// it is whole.
 func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) (lost, err error) {
 	z := zip.NewWriter(w)
+	damaged, err := c.recordFrames(ctx, s, z)
+	lost, kept := c.recordBlobs(ctx, s, z)
+	return errors.Join(damaged, lost), errors.Join(err, c.recordHead(s, damaged, z), kept, z.Close())
+}
+
+// recordHead tells what the recording is, and what keeps it from being whole.
+func (c *Client) recordHead(s Session, damaged error, z *zip.Writer) error {
 	head, err := z.CreateHeader(&zip.FileHeader{Name: "session.json", Method: zip.Deflate, Modified: s.CreatedAt.Time})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	s.Draft, s.Attachments = "", []Attachment{}
-	if err := json.NewEncoder(cleaning{head, c.secret}).Encode(struct {
+	return json.NewEncoder(cleaning{head, c.secret}).Encode(struct {
 		Format  string  `json:"format"`
+		Damage  string  `json:"damage,omitempty"`
 		Session Session `json:"session"`
-	}{"deskhand.recording/1", s}); err != nil {
-		return nil, err
-	}
+	}{"deskhand.recording/1", textOf(damaged), s})
+}
+
+// recordFrames writes the frames of the journal that can be read.
+func (c *Client) recordFrames(ctx context.Context, s Session, z *zip.Writer) (lost, err error) {
 	journal, err := z.CreateHeader(&zip.FileHeader{Name: "frames.jsonl", Method: zip.Deflate, Modified: s.UpdatedAt.Time})
 	if err != nil {
 		return nil, err
@@ -233,7 +260,7 @@ func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) (lo
 	enc.SetEscapeHTML(false)
 	var first time.Time
 	var failed error
-	err = whatIsThere(ctx, c.cfg.Store, s.ID, func(f frame) {
+	lost, err = whatIsThere(ctx, c.cfg.Store, s.ID, func(f frame) {
 		if first.IsZero() {
 			first = f.At
 		}
@@ -241,8 +268,7 @@ func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) (lo
 			failed = enc.Encode(recorded{f.N, f.Generation, f.At.Sub(first).Milliseconds(), f.Dir, asJSON(f.Data)})
 		}
 	})
-	lost, kept := c.recordBlobs(ctx, s, z)
-	return lost, errors.Join(err, failed, kept, z.Close())
+	return lost, errors.Join(err, failed)
 }
 
 // recordBlobs puts the bytes of attachments beside the journal, by their sha256.
@@ -269,8 +295,9 @@ func asJSON(data []byte) json.RawMessage {
 	return mustJSON(string(data))
 }
 
-func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) error {
-	t, damaged := c.everything(ctx, s.ID)
+// writeMarkdown writes all of the conversation that can be read, and tells what is lost.
+func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) (lost, err error) {
+	t, damaged, err := c.everything(ctx, s.ID)
 	m := &markdown{w: cleaning{w, c.secret}, agent: s.AgentName, requests: map[string]Request{}}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
@@ -280,10 +307,13 @@ func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) erro
 		title = "Conversation"
 	}
 	m.print("# %s\n\n%s in `%s`, %s\n", flat(title), s.AgentName, flat(s.Cwd), s.CreatedAt.UTC().Format("2 January 2006, 15:04 MST"))
+	if damaged != nil {
+		m.print("\n> Not all of this conversation could be read, because what is kept of it is damaged: %s\n", flat(damaged.Error()))
+	}
 	for _, e := range t.Items {
 		m.entry(e)
 	}
-	return errors.Join(damaged, m.err)
+	return damaged, errors.Join(err, m.err)
 }
 
 // markdown writes a conversation for people. What programs wrote stands in fences, so that it changes nothing around it.

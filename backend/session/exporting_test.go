@@ -102,6 +102,46 @@ func TestExportOfALongMessage(t *testing.T) {
 	}
 }
 
+// TestExportOfADamagedConversation: what can be read of it goes out, and says that it is not all.
+func TestExportOfADamagedConversation(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.isReady(s.ID)
+	d.sendFiles(s.ID, "echo what is left", session.Now, byID(d.upload("notes.txt", []byte("notes")))...)
+	d.idle(s.ID)
+	tells := map[string]string{
+		session.Markdown:  "\n> Not all of this conversation could be read, because what is kept of it is damaged: ",
+		session.JSON:      `"damage": "`,
+		session.Recording: `"damage":"`,
+	}
+	for format, mark := range tells {
+		if _, data := d.export(s.ID, format); strings.Contains(string(allOf(t, format, data)), mark) {
+			t.Errorf("as %s a whole one is said to be damaged", format)
+		}
+	}
+	d.alter(`UPDATE frame SET encoding = 'zstd', payload = x'00' WHERE n = 2`)
+	for format, mark := range tells {
+		x, err := d.Export(t.Context(), s.ID, format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if _, err := x.WriteTo(&b); err != nil || x.Lost == nil {
+			t.Errorf("%s: %v, lost: %v", format, err, x.Lost)
+		}
+		data := string(allOf(t, format, b.Bytes()))
+		for _, want := range []string{mark + "frame 2: ", "what is left"} {
+			if !strings.Contains(data, want) {
+				t.Errorf("%s: no %q in\n%s", format, want, data)
+			}
+		}
+		if format == session.Recording && (!strings.Contains(data, `{"n":1,`) || strings.Contains(data, `{"n":2,`) || !strings.Contains(data, `{"n":3,`)) {
+			t.Errorf("other frames than those that can be read: %s", data)
+		}
+	}
+}
+
 // TestNoExportHoldsASecret: what was given in a directory's entries, in agents.json, in the environment or at a login goes out in no
 // format, though the agent repeats what it knows of it.
 func TestNoExportHoldsASecret(t *testing.T) {

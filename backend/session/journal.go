@@ -174,22 +174,22 @@ func whole(ctx context.Context, db *store.DB, session string, each func(storedFr
 	}
 }
 
-// whatIsThere hands over each frame of a journal that can be read, in order. The error tells of the first that cannot, or is missing.
-func whatIsThere(ctx context.Context, db *store.DB, session string, each func(frame)) (first error) {
+// whatIsThere hands over each frame of a journal that can be read, in order, and tells of the first that cannot, or is missing.
+func whatIsThere(ctx context.Context, db *store.DB, session string, each func(frame)) (lost, err error) {
 	want := int64(1)
-	err := whole(ctx, db, session, func(f storedFrame) error {
+	err = whole(ctx, db, session, func(f storedFrame) error {
 		if f.N != want {
-			first = cmp.Or[error](first, &damage{want, errGap})
+			lost = cmp.Or[error](lost, &damage{want, errGap})
 		}
 		want = f.N + 1
 		if err := f.decode(db); err != nil {
-			first = cmp.Or(first, err)
+			lost = cmp.Or(lost, err)
 			return nil
 		}
 		each(f.frame)
 		return nil
 	})
-	return cmp.Or(first, err)
+	return lost, err
 }
 
 // frames reads the whole journal of a session in order and hands each frame over. Frames that are missing are left out: what is there

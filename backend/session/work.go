@@ -325,22 +325,19 @@ func (c *Client) archive(ctx context.Context, z *zip.Writer, id string) (archive
 	s.Title = c.secret.text(s.Title)
 	one := archived{ID: id, Title: s.Title, Agent: s.AgentName, Directory: s.Cwd, CreatedAt: s.CreatedAt}
 	folder := fileName(s.Title, s.CreatedAt.Time) + "-" + id[max(0, len(id)-8):]
-	recording := func(ctx context.Context, s Session, w io.Writer) error {
-		return errors.Join(c.writeRecording(ctx, s, w))
-	}
 	var broken error
 	for _, part := range []struct {
 		name   string
 		method uint16
-		write  func(context.Context, Session, io.Writer) error
-	}{{"conversation.md", zip.Deflate, c.writeMarkdown}, {"recording.zip", zip.Store, recording}} { // the second is compressed by itself
+		write  func(context.Context, Session, io.Writer) (lost, err error)
+	}{{"conversation.md", zip.Deflate, c.writeMarkdown}, {"recording.zip", zip.Store, c.writeRecording}} { // the second is compressed by itself
 		w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + part.name, Method: part.method, Modified: s.UpdatedAt.Time})
 		if err != nil {
 			return archived{}, err
 		}
 		one.Folder = folder
 		out := bufio.NewWriterSize(w, 64<<10)
-		broken = errors.Join(broken, part.write(ctx, s, out))
+		broken = errors.Join(broken, errors.Join(part.write(ctx, s, out)))
 		if err := errors.Join(ctx.Err(), out.Flush()); err != nil { // the archive itself cannot be written
 			return archived{}, err
 		}

@@ -7593,7 +7593,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description The file, with its name in Content-Disposition */
+            /** @description The file, with its name in Content-Disposition. Not all of the conversation could be read where Deskhand-Incomplete is true */
             200: {
                 headers: {
                     [name: string]: unknown;
