@@ -19,7 +19,10 @@ import (
 )
 
 // api speaks the client API over the private socket of the process that holds the data directory.
-type api struct{ http *http.Client }
+type api struct {
+	http *http.Client
+	page int // how many conversations are listed in one call; 0 = as many as the API gives
+}
 
 // problem is an answer of the API that is no success.
 type problem struct {

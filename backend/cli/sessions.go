@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -91,23 +93,41 @@ func state(s backend.Session) string {
 	return string(s.Phase)
 }
 
-// find gives the id that begins so; of a whole id it need not be among the most recent.
+// each hands over every conversation, the most recent first and those that were put away behind all others, until it is enough.
+func (a *api) each(ctx context.Context, f func(backend.Session) (enough bool)) error {
+	const most = 1000
+	for _, archived := range []string{"false", "true"} {
+		v := url.Values{"archived": {archived}, "limit": {strconv.Itoa(cmp.Or(a.page, most))}}
+		for more := true; more; more = v.Get("before") != "" {
+			var list sessionList
+			if err := a.call(ctx, "GET", "sessions?"+v.Encode(), nil, &list); err != nil {
+				return unanswered(ctx, err)
+			}
+			if slices.ContainsFunc(list.Items, f) {
+				return nil
+			}
+			v.Set("before", list.Next)
+		}
+	}
+	return nil
+}
+
+// find gives the id that begins so. All of them are looked at for a beginning: one that is not seen may share it, and be the one that is meant.
 func (a *api) find(ctx context.Context, id string) (string, error) {
 	const whole = 36
 	if len(id) == whole {
 		return id, nil
 	}
 	var found []string
-	for _, archived := range []string{"false", "true"} {
-		var list sessionList
-		if err := a.call(ctx, "GET", "sessions?limit=1000&archived="+archived, nil, &list); err != nil {
-			return "", unanswered(ctx, err)
+	err := a.each(ctx, func(s backend.Session) (enough bool) {
+		last := id == "last" && s.ArchivedAt == nil
+		if last || strings.HasPrefix(s.ID, id) {
+			found = append(found, s.ID)
 		}
-		for _, s := range list.Items {
-			if strings.HasPrefix(s.ID, id) || id == "last" && archived == "false" && len(found) == 0 {
-				found = append(found, s.ID)
-			}
-		}
+		return last
+	})
+	if err != nil {
+		return "", err
 	}
 	switch len(found) {
 	case 0:

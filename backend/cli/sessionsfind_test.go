@@ -1,0 +1,57 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend"
+)
+
+// A beginning of an id is looked for among all conversations, however many pages they fill: what stands on a later one is found, and makes a
+// beginning that it shares ambiguous.
+func TestBeginningsAreLookedForOnEveryPage(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	for name, value := range map[string]string{
+		shellVariable: "off", keyringVariable: "off", "DESKHAND_CATALOGUE_URL": "off", "DESKHAND_DEMO_STATE": filepath.Join(dir, "demo"), "PATH": "/none",
+	} {
+		t.Setenv(name, value)
+	}
+	for range 3 {
+		var said bytes.Buffer
+		p := Program{Args: []string{"prompt", "--data-dir", dir, "--agent", "mock", "--dir", work, "echo one"}, Stdin: strings.NewReader(""), Stdout: io.Discard, Stderr: &said, Version: "test"}
+		if code := p.Run(); code != exitOK {
+			t.Fatal(code, said.String())
+		}
+	}
+	p := &Program{Stdout: io.Discard, Stderr: io.Discard, Version: "test"}
+	err := p.withAPI(common{DataDir: dir}, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		var list sessionList
+		if err := api.call(ctx, "GET", "sessions", nil, &list); err != nil || len(list.Items) != 3 {
+			t.Fatalf("%+v, %v", list, err)
+		}
+		oldest := list.Items[2].ID
+		if err := api.call(ctx, "PATCH", "sessions/"+oldest, map[string]bool{"archived": true}, nil); err != nil {
+			return err
+		}
+		api.page = 1
+		for _, s := range list.Items {
+			if id, err := api.find(ctx, s.ID[:20]); id != s.ID || err != nil {
+				t.Errorf("%s, want %s: %v", id, s.ID, err)
+			}
+		}
+		if id, err := api.find(ctx, "last"); id != list.Items[0].ID || err != nil {
+			t.Errorf("the last is %s, %v", id, err)
+		}
+		if id, err := api.find(ctx, oldest[:4]); err == nil || !strings.Contains(err.Error(), "3 conversations begin with") {
+			t.Errorf("what all of them begin with: %q, %v", id, err)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
