@@ -222,19 +222,41 @@ func (c *sessionsExport) Run(p *Program) error {
 
 type sessionsSearch struct {
 	common
-	Query []string  `arg:"" help:"Words, of which all must be there; \"a phrase\"; -without."`
-	Agent string    `help:"Said in conversations with this agent."`
-	From  time.Time `format:"2006-01-02" placeholder:"DATE" help:"Said on this day or later."`
-	To    time.Time `format:"2006-01-02" placeholder:"DATE" help:"Said before this day."`
-	Limit int       `default:"20" help:"How many."`
-	JSON  bool      `name:"json" help:"Print the records as JSON."`
+	Query []string `arg:"" help:"Words, of which all must be there; \"a phrase\"; -without."`
+	Agent string   `help:"Said in conversations with this agent."`
+	Dir   string   `placeholder:"DIR" help:"Said in conversations of this directory."`
+	From  day      `placeholder:"DATE" help:"Said on this day or later."`
+	To    day      `placeholder:"DATE" help:"Said on this day or earlier."`
+	Limit int      `default:"20" help:"How many."`
+	JSON  bool     `name:"json" help:"Print the records as JSON."`
+}
+
+// day is the beginning of a day of the calendar, in the time of the person, as the times are that are printed.
+type day time.Time
+
+// UnmarshalText reads it from the command line.
+func (d *day) UnmarshalText(text []byte) error {
+	t, err := time.ParseInLocation("2006-01-02", string(text), time.Local)
+	if err != nil {
+		return fmt.Errorf("%q is no day: write it as 2006-01-02", text)
+	}
+	*d = day(t)
+	return nil
 }
 
 // Run prints where it was said.
 func (c *sessionsSearch) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		v := c.parameters()
+		if c.Dir != "" {
+			w, err := api.workspace(ctx, c.Dir)
+			if err != nil {
+				return err
+			}
+			v.Set("workspace", w.ID)
+		}
 		var raw json.RawMessage
-		if err := api.call(ctx, "GET", "search?"+c.parameters().Encode(), nil, &raw); err != nil {
+		if err := api.call(ctx, "GET", "search?"+v.Encode(), nil, &raw); err != nil {
 			if p, ok := errors.AsType[*problem](err); ok && p.Code == "search.empty" {
 				return &failure{exitUsage, errors.New("there is nothing to look for in that")}
 			}
@@ -251,15 +273,17 @@ func (c *sessionsSearch) Run(p *Program) error {
 	})
 }
 
+// parameters are what the API is asked for. It takes moments: To is over when the day after it begins.
 func (c *sessionsSearch) parameters() url.Values {
 	v := url.Values{"q": {query(c.Query)}, "limit": {strconv.Itoa(c.Limit)}}
 	if c.Agent != "" {
 		v.Set("agent", c.Agent)
 	}
-	for name, t := range map[string]time.Time{"from": c.From, "to": c.To} {
-		if !t.IsZero() {
-			v.Set(name, t.Format(time.RFC3339))
-		}
+	if from := time.Time(c.From); !from.IsZero() {
+		v.Set("from", from.Format(time.RFC3339))
+	}
+	if to := time.Time(c.To); !to.IsZero() {
+		v.Set("to", to.AddDate(0, 0, 1).Format(time.RFC3339))
 	}
 	return v
 }

@@ -41,6 +41,17 @@ func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
 	if text, stderr, code := run(t, dir, "sessions", "search", "dirigible"); code != 0 || text != "" || !strings.Contains(stderr, "Nothing was found") {
 		t.Errorf("%d %s\n%s", code, stderr, text)
 	}
+	now := time.Now()
+	today, tomorrow := now.Format("2006-01-02"), now.AddDate(0, 0, 1).Format("2006-01-02")
+	for flags, found := range map[string]bool{"--to " + today: true, "--from " + tomorrow: false, "--dir " + work: true, "--dir " + work + " --from " + tomorrow: false} {
+		text, stderr, code := run(t, dir, append([]string{"sessions", "search", "zepp"}, strings.Fields(flags)...)...)
+		if code != 0 || strings.Contains(text, id) != found {
+			t.Errorf("%s: %d %s\n%s", flags, code, stderr, text)
+		}
+	}
+	if text, stderr, code := run(t, dir, "sessions", "search", "zepp", "--dir", filepath.Join(work, "none")); code != 2 || text != "" || !strings.Contains(stderr, "no conversation works in") {
+		t.Errorf("%d %s%s", code, text, stderr)
+	}
 	file := filepath.Join(work, "out.json")
 	if _, stderr, code := run(t, dir, "sessions", "export", "last", "--format", "json", "-o", file); code != 0 {
 		t.Errorf("%d %s", code, stderr)
@@ -53,6 +64,7 @@ func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
 		"a file that is there": {"sessions", "export", "last", "-o", file},
 		"no such conversation": {"sessions", "show", "ffff"},
 		"nothing to look for":  {"sessions", "search", "-"},
+		"no day":               {"sessions", "search", "zepp", "--from", "2026-02-30"},
 		"no such directory":    {"sessions", "export", "last", "-o", filepath.Join(work, "none", "x")},
 		"a whole id of none":   {"sessions", "show", "00000000-0000-7000-8000-000000000000"},
 	} {

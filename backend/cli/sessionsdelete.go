@@ -109,34 +109,42 @@ type sessionsRelink struct {
 
 // Run has the conversations of a directory follow it.
 func (c *sessionsRelink) Run(p *Program) error {
-	before, err := filepath.Abs(c.Old)
-	if err != nil {
-		return &failure{exitUsage, err}
-	}
 	now, err := filepath.Abs(c.New)
 	if err != nil {
 		return &failure{exitUsage, err}
 	}
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
-		var known struct{ Items []backend.Workspace }
-		if err := api.call(ctx, "GET", "workspaces", nil, &known); err != nil {
-			return unanswered(ctx, err)
+		from, err := api.workspace(ctx, c.Old)
+		if err != nil {
+			return err
 		}
-		i := slices.IndexFunc(known.Items, func(w backend.Workspace) bool { return w.Place == "local" && w.Path == before })
-		if i < 0 {
-			return &failure{exitUsage, fmt.Errorf("no conversation works in %s", before)}
-		}
-		moved := known.Items[i].Sessions
 		var w backend.Workspace
-		err := api.call(ctx, "POST", "workspaces/"+url.PathEscape(known.Items[i].ID)+"/relink", map[string]string{"path": now}, &w)
+		err = api.call(ctx, "POST", "workspaces/"+url.PathEscape(from.ID)+"/relink", map[string]string{"path": now}, &w)
 		if p, ok := errors.AsType[*problem](err); ok {
 			return c.refused(p)
 		}
 		if err != nil {
 			return unanswered(ctx, err)
 		}
-		return p.print("%s is the directory of %s now.\n", plain(w.Path), conversations(moved))
+		return p.print("%s is the directory of %s now.\n", plain(w.Path), conversations(from.Sessions))
 	})
+}
+
+// workspace is the directory of this machine at a path, if conversations work in it.
+func (a *api) workspace(ctx context.Context, path string) (backend.Workspace, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return backend.Workspace{}, &failure{exitUsage, err}
+	}
+	var known struct{ Items []backend.Workspace }
+	if err := a.call(ctx, "GET", "workspaces", nil, &known); err != nil {
+		return backend.Workspace{}, unanswered(ctx, err)
+	}
+	i := slices.IndexFunc(known.Items, func(w backend.Workspace) bool { return w.Place == "local" && w.Path == path })
+	if i < 0 {
+		return backend.Workspace{}, &failure{exitUsage, fmt.Errorf("no conversation works in %s", path)}
+	}
+	return known.Items[i], nil
 }
 
 func conversations(n int) string {
