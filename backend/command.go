@@ -10,6 +10,7 @@ import (
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
+	"deskhand/backend/store"
 	"deskhand/backend/tools"
 )
 
@@ -86,6 +87,9 @@ const SurfaceHeader = httpapi.SurfaceHeader
 
 // IncompleteHeader is the header of an export that lacks what could not be read.
 const IncompleteHeader = httpapi.IncompleteHeader
+
+// NameFile gives a finished file its name, and replaces nothing: where something has that name, the error is fs.ErrExist.
+func NameFile(file, name string) error { return store.NameFile(file, name) }
 
 // Readable is a name that cannot pass for another one in a text.
 func Readable(name string) string { return session.Readable(name) }

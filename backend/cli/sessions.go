@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -202,8 +203,9 @@ func (c *sessionsExport) Run(p *Program) error {
 		if c.Output == "-" {
 			return p.export(ctx, api, c.ID, c.Format, p.Stdout)
 		}
+		there := &failure{exitUsage, fmt.Errorf("%s is there already", c.Output)}
 		if _, err := os.Lstat(c.Output); err == nil {
-			return &failure{exitUsage, fmt.Errorf("%s is there already", c.Output)}
+			return there
 		}
 		f, err := os.CreateTemp(filepath.Dir(c.Output), ".deskhand-export-*")
 		if err != nil {
@@ -211,12 +213,16 @@ func (c *sessionsExport) Run(p *Program) error {
 		}
 		err = errors.Join(p.export(ctx, api, c.ID, c.Format, f), f.Close())
 		if err == nil {
-			err = os.Link(f.Name(), c.Output) // which replaces nothing, unlike a rename
+			err = backend.NameFile(f.Name(), c.Output)
 		}
-		if err = errors.Join(err, os.Remove(f.Name())); err == nil {
-			p.say("written to %s\n", c.Output)
+		if errors.Is(err, fs.ErrExist) { // it came meanwhile
+			err = there
 		}
-		return err
+		if err != nil {
+			return errors.Join(err, os.Remove(f.Name()))
+		}
+		p.say("written to %s\n", c.Output)
+		return nil
 	})
 }
 

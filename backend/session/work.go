@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	"deskhand/backend/store"
 )
 
 // Work is something long that is done to all that is kept, one at a time: the database gives back what it does not use, or every
@@ -238,8 +240,7 @@ func (c *Client) exportAll(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
-// giveName gives a file a name that no other has. A link replaces nothing, whatever comes between a look and it; where the disk knows none, it
-// is renamed.
+// giveName gives a file a name that no other has.
 func giveName(file, dir, stem, ending string) (string, error) {
 	const most = 1000
 	for n := range most {
@@ -247,17 +248,9 @@ func giveName(file, dir, stem, ending string) (string, error) {
 		if n > 0 {
 			name = filepath.Join(dir, stem+"-"+strconv.Itoa(n+1)+ending)
 		}
-		if _, err := os.Lstat(name); !errors.Is(err, fs.ErrNotExist) {
-			continue
+		if err := store.NameFile(file, name); !errors.Is(err, fs.ErrExist) {
+			return name, err
 		}
-		err := os.Link(file, name)
-		if errors.Is(err, fs.ErrExist) {
-			continue
-		}
-		if err == nil {
-			return name, os.Remove(file)
-		}
-		return name, os.Rename(file, name)
 	}
 	return "", fmt.Errorf("%s has too many exports of this day", dir)
 }

@@ -34,6 +34,24 @@ func WriteFile(name string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
+// NameFile gives a finished file its name, which nothing may have yet: else the error is fs.ErrExist, and the file stays what it was called. A
+// link replaces nothing, whatever comes between a look and it; where the disk knows none, the file is renamed after a second look.
+func NameFile(file, name string) error {
+	err := os.Link(file, name)
+	if err == nil {
+		return os.Remove(file)
+	}
+	if errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	if _, err := os.Lstat(name); err == nil {
+		return &fs.PathError{Op: "rename", Path: name, Err: fs.ErrExist}
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.Rename(file, name)
+}
+
 func remove(name string) error {
 	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

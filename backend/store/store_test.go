@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"sync"
@@ -42,6 +43,34 @@ func count(t *testing.T, db *store.DB) (n int) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// A folder has no second name on any disk, as a file has none on some.
+func TestANameIsGivenOnceAlsoWithoutLinks(t *testing.T) {
+	t.Parallel()
+	for what, put := range map[string]func(name string) error{
+		"a file":   func(name string) error { return os.WriteFile(name, []byte("new"), 0o600) },
+		"a folder": func(name string) error { return os.Mkdir(name, 0o700) },
+	} {
+		dir := t.TempDir()
+		from, name, taken := filepath.Join(dir, "from"), filepath.Join(dir, "name"), filepath.Join(dir, "taken")
+		if err := errors.Join(put(from), put(taken)); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.NameFile(from, taken); !errors.Is(err, fs.ErrExist) {
+			t.Errorf("%s, over another: %v", what, err)
+		}
+		if err := store.NameFile(from, name); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+		left, err := os.ReadDir(dir)
+		if err != nil || len(left) != 2 || left[0].Name() != "name" || left[1].Name() != "taken" {
+			t.Errorf("%s: %v is left, %v", what, left, err)
+		}
+		if err := store.NameFile(name, filepath.Join(dir, "none", "name")); err == nil {
+			t.Errorf("%s has a name where no directory is", what)
+		}
+	}
 }
 
 func TestWriteIsAllOrNothing(t *testing.T) {
