@@ -1,6 +1,6 @@
 import { addTexts } from './t';
 
-// The texts of the side panel's Files and Terminal tabs, which come with them.
+// The texts of the side panel's Files and Terminal tabs, which come with them, and of terminals wherever they are.
 
 export const browse = {
   'error.terminal.directory':
@@ -46,6 +46,13 @@ export const browse = {
   'shells.state.exit': 'ended with code {code}',
   'shells.state.ended': 'ended',
   'shells.state.running': 'running',
+
+  'terminal.copy': 'Copy',
+  'terminal.ended': 'The program has ended.',
+  'terminal.exit': 'The program has ended with exit code {code}.',
+  'terminal.leave': '{keys} leaves the terminal',
+  'terminal.no_paste': 'The clipboard could not be read.',
+  'terminal.paste': 'Paste',
 
   'tree.again': 'Try again',
   'tree.back': 'Back to the files',

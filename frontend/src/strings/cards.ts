@@ -5,6 +5,14 @@ import { addTexts } from './t';
 export const cards = {
   'rawcard.about': 'It cannot be answered here. Dismissing it tells the agent so, and it goes on.',
   'rawcard.dismiss': 'Dismiss',
+  'request.address': 'Address: {title}',
+  'request.question': 'Question: {title}',
+  'request.raw': 'Unrecognised request: {title}',
+  'request.trust': 'Approval before {agent} starts',
+  'trust.about': 'Nothing has started yet. You are not asked again about what you approve until it changes.',
+  'trust.about.reads':
+    'Nothing has started yet. The agent reads this by itself, so it starts with all of it or not at all. You are not asked again about what you approve until it changes.',
+  'trust.list': 'What would start',
   'url.about':
     'It opens in your browser, outside Deskhand, and only after you agree. {agent} learns that you agreed, and nothing of what you do there.',
   'url.ascii': 'Real name',

@@ -17,6 +17,7 @@ import { panel } from './panel';
 import { queue } from './queue';
 import { screens } from './screens';
 import { settings } from './settings';
+import { start } from './start';
 import { worktree } from './worktree';
 
 // Holds that every text of the screen is in the catalogue, and that the catalogue has nothing else.
@@ -26,7 +27,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|panel|queue|screens|settings|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|panel|queue|screens|settings|start|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -46,6 +47,7 @@ const parts = [
   queue,
   screens,
   settings,
+  start,
   worktree,
 ];
 const keys = parts.flatMap((part) => Object.keys(part));

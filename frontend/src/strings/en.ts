@@ -361,9 +361,6 @@ export const en = {
   'exit.unknown': '{agent} ended.',
 
   'export.done': 'Saved as {name}',
-  'export.json': 'JSON',
-  'export.md': 'Markdown',
-  'export.recording': 'Recording',
   'export.title.json': 'Save the conversation as JSON',
   'export.title.md': 'Save the conversation as Markdown',
   'export.title.recording': 'Save a recording of the conversation',
@@ -396,20 +393,7 @@ export const en = {
 
   'inbox.count.one': '{n} request waiting',
   'inbox.count.other': '{n} requests waiting',
-  'inbox.empty': 'Nothing is waiting for you',
-  'inbox.empty.about': 'Approvals and questions from all conversations appear here.',
-  'inbox.from': 'From',
-  'inbox.keys': 'J/K move · A allow once · Shift+A allow identical · R reject · 1–9 options',
-  'inbox.list': 'Requests',
-  'inbox.open': 'Open conversation',
   'inbox.title': 'Inbox',
-
-  'kind.form': 'Question',
-  'kind.permission': 'Approval',
-  'kind.question': 'Question',
-  'kind.raw': 'Unrecognised',
-  'kind.trust': 'Approval',
-  'kind.url': 'Address',
 
   'late.answered': 'Too late: this was answered {surface}.',
   'late.cancelled': 'Too late: the agent withdrew it.',
@@ -437,7 +421,6 @@ export const en = {
 
   'mcp.title': 'MCP servers',
 
-  'new.add_directory': 'Add another directory…',
   'new.agents': 'Agents on this computer',
   'new.agents_file': 'agents.json cannot be read: {detail}',
   'new.choose': 'Choose…',
@@ -446,8 +429,6 @@ export const en = {
   'new.directory.placeholder': 'Path of the directory to work in',
   'new.get': 'Install…',
   'new.get.about': 'Install {agent}…',
-  'new.directories': 'Further directories',
-  'new.directory.remove': 'Remove {path}',
   'new.first': 'Start your first conversation',
   'new.first.about':
     'Pick an agent and a directory for it to work in. Deskhand keeps everything on this computer; the agent itself may talk to its provider.',
@@ -511,7 +492,6 @@ export const en = {
   'relink.menu': 'Relink…',
 
   'request.aborted': 'Cancelled',
-  'request.address': 'Address: {title}',
   'request.answered': 'Answered',
   'request.answers': 'Answers',
   'request.approval': 'Approval: {title}',
@@ -523,9 +503,6 @@ export const en = {
   'request.expired.trust': 'Expired: the next start asks again',
   'request.finished': 'Done there',
   'request.opened': 'Agreed to open; the agent waits until you are done there',
-  'request.question': 'Question: {title}',
-  'request.raw': 'Unrecognised request: {title}',
-  'request.trust': 'Approval before {agent} starts',
   'request.untitled': 'Request',
   'request.waiting': 'Waiting for you',
 
@@ -597,7 +574,6 @@ export const en = {
 
   'sidebar.agents': 'Agents',
   'sidebar.archive': 'Archive',
-  'sidebar.archive.keys': 'Del',
   'sidebar.archived': 'Archived “{title}”',
   'sidebar.close': 'Close the sidebar',
   'sidebar.empty': 'Your conversations appear here, grouped by directory.',
@@ -609,13 +585,11 @@ export const en = {
   'sidebar.missing': 'missing',
   'sidebar.missing.about': 'The directory {path} is missing',
   'sidebar.new': 'New conversation',
-  'sidebar.beside': 'Open beside this one',
   'sidebar.new_here': 'New conversation here',
   'sidebar.older': 'Show older conversations',
   'sidebar.pin': 'Pin',
   'sidebar.put_away.one': '{n} archived conversation is hidden.',
   'sidebar.put_away.other': '{n} archived conversations are hidden.',
-  'sidebar.read': 'Mark as read',
   'sidebar.relink': 'Relink',
   'sidebar.relink.of': 'Relink {name}',
   'sidebar.rename': 'Rename',
@@ -624,13 +598,8 @@ export const en = {
   'sidebar.show_archived': 'Show archived',
   'sidebar.unarchive': 'Unarchive',
   'sidebar.unpin': 'Unpin',
-  'sidebar.unread': 'Mark as unread',
 
   'skills.title': 'Skills',
-
-  'starting.agent': 'Starting {agent}',
-  'starting.replaying': 'Reading the conversation',
-  'starting.steps': 'Startup steps',
 
   'status.api': 'API {address}',
   'status.api.about': 'Programs reach Deskhand at {address}',
@@ -655,17 +624,8 @@ export const en = {
   'status.waiting': 'waiting for you',
   'status.saved': 'Last saved: {age}',
   'status.saved.about': 'Everything is saved before it is shown. This is when that last happened.',
-  'starters.explain': 'Explain what is in this directory',
-  'starters.label': 'First messages',
-  'starters.review': 'Review what is not committed yet',
-  'starters.tests': 'Run {command} and fix what fails',
   'status.waiting_count.one': '{n} waiting',
   'status.waiting_count.other': '{n} waiting',
-
-  'step.initialize': 'initialize',
-  'step.resolve': 'resolve',
-  'step.session': 'session',
-  'step.spawn': 'spawn',
 
   'stop.agent_exited': 'Agent ended',
   'stop.cancelled': 'Stopped',
@@ -684,13 +644,6 @@ export const en = {
   'surface.editor': 'from an editor',
   'surface.native': 'from a system dialog or notification',
   'surface.window': 'from the window',
-
-  'terminal.copy': 'Copy',
-  'terminal.ended': 'The program has ended.',
-  'terminal.exit': 'The program has ended with exit code {code}.',
-  'terminal.leave': '{keys} leaves the terminal',
-  'terminal.no_paste': 'The clipboard could not be read.',
-  'terminal.paste': 'Paste',
 
   'titlebar.branch': 'Branch {branch}',
   'titlebar.files': 'Show its files',
@@ -711,18 +664,12 @@ export const en = {
   'tool.terminal': 'Terminal',
 
   'transcript.earlier': 'Show earlier',
-  'transcript.empty': '{agent} is ready.',
   'transcript.label': 'Transcript',
   'transcript.later': 'Show later',
   'transcript.latest': 'Jump to the latest',
   'transcript.loading': 'Loading…',
   'transcript.new.one': '{n} new',
   'transcript.new.other': '{n} new',
-
-  'trust.about': 'Nothing has started yet. You are not asked again about what you approve until it changes.',
-  'trust.about.reads':
-    'Nothing has started yet. The agent reads this by itself, so it starts with all of it or not at all. You are not asked again about what you approve until it changes.',
-  'trust.list': 'What would start',
 
   'url.again': 'Open again',
 

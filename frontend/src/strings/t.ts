@@ -12,6 +12,7 @@ import type { panel } from './panel';
 import type { queue } from './queue';
 import type { screens } from './screens';
 import type { settings } from './settings';
+import type { start } from './start';
 import type { worktree } from './worktree';
 
 /** Texts that come with the part of the page that shows them (see addTexts) have keys like the others. */
@@ -30,6 +31,7 @@ export type Key =
   | keyof typeof queue
   | keyof typeof screens
   | keyof typeof settings
+  | keyof typeof start
   | keyof typeof worktree;
 export type Params = Readonly<Record<string, string | number>>;
 

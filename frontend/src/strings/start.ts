@@ -1,0 +1,23 @@
+import { addTexts } from './t';
+
+// The texts of how a conversation begins, beside those of the screen for it: they come with what shows them.
+
+export const start = {
+  'new.add_directory': 'Add another directory…',
+  'new.directories': 'Further directories',
+  'new.directory.remove': 'Remove {path}',
+  'starters.explain': 'Explain what is in this directory',
+  'starters.label': 'First messages',
+  'starters.review': 'Review what is not committed yet',
+  'starters.tests': 'Run {command} and fix what fails',
+  'starting.agent': 'Starting {agent}',
+  'starting.replaying': 'Reading the conversation',
+  'starting.steps': 'Startup steps',
+  'step.initialize': 'initialize',
+  'step.resolve': 'resolve',
+  'step.session': 'session',
+  'step.spawn': 'spawn',
+  'transcript.empty': '{agent} is ready.',
+} as const;
+
+addTexts(start);
