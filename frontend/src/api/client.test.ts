@@ -1,5 +1,7 @@
 import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { deleteOldData } from '../settings/calls';
 import { event, request } from '../test/records';
+import { bringBack, remove } from '../worktree/calls';
 import { Client } from './client';
 import { ApiError } from './errors';
 
@@ -220,6 +222,27 @@ describe('errors', () => {
     });
     await vi.advanceTimersByTimeAsync(40_000);
     await lost;
+    vi.useRealTimers();
+  });
+
+  test('are not made of what takes as long as git or a disk does', async () => {
+    vi.useFakeTimers();
+    fetched.mockImplementation((_, init) =>
+      init?.method === 'GET'
+        ? Promise.resolve(json({}))
+        : new Promise((done, fail) => {
+            init?.signal?.addEventListener('abort', () => fail(new Error('aborted')));
+            setTimeout(() => done(json({})), 600_000);
+          }),
+    );
+    const calls = Promise.allSettled([
+      client.createSession({ agent: 'mock', cwd: '/', worktree: true }),
+      remove(client, 's1'),
+      bringBack(client, 's1'),
+      deleteOldData(client),
+    ]);
+    await vi.advanceTimersByTimeAsync(600_000);
+    expect((await calls).map(({ status }) => status)).toEqual(Array(4).fill('fulfilled'));
     vi.useRealTimers();
   });
 

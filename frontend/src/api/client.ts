@@ -1,7 +1,7 @@
 import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
 import { fileNameOf } from './filename';
-import { limited } from './limit';
+import { limited, unlimited } from './limit';
 import type { NewSite, Site, SiteAgent, SiteDirectory, SitePatch } from './places';
 import type {
   Agent,
@@ -157,8 +157,14 @@ export class Client {
   }
 
   session = (id: string) => this.#json<Session>(`/client/sessions/${part(id)}`);
+  /** Begins one. A work tree takes as long as git does to make it. */
   createSession = (body: NewSession) =>
-    this.#json<Session>('/client/sessions', { method: 'POST', body, once: true });
+    this.#json<Session>('/client/sessions', {
+      method: 'POST',
+      body,
+      once: true,
+      ...(body.worktree ? { signal: unlimited() } : {}),
+    });
   patchSession = (id: string, body: SessionPatch, keepalive = false) =>
     this.#json<Session>(`/client/sessions/${part(id)}`, { method: 'PATCH', body, keepalive });
 
@@ -480,9 +486,11 @@ export class Client {
   /** A call whose answer is JSON. */
   json = <T>(path: string, signal: AbortSignal, body?: unknown, method: 'POST' | 'PUT' = 'POST') =>
     this.#json<T>(path, { signal, ...(body === undefined ? {} : { method, body }) });
-  remove = (path: string) => this.#done(path, undefined, 'DELETE');
-  /** A call that has no answer but that it was done. */
-  post = (path: string, body?: unknown) => this.#done(path, body);
+  // Two that have no answer but that it was done. What may take longer than other calls brings its own signal.
+  remove = (path: string, signal?: AbortSignal) =>
+    this.#empty(path, { method: 'DELETE', ...when({ signal }) });
+  post = (path: string, body?: unknown, signal?: AbortSignal) =>
+    this.#empty(path, { method: 'POST', ...when({ body, signal }) });
   put = <T>(path: string, body: unknown) => this.#json<T>(path, { method: 'PUT', body });
   blob = (path: string, signal: AbortSignal) => this.#send(path, { signal }, (answer) => answer.blob());
   /** What a request has to bring that is not made here. */
@@ -602,11 +610,6 @@ export class Client {
       }),
     };
   }
-}
-
-/** For what takes as long as it takes. */
-function unlimited(): AbortSignal {
-  return new AbortController().signal;
 }
 
 function part(id: string): string {

@@ -1,6 +1,11 @@
 /** How long a call may take before it counts as lost: as long as the held request, which takes 25 s by itself. */
 export const giveUpAfter = 40_000;
 
+/** The signal of a call that takes as long as it takes: nothing ends it. */
+export function unlimited(): AbortSignal {
+  return new AbortController().signal;
+}
+
 /**
  * Runs a call with a signal that ends it: when the time is over, or when an outer signal does. By hand and not by
  * AbortSignal.any, which the oldest engines that we build for do not have.

@@ -1,4 +1,5 @@
 import type { Client } from '../api/client';
+import { unlimited } from '../api/limit';
 import type { components } from '../api/schema';
 
 // The calls of the client API that the settings alone make.
@@ -68,4 +69,5 @@ export const checkMove = (client: Client, path: string, signal: AbortSignal) =>
 export const moveData = (client: Client, path: string, stopTurns: boolean, signal: AbortSignal) =>
   client.json<DataMove>('/client/storage/move', signal, { path, stopTurns });
 export const cancelMove = (client: Client) => client.remove('/client/storage/move');
-export const deleteOldData = (client: Client) => client.remove('/client/storage/move/old');
+/** What is to stay is proven first, which takes as long as the disk does. */
+export const deleteOldData = (client: Client) => client.remove('/client/storage/move/old', unlimited());

@@ -147,6 +147,18 @@ test('who has gone elsewhere while it was made stays there', async () => {
   expect(app.view).toEqual({ name: 'inbox' });
 });
 
+test('who has gone elsewhere while it was made learns why it was not', async () => {
+  let fail: (error: Error) => void = () => undefined;
+  begun.mockImplementation(() => new Promise((_, no) => (fail = no)));
+  const told = vi.spyOn(app, 'fail').mockReturnValue(undefined);
+  await want();
+  await start();
+  await soon(() => expect(begun).toHaveBeenCalledTimes(1));
+  app.view = { name: 'inbox' };
+  fail(refused);
+  await soon(() => expect(told).toHaveBeenCalledWith(refused));
+});
+
 test('the directory that is offered stays when somebody works elsewhere', () => {
   app.view = { name: 'new' };
   const there = (id: string, path: string, updatedAt: string) =>

@@ -43,22 +43,40 @@ async function removing(deleting: boolean, run: string) {
   return { close, dialog };
 }
 
-test('while the work tree is removed the dialog stays, and tells what failed', async () => {
+test('who does something else while the work tree is removed learns what failed', async () => {
   vi.spyOn(app.client, 'json').mockResolvedValue(would);
   let fail: (error: Error) => void = () => undefined;
   vi.spyOn(app.client, 'remove').mockReturnValue(new Promise((_, no) => (fail = no)));
   const { close, dialog } = await removing(false, 'Remove it');
   expect(document.querySelector('[role=status]')?.textContent).toBe('Removing the work tree…');
-  button('Cancel')?.click();
-  document
-    .querySelector('dialog')
-    ?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }));
-  expect(close).not.toHaveBeenCalled();
+  button('Close')?.click();
+  flushSync();
+  expect(document.querySelector('dialog')).toBeNull();
+  expect(close).not.toHaveBeenCalled(); // it goes on
   fail(new ApiError('worktree.disk_full'));
   await vi.waitFor(() =>
     expect(document.querySelector('[role=alert]')?.textContent).toContain('disk is full'),
   );
   button('Cancel')?.click();
+  expect(close).toHaveBeenCalledTimes(1);
+  void unmount(dialog);
+});
+
+test('a work tree that is removed while the person does something else is told of', async () => {
+  let done: () => void = () => undefined;
+  vi.spyOn(app.client, 'json').mockImplementation(<T>(path: string) =>
+    Promise.resolve((path.endsWith('/worktree') ? would : session()) as T),
+  );
+  vi.spyOn(app.client, 'remove').mockReturnValue(new Promise((yes) => (done = yes)));
+  const told = vi.spyOn(app, 'toast').mockReturnValue(undefined);
+  const { close, dialog } = await removing(false, 'Remove it');
+  document
+    .querySelector('dialog')
+    ?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }));
+  flushSync();
+  expect(document.querySelector('dialog')).toBeNull();
+  done();
+  await vi.waitFor(() => expect(told).toHaveBeenCalledTimes(1));
   expect(close).toHaveBeenCalledTimes(1);
   void unmount(dialog);
 });

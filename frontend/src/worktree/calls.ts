@@ -1,4 +1,5 @@
 import type { Client } from '../api/client';
+import { unlimited } from '../api/limit';
 import type { components } from '../api/schema';
 
 // Work trees of conversations, and the calls about them.
@@ -13,10 +14,7 @@ const route = (session: string) => `/client/sessions/${encodeURIComponent(sessio
 
 /** What one would be like in a directory, or why there can be none. */
 export const plan = (client: Client, cwd: string) =>
-  client.json<Plan>(
-    `/client/worktrees/plan?${new URLSearchParams({ cwd }).toString()}`,
-    new AbortController().signal,
-  );
+  client.json<Plan>(`/client/worktrees/plan?${new URLSearchParams({ cwd }).toString()}`, unlimited());
 
 /** What a removal would keep, and what would go. */
 export async function preview(client: Client, session: string, signal: AbortSignal): Promise<Removal> {
@@ -32,9 +30,9 @@ export async function preview(client: Client, session: string, signal: AbortSign
   };
 }
 
-/** Removes it. Gives where what could not be deleted of it lies, when there is such. */
+/** Removes it, which takes as long as the disk does. Gives where what could not be deleted of it lies, when there is such. */
 export async function remove(client: Client, session: string): Promise<string | undefined> {
-  await client.remove(route(session));
+  await client.remove(route(session), unlimited());
   try {
     const { worktree } = await client.json<{ worktree?: { left?: string } }>(
       `/client/sessions/${encodeURIComponent(session)}`,
@@ -46,4 +44,6 @@ export async function remove(client: Client, session: string): Promise<string | 
   }
 }
 
-export const bringBack = (client: Client, session: string) => client.post(`${route(session)}/restore`);
+/** Makes it anew, which takes as long as git does. */
+export const bringBack = (client: Client, session: string) =>
+  client.post(`${route(session)}/restore`, undefined, unlimited());
