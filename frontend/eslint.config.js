@@ -79,6 +79,17 @@ export default ts.config(
             'WebKit keeps a little of each for good, in another process. For a task after the frame a timer does.',
         },
       ],
+      // What safari16, for which this is built, lacks of the page's objects. What it lacks of the language tsconfig's lib does not have.
+      'no-restricted-properties': [
+        'error',
+        { object: 'AbortSignal', property: 'any', message: 'WebKit has it since 17.4: use api/limit.ts.' },
+        {
+          object: 'URL',
+          property: 'canParse',
+          message: 'WebKit has it since 17: let the constructor throw.',
+        },
+        { object: 'URL', property: 'parse', message: 'WebKit has it since 18: let the constructor throw.' },
+      ],
       '@typescript-eslint/consistent-type-imports': 'error',
       '@typescript-eslint/no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
     },

@@ -1,5 +1,5 @@
 import type { Client } from '../api/client';
-import { unlimited } from '../api/limit';
+import { limited, unlimited } from '../api/limit';
 import type { components } from '../api/schema';
 
 // The calls of the client API that the settings alone make.
@@ -62,7 +62,7 @@ export type MovePlan = Schemas['MovePlan'];
 
 /** Answered while the data is moved, too, when nothing else is; nothing tells of it, so it is asked for again and again. */
 export const dataPlace = (client: Client, signal: AbortSignal) =>
-  client.json<DataPlace>('/client/storage/move', AbortSignal.any([signal, soon()]));
+  limited((either) => client.json<DataPlace>('/client/storage/move', either), signal, patience);
 /** The whole directory is looked at, which takes as long as the disk does. */
 export const checkMove = (client: Client, path: string, signal: AbortSignal) =>
   client.json<MovePlan>('/client/storage/move/check', signal, { path });
