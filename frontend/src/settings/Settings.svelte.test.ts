@@ -1,0 +1,147 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { ApiError } from '../api/errors';
+import type { Settings as Kept, SettingsPatch } from '../api/records';
+import { app } from '../app.svelte';
+import { appear } from '../ui/appearance';
+import Settings from './Settings.svelte';
+
+// The settings over a server that is played here, which answers a change when a test says so.
+
+const usual: Kept = {
+  attachmentCallMiB: 100,
+  attachmentFileMiB: 25,
+  catalogueUrl: '',
+  contrast: 'system',
+  downloadHosts: '',
+  followUp: 'queue',
+  localApi: true,
+  memoryBudgetDefaultMiB: 4096,
+  memoryBudgetMiB: 4096,
+  memoryBudgetWorks: true,
+  motion: 'system',
+  nativeDialogs: 'unfocused',
+  notifications: true,
+  path: '/home/ada/.config/deskhand/settings.json',
+  snapshots: true,
+  textSize: 100,
+  theme: 'system',
+};
+
+let stored: Kept;
+let asked: { patch: SettingsPatch; take: () => void; refuse: () => void }[];
+let ended: (() => void) | undefined;
+
+beforeEach(() => {
+  localStorage.clear();
+  stored = usual;
+  asked = [];
+  vi.spyOn(app.client, 'settings').mockImplementation(() => Promise.resolve(stored));
+  vi.spyOn(app.client, 'patchSettings').mockImplementation(
+    (patch) =>
+      new Promise((take, fail) => {
+        asked.push({
+          patch,
+          take: () => take((stored = { ...stored, ...patch })),
+          refuse: () => fail(new ApiError('settings.unwritable', { path: '/s.json', detail: 'full' })),
+        });
+      }),
+  );
+  // The parts that show something else get no answer.
+  const none = new Promise<never>(() => undefined);
+  vi.spyOn(app.client, 'json').mockReturnValue(none);
+  vi.spyOn(app.client, 'storage').mockReturnValue(none);
+  vi.spyOn(app.client, 'verification').mockReturnValue(none);
+  vi.spyOn(app.client, 'places').mockReturnValue(none);
+  vi.spyOn(app.client, 'approvals').mockReturnValue(none);
+  vi.spyOn(app.client, 'rules').mockReturnValue(none);
+});
+
+afterEach(() => {
+  ended?.();
+  ended = undefined;
+  vi.restoreAllMocks();
+  app.settings = undefined;
+  app.announcement = '';
+  appear(usual);
+  localStorage.clear();
+  document.body.replaceChildren();
+});
+
+async function show(part: Partial<Kept> = {}) {
+  ended?.();
+  app.settings = stored = { ...usual, ...part };
+  const screen = mount(Settings, { target: document.body });
+  ended = () => void unmount(screen);
+  await vi.waitFor(() => expect(app.client.settings).toHaveBeenCalled());
+  flushSync();
+}
+
+function control(name: string): HTMLInputElement {
+  const label = [...document.querySelectorAll('label')].find((one) => one.textContent.trim() === name);
+  const found = label?.querySelector('input') ?? document.querySelector(`input[aria-label="${name}"]`);
+  if (!(found instanceof HTMLInputElement)) throw new Error(`no ${name}`);
+  return found;
+}
+
+function press(name: string) {
+  control(name).focus();
+  control(name).click();
+  flushSync();
+}
+
+/** The n-th change comes to the server. */
+async function comes(n: number, patch: SettingsPatch) {
+  await vi.waitFor(() => expect(asked.map((one) => one.patch)[n]).toEqual(patch));
+  expect(asked).toHaveLength(n + 1);
+  return asked[n] as (typeof asked)[number];
+}
+
+test('a change that is made while another is saved waits for it, and is what is shown', async () => {
+  await show();
+  press('Light');
+  press('Dark');
+  (await comes(0, { theme: 'light' })).take();
+  const second = await comes(1, { theme: 'dark' });
+  flushSync();
+  expect(control('Dark').checked).toBe(true);
+  second.take();
+  await vi.waitFor(() => expect(app.settings?.theme).toBe('dark'));
+  flushSync();
+  expect(control('Dark').checked).toBe(true);
+  expect(document.activeElement).toBe(control('Dark'));
+});
+
+test('an amount that was typed is saved before what was pressed next', async () => {
+  await show();
+  const amount = control('Memory limit in MB');
+  amount.value = '300';
+  amount.dispatchEvent(new Event('input', { bubbles: true }));
+  amount.dispatchEvent(new Event('change', { bubbles: true })); // as the press beside it has it
+  press('No limit');
+  (await comes(0, { memoryBudgetMiB: 300 })).take();
+  (await comes(1, { memoryBudgetMiB: 0 })).take();
+  await vi.waitFor(() => expect(app.settings?.memoryBudgetMiB).toBe(0));
+  flushSync();
+  expect(control('No limit').checked).toBe(true);
+});
+
+test('a change that is refused goes back, holds up no other, and takes the focus from nothing', async () => {
+  const notices = 'System notification while the window is hidden or another one has the focus';
+  await show();
+  press('Dark');
+  press(notices);
+  (await comes(0, { theme: 'dark' })).refuse();
+  const second = await comes(1, { notifications: false });
+  flushSync();
+  expect(control('Dark').checked).toBe(false);
+  second.refuse();
+  await vi.waitFor(() => {
+    flushSync();
+    expect(control(notices).checked).toBe(true);
+  });
+  expect(document.activeElement).toBe(control(notices));
+  expect([...document.querySelectorAll('[role=alert]')].map((one) => one.textContent).join()).toContain(
+    '/s.json',
+  );
+});
