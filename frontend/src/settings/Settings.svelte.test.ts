@@ -126,6 +126,24 @@ test('an amount that was typed is saved before what was pressed next', async () 
   expect(control('No limit').checked).toBe(true);
 });
 
+test('the address of a mirror is there again when the registry is asked again, after a restart too', async () => {
+  const mirror = 'https://mirror.example/registry.json';
+  await show({ catalogueUrl: mirror });
+  press('Don’t check');
+  (await comes(0, { catalogueUrl: 'off' })).take();
+  await vi.waitFor(() => expect(app.settings?.catalogueUrl).toBe('off'));
+  await show({ catalogueUrl: 'off' });
+  expect(control('Registry address').value).toBe(mirror);
+  press('Check once a day, and tell me');
+  (await comes(1, { catalogueUrl: mirror })).take();
+  await vi.waitFor(() => expect(app.settings?.catalogueUrl).toBe(mirror));
+
+  await show({ catalogueUrl: '' }); // the public one, since then
+  await show({ catalogueUrl: 'off' });
+  press('Check once a day, and tell me');
+  await comes(2, { catalogueUrl: '' });
+});
+
 test('a change that is refused goes back, holds up no other, and takes the focus from nothing', async () => {
   const notices = 'System notification while the window is hidden or another one has the focus';
   await show();

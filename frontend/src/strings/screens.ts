@@ -396,6 +396,7 @@ export const screens = {
   'settings.catalogue.about':
     'Once a day Deskhand asks the public registry which agents and versions there are. Enter the address of a mirror to ask that instead, or off to ask nobody. A change takes effect at the next start.',
   'settings.catalogue.address': 'Registry address',
+  'settings.catalogue.off': 'Nobody is asked: checking is off, under Updates.',
   'settings.catalogue.public': 'The public registry',
   'settings.catalogue.save': 'Save',
   'settings.file': '{path} is not valid: {detail}',
