@@ -1,20 +1,19 @@
 import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
-import type { QueueItem } from './api/records';
+import type { Exit, QueueItem, Session } from './api/records';
 import { app } from './app.svelte';
 import Conversation from './Conversation.svelte';
 import { editsOf } from './composer/queue.svelte';
 import { SessionView } from './session/session.svelte';
-import { event, queued, session } from './test/records';
+import { entry, event, queued, session } from './test/records';
 
 let ended: (() => void) | undefined;
 
-function open() {
-  const view = new SessionView('s1', app.client, () => undefined);
+function open(part: Partial<Session> = {}, view = new SessionView('s1', app.client, () => undefined)) {
   const component = mount(Conversation, {
     target: document.body,
     props: {
-      session: session(),
+      session: session(part),
       view,
       at: undefined,
       active: false,
@@ -30,6 +29,8 @@ afterEach(() => {
   ended?.();
   editsOf('s1').clear();
   app.toasts = [];
+  app.panel.open({ tab: 'changes' });
+  app.panel.close();
   document.body.replaceChildren();
 });
 
@@ -54,4 +55,48 @@ test('an edit of a queued message is there again, and in the composer when the l
   app.queue('s1').apply([event('queue.removed', { id: item.id })]);
   await vi.waitFor(() => expect(fields().map((one) => one.value)).toEqual(['better']));
   expect(app.toasts.at(-1)?.text).toContain('is in the composer');
+});
+
+const exit: Exit = { at: '2026-11-21T14:00:00.000Z', code: 3, stderrTail: 'fatal: no more' };
+const button = (name: string) =>
+  [...document.querySelectorAll<HTMLButtonElement>('.exit button')].find(
+    (one) => one.textContent.trim() === name,
+  );
+
+test('who has an agent that died goes on with a summary, once, or looks at what it wrote', async () => {
+  vi.spyOn(app.client, 'queue').mockResolvedValue([]);
+  const died = entry(2, { kind: 'divider', divider: { code: 'agent.exited', exit } });
+  vi.spyOn(app.client, 'entries').mockResolvedValue({
+    items: [entry(1, { kind: 'user', text: 'do it' }), died],
+    turns: [],
+    requests: [],
+  });
+  let done: (made: Session) => void = () => undefined;
+  const handed = vi
+    .spyOn(app.client, 'continueSession')
+    .mockReturnValue(new Promise((made) => (done = made)));
+  const view = new SessionView('s1', app.client, () => undefined);
+  await view.load();
+  open({ phase: 'closed', exit }, view);
+  await vi.waitFor(() => expect(button('Restart')).toBeDefined());
+  expect(button('New conversation')).toBeUndefined();
+  button('New conversation with summary')?.click();
+  flushSync();
+  button('New conversation with summary')?.click();
+  expect(handed.mock.calls).toEqual([['s1', 'mock']]);
+  button('Show log')?.click();
+  expect([app.panel.shown, app.panel.ask]).toEqual([true, { tab: 'inspector', stderr: true }]);
+  const shown = vi.spyOn(app, 'show').mockReturnValue(undefined);
+  done(session({ id: 's2' }));
+  await vi.waitFor(() => expect(shown).toHaveBeenCalledWith({ name: 'session', id: 's2' }));
+  app.sessions.delete('s2');
+});
+
+test('an agent that never started has nothing to sum up: another conversation is begun', () => {
+  vi.spyOn(app.client, 'queue').mockResolvedValue([]);
+  open({ phase: 'closed', exit: { ...exit, problem: 'agent.not_installed' } });
+  expect(button('New conversation with summary')).toBeUndefined();
+  const shown = vi.spyOn(app, 'show').mockReturnValue(undefined);
+  button('New conversation')?.click();
+  expect(shown).toHaveBeenCalledWith({ name: 'new', cwd: '/home/ada/app' });
 });

@@ -16,5 +16,5 @@ export type PanelAsk =
       directory?: string;
     }
   | { tab: 'plan' }
-  /** Of one process, by its pid. */
-  | { tab: 'inspector'; process?: number };
+  /** One process, by its pid, or what the agent wrote to its error output. */
+  | { tab: 'inspector'; process?: number; stderr?: boolean };

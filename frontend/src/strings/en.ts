@@ -338,6 +338,7 @@ export const en = {
   'exit.code': '{agent} ended with exit code {code}.',
   'exit.directory.missing': '{agent} could not start: the directory is missing.',
   'exit.label': 'The agent ended',
+  'exit.log': 'Show log',
   'exit.log_in': 'Log in',
   'exit.new': 'New conversation',
   'exit.place.gone':
@@ -355,6 +356,7 @@ export const en = {
   'exit.session.killed': '{agent} did not stop and was ended.',
   'exit.signal': '{agent} was ended by {signal}.',
   'exit.stderr': 'Last lines of its error output',
+  'exit.summary': 'New conversation with summary',
   'exit.then_code': 'It ended with exit code {code}.',
   'exit.then_signal': 'It was ended by {signal}.',
   'exit.trust.declined': '{agent} was not started: what it reads in this directory was not approved.',

@@ -1,0 +1,28 @@
+import { flushSync, mount, unmount } from 'svelte';
+import { afterEach, expect, test, vi } from 'vitest';
+import { app } from '../app.svelte';
+import { SessionView } from '../session/session.svelte';
+import { session } from '../test/records';
+import Inspector from './Inspector.svelte';
+
+afterEach(() => {
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+test('who asks for the error output of an agent finds it open', () => {
+  vi.spyOn(app.client, 'json').mockReturnValue(new Promise<never>(() => undefined));
+  const inspector = mount(Inspector, {
+    target: document.body,
+    props: {
+      session: session(),
+      view: new SessionView('s1', app.client, () => undefined),
+      ask: { tab: 'inspector', stderr: true },
+    },
+  });
+  flushSync();
+  expect([...document.querySelectorAll('[aria-expanded=true]')].map((one) => one.textContent.trim())).toEqual(
+    ['Error output'],
+  );
+  void unmount(inspector);
+});
