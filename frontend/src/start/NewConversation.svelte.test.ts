@@ -44,6 +44,7 @@ afterEach(() => {
   app.sessions.clear();
   app.book = emptyBook;
   app.view = { name: 'new' };
+  app.loginTo = undefined;
   document.body.replaceChildren();
 });
 
@@ -122,6 +123,18 @@ test('nothing begins in the directory itself where the work tree that is wanted 
   await start();
   await soon(() => expect(begun).toHaveBeenCalledTimes(1));
   expect(begun.mock.calls[0]?.[0]).not.toHaveProperty('worktree');
+});
+
+test('an agent that needs a login leads to it', () => {
+  const shy = agent({ id: 'shy', name: 'Shy', state: 'needs_login' });
+  app.book = { ...emptyBook, listed: [...app.book.listed, shy] };
+  show();
+  const offers = [...document.querySelectorAll('button')].filter(
+    (one) => one.textContent.trim() === 'Log in',
+  );
+  expect(offers.map((one) => one.getAttribute('aria-label'))).toEqual(['Log in to Shy']);
+  offers[0]?.click();
+  expect(app.loginTo).toBe('shy');
 });
 
 test('a branch that was typed stays, whichever plan comes', async () => {

@@ -10,6 +10,7 @@ export const en = {
   'agent.broken': 'Broken',
   'agent.builtin': 'Built in, works offline',
   'agent.custom': 'From agents.json',
+  'agent.log_in': 'Log in',
   'agent.needs_login': 'Needs login',
   'agent.not_found': 'Not found',
   'agent.ready': 'Ready',
@@ -339,7 +340,6 @@ export const en = {
   'exit.directory.missing': '{agent} could not start: the directory is missing.',
   'exit.label': 'The agent ended',
   'exit.log': 'Show log',
-  'exit.log_in': 'Log in',
   'exit.new': 'New conversation',
   'exit.place.gone':
     'The runtime {name} no longer knows {agent}: it was restarted, or somebody ended it there.',
@@ -372,7 +372,6 @@ export const en = {
   'file.written': 'Wrote',
   'footer.copy': 'Copy the answer',
   'footer.error': '{message} (code {code})',
-  'footer.log_in': 'Log in',
   'footer.tokens': '{n} tokens',
 
   'form.at_least.one': 'at least one',
@@ -414,6 +413,7 @@ export const en = {
   'login.fault.exit': 'The program ended before the login was complete.',
   'login.fault.failed': '{agent} did not accept the login.',
   'login.fault.timeout': 'It took too long, and was ended. Try again.',
+  'login.title': 'Log in to {agent}',
 
   'main.label': 'Main',
 

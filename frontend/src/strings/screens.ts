@@ -202,7 +202,6 @@ export const screens = {
   'login.terminal': 'Login terminal for {agent}',
   'login.terminal.about': 'This is the agent’s own login. Answer it here.',
   'login.terminal.broken': 'The terminal could not be loaded. Close this and try again.',
-  'login.title': 'Log in to {agent}',
   'login.type.agent': 'The agent handles this itself, often in the browser',
   'login.type.env': 'Enter a key',
   'login.type.terminal': 'In a terminal here',
