@@ -12,7 +12,7 @@ import { begin, fleet, harbour, scene, show, waiting } from "./harbour.mjs";
 const docs = path.join(images, "..");
 
 scene("the first start", async (t) => {
-  const { page, camera, app } = await harbour(t);
+  const { desk, page, camera, app } = await harbour(t);
   await page.getByRole("textbox", { name: "Directory" }).fill("~/lighthouse");
   const apart = page.getByRole("checkbox", { name: "In a work tree of its own" });
   await apart.waitFor(); // once it is known that the directory can have one
@@ -22,6 +22,7 @@ scene("the first start", async (t) => {
   await page.getByText("~/lighthouse.worktrees/storm").waitFor();
   await camera.take(page, "worktree", { manual: true });
   await apart.uncheck();
+  fs.writeFileSync(path.join(desk.work, "storm.md"), "# What the lamp does in a storm\n"); // something that can be reviewed
   await app.begin("Keeper", "~/lighthouse");
   await page.getByRole("list", { name: "What you could begin with" }).or(page.getByText("Explain", { exact: false })).first().waitFor();
   await camera.take(page, "starters", { manual: true });
