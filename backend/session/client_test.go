@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -486,6 +487,101 @@ func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {
 				t.Errorf("after the kill: %+v", lastTurn(tr))
 			}
 			d.sameAsRebuilt(s.ID)
+		})
+	}
+}
+
+// deaf answers until it gets a prompt that says so; then it only talks, and neither reads nor ends.
+func deaf(in io.Reader, out, _ io.Writer) int {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.Unmarshal(lines.Bytes(), &m)
+		result := `{"protocolVersion":1}`
+		switch m.Method {
+		case "session/new":
+			result = `{"sessionId":"s"}`
+		case "session/prompt":
+			result = `{"stopReason":"end_turn"}`
+			for strings.Contains(lines.Text(), "be deaf") {
+				_, err := fmt.Fprintln(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"and "}}}}`)
+				if err != nil {
+					return 1
+				}
+				time.Sleep(time.Second)
+			}
+		}
+		if m.ID != nil {
+			_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":%s}`+"\n", m.ID, result)
+		}
+	}
+	return 0
+}
+
+// clinging is a process of which something is left for as long as anybody waits for its end.
+type clinging struct {
+	proxy.Process
+	gone *atomic.Bool
+}
+
+func (p clinging) Kill(patience time.Duration) error {
+	_ = p.Process.Kill(patience)
+	time.Sleep(patience)
+	p.gone.Store(patience > time.Second) // that of its end, and not that of whoever asks for it
+	return errors.New("a descendant is left")
+}
+
+// Whatever the agent does, a cancel has ended in a state that is shown within ten seconds; and yet never are there two processes of one session.
+func TestACancelEndsInTime(t *testing.T) {
+	for name, clings := range map[string]bool{"deaf": false, "deaf, and something of it does not die": true} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				var gone atomic.Bool
+				spawn, spawned := proxytest.Spawn(deaf), 0
+				d := openAs(t, dir, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
+					p, err := spawn(c)
+					if spawned++; !clings {
+						return p, err
+					}
+					if spawned > 1 {
+						if !gone.Load() {
+							t.Error("a second process was started before the first was gone")
+						}
+						return p, err
+					}
+					return clinging{p, &gone}, err
+				}}, session.Config{Patience: session.Patience})
+				s := d.create()
+				d.prompt(s.ID, "be deaf")
+				d.until("text", func() bool { return textOf(d.transcript(s.ID), "agent") != "" })
+				begun := time.Now()
+				if err := d.Cancel(t.Context(), s.ID); err != nil {
+					t.Fatal(err)
+				}
+				tr := d.idle(s.ID)
+				if took := time.Since(begun); took > 9500*time.Millisecond {
+					t.Errorf("it took %v", took)
+				}
+				if now := d.get(s.ID); now.Phase != session.Closed || now.Exit == nil || lastTurn(tr).StopReason != "cancelled" {
+					t.Errorf("%s, %+v, %+v", now.Phase, now.Exit, lastTurn(tr))
+				}
+				if got := dividers(tr); got != "turn.interrupt_sent turn.killed agent.exited" {
+					t.Error(got)
+				}
+				if clings && gone.Load() {
+					t.Error("the end of the process was waited for")
+				}
+				d.prompt(s.ID, "go on")
+				if last := lastTurn(d.idle(s.ID)); last.StopReason != "end_turn" || spawned != 2 {
+					t.Errorf("%+v, %d processes", last, spawned)
+				}
+				d.sameAsRebuilt(s.ID)
+				d.close()
+				pass(time.Second) // one in memory that was killed is still about to say something
+			})
 		})
 	}
 }

@@ -49,6 +49,7 @@ type conversation struct {
 	lost      map[string]bool         // of the draft's files, those that are not where they were, by id
 	answering answering               // what the bus tells of the turn at its end
 	timer     *time.Timer             // the next step of a cancel
+	stopBy    time.Time               // when it is over at the latest
 	lateTimer *time.Timer             // until what is late has to be stored; nil while nothing is
 	overdue   bool                    // it has to be now
 	broken    bool                    // a step was never written: what is in memory goes on from it, and the journal must not
@@ -193,6 +194,7 @@ func (v *conversation) effect(e event) {
 		}
 		v.notify("session/cancel", map[string]any{"sessionId": v.row.ACPSessionID})
 		v.saveRow() // so that everybody sees it being stopped
+		v.stopBy = time.Now().Add(stopLimit)
 		v.arm()
 	case interruptSent:
 		v.note(note{Note: noteInterrupted, Reason: v.agent.interruptible()})
@@ -201,6 +203,7 @@ func (v *conversation) effect(e event) {
 	case killed:
 		v.note(note{Note: noteKilled})
 		v.agent.kill()
+		v.armLast()
 	case sessionClosed:
 		v.closed(e.code)
 	case fellAsleep:
@@ -260,16 +263,23 @@ func (v *conversation) requestsChanged() {
 	v.touched()
 }
 
-// arm waits for the cancel to be heeded before the next means is tried.
-func (v *conversation) arm() { v.armFor(v.c.cfg.Patience) }
+// stopLimit is how long a cancel takes at most until its turn has ended, whatever the agent does.
+const stopLimit = 9 * time.Second
 
-func (v *conversation) armFor(d time.Duration) {
+// arm waits for the cancel to be heeded before the next means is tried.
+func (v *conversation) arm() { v.armFor(v.c.cfg.Patience, func() { v.do(doEscalate{}) }) }
+
+// armLast waits for the end of an agent that was killed, which has no next means. One whose end takes too long, since something that it has
+// started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin).
+func (v *conversation) armLast() { v.armFor(time.Until(v.stopBy), v.exited) }
+
+func (v *conversation) armFor(d time.Duration, next func()) {
 	v.disarm()
 	var timer *time.Timer
 	timer = time.AfterFunc(d, func() {
 		v.post(func() {
 			if v.timer == timer { // else it was stopped too late: its cancel is over
-				v.do(doEscalate{})
+				next()
 			}
 		})
 	})

@@ -6,6 +6,9 @@ import (
 	"deskhand/backend/proxy"
 )
 
+// Patience is what Config.Patience is where nothing is said.
+const Patience = patience
+
 // MeasureWith puts other numbers in the place of those that the system tells, for a fake clock. It is called before anything runs.
 func (c *Client) MeasureWith(f func(pss bool) (proxy.Overview, error)) { c.sampler.measure = f }
 

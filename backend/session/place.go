@@ -339,7 +339,7 @@ func (a *link) interruptible() string {
 // armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
 func (v *conversation) armAgain() {
 	if v.agent.interruptible() == reasonNoSignal {
-		v.armFor(v.c.cfg.Patience / 4)
+		v.armFor(v.c.cfg.Patience/4, func() { v.do(doEscalate{}) })
 		return
 	}
 	v.arm()
