@@ -1,11 +1,13 @@
 package session_test
 
 import (
+	"bufio"
 	"context"
 	"database/sql"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,6 +19,7 @@ import (
 
 	"deskhand/backend/files"
 	"deskhand/backend/proxy"
+	"deskhand/backend/proxy/proxytest"
 	"deskhand/backend/session"
 	"deskhand/backend/snapshot"
 	"deskhand/backend/store"
@@ -463,6 +466,48 @@ func TestAHeldPromptIsCancelled(t *testing.T) {
 		if dir == "out" && strings.Contains(string(data), "session/prompt") {
 			t.Errorf("%s", data)
 		}
+	}
+}
+
+// TestAHeldPromptIsCancelledBesideAQuestion: what the agent has asked while it was idle ends with the turn, and once.
+func TestAHeldPromptIsCancelledBesideAQuestion(t *testing.T) {
+	dir := t.TempDir()
+	path, letGo := gated(t)
+	curious := func(in io.Reader, out, _ io.Writer) int {
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			switch line := lines.Text(); {
+			case strings.Contains(line, `"initialize"`):
+				_, _ = fmt.Fprintln(out, `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`)
+			case strings.Contains(line, `"session/new"`):
+				_, _ = fmt.Fprintln(out, `{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}`)
+				_, _ = fmt.Fprintln(out, `{"jsonrpc":"2.0","id":"q","method":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t"},"options":[{"optionId":"a","name":"Allow","kind":"allow_once"}]}}`)
+			}
+		}
+		return 0
+	}
+	d := openAs(t, dir, proxy.Config{Spawn: proxytest.Spawn(curious)}, session.Config{Snapshots: snapshots(t, dir, path, snapshot.Config{}), HoldPrompt: time.Minute})
+	id := d.create().ID
+	r := d.request(id)
+	d.prompt(id, "go")
+	if err := d.Cancel(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	tr := d.idle(id)
+	letGo()
+	if lastTurn(tr).StopReason != "cancelled" || len(tr.Requests) != 1 || tr.Requests[0].ID != r.ID || tr.Requests[0].Status != "cancelled" {
+		t.Errorf("%+v, %+v", lastTurn(tr), tr.Requests)
+	}
+	answers := 0
+	for dir, data := range d.journal(id) {
+		if dir == "out" && strings.Contains(string(data), `"outcome":"cancelled"`) {
+			answers++
+		}
+		if dir == "out" && (strings.Contains(string(data), "session/prompt") || strings.Contains(string(data), "session/cancel")) {
+			t.Errorf("%s", data)
+		}
+	}
+	if answers != 1 {
+		t.Errorf("it was answered %d times", answers)
 	}
 }
 

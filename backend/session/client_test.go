@@ -460,6 +460,15 @@ func TestCancel(t *testing.T) {
 		t.Errorf("%+v %+v", lastTurn(tr), tr.Requests)
 	}
 	refused(t, d.Answer(t.Context(), r.ID, session.Answer{OptionID: r.Options[0].ID}, "window"), "request.resolved")
+	var out []string // as the agent hears it: that it shall stop, and then that nobody answers
+	for dir, data := range d.journal(s.ID) {
+		if text := string(data); dir == "out" && (strings.Contains(text, `"session/cancel"`) || strings.Contains(text, `"outcome":"cancelled"`)) {
+			out = append(out, text)
+		}
+	}
+	if len(out) != 3 || !strings.Contains(out[1], `"session/cancel"`) {
+		t.Errorf("%v", out)
+	}
 }
 
 func TestCancelOfAnAgentThatDoesNotListen(t *testing.T) {

@@ -185,6 +185,9 @@ func (v *conversation) effect(e event) {
 		v.row.Unread = true
 		v.requestsChanged()
 	case requestEnded:
+		if v.requests[e.request] == nil {
+			break // it has ended with a turn that the agent knew nothing of, see cancelSent
+		}
 		v.endRequest(e.request, e.status)
 		v.requestsChanged()
 	case cancelSent:

@@ -131,7 +131,7 @@ func (c doSend) decide(s state) []event {
 	case !s.sent: // the agent knows nothing of the turn; a start goes on
 		return append(events, endTurn(s.after(events), stopCancelled, heldStopped)...)
 	}
-	return append(append(events, endRequests(s, statusCancelled)...), cancelSent{})
+	return append(events, stop(s)...)
 }
 
 func (c doRelease) decide(s state) []event {

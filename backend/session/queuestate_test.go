@@ -11,6 +11,7 @@ func TestDecideQueue(t *testing.T) {
 	both := []queued{a, b}
 	working := state{base: Working, turn: "t", sent: true, queue: both}
 	cancelling := state{base: Cancelling, turn: "t", sent: true, queue: both}
+	asking := state{base: Working, turn: "t", sent: true, queue: both, open: []string{"q"}}
 	chosen := state{base: Cancelling, turn: "t", sent: true, queue: both, next: "b"}
 	starting := state{base: Starting, turn: "t", queue: both}
 	ready := state{base: Ready, queue: []queued{heldA, heldB}}
@@ -78,6 +79,7 @@ func TestDecideQueue(t *testing.T) {
 		"send":                         {ready, doSend{"b"}, next("b")},
 		"send to a closed session":     {closed, doSend{"b"}, []event{itemTaken{"b"}, turnBegun{"b"}, startBegun{}}},
 		"send while a turn runs":       {working, doSend{"b"}, []event{itemMoved{"b", 0}, itemHeld{item: "b"}, nextChosen{"b"}, cancelSent{}}},
+		"send while the turn asks":     {asking, doSend{"b"}, []event{itemMoved{"b", 0}, itemHeld{item: "b"}, nextChosen{"b"}, cancelSent{}, requestEnded{"q", statusCancelled}}},
 		"send what is gone":            {working, doSend{"c"}, refuse(refusedGone)},
 		"release":                      {ready, doRelease{"a"}, next("a")},
 		"release while a turn runs":    {state{base: Working, turn: "t", sent: true, queue: []queued{heldA}}, doRelease{"a"}, []event{itemHeld{item: "a"}}},

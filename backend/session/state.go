@@ -265,8 +265,11 @@ func decideCancel(s state, c doCancel) []event {
 	case !s.sent: // held: the agent knows nothing of it
 		return endTurn(s, stopCancelled, heldStopped)
 	}
-	return append(endRequests(s, statusCancelled), cancelSent{})
+	return stop(s)
 }
+
+// stop asks the agent to stop, and only then answers what it has asked: to one that is told no before, that is how the turn goes on.
+func stop(s state) []event { return append([]event{cancelSent{}}, endRequests(s, statusCancelled)...) }
 
 // decideEndOfStart ends the agent before it is ready: it is as if it had not been started.
 func decideEndOfStart(s state) []event {

@@ -58,7 +58,7 @@ func TestDecide(t *testing.T) {
 		"answer":                            {asking, doResolve{"b", statusAnswered}, []event{requestEnded{"b", statusAnswered}}},
 		"second answer":                     {working, doResolve{"a", statusAnswered}, refuse(refusedNotOpen)},
 		"cancel":                            {working, doCancel{}, []event{cancelSent{}}},
-		"cancel answers what is open":       {asking, doCancel{}, []event{requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}, cancelSent{}}},
+		"cancel answers what is open":       {asking, doCancel{}, []event{cancelSent{}, requestEnded{"a", statusCancelled}, requestEnded{"b", statusCancelled}}},
 		"cancel what is held":               {held, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
 		"cancel what waits to start":        {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{unstarted: true}, []event{requestEnded{"a", statusCancelled}, turnEnded{"t", stopCancelled}, sessionClosed{problemQuit}}},
 		"cancel what was started":           {state{base: Starting, turn: "t", open: []string{"a"}}, doCancel{}, []event{turnEnded{"t", stopCancelled}}},
