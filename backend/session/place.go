@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -119,9 +120,11 @@ func (a *link) runThere(agent, cwd, serverID string) {
 	}
 }
 
-// Send waits for the runtime to have the message, and notes that it has.
-func (t *there) Send(ctx context.Context, msg []byte) error {
-	err := t.inst.Send(ctx, msg)
+// Send waits for the runtime to have the message, and notes that it has. An empty one stands for what is not sent again, see unsent.
+func (t *there) Send(ctx context.Context, msg []byte) (err error) {
+	if len(msg) > 0 {
+		err = t.inst.Send(ctx, msg)
+	}
 	if ctx.Err() == nil { // what will never arrive needs not be sent again either
 		t.a.post(func() {
 			t.a.reached.Sent++
@@ -377,8 +380,12 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	if err != nil || at.Server != serverIDOf(v.row.Session) {
 		return false
 	}
-	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}}
+	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}}
 	if err := frames(ctx, v.c.cfg.Store, v.id, past.take); err != nil || past.prompt == "" {
+		return false
+	}
+	unsent, again := v.unsent(ctx, &past, at.Sent)
+	if !again {
 		return false
 	}
 	a := newLink(v)
@@ -393,7 +400,6 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 			v.do(doResolve{id, statusExpired})
 		}
 	}
-	unsent := past.sent[min(at.Sent, len(past.sent)):]
 	v.note(note{Note: noteTakenUp})
 	v.saveTurn()
 	v.touched()
@@ -409,6 +415,67 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 		a.read(t)
 		a.post(v.exited)
 	})
+	return true
+}
+
+// unsent are the messages that the agent had not got when the program ended, to be sent again. The journal has them without their secrets, and
+// what is not as it was said is not sent: an empty message stands in its place, since they are counted. What was answered so waits for an answer
+// again. A prompt is the draft again (takeBack), and its turn is over: false.
+func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent int) (lines [][]byte, again bool) {
+	lines = slices.Clone(past.sent[min(sent, len(past.sent)):])
+	lost, unanswered := false, map[string]bool{}
+	for i, line := range lines {
+		env, _ := acp.Peek(line) // we have written it ourselves
+		answered := ""
+		if env.Kind == acp.Response {
+			answered = past.asks[env.Key()]
+		}
+		whole := !bytes.Contains(line, []byte(redacted))
+		if answered != "" {
+			unanswered[answered] = !whole
+		}
+		switch {
+		case whole:
+		case env.Kind == acp.Request && env.Key() == past.prompt:
+			v.state.sent, v.turn.prompt, v.turn.attachments = false, past.said.Prompt, past.said.Attachments
+			v.tellLost("Your message was not sent", "Where one stood it now says "+redacted+": put it in, and send the message again.")
+			return nil, false
+		default:
+			lines[i], lost = nil, lost || answered == ""
+		}
+	}
+	for id, is := range unanswered {
+		if is && v.requests[id] == nil && v.askAgain(ctx, id) {
+			v.tellLost("Your answer was not sent", "The question waits for an answer again.")
+		}
+	}
+	if lost {
+		v.tellLost("A message was not sent", "It is not sent again.")
+	}
+	return lines, true
+}
+
+// tellLost tells that something with a secret in it has not reached the agent, and what follows from that.
+func (v *conversation) tellLost(title, then string) {
+	v.note(note{Note: noteNotice, Notice: &Notice{
+		Severity: "warning", Title: title,
+		Description: "Deskhand ended before it had reached " + v.agentName + ". It held a secret, and secrets are not stored. " + then,
+	}})
+}
+
+// askAgain has a request that is stored as answered wait again.
+func (v *conversation) askAgain(ctx context.Context, id string) bool {
+	found, err := query(ctx, v.c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ?`, id)
+	if err != nil || len(found) == 0 {
+		return false
+	}
+	r := &openRequest{Request: found[0]}
+	r.Status, r.Answer, r.AnsweredBy, r.ResolvedAt = statusRequested, nil, "", nil
+	v.requests[id] = r
+	v.state.open = append(v.state.open, id)
+	v.saveRequest(&r.Request)
+	v.tellQuestions(&r.Request)
+	v.row.Unread = true
 	return true
 }
 
@@ -449,8 +516,10 @@ type pastGeneration struct {
 	can      acp.Initialized
 	lastID   int64
 	prompt   acp.Key  // of the turn, while it is not answered
+	said     note     // how that turn began
 	sent     [][]byte // all messages to the agent
 	requests map[string]json.RawMessage
+	asks     map[acp.Key]string // the same by the agent's ids, of each the newest
 
 	initialize acp.Key
 	inTurn     bool
@@ -478,9 +547,12 @@ func (g *pastGeneration) takeNote(f frame) {
 	}
 	switch n.Note {
 	case noteTurnBegan:
-		g.inTurn, g.prompt = n.Turn == g.turn, ""
+		g.inTurn, g.prompt, g.said = n.Turn == g.turn, "", n
 	case noteRequest:
 		g.requests[n.Request] = g.asked
+		if env, err := acp.Peek(g.asked); err == nil {
+			g.asks[env.Key()] = n.Request
+		}
 	}
 }
 

@@ -656,6 +656,79 @@ func TestAgentOutlivesTheProgram(t *testing.T) {
 	}
 }
 
+// What was typed while the line was down, and then the program ended, is in the journal without its secrets: the agent never gets it so.
+func TestSecretsThatWereNotSent(t *testing.T) {
+	t.Parallel()
+	const key = "sk-0123456789abcdefghij"
+	for name, story := range map[string]func(t *testing.T, d *desk, id string, again func() *desk){
+		"prompt": func(t *testing.T, d *desk, id string, again func() *desk) {
+			d.prompt(id, "echo with "+key)
+			d = again()
+			tr := d.idle(id)
+			if turn := lastTurn(tr); turn.StopReason != "interrupted" {
+				t.Errorf("%+v", turn)
+			}
+			if now := d.get(id); now.Draft != "echo with [redacted]" {
+				t.Errorf("the draft is %q", now.Draft)
+			}
+			d.prompt(id, "echo with "+key+" again")
+			if turn := lastTurn(d.idle(id)); turn.StopReason != "end_turn" {
+				t.Errorf("%+v", turn)
+			}
+		},
+		"answer": func(t *testing.T, d *desk, id string, again func() *desk) {
+			r := d.request(id)
+			form := func(name string) session.Answer {
+				return session.Answer{Action: "accept", Content: json.RawMessage(`{"name":"` + name + `","size":"small","features":["cli"]}`)}
+			}
+			d.answer(r, form(key))
+			d = again()
+			if now := d.request(id); now.ID != r.ID || now.Status != "requested" || now.Answer != nil || now.AnsweredBy != "" {
+				t.Errorf("%+v", now)
+			}
+			if now := d.get(id); now.Phase != session.Waiting || now.Turn == nil {
+				t.Errorf("%s, %+v", now.Phase, now.Turn)
+			}
+			d.answer(r, form("plain"))
+			tr := d.idle(id)
+			if turn := lastTurn(tr); turn.StopReason != "end_turn" || !strings.Contains(textOf(tr, "agent"), "plain") {
+				t.Errorf("%+v: %s", turn, textOf(tr, "agent"))
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := runtimeElsewhere(t, 0)
+			dir := t.TempDir()
+			d := deskWithPlaces(t, dir)
+			s := d.createAt(d.addPlace(e, placeToken).ID)
+			d.idle(s.ID)
+			if name == "answer" {
+				d.prompt(s.ID, "form")
+				d.request(s.ID)
+			}
+			e.line.set(true)
+			d.lineIs(s.ID, "broken")
+			story(t, d, s.ID, func() *desk {
+				d.close()
+				e.line.set(false)
+				d = deskWithPlaces(t, dir)
+				return d
+			})
+			tr := d.transcript(s.ID)
+			if n := find(tr, "notice"); n == nil || !strings.Contains(n.Notice.Title, "was not sent") {
+				t.Errorf("it is not told: %+v", n)
+			}
+			for dir, data := range d.journal(s.ID) {
+				if dir == "in" && bytes.Contains(data, []byte("[redacted]")) && !bytes.Contains(data, []byte("again")) {
+					t.Errorf("the agent got it without its secret: %s", data)
+				}
+			}
+			d.sameAsRebuilt(s.ID)
+		})
+	}
+}
+
 // What came while the program was away is read when it is back: everything, once.
 func TestBurstWhileTheProgramIsAway(t *testing.T) {
 	t.Parallel()
