@@ -172,8 +172,12 @@ func (c *placesRemove) Run(p *Program) error {
 		if err != nil {
 			return err
 		}
-		if err := api.call(ctx, "DELETE", "places/"+url.PathEscape(place.ID), nil, nil); err != nil {
+		var gone struct{ Left int }
+		if err := api.call(ctx, "DELETE", "places/"+url.PathEscape(place.ID), nil, &gone); err != nil {
 			return usage(err)
+		}
+		if gone.Left > 0 {
+			p.say("%s is removed. Agents there that could not be ended and may still be at work: %d.\n", plain(place.Name), gone.Left)
 		}
 		return nil
 	})

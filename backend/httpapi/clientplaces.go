@@ -28,8 +28,10 @@ func (c *Client) placeRoutes() {
 		) (*body[session.Place], error) {
 			return answer(s.ChangePlace(ctx, in.ID, in.Body))
 		})
-	huma.Register(c.api, op("removePlace", http.MethodDelete, "places/{id}", "Forget a runtime that no session uses", http.StatusNoContent),
-		func(ctx context.Context, in *byID) (*none, error) { return done(s.RemovePlace(ctx, in.ID)) })
+	huma.Register(c.api, op("removePlace", http.MethodDelete, "places/{id}", "Forget a runtime that no session uses", http.StatusOK),
+		func(ctx context.Context, in *byID) (*body[session.PlaceRemoved], error) {
+			return answer(s.RemovePlace(ctx, in.ID))
+		})
 	huma.Register(c.api, op("checkPlace", http.MethodPost, "places/{id}/check", "Ask a runtime whether it is there, what it is and whether it takes the token", http.StatusOK),
 		func(ctx context.Context, in *byID) (*body[session.Place], error) {
 			return answer(s.CheckPlace(ctx, in.ID))

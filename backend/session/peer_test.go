@@ -124,5 +124,6 @@ func TestExistingServerAsAPlace(t *testing.T) {
 	if lastTurn(tr).StopReason != "end_turn" {
 		t.Errorf("%+v", lastTurn(tr))
 	}
-	refused(t, d.RemovePlace(t.Context(), p.ID), "place.used")
+	_, err = d.RemovePlace(t.Context(), p.ID)
+	refused(t, err, "place.used")
 }

@@ -315,17 +315,28 @@ func (c *Client) findLeft(ctx context.Context) ([]left, error) {
 		AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
 }
 
+// leftAt finds the agents at a place that this program has started and that may still run.
+func (c *Client) leftAt(ctx context.Context, place string) ([]left, error) {
+	return query(ctx, c.cfg.Store.Read(), func(s scanner) (left, error) {
+		l := left{place: place}
+		return l, s.Scan(&l.session, &l.server)
+	}, `SELECT id, coalesce(json_extract(line, '$.server'), '') FROM session WHERE place = ? AND line <> ''`, place)
+}
+
+// endLeft ends one of them. Where its place was removed there is nobody who could be asked to.
+func (c *Client) endLeft(ctx context.Context, l left) error {
+	if p, err := c.place(l.place); err == nil {
+		if err := c.runtimeOf(p).Remove(ctx, l.server); err != nil {
+			return err
+		}
+	}
+	return c.forgetProgress(l.session, l.server)
+}
+
 // removeLeft ends them. Those whose place cannot be reached now are tried at the next start.
 func (c *Client) removeLeft(list []left) {
 	for _, l := range list {
-		p, err := c.place(l.place)
-		if err == nil {
-			err = c.runtimeOf(p).Remove(c.ctx, l.server)
-		}
-		if err == nil {
-			err = c.forgetProgress(l.session, l.server)
-		}
-		if err != nil {
+		if err := c.endLeft(c.ctx, l); err != nil {
 			c.cfg.Logger.Warn("an agent elsewhere is left", "session", l.session, "server_id", l.server, "error", err)
 		}
 	}

@@ -249,7 +249,14 @@ func (l *line) flow() {
 // deskWithPlaces is a desk that can have places.
 func deskWithPlaces(t *testing.T, dir string) *desk {
 	t.Helper()
+	return deskWithPlacesAnd(t, dir, 0)
+}
+
+// deskWithPlacesAnd is one where a deletion can be undone for so long.
+func deskWithPlacesAnd(t *testing.T, dir string, undo time.Duration) *desk {
+	t.Helper()
 	return openAs(t, dir, proxy.Config{}, session.Config{
+		Undo:   undo,
 		Tokens: agents.OpenVault(agents.VaultConfig{File: filepath.Join(dir, "place-tokens.json"), WriteFile: store.WriteFile}),
 		// Longer than the two seconds that a runtime takes to say that it does not know an instance.
 		LineStall: 4 * time.Second, Logger: slog.New(slog.NewTextHandler(logTo{t}, nil)),
@@ -319,7 +326,8 @@ func TestConversationElsewhere(t *testing.T) {
 		t.Error("an agent runs here")
 	}
 	d.sameAsRebuilt(s.ID)
-	refused(t, d.RemovePlace(t.Context(), p.ID), "place.used")
+	_, err := d.RemovePlace(t.Context(), p.ID)
+	refused(t, err, "place.used")
 	d.close()
 	if n := e.instances(); n != 0 {
 		t.Errorf("%d instances are left there", n)
@@ -814,6 +822,62 @@ func TestStopElsewhere(t *testing.T) {
 	}
 }
 
+// A place that only archived and deleted conversations are at can be removed, and what still runs there for them ends before its token is
+// forgotten. Where it cannot be reached, how much is left is told; and nobody looks for it any more.
+func TestRemovingAPlace(t *testing.T) {
+	t.Parallel()
+	for name, broken := range map[string]bool{"it is there": false, "it cannot be reached": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := runtimeElsewhere(t, 0)
+			dir := t.TempDir()
+			d := deskWithPlacesAnd(t, dir, time.Minute)
+			p := d.addPlace(e, placeToken)
+			archived, deleted := d.createAt(p.ID).ID, d.createAt(p.ID).ID
+			d.idle(deleted)
+			d.prompt(archived, "permission")
+			d.request(archived)
+			_, err := d.RemovePlace(t.Context(), p.ID)
+			refused(t, err, "place.used")
+			if _, err := d.Change(t.Context(), archived, session.Patch{Archived: new(true)}); err != nil {
+				t.Fatal(err)
+			}
+			if n := e.instances(); n != 2 {
+				t.Fatalf("%d agents run there", n)
+			}
+			left := 0
+			if broken {
+				e.line.set(true)
+				d.lineIs(archived, "broken")
+				left = 2
+			}
+			if err := d.Delete(t.Context(), deleted); err != nil {
+				t.Fatal(err)
+			}
+			gone, err := d.RemovePlace(t.Context(), p.ID)
+			if err != nil || gone.ID != p.ID || gone.Left != left || e.instances() != left {
+				t.Errorf("%+v, %v; %d agents run there", gone, err, e.instances())
+			}
+			if len(d.Places()) != 1 {
+				t.Errorf("%+v", d.Places())
+			}
+			tr := d.idle(archived)
+			if turn, now := lastTurn(tr), d.get(archived); turn.StopReason != "interrupted" || now.Phase != session.Closed {
+				t.Errorf("%+v, %s", turn, now.Phase)
+			}
+			d.close()
+			d = deskWithPlacesAnd(t, dir, time.Minute)
+			d.until("end of the search", func() bool {
+				var n int
+				if err := d.db.Read().QueryRow(`SELECT count(*) FROM session WHERE line <> ''`).Scan(&n); err != nil {
+					t.Fatal(err)
+				}
+				return n == 0
+			})
+		})
+	}
+}
+
 func TestPlacesAreChecked(t *testing.T) {
 	t.Parallel()
 	d := deskWithPlaces(t, t.TempDir())
@@ -838,7 +902,7 @@ func TestPlacesAreChecked(t *testing.T) {
 	if p, err := d.AddPlace(t.Context(), session.NewPlace{Name: "C", URL: page.URL + "/"}); err != nil || p.State != "unreachable" || p.URL != page.URL {
 		t.Errorf("%+v, %v", p, err)
 	}
-	if err := d.RemovePlace(t.Context(), p.ID); err != nil {
+	if _, err := d.RemovePlace(t.Context(), p.ID); err != nil {
 		t.Error(err)
 	}
 	if got := d.Places(); len(got) != 2 || got[0].ID != "local" {
@@ -847,8 +911,10 @@ func TestPlacesAreChecked(t *testing.T) {
 	if _, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: "relative", Place: d.Places()[1].ID}); err == nil {
 		t.Error("a relative directory was taken")
 	}
-	refused(t, d.RemovePlace(t.Context(), "nobody"), "place.unknown")
-	refused(t, d.RemovePlace(t.Context(), "local"), "place.local")
+	for id, code := range map[string]string{"nobody": "place.unknown", "local": "place.local"} {
+		_, err := d.RemovePlace(t.Context(), id)
+		refused(t, err, code)
+	}
 }
 
 func TestAgentsAndDirectoriesOfAPlace(t *testing.T) {

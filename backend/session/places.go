@@ -39,9 +39,10 @@ type Place struct {
 	Warning  string `json:"warning,omitempty" doc:"Why its token is not in the keyring; of the answer to its change alone"`
 }
 
-// PlaceRemoved is the data of a place.removed event.
+// PlaceRemoved is the data of a place.removed event, and what its removal is answered with.
 type PlaceRemoved struct {
-	ID string `json:"id"`
+	ID   string `json:"id"`
+	Left int    `json:"left,omitempty" doc:"So many agents could not be ended there, and may go on"`
 }
 
 const (
@@ -69,9 +70,8 @@ const (
 	refusedNoAnswer    = "place.unreachable"
 	refusedToken       = "place.refused"
 	refusedThere       = "place.problem"
-	refusedNotThere    = "place.not_there" // what is asked for works on this machine alone
-	problemPlaceGone   = "place.gone"      // the runtime has lost the agent
-	problemPlaceEnding = "place.unended"   // the agent could not be ended there
+	problemPlaceGone   = "place.gone"    // the runtime has lost the agent
+	problemPlaceEnding = "place.unended" // the agent could not be ended there
 )
 
 // farPlace is one elsewhere.
@@ -364,39 +364,121 @@ func (c *Client) retryLines(p *farPlace) {
 	}
 }
 
-// RemovePlace forgets a place. One that sessions are at which are not archived stays; those that are keep what was said.
-func (c *Client) RemovePlace(ctx context.Context, id string) error {
+// endsThere is how long the removal of a place waits for the ends of what runs there.
+const endsThere = 8 * time.Second
+
+// RemovePlace forgets a place. One that sessions are at which are not archived stays; those that are keep what was said, and what still runs for
+// them there is ended, as long as there is a token for that. What cannot be ended keeps nobody from the removal, and is told.
+func (c *Client) RemovePlace(ctx context.Context, id string) (PlaceRemoved, error) {
 	p, err := c.place(id)
 	if err != nil {
-		return err
+		return PlaceRemoved{}, err
 	}
-	used := 0
+	if err := c.unused(ctx, c.cfg.Store.Read(), p); err != nil {
+		return PlaceRemoved{}, err
+	}
+	gone := PlaceRemoved{ID: id}
+	if gone.Left, err = c.endAllThere(ctx, p); err != nil {
+		return PlaceRemoved{}, err
+	}
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		err := tx.QueryRowContext(ctx, `SELECT count(*) FROM session WHERE place = ? AND archived_at = 0 AND deleted_at = 0`, id).Scan(&used)
-		if err != nil || used > 0 {
+		if err := c.unused(ctx, tx, p); err != nil { // since it was asked first
 			return err
 		}
-		_, err = tx.ExecContext(ctx, `DELETE FROM place WHERE id = ?`, id)
+		_, err := tx.ExecContext(ctx, `DELETE FROM place WHERE id = ?`, id)
 		return err
 	})
-	switch {
-	case err != nil:
-		return fmt.Errorf("%w: %w", ErrStorage, err)
-	case used > 0:
-		return &RefusedError{Code: refusedPlaceUsed, Params: map[string]string{"name": c.placeNow(p).Name, "sessions": strconv.Itoa(used)}}
+	if _, refused := errors.AsType[*RefusedError](err); err != nil && !refused {
+		err = fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if err != nil {
+		return PlaceRemoved{}, err
 	}
 	c.places.mu.Lock()
 	delete(c.places.all, id)
 	c.places.mu.Unlock()
-	p.runtime.Close()
-	c.feed.publish(Event{Type: eventPlaceRemoved, Data: mustJSON(PlaceRemoved{id})})
-	if c.cfg.Tokens == nil {
-		return nil
+	c.runtimeOf(p).Close()
+	c.feed.publish(Event{Type: eventPlaceRemoved, Data: mustJSON(gone)})
+	if c.cfg.Tokens != nil {
+		if err := c.cfg.Tokens.Forget(ctx, placeOwner(id)); err != nil {
+			c.cfg.Logger.Warn("the token of a place that is gone is left", "place", id, "error", err)
+		}
 	}
-	if err := c.cfg.Tokens.Forget(ctx, placeOwner(id)); err != nil {
-		c.cfg.Logger.Warn("the token of a place that is gone is left", "place", id, "error", err)
+	return gone, nil
+}
+
+// unused refuses where sessions are at a place that are not archived.
+func (c *Client) unused(ctx context.Context, q querier, p *farPlace) error {
+	rows, err := q.QueryContext(ctx, `SELECT count(*) FROM session WHERE place = ? AND archived_at = 0 AND deleted_at = 0`, p.ID)
+	if err != nil {
+		return err
 	}
-	return nil
+	defer rows.Close()
+	used := 0
+	if rows.Next() {
+		err = rows.Scan(&used)
+	}
+	if err := errors.Join(err, rows.Err()); err != nil || used == 0 {
+		return err
+	}
+	return &RefusedError{Code: refusedPlaceUsed, Params: map[string]string{"name": c.placeNow(p).Name, "sessions": strconv.Itoa(used)}}
+}
+
+// endAllThere ends every agent that runs at a place for a session, and tells of how many it is not known that they have ended.
+func (c *Client) endAllThere(ctx context.Context, p *farPlace) (unended int, err error) {
+	limited, cancel := context.WithTimeout(ctx, endsThere)
+	defer cancel()
+	var ends []<-chan struct{}
+	for _, v := range c.liveAt(p.ID) {
+		err := v.reach(ctx, func() error {
+			v.leavePlace()
+			if v.gone != nil {
+				ends = append(ends, v.gone)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return 0, err
+		}
+	}
+	for _, end := range ends {
+		select {
+		case <-end:
+		case <-limited.Done():
+		}
+	}
+	list, err := c.leftAt(ctx, p.ID)
+	for i, l := range list {
+		if err := c.endLeft(limited, l); err != nil {
+			c.cfg.Logger.Warn("an agent elsewhere is left", "session", l.session, "server_id", l.server, "error", err)
+			unended++
+			if !errors.Is(err, remote.ErrProblem) {
+				return unended + len(list) - i - 1, nil // nor can the others be reached
+			}
+		}
+	}
+	return unended, err
+}
+
+// liveAt are the conversations at a place that may have an agent.
+func (c *Client) liveAt(place string) []*conversation {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var list []*conversation
+	for _, v := range c.live {
+		if v.look().Place == place {
+			list = append(list, v)
+		}
+	}
+	return list
+}
+
+// leavePlace ends the agent of a conversation whose place is removed, also one that is kept since the session was deleted.
+func (v *conversation) leavePlace() {
+	v.release(false)
+	if v.state.base != Closed {
+		v.do(doExited{problemRestart}) // in quiet, as for one that is started anew
+	}
 }
 
 // CheckPlace asks the runtime of a place what it is. That it cannot be reached is an answer too.

@@ -2,7 +2,7 @@ import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
 import { fileNameOf } from './filename';
 import { limited, unlimited } from './limit';
-import type { NewSite, Site, SiteAgent, SiteDirectory, SitePatch } from './places';
+import type { NewSite, Site, SiteAgent, SiteDirectory, SitePatch, SiteRemoved } from './places';
 import type {
   Agent,
   AgentDefinition,
@@ -439,7 +439,8 @@ export class Client {
     this.#json<Site>('/client/places', { method: 'POST', body, once: true, signal: unlimited() });
   patchPlace = (id: string, body: SitePatch) =>
     this.#json<Site>(`/client/places/${part(id)}`, { method: 'PATCH', body, signal: unlimited() });
-  removePlace = (id: string) => this.#done(`/client/places/${part(id)}`, undefined, 'DELETE');
+  removePlace = (id: string) =>
+    this.#json<SiteRemoved>(`/client/places/${part(id)}`, { method: 'DELETE', signal: unlimited() });
   checkPlace = (id: string) =>
     this.#json<Site>(`/client/places/${part(id)}/check`, { method: 'POST', signal: unlimited() });
   placeAgents = (id: string, signal?: AbortSignal) =>

@@ -8,6 +8,8 @@ type Schemas = components['schemas'];
 export type Site = Schemas['Place'];
 export type NewSite = Schemas['NewPlace'];
 export type SitePatch = Schemas['PlacePatch'];
+/** What became of one that was removed: agents that could not be ended may go on there. */
+export type SiteRemoved = Schemas['PlaceRemoved'];
 export type SiteAgent = Schemas['PlaceAgent'];
 export type SiteDirectory = Schemas['FarDirectories'];
 

@@ -3348,6 +3348,11 @@ export interface components {
         };
         PlaceRemoved: {
             id: string;
+            /**
+             * Format: int64
+             * @description So many agents could not be ended there, and may go on
+             */
+            left?: number;
         };
         Plan: {
             /**
@@ -6468,12 +6473,14 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description No Content */
-            204: {
+            /** @description OK */
+            200: {
                 headers: {
                     [name: string]: unknown;
                 };
-                content?: never;
+                content: {
+                    "application/json": components["schemas"]["PlaceRemoved"];
+                };
             };
             /** @description Error */
             default: {

@@ -250,7 +250,6 @@ export const en = {
     'Over http, anyone on the way can read the token and what is said. Use https, or confirm http below.',
   'error.place.local': 'This is this computer.',
   'error.place.name': 'Another place is already called {name}.',
-  'error.place.not_there': 'This works on this computer only.',
   'error.place.problem': '{name} refused: {detail}',
   'error.place.refused': '{name} refuses the token.',
   'error.place.token': 'The token cannot be stored: {detail}',

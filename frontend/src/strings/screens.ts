@@ -228,6 +228,8 @@ export const screens = {
   'places.edit': 'Edit',
   'places.edit.of': 'Edit {name}',
   'places.insecure': 'Use http anyway',
+  'places.left.one': '{name} is removed. {n} agent there could not be ended and may still be at work.',
+  'places.left.other': '{name} is removed. {n} agents there could not be ended and may still be at work.',
   'places.name': 'Name',
   'places.name.placeholder': 'Build machine',
   'places.remove': 'Remove',
