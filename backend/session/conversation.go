@@ -368,6 +368,7 @@ func (v *conversation) commit() (written bool) {
 		return false
 	}
 	entries, factsChanged := v.fold.take()
+	v.noteSaid(entries)
 	if factsChanged {
 		was := v.row.facts.Title
 		v.row.facts = v.fold.facts
@@ -592,9 +593,7 @@ func (v *conversation) patch(p Patch, chips []Attachment) {
 		if *p.Archived {
 			v.row.ArchivedAt = &Time{time.Now()}
 			v.do(doHoldAll{heldArchived}) // what is put away does not go on by itself
-			if v.agent != nil && v.agent.can.Close {
-				v.do(doHibernate{v.comesBack()}) // nothing of it is lost; refused while something goes on
-			}
+			v.putAway()
 		}
 	}
 	v.row.showFacts()

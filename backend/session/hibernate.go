@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -35,11 +36,39 @@ func (v *conversation) noteRest(happened bool) {
 // serverIDOf is the identity of a session's newest agent process.
 func serverIDOf(s Session) string { return fmt.Sprintf("%s.%d", s.ID, s.Generation) }
 
-// comesBack tells whether the agent can take the conversation up again, as far as it says itself. What it was never told it may not
-// have written down: a session is kept from the end of a first turn on. One that has programs running would lose them.
+// comesBack tells whether nothing of the conversation is lost with the agent: it can take it up again, as far as it says itself, or there is
+// nothing to take up. What it was never told it may not have written down: a session is kept from the end of a first turn on. One that has
+// programs running would lose them.
 func (v *conversation) comesBack() bool {
 	a := v.agent
-	return a != nil && len(v.forks) == 0 && a.kept && v.fold.facts.Terminals == 0 && (a.can.Resume || a.can.LoadSession) && v.row.ACPSessionID != ""
+	if a == nil || len(v.forks) > 0 || v.fold.facts.Terminals > 0 {
+		return false
+	}
+	return v.unspoken() || a.kept && (a.can.Resume || a.can.LoadSession) && v.row.ACPSessionID != ""
+}
+
+// unspoken tells that nobody has said anything since the agent made the session, which was no other one before: the next agent makes another,
+// and that is the same. What a person chose it is told again (rechoose).
+func (v *conversation) unspoken() bool {
+	return v.agent != nil && v.restored == "new" && !v.agent.spoken
+}
+
+// noteSaid notes that the agent was spoken to, or has said something itself.
+func (v *conversation) noteSaid(entries []change) {
+	if v.agent != nil && slices.ContainsFunc(entries, func(c change) bool { return c.Entry.Kind != "divider" && c.Entry.Kind != "notice" }) {
+		v.agent.spoken = true
+	}
+}
+
+// putAway ends the agent of a conversation that was archived, if nothing is lost by that: budget or not, it may be the last that is heard of it.
+func (v *conversation) putAway() {
+	switch {
+	case v.agent == nil:
+	case v.state.base == Starting && v.state.turn == "" && v.row.ACPSessionID == "" && !v.importing():
+		v.do(doCancel{unstarted: true}) // it was to begin, and nobody has said anything
+	case v.agent.can.Close || v.unspoken():
+		v.do(doHibernate{v.comesBack()}) // refused while something goes on
+	}
 }
 
 // keeps notes that the agent holds something of the conversation: it has given it back to us, or has ended a turn of it.
@@ -65,7 +94,11 @@ func (v *conversation) sleep(ctx context.Context, r *rest) bool {
 func (v *conversation) fallAsleep() {
 	v.stage("")
 	v.lastExit, v.row.Exit = nil, nil
+	unspoken := v.unspoken()
 	v.dismiss(true, false)
+	if unspoken {
+		v.row.ACPSessionID = "" // an empty session need not be taken up again, and not every agent could
+	}
 	v.note(note{Note: noteClosed, Reason: reasonHibernated})
 }
 

@@ -37,6 +37,7 @@ type link struct {
 	pending map[acp.Key]reply // our requests that the agent has not answered
 	can     acp.Initialized
 	kept    bool        // it holds something of the conversation that it can give back
+	spoken  bool        // something was said since it was started, by whom ever
 	limit   *time.Timer // of the current step of the handshake
 
 	approval  *approval      // what a person is asked before there is a process

@@ -343,23 +343,23 @@ func TestWhoIsNeverPutToSleep(t *testing.T) {
 		d.prompt(asks, "ask")
 		r := d.request(asks)
 		pass(time.Hour)
-		if got := d.asleep(); got != "idle" {
-			t.Errorf("%q sleep, want the idle one alone", got)
+		if got := d.asleep(); got != "idle never-spoken-to" {
+			t.Errorf("%q sleep, want the idle ones alone", got)
 		}
 		d.answer(r, session.Answer{OptionID: "a"})
 		d.idle(asks)
 		s.set(func() { s.cpu["computes"], s.began = 10*time.Millisecond, time.Now().Add(-30*time.Hour) })
 		pass(2 * time.Minute)
-		if got := d.asleep(); got != "asks computes idle" {
+		if got := d.asleep(); got != "asks computes idle never-spoken-to" {
 			t.Errorf("%q sleep, want all that can", got)
 		}
 		d.said(idle) // it is woken, and sleeps again a minute later
 		pass(50 * time.Second)
-		if got := d.asleep(); got != "asks computes" {
+		if got := d.asleep(); got != "asks computes never-spoken-to" {
 			t.Errorf("%q sleep", got)
 		}
 		pass(30 * time.Second)
-		if got := d.asleep(); got != "asks computes idle" {
+		if got := d.asleep(); got != "asks computes idle never-spoken-to" {
 			t.Errorf("%q sleep", got)
 		}
 		d.close()
