@@ -6,10 +6,27 @@ import Sidebar from './Sidebar.svelte';
 
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.unstubAllGlobals();
   app.sessions.clear();
   app.older = undefined;
   document.body.replaceChildren();
 });
+
+/** So many conversations, the newest first. */
+function fill(count: number) {
+  for (let n = 0; n < count; n++) {
+    const updatedAt = new Date(Date.UTC(2026, 0, 1) - n * 60_000).toISOString();
+    app.sessions.set(`s${n}`, session({ id: `s${n}`, updatedAt }));
+  }
+}
+
+/** jsdom lays nothing out. */
+function listOf(height: number) {
+  const list = document.querySelector<HTMLElement>('.scroller');
+  if (!list) throw new Error('no list');
+  Object.defineProperty(list, 'clientHeight', { value: height });
+  return list;
+}
 
 function show() {
   const bar = mount(Sidebar, {
@@ -61,14 +78,9 @@ test('keys on a button below the rows are that button’s', () => {
 });
 
 test('what is opened elsewhere is shown in the list, once', async () => {
-  for (let n = 0; n < 100; n++) {
-    const updatedAt = new Date(Date.UTC(2026, 0, 1) - n * 60_000).toISOString();
-    app.sessions.set(`s${n}`, session({ id: `s${n}`, updatedAt }));
-  }
+  fill(100);
   const bar = show();
-  const list = document.querySelector('.scroller');
-  if (!list) throw new Error('no list');
-  Object.defineProperty(list, 'clientHeight', { value: 280 });
+  const list = listOf(280);
   app.view = { name: 'session', id: 's90' };
   flushSync();
   await tick();
@@ -78,6 +90,56 @@ test('what is opened elsewhere is shown in the list, once', async () => {
   flushSync();
   await tick();
   expect(list.scrollTop).toBe(0);
+  app.view = { name: 'new' };
+  void unmount(bar);
+});
+
+test('keys lead to rows that are not in the page yet, and the focus goes there', async () => {
+  vi.stubGlobal('CSS', { escape: (key: string) => key }); // jsdom has none
+  fill(400);
+  const bar = show();
+  const list = listOf(280);
+  const focused = () => (document.activeElement as HTMLElement).dataset['key'];
+  const press = async (key: string, there: string) => {
+    document.activeElement?.dispatchEvent(
+      new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }),
+    );
+    await vi.waitFor(() => expect(focused()).toBe(there));
+  };
+  list.querySelector<HTMLElement>('[data-key]')?.focus();
+  await press('End', 's399');
+  expect(list.scrollTop).toBe(401 * 28 - 280);
+  await press('ArrowLeft', 'group:w1');
+  await press('End', 's399');
+  await press('Home', 'group:w1');
+  expect(list.scrollTop).toBe(0);
+  await press('ArrowDown', 's0');
+
+  // The wheel leads away from it.
+  expect(list.tabIndex).toBe(-1);
+  list.scrollTop = 8_000;
+  list.dispatchEvent(new Event('scroll'));
+  await vi.waitFor(() => expect(document.activeElement).toBe(list));
+  expect(list.querySelector('[data-key=s0]')).toBeNull();
+  expect(list.tabIndex).toBe(0);
+  await press('ArrowDown', 's1');
+  expect(list.tabIndex).toBe(-1);
+  void unmount(bar);
+});
+
+test('rows that are higher with larger text are gone by as they are', async () => {
+  vi.spyOn(Element.prototype, 'getBoundingClientRect').mockReturnValue({ height: 32.2 } as DOMRect);
+  fill(400);
+  const bar = show();
+  const list = listOf(280);
+  app.view = { name: 'session', id: 's90' };
+  flushSync();
+  await tick();
+  expect(list.scrollTop).toBeCloseTo((1 + 91) * 32.2 - 280);
+  flushSync();
+  const [first] = list.querySelectorAll<HTMLElement>('[role=presentation]');
+  const from = Math.floor(list.scrollTop / 32.2) - 20;
+  expect(parseFloat(first?.style.height ?? '')).toBeCloseTo(from * 32.2);
   app.view = { name: 'new' };
   void unmount(bar);
 });

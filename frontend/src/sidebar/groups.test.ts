@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { session } from '../test/records';
-import { groups, treeRows, visibleRows } from './groups';
+import { groups, treeRows } from './groups';
 
 const title = (one: { title: string }) => one.title;
 const web = { id: 'w2', path: '/home/ada/web' };
@@ -87,12 +87,4 @@ describe('groups', () => {
 test('a group that is closed is one row', () => {
   const list = groups([session({ id: 'a' }), session({ id: 'b', workspace: web })], '', false, title);
   expect(treeRows(list, new Set(['w1'])).map((row) => row.key)).toEqual(['group:w1', 'group:w2', 'b']);
-});
-
-test('of many rows those in view are mounted, of few all', () => {
-  expect(visibleRows(150, 0, 600, 28)).toEqual({ from: 0, to: 150 });
-  const { from, to } = visibleRows(5_000, 28_000, 600, 28);
-  expect(from).toBeLessThanOrEqual(1_000);
-  expect(to).toBeGreaterThanOrEqual(1_022);
-  expect(to - from).toBeLessThan(80);
 });

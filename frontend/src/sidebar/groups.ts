@@ -65,17 +65,3 @@ export function treeRows(list: readonly Group[], collapsed: ReadonlySet<string>)
     ];
   });
 }
-
-/** Which rows are mounted when there are many: those in view and some around. All rows are of one height. */
-export function visibleRows(
-  count: number,
-  top: number,
-  height: number,
-  row: number,
-): { from: number; to: number } {
-  const most = 200;
-  if (count <= most) return { from: 0, to: count };
-  const around = 20;
-  const from = Math.max(0, Math.floor(top / row) - around);
-  return { from, to: Math.min(count, Math.ceil((top + height) / row) + around) };
-}
