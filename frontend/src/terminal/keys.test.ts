@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest';
 import { terminalKey, type TerminalKey } from './keys';
 
-const press = (keys: string) => {
+const press = (keys: string, key = '') => {
   const parts = keys.split('+');
   return {
     code: parts.at(-1) ?? '',
+    key,
     ctrlKey: parts.includes('Ctrl'),
     metaKey: parts.includes('Cmd'),
     shiftKey: parts.includes('Shift'),
@@ -39,4 +40,20 @@ test.each<[string, boolean, TerminalKey]>([
 test('on a Mac, Command and C copies where something is selected', () => {
   expect(terminalKey(press('Cmd+KeyC'), true, true)).toBe('copy');
   expect(terminalKey(press('Cmd+KeyC'), false, true)).toBe('program');
+});
+
+test.each<[string, string, TerminalKey]>([
+  // Dvorak
+  ['Ctrl+KeyV', 'k', 'app'],
+  ['Ctrl+KeyK', 't', 'program'],
+  ['Ctrl+Shift+KeyI', 'C', 'copy'],
+  ['Ctrl+Shift+KeyC', 'J', 'program'],
+  ['Ctrl+Shift+Period', 'V', 'paste'],
+  ['Ctrl+Shift+KeyV', 'K', 'program'],
+  // Russian
+  ['Ctrl+KeyK', 'л', 'app'],
+  ['Ctrl+Shift+KeyC', 'С', 'copy'],
+  ['Ctrl+Shift+KeyV', 'М', 'paste'],
+])('%s that types %s is for %s', (keys, key, what) => {
+  expect(terminalKey(press(keys, key), false, false)).toBe(what);
 });

@@ -128,11 +128,11 @@ const signs: Record<string, string> = {
 };
 const modifiers = isMac ? ['Mod', 'Ctrl', 'Alt', 'Shift'] : ['Mod', 'Alt', 'Shift'];
 
-type Press = Pick<KeyboardEvent, 'key' | 'code' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'> &
+export type Press = Pick<KeyboardEvent, 'key' | 'code' | 'ctrlKey' | 'metaKey' | 'altKey' | 'shiftKey'> &
   Partial<Pick<KeyboardEvent, 'getModifierState' | 'target'>>;
 
 /** What the key is called: by what it types where that is a letter or a sign of ASCII, else by its place. */
-function keyNames({ key, code, shiftKey, altKey }: Press): string[] {
+export function keyNames({ key, code, shiftKey, altKey }: Press): string[] {
   const place = signs[code] ?? code.replace(/^(?:Key|Digit|Numpad(?=\d)|Arrow)/, '');
   if (altKey && isMac) return [place]; // Option makes other characters of them
   if (/^[a-z]$/i.test(key)) return [key.toUpperCase()];
