@@ -1,6 +1,6 @@
 import type { ApiError } from './errors';
 import { asApiError } from './errors';
-import { limited } from './limit';
+import { backOff, limited } from './limit';
 import type { EventBatch } from './records';
 
 // The feed: one held request after the other. What to do after each is decided by a pure function; the loop below carries it out.
@@ -31,7 +31,6 @@ export type Step =
   | { do: 'stop' }; // not signed in: nothing to retry
 
 export const holdSeconds = 25;
-const firstPause = 250;
 const longestPause = 10_000;
 
 /**
@@ -73,10 +72,9 @@ export function decide(state: FeedState, outcome: Outcome): [FeedState, Step] {
 }
 
 function retry(state: FeedState): [FeedState, Step] {
-  const ms = Math.min(firstPause * 2 ** state.failures, longestPause);
   return [
     { ...state, failures: state.failures + 1 },
-    { do: 'pause', ms },
+    { do: 'pause', ms: backOff(state.failures, longestPause) },
   ];
 }
 

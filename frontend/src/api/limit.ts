@@ -27,3 +27,10 @@ export async function limited<T>(
     outer?.removeEventListener('abort', end);
   }
 }
+
+const firstPause = 250;
+
+/** How long to wait before the next try: after each failure in a row twice as long, up to the longest. */
+export function backOff(failures: number, longest: number): number {
+  return Math.min(firstPause * 2 ** failures, longest);
+}

@@ -1,5 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { Client } from '../api/client';
+import { ApiError } from '../api/errors';
 import type { Frame, FramePage } from './calls';
 import { everything, inSight, Wire } from './wire.svelte';
 
@@ -58,6 +59,7 @@ function journal(length: number, fits: (seq: number) => boolean = () => true) {
   };
 }
 
+const refused = new ApiError('session_not_found', {}, 404);
 const ends = (wire: Wire) => [wire.items[0]?.seq, wire.items.at(-1)?.seq];
 
 test('the end is read first, what comes is added to it, and what is older is read when it is wanted', async () => {
@@ -109,10 +111,10 @@ test('what is paused asks for nothing, and has all of it afterwards', async () =
   wire.close();
 });
 
-test('a failure is shown, and trying again goes on from where it was', async () => {
+test('what the server refuses is shown and not asked for again until a person wants it, who goes on from where it was', async () => {
   const server = journal(10);
   const answer = vi.mocked(server.client.json).getMockImplementation();
-  vi.mocked(server.client.json).mockRejectedValueOnce(new Error('no way'));
+  vi.mocked(server.client.json).mockRejectedValueOnce(refused);
   const wire = new Wire(server.client, 's1', everything);
   await wire.open();
   expect(wire.error).toBeInstanceOf(Error);
@@ -142,9 +144,9 @@ test('trying again what is older asks for that, and no second one follows the en
   wire.close();
 });
 
-test('opening that failed is tried again once, however often it is asked for', async () => {
+test('opening that was refused is tried again once, however often it is asked for', async () => {
   const server = journal(10);
-  vi.mocked(server.client.json).mockRejectedValueOnce(new Error('no way'));
+  vi.mocked(server.client.json).mockRejectedValueOnce(refused);
   const wire = new Wire(server.client, 's1', everything);
   await wire.open();
   expect(wire.error).toBeInstanceOf(Error);
@@ -152,6 +154,43 @@ test('opening that failed is tried again once, however often it is asked for', a
   wire.again();
   await vi.waitFor(() => expect(server.asked.filter((query) => query.has('wait')).length).toBe(1));
   expect(wire.items.map((one) => one.seq)).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+  wire.close();
+});
+
+test('a call that fails is shown, and made again from where it was: nothing is missed, and nothing there twice', async () => {
+  const server = journal(10);
+  const json = vi.mocked(server.client.json);
+  json.mockRejectedValueOnce(new Error('no network'));
+  const wire = new Wire(server.client, 's1', everything);
+  void wire.open();
+  await vi.waitFor(() => expect(wire.error).toBeInstanceOf(Error));
+  await vi.waitFor(() => expect(server.asked.some((query) => query.has('wait'))).toBe(true));
+  expect(wire.error).toBeUndefined();
+  expect(ends(wire)).toEqual([1, 10]);
+  json.mockRejectedValueOnce(new ApiError('internal', {}, 502));
+  server.grow(1);
+  await vi.waitFor(() => expect(wire.error).toBeInstanceOf(ApiError));
+  server.grow(1);
+  await vi.waitFor(() => expect(ends(wire)).toEqual([1, 12]));
+  expect(wire.error).toBeUndefined();
+  expect(wire.items).toHaveLength(12);
+  wire.close();
+});
+
+test('what is older and could not be had comes as well when the server answers again', async () => {
+  const server = journal(2_000);
+  const wire = new Wire(server.client, 's1', everything);
+  void wire.open();
+  await vi.waitFor(() => expect(server.asked.some((query) => query.has('wait'))).toBe(true));
+  const json = vi.mocked(server.client.json);
+  json.mockRejectedValueOnce(new Error('no network'));
+  await wire.loadOlder();
+  json.mockRejectedValueOnce(new Error('no network'));
+  server.grow(1); // and then the next call fails
+  await vi.waitFor(() => expect(json.mock.calls.length).toBeGreaterThan(server.asked.length + 1));
+  server.grow(1);
+  await vi.waitFor(() => expect(ends(wire)).toEqual([1_001, 2_002]));
+  expect(wire.error).toBeUndefined();
   wire.close();
 });
 

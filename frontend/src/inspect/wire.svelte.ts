@@ -1,4 +1,6 @@
 import type { Client } from '../api/client';
+import { asApiError } from '../api/errors';
+import { backOff } from '../api/limit';
 import { frames, type Filter, type Frame, type FramePage } from './calls';
 
 // What goes over a session's wire, followed from its end and read backwards as far as a person scrolls.
@@ -8,6 +10,8 @@ const pageSize = 500;
 export const mostKept = 50_000;
 /** Between two answers: an agent that streams writes a hundred times a second, and nobody reads so fast. */
 const pace = 250;
+/** Between two tries while the server does not answer. */
+const longestPause = 5_000;
 /** Fewer than so many found by a filter are no page: it goes on looking. */
 const enough = 100;
 
@@ -35,6 +39,8 @@ export class Wire {
   #wake: (() => void) | undefined;
   /** The end is being opened or followed: twice at once would show everything twice. */
   #runs = false;
+  /** How many calls of the one that follows the end failed in a row. */
+  #failures = 0;
   /** What is older was asked for, and did not come. */
   #olderFailed = false;
 
@@ -44,18 +50,21 @@ export class Wire {
     this.#filter = filter;
   }
 
-  /** Reads the end, and then what comes, until close. */
+  /** Reads the end, and then what comes, until close. What fails is tried again by itself, unless the answer would be the same. */
   async open(): Promise<void> {
     if (this.#runs) return;
     this.#runs = true;
-    try {
-      if (!this.loaded) await this.#begin();
-      await this.#follow();
-    } catch (thrown) {
-      this.#fail(thrown);
-    } finally {
-      this.#runs = false;
+    while (!this.#end.signal.aborted) {
+      try {
+        await (this.loaded ? this.#next() : this.#begin());
+      } catch (thrown) {
+        this.#fail(thrown);
+        const { status } = asApiError(thrown);
+        if (this.#end.signal.aborted || (status >= 400 && status < 500)) break;
+        await this.#rest(backOff(this.#failures++, longestPause));
+      }
     }
+    this.#runs = false;
   }
 
   close(): void {
@@ -75,6 +84,7 @@ export class Wire {
 
   again(): void {
     this.error = undefined;
+    this.#wake?.(); // it may wait for its next try
     void this.open();
     if (this.loaded && this.#olderFailed) void this.loadOlder();
   }
@@ -87,6 +97,7 @@ export class Wire {
     this.items = []; // of an attempt that did not get to its end
     await this.loadOlder();
     this.loaded = true;
+    this.#answered();
   }
 
   /** Reads what stands before the first row. A filter may have to look far for it. */
@@ -115,18 +126,25 @@ export class Wire {
     }
   }
 
-  async #follow(): Promise<void> {
-    while (!this.#end.signal.aborted) {
-      if (this.paused || document.visibilityState === 'hidden') {
-        await new Promise<void>((done) => (this.#wake = done));
-        continue;
-      }
-      const page = await this.#ask({ after: this.#after, limit: pageSize, wait: 20 }, this.#filter);
-      if (this.paused) continue; // it is asked for again
-      this.#after = page.next ?? this.#after;
-      this.#add(page.items);
-      if (!page.more) await this.#rest();
+  async #next(): Promise<void> {
+    if (this.paused || document.visibilityState === 'hidden') {
+      await new Promise<void>((done) => (this.#wake = done));
+      return;
     }
+    const page = await this.#ask({ after: this.#after, limit: pageSize, wait: 20 }, this.#filter);
+    this.#answered();
+    if (this.paused) return; // it is asked for again
+    this.#after = page.next ?? this.#after;
+    this.#add(page.items);
+    if (!page.more) await this.#rest(pace);
+  }
+
+  /** Where it had failed before, the server answers again: what else was asked for meanwhile is so once more. */
+  #answered(): void {
+    if (this.#failures === 0) return;
+    this.#failures = 0;
+    this.error = undefined;
+    if (this.#olderFailed) void this.loadOlder();
   }
 
   #add(fresh: readonly Frame[]): void {
@@ -141,9 +159,9 @@ export class Wire {
     }
   }
 
-  #rest(): Promise<void> {
+  #rest(ms: number): Promise<void> {
     return new Promise((done) => {
-      const timer = setTimeout(done, pace);
+      const timer = setTimeout(done, ms);
       this.#wake = () => {
         clearTimeout(timer);
         done();

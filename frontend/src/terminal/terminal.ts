@@ -1,6 +1,6 @@
 import type { Client } from '../api/client';
 import { asApiError } from '../api/errors';
-import { limited } from '../api/limit';
+import { backOff, limited } from '../api/limit';
 
 // The wire of an embedded terminal: what the program writes comes by one held request after the other, numbered by bytes, and what
 // is typed goes out in order, one request at a time, all that was typed meanwhile with the next.
@@ -10,7 +10,6 @@ import { limited } from '../api/limit';
 // nobody has typed.
 
 export const holdSeconds = 25;
-const firstPause = 250;
 const longestPause = 5_000;
 const largestInput = 16 << 10;
 
@@ -76,7 +75,7 @@ export class TerminalLink {
           return;
         }
         if (failures === 0) this.#screen.link(false);
-        await this.#pause(Math.min(firstPause * 2 ** failures++, longestPause));
+        await this.#pause(backOff(failures++, longestPause));
       }
     }
   }
