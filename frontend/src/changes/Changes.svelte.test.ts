@@ -188,8 +188,8 @@ const one = <E extends Element = HTMLElement>(selector: string) => {
 const text = (selector = 'body') => one(selector).textContent.replace(/\s+/g, ' ').trim();
 const item = (name: string) => one(`[role=treeitem][data-key="${name}"]`);
 
-async function key(name: string, target: Element = document.activeElement ?? document.body) {
-  const event = new KeyboardEvent('keydown', { key: name, bubbles: true, cancelable: true });
+async function key(name: string, target: Element = document.activeElement ?? document.body, repeat = false) {
+  const event = new KeyboardEvent('keydown', { key: name, repeat, bubbles: true, cancelable: true });
   (target === document.body ? one('.changes') : target).dispatchEvent(event);
   await settle();
   return event.defaultPrevented;
@@ -291,6 +291,27 @@ test('what could not be taken back is not passed by', async () => {
   resolve();
   await settle();
   expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+});
+
+test('a key that is held down keeps or takes back once, and so does one that is pressed again too soon', async () => {
+  await show();
+  const hold = (name: string, target?: Element) => key(name, target, true);
+  for (const name of 'ynYN') expect(await hold(name)).toBe(true);
+  for (const name of 'ynYN') expect(await hold(name, item('readme.md'))).toBe(true);
+  expect(bodies).toEqual([]);
+  await hold(']');
+  expect(spot()).toBe('src/a.ts src/a.ts-2 1');
+  const { promise, resolve } = later();
+  heldReads = promise;
+  await key('n');
+  await key('n'); // it is taken back, and the list does not tell yet
+  expect(bodies).toEqual([{ turn: 't2', hunks: [{ path: 'src/a.ts', hunk: 'src/a.ts-2' }] }]);
+  heldReads = undefined;
+  resolve();
+  await settle();
+  expect(spot()).toBe('readme.md r 1');
+  await key('n');
+  expect(bodies).toHaveLength(2);
 });
 
 test('who has gone on to another file is not taken away from it', async () => {

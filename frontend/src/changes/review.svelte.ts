@@ -464,10 +464,9 @@ export class Review {
       done = true;
     } catch (thrown) {
       app.fail(thrown);
-    } finally {
-      this.busy = false;
     }
-    await this.load();
+    // Until what is there now has come, the same would be taken back once more.
+    await this.load().finally(() => (this.busy = false));
     return done;
   }
 
