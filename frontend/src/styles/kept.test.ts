@@ -3,22 +3,32 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
 
-// WebKit keeps the style of an element for the next one that is like it, by the rules that it has and the variables that it inherits,
-// and lets go of it only when rules come or go. What is never like anything again stays for as long as the page.
+// Rules of all style sheets that a person would feel, and no other test would see.
 
 const root = join(import.meta.dirname, '..');
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((name) => /\.(svelte|css)$/.test(name))
   .map((name) => ({ name, source: readFileSync(join(root, name), 'utf8') }));
 
+const against = (rule: RegExp) => files.filter(({ source }) => rule.test(source)).map(({ name }) => name);
+
+test('nothing is drawn with a gradient or a blur, which are slow in WebKitGTK: an edge is a line', () => {
+  expect(against(/\bgradient\(|filter:\s*blur|backdrop-filter/)).toEqual([]);
+});
+
+test('text has the sizes of the tokens: a size in pixels stays as it is when a person makes the text larger', () => {
+  expect(against(/\bfont(-size)?:[^;}]*\dpx/)).toEqual([]);
+});
+
+// WebKit keeps the style of an element for the next one that is like it, by the rules that it has and the variables that it inherits,
+// and lets go of it only when rules come or go. What is never like anything again stays for as long as the page.
+
 test('no rule asks what is in an element: with one, a window kept 0.1 MiB more for each conversation that was opened', () => {
-  const asking = files.filter(({ source }) => /^[^/*]*:has\(/m.test(source)).map(({ name }) => name);
-  expect(asking).toEqual([]);
+  expect(against(/^[^/*]*:has\(/m)).toEqual([]);
 });
 
 test('elements that come and go have no variables of their own: 0.4 MiB for each transcript', () => {
   // The first two are there once; below the others there is nothing.
   const alone = ['App.svelte', 'settings/Settings.svelte', 'browse/Source.svelte', 'content/Output.svelte'];
-  const own = files.filter(({ source }) => source.includes('style:--')).map(({ name }) => name);
-  expect(own.sort()).toEqual(alone.sort());
+  expect(against(/style:--/).sort()).toEqual(alone.sort());
 });
