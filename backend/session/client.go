@@ -70,7 +70,7 @@ type Config struct {
 	Logger   *slog.Logger
 	Version  string        // told to agents
 	Secrets  []string      // texts that must never be written, such as our own tokens
-	Patience time.Duration // how long a cancel waits before its next means; 0 = 3 s
+	Patience time.Duration // how long a cancel waits before its next means; 0 = 4 s
 
 	Skills *skills.Library // whose owner closes it after the client; nil = agents get no skills
 
@@ -136,7 +136,7 @@ type Client struct {
 }
 
 const (
-	patience = 3 * time.Second
+	patience = 4 * time.Second
 	trialLog = 4 << 20 // of what a server that is tried says, at a time
 )
 

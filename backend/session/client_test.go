@@ -571,7 +571,7 @@ func TestACancelEndsInTime(t *testing.T) {
 					t.Fatal(err)
 				}
 				tr := d.idle(s.ID)
-				if took := time.Since(begun); took > 9500*time.Millisecond {
+				if took := time.Since(begun); took >= 10*time.Second {
 					t.Errorf("it took %v", took)
 				}
 				if now := d.get(s.ID); now.Phase != session.Closed || now.Exit == nil || lastTurn(tr).StopReason != "cancelled" {

@@ -267,7 +267,7 @@ func (v *conversation) requestsChanged() {
 }
 
 // stopLimit is how long a cancel takes at most until its turn has ended, whatever the agent does.
-const stopLimit = 9 * time.Second
+const stopLimit = 9500 * time.Millisecond
 
 // arm waits for the cancel to be heeded before the next means is tried.
 func (v *conversation) arm() { v.armFor(v.c.cfg.Patience, func() { v.do(doEscalate{}) }) }

@@ -33,9 +33,13 @@ async function show(items: Entry[]) {
       session: session(),
       requests: new Map(),
       now: 0,
-      restart: nothing,
-      fresh: nothing,
-      login: nothing,
+      ways: {
+        restart: nothing,
+        login: nothing,
+        handOver: () => Promise.resolve(),
+        fresh: nothing,
+        log: nothing,
+      },
       empty: createRawSnippet(() => ({ render: () => '<p></p>' })),
     },
   });
