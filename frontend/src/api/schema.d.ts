@@ -3424,7 +3424,7 @@ export interface components {
             rssBytes: number;
             /**
              * Format: int64
-             * @description The memory of this program and its watchdog
+             * @description The memory of this program, its watchdog and the engine of its window, with what the engine shares with it counted once
              */
             selfRssBytes: number;
         };
@@ -3785,9 +3785,15 @@ export interface components {
             cpuSeconds?: number;
             /** Format: int64 */
             pid: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description Only when asked for
+             */
             pssBytes?: number;
-            /** Format: int64 */
+            /**
+             * Format: int64
+             * @description What the engine shares with the program counts once
+             */
             rssBytes?: number;
             /** Format: date-time */
             startedAt: string;
