@@ -44,7 +44,7 @@ type Hit struct {
 	Archived  bool      `json:"archived,omitempty"`
 	Entry     string    `json:"entry"`
 	Seq       int64     `json:"seq" doc:"What …/entries takes as around"`
-	Kind      string    `json:"kind" enum:"user,agent,thought,tool,plan,notice"`
+	Kind      string    `json:"kind" enum:"user,agent,thought,tool,plan,notice,terminal,file,attachment,compaction"`
 	At        Time      `json:"at"`
 	Excerpt   []Part    `json:"excerpt"`
 }

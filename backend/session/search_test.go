@@ -91,6 +91,96 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 	refused(t, err, "search.empty")
 }
 
+// TestSearchFindsEveryKind: what of each kind of entry can be found, and what beside it cannot.
+func TestSearchFindsEveryKind(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	raw := func(text string) json.RawMessage { return json.RawMessage(text) }
+	list := []session.Entry{
+		{Kind: "user", Text: "Where is the lantern?", Attachments: []session.Attachment{{Filename: "Harbour plan.pdf"}}},
+		{Kind: "thought", Text: "It may be in the cellar"},
+		{Kind: "plan", Plan: []session.PlanItem{{Content: "Open the hatch"}, {Content: "Climb down"}}},
+		{Kind: "tool", Tool: &session.ToolCall{
+			Title: "Look around", Locations: []session.Location{{Path: "/srv/cellar/stairs.go"}},
+			RawInput: raw(`{"command":["bash","-lc","torch --bright"],"timeout":90210}`),
+			Content: []json.RawMessage{
+				raw(`{"type":"content","content":{"type":"text","text":"\u001b[32mPASS\u001b[0m: barrels\r\n"}}`),
+				raw(`{"type":"diff","path":"notes.md","oldText":"","newText":"cobwebs"}`), raw(`{"type":"terminal","terminalId":"t9","output":"puddles"}`),
+			},
+			RawOutput: raw(`{"stdout":"PASS: barrels\n","stderr":"\u001b[31mrats\u001b[0m","call_id":"call_77","image":{"data":"QUJD","mimeType":"image/png"}}`),
+		}},
+		{Kind: "tool", Tool: &session.ToolCall{Title: "Count", RawOutput: raw(`[{"type":"text","text":"three candles"}]`)}},
+		{Kind: "tool", Tool: &session.ToolCall{Title: "Tell", RawOutput: raw(`"a story"`)}},
+		{
+			Kind: "terminal", Terminal: &session.Terminal{Command: "sh", Args: []string{"-c", "kindle --all"}},
+			Text: "10% wax\r55% wax\r\n\x1b]0;heading\x07\x1b[1;33mwarning\x1b[0m: smoke\n",
+		},
+		{Kind: "terminal", Terminal: &session.Terminal{Running: true}, Text: "obsidian\n" + strings.Repeat("dust\n", 16<<10/5) + "granite\n"},
+		{Kind: "file", File: &session.FileChange{Path: "/srv/letters/draft.txt", Diff: raw(`{"type":"diff","path":"x","newText":"to the keeper"}`)}},
+		{Kind: "attachment", Attachments: []session.Attachment{{Filename: "moonlight.png"}}},
+		{Kind: "compaction", Compaction: &session.Compaction{}, Text: "So far the lantern was lost"},
+		{Kind: "notice", Notice: &session.Notice{Title: "Low oil", Description: "Fill it up"}},
+		{Kind: "raw", Raw: raw(`{"unheard":true}`)},
+	}
+	enter(t, d, d.create().ID, len(list), func(n int) session.Entry { return list[n-1] })
+	d.close()
+	d = open(t, d.dir) // which finds what is to be indexed
+	for q, want := range map[string]string{
+		"lantern":         "compaction: lantern; user: lantern; ",
+		"harbour plan":    "user: Harbour plan; ",
+		"cellar":          "tool: cellar; thought: cellar; ",
+		"hatch":           "plan: hatch; ",
+		"climb":           "plan: Climb; ",
+		"around":          "tool: around; ",
+		"stairs.go":       "tool: stairs.go; ",
+		"torch":           "tool: torch; ",
+		"90210":           "",
+		`"pass barrels"`:  "tool: PASS: barrels; ",
+		"notes":           "tool: notes; ",
+		"cobwebs":         "tool: cobwebs; ",
+		"puddles":         "tool: puddles; ",
+		"rats":            "tool: rats; ",
+		"77":              "",
+		"qujd":            "",
+		"candles":         "tool: candles; ",
+		"story":           "tool: story; ",
+		"kindle":          "terminal: kindle; ",
+		`"55 wax"`:        "terminal: 55% wax; ",
+		`"10 wax"`:        "",
+		"heading":         "",
+		`"warning smoke"`: "terminal: warning: smoke; ",
+		"granite":         "terminal: granite; ",
+		"obsidian":        "",
+		"draft":           "file: draft; ",
+		"keeper":          "file: keeper; ",
+		"moonlight":       "attachment: moonlight; ",
+		"oil":             "notice: oil; ",
+		"fill":            "notice: Fill; ",
+		"unheard":         "",
+	} {
+		if got := hits(d.found(session.Search{Query: q})); got != want {
+			t.Errorf("%s: %q, want %q", q, got, want)
+		}
+	}
+}
+
+// TestSearchFindsWhatAnAgentDid: a plan, and what a command has printed.
+func TestSearchFindsWhatAnAgentDid(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "plan terminal")
+	d.idle(s.ID)
+	for q, want := range map[string]string{
+		`"find the right place"`: "plan: Find the right place; ",
+		`"pass TestGreet"`:       "tool: PASS: TestGreet; ",
+	} {
+		if got := hits(d.found(session.Search{Query: q})); got != want {
+			t.Errorf("%s: %q, want %q", q, got, want)
+		}
+	}
+}
+
 // TestSearchInOneConversation: every place of it, in its order, and nothing of the others.
 func TestSearchInOneConversation(t *testing.T) {
 	t.Parallel()
@@ -182,8 +272,14 @@ func TestAround(t *testing.T) {
 	}
 }
 
-// fill writes entries as a conversation would, without an agent.
+// fill writes messages as a conversation would, without an agent.
 func fill(tb testing.TB, d *desk, id string, count int, text func(n int) string) {
+	tb.Helper()
+	enter(tb, d, id, count, func(n int) session.Entry { return session.Entry{Kind: "agent", Text: text(n)} })
+}
+
+// enter writes entries, as fill does.
+func enter(tb testing.TB, d *desk, id string, count int, entry func(n int) session.Entry) {
 	tb.Helper()
 	err := d.db.Write(tb.Context(), func(tx *sql.Tx) error {
 		insert, err := tx.PrepareContext(tb.Context(), `INSERT INTO entry (id, session, seq, data) VALUES (?, ?, ?, ?)`)
@@ -192,7 +288,8 @@ func fill(tb testing.TB, d *desk, id string, count int, text func(n int) string)
 		}
 		defer insert.Close()
 		for n := 1; n <= count; n++ {
-			e := session.Entry{ID: fmt.Sprintf("%s.%d", id, n), Session: id, Seq: int64(n) * 16, Kind: "agent", Text: text(n), At: session.Time{Time: time.Now()}}
+			e := entry(n)
+			e.ID, e.Session, e.Seq, e.At = fmt.Sprintf("%s.%d", id, n), id, int64(n)*16, session.Time{Time: time.Now()}
 			data, err := json.Marshal(e)
 			if err != nil {
 				return err

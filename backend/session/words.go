@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -245,10 +246,10 @@ func (t term) at(words []word) bool {
 	return true
 }
 
-// searchText is what of an entry can be found: what was said, and what a tool did.
+// searchText is what of an entry can be found: what was said, and what a tool or a program did.
 func (e *Entry) searchText() string {
 	switch e.Kind {
-	case "agent", "thought":
+	case "agent", "thought", "compaction":
 		return e.Text
 	case "user", "attachment":
 		lines := []string{e.Text}
@@ -266,43 +267,127 @@ func (e *Entry) searchText() string {
 		return strings.Join(lines, "\n")
 	case "tool":
 		return e.Tool.searchText()
+	case "terminal":
+		return e.Terminal.searchText(e.Text)
+	case "file":
+		return e.File.searchText()
 	}
 	return ""
 }
 
-func (t *ToolCall) searchText() string {
-	var b strings.Builder
-	line := func(s string) {
-		if s != "" && !strings.Contains(b.String(), s) {
-			b.WriteString(s)
-			b.WriteByte('\n')
-		}
+// findable is what of a tool call, a program or a file can be found, each text once.
+type findable struct {
+	text  strings.Builder
+	count int
+}
+
+// add takes no more when there is as much as of the longest message. Each of the first texts is compared with all before it, since
+// agents tell the same thing in several fields; to compare thousands would take long.
+func (t *findable) add(text string) {
+	const compared = 100
+	if text == "" || t.text.Len() >= maxText || t.count < compared && strings.Contains(t.text.String(), text) {
+		return
 	}
-	line(t.Title)
+	t.count++
+	t.text.WriteString(text)
+	t.text.WriteByte('\n')
+}
+
+func (t *findable) printed(text string) { t.add(printed(text)) }
+
+func (t *ToolCall) searchText() string {
+	var found findable
+	found.add(t.Title)
 	for _, l := range t.Locations {
-		line(l.Path)
+		found.add(l.Path)
 	}
 	var input map[string]any
 	if json.Unmarshal(t.RawInput, &input) == nil {
-		for _, key := range []string{"command", "description", "query", "pattern", "url"} {
-			if s, ok := input[key].(string); ok {
-				line(s)
-			}
+		for _, key := range []string{"command", "cmd", "script", "description", "query", "pattern", "url"} {
+			eachText(input[key], found.add)
 		}
 	}
 	for _, raw := range t.Content {
 		var c struct {
 			Path    string `json:"path"`
 			NewText string `json:"newText"`
+			Output  string `json:"output"`
 			Content struct {
 				Text string `json:"text"`
 			} `json:"content"`
 		}
 		if json.Unmarshal(raw, &c) == nil {
-			line(c.Path)
-			line(c.Content.Text)
-			line(c.NewText)
+			found.add(c.Path)
+			found.printed(c.Content.Text)
+			found.printed(c.Output)
+			found.add(c.NewText)
 		}
 	}
-	return b.String()
+	var output any
+	if json.Unmarshal(t.RawOutput, &output) == nil {
+		eachText(output, found.printed)
+	}
+	return found.text.String()
+}
+
+// eachText goes through what a value of a tool says, by the names in use. What else stands there are numbers, names and the bytes of
+// files.
+func eachText(v any, f func(string)) {
+	switch v := v.(type) {
+	case string:
+		f(v)
+	case []any:
+		for _, item := range v {
+			eachText(item, f)
+		}
+	case map[string]any:
+		for _, key := range []string{"output", "formatted_output", "aggregated_output", "text", "stdout", "stderr", "content", "result", "message", "error"} {
+			eachText(v[key], f)
+		}
+	}
+}
+
+// While a program runs, this much of what it wrote last can be found: all of it is indexed anew every second in which it writes.
+const runningOutput = 16 << 10
+
+func (t *Terminal) searchText(output string) string {
+	if cut := len(output) - runningOutput; t.Running && cut > 0 {
+		if line := strings.IndexByte(output[cut:], '\n'); line >= 0 && line < runningOutput/2 {
+			cut += line + 1
+		}
+		output = strings.ToValidUTF8(output[cut:], "")
+	}
+	var found findable
+	found.add(strings.TrimSpace(t.Command + " " + strings.Join(t.Args, " ")))
+	found.printed(output)
+	return found.text.String()
+}
+
+func (f *FileChange) searchText() string {
+	var diff struct {
+		NewText string `json:"newText"`
+	}
+	_ = json.Unmarshal(f.Diff, &diff) // of a long file there is none
+	var found findable
+	found.add(f.Path)
+	found.add(diff.NewText)
+	return found.text.String()
+}
+
+// escapes are the codes by which a program colours what it prints, and steers a terminal. The window takes out the same
+// (content/printed.ts).
+var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[@-Z\\^_])`)
+
+// printed is what a program has printed, as people see it: without codes, and of a line that was drawn over itself what it is at last.
+func printed(text string) string {
+	text = escapes.ReplaceAllString(text, "")
+	if !strings.Contains(text, "\r") {
+		return text
+	}
+	all := strings.Split(text, "\n")
+	for i, line := range all {
+		line = strings.TrimRight(line, "\r")
+		all[i] = line[strings.LastIndexByte(line, '\r')+1:]
+	}
+	return strings.Join(all, "\n")
 }

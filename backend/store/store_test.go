@@ -369,3 +369,45 @@ func TestSweepWaitsForWhoIsAboutToUseABlob(t *testing.T) {
 		t.Errorf("%d removed, %v", n, err)
 	}
 }
+
+// What was said before there was more to be found of it is indexed anew.
+func TestEntriesOfAnOlderSchemaAreIndexedAnew(t *testing.T) {
+	dir := t.TempDir()
+	old, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join("migrations", "*.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const before = 15
+	for _, name := range files[:before] {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := old.ExecContext(t.Context(), string(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, text := range []string{
+		fmt.Sprintf("PRAGMA user_version=%d", before),
+		`INSERT INTO workspace VALUES ('w', 'local', '/w', 0, 0, 0, 1)`,
+		`INSERT INTO session (id, place, workspace, cwd, agent, title, title_by, labels, pinned, unread, draft, acp_session_id, protocol_version,
+			generation, facts, exit, created_at, updated_at, archived_at) VALUES ('s', 'local', 'w', '/w', 'mock', '', '', '[]', 0, 0, '', '', 1, 1, '{}', '', 1, 1, 0)`,
+		`INSERT INTO entry (id, session, seq, data) VALUES ('indexed', 's', 1, '{}'), ('waits', 's', 2, '{}')`,
+		`DELETE FROM unsearched WHERE entry = 1`,
+	} {
+		if _, err := old.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var waiting int
+	if err := open(t, dir).Read().QueryRowContext(t.Context(), `SELECT count(*) FROM unsearched`).Scan(&waiting); err != nil || waiting != 2 {
+		t.Errorf("%d wait, %v", waiting, err)
+	}
+}

@@ -2849,7 +2849,7 @@ export interface components {
             entry: string;
             excerpt: components["schemas"]["Part"][];
             /** @enum {string} */
-            kind: "user" | "agent" | "thought" | "tool" | "plan" | "notice";
+            kind: "user" | "agent" | "thought" | "tool" | "plan" | "notice" | "terminal" | "file" | "attachment" | "compaction";
             /**
              * Format: int64
              * @description What …/entries takes as around

@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import type { Entry } from '../api/records';
 import { entry, tool, turn } from '../test/records';
-import { rows } from './rows';
-import { plainItem } from './transcript';
+import { hostOf, rows, seqsOf } from './rows';
+import { plainItem, type Item } from './transcript';
 
 const list = (entries: Entry[], turns = [turn()]) =>
   rows(entries.map(plainItem), new Map(turns.map((one) => [one.id, one]))).map((row) => row.key);
@@ -68,12 +68,24 @@ describe('a program', () => {
       terminal: { terminalId: id, running: false, startedAt: '2026-01-01T00:00:00.000Z' },
     });
 
+  const shows = entry(2, {
+    kind: 'tool',
+    turn: 't1',
+    tool: tool({ kind: 'execute', content: [{ type: 'terminal', terminalId: 'a' }, null, 7] }),
+  });
+  const items = [program(1, 'a'), shows, program(3, 'b')].map(plainItem);
+
   test('stands for itself, unless a tool call shows it', () => {
-    const shows = entry(2, {
-      kind: 'tool',
-      turn: 't1',
-      tool: tool({ kind: 'execute', content: [{ type: 'terminal', terminalId: 'a' }, null, 7] }),
-    });
-    expect(list([program(1, 'a'), shows, program(3, 'b')], [])).toEqual(['e2', 'e3']);
+    expect(rows(items, new Map()).map((row) => row.key)).toEqual(['e2', 'e3']);
+  });
+
+  test('is found in the tool call that shows it', () => {
+    expect(items.map((item) => hostOf(item, items).id)).toEqual(['e2', 'e2', 'e3']);
+    expect(hostOf(items[0] as Item, [items[0] as Item]).id).toBe('e1');
+    const programs = new Map([
+      ['a', items[0] as Item],
+      ['b', items[2] as Item],
+    ]);
+    expect(rows(items, new Map()).map((row) => seqsOf(row, programs))).toEqual([[2, 1], [3]]);
   });
 });

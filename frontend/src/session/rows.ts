@@ -25,6 +25,22 @@ function terminalsOf({ entry }: Item): string[] {
   );
 }
 
+/** What of these shows an entry: a program stands in the tool call that names it. */
+export function hostOf(item: Item, items: readonly Item[]): Item {
+  const id = item.entry.terminal?.terminalId;
+  const tool = id === undefined ? undefined : items.find((one) => terminalsOf(one).includes(id));
+  return tool ?? item;
+}
+
+/** The seqs of all entries that a row shows. */
+export function seqsOf(row: Row, programs: ReadonlyMap<string, Item>): number[] {
+  if (row.kind === 'footer') return [];
+  return (row.kind === 'entry' ? [row.item] : row.items).flatMap((item) => [
+    item.seq,
+    ...terminalsOf(item).flatMap((id) => programs.get(id)?.seq ?? []),
+  ]);
+}
+
 const single = new WeakMap<Item, Row>();
 
 /** An item's row is always the same one: what is shown of a row is gone through anew where it is another. */
