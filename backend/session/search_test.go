@@ -64,6 +64,7 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 	if len(all.Items) != 4 || all.Items[0].Session != other.ID || all.Items[0].AgentName == "" || all.Items[0].Title == "" || all.Items[0].Workspace.Path != d.work {
 		t.Errorf("%+v", all)
 	}
+	second := d.transcript(other.ID).Items[0].At.Time
 	for name, c := range map[string]struct {
 		s    session.Search
 		want int
@@ -74,8 +75,11 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 		"other agent":   {session.Search{Query: "zeppelin", Agent: "claude"}, 0},
 		"directory":     {session.Search{Query: "zeppelin", Workspace: s.Workspace.ID}, 4},
 		"no directory":  {session.Search{Query: "zeppelin", Workspace: "none"}, 0},
-		"from":          {session.Search{Query: "zeppelin", From: time.Now().Add(-time.Hour)}, 4},
-		"to":            {session.Search{Query: "zeppelin", To: time.Now().Add(-time.Hour)}, 0},
+		"long since":    {session.Search{Query: "zeppelin", From: second.Add(-time.Hour)}, 4},
+		"from":          {session.Search{Query: "zeppelin", From: second}, 2},
+		"to":            {session.Search{Query: "zeppelin fly", To: second}, 0},
+		"before":        {session.Search{Query: "zeppelin", To: second}, 2},
+		"between":       {session.Search{Query: "zeppelin", From: second, To: second}, 0},
 		"nothing there": {session.Search{Query: "dirigible"}, 0},
 	} {
 		if f := d.found(c.s); len(f.Items) != c.want {
