@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/json"
+	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -95,6 +96,12 @@ func stableID(session string, f frame, what string) string {
 	id[6] = id[6]&0x0f | 0x70
 	id[8] = id[8]&0x3f | 0x80
 	return id.String()
+}
+
+// idsFrom is where the ids of a time begin: those of all records of that millisecond and later stand behind it, all others before it.
+func idsFrom(at time.Time) string {
+	ms := max(at.UnixMilli(), 0)
+	return fmt.Sprintf("%08x-%04x", ms>>16, ms&0xffff)
 }
 
 // Why a session has no agent any more; the codes of Exit.Problem.

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,55 +59,123 @@ func (c *Client) Search(ctx context.Context, s Search) (Found, error) {
 	if q == "" {
 		return found, bad("search.empty")
 	}
-	where, args := []string{"words MATCH ?", "s.deleted_at = 0"}, []any{q}
-	also := func(condition string, arg any) { where, args = append(where, condition), append(args, arg) }
+	newest := int64(math.MaxInt64)
 	if s.Before != "" {
 		n, err := strconv.ParseInt(s.Before, 10, 64)
 		if err != nil {
 			return found, bad("list.before", "before", s.Before)
 		}
-		also("words.rowid < ?", n)
-	}
-	if s.Agent != "" {
-		also("s.agent = ?", s.Agent)
-	}
-	if s.Workspace != "" {
-		also("s.workspace = ?", s.Workspace)
-	}
-	if s.Session != "" {
-		// The index knows no conversations, only rows: those of this one lie between its first and its last.
-		also("e.session = ?", s.Session)
-		also("words.rowid >= (SELECT min(rowid) FROM entry WHERE session = ?)", s.Session)
-		also("words.rowid <= (SELECT max(rowid) FROM entry WHERE session = ?)", s.Session)
-	}
-	if !s.From.IsZero() {
-		also("json_extract(e.data, '$.at') >= ?", s.From.UTC().Format(timeLayout))
-	}
-	if !s.To.IsZero() {
-		also("json_extract(e.data, '$.at') < ?", s.To.UTC().Format(timeLayout))
+		newest = max(n, 1) - 1
 	}
 	db := c.cfg.Store.Read()
 	// What waits is counted first: counted afterwards, an entry that gets into the index in between would be missing from both.
 	if err := pending(ctx, db, s.Session, &found.Pending); err != nil {
 		return found, err
 	}
-	rows, err := query(ctx, db, c.scanHit(terms), `SELECT words.rowid, e.data, s.id, s.title, s.agent, s.archived_at, w.id, w.path
-		FROM words JOIN entry e ON e.rowid = words.rowid JOIN session s ON s.id = e.session JOIN workspace w ON w.id = s.workspace
-		WHERE `+strings.Join(where, " AND ")+` ORDER BY words.rowid DESC LIMIT ?`, append(args, s.Limit+1)...)
+	parts, err := s.stretches(ctx, db, newest)
 	if err != nil {
 		return found, err
 	}
-	if len(rows) > s.Limit {
-		rows = rows[:s.Limit]
-		found.Next = strconv.FormatInt(rows[s.Limit-1].rowid, 10)
+	var rows []foundRow
+	for _, part := range parts {
+		text, args := s.hits(q, part, s.Limit+1-len(rows))
+		more, err := query(ctx, db, c.scanHit(terms), text, args...)
+		if err != nil {
+			return found, err
+		}
+		if rows = append(rows, more...); len(rows) > s.Limit {
+			rows = rows[:s.Limit]
+			found.Next = strconv.FormatInt(rows[s.Limit-1].rowid, 10)
+			break
+		}
 	}
 	for _, r := range rows {
 		found.Items = append(found.Items, r.Hit)
 	}
-	if s.Session != "" && s.Before == "" {
-		found.Places, err = places(ctx, db, where, args)
+	if s.Session != "" && s.Before == "" && len(parts) > 0 {
+		found.Places, err = s.places(ctx, db, q, parts[0])
 	}
 	return found, err
+}
+
+// stretch is a part of the rows of all entries, with its first and its last.
+type stretch struct{ first, last int64 }
+
+// stretches are the rows to be looked through, the newest first. The index knows no conversations, only rows, and to look at every hit of
+// a common word takes long where a search is about an agent that is seldom used, or about days long ago. So it is looked up first which
+// conversations can have any, and what lies between those is passed over.
+func (s Search) stretches(ctx context.Context, db *sql.DB, newest int64) (list []stretch, err error) {
+	if s.Agent == "" && s.Workspace == "" && s.Session == "" && s.From.IsZero() && s.To.IsZero() {
+		return []stretch{{1, newest}}, nil
+	}
+	text, args := s.conversations()
+	all, err := query(ctx, db, func(s scanner) (one stretch, err error) { return one, s.Scan(&one.first, &one.last) }, text, args...)
+	const apart = 1000 // so many rows of others are read sooner than the index is asked once more
+	for _, one := range all {
+		one.last = min(one.last, newest)
+		last := len(list) - 1
+		switch {
+		case one.first > one.last: // it is newer, or has no entries
+		case last >= 0 && list[last].first-one.last <= apart:
+			list[last].first = min(list[last].first, one.first)
+		default:
+			list = append(list, one)
+		}
+	}
+	return list, err
+}
+
+// conversations asks where the rows of each conversation begin and end. Whether anything was said in it in a time, its first entry and its
+// last tell: a fork begins with what is older than it, and not all that is said counts as a change.
+func (s Search) conversations() (text string, args []any) {
+	where, args := s.filters()
+	if s.Session != "" {
+		where, args = append(where, "s.id = ?"), append(args, s.Session)
+	}
+	if !s.From.IsZero() {
+		where, args = append(where, "(SELECT id FROM entry WHERE session = s.id ORDER BY seq DESC LIMIT 1) >= ?"), append(args, idsFrom(s.From))
+	}
+	if !s.To.IsZero() {
+		where, args = append(where, "(SELECT id FROM entry WHERE session = s.id ORDER BY seq LIMIT 1) < ?"), append(args, idsFrom(s.To))
+	}
+	return `SELECT coalesce((SELECT min(rowid) FROM entry WHERE session = s.id), 1), coalesce((SELECT max(rowid) FROM entry WHERE session = s.id), 0) AS last
+		FROM session s WHERE ` + strings.Join(where, " AND ") + ` ORDER BY last DESC`, args
+}
+
+// filters are the conditions on a conversation.
+func (s Search) filters() (where []string, args []any) {
+	where = []string{"s.deleted_at = 0"}
+	if s.Agent != "" {
+		where, args = append(where, "s.agent = ?"), append(args, s.Agent)
+	}
+	if s.Workspace != "" {
+		where, args = append(where, "s.workspace = ?"), append(args, s.Workspace)
+	}
+	return where, args
+}
+
+// hits asks for what is found in a part, the newest first.
+func (s Search) hits(match string, part stretch, limit int) (text string, args []any) {
+	text, args = s.looking(match, part, " CROSS JOIN workspace w ON w.id = s.workspace")
+	return `SELECT words.rowid, e.data, s.id, s.title, s.agent, s.archived_at, w.id, w.path` + text + ` ORDER BY words.rowid DESC LIMIT ?`, append(args, limit)
+}
+
+// looking is the end of a query that looks through a part. The words come first, whatever else SQLite would think of: they have the order.
+// When something was said stands in its id too, which is read sooner than its record.
+func (s Search) looking(match string, part stretch, join string) (text string, args []any) {
+	where, filters := s.filters()
+	args = append([]any{match, part.first, part.last}, filters...)
+	if s.Session != "" {
+		where, args = append(where, "e.session = ?"), append(args, s.Session)
+	}
+	if !s.From.IsZero() {
+		where, args = append(where, "e.id >= ?"), append(args, idsFrom(s.From))
+	}
+	if !s.To.IsZero() {
+		where, args = append(where, "e.id < ?"), append(args, idsFrom(s.To))
+	}
+	return ` FROM words CROSS JOIN entry e ON e.rowid = words.rowid CROSS JOIN session s ON s.id = e.session` + join +
+		` WHERE words MATCH ? AND words.rowid >= ? AND words.rowid <= ? AND ` + strings.Join(where, " AND "), args
 }
 
 // pending counts what is not in the index yet: of one conversation, or of all.
@@ -118,10 +187,9 @@ func pending(ctx context.Context, db *sql.DB, session string, n *int) error {
 }
 
 // places are the seqs of all that is found in a conversation. No entry is read for them.
-func places(ctx context.Context, db *sql.DB, where []string, args []any) ([]int64, error) {
-	seq := func(s scanner) (n int64, err error) { return n, s.Scan(&n) }
-	list, err := query(ctx, db, seq, `SELECT e.seq FROM words JOIN entry e ON e.rowid = words.rowid JOIN session s ON s.id = e.session
-		WHERE `+strings.Join(where, " AND ")+` ORDER BY e.seq DESC LIMIT ?`, append(args, mostPlaces)...)
+func (s Search) places(ctx context.Context, db *sql.DB, match string, part stretch) ([]int64, error) {
+	text, args := s.looking(match, part, "")
+	list, err := query(ctx, db, scanInt, `SELECT e.seq`+text+` ORDER BY e.seq DESC LIMIT ?`, append(args, mostPlaces)...)
 	slices.Reverse(list)
 	return list, err
 }

@@ -222,6 +222,69 @@ func TestSearchInOneConversation(t *testing.T) {
 	}
 }
 
+// TestSearchOfFewConversations: those of an agent lie far apart between the others', a page ends within one, and days are told apart.
+func TestSearchOfFewConversations(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	day := func(n int) time.Time { return begin.AddDate(0, 0, n) }
+	var ids [4]string
+	for i, count := range []int{20, 1200, 20, 1200} {
+		ids[i] = d.create().ID
+		enter(t, d, ids[i], count, func(n int) session.Entry {
+			return session.Entry{Kind: "agent", Text: fmt.Sprintf("message %d", n), At: session.Time{Time: day(i).Add(time.Duration(n) * time.Second)}}
+		})
+	}
+	d.alter(fmt.Sprintf(`UPDATE session SET agent = 'rare' WHERE id IN ('%s', '%s')`, ids[0], ids[2]))
+	d.close()
+	d = open(t, d.dir) // which finds what is to be indexed
+	of := func(f session.Found) string {
+		var b strings.Builder
+		count := map[string]int{}
+		for i, h := range f.Items {
+			if count[h.Session]++; i > 0 && h.At.After(f.Items[i-1].At.Time) {
+				t.Errorf("%v stands below %v", h.At, f.Items[i-1].At)
+			}
+		}
+		for i, id := range ids {
+			if count[id] > 0 {
+				fmt.Fprintf(&b, "%d of %d, ", count[id], i)
+			}
+		}
+		if f.Next != "" {
+			b.WriteString("more")
+		}
+		return b.String()
+	}
+	page := d.found(session.Search{Query: "message", Agent: "rare", Limit: 30})
+	if got := of(page); got != "10 of 0, 20 of 2, more" {
+		t.Error(got)
+	}
+	if got := of(d.found(session.Search{Query: "message", Agent: "rare", Limit: 30, Before: page.Next})); got != "10 of 0, " {
+		t.Error(got)
+	}
+	for name, c := range map[string]struct {
+		s    session.Search
+		want string
+	}{
+		"up to a day":        {session.Search{To: day(1)}, "20 of 0, "},
+		"up to a second":     {session.Search{To: day(0).Add(6 * time.Second)}, "5 of 0, "},
+		"from a day":         {session.Search{From: day(3), Limit: 2000}, "1200 of 3, "},
+		"from a second":      {session.Search{From: day(3).Add(1198 * time.Second)}, "3 of 3, "},
+		"within a day":       {session.Search{From: day(2), To: day(3)}, "20 of 2, "},
+		"an agent in a day":  {session.Search{Agent: "rare", To: day(2)}, "20 of 0, "},
+		"the agent's others": {session.Search{Agent: "mock", To: day(3), Limit: 2000}, "1200 of 1, "},
+		"later":              {session.Search{From: day(4)}, ""},
+		"earlier":            {session.Search{To: day(0)}, ""},
+		"one on another day": {session.Search{Session: ids[2], From: day(3)}, ""},
+	} {
+		c.s.Query = "message"
+		if got := of(d.found(c.s)); got != c.want {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+}
+
 // TestSearchAfterDelete: what is gone is not found.
 func TestSearchAfterDelete(t *testing.T) {
 	t.Parallel()
@@ -293,7 +356,11 @@ func enter(tb testing.TB, d *desk, id string, count int, entry func(n int) sessi
 		defer insert.Close()
 		for n := 1; n <= count; n++ {
 			e := entry(n)
-			e.ID, e.Session, e.Seq, e.At = fmt.Sprintf("%s.%d", id, n), id, int64(n)*16, session.Time{Time: time.Now()}
+			if e.At.IsZero() {
+				e.At.Time = time.Now()
+			}
+			ms := e.At.UnixMilli()
+			e.ID, e.Session, e.Seq = fmt.Sprintf("%08x-%04x%s.%d", ms>>16, ms&0xffff, id[13:], n), id, int64(n)*16 // it begins with the time
 			data, err := json.Marshal(e)
 			if err != nil {
 				return err
@@ -309,15 +376,19 @@ func enter(tb testing.TB, d *desk, id string, count int, entry func(n int) sessi
 	}
 }
 
-// BenchmarkSearch looks through 100,000 messages of 60 words, as people write them: few words are in half of them, most in a few.
+// BenchmarkSearch looks through 100,000 messages of 60 words, as people write them: few words are in half of them, most in a few. The
+// goal is to have the first results within 50 ms.
 func BenchmarkSearch(b *testing.B) {
 	d := open(b, b.TempDir())
 	const sessions, messages = 50, 2000
 	dice := rand.New(rand.NewPCG(1, 2))
 	frequent := rand.NewZipf(dice, 1.1, 1, 50_000)
 	begin := time.Now()
-	for range sessions {
-		fill(b, d, d.create().ID, messages, func(n int) string {
+	var ids [sessions]string
+	var began [sessions]time.Time
+	for i := range ids {
+		ids[i], began[i] = d.create().ID, time.Now()
+		fill(b, d, ids[i], messages, func(n int) string {
 			var t strings.Builder
 			for range 60 {
 				fmt.Fprintf(&t, "word%d ", frequent.Uint64())
@@ -328,6 +399,17 @@ func BenchmarkSearch(b *testing.B) {
 			return t.String()
 		})
 	}
+	// Long ones, beside the others: with what is looked for at the end, and as programs print.
+	long := strings.Repeat("lorem ipsum ", 64<<10/12)
+	enter(b, d, d.create().ID, 120, func(n int) session.Entry {
+		if n%2 == 0 {
+			return session.Entry{Kind: "agent", Text: "first " + long + "last"}
+		}
+		return session.Entry{Kind: "terminal", Terminal: &session.Terminal{Command: "print"}, Text: strings.Repeat("\x1b[32mok\x1b[0m   \texample.com/a/package\t0.003s\n", 1400) + "last"}
+	})
+	d.alter(fmt.Sprintf(`UPDATE session SET agent = 'rare' WHERE id IN ('%s', '%s')`, ids[2], ids[30]))
+	d.alter(`INSERT INTO workspace SELECT 'few', place, path || '/few', 0, 0, 0, created_at FROM workspace LIMIT 1`)
+	d.alter(fmt.Sprintf(`UPDATE session SET workspace = 'few' WHERE id = '%s'`, ids[5]))
 	written := time.Since(begin)
 	d.close()
 	d = open(b, d.dir) // which finds what is to be indexed
@@ -335,16 +417,23 @@ func BenchmarkSearch(b *testing.B) {
 	for d.found(session.Search{Query: "needle"}).Pending > 0 {
 	}
 	b.Logf("%d messages written in %v, indexed in %v", sessions*messages, written, time.Since(begin))
-	for name, q := range map[string]string{
-		"rare": "needle", "common": "word0", "two": "word1 word300", "beginning": "word12", "phrase": `"word0 word1"`, "without": "word0 -word1", "none": "absent",
+	for name, s := range map[string]session.Search{
+		"rare": {Query: "needle"}, "common": {Query: "word0"}, "two": {Query: "word1 word300"}, "beginning": {Query: "word12"},
+		"phrase": {Query: `"word0 word1"`}, "without": {Query: "word0 -word1"}, "none": {Query: "absent"},
+		"long ago": {Query: "word0", To: began[2]}, "to come": {Query: "word0", From: time.Now().Add(time.Hour)},
+		"rare agent": {Query: "word0", Agent: "rare"}, "rare agent, rare": {Query: "needle", Agent: "rare"},
+		"few in a directory": {Query: "word0", Workspace: "few"}, "nearly all": {Query: "word0", Agent: "mock", From: began[1]},
+		"long, at its beginning": {Query: "first"}, "long, at its end": {Query: "last"},
 	} {
+		s.Limit = 50
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
-				if _, err := d.Search(b.Context(), session.Search{Query: q, Limit: 50}); err != nil {
+				if _, err := d.Search(b.Context(), s); err != nil {
 					b.Fatal(err)
 				}
 			}
 			b.ReportMetric(b.Elapsed().Seconds()*1000/float64(b.N), "ms/search")
+			b.ReportMetric(50, "ms/goal")
 		})
 	}
 }

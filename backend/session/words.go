@@ -2,10 +2,11 @@ package session
 
 import (
 	"encoding/json"
-	"regexp"
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf8"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -88,32 +89,37 @@ type word struct {
 }
 
 // wordsOf takes a text apart as the index does.
-func wordsOf(text string) []word {
-	var list []word
-	start, folded := -1, strings.Builder{}
-	flush := func(end int) {
-		if start >= 0 {
-			list = append(list, word{folded.String(), start, end})
+func wordsOf(text string) []word { return slices.Collect(eachWord(text)) }
+
+// eachWord is wordsOf for those who may have enough before the end.
+func eachWord(text string) iter.Seq[word] {
+	return func(yield func(word) bool) {
+		for w, found := nextWord(text, 0); found && yield(w); {
+			w, found = nextWord(text, w.end)
 		}
-		start = -1
-		folded.Reset()
 	}
-	for i, r := range text {
+}
+
+// nextWord is the first word from there on.
+func nextWord(text string, from int) (w word, found bool) {
+	start := -1
+	for i, r := range text[from:] {
+		i += from
 		switch {
-		case standsAlone(r):
-			flush(i)
-			list = append(list, word{string(r), i, i + len(string(r))})
-		case unicode.In(r, unicode.L, unicode.N, unicode.Co) || start >= 0 && unicode.Is(unicode.M, r):
+		case !standsAlone(r) && inWord(r, start >= 0):
 			if start < 0 {
 				start = i
 			}
-			fold(&folded, r)
-		default:
-			flush(i)
+		case start >= 0:
+			return word{folded(text[start:i]), start, i}, true
+		case standsAlone(r):
+			return word{string(r), i, i + utf8.RuneLen(r)}, true
 		}
 	}
-	flush(len(text))
-	return list
+	if start < 0 {
+		return word{}, false
+	}
+	return word{folded(text[start:]), start, len(text)}, true
 }
 
 func fields(text string) []string {
@@ -125,7 +131,31 @@ func fields(text string) []string {
 	return list
 }
 
-func standsAlone(r rune) bool { return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) }
+func standsAlone(r rune) bool {
+	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+}
+
+// inWord tells whether a sign belongs to a word: to one that has begun, marks do too.
+func inWord(r rune, begun bool) bool {
+	if r < utf8.RuneSelf {
+		return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+	}
+	return unicode.In(r, unicode.L, unicode.N, unicode.Co) || begun && unicode.Is(unicode.M, r)
+}
+
+// folded is a word without case and accents. Most have none, and are not copied.
+func folded(text string) string {
+	for i := range len(text) {
+		if c := text[i]; c >= utf8.RuneSelf || 'A' <= c && c <= 'Z' {
+			var b strings.Builder
+			for _, r := range text {
+				fold(&b, r)
+			}
+			return b.String()
+		}
+	}
+	return text
+}
 
 // fold writes a letter without case and accents.
 func fold(b *strings.Builder, r rune) {
@@ -141,7 +171,16 @@ func fold(b *strings.Builder, r rune) {
 }
 
 // indexed is the text of an entry as the index gets it: the words that wordsOf finds, so that both always agree.
-func indexed(text string) string { return strings.Join(fields(text), " ") }
+func indexed(text string) string {
+	var b strings.Builder
+	for w := range eachWord(text) {
+		if b.Len() > 0 {
+			b.WriteByte(' ')
+		}
+		b.WriteString(w.text)
+	}
+	return b.String()
+}
 
 // Part is a piece of an excerpt.
 type Part struct {
@@ -157,7 +196,7 @@ const (
 
 // excerpt is a piece of the text around the first thing that was looked for.
 func excerpt(text string, terms []term) []Part {
-	words := wordsOf(text)
+	words := wordsAround(text, terms)
 	hits := hitsIn(words, terms)
 	from, to := 0, min(len(text), before+after)
 	if len(hits) > 0 {
@@ -187,6 +226,51 @@ func excerpt(text string, terms []term) []Part {
 		add(" …", false)
 	}
 	return parts
+}
+
+// wordsAround are the words that an excerpt needs: of a long text those about the first thing that was looked for, or the first where that
+// is not there.
+func wordsAround(text string, terms []term) []word {
+	keep := before // words in front of a hit, at the most
+	for _, t := range terms {
+		keep = max(keep, before+len(t.words))
+	}
+	var list []word
+	hit, end := false, len(text) // where the excerpt ends, once there is a hit
+	for w := range eachWord(text) {
+		if list = append(list, w); w.end > end {
+			return list
+		}
+		if hit {
+			continue
+		}
+		var first int
+		if first, hit = endsWith(list, terms); hit {
+			end = first + after
+		} else if len(list) > 8*keep {
+			list = append(list[:0], list[len(list)-keep:]...)
+		}
+	}
+	if hit {
+		return list
+	}
+	list = list[:0]
+	for w := range eachWord(text) {
+		if list = append(list, w); w.end > before+after {
+			break
+		}
+	}
+	return list
+}
+
+// endsWith tells whether the last of the words are a hit, and where that begins.
+func endsWith(words []word, terms []term) (start int, hit bool) {
+	for _, t := range terms {
+		if from := len(words) - len(t.words); !t.not && from >= 0 && t.at(words[from:]) {
+			return words[from].start, true
+		}
+	}
+	return 0, false
 }
 
 // flat makes one line of a piece.
@@ -374,13 +458,9 @@ func (f *FileChange) searchText() string {
 	return found.text.String()
 }
 
-// escapes are the codes by which a program colours what it prints, and steers a terminal. The window takes out the same
-// (content/printed.ts).
-var escapes = regexp.MustCompile(`\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]+[0-~]|[@-Z\\^_])`)
-
 // printed is what a program has printed, as people see it: without codes, and of a line that was drawn over itself what it is at last.
 func printed(text string) string {
-	text = escapes.ReplaceAllString(text, "")
+	text = withoutEscapes(text)
 	if !strings.Contains(text, "\r") {
 		return text
 	}
@@ -390,4 +470,59 @@ func printed(text string) string {
 		all[i] = line[strings.LastIndexByte(line, '\r')+1:]
 	}
 	return strings.Join(all, "\n")
+}
+
+// withoutEscapes leaves out the codes by which a program colours what it prints, and steers a terminal. The window leaves out the same
+// (content/printed.ts).
+func withoutEscapes(text string) string {
+	if !strings.Contains(text, "\x1b") {
+		return text
+	}
+	var b strings.Builder
+	b.Grow(len(text))
+	for {
+		before, rest, found := strings.Cut(text, "\x1b")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		text = rest[escapeLength(rest):]
+	}
+}
+
+// escapeLength is how much of a text belongs to the escape character before it: nothing, where that begins no sequence.
+func escapeLength(s string) int {
+	end := 0
+	switch {
+	case s == "":
+	case s[0] == '[': // colours, the cursor
+		end = finalByte(s, skipBytes(s, skipBytes(s, 1, '0', '?'), ' ', '/'), '@')
+	case s[0] == ']': // titles, links
+		if at := strings.IndexAny(s, "\x07\x1b"); at >= 0 && s[at] == '\a' {
+			end = at + 1
+		} else if at >= 0 && strings.HasPrefix(s[at:], "\x1b\\") {
+			end = at + 2
+		}
+	case ' ' <= s[0] && s[0] <= '/': // sets of characters
+		end = finalByte(s, skipBytes(s, 0, ' ', '/'), '0')
+	case '@' <= s[0] && s[0] <= 'Z', strings.IndexByte(`\^_`, s[0]) >= 0:
+		end = 1
+	}
+	return end
+}
+
+// skipBytes is where the bytes between these two end.
+func skipBytes(s string, from int, low, high byte) int {
+	for from < len(s) && low <= s[from] && s[from] <= high {
+		from++
+	}
+	return from
+}
+
+// finalByte is where a sequence ends with the byte that finishes it; 0 where another stands there.
+func finalByte(s string, at int, low byte) int {
+	if at < len(s) && low <= s[at] && s[at] <= '~' {
+		return at + 1
+	}
+	return 0
 }
