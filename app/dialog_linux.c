@@ -324,7 +324,8 @@ static void addButtons(DeskhandDialog *d, GtkBox *column) {
 	gboolean beside = width <= 52, stacked = width > 84;
 	GtkWidget *row = gtk_box_new(GTK_ORIENTATION_HORIZONTAL, 8), *answers = gtk_box_new(stacked ? GTK_ORIENTATION_VERTICAL : GTK_ORIENTATION_HORIZONTAL, 8);
 	d->later = pushed(d, d->plain ? d->plain : "Later");
-	if (d->plain) gtk_box_pack_end(GTK_BOX(row), d->later, FALSE, FALSE, 0);
+	if (d->plain && d->buttons->len) gtk_box_pack_start(GTK_BOX(row), d->later, FALSE, FALSE, 0);
+	else if (d->plain) gtk_box_pack_end(GTK_BOX(row), d->later, FALSE, FALSE, 0);
 	else {
 		d->open = pushed(d, "Open in Deskhand");
 		gtk_box_pack_start(GTK_BOX(row), d->open, FALSE, FALSE, 0);
@@ -405,6 +406,19 @@ static gboolean withdrawIdle(gpointer p) {
 	g_free(p);
 	return G_SOURCE_REMOVE;
 }
+
+/* A dialog that asks by itself, of no request, may be behind the window when it is asked for again. */
+static gboolean presentIdle(gpointer unused) {
+	GList *all = gtk_window_list_toplevels();
+	for (GList *i = all; i; i = i->next) {
+		DeskhandDialog *d = g_object_get_data(G_OBJECT(i->data), NAME);
+		if (d && d->plain && d->buttons->len) gtk_window_present(GTK_WINDOW(i->data));
+	}
+	g_list_free(all);
+	return G_SOURCE_REMOVE;
+}
+
+void deskhandDialogPresent(void) { g_idle_add_full(G_PRIORITY_DEFAULT, presentIdle, NULL, NULL); }
 
 void deskhandDialogWithdraw(uintptr_t id) {
 	g_idle_add_full(G_PRIORITY_DEFAULT, withdrawIdle, g_memdup2(&id, sizeof id), NULL);

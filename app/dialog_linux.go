@@ -50,6 +50,9 @@ func askGTK(ctx context.Context, s sheet) (reply, error) {
 	}
 }
 
+// presentQuestion brings the question before closing forward: it is no child of the window, and may be behind it.
+func presentQuestion() { C.deskhandDialogPresent() }
+
 // cTexts are texts in C, until they are freed together.
 type cTexts []unsafe.Pointer
 

@@ -13,6 +13,9 @@ void deskhandDialogButton(DeskhandDialog *, const char *label, int needs, int en
 void deskhandDialogPlain(DeskhandDialog *, const char *label);
 void deskhandDialogShow(DeskhandDialog *, int guard);
 
+// From any thread: brings the question before closing forward, if it is there.
+void deskhandDialogPresent(void);
+
 // From any thread: takes a dialog away, if it is still there.
 void deskhandDialogWithdraw(uintptr_t id);
 

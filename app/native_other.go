@@ -17,5 +17,8 @@ func calm() {}
 // Here a dialog ends with its window.
 func dismissDialogs() {}
 
+// And one that is open stays in front of it.
+func presentQuestion() {}
+
 // Wails has a call for the place, but it counts from the current screen and reports from the first one.
 func moveWindow(int, int) {}

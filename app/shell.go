@@ -5,6 +5,7 @@ package app
 import (
 	"context"
 	_ "embed" // the icon
+	"errors"
 	"log/slog"
 	"os"
 	"os/signal"
@@ -119,6 +120,7 @@ type shell struct {
 	dialog   sync.Mutex  // held while a native dialog is shown: Wails answers all of them over one channel
 	closing  sync.Mutex  // held while a person is asked whether to stop
 	quitting atomic.Bool // the window closes and nobody is asked any more
+	hidden   atomic.Bool // the window, and where it was is saved: of a hidden one the desktop tells nothing right
 }
 
 func newShell(cfg Config) *shell {
@@ -258,6 +260,7 @@ func (s *shell) forgetCopies() {
 }
 
 func (s *shell) show() {
+	s.hidden.Store(false)
 	runtime.WindowShow(s.wails())
 	runtime.WindowUnminimise(s.wails()) // on Linux this also presents the window and gives it the focus
 }
@@ -268,7 +271,8 @@ func (s *shell) beforeClose(context.Context) (stay bool) {
 		return false // quit has done what is to be done
 	}
 	if !s.closing.TryLock() {
-		return true // the question is already on the screen
+		presentQuestion() // it is already on the screen
+		return true
 	}
 	defer s.closing.Unlock()
 	if s.cfg.RunningTurns != nil {
@@ -288,13 +292,14 @@ func (s *shell) mayQuit(turns int) bool {
 	}
 	answer, err := (*ask)(closeSheet(s.cfg.Title, turns))
 	switch {
-	case s.quitting.Load():
+	case s.quitting.Load(), errors.Is(err, context.Canceled): // the window closes by itself
 		return false
 	case err != nil: // there is none here
 		s.cfg.Logger.Info("the question before closing is the system's", "why", err)
 		return s.stopAgents(turns)
 	case answer.button == closeHides:
 		s.remember()
+		s.hidden.Store(true)
 		runtime.WindowHide(s.wails())
 		return false
 	}
@@ -319,7 +324,7 @@ func (s *shell) stopAgents(turns int) bool {
 
 // remember saves where the window is. A maximised window keeps the size that it had before, to return to.
 func (s *shell) remember() {
-	if s.cfg.SaveGeometry == nil {
+	if s.cfg.SaveGeometry == nil || s.hidden.Load() {
 		return
 	}
 	g := s.cfg.Geometry

@@ -175,7 +175,8 @@ run() {
 
 # The tests of the window wait for what a window does and take a quarter of one processor. So they run while those of the browser do, in a
 # process group of their own, which ends with us; what they say follows when their turn comes.
-[[ " $* " == *" browser "*" window "* ]] && pair=1 || pair=
+printf -v named ' %s ' "$@" # two blanks between them: neighbours match too
+[[ $named == *" browser "*" window "* ]] && pair=1 || pair=
 start_window() {
 	build/programs.sh frontend headless window || return # both would build them
 	set -m

@@ -41,11 +41,13 @@ test("a window that ends shows again what was being read", async (t) => {
   for (const message of ["markdown", "echo What was read", "markdown", "markdown"]) await app.turn(message);
   const read = app.log.locator("[data-prompt]", { hasText: "What was read" });
   const top = () => read.evaluate((row) => Math.round(row.getBoundingClientRect().top));
-  await app.composer.press("Alt+ArrowUp");
-  await app.composer.press("Alt+ArrowUp");
-  await app.composer.press("Alt+ArrowUp");
+  await until("an empty composer", async () => (await app.composer.inputValue()) === "");
+  const { id } = await desk.session();
+  const { seq } = (await desk.entries(id)).find((entry) => entry.kind === "user" && entry.text.includes("What was read"));
+  for (const _ of [1, 2, 3]) await app.composer.press("Alt+ArrowUp");
   await until("the place", async () => Math.abs((await top()) - (await app.log.boundingBox()).y) < 120);
-  await until("the place is kept", () => app.page.evaluate(() => localStorage.getItem("deskhand.reading")?.includes(",")));
+  const kept = () => app.page.evaluate(() => JSON.parse(localStorage.getItem("deskhand.reading") ?? "[]")[0]?.[1]);
+  await until("the place is kept", async () => (await kept()) === seq);
   await app.page.reload();
   await read.waitFor();
   await until("the place again", async () => Math.abs((await top()) - (await app.log.boundingBox()).y) < 120);

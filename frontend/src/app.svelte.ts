@@ -68,6 +68,8 @@ export type View =
 export interface Place {
   seq: number;
   look: 'found' | 'place';
+  /** How much of its row is above what is seen, of 1. */
+  into?: number;
 }
 
 export type Link = 'connecting' | 'live' | 'reconnecting' | 'signed_out';

@@ -25,7 +25,7 @@ export async function toPrompt(transcript: Transcript | undefined, step: -1 | 1)
   const { mounted, place } = transcript.reading();
   const outermost = mounted.at(step < 0 ? 0 : -1);
   const seq = outermost && (await promptBeside(app.client, view, outermost.seq, step));
-  if (transcript.reading().place !== place) return; // the person has gone elsewhere meanwhile
+  if (!scroller.isConnected || transcript.reading().place !== place) return; // the person has gone elsewhere meanwhile
   if (seq !== undefined) await transcript.reveal(seq, 'prompt');
   else if (step > 0) await transcript.tail();
   else scroller.scrollTop = 0;

@@ -5,10 +5,10 @@ import type { Place } from '../app.svelte';
 
 const key = 'deskhand.reading';
 const most = 20;
-type Kept = [session: string, seq: number];
+type Kept = [session: string, seq: number, into: number];
 
 const isKept = (one: unknown): one is Kept =>
-  Array.isArray(one) && typeof one[0] === 'string' && Number.isSafeInteger(one[1]);
+  Array.isArray(one) && typeof one[0] === 'string' && Number.isSafeInteger(one[1]) && Number.isFinite(one[2]);
 
 function read(): Kept[] {
   try {
@@ -20,13 +20,13 @@ function read(): Kept[] {
 }
 
 export function placeOf(session: string): Place | undefined {
-  const seq = read().find(([id]) => id === session)?.[1];
-  return seq === undefined ? undefined : { seq, look: 'place' };
+  const kept = read().find(([id]) => id === session);
+  return kept && { seq: kept[1], look: 'place', into: kept[2] };
 }
 
 /** Nothing forgets the place. */
-export function keepPlace(session: string, seq: number | undefined): void {
+export function keepPlace(session: string, at: { seq: number; into: number } | undefined): void {
   const others = read().filter(([id]) => id !== session);
-  const kept = seq === undefined ? others : [[session, seq], ...others];
+  const kept = at ? [[session, at.seq, at.into], ...others] : others;
   localStorage.setItem(key, JSON.stringify(kept.slice(0, most)));
 }

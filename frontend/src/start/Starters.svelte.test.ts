@@ -1,4 +1,4 @@
-import { flushSync, mount, unmount } from 'svelte';
+import { flushSync, mount, tick, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
@@ -30,6 +30,8 @@ async function offered(repository: boolean, changed: number | ApiError) {
     flushSync();
     expect(document.querySelector('ul')).not.toBeNull();
   });
+  for (let turn = 0; turn < 10; turn++) await tick(); // git's answer comes after the list
+  flushSync();
   const texts = [...document.querySelectorAll('li')].map((one) => one.textContent.trim());
   return { review: texts.includes('Review what is not committed yet'), asked: asked.mock.calls.length };
 }
