@@ -22,7 +22,7 @@ func closeSheet(title string, turns int) sheet {
 	}
 	return sheet{
 		title: title, heading: heading,
-		text: lines(plainLine, "Deskhand can keep running without its window, so that "+they+" can finish. What an agent asks waits for you. To see the window again, start Deskhand again."),
+		text:    lines(plainLine, "Deskhand can keep running without its window, so that "+they+" can finish. What an agent asks waits for you. To see the window again, start Deskhand again."),
 		buttons: []button{{label: "Keep running"}, {label: stop}}, plain: "Cancel",
 	}
 }
