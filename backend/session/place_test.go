@@ -670,6 +670,7 @@ func TestSecretsThatWereNotSent(t *testing.T) {
 	const key = "sk-0123456789abcdefghij"
 	for name, story := range map[string]func(t *testing.T, d *desk, id string, again func() *desk){
 		"prompt": func(t *testing.T, d *desk, id string, again func() *desk) {
+			t.Helper()
 			d.prompt(id, "echo with "+key)
 			d = again()
 			tr := d.idle(id)
@@ -685,6 +686,7 @@ func TestSecretsThatWereNotSent(t *testing.T) {
 			}
 		},
 		"answer": func(t *testing.T, d *desk, id string, again func() *desk) {
+			t.Helper()
 			r := d.request(id)
 			form := func(name string) session.Answer {
 				return session.Answer{Action: "accept", Content: json.RawMessage(`{"name":"` + name + `","size":"small","features":["cli"]}`)}

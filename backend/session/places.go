@@ -428,18 +428,9 @@ func (c *Client) unused(ctx context.Context, q querier, p *farPlace) error {
 func (c *Client) endAllThere(ctx context.Context, p *farPlace) (unended int, err error) {
 	limited, cancel := context.WithTimeout(ctx, endsThere)
 	defer cancel()
-	var ends []<-chan struct{}
-	for _, v := range c.liveAt(p.ID) {
-		err := v.reach(ctx, func() error {
-			v.leavePlace()
-			if v.gone != nil {
-				ends = append(ends, v.gone)
-			}
-			return nil
-		})
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			return 0, err
-		}
+	ends, err := c.leaveAllAt(ctx, p.ID)
+	if err != nil {
+		return 0, err
 	}
 	for _, end := range ends {
 		select {
@@ -458,6 +449,23 @@ func (c *Client) endAllThere(ctx context.Context, p *farPlace) (unended int, err
 		}
 	}
 	return unended, err
+}
+
+// leaveAllAt begins to end the agents that are known to run at a place, and gives what is closed when they have ended.
+func (c *Client) leaveAllAt(ctx context.Context, place string) (ends []<-chan struct{}, err error) {
+	for _, v := range c.liveAt(place) {
+		err := v.reach(ctx, func() error {
+			v.leavePlace()
+			if v.gone != nil {
+				ends = append(ends, v.gone)
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, err
+		}
+	}
+	return ends, nil
 }
 
 // liveAt are the conversations at a place that may have an agent.

@@ -38,6 +38,7 @@ type here struct{ *proxy.Instance }
 
 // Close loses nothing of what the agent says until it is gone: a cancel that was not heeded ends here too, and its turn is read to its end.
 func (h here) Close() error { return h.End() }
+
 func (h here) After(seq uint64) reader {
 	return &hereReader{Reader: h.Instance.After(seq), inst: h.Instance, last: seq}
 }
@@ -59,7 +60,7 @@ func (r *hereReader) Next(ctx context.Context) ([]proxy.Message, error) {
 		var err error
 		batch, err = r.Reader.Next(ctx)
 		if errors.Is(err, proxy.ErrLagging) {
-			r.Reader.Close()
+			r.Close()
 			r.Reader = r.inst.After(r.last)
 			continue
 		}
