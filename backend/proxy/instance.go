@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 	"unicode/utf8"
 
@@ -20,6 +21,7 @@ import (
 const (
 	eofGrace  = 500 * time.Millisecond
 	termGrace = time.Second
+	soonGrace = 500 * time.Millisecond // after SIGTERM, for one that was asked to stop before, see Hasten
 	killGrace = 150 * time.Millisecond
 )
 
@@ -71,6 +73,7 @@ type Instance struct {
 	logger   *slog.Logger
 	ended    chan struct{} // closed when the process itself has ended
 	exited   chan struct{}
+	hasty    atomic.Bool
 	left     error // why descendants are left, once exited is closed
 
 	mu      sync.Mutex // protects the fields below
@@ -454,6 +457,13 @@ func (i *Instance) Close() error { return i.set.removeInstance(i, yield) }
 // still holds when it is killed at last is kept for them.
 func (i *Instance) End() error { return i.set.removeInstance(i, hold) }
 
+// Hasten leaves the process half a second after SIGTERM, rather than a whole one, when it is ended from now on. It is for an agent that did
+// not heed it when it was asked to stop.
+func (i *Instance) Hasten() { i.hasty.Store(true) }
+
+// Last is the number of the newest message in the log of the instance; 0 before the first.
+func (i *Instance) Last() uint64 { return i.log.last() }
+
 // shut is Close without the Set; full is what an append does meanwhile that finds the log full. Any number may call it.
 func (i *Instance) shut(full pressure) error {
 	if i.gone() {
@@ -472,7 +482,11 @@ func (i *Instance) shut(full pressure) error {
 	if err := i.process.Terminate(); err != nil {
 		i.logger.Debug("terminate", "error", err)
 	}
-	if await(i.ended, termGrace) && await(i.exited, killGrace) {
+	grace := termGrace
+	if i.hasty.Load() {
+		grace = soonGrace
+	}
+	if await(i.ended, grace) && await(i.exited, killGrace) {
 		return nil
 	}
 	err := i.process.Kill(killGrace)

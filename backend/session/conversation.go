@@ -266,15 +266,30 @@ func (v *conversation) requestsChanged() {
 	v.touched()
 }
 
-// stopLimit is how long a cancel takes at most until its turn has ended, whatever the agent does.
-const stopLimit = 9500 * time.Millisecond
+// A cancel takes stopLimit at most until its turn has ended, whatever the agent does. One that is killed has lastGrace at least from then on,
+// also where the machine or the disk has held us up before: within a second it is dead (proxy.Instance.Hasten), and then what it has said is read.
+const stopLimit, lastGrace = 9800 * time.Millisecond, 1700 * time.Millisecond
 
 // arm waits for the cancel to be heeded before the next means is tried.
 func (v *conversation) arm() { v.armFor(v.c.cfg.Patience, func() { v.do(doEscalate{}) }) }
 
 // armLast waits for the end of an agent that was killed, which has no next means. One whose end takes too long, since something that it has
-// started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin).
-func (v *conversation) armLast() { v.armFor(time.Until(v.stopBy), v.exited) }
+// started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin). What it has said by
+// then and nobody has read is lost, and told as such; unless it was we who could not take it, for as long as a disk is full.
+func (v *conversation) armLast() {
+	a, wait := v.agent, max(time.Until(v.stopBy), lastGrace)
+	due := time.Now().Add(wait)
+	v.armFor(wait, func() {
+		switch unread := a.unread(); {
+		case unread && time.Since(due) > lastGrace:
+			v.armLast()
+			return
+		case unread:
+			v.note(note{Note: noteMissing})
+		}
+		v.exited()
+	})
+}
 
 func (v *conversation) armFor(d time.Duration, next func()) {
 	v.disarm()

@@ -2,14 +2,18 @@ package session_test
 
 import (
 	"bufio"
+	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/proxy/proxytest"
@@ -40,9 +44,9 @@ func inMemory(prompted func(id json.RawMessage, lines *bufio.Scanner, out io.Wri
 	}
 }
 
-func says(out io.Writer, text string) {
-	_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}`+"\n", text)
-}
+const wording = `{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":%q}}}}` + "\n"
+
+func says(out io.Writer, text string) { _, _ = fmt.Fprintf(out, wording, text) }
 
 const parts, logOfParts = 2000, 16 << 10
 
@@ -88,6 +92,157 @@ func TestNothingIsLostOfAnAgentThatHasToBeEnded(t *testing.T) {
 			}
 		}
 		d.sameAsRebuilt(id)
+		d.close()
+	})
+}
+
+// endless heeds no cancel, and speaks from the end of its input on until it is killed. Its log is full then, and holds it up; written is how
+// many words it has got rid of.
+func endless(written *atomic.Int64) proxytest.Agent {
+	return inMemory(func(json.RawMessage, *bufio.Scanner, io.Writer) {}, func(out io.Writer) {
+		for n := 0; ; n++ {
+			if _, err := fmt.Fprintf(out, wording, strconv.Itoa(n)+" "); err != nil {
+				return
+			}
+			written.Store(int64(n + 1))
+			time.Sleep(100 * time.Microsecond)
+		}
+	})
+}
+
+// allSaid tells that all is there that the agent has got rid of.
+func (d *desk) allSaid(tr session.Transcript, written int64) {
+	d.t.Helper()
+	words := strings.Fields(textOf(tr, "agent"))
+	if int64(len(words)) < written || written < 10 {
+		d.t.Errorf("of %d words %d came", written, len(words))
+	}
+	for n, word := range words {
+		if word != strconv.Itoa(n) {
+			d.t.Fatalf("word %d is %q", n, word)
+		}
+	}
+}
+
+// An agent that nothing but SIGKILL ends is read to its end all the same, how it has ended included, and in time.
+func TestNothingIsLostOfAnAgentThatIsKilled(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var written atomic.Int64
+		d := openAs(t, dir, proxy.Config{LogBytes: 1 << 10, Spawn: proxytest.Spawn(endless(&written))}, session.Config{Patience: session.Patience})
+		id := d.working()
+		begun := time.Now()
+		if err := d.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		tr := d.idle(id)
+		if took := time.Since(begun); took >= 10*time.Second {
+			t.Errorf("it took %v", took)
+		}
+		d.allSaid(tr, written.Load())
+		if exit := d.get(id).Exit; exit == nil || exit.Signal != "SIGKILL" {
+			t.Errorf("%+v", exit)
+		}
+		if got := dividers(tr); got != "turn.interrupt_sent turn.killed agent.exited" {
+			t.Error(got)
+		}
+		d.sameAsRebuilt(id)
+		d.close()
+	})
+}
+
+// undying is a process that SIGKILL does not end for a while, as where it waits for a broken device.
+type undying struct{ proxy.Process }
+
+func (p undying) Kill(patience time.Duration) error {
+	time.AfterFunc(time.Minute, func() { _ = p.Process.Kill(patience) })
+	time.Sleep(patience)
+	return errors.New("it is still there")
+}
+
+// What an agent still says when its turn has to be over, and nobody has read, is told as missing.
+func TestWhatIsNotReadInTimeIsTold(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var written atomic.Int64
+		spawn := proxytest.Spawn(endless(&written))
+		d := openAs(t, dir, proxy.Config{LogBytes: 1 << 10, Spawn: func(c proxy.Command) (proxy.Process, error) {
+			p, err := spawn(c)
+			return undying{p}, err
+		}}, session.Config{Patience: session.Patience})
+		told := false
+		for range 6 { // the moment may be the one in which all was read
+			id := d.working()
+			begun := time.Now()
+			if err := d.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			tr := d.idle(id)
+			if took := time.Since(begun); took >= 10*time.Second {
+				t.Errorf("it took %v", took)
+			}
+			told = told || dividers(tr) == "turn.interrupt_sent turn.killed messages.missing agent.exited"
+			d.sameAsRebuilt(id)
+			if told {
+				break
+			}
+		}
+		if !told {
+			t.Error("nothing is said to be missing")
+		}
+		time.Sleep(2 * time.Minute)
+		d.close()
+	})
+}
+
+// Where the machine stood still before the kill, the agent has its time from then on.
+func TestNothingIsLostOfAnAgentThatIsEndedLate(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		d := openAs(t, dir, proxy.Config{LogBytes: logOfParts, Spawn: proxytest.Spawn(deafAndLong())}, session.Config{Patience: 6 * time.Second})
+		id := d.working()
+		if err := d.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		tr := d.idle(id)
+		d.allSaid(tr, parts)
+		if exit := d.get(id).Exit; exit == nil || exit.Code == nil || *exit.Code != 0 {
+			t.Errorf("%+v", exit)
+		}
+		d.close()
+	})
+}
+
+// A disk that is full from the kill on, for however long, loses nothing either.
+func TestNothingIsLostOfAnAgentThatEndsWhileTheDiskIsFull(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		var written atomic.Int64
+		d := openWith(t, dir, proxy.Config{LogBytes: 1 << 10, Spawn: proxytest.Spawn(endless(&written))})
+		id := d.working()
+		if err := d.Cancel(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(700 * time.Millisecond) // it has been killed, and has begun to speak
+		full, works, ended := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+		go func() {
+			ended <- d.db.Write(t.Context(), func(*sql.Tx) error {
+				close(full)
+				<-works
+				return nil
+			})
+		}()
+		<-full
+		time.Sleep(time.Hour)
+		close(works)
+		if err := <-ended; err != nil {
+			t.Fatal(err)
+		}
+		tr := d.idle(id)
+		d.allSaid(tr, written.Load())
+		if got := dividers(tr); got != "turn.interrupt_sent turn.killed agent.exited" {
+			t.Error(got)
+		}
 		d.close()
 	})
 }

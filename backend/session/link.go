@@ -65,6 +65,7 @@ type link struct {
 
 	parting *parting // what is said to it at the end; written before ctx ends
 	last    uint64   // the last of its messages that was handed over; of the goroutine that reads
+	taken   uint64   // the last that the conversation has taken
 }
 
 // reply is called with the agent's answer, in the conversation's goroutine.
@@ -253,7 +254,16 @@ func (a *link) interrupt() {
 // kill ends the process tree. The conversation hears of it when it has read what the agent still said.
 func (a *link) kill() {
 	inst := a.inst
+	if h, is := inst.(here); is {
+		h.Hasten()
+	}
 	a.v.links.Go(func() { a.end(inst) })
+}
+
+// unread tells that the log holds what the conversation has not taken; of an agent elsewhere nobody knows.
+func (a *link) unread() bool {
+	h, is := a.inst.(here)
+	return is && h.Last() > a.taken
 }
 
 // close lets run end the process tree, in the background; nothing more is heard of it.
@@ -325,6 +335,7 @@ func (v *conversation) received(a *link, batch []proxy.Message) {
 			return // one of them ended this generation
 		}
 		v.take(m.Data)
+		a.taken = m.Seq
 		v.reached(a, m.Seq)
 	}
 }
