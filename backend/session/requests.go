@@ -129,7 +129,9 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 		return true // it can be answered all the same
 	}
 	tool := ToolCall{ToolCallID: patch.ToolCallID, Kind: "other", Status: "pending", StartedAt: r.CreatedAt}
-	if e := v.fold.tools[patch.ToolCallID]; e != nil {
+	// What was told before counts where it was told in this turn. Some agents count their calls anew in each, and a call of that id may go on from
+	// an earlier one: rather is nothing shown, and judged, than what is another's.
+	if e := v.fold.tools[patch.ToolCallID]; e != nil && e.Turn == v.fold.turn {
 		tool = *e.Tool
 	}
 	patchToolCall(&tool, patch)

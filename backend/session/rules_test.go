@@ -151,6 +151,33 @@ func TestARuleAnswersBeforeAnybodySeesIt(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
+// An agent that counts its calls anew in each turn asks for one of which it has told nothing yet: a rule must not answer by what the call of
+// that id was in the turn before, and a person is not shown that either.
+func TestARuleDoesNotAllowByACallOfAnotherTurn(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	d.rule(session.NewRule{Effect: "allow", Pattern: "npm test"})
+	d.ready(id)
+	begun := step{Update: json.RawMessage(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","kind":"execute","status":"in_progress","rawInput":{"command":"npm test"}}`)}
+	goesOn := step{Update: json.RawMessage(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"in_progress"}`)}
+	asked := permit(nil)
+	asked.Params["toolCall"] = map[string]any{"toolCallId": "1"}
+	if got := d.steps(id, begun, asked); chosen(got[0]) != "allow_once-1" { // within a turn it is known
+		t.Errorf("%+v", got)
+	}
+	for name, steps := range map[string][]step{"cut off": {asked}, "going on": {goesOn, asked}} {
+		d.steps(id, begun)
+		d.begin(id, steps...)
+		r := d.request(id)
+		if r.Tool == nil || r.Tool.RawInput != nil || r.Title == "Test" || r.ToolCallID != "1" {
+			t.Errorf("%s: %+v", name, r)
+		}
+		d.answer(r, session.Answer{OptionID: "reject_once-2"})
+		d.idle(id)
+	}
+	d.sameAsRebuilt(id)
+}
+
 // What a hostile agent says beside the command does not count, and what is not shown is not allowed.
 func TestOnlyWhatIsRunCounts(t *testing.T) {
 	d := askingDesk(t, t.TempDir())

@@ -435,6 +435,7 @@ func (t *transcript) applyInward(f frame) {
 	case "session/request_permission":
 		if p, err := acp.ParsePermission(m.Params); err == nil {
 			if patch, err := acp.ParseToolCall(p.ToolCall); err == nil {
+				t.begunAnew(patch.ToolCallID) // who asks may not have told of the call before
 				t.patchTool(f, patch)
 			}
 		}
@@ -465,7 +466,9 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 	case "tool_call", "tool_call_update":
 		patch, err := acp.ParseToolCall(u.Body)
 		if err == nil {
-			t.begunAnew(u.Kind, patch.ToolCallID)
+			if u.Kind == "tool_call" {
+				t.begunAnew(patch.ToolCallID)
+			}
 			t.patchTool(f, patch)
 		}
 		return err
@@ -666,8 +669,11 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 }
 
 // begunAnew forgets the call of that id which was cut off with its turn, where the agent begins one in another turn: some count anew in each.
-func (t *transcript) begunAnew(kind, id string) {
-	if e := t.tools[id]; kind == "tool_call" && e != nil && e.Tool.Status == "cancelled" && t.turn != "" && e.Turn != t.turn {
+func (t *transcript) begunAnew(id string) {
+	if t.turn == "" {
+		return
+	}
+	if e := t.tools[id]; e != nil && e.Turn != t.turn && e.Tool.Status == "cancelled" {
 		delete(t.tools, id)
 		delete(t.displays, id)
 	}

@@ -171,8 +171,8 @@ func TestToolCallsOutliveTurns(t *testing.T) {
 	if !s.fold.displays["p"].Terminal.Running || s.fold.displays["q"].Terminal.Running {
 		t.Error("a program ends with the turn that it was begun in, and no other")
 	}
-	s.begin("go on")
-	s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"3","status":"pending"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+	s.note(note{Note: noteTurnBegan, Turn: "go on", Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"pending"}`)
 	if tool := s.fold.tools["3"].Tool; tool.EndedAt != nil {
 		t.Error("it goes on, and has ended")
 	}
@@ -209,6 +209,35 @@ func TestACallOfAnotherTurnIsAnotherCall(t *testing.T) {
 		s.note(note{Note: noteTurnEnded, Turn: title})
 		s.want("user: ", "tool: 1 "+title+" cancelled")
 	}
+}
+
+// One that counts anew may ask before it tells of the call: what is asked for is not what a turn before was cut off at.
+func TestAPermissionOfAnotherTurnIsForAnotherCall(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	ask := func(call string) {
+		s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":`+call+`,"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+	}
+	s.note(note{Note: noteTurnBegan, Turn: "one"})
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","rawInput":{"command":"npm test"}}`)
+	ask(`{"toolCallId":"1"}`)
+	if string(s.fold.tools["1"].Tool.RawInput) != `{"command":"npm test"}` {
+		t.Error("within a turn it is the same call")
+	}
+	s.note(note{Note: noteTurnEnded, Turn: "one"})
+	s.want("user: ", "tool: 1 Test cancelled")
+	s.note(note{Note: noteTurnBegan, Turn: "two"})
+	ask(`{"toolCallId":"1","title":"Remove"}`)
+	s.want("user: ", "tool: 1 Remove pending")
+	if got := s.fold.tools["1"].Tool.RawInput; got != nil {
+		t.Errorf("%s", got)
+	}
+	s.note(note{Note: noteTurnEnded, Turn: "two"})
+	s.want("tool: 1 Remove cancelled")
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"b","title":"Build","status":"in_progress"}`)
+	s.note(note{Note: noteTurnBegan, Turn: "three"})
+	ask(`{"toolCallId":"b"}`)
+	s.want("tool: b Build in_progress", "user: ") // which goes on, and is the same
 }
 
 // An agent that never ends what it begins must not have all of that kept.
