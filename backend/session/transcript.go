@@ -435,7 +435,7 @@ func (t *transcript) applyInward(f frame) {
 	case "session/request_permission":
 		if p, err := acp.ParsePermission(m.Params); err == nil {
 			if patch, err := acp.ParseToolCall(p.ToolCall); err == nil {
-				t.begunAnew(patch.ToolCallID) // who asks may not have told of the call before
+				t.begunAnew(f, patch.ToolCallID) // who asks may not have told of the call before
 				t.patchTool(f, patch)
 			}
 		}
@@ -467,7 +467,7 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 		patch, err := acp.ParseToolCall(u.Body)
 		if err == nil {
 			if u.Kind == "tool_call" {
-				t.begunAnew(patch.ToolCallID)
+				t.begunAnew(f, patch.ToolCallID)
 			}
 			t.patchTool(f, patch)
 		}
@@ -664,17 +664,26 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 	}
 	t.touch(e)
 	if p.Display != nil {
+		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Turn != e.Turn && d.Seq < e.Seq {
+			delete(t.displays, p.Display.ID) // it is of a call before this one
+		}
 		t.display(f, *p.Display)
 	}
 }
 
 // begunAnew forgets the call of that id which was cut off with its turn, where the agent begins one in another turn: some count anew in each.
-func (t *transcript) begunAnew(id string) {
+// So it does with the program that is left of it, or of one that is over.
+func (t *transcript) begunAnew(f frame, id string) {
 	if t.turn == "" {
 		return
 	}
-	if e := t.tools[id]; e != nil && e.Turn != t.turn && e.Tool.Status == "cancelled" {
-		delete(t.tools, id)
+	e := t.tools[id]
+	if e != nil && (e.Turn == t.turn || e.Tool.Status != "cancelled") {
+		return
+	}
+	delete(t.tools, id)
+	if d := t.displays[id]; d != nil && d.Turn != t.turn {
+		t.endDisplay(f, d)
 		delete(t.displays, id)
 	}
 }

@@ -240,6 +240,57 @@ func TestAPermissionOfAnotherTurnIsForAnotherCall(t *testing.T) {
 	s.want("tool: b Build in_progress", "user: ") // which goes on, and is the same
 }
 
+// What a program writes is not put behind what one of a turn before has written, whose call had the same id.
+func TestAProgramOfAnotherTurnIsAnotherProgram(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		terminal     string
+		first, ended string // how the call is told of later, and how it ends
+	}{
+		"cut off":                {"", "tool_call", ""},
+		"told anew":              {"", "tool_call", "completed"},
+		"never told of as begun": {"", "tool_call_update", "completed"},
+		"with ids of their own":  {"p", "tool_call", "completed"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tell(t)
+			info := `{"terminal_info":{}}`
+			if c.terminal != "" {
+				info = `{"terminal_info":{"terminal_id":"` + c.terminal + `"}}`
+			}
+			for _, turn := range []string{"One", "Two"} {
+				s.note(note{Note: noteTurnBegan, Turn: turn})
+				s.update(`{"sessionUpdate":%q,"toolCallId":"1","title":%q,"status":"in_progress","_meta":%s}`, c.first, turn, info)
+				s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output":{"terminal_id":%q,"data":%q}}}`, c.terminal, turn)
+				status := "cancelled"
+				if c.ended != "" {
+					status = c.ended
+					s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":%q}`, c.ended)
+				}
+				s.note(note{Note: noteTurnEnded, Turn: turn})
+				s.want("user: ", "tool: 1 "+turn+" "+status, "terminal: "+turn)
+			}
+		})
+	}
+}
+
+// A program that was begun without a turn, and whose call is over, still runs as far as anybody knows: until another call has its id.
+func TestAProgramInTheBackgroundGivesItsIDUp(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Watch","status":"in_progress","_meta":{"terminal_info":{}}}`)
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed","_meta":{"terminal_output":{"data":"old"}}}`)
+	s.note(note{Note: noteTurnBegan, Turn: "one"})
+	s.want("tool: 1 Watch completed", "terminal: old", "user: ")
+	before := s.fold.displays["1"]
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","_meta":{"terminal_output":{"data":"new"}}}`)
+	s.want("terminal: old", "tool: 1 Test in_progress", "terminal: new")
+	if before.Terminal.Running {
+		t.Error("nothing will ever end it")
+	}
+}
+
 // An agent that never ends what it begins must not have all of that kept.
 func TestWhatNeverEndsIsNotHeldForEver(t *testing.T) {
 	t.Parallel()
