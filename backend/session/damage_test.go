@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"errors"
+	"os"
 	"strings"
 	"testing"
 
@@ -49,6 +50,56 @@ func TestADamagedJournalTakesNothingBack(t *testing.T) {
 		if a, b := string(asJSON(t, was)), string(asJSON(t, is)); a != b {
 			t.Errorf("\n  was %.200s\nis now %.200s", a, b)
 		}
+	}
+}
+
+// What an agent does in the background, without a turn, ends when the program dies: nothing else of the session tells that there is something
+// to end, and the next process begins with nothing of it.
+func TestWhatWentOnInTheBackgroundEndsWithACrash(t *testing.T) {
+	t.Parallel()
+	dir, later := t.TempDir(), t.TempDir()
+	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
+	custom(t, dir, map[string]string{"builds": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; ` + update + `{"sessionUpdate":"tool_call","toolCallId":"1","title":"Look","status":"in_progress"}}}'
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"2","title":"Build","status":"in_progress","_meta":{"terminal_info":{}}}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"3","title":"Wait","status":"in_progress"}}}'
+		` + update + `{"sessionUpdate":"tool_call_update","toolCallId":"3","status":"completed"}}}'
+		cat >/dev/null`})
+	d := open(t, dir)
+	s := d.createOf("builds")
+	d.prompt(s.ID, "go")
+	d.idle(s.ID)
+	going := func(d *desk) (n int) {
+		for _, e := range d.transcript(s.ID).Items {
+			if e.Tool != nil && e.Tool.Status == "in_progress" || e.Terminal != nil && e.Terminal.Running {
+				n++
+			}
+		}
+		return n
+	}
+	d.until("all of it", func() bool {
+		tools := kinds(d.transcript(s.ID), "tool")
+		return len(tools) == 3 && tools[2].Tool.Status == "completed"
+	})
+	if n := going(d); n != 2 {
+		t.Fatalf("%d go on", n)
+	}
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // as a crash would leave it
+		t.Fatal(err)
+	}
+	d.close()
+	d = open(t, later)
+	if n := going(d); n != 0 {
+		t.Errorf("%d still go on", n)
+	}
+	d.sameAsRebuilt(s.ID)
+	before := len(d.transcript(s.ID).Items)
+	d.close()
+	d = open(t, later)
+	if n := len(d.transcript(s.ID).Items); n != before {
+		t.Errorf("it was ended once more: %d entries of %d", n, before)
 	}
 }
 

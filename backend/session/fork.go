@@ -173,7 +173,7 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 	if r.Title != "" {
 		r.Title, r.titleBy = r.Title+" (fork)", titleByPerson // else the agent's title makes the two look the same
 	}
-	r.queue, r.facts.Terminals, r.deletedAt = nil, 0, time.Time{}
+	r.queue, r.facts.Terminals, r.facts.GoingOn, r.deletedAt = nil, 0, 0, time.Time{}
 	r.showFacts()
 	last := f.until + 1
 	err := c.cfg.Store.Blobs.Keep(func() error { return c.copyJournal(ctx, f, r, last) })

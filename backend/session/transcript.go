@@ -56,6 +56,8 @@ type transcript struct {
 	lastAdded int64 // the frame that the newest entry is of
 	added     int64 // how many are of it
 
+	goingOn map[*Entry]bool // what is not over, as of take
+
 	dirty   []*Entry        // changed since take, in order
 	isDirty map[*Entry]bool // the same, to be asked
 	appends map[*Entry]*Append
@@ -75,12 +77,13 @@ type facts struct {
 	Imported bool           `json:"imported,omitempty"` // its history is taken in
 
 	Terminals int `json:"terminals,omitempty"` // how many programs run for the agent
+	GoingOn   int `json:"goingOn,omitempty"`   // how many entries are not over, as of the last time that no turn ran
 }
 
 func newTranscript(session string, f facts) *transcript {
 	return &transcript{
 		session: session, limit: maxText, facts: f,
-		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, goingOn: map[*Entry]bool{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
 		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{},
 	}
 }
@@ -97,12 +100,38 @@ func (t *transcript) take() ([]change, bool) {
 	for _, e := range t.dirty {
 		c := change{Entry: clone(e), Append: t.appends[e]}
 		list = append(list, c)
+		if e.isGoingOn() {
+			t.goingOn[e] = true
+		} else {
+			delete(t.goingOn, e)
+		}
 	}
+	t.countGoingOn()
 	facts := t.changed
 	t.dirty, t.changed = nil, false
 	clear(t.isDirty)
 	clear(t.appends)
 	return list, facts
+}
+
+// countGoingOn remembers, in the session's record, what is to be ended should we die before. That of a turn ends with it.
+func (t *transcript) countGoingOn() {
+	if n := len(t.goingOn); (t.turn == "" || n == 0) && n != t.facts.GoingOn {
+		t.facts.GoingOn, t.changed = n, true
+	}
+}
+
+// isGoingOn tells of an entry that is not over.
+func (e *Entry) isGoingOn() bool {
+	switch {
+	case e.Tool != nil:
+		return e.goesOn()
+	case e.Terminal != nil:
+		return e.Terminal.Running
+	case e.Compaction != nil:
+		return e.Compaction.Status == "in_progress"
+	}
+	return false
 }
 
 // forget takes back that entries have changed.
@@ -119,14 +148,14 @@ func (t *transcript) forget(unchanged map[*Entry]bool) {
 // cutOff ends what was still going on in an entry; false where nothing was.
 func (e *Entry) cutOff(now Time) bool {
 	switch {
-	case e.Tool != nil && e.goesOn():
-		e.Tool.Status, e.Tool.EndedAt = "cancelled", &now
-	case e.Terminal != nil && e.Terminal.Running:
-		e.Terminal.Running, e.Terminal.EndedAt = false, &now
-	case e.Compaction != nil && e.Compaction.Status == "in_progress":
-		e.Compaction.Status, e.Compaction.EndedAt = "cancelled", &now
-	default:
+	case !e.isGoingOn():
 		return false
+	case e.Tool != nil:
+		e.Tool.Status, e.Tool.EndedAt = "cancelled", &now
+	case e.Terminal != nil:
+		e.Terminal.Running, e.Terminal.EndedAt = false, &now
+	default:
+		e.Compaction.Status, e.Compaction.EndedAt = "cancelled", &now
 	}
 	return true
 }
