@@ -623,15 +623,26 @@ func (v *conversation) restart() error {
 	return v.wish(doStart{})
 }
 
+// setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
+// asks counts for the next message.
 func (v *conversation) setConfig(option string, value json.RawMessage) error {
-	if v.state.base == Closed || v.state.base == Starting {
+	if v.state.base == Closed && !v.state.asleep || v.state.base == Starting {
 		return &RefusedError{Code: "session.not_ready"}
 	}
 	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
 	if i < 0 {
 		return bad("config.unknown", "id", option)
 	}
-	return v.sendConfig(v.row.ConfigOptions[i], value, func() {})
+	if v.state.base != Closed {
+		return v.sendConfig(v.row.ConfigOptions[i], value, func() {})
+	}
+	o, err := v.row.ConfigOptions[i].with(value)
+	if err != nil {
+		return err
+	}
+	v.fold.facts.Options, v.fold.changed = slices.Clone(v.row.ConfigOptions), true
+	v.fold.facts.Options[i] = o
+	return v.wish(doStart{})
 }
 
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.

@@ -149,6 +149,39 @@ func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
 	}
 }
 
+// The agent of a new conversation has been put to sleep before anybody said anything. The mode can be chosen all the same, and counts for the
+// first message; and so it does for one that sleeps later on.
+func TestAModeIsChosenWhileTheAgentSleeps(t *testing.T) {
+	t.Parallel()
+	d := withBudget(t, t.TempDir(), "resume modes", 1, session.Config{SamplePace: hasty, LeastIdle: hasty})
+	id := d.forgetful()
+	d.sleeps(id)
+	refused(t, d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"nonsense"`)), "config.value")
+	refused(t, d.SetConfig(t.Context(), id, "nonsense", json.RawMessage(`"ask"`)), "config.unknown")
+	if !d.get(id).Hibernated {
+		t.Error("what cannot be chosen has woken it")
+	}
+	for _, mode := range []string{"ask", "auto", "ask"} {
+		if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"`+mode+`"`)); err != nil {
+			t.Fatal(err)
+		}
+		d.until("the mode", func() bool {
+			now := d.get(id)
+			return now.ConfigOptions[0].Value == mode && (now.Phase == session.Ready || now.Hibernated)
+		})
+		d.sleeps(id)
+		if now := d.get(id); now.ConfigOptions[0].Value != mode {
+			t.Errorf("%+v", now.ConfigOptions)
+		}
+		d.prompt(id, "go")
+		if text := textOf(d.idle(id), "agent"); !strings.HasSuffix(text, "session/prompt in "+mode+"\n") {
+			t.Errorf("the agent said %q", text)
+		}
+		d.sleeps(id)
+	}
+	d.sameAsRebuilt(id)
+}
+
 // The budget is smaller than any agent, and agents are looked at all the time: each prompt meets its agent awake, asleep, or just being
 // put to sleep. All of them are answered, in order, and never do two processes have one conversation.
 func TestPromptsAtTheMomentOfSleep(t *testing.T) {

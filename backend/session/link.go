@@ -640,21 +640,19 @@ func (a *link) rechoose(then func()) bool {
 // sendConfig asks the agent to change an option, and calls then with its answer. That holds the whole new list, which the transcript's
 // facts take up.
 func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then func()) error {
+	chosen, err := o.with(value)
+	if err != nil {
+		return err
+	}
 	params := map[string]any{"sessionId": v.row.ACPSessionID}
 	method := "session/set_config_option"
-	var text string
-	var checked bool
 	switch {
-	case string(value) == "null": // which encoding/json takes for any type
-		return bad("config.value", "id", o.ID)
-	case o.Type == "boolean" && json.Unmarshal(value, &checked) == nil:
-		params["configId"], params["type"], params["value"] = o.ID, "boolean", checked
-	case o.Type == "boolean" || json.Unmarshal(value, &text) != nil || !o.offers(text):
-		return bad("config.value", "id", o.ID)
+	case o.Type == "boolean":
+		params["configId"], params["type"], params["value"] = o.ID, "boolean", chosen.Checked
 	case v.fold.facts.Modes:
-		method, params["modeId"] = "session/set_mode", text
+		method, params["modeId"] = "session/set_mode", chosen.Value
 	default:
-		params["configId"], params["value"] = o.ID, text
+		params["configId"], params["value"] = o.ID, chosen.Value
 	}
 	v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
 		defer then()
@@ -663,11 +661,28 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then fu
 			return
 		}
 		if method == "session/set_mode" {
-			v.fold.setMode(text)
+			v.fold.setMode(chosen.Value)
 			v.fold.changed = true
 		}
 	})
 	return nil
+}
+
+// with is the option as it is with another value, which is one that it can have.
+func (o ConfigOption) with(value json.RawMessage) (ConfigOption, error) {
+	var err error
+	switch {
+	case string(value) == "null": // which encoding/json takes for any type
+		return o, bad("config.value", "id", o.ID)
+	case o.Type == "boolean":
+		err = json.Unmarshal(value, &o.Checked)
+	default:
+		err = json.Unmarshal(value, &o.Value)
+	}
+	if err != nil || o.Type != "boolean" && !o.offers(o.Value) {
+		return o, bad("config.value", "id", o.ID)
+	}
+	return o, nil
 }
 
 func (o ConfigOption) offers(value string) bool {
