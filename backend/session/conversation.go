@@ -190,6 +190,23 @@ func (v *conversation) effect(e event) {
 		}
 		v.endRequest(e.request, e.status)
 		v.requestsChanged()
+	case cancelSent, interruptSent, killed:
+		v.stopEffect(e)
+	case sessionClosed:
+		v.closed(e.code)
+	case fellAsleep:
+		v.fallAsleep()
+	case queueEvent:
+		v.queueEffect(e)
+	case deletionEvent:
+		v.deletionEffect(e)
+	case commandRefused:
+	}
+}
+
+// stopEffect is what is done so that a turn stops: each means when the one before was not heeded in time.
+func (v *conversation) stopEffect(e event) {
+	switch e.(type) {
 	case cancelSent:
 		if v.stopComposing() { // the agent knows nothing of the turn
 			v.do(doStopped{v.turn.ID, stopCancelled})
@@ -207,15 +224,6 @@ func (v *conversation) effect(e event) {
 		v.note(note{Note: noteKilled})
 		v.agent.kill()
 		v.armLast()
-	case sessionClosed:
-		v.closed(e.code)
-	case fellAsleep:
-		v.fallAsleep()
-	case queueEvent:
-		v.queueEffect(e)
-	case deletionEvent:
-		v.deletionEffect(e)
-	case commandRefused:
 	}
 }
 

@@ -266,7 +266,7 @@ func TestWhatIsLostOfAnAgentIsTold(t *testing.T) {
 			if e.Kind != "agent" {
 				continue
 			}
-			for _, word := range strings.Fields(e.Text) {
+			for word := range strings.FieldsSeq(e.Text) {
 				n, err := strconv.Atoi(word)
 				if err != nil {
 					t.Fatal(err)

@@ -463,10 +463,7 @@ func (t *transcript) applyInward(f frame) {
 		}
 	case "session/request_permission":
 		if p, err := acp.ParsePermission(m.Params); err == nil {
-			if patch, err := acp.ParseToolCall(p.ToolCall); err == nil {
-				t.begunAnew(f, patch.ToolCallID) // who asks may not have told of the call before
-				t.patchTool(f, patch)
-			}
+			_ = t.toolCall(f, p.ToolCall, true) // one that cannot be read is none; who asks may not have told of the call before
 		}
 	case "_adapter/invalid_stdout":
 		t.raw(f, f.Data, "invalid_stdout")
@@ -492,15 +489,10 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 		return t.chunk(f, u, "thought")
 	case "user_message_chunk":
 		return t.userChunk(f, u)
-	case "tool_call", "tool_call_update":
-		patch, err := acp.ParseToolCall(u.Body)
-		if err == nil {
-			if u.Kind == "tool_call" {
-				t.begunAnew(f, patch.ToolCallID)
-			}
-			t.patchTool(f, patch)
-		}
-		return err
+	case "tool_call":
+		return t.toolCall(f, u.Body, true)
+	case "tool_call_update":
+		return t.toolCall(f, u.Body, false)
 	case "plan":
 		return t.setPlan(f, u)
 	case "compaction_update", "compaction_summary_chunk":
@@ -525,6 +517,19 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 		t.raw(f, f.Data, "unknown_update")
 	}
 	return err
+}
+
+// toolCall folds what is told of a tool call. Where that says so itself, it may be another call than one before of the same id.
+func (t *transcript) toolCall(f frame, body json.RawMessage, begins bool) error {
+	patch, err := acp.ParseToolCall(body)
+	if err != nil {
+		return err
+	}
+	if begins {
+		t.begunAnew(f, patch.ToolCallID)
+	}
+	t.patchTool(f, patch)
+	return nil
 }
 
 func (t *transcript) chunk(f frame, u acp.Update, kind string) error {
