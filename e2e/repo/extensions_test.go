@@ -157,6 +157,8 @@ func (r reading) fields(expr ast.Expr) {
 	switch expr := expr.(type) {
 	case *ast.StarExpr:
 		r.fields(expr.X)
+	case *ast.IndexExpr: // what may be left out: optional[…]
+		r.fields(expr.Index)
 	case *ast.Ident:
 		if s := r.types[expr.Name]; s != nil {
 			r.fields(s)
