@@ -178,7 +178,8 @@ func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) (lost, e
 	return errors.Join(damaged, lost), err
 }
 
-// writeBlobs ends a JSON export with the bytes of attachments, each once. One whose bytes are lost is left out: its record is there.
+// writeBlobs ends a JSON export with the bytes of attachments, each once. One whose bytes are lost is left out, and told
+// behind them: its record is there.
 func (c *Client) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
 	if _, err := io.WriteString(w, ",\n  \"blobs\": {"); err != nil {
 		return nil, err
@@ -191,7 +192,11 @@ func (c *Client) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
 		_, written := enc.Write(data)
 		return errors.Join(begun, written, enc.Close(), second(io.WriteString(w, `"`)))
 	})
-	return lost, errors.Join(err, second(io.WriteString(w, "\n  }\n}\n")))
+	end := "\n  }\n}\n"
+	if lost != nil {
+		end = fmt.Sprintf("\n  },\n  \"lost\": %s\n}\n", mustJSON(lost.Error()))
+	}
+	return lost, errors.Join(err, second(io.WriteString(w, end)))
 }
 
 func second[T any](_ T, err error) error { return err }
@@ -232,8 +237,9 @@ type recorded struct {
 func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) (lost, err error) {
 	z := zip.NewWriter(w)
 	damaged, err := c.recordFrames(ctx, s, z)
-	lost, kept := c.recordBlobs(ctx, s, z)
-	return errors.Join(damaged, lost), errors.Join(err, c.recordHead(s, damaged, z), kept, z.Close())
+	gone, kept := c.recordBlobs(ctx, s, z)
+	lost = errors.Join(damaged, gone)
+	return lost, errors.Join(err, c.recordHead(s, lost, z), kept, z.Close())
 }
 
 // recordHead tells what the recording is, and what keeps it from being whole.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -118,6 +119,15 @@ func TestExportOfADamagedConversation(t *testing.T) {
 	for format, mark := range tells {
 		if _, data := d.export(s.ID, format); strings.Contains(string(allOf(t, format, data)), mark) {
 			t.Errorf("as %s a whole one is said to be damaged", format)
+		}
+	}
+	kept := d.upload("notes.txt", []byte("notes"))
+	if err := os.Remove(filepath.Join(d.dir, "blobs", kept.SHA256[:2], kept.SHA256+".zst")); err != nil {
+		t.Fatal(err)
+	}
+	for format, mark := range map[string]string{session.JSON: `"lost": "notes.txt is lost: `, session.Recording: `"damage":"notes.txt is lost: `} {
+		if _, data := d.export(s.ID, format); !strings.Contains(string(allOf(t, format, data)), mark) {
+			t.Errorf("%s does not tell of a file whose bytes are gone: %s", format, data)
 		}
 	}
 	d.alter(`UPDATE frame SET encoding = 'zstd', payload = x'00' WHERE n = 2`)
