@@ -403,7 +403,7 @@ func TestAPromptIsHeldButNotForLong(t *testing.T) {
 // TestAPromptWaitsForWhatIsPutBack: however long that takes, else the agent would work in a directory that changes below it. Its turn is looked at
 // when that is over.
 func TestAPromptWaitsForWhatIsPutBack(t *testing.T) {
-	const hold = 50 * time.Millisecond
+	const hold = 400 * time.Millisecond // a turn whose directory is not looked at within it cannot be taken back
 	dir := t.TempDir()
 	begun, letGo := make(chan struct{}), make(chan struct{})
 	lib := snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
@@ -421,9 +421,13 @@ func TestAPromptWaitsForWhatIsPutBack(t *testing.T) {
 		_, err := d.RestoreTurn(t.Context(), one, session.RestoreTurn{Turn: turn.ID})
 		put <- err
 	}()
-	<-begun
+	select {
+	case <-begun:
+	case err := <-put:
+		t.Fatal(err)
+	}
 	first, second := d.prompt(one, "question"), d.prompt(two, "question")
-	<-time.After(10 * hold)
+	<-time.After(3 * hold)
 	sent := func(id string) (n int) {
 		for dir, data := range d.journal(id) {
 			if dir == "out" && strings.Contains(string(data), "session/prompt") {
