@@ -241,8 +241,10 @@ type sessionsSearch struct {
 type day time.Time
 
 // UnmarshalText reads it from the command line.
-func (d *day) UnmarshalText(text []byte) error {
-	t, err := time.ParseInLocation("2006-01-02", string(text), time.Local)
+func (d *day) UnmarshalText(text []byte) error { return d.read(string(text), time.Local) }
+
+func (d *day) read(text string, zone *time.Location) error {
+	t, err := time.ParseInLocation("2006-01-02", text, zone)
 	if err != nil {
 		return fmt.Errorf("%q is no day: write it as 2006-01-02", text)
 	}
