@@ -29,10 +29,8 @@ func closeSheet(title string, turns int) sheet {
 
 // closeQuestion is asked where there is no dialog of ours. The desktop's own question has Yes and No alone.
 func closeQuestion(turns int) string {
-	if turns == 1 {
-		return "An agent is still working.\n\nStop the agent and quit?"
-	}
-	return strconv.Itoa(turns) + " agents are still working.\n\nStop the agents and quit?"
+	s := closeSheet("", turns)
+	return s.heading + ".\n\n" + s.buttons[closeStops].label + "?"
 }
 
 // dialogText makes a text safe for a native dialog: on Linux Wails hands it to GTK as a printf format, and a lone %s in it

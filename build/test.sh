@@ -119,7 +119,7 @@ part_bench() { # the runtime beside bare floors, and beside the existing server 
 }
 
 # A conversation of 20,000 turns and 1,000 chunks a second, in Chromium and in the window: frames, times, nodes. Figures only: a busy
-# machine is no mistake of ours. BENCH_SURFACES=Chromium or =window, BENCH_ROUNDS and STREAM_SECONDS make it shorter.
+# machine is no mistake of ours. BENCH_SURFACES=Chromium or =Window, BENCH_ROUNDS and STREAM_SECONDS make it shorter.
 part_bench-ui() {
 	local long=build/bin/long wanted
 	build/programs.sh frontend headless window && go build -o build/bin/fill ./build/fill || return

@@ -132,11 +132,16 @@ func (a *api) find(ctx context.Context, id string) (string, error) {
 	}
 	switch len(found) {
 	case 0:
-		return "", &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", id)}
+		return "", noConversation(id)
 	case 1:
 		return found[0], nil
 	}
 	return "", &failure{exitUsage, fmt.Errorf("%d conversations begin with %q", len(found), id)}
+}
+
+// noConversation is the failure of a command whose conversation is not there.
+func noConversation(name string) error {
+	return &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", name)}
 }
 
 // export writes a conversation, and warns when that is not all of it.
@@ -150,7 +155,7 @@ func (p *Program) export(ctx context.Context, api *api, id, format string, out i
 		p.say("Not all of this conversation can be read: this is what is left. deskhand verify tells what is damaged.\n")
 	}
 	if p, ok := errors.AsType[*problem](err); ok && p.Code == "not_found" {
-		return &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", id)}
+		return noConversation(id)
 	}
 	return err
 }

@@ -1,9 +1,7 @@
 package cli_test
 
 import (
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,7 +9,6 @@ import (
 	"time"
 
 	"deskhand/backend/session"
-	"deskhand/backend/store"
 )
 
 func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
@@ -91,17 +88,7 @@ func TestADamagedSessionIsExported(t *testing.T) {
 	if _, stderr, code := run(t, dir, "sessions", "show", "last"); code != 0 || strings.Contains(stderr, warning) {
 		t.Errorf("while it is whole: %d %s", code, stderr)
 	}
-	db, err := store.Open(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	damaged := db.Write(t.Context(), func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(t.Context(), `UPDATE frame SET encoding = 'zstd', payload = x'00' WHERE n = 2`)
-		return err
-	})
-	if err := errors.Join(damaged, db.Close()); err != nil {
-		t.Fatal(err)
-	}
+	harm(t, dir, `UPDATE frame SET encoding = 'zstd', payload = x'00' WHERE n = 2`)
 	if text, stderr, code := run(t, dir, "sessions", "show", "last"); code != 0 || !strings.Contains(text, "the quick zeppelin") || !strings.Contains(stderr, warning) {
 		t.Errorf("%d %s\n%s", code, stderr, text)
 	}

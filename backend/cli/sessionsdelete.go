@@ -57,7 +57,7 @@ func (a *api) sessions(ctx context.Context, names []string) ([]backend.Session, 
 		var s backend.Session
 		err = a.call(ctx, "GET", "sessions/"+url.PathEscape(id), nil, &s)
 		if p, ok := errors.AsType[*problem](err); ok && p.Code == "not_found" {
-			return nil, &failure{exitUsage, fmt.Errorf("there is no conversation %q; deskhand sessions lists them", name)}
+			return nil, noConversation(name)
 		}
 		if err != nil {
 			return nil, unanswered(ctx, err)

@@ -196,7 +196,7 @@ func (c *Client) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
 	if lost != nil {
 		end = fmt.Sprintf("\n  },\n  \"lost\": %s\n}\n", mustJSON(lost.Error()))
 	}
-	return lost, errors.Join(err, second(io.WriteString(w, end)))
+	return lost, errors.Join(err, second(io.WriteString(cleaning{w, c.secret}, end)))
 }
 
 func second[T any](_ T, err error) error { return err }

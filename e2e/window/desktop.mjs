@@ -29,7 +29,7 @@ export function onDesktop(name, body) {
 
 const here = import.meta.dirname;
 const run = promisify(execFile);
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+export const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** The program with the window; make test-window builds it. */
 export const program = path.resolve(process.env.DESKHAND_DESKTOP_BIN ?? path.join(here, "../../build/bin/deskhand-desktop"));

@@ -5,13 +5,12 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import { test } from "node:test";
 import { held, pss } from "../pss.mjs";
-import { Desktop, until } from "./desktop.mjs";
+import { Desktop, pause, until } from "./desktop.mjs";
 
 const budget = 220; // MiB, of the design
 const share = 0.3; // % of one core that the idle app may take
 const settled = 60_000; // what the start has begun is over: garbage of it is looked at half a minute later
 const rest = 60_000;
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 /** What each thread of a process has computed, in ms, by its number and name: to the nanosecond, where /proc/PID/stat counts in hundredths. */
 function threads(pid) {

@@ -5,10 +5,9 @@ import { execFileSync } from "node:child_process";
 import fs from "node:fs";
 import os from "node:os";
 import path from "node:path";
-import { onDesktop, until } from "./desktop.mjs";
+import { onDesktop, pause, until } from "./desktop.mjs";
 
 const here = import.meta.dirname;
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 /** Longer than what answers in a new dialog does nothing. */
 const guard = 400;
 const readable = 1_500;

@@ -2,11 +2,10 @@
 // Chromium, by e2e/browser/pictures.test.mjs. Run by make pictures.
 import fs from "node:fs";
 import path from "node:path";
-import { onDesktop, until } from "./desktop.mjs";
+import { onDesktop, pause, until } from "./desktop.mjs";
 
 const here = import.meta.dirname;
 const images = path.join(here, "../../docs/images");
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
 
 for (const look of ["light", "dark"]) {
   onDesktop(`pictures in ${look}`, async (d) => {

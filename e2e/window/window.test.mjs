@@ -3,9 +3,7 @@
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { onDesktop, program, until } from "./desktop.mjs";
-
-const pause = (ms) => new Promise((done) => setTimeout(done, ms));
+import { onDesktop, pause, program, until } from "./desktop.mjs";
 
 /** A session of the demo agent that is ready for a prompt, made without the window. */
 async function session(d) {
