@@ -279,7 +279,9 @@ func (v *conversation) requestsChanged() {
 const stopLimit, lastGrace = 9800 * time.Millisecond, 1700 * time.Millisecond
 
 // arm waits for the cancel to be heeded before the next means is tried.
-func (v *conversation) arm() { v.armFor(v.c.cfg.Patience, func() { v.do(doEscalate{}) }) }
+func (v *conversation) arm() { v.armFor(v.c.cfg.Patience, v.escalate) }
+
+func (v *conversation) escalate() { v.do(doEscalate{}) }
 
 // armLast waits for the end of an agent that was killed, which has no next means. One whose end takes too long, since something that it has
 // started does not die, is as good as gone: it is seen off in the background, and the next start waits for that (begin). What it has said by

@@ -13,7 +13,7 @@ import (
 func directories(paths []string) ([]string, error) {
 	list := make([]string, 0, len(paths))
 	for _, path := range paths {
-		path, err := furtherDirectory(path)
+		path, err := existingDirectory(path)
 		if err != nil {
 			return nil, err
 		}
@@ -24,7 +24,7 @@ func directories(paths []string) ([]string, error) {
 	return list, nil
 }
 
-func furtherDirectory(path string) (string, error) {
+func existingDirectory(path string) (string, error) {
 	if !filepath.IsAbs(path) {
 		return "", bad("directory.relative", "path", path)
 	}
@@ -48,7 +48,7 @@ const mostDirectories = 20
 func choosable(paths []string) []string {
 	list := []string{}
 	for _, path := range paths {
-		if path, err := furtherDirectory(path); err == nil && !slices.Contains(list, path) && len(list) < mostDirectories {
+		if path, err := existingDirectory(path); err == nil && !slices.Contains(list, path) && len(list) < mostDirectories {
 			list = append(list, path)
 		}
 	}

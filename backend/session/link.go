@@ -251,7 +251,7 @@ func (a *link) interrupt() {
 	}
 }
 
-// kill ends the process tree. The conversation hears of it when it has read what the agent still said.
+// kill ends the process tree. The conversation hears of it when it has read what the agent still said, or when that takes too long (armLast).
 func (a *link) kill() {
 	inst := a.inst
 	if h, is := inst.(here); is {

@@ -307,38 +307,40 @@ func (c *Client) removeStray(ctx context.Context, p *farPlace, session, but stri
 // left is an agent that outlived the program that started it, and that is not read on.
 type left struct{ session, place, server string }
 
-// findLeft finds them, before any is started.
+// leftAgents asks for the agents elsewhere that this program has started and that may still run; scanLeft reads one.
+const leftAgents = `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''`
+
+func scanLeft(s scanner) (l left, err error) { return l, s.Scan(&l.session, &l.place, &l.server) }
+
+// findLeft finds those that no turn goes on with, before any is started.
 func (c *Client) findLeft(ctx context.Context) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), func(s scanner) (l left, err error) {
-		return l, s.Scan(&l.session, &l.place, &l.server)
-	}, `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''
+	return query(ctx, c.cfg.Store.Read(), scanLeft, leftAgents+`
 		AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
 }
 
-// leftAt finds the agents at a place that this program has started and that may still run.
+// leftAt finds those at a place.
 func (c *Client) leftAt(ctx context.Context, place string) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), func(s scanner) (left, error) {
-		l := left{place: place}
-		return l, s.Scan(&l.session, &l.server)
-	}, `SELECT id, coalesce(json_extract(line, '$.server'), '') FROM session WHERE place = ? AND line <> ''`, place)
+	return query(ctx, c.cfg.Store.Read(), scanLeft, leftAgents+` AND place = ?`, place)
 }
 
-// endLeft ends one of them. Where its place was removed there is nobody who could be asked to.
-func (c *Client) endLeft(ctx context.Context, l left) error {
-	if p, err := c.place(l.place); err == nil {
-		if err := c.runtimeOf(p).Remove(ctx, l.server); err != nil {
-			return err
-		}
+// endLeft ends one of them, and logs that it could not. Where its place was removed there is nobody who could be asked to.
+func (c *Client) endLeft(ctx context.Context, l left) (err error) {
+	if p, unknown := c.place(l.place); unknown == nil {
+		err = c.runtimeOf(p).Remove(ctx, l.server)
 	}
-	return c.forgetProgress(l.session, l.server)
+	if err == nil {
+		err = c.forgetProgress(l.session, l.server)
+	}
+	if err != nil {
+		c.cfg.Logger.Warn("an agent elsewhere is left", "session", l.session, "server_id", l.server, "error", err)
+	}
+	return err
 }
 
 // removeLeft ends them. Those whose place cannot be reached now are tried at the next start.
 func (c *Client) removeLeft(list []left) {
 	for _, l := range list {
-		if err := c.endLeft(c.ctx, l); err != nil {
-			c.cfg.Logger.Warn("an agent elsewhere is left", "session", l.session, "server_id", l.server, "error", err)
-		}
+		_ = c.endLeft(c.ctx, l) // which has logged it
 	}
 }
 
@@ -353,7 +355,7 @@ func (a *link) interruptible() string {
 // armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
 func (v *conversation) armAgain() {
 	if v.agent.interruptible() == reasonNoSignal {
-		v.armFor(v.c.cfg.Patience/4, func() { v.do(doEscalate{}) })
+		v.armFor(v.c.cfg.Patience/4, v.escalate)
 		return
 	}
 	v.arm()

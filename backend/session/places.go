@@ -408,17 +408,10 @@ func (c *Client) RemovePlace(ctx context.Context, id string) (PlaceRemoved, erro
 }
 
 // unused refuses where sessions are at a place that are not archived.
-func (c *Client) unused(ctx context.Context, q querier, p *farPlace) error {
-	rows, err := q.QueryContext(ctx, `SELECT count(*) FROM session WHERE place = ? AND archived_at = 0 AND deleted_at = 0`, p.ID)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
+func (c *Client) unused(ctx context.Context, q rowQuerier, p *farPlace) error {
 	used := 0
-	if rows.Next() {
-		err = rows.Scan(&used)
-	}
-	if err := errors.Join(err, rows.Err()); err != nil || used == 0 {
+	err := q.QueryRowContext(ctx, `SELECT count(*) FROM session WHERE place = ? AND archived_at = 0 AND deleted_at = 0`, p.ID).Scan(&used)
+	if err != nil || used == 0 {
 		return err
 	}
 	return &RefusedError{Code: refusedPlaceUsed, Params: map[string]string{"name": c.placeNow(p).Name, "sessions": strconv.Itoa(used)}}
@@ -441,7 +434,6 @@ func (c *Client) endAllThere(ctx context.Context, p *farPlace) (unended int, err
 	list, err := c.leftAt(ctx, p.ID)
 	for i, l := range list {
 		if err := c.endLeft(limited, l); err != nil {
-			c.cfg.Logger.Warn("an agent elsewhere is left", "session", l.session, "server_id", l.server, "error", err)
 			unended++
 			if !errors.Is(err, remote.ErrProblem) {
 				return unended + len(list) - i - 1, nil // nor can the others be reached

@@ -205,11 +205,7 @@ func (c *Client) OpenShell(ctx context.Context, session string, n NewShell) (She
 // shellDirectory is where a shell of a session starts.
 func (c *Client) shellDirectory(s Session, wanted string) (string, error) {
 	if wanted == "" || wanted == s.Cwd {
-		list, err := directories([]string{s.Cwd})
-		if err != nil {
-			return "", err
-		}
-		return list[0], nil
+		return existingDirectory(s.Cwd)
 	}
 	if c.cfg.Files.Directory == nil || !filepath.IsAbs(wanted) {
 		return "", bad(refusedShellDirectory, "path", wanted)

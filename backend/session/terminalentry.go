@@ -119,14 +119,19 @@ func (t *transcript) output(e *Entry, text string, skipped int64) {
 	if len(e.Text) <= shownOutput {
 		return
 	}
-	cut := len(e.Text) - keptOutput
-	if line := strings.IndexByte(e.Text[cut:], '\n'); line >= 0 && line < keptOutput/2 {
+	t.forgetOutput(e, tailStart(e.Text, keptOutput), 0)
+}
+
+// tailStart is where the last bytes of an output begin, most of them at the most: with a line where one begins soon, else with a character.
+func tailStart(text string, most int) int {
+	cut := len(text) - most
+	if line := strings.IndexByte(text[cut:], '\n'); line >= 0 && line < most/2 {
 		cut += line + 1
 	}
-	for cut < len(e.Text) && !utf8.RuneStart(e.Text[cut]) {
+	for cut < len(text) && !utf8.RuneStart(text[cut]) {
 		cut++
 	}
-	t.forgetOutput(e, cut, 0)
+	return cut
 }
 
 // forgetOutput drops the first bytes of the text and counts them, with others that never were in it.

@@ -435,11 +435,8 @@ func eachText(v any, f func(string)) {
 const runningOutput = 16 << 10
 
 func (t *Terminal) searchText(output string) string {
-	if cut := len(output) - runningOutput; t.Running && cut > 0 {
-		if line := strings.IndexByte(output[cut:], '\n'); line >= 0 && line < runningOutput/2 {
-			cut += line + 1
-		}
-		output = strings.ToValidUTF8(output[cut:], "")
+	if t.Running && len(output) > runningOutput {
+		output = output[tailStart(output, runningOutput):]
 	}
 	var found findable
 	found.add(strings.TrimSpace(t.Command + " " + strings.Join(t.Args, " ")))

@@ -2,6 +2,7 @@ import { SvelteMap } from 'svelte/reactivity';
 import { Client } from './api/client';
 import type { DiscordState } from './api/discord';
 import { ApiError, asApiError } from './api/errors';
+import { unlimited } from './api/limit';
 import { Feed } from './api/events';
 import { FrameBatch } from './api/frame';
 import { here, type Site } from './api/places';
@@ -781,7 +782,7 @@ export class App {
       const { name, content } = await this.client.exportSession(
         session.id,
         format,
-        new AbortController().signal, // it takes as long as the conversation is long
+        unlimited(), // it takes as long as the conversation is long
       );
       saveFile(name, content);
       this.toast({ text: t('export.done', { name }), tone: 'info' });

@@ -367,8 +367,8 @@ export class Client {
   terminalSize = (id: string, cols: number, rows: number) =>
     this.#done(`/client/terminals/${part(id)}/size`, { cols, rows });
 
-  processes = (signal?: AbortSignal, pss = false) =>
-    this.#json<ProcessList>(`/client/processes${pss ? '?pss=true' : ''}`, { ...when({ signal }) });
+  processes = (signal?: AbortSignal, pss?: true) =>
+    this.#json<ProcessList>(`/client/processes${search({ pss })}`, { ...when({ signal }) });
   settings = (signal?: AbortSignal) => this.#json<Settings>('/client/settings', { ...when({ signal }) });
   patchSettings = (body: SettingsPatch) =>
     this.#json<Settings>('/client/settings', { method: 'PATCH', body });

@@ -1,4 +1,5 @@
 import type { Client } from './client';
+import { unlimited } from './limit';
 import type { components } from './schema';
 
 // The surface of Discord: its records and its calls, which are loaded with the part of the page that shows it.
@@ -17,13 +18,11 @@ export type DiscordChannel = Schemas['DiscordChannel'];
 
 const path = '/client/discord';
 
-/** Discord answers as soon as it likes; the server ends what takes too long. */
-const whenItComes = () => new AbortController().signal;
+// Discord answers as soon as it likes; the server ends what takes too long.
 
-export const discordState = (client: Client, signal = whenItComes()) =>
-  client.json<DiscordState>(path, signal);
+export const discordState = (client: Client, signal = unlimited()) => client.json<DiscordState>(path, signal);
 export const setUpDiscord = (client: Client, body: DiscordSetup) =>
-  client.json<DiscordState>(path, whenItComes(), body, 'PUT');
+  client.json<DiscordState>(path, unlimited(), body, 'PUT');
 /** Off, without token and bindings. */
 export const forgetDiscord = (client: Client) => client.remove(path);
 
@@ -39,6 +38,6 @@ export async function discordServers(client: Client, signal: AbortSignal): Promi
 }
 
 export const bindDiscord = (client: Client, channel: string, body: DiscordBind) =>
-  client.json<DiscordBinding>(`${path}/bindings/${encodeURIComponent(channel)}`, whenItComes(), body, 'PUT');
+  client.json<DiscordBinding>(`${path}/bindings/${encodeURIComponent(channel)}`, unlimited(), body, 'PUT');
 export const unbindDiscord = (client: Client, channel: string) =>
   client.remove(`${path}/bindings/${encodeURIComponent(channel)}`);

@@ -1,4 +1,5 @@
 import { asApiError, type ApiError } from '../api/errors';
+import { unlimited } from '../api/limit';
 import { app, errorText } from '../app.svelte';
 import { lookup, t, tn } from '../strings/t';
 import {
@@ -457,10 +458,7 @@ export class Review {
     this.busy = true;
     let done = false;
     try {
-      this.done(
-        await revert(app.client, this.session, this.#scope, what, new AbortController().signal),
-        text,
-      );
+      this.done(await revert(app.client, this.session, this.#scope, what, unlimited()), text);
       done = true;
     } catch (thrown) {
       app.fail(thrown);
@@ -491,7 +489,7 @@ export class Review {
   async takeBack(id: string): Promise<void> {
     if (this.last?.id === id) this.last = undefined;
     try {
-      const { files } = await undoRestoration(app.client, this.session, id, new AbortController().signal);
+      const { files } = await undoRestoration(app.client, this.session, id, unlimited());
       const left = files.filter(({ outcome }) => outcome === 'conflict');
       if (!tellLeft(left)) app.announce(t('changes.taken_back'));
     } catch (thrown) {

@@ -159,7 +159,8 @@ export function target(tool: ToolCall, cwd: string): Target {
     if (typeof value === 'string' && value !== '') return { text: value, mono: true, fromTitle: false };
   }
   const title = tool.title || tool.name || tool.toolCallId;
-  return { text: unmarked(title), mono: unmarked(title) !== title, fromTitle: true };
+  const text = unmarked(title);
+  return { text, mono: text !== title, fromTitle: true };
 }
 
 /** The text that a command or a tool gave back, where it is not in the content. */
