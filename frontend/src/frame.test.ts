@@ -28,7 +28,11 @@ beforeEach(async () => {
     requests: [],
   });
   vi.spyOn(app.client, 'queue').mockResolvedValue([]);
-  vi.spyOn(app.client, 'json').mockResolvedValue({ items: [] });
+  // The keys that are told stay with the page, for the files that run after this one.
+  const keys = { path: '', version: '', bindings: [] };
+  vi.spyOn(app.client, 'json').mockImplementation(
+    (path) => Promise.resolve(path === '/client/keyboard' ? keys : { items: [] }) as never,
+  );
   vi.spyOn(app.client, 'mcpServers').mockResolvedValue({ path: '', items: [] });
   vi.spyOn(app.client, 'skillEntries').mockResolvedValue({ path: '', items: [] });
   app.sessions.set(id, session({ id, turn: turn({ session: id, state: 'running' }) }));
