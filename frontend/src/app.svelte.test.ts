@@ -44,6 +44,8 @@ const answer = (path: string): unknown => {
       self: { pid: 1, startedAt: '2026-11-21T14:00:00.000Z', rssBytes: 10 },
     };
   if (url.pathname === '/client/settings') return { memoryBudgetMiB: 4096 };
+  // The keys that are told stay with the page, for the files that run after this one.
+  if (url.pathname === '/client/keyboard') return { path: '', version: '', bindings: [] };
   if (url.pathname === '/client/logins/l1') return { ...login, state: 'done' };
   if (url.pathname === '/client/inbox') return { items: server.inbox };
   if (url.pathname === '/client/sessions') return { items: server.sessions };
