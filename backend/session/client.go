@@ -125,6 +125,7 @@ type Client struct {
 	unsearched chan struct{} // there may be something for the index
 	upkeep     *upkeep
 	places     farPlaces
+	alike      alike
 	worktrees  worktrees
 	erasing    *erasing
 	relinking  sync.Mutex // one directory at a time

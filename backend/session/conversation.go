@@ -64,6 +64,7 @@ type conversation struct {
 }
 
 func newConversation(c *Client, r row, lastFrame int64) *conversation {
+	c.alike.share(&r)
 	v := &conversation{
 		c: c, id: r.ID, work: make(chan func()), ended: make(chan struct{}),
 		row: r, state: state{base: Closed}, fold: newTranscript(r.ID, r.facts), requests: map[string]*openRequest{}, frames: lastFrame,
@@ -433,6 +434,8 @@ func (v *conversation) commit() (written bool) {
 // of Deskhand.
 func (v *conversation) letGo() {
 	if v.state.base == Closed && v.agent == nil && v.turn == nil && len(v.requests) == 0 {
+		v.c.alike.share(&v.row)
+		v.publishView()
 		v.fold = newTranscript(v.id, v.row.facts)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"sync"
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
@@ -125,4 +126,39 @@ func (t *transcript) setMode(mode string) {
 			return
 		}
 	}
+}
+
+// alike holds once what agents tell of themselves: it is long, and alike in most of an agent's conversations, which stay loaded after they were
+// worked in. Each with its own took 6 kB a conversation.
+type alike struct {
+	mu       sync.Mutex // protects what is below
+	commands map[string][]Command
+	options  map[string][]ConfigOption
+}
+
+// mostAlike bounds what is held for those that come.
+const mostAlike = 64
+
+// share has the row hold what an equal one holds already. Nobody changes these lists in place.
+func (a *alike) share(r *row) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	r.facts.Commands, r.facts.Options = once(&a.commands, r.facts.Commands), once(&a.options, r.facts.Options)
+	r.showFacts()
+}
+
+// once gives the list that was held first of those that are equal.
+func once[T any](held *map[string][]T, list []T) []T {
+	if len(list) == 0 {
+		return list
+	}
+	key := string(mustJSON(list))
+	if first, ok := (*held)[key]; ok {
+		return first
+	}
+	if *held == nil || len(*held) >= mostAlike {
+		*held = map[string][]T{}
+	}
+	(*held)[key] = list
+	return list
 }

@@ -420,3 +420,36 @@ func TestKilledWhileAnAgentIsPutToSleep(t *testing.T) {
 	}
 	d.sameAsRebuilt(id)
 }
+
+// What an agent tells of itself is long: conversations that are worked in one after the other hold it once.
+func TestConversationsAtRestHoldWhatIsAlikeOnce(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "close resume modes")
+	d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{})
+	a, b, other := d.forgetful(), d.forgetful(), d.forgetful()
+	if err := d.SetConfig(t.Context(), other, "mode", json.RawMessage(`"ask"`)); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the mode", func() bool { return d.get(other).ConfigOptions[0].Value == "ask" })
+	if d.get(a).ConfigOptions[0].Value == "ask" {
+		t.Fatal("the mode of another is its own")
+	}
+	for _, id := range []string{a, b, other} {
+		if _, err := d.Change(t.Context(), id, session.Patch{Archived: new(true)}); err != nil {
+			t.Fatal(err)
+		}
+		d.sleeps(id)
+	}
+	first := func(id string) *session.ConfigOption { return &d.get(id).ConfigOptions[0] }
+	if first(a) != first(b) {
+		t.Error("equal options are held twice")
+	}
+	if err := d.SetConfig(t.Context(), a, "mode", json.RawMessage(`"ask"`)); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the mode", func() bool { return first(a).Value == "ask" })
+	if first(b).Value == "ask" || first(other).Value != "ask" {
+		t.Errorf("what one was told changed another: %q, %q", first(b).Value, first(other).Value)
+	}
+}
