@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-every=(frontend lint go cross generated sdk clock browser window)
+every=(frontend go generated sdk clock browser window lint cross)
 tags=desktop,production,webkit2_41
 
 # needs PART prints what build/setup.sh has to make ready for it.
@@ -157,8 +157,8 @@ build/setup.sh "${wanted[@]}" || exit
 mkdir -p frontend/dist && [ -e frontend/dist/.gitkeep ] || : >frontend/dist/.gitkeep
 
 notes=$(mktemp -d) || exit
-beside=
-trap '[ -z "$beside" ] || kill -- "-$beside" 2>/dev/null; rm -rf "$notes"' EXIT
+declare -A beside=() # the process groups of parts that run beside another, by their names
+trap 'for group in "${beside[@]}"; do kill -- "-$group" 2>/dev/null; done; rm -rf "$notes"' EXIT
 
 # run PART runs it and notes what it took: seconds, and seconds of the processor, of all its processes that were waited for.
 run() {
@@ -167,33 +167,44 @@ run() {
 		("part_$1")
 		result=$?
 		took=$SECONDS
-		times >"$notes/times"
-		awk -F '[ms ]+' -v took="$took" 'NR == 2 { printf "%4d s, %4d s of processor", took, $1 * 60 + $2 + $3 * 60 + $4 }' "$notes/times" >"$notes/$1"
+		times >"$notes/$1.times"
+		awk -F '[ms ]+' -v took="$took" 'NR == 2 { printf "%4d s, %4d s of processor", took, $1 * 60 + $2 + $3 * 60 + $4 }' "$notes/$1.times" >"$notes/$1"
 		exit $result
 	)
 }
 
-# The tests of the window wait for what a window does and take a quarter of one processor. So they run while those of the browser do, in a
-# process group of their own, which ends with us; what they say follows when their turn comes.
-printf -v named ' %s ' "$@" # two blanks between them: neighbours match too
-[[ $named == *" browser "*" window "* ]] && pair=1 || pair=
-start_window() {
-	build/programs.sh frontend headless window || return # both would build them
-	set -m
-	run window >"$notes/said" 2>&1 </dev/null &
-	beside=$!
-	set +m
+# The tests of the browser wait more than they compute. So the parts that follow them and are named here run while they do, each in a process
+# group of its own, which ends with us; what they say follows when their turn comes. The window's tests take a quarter of one processor. What
+# only computes gets what the others leave of the processors, or they would be late.
+start_beside() {
+	local part
+	for part in "$@"; do
+		case $part in
+		window) build/programs.sh frontend headless window || return ;; # both would build them
+		lint | cross) ;;
+		*) continue ;;
+		esac
+		set -m
+		(
+			[ "$part" = window ] || chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID" >/dev/null
+			run "$part"
+		) >"$notes/$part.said" 2>&1 </dev/null &
+		beside[$part]=$!
+		set +m
+	done
 }
 
 passed=0 failed=0 summary=
-for part in "$@"; do
+while [ $# -gt 0 ]; do
+	part=$1
+	shift
 	printf '\n== %s ==\n' "$part"
-	[ "$pair$part" != 1browser ] || start_window
-	if [ "$part" = window ] && [ -n "$beside" ]; then
-		wait "$beside"
+	[ "$part" != browser ] || start_beside "$@"
+	if [ -n "${beside[$part]:-}" ]; then
+		wait "${beside[$part]}"
 		result=$?
-		beside=
-		cat "$notes/said"
+		unset "beside[$part]"
+		cat "$notes/$part.said"
 	else
 		run "$part"
 		result=$?
