@@ -22,7 +22,7 @@ func (c *Client) frameRoutes() {
 			Wait   float64 `query:"wait" minimum:"0" maximum:"25" doc:"Seconds; with after, where there is nothing yet"`
 			Text   string  `query:"q" maxLength:"1000" doc:"In the message as it was on the wire; case does not count"`
 			Dir    string  `query:"dir" enum:"in,out" doc:"in: from the agent"`
-			Method string  `query:"method" maxLength:"200" doc:"What its name begins with; responses count by the request that they answer"`
+			Method string  `query:"method" maxLength:"200" doc:"What its name begins with, or the update of a session/update; responses count by the request that they answer"`
 			Notes  bool    `query:"notes" doc:"Ours too: what the wire does not tell, such as the beginning and the end of a turn"`
 			Bodies bool    `query:"bodies" default:"true"`
 		},

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,6 +24,7 @@ type Frame struct {
 	Dir        string          `json:"dir" enum:"in,out,note" doc:"in: from the agent; out: to it; note: ours, what the wire does not tell"`
 	Kind       string          `json:"kind" enum:"request,response,notification,note,unknown" doc:"unknown: what the agent wrote that is no message"`
 	Method     string          `json:"method,omitempty" doc:"Of a response that of the request that it answers, where that is found; of a note its name"`
+	Update     string          `json:"update,omitempty" doc:"Of a session/update what it tells of: its sessionUpdate"`
 	ID         json.RawMessage `json:"id,omitempty" doc:"As it came: a number or a text"`
 	Millis     *int64          `json:"ms,omitempty" doc:"Of a response: since its request"`
 	Failed     bool            `json:"failed,omitempty" doc:"Of a response: it is an error"`
@@ -47,7 +49,7 @@ type FrameQuery struct {
 	Wait   time.Duration
 	Text   string // in the message, wherever its letters are large or small
 	Dir    string // in, out or empty
-	Method string // the beginning of its name
+	Method string // the beginning of its name, or of what an update tells of
 	Notes  bool
 	Bodies bool
 }
@@ -274,14 +276,27 @@ func (l *lookedAt) envelope(f frame) {
 		l.Kind = "response"
 	case acp.Notification:
 		l.Kind = "notification"
+		if l.Method == "session/update" {
+			l.Update = updateOf(f.Data)
+		}
 	case acp.Other:
 	}
+}
+
+// updateOf is what a session/update tells of; empty where it does not say.
+func updateOf(data []byte) string {
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(data, &m) // it was looked at when its envelope was
+	u, _ := acp.ParseUpdate(m.Params)
+	return u.Kind
 }
 
 // choose adds what the page is to have, and tells when it is full. What is then left of the part is looked at again.
 func (s *frameScanner) choose(items []Frame, part []lookedAt) (_ []Frame, full bool) {
 	for _, l := range part {
-		if !l.fits || !bytes.HasPrefix([]byte(l.Method), []byte(s.q.Method)) {
+		if !l.fits || !strings.HasPrefix(l.Method, s.q.Method) && !strings.HasPrefix(l.Update, s.q.Method) {
 			continue
 		}
 		items = append(items, l.Frame)

@@ -107,6 +107,10 @@ func TestWhatWentOverTheWire(t *testing.T) {
 	if found := d.wire(s.ID, session.FrameQuery{Text: `"sessionUpdate":"agent_message_chunk"`, Limit: 100}); len(found.Items) == 0 {
 		t.Error("what is looked for may be JSON")
 	}
+	told := d.wire(s.ID, session.FrameQuery{Method: "agent_mess", Limit: 100})
+	if len(told.Items) == 0 || slices.ContainsFunc(told.Items, func(f session.Frame) bool { return f.Update != "agent_message_chunk" || f.Method != "session/update" }) {
+		t.Errorf("%+v", told.Items)
+	}
 	if newest := d.wire(s.ID, session.FrameQuery{Limit: 1}); newest.Items[0].Seq != answer.Seq {
 		t.Errorf("%+v", newest)
 	}

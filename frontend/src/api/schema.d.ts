@@ -2779,6 +2779,8 @@ export interface components {
             size: number;
             /** @description It is longer: …/frames/{seq} has all of it */
             truncated?: boolean;
+            /** @description Of a session/update what it tells of: its sessionUpdate */
+            update?: string;
         };
         FramePage: {
             /** @description Ascending by seq with after, else the newest first */
@@ -7710,7 +7712,7 @@ export interface operations {
                 q?: string;
                 /** @description in: from the agent */
                 dir?: "in" | "out";
-                /** @description What its name begins with; responses count by the request that they answer */
+                /** @description What its name begins with, or the update of a session/update; responses count by the request that they answer */
                 method?: string;
                 /** @description Ours too: what the wire does not tell, such as the beginning and the end of a turn */
                 notes?: boolean;

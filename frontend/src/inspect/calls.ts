@@ -14,6 +14,8 @@ export interface Frame {
   dir: 'in' | 'out' | 'note';
   kind: 'request' | 'response' | 'notification' | 'note' | 'unknown';
   method?: string;
+  /** Of a session/update: what it tells of. */
+  update?: string;
   id?: unknown;
   /** Of a response: since its request. */
   ms?: number;

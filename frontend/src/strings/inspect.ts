@@ -85,7 +85,7 @@ export const inspect = {
   'inspect.loading': 'Loading…',
   'inspect.long': 'The first {shown} of {size} are shown; copying takes everything.',
   'inspect.message': 'Message {n}',
-  'inspect.method': 'Method',
+  'inspect.method': 'Method or update',
   'inspect.new': 'Jump to the newest',
   'inspect.notes': 'Notes',
   'inspect.notes.about': 'What Deskhand records between messages: the start of a turn, the end of a process',
