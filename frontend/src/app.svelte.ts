@@ -33,7 +33,7 @@ import { newest } from './login/login';
 import { PanelState } from './panel/panel.svelte';
 import { Panes } from './panel/panes.svelte';
 import { expired, sameRule } from './rules/rule';
-import { placeOf } from './session/reading';
+import { readAt } from './session/reading';
 import { SessionView } from './session/session.svelte';
 import { Sessions } from './session/sessions';
 import {
@@ -328,7 +328,7 @@ export class App {
     if (!last || !listed(last)) return;
     const beside = Panes.kept().filter(listed);
     if (beside.length > 1 && beside.includes(last)) this.panes.restore(beside, last);
-    const at = placeOf(last);
+    const at = readAt(last);
     this.show({ name: 'session', id: last, ...(at ? { at } : {}) });
   }
 

@@ -164,7 +164,7 @@ const acts: Record<CommandId, Act> = {
   help: { run: () => (over.shown = { kind: 'help', page: 'keys' }) },
   new: { run: () => app.show({ name: 'new', ...inWorkspace('cwd') }), can: () => !app.readOnly },
   newIn: { run: () => app.show({ name: 'new', choose: true }), can: () => !app.readOnly },
-  search: { run: (frame) => app.search(frame.conversation()?.said()?.seenPlace()?.seq) },
+  search: { run: (frame) => app.search(frame.conversation()?.said()?.seenAt()?.seq) },
   find: { run: (frame) => void frame.conversation()?.openFind(), can: inSession },
   inbox: { run: () => app.show({ name: 'inbox' }) },
   recent: { run: (_, held) => (over.shown = { kind: 'recent', step: 1, held }) },

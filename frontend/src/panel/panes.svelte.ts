@@ -1,5 +1,5 @@
 import type { Place } from '../app.svelte';
-import { placeOf } from '../session/reading';
+import { readAt } from '../session/reading';
 import type { SessionView } from '../session/session.svelte';
 
 // Conversations beside each other: up to four, of which one is worked in. The frame draws them; keys and the list choose.
@@ -147,7 +147,7 @@ export class Panes {
   /** Shows what stood beside each other, in its order, each where it was read. */
   restore(sessions: readonly string[], active: string): void {
     this.list = sessions.map((session) => {
-      const at = placeOf(session);
+      const at = readAt(session);
       return { key: this.#next++, session, view: this.#host.transcript(session, at?.seq), at };
     });
     this.active = this.list.find((pane) => pane.session === active)?.key ?? 0;

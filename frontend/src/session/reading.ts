@@ -19,13 +19,13 @@ function read(): Kept[] {
   }
 }
 
-export function placeOf(session: string): Place | undefined {
+export function readAt(session: string): Place | undefined {
   const kept = read().find(([id]) => id === session);
   return kept && { seq: kept[1], look: 'place', into: kept[2] };
 }
 
 /** Nothing forgets the place. */
-export function keepPlace(session: string, at: { seq: number; into: number } | undefined): void {
+export function keepReadAt(session: string, at: { seq: number; into: number } | undefined): void {
   const others = read().filter(([id]) => id !== session);
   const kept = at ? [[session, at.seq, at.into], ...others] : others;
   localStorage.setItem(key, JSON.stringify(kept.slice(0, most)));
