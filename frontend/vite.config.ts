@@ -36,7 +36,7 @@ export default defineConfig({
     testTimeout: 30_000,
     // Every test cleans up after itself, so that the files can share a page: that takes a third of the time.
     isolate: false,
-    setupFiles: 'src/test/layout.ts',
+    setupFiles: 'src/test/jsdom.ts',
     // Otherwise their order hangs on what each took the last time, on a fresh machine on nothing, and what one leaves to the next shows
     // on one of the two only.
     sequence: { shuffle: { files: true } },

@@ -1,5 +1,5 @@
 import { flushSync, mount, unmount } from 'svelte';
-import { afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import '../strings/attachments';
 import { app } from '../app.svelte';
 import type { Attachment } from '../api/records';
@@ -16,13 +16,6 @@ import View from './View.svelte';
 const filename = 'invoice\u202efdp.sh';
 const of: Attachment = { id: 'a1', filename, mimeType: 'text/plain', size: 3, path: `/work/${filename}` };
 const agent = 'x';
-
-// jsdom has no such method.
-beforeAll(() => {
-  HTMLDialogElement.prototype.showModal ??= function (this: HTMLDialogElement) {
-    this.open = true;
-  };
-});
 
 afterEach(() => document.body.replaceChildren());
 

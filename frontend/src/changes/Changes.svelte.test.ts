@@ -746,9 +746,6 @@ test('what may be somebody else’s work is told of', async () => {
 });
 
 test('undoing a turn is not left while it goes on, and its way back is known however it ends', async () => {
-  HTMLDialogElement.prototype.showModal = function () {
-    this.open = true;
-  };
   restored = { id: 'back3', files: [{ path: 'src/a.ts', outcome: 'restored' }], mixed: true };
   const signals: AbortSignal[] = [];
   const json = vi.mocked(app.client.json).getMockImplementation();
@@ -798,10 +795,6 @@ test('undoing a turn shows what it would do, and leaves alone what others change
       { path: 'mine.ts', outcome: 'conflict', reason: 'changes.edited' },
       { path: '.env', outcome: 'conflict', reason: 'changes.not_kept' },
     ],
-  };
-  // jsdom knows no dialogs.
-  HTMLDialogElement.prototype.showModal = function () {
-    this.open = true;
   };
   askUndo({ id: 't2', session: 's1' });
   await settle();

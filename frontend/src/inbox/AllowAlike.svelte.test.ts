@@ -16,9 +16,6 @@ afterEach(() => {
 
 /** The dialog about two conversations that ask for the same, in these directories. */
 function asking(call: Parameters<typeof tool>[0], cwds = ['/home/ada/app', '/home/ada/app']): HTMLElement {
-  HTMLDialogElement.prototype.showModal = function () {
-    this.open = true;
-  };
   vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });
   const set = cwds.map((cwd, n) => {
     app.sessions.set(`s${n}`, session({ id: `s${n}`, cwd }));

@@ -40,9 +40,6 @@ let cancel: ReturnType<typeof vi.fn>;
 
 beforeEach(() => {
   closed = false;
-  HTMLDialogElement.prototype.showModal = function () {
-    this.open = true;
-  };
   start = vi.spyOn(app.client, 'startLogin').mockResolvedValue(running);
   cancel = vi.spyOn(app.client, 'cancelLogin').mockResolvedValue();
 });

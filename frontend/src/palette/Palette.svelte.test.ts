@@ -14,9 +14,6 @@ afterEach(() => {
 });
 
 test('the Files tab is told which of what was found is a directory', async () => {
-  HTMLDialogElement.prototype.showModal = function () {
-    this.open = true;
-  };
   const items: FoundPath[] = [
     { path: '/home/ada/app/src', relative: 'src', directory: true },
     { path: '/home/ada/app/src/main.go', relative: 'src/main.go' },

@@ -1,5 +1,5 @@
 import { createRawSnippet, flushSync, mount, unmount } from 'svelte';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { Client } from '../api/client';
 import type { Entry } from '../api/records';
 import { entry, session } from '../test/records';
@@ -11,13 +11,8 @@ import Transcript from './Transcript.svelte';
 
 let ended: (() => void) | undefined;
 
-beforeEach(() => {
-  vi.stubGlobal('CSS', { escape: (text: string) => text }); // which jsdom lacks
-});
-
 afterEach(() => {
   ended?.();
-  vi.unstubAllGlobals();
   document.body.replaceChildren();
 });
 

@@ -6,7 +6,6 @@ import Sidebar from './Sidebar.svelte';
 
 afterEach(() => {
   vi.restoreAllMocks();
-  vi.unstubAllGlobals();
   app.sessions.clear();
   app.older = undefined;
   document.body.replaceChildren();
@@ -95,7 +94,6 @@ test('what is opened elsewhere is shown in the list, once', async () => {
 });
 
 test('keys lead to rows that are not in the page yet, and the focus goes there', async () => {
-  vi.stubGlobal('CSS', { escape: (key: string) => key }); // jsdom has none
   fill(400);
   const bar = show();
   const list = listOf(280);

@@ -9,9 +9,6 @@ let asked: { of: string; done: (found: Directory) => void; fail: (error: Error) 
 let choose: ReturnType<typeof vi.fn<(path: string) => void>>;
 
 beforeEach(() => {
-  HTMLDialogElement.prototype.showModal = function () {
-    this.open = true;
-  };
   asked = [];
   choose = vi.fn<(path: string) => void>();
   const list = (of: string) => new Promise<Directory>((done, fail) => asked.push({ of, done, fail }));

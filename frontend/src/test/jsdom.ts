@@ -1,4 +1,4 @@
-// What jsdom lacks because it lays nothing out, for every test alike: the files share a page, and Svelte keeps the first
+// What jsdom lacks, most of it because it lays nothing out, for every test alike: the files share a page, and Svelte keeps the first
 // ResizeObserver that it is given, so that one of a single file would serve all that happen to run after it.
 class Never {
   observe = () => undefined;
@@ -6,7 +6,15 @@ class Never {
   disconnect = () => undefined;
   takeRecords = () => [];
 }
-Object.assign(globalThis, { ResizeObserver: Never, IntersectionObserver: Never });
+Object.assign(globalThis, {
+  ResizeObserver: Never,
+  IntersectionObserver: Never,
+  CSS: { escape: (text: string) => text },
+});
 // Some tests need no page.
-if ('Element' in globalThis)
+if ('Element' in globalThis) {
   for (const name of ['scrollIntoView', 'scrollTo'] as const) Element.prototype[name] = () => undefined;
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+}

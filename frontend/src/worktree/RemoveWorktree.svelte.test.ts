@@ -28,9 +28,6 @@ const button = (name: string) =>
 
 /** Shows the dialog, and presses what removes the work tree. */
 async function removing(deleting: boolean, run: string) {
-  HTMLDialogElement.prototype.showModal = function () {
-    this.open = true;
-  };
   const close = vi.fn();
   const dialog = mount(RemoveWorktree, {
     target: document.body,
