@@ -32,11 +32,11 @@ async function settle([home, dir]) {
     [/\b\d{1,2}:\d\d\s(AM|PM)\b/g, "9:41 AM"], [/\b\d\d:\d\d:\d\d\.\d{3}\b/g, "09:41:07.250"], [/\b[0-2]\d:[0-5]\d\b(?!:)/g, "00:07"],
     [/\b20\d\d-\d\d-\d\d\b/g, "2026-01-05"], [/\bpid \d+/g, "pid 4711"],
     [/\b\d+(?:\.\d+)? ms\b/g, "12 ms"], [/^(now|\d+ m|\d+ min)$/, "now"],
-    [/\b(agents|take) \d+(?:\.\d+)? [MG]B\b/g, "$1 212 MB"],
+    [/\b(agents|take|use) \d+(?:\.\d+)? [MG]B\b/g, "$1 212 MB"],
   ];
   const seconds = [[/\b\d+(?:\.\d+)? s\b/g, "1.2 s"]];
   // Limits are the same every time, and so is what agents take: it was written over above.
-  const figures = [...seconds, [/(?<!above |goal is |agents |take )\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
+  const figures = [...seconds, [/(?<!above |goal is |agents |take |use )\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
   // A tool says how long it took where that was long; a busy machine is no part of the picture.
   const lasting = [[/^\s*\d+(?:\.\d+)? s\s*$/, ""]];
   const put = (root, words, but) => {
