@@ -9,6 +9,10 @@ import (
 	"deskhand/backend/session"
 )
 
+type summary struct {
+	Text string `json:"text" doc:"Markdown, of 16 KiB at most, made of the transcript by no model: what was asked, decided and planned, files that were changed, the last answer"`
+}
+
 // originRoutes are those that make a session of another one: of the agent's own, of one of ours, or for another agent.
 func (c *Client) originRoutes() {
 	s := c.cfg.Sessions
@@ -38,5 +42,10 @@ func (c *Client) originRoutes() {
 		},
 		) (*body[session.Session], error) {
 			return answer(s.Continue(ctx, in.ID, in.Body.Agent))
+		})
+	huma.Register(c.api, op("summariseSession", http.MethodGet, "sessions/{id}/summary", "A summary of what was said, for an agent that does not know it", http.StatusOK),
+		func(ctx context.Context, in *byID) (*body[summary], error) {
+			text, err := s.Summary(ctx, in.ID)
+			return answer(summary{text}, err)
 		})
 }

@@ -19,6 +19,7 @@ func TestOriginsOverTheAPI(t *testing.T) {
 	c.refused("POST", "sessions/import", `{"agent":"claude","acpSessionId":"","cwd":"/"}`, http.StatusBadRequest, "request.invalid")
 	c.refused("POST", "sessions/none/fork", "", http.StatusNotFound, "not_found")
 	c.refused("POST", "sessions/none/continue", `{"agent":"claude"}`, http.StatusNotFound, "not_found")
+	c.refused("GET", "sessions/none/summary", "", http.StatusNotFound, "not_found")
 	c.refused("POST", "sessions/none/prompt", `{"message":"x","when":"steer"}`, http.StatusNotFound, "not_found")
 	c.refused("POST", "sessions/none/prompt", `{"message":"x","when":"sometime"}`, http.StatusBadRequest, "request.invalid")
 
@@ -34,5 +35,10 @@ func TestOriginsOverTheAPI(t *testing.T) {
 	c.call("POST", "sessions/"+s.ID+"/continue", `{"agent":"codex"}`, http.StatusCreated, &next)
 	if next.Origin == nil || next.Origin.Session != s.ID || next.Agent != "codex" || next.Draft == "" {
 		t.Errorf("%+v", next)
+	}
+	var sum struct{ Text string }
+	c.call("GET", "sessions/"+s.ID+"/summary", "", http.StatusOK, &sum)
+	if sum.Text != next.Draft {
+		t.Errorf("%q, and the draft of another agent's is %q", sum.Text, next.Draft)
 	}
 }

@@ -24,7 +24,7 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 	if s.Place == LocalPlace && !c.cfg.Agents.Known(agent) {
 		return Session{}, bad(problemUnknown, "agent", agent)
 	}
-	h, err := c.handover(ctx, s)
+	draft, err := c.summary(ctx, s)
 	if err != nil {
 		return Session{}, err
 	}
@@ -32,8 +32,25 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 	r.Place, r.Cwd, r.Directories, r.Labels = s.Place, s.Cwd, s.Directories, slices.Clone(s.Labels)
 	r.Origin = &Origin{Kind: originContinue, Session: s.ID, Title: s.Title, Agent: s.Agent}
 	r.Title, r.titleBy = s.Title, titleByPrompt
-	r.Draft = c.secret.text(h.markdown())
+	r.Draft = draft
 	return c.begin(ctx, r)
+}
+
+// Summary is what Continue gives another agent: for a session's own, which has lost what was said.
+func (c *Client) Summary(ctx context.Context, id string) (string, error) {
+	v, err := c.conversation(ctx, id)
+	if err != nil {
+		return "", err
+	}
+	return c.summary(ctx, v.look())
+}
+
+func (c *Client) summary(ctx context.Context, s Session) (string, error) {
+	h, err := c.handover(ctx, s)
+	if err != nil {
+		return "", err
+	}
+	return c.secret.text(h.markdown()), nil
 }
 
 // Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.

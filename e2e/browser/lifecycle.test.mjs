@@ -353,6 +353,28 @@ test("a conversation is forked, and goes on with another agent", async (t) => {
   looks.done();
 });
 
+test("an agent that has lost a conversation is told what was said, by a person who wants that", async (t) => {
+  const desk = await Desk.open(t);
+  const looks = new Looks();
+  const id = await begin(desk, desk.work, "The lamp");
+  await say(desk, id, "echo\nthe lighthouse is red");
+  const app = await App.open(desk, { viewport });
+  await row(app, /The lamp/).click();
+  await app.log.getByText("the lighthouse is red").first().waitFor();
+
+  fs.rmSync(path.join(desk.state, "deskhand", "demo-agent"), { recursive: true });
+  await desk.api("POST", `/client/sessions/${id}/restart`);
+  await app.log.getByText(/^Continued without memory/).waitFor();
+  await app.composer.fill("Which colour is it?");
+  await app.button("Put a summary of it into the message").click();
+  await until("the summary", async () => /^This goes on from a conversation .*lighthouse is red.*Go on from there\.\n\nWhich colour is it\?$/s.test(await app.composer.inputValue()));
+  assert.ok(await app.composer.evaluate((field) => field === document.activeElement));
+  await looks.at(app.page, "recall");
+  await app.page.setViewportSize(small);
+  await looks.at(app.page, "recall-small");
+  looks.done();
+});
+
 test("conversations of an agent's own are imported", async (t) => {
   const desk = Desk.make(t);
   const looks = new Looks();

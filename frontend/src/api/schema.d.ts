@@ -1399,6 +1399,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/sessions/{id}/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A summary of what was said, for an agent that does not know it */
+        get: operations["summariseSession"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/sessions/{id}/tree": {
         parameters: {
             query?: never;
@@ -4205,6 +4222,10 @@ export interface components {
         StorageParts: {
             /** @description The largest first */
             items: components["schemas"]["StoragePart"][];
+        };
+        Summary: {
+            /** @description Markdown, of 16 KiB at most, made of the transcript by no model: what was asked, decided and planned, files that were changed, the last answer */
+            text: string;
         };
         Terminal: {
             args?: string[];
@@ -8205,6 +8226,37 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Stderr"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    summariseSession: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Summary"];
                 };
             };
             /** @description Error */

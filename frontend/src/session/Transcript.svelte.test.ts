@@ -1,7 +1,8 @@
 import { createRawSnippet, flushSync, mount, unmount } from 'svelte';
-import { afterEach, expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Client } from '../api/client';
 import type { Entry } from '../api/records';
+import { app } from '../app.svelte';
 import { entry, session } from '../test/records';
 import { toPrompt } from './prompts';
 import { SessionView } from './session.svelte';
@@ -16,7 +17,7 @@ afterEach(() => {
   document.body.replaceChildren();
 });
 
-async function show(items: Entry[]) {
+async function show(items: Entry[], preface: (text: string) => void = () => undefined) {
   const entries = () => Promise.resolve({ items, turns: [], requests: [] });
   const view = new SessionView('s1', { entries } as unknown as Client, () => undefined);
   await view.load();
@@ -34,6 +35,7 @@ async function show(items: Entry[]) {
         handOver: () => Promise.resolve(),
         fresh: nothing,
         log: nothing,
+        preface,
       },
       empty: createRawSnippet(() => ({ render: () => '<p></p>' })),
     },
@@ -64,4 +66,24 @@ test('keys lead to the prompt before and after, however much of a turn stands be
   await toPrompt(transcript, 1); // none is left: to the end
   flushSync();
   expect(document.querySelector('[data-key=e800]')).not.toBeNull();
+});
+
+test('where the agent has lost what was said, a summary of it can be put into the message', async () => {
+  const asked = vi.spyOn(app.client, 'json').mockResolvedValue({ text: 'You have not seen it.' });
+  const preface = vi.fn<(text: string) => void>();
+  await show(
+    [
+      entry(1, { kind: 'divider', divider: { code: 'session.resumed' } }),
+      entry(2, { kind: 'divider', divider: { code: 'session.fresh' } }),
+    ],
+    preface,
+  );
+  const button = await vi.waitFor(() => {
+    const [first, ...others] = document.querySelectorAll<HTMLElement>('[data-row=divider] button');
+    if (!first || others.length > 0) throw new Error('not one button');
+    return first;
+  });
+  button.click();
+  await vi.waitFor(() => expect(preface).toHaveBeenCalledWith('You have not seen it.'));
+  expect(asked.mock.calls.map(([path]) => path)).toEqual(['/client/sessions/s1/summary']);
 });

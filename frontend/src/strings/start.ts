@@ -6,6 +6,7 @@ export const start = {
   'new.add_directory': 'Add another directory…',
   'new.directories': 'Further directories',
   'new.directory.remove': 'Remove {path}',
+  'recall.put': 'Put a summary of it into the message',
   'starters.explain': 'Explain what is in this directory',
   'starters.label': 'First messages',
   'starters.review': 'Review what is not committed yet',
