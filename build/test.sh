@@ -177,13 +177,12 @@ run() {
 # group of its own, which ends with us; what they say follows when their turn comes. The window's tests take a quarter of one processor. What
 # only computes gets what the others leave of the processors, or they would be late.
 start_beside() {
-	local part
+	local part what=(frontend headless) # which they would build at once
+	[[ " $* " != *" window "* ]] || what+=(window)
+	build/programs.sh "${what[@]}" || return
 	for part in "$@"; do
-		case $part in
-		window) build/programs.sh frontend headless window || return ;; # both would build them
-		lint | cross) ;;
-		*) continue ;;
-		esac
+		case $part in window | lint | cross) ;; *) continue ;; esac
+		[ -z "${beside[$part]:-}" ] || continue
 		set -m
 		(
 			[ "$part" = window ] || chrt --idle --pid 0 "$BASHPID" || renice -n 19 -p "$BASHPID" >/dev/null

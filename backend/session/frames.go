@@ -134,7 +134,7 @@ func (c *Client) framePage(ctx context.Context, id string, q FrameQuery) (FrameP
 	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT max(n) FROM frame WHERE session = ?`, id).Scan(&last); err != nil {
 		return page, err
 	}
-	s := frameScanner{c: c, session: id, q: q, last: last.Int64, text: searched(q.Text)}
+	s := frameScanner{c: c, session: id, q: q, last: last.Int64, text: searched(q.Text), updates: true}
 	s.at = s.last + 1
 	if q.Before > 0 {
 		s.at = min(q.Before, s.at)
@@ -163,6 +163,7 @@ type frameScanner struct {
 	session string
 	q       FrameQuery
 	text    [][]byte // what is looked for, as messages may have it, in small letters
+	updates bool     // what an update tells of is asked for
 	last    int64    // the newest frame
 
 	at     int64 // the frame that was looked at last; before the first: the one before it
@@ -246,7 +247,13 @@ func (s *frameScanner) look(f storedFrame) lookedAt {
 	out.Size = len(f.Data)
 	out.fits = s.text == nil || contains(f.Data, s.text)
 	out.envelope(f.frame)
-	if !out.fits || !s.q.Bodies {
+	if !out.fits {
+		return out
+	}
+	if s.updates && out.Method == "session/update" {
+		out.Update = updateOf(f.Data)
+	}
+	if !s.q.Bodies {
 		return out
 	}
 	if out.Truncated = len(f.Data) > frameBody; !out.Truncated {
@@ -276,9 +283,6 @@ func (l *lookedAt) envelope(f frame) {
 		l.Kind = "response"
 	case acp.Notification:
 		l.Kind = "notification"
-		if l.Method == "session/update" {
-			l.Update = updateOf(f.Data)
-		}
 	case acp.Other:
 	}
 }

@@ -70,20 +70,20 @@ test('keys lead to the prompt before and after, however much of a turn stands be
 
 test('where the agent has lost what was said, a summary of it can be put into the message', async () => {
   const asked = vi.spyOn(app.client, 'json').mockResolvedValue({ text: 'You have not seen it.' });
+  const lost = (seq: number) => entry(seq, { kind: 'divider', divider: { code: 'session.fresh' } });
   const preface = vi.fn<(text: string) => void>();
   await show(
     [
-      entry(1, { kind: 'divider', divider: { code: 'session.resumed' } }),
-      entry(2, { kind: 'divider', divider: { code: 'session.fresh' } }),
+      entry(1, { kind: 'user', text: 'Which colour?' }),
+      lost(2),
+      entry(3, { kind: 'user', text: 'And now?' }),
+      lost(4),
     ],
     preface,
   );
-  const button = await vi.waitFor(() => {
-    const [first, ...others] = document.querySelectorAll<HTMLElement>('[data-row=divider] button');
-    if (!first || others.length > 0) throw new Error('not one button');
-    return first;
-  });
-  button.click();
+  await vi.waitFor(() => expect(document.querySelector('[data-key=e4] button')).not.toBeNull());
+  expect(document.querySelectorAll('[data-row=divider] button').length).toBe(1);
+  document.querySelector<HTMLElement>('[data-key=e4] button')?.click();
   await vi.waitFor(() => expect(preface).toHaveBeenCalledWith('You have not seen it.'));
   expect(asked.mock.calls.map(([path]) => path)).toEqual(['/client/sessions/s1/summary']);
 });

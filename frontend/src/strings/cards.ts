@@ -3,6 +3,15 @@ import { addTexts } from './t';
 // The texts of requests that are no approvals of a tool: they come with their cards.
 
 export const cards = {
+  'form.at_least.one': 'at least one',
+  'form.at_least.other': 'at least {n}',
+  'form.at_most.one': 'at most one',
+  'form.at_most.other': 'at most {n}',
+  'form.between': '{min} to {max}',
+  'form.exactly.one': 'exactly one',
+  'form.exactly.other': 'exactly {n}',
+  'form.secret': 'This looks like a secret. What you enter goes to {agent} as plain text.',
+  'form.send': 'Send answer',
   'rawcard.about': 'It cannot be answered here. Dismissing it tells the agent so, and it goes on.',
   'rawcard.dismiss': 'Dismiss',
   'request.address': 'Address: {title}',

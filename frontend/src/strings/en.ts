@@ -349,16 +349,7 @@ export const en = {
   'footer.error': '{message} (code {code})',
   'footer.tokens': '{n} tokens',
 
-  'form.at_least.one': 'at least one',
-  'form.at_least.other': 'at least {n}',
-  'form.at_most.one': 'at most one',
-  'form.at_most.other': 'at most {n}',
-  'form.between': '{min} to {max}',
-  'form.exactly.one': 'exactly one',
-  'form.exactly.other': 'exactly {n}',
   'form.optional': 'optional',
-  'form.secret': 'This looks like a secret. What you enter goes to {agent} as plain text.',
-  'form.send': 'Send answer',
 
   'hint.agent.auth_required': 'Log in, and it starts again by itself.',
   'hint.agent.not_installed': 'Install it, or change its entry in agents.json, then restart it here.',
