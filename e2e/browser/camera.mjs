@@ -4,14 +4,23 @@
 //   DESKHAND_PICTURES=manual   writes the manual's, into docs/images
 //   DESKHAND_PICTURES=all      those, and every scene in three sizes, light and dark, into artefacts/pictures
 //   otherwise                  looks at each scene and writes nothing
+//
+// Pixels differ from one machine to the next with its fonts, so what is compared, every time, is what the manual's pictures say: their
+// screens as a screen reader would read them, in scenes/.
 import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
-import { artefacts } from "./desk.mjs";
+import { artefacts, until } from "./desk.mjs";
 import { indexed } from "./picture.mjs";
 
 /** Where the manual's pictures are. */
 export const images = path.join(import.meta.dirname, "../../docs/images");
+
+/** Where is written what they say. */
+export const scenes = path.join(import.meta.dirname, "scenes");
+
+/** What passes and is no text of the page: names of controls, and how long something took, which is told where it was long. */
+const passing = [[/\b\d{1,2}:\d\d\s(AM|PM)\b/g, "9:41 AM"], [/\b\d+ms\b/g, "1ms"], [/^ *- text: ·[\d.]+ s\n/gm, ""], [/ ·[\d.]+ s\b/g, ""]];
 
 /** What is asked for. */
 export const wanted = process.env.DESKHAND_PICTURES ?? "";
@@ -36,7 +45,7 @@ async function settle([home, dir]) {
   ];
   const seconds = [[/\b\d+(?:\.\d+)? s\b/g, "1.2 s"]];
   // Limits are the same every time, and so is what agents take: it was written over above.
-  const figures = [...seconds, [/(?<!above |goal is |agents |take |use )\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
+  const figures = [...seconds, [/(?<!above |goal is |agents |take |use |[\d.,])\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
   // A tool says how long it took where that was long; a busy machine is no part of the picture.
   const lasting = [[/^\s*\d+(?:\.\d+)? s\s*$/, ""]];
   const put = (root, words, but) => {
@@ -76,9 +85,10 @@ export class Camera {
   /**
    * Looks at what is on the page.
    * @param {{manual?: boolean | import("playwright-core").Locator, around?: number}} [options] manual: it is one of the manual's, whole, or
-   *   only this part of it with so many pixels around it; before each shot: before the pointer has gone to its corner, and last
+   *   only this part of it with so many pixels around it; says: the part whose words are compared, where that is not all of the picture,
+   *   false for none; before each shot: before the pointer has gone to its corner, and last
    */
-  async take(page, name, { manual, around = 0, before, last, sizes = every } = {}) {
+  async take(page, name, { manual, around = 0, says = manual === true ? page.locator("body") : manual, before, last, sizes = every } = {}) {
     assert.ok(!this.#taken.has(name), `${name} was taken before`);
     this.#taken.add(name);
     const hidden = [this.desk.home, this.desk.dir];
@@ -106,9 +116,25 @@ export class Camera {
       const shot = await page.screenshot({ clip });
       assert.ok(shot.length > 2_000, `${name} shows nothing`);
       if (wanted) await keepPicture(page, `${name}-${scheme}`, shot);
+      if (says && scheme === "light") await this.#compare(page, name, says);
     }
     await page.evaluate(unsettle);
     await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  }
+
+  /** Looks whether a screen still says what its picture does. */
+  async #compare(page, name, part) {
+    const file = path.join(scenes, `${name}.txt`);
+    const read = async () => {
+      await page.evaluate(settle, [this.desk.home, this.desk.dir]);
+      const said = (await part.ariaSnapshot()).replaceAll(this.desk.home, "/home/you").replaceAll(this.desk.dir, "/home/you");
+      return `${passing.reduce((text, [from, to]) => text.replace(from, to), said)}\n`;
+    };
+    if (wanted) return save(file, await read());
+    const kept = fs.readFileSync(file, "utf8");
+    let now;
+    await until("the same screen", async () => (now = await read()) === kept).catch(() => {}); // something may be on its way yet
+    assert.equal(now, kept, `${name} is not what its picture in docs/images shows: make pictures takes it again`);
   }
 }
 

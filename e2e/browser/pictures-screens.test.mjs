@@ -76,6 +76,7 @@ scene("settings", async (t) => {
   await desk.api("POST", "/client/rules", { effect: "deny", scope: "everywhere", kind: "execute", pattern: "git push --force*", note: "by hand only" });
   await desk.api("POST", "/client/rules", { effect: "ask", scope: "everywhere", kind: "edit", pattern: "*.lock" });
   await begin(desk, "Slow in a storm", { message: "The lamp turns too fast in a storm." });
+  await until("the index", async () => !(await desk.api("GET", "/client/search?q=lamp&limit=1")).pending);
   await page.keyboard.press("Control+Comma");
   await page.getByRole("region", { name: "About" }).waitFor();
   await camera.take(page, "settings", { manual: true });
@@ -87,7 +88,7 @@ scene("settings", async (t) => {
   ]) {
     const to = () => parts.getByRole("button", { name, exact: true }).click();
     await to();
-    await camera.take(page, file, { manual, before: to });
+    await camera.take(page, file, { manual, says: page.getByRole("region", { name, exact: true }), before: to });
   }
   const access = page.getByTestId("access");
   await access.getByRole("button", { name: "New token" }).click();
@@ -178,7 +179,7 @@ scene("attachments", async (t) => {
   await desk.api("POST", `/client/sessions/${id}/prompt`, { message: "attach lamp.png report.pdf summary.md", attachments: [{ id: items[1].id }] });
   await app.log.getByRole("article").filter({ hasText: "summary.md" }).waitFor();
   await until("the picture", () => page.evaluate(() => document.querySelector("article[aria-label] img")?.naturalWidth > 0));
-  await camera.take(page, "attach-given", { manual: true });
+  await camera.take(page, "attach-given", { manual: true, says: false }); // a file may be there before or after the call that gave it
   await app.button("Conversation actions").click();
   await page.getByRole("menuitem", { name: "Files…" }).click();
   await page.getByRole("dialog").getByRole("listitem").filter({ hasText: "lamp.png" }).waitFor();
@@ -234,7 +235,7 @@ scene("a place elsewhere", async (t) => {
   await app.button("Dismiss").click({ timeout: 6_000 }).catch(() => {}); // where the token is kept; it goes by itself as well
   const to = () => page.getByRole("navigation", { name: "Parts" }).getByRole("button", { name: "Places", exact: true }).click();
   await to();
-  await camera.take(page, "places", { manual: true, before: to });
+  await camera.take(page, "places", { manual: true, says: page.getByRole("region", { name: "Places", exact: true }), before: to });
   await app.button("New conversation", app.sidebar).click();
   await page.getByRole("button", { name: /^Where:/ }).click();
   await page.getByRole("option", { name: /Build machine/ }).click();

@@ -5,7 +5,7 @@ import assert from "node:assert/strict";
 import fs from "node:fs";
 import path from "node:path";
 import { test } from "node:test";
-import { images } from "./camera.mjs";
+import { images, scenes } from "./camera.mjs";
 import { until } from "./desk.mjs";
 import { begin, fleet, harbour, scene, show, waiting } from "./harbour.mjs";
 
@@ -232,6 +232,7 @@ test("the manual and its pictures fit each other", () => {
     assert.ok(named.has(light), `no page names ${file}`);
     if (/-(light|dark)\.\w+$/.test(file)) assert.ok(there.includes(file.replace(/-(light|dark)\./, (_, look) => (look === "light" ? "-dark." : "-light."))), `${file} stands alone`);
   }
+  for (const file of fs.readdirSync(scenes)) assert.ok(there.includes(file.replace(".txt", "-light.png")), `there is no picture of ${file}`);
   const bytes = there.reduce((sum, file) => sum + fs.statSync(path.join(images, file)).size, 0);
   assert.ok(bytes < 6_000_000, `${bytes} bytes of pictures: they are all in the program`);
 });
