@@ -423,6 +423,31 @@ test('archiving offers to undo it for five seconds', async () => {
   expect(app.toasts).toEqual([]);
 });
 
+test('what is put away is held while it is shown, works, or is listed', async () => {
+  const held = () => [...app.sessions.keys()];
+  const away = (part: Partial<Session>) => ({
+    ...session({ archivedAt: '2026-11-21T15:00:00.000Z' }),
+    ...part,
+  });
+  app.show({ name: 'session', id: 's1' });
+  await tell('session.upsert', away({}), 2);
+  expect(held()).toEqual(['s1']);
+  await app.archive(session());
+  expect(held()).toEqual([]);
+  await tell('session.upsert', away({ waiting: 1 }), 3);
+  expect(held()).toEqual(['s1']);
+  await tell('session.upsert', away({}), 4);
+  expect(held()).toEqual([]);
+  server.sessions = [away({})];
+  await app.setShowArchived(true);
+  await tell('session.upsert', away({}), 5);
+  expect(held()).toEqual(['s1']);
+  await app.setShowArchived(false);
+  expect(held()).toEqual([]);
+  await tell('session.upsert', session(), 6); // it is back
+  expect(held()).toEqual(['s1']);
+});
+
 describe('a deleted conversation', () => {
   test('is gone from everything that shows it, and offers to come back', async () => {
     app.show({ name: 'session', id: 's1' });

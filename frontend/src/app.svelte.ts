@@ -408,6 +408,14 @@ export class App {
       this.announce(t('announce.finished', { agent: session.agentName, title: titleOf(session) }));
     }
     this.#seen(session);
+    this.#forgetAway(session.id);
+  }
+
+  /** What is put away is held while it is shown, or listed: otherwise the page would grow by each for as long as it is there. */
+  #forgetAway(id: string): void {
+    const one = this.sessions.get(id);
+    if (!one?.archivedAt || this.showArchived || one.turn || one.waiting > 0 || this.panes.shows(id)) return;
+    this.sessions.delete(id);
   }
 
   #replaceRules(rules: readonly Rule[]): void {
@@ -563,6 +571,7 @@ export class App {
       this.#order = this.#order.filter((one) => one !== id);
       this.#views.delete(id);
       this.#queues.delete(id);
+      this.#forgetAway(id);
       for (const request of [...this.requests.values()]) {
         if (request.session === id && request.status !== 'requested') this.requests.delete(request.id);
       }
@@ -606,7 +615,10 @@ export class App {
 
   async setShowArchived(show: boolean): Promise<void> {
     this.showArchived = show;
-    if (!show) return;
+    if (!show) {
+      for (const id of [...this.sessions.keys()]) this.#forgetAway(id);
+      return;
+    }
     try {
       const page = await this.client.sessions({ limit: pageSize, archived: true });
       this.#addSessions(page.items);
@@ -710,6 +722,7 @@ export class App {
       undo: () => void this.patch(session.id, { archived: false }),
     });
     this.panes.drop(session.id);
+    this.#forgetAway(session.id);
   }
 
   /** Deletes a conversation. The event that follows takes it out of every list, wherever it is shown. */
