@@ -434,6 +434,7 @@ test('what is put away is held while it is shown, works, or is listed', async ()
   expect(held()).toEqual(['s1']);
   await app.archive(session());
   expect(held()).toEqual([]);
+  expect(app.sessions.count).toBe(1);
   await tell('session.upsert', away({ waiting: 1 }), 3);
   expect(held()).toEqual(['s1']);
   await tell('session.upsert', away({}), 4);
@@ -446,6 +447,10 @@ test('what is put away is held while it is shown, works, or is listed', async ()
   expect(held()).toEqual([]);
   await tell('session.upsert', session(), 6); // it is back
   expect(held()).toEqual(['s1']);
+  expect(app.sessions.count).toBe(1);
+  await tell('session.upsert', away({}), 7);
+  await tell('session.removed', { id: 's1' }, 8);
+  expect(app.sessions.count).toBe(0);
 });
 
 describe('a deleted conversation', () => {

@@ -415,7 +415,7 @@ export class App {
   #forgetAway(id: string): void {
     const one = this.sessions.get(id);
     if (!one?.archivedAt || this.showArchived || one.turn || one.waiting > 0 || this.panes.shows(id)) return;
-    this.sessions.delete(id);
+    this.sessions.letGo(id);
   }
 
   #replaceRules(rules: readonly Rule[]): void {

@@ -1,4 +1,4 @@
-import { SvelteMap } from 'svelte/reactivity';
+import { SvelteMap, SvelteSet } from 'svelte/reactivity';
 import type { Session } from '../api/records';
 
 /**
@@ -7,8 +7,26 @@ import type { Session } from '../api/records';
  */
 export class Sessions extends SvelteMap<string, Session> {
   #told = new Map<string, unknown>();
+  #away = new SvelteSet<string>();
+
+  /** How many there are, with those that were let go. */
+  get count(): number {
+    return this.size + this.#away.size;
+  }
+
+  /** Forgets one that is still there: it is known by its id alone. */
+  letGo(id: string): void {
+    this.delete(id);
+    this.#away.add(id);
+  }
+
+  override delete(id: string): boolean {
+    this.#away.delete(id);
+    return super.delete(id);
+  }
 
   override set(id: string, session: Session): this {
+    this.#away.delete(id);
     const commands = this.#once(session.commands);
     const configOptions = this.#once(session.configOptions);
     return super.set(id, { ...session, commands, configOptions });
