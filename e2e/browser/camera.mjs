@@ -16,7 +16,7 @@ import { indexed } from "./picture.mjs";
 /** Where the manual's pictures are. */
 export const images = path.join(import.meta.dirname, "../../docs/images");
 
-/** Where is written what they say. */
+/** Where what they say is kept, a file for each. */
 export const scenes = path.join(import.meta.dirname, "scenes");
 
 /** What passes and is no text of the page: names of controls, and how long something took, which is told where it was long. */
