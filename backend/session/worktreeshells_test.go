@@ -59,7 +59,9 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	}
 	release := sync.OnceFunc(func() { _ = held.Close() })
 	defer release()
-	d.git(d.work, "config", "filter.hold.clean", `case "$GIT_INDEX_FILE" in *deskhand-index) mkdir '`+at+`' 2>/dev/null && cat '`+hold+`' >/dev/null;; esac; cat`)
+	// The pipe is open before it is said that somebody waits: opened after it is let go, it would wait for a writer that never comes.
+	d.git(d.work, "config", "filter.hold.clean",
+		`case "$GIT_INDEX_FILE" in *deskhand-index) [ -d '`+at+`' ] || { exec 3<'`+hold+`'; mkdir '`+at+`'; cat <&3 >/dev/null; };; esac; cat`)
 	d.writeTo(tree, ".gitattributes", "*.txt filter=hold\n")
 	d.writeTo(tree, "new.txt", "new\n")
 	done := make(chan error, 1)
