@@ -75,6 +75,8 @@ func startWith(t *testing.T, dir, input string, args ...string) *program {
 		t.Fatal(err)
 	}
 	p := &program{Cmd: exec.CommandContext(t.Context(), self, args...), t: t, stderr: &lockedBuffer{ch: make(chan struct{}, 1)}}
+	// A server that is killed leaves an agent that still writes where the test's directory is being removed.
+	p.Cancel, p.WaitDelay = func() error { return p.Process.Signal(os.Interrupt) }, 5*time.Second
 	p.Env = append([]string{"DESKHAND_LOGIN_SHELL=off"}, os.Environ()...) // unless the test says otherwise
 	p.Env = append(p.Env, "DESKHAND_CATALOGUE_URL=off")
 	p.Env = append(p.Env, "DESKHAND_DATA_DIR="+dir, "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo"), "DISPLAY=", "WAYLAND_DISPLAY=", "PATH=/none")
@@ -95,10 +97,7 @@ func startWith(t *testing.T, dir, input string, args ...string) *program {
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		_ = p.Process.Kill()
-		_ = p.Wait()
-	})
+	t.Cleanup(func() { _ = p.Wait() })
 	return p
 }
 

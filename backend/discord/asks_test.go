@@ -679,7 +679,7 @@ func TestDirectoryInTheChannel(t *testing.T) {
 // Of two people who press the second hears who was first.
 func TestTwoPeoplePress(t *testing.T) {
 	t.Parallel()
-	dc := standin.New(standin.Options{})
+	dc := standin.New(standin.Options{Answer: time.Minute})
 	other := dc.AddUser("other")
 	b := openBotWith(t, dc, t.TempDir(), func(s *setting) { s.Users = append(s.Users, User{ID: other.String()}) })
 	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}

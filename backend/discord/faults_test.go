@@ -381,7 +381,7 @@ func TestDiscordsClockIsNotOurs(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"ahead": 3 * time.Hour, "behind": -3 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := bindFaulty(t, openBotAt(t, standin.New(standin.Options{RealHosts: true, Clock: skew}), t.TempDir()))
+			f := bindFaulty(t, openBotAt(t, standin.New(standin.Options{RealHosts: true, Clock: skew, Answer: time.Minute}), t.TempDir()))
 			f.dc.RateLimit(standin.RouteEdit, 1, 100*time.Millisecond, false)
 			f.say("echo first")
 			f.says("first")

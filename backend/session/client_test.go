@@ -825,7 +825,7 @@ func TestRestartWaitsUntilTheProcessHasEnded(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	life := filepath.Join(dir, "life")
-	custom(t, dir, map[string]string{"slow": fmt.Sprintf(`echo begins >>%s; echo '{}'; cat >/dev/null; sleep 0.2; echo ends >>%s`, life, life)})
+	custom(t, dir, map[string]string{"slow": fmt.Sprintf(`trap '' TERM; echo begins >>%s; echo '{}'; cat >/dev/null; sleep 0.2; echo ends >>%s`, life, life)})
 	d := open(t, dir)
 	s, err := d.Create(t.Context(), session.New{Agent: "slow", Cwd: d.work})
 	if err != nil {

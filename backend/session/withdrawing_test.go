@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+	"time"
 
+	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
 
@@ -196,7 +198,7 @@ func TestAMessageThatWaitedForAStartIsKept(t *testing.T) {
 			dir := t.TempDir()
 			custom(t, dir, map[string]string{"waits": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
 				read l; until [ -e end ]; do sleep 0.02; done`})
-			d := open(t, dir)
+			d := openAs(t, dir, proxy.Config{}, session.Config{Patience: 3 * time.Second}) // it is written to before it is given up
 			id := d.createOf("waits").ID
 			d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
 			shot := d.upload("shot.png", picture(t, 7, 7))
@@ -233,7 +235,7 @@ func TestAnAgentThatHasClosedItsInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	custom(t, dir, map[string]string{"deaf": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; exec <&-; sleep 1000`})
+		read l; exec <&-; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; sleep 1000`})
 	d := open(t, dir)
 	id := d.createOf("deaf").ID
 	d.isReady(id)

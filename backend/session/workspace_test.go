@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -192,7 +193,8 @@ func TestALostDirectoryIsFoundBesideItsPlace(t *testing.T) {
 
 func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
+	patient := session.Config{Undo: time.Hour} // until what is deleted here is restored
+	d := openAs(t, t.TempDir(), proxy.Config{}, patient)
 	from, to := directory(t, d.dir, "from"), directory(t, d.dir, "to")
 	a, b, deleted := d.in("mock", from), d.in("mock", to), d.in("mock", from)
 	// An imported session may work below its workspace.
@@ -201,7 +203,7 @@ func TestRelinkToADirectoryThatHasSessionsMergesThem(t *testing.T) {
 	d.idle(a.ID)
 	d.delete(deleted.ID)
 	d.close()
-	d = openAs(t, d.dir, proxy.Config{}, session.Config{})
+	d = openAs(t, d.dir, proxy.Config{}, patient)
 	if err := d.db.Write(t.Context(), func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(t.Context(), `UPDATE session SET cwd = ?, directories = ? WHERE id = ?`, below, `["`+filepath.Join(from, "x")+`","/elsewhere"]`, a.ID)
 		return err

@@ -40,7 +40,7 @@ async function settle([home, dir]) {
     [/\b127\.0\.0\.1:\d{4,5}\b/g, "127.0.0.1:2468"], [/\bAPI :\d{4,5}\b/g, "API :2468"],
     [/\b\d{1,2}:\d\d\s(AM|PM)\b/g, "9:41 AM"], [/\b\d\d:\d\d:\d\d\.\d{3}\b/g, "09:41:07.250"], [/\b[0-2]\d:[0-5]\d\b(?!:)/g, "00:07"],
     [/\b20\d\d-\d\d-\d\d\b/g, "2026-01-05"], [/\bpid \d+/g, "pid 4711"],
-    [/\b\d+(?:\.\d+)? ms\b/g, "12 ms"], [/^(now|\d+ m|\d+ min)$/, "now"],
+    [/\b\d+(?:\.\d+)? ms\b/g, "12 ms"], [/^(\s*(?:Last saved: |.* · ))?(?:now|\d+ m|\d+ min)(\s*)$/, "$1now$2"],
     [/\b(agents|take|use) \d+(?:\.\d+)? [MG]B\b/g, "$1 212 MB"],
   ];
   const seconds = [[/\b\d+(?:\.\d+)? s\b/g, "1.2 s"]];
@@ -48,6 +48,8 @@ async function settle([home, dir]) {
   const figures = [...seconds, [/(?<!above |goal is |agents |take |use |[\d.,])\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
   // A tool says how long it took where that was long; a busy machine is no part of the picture.
   const lasting = [[/^\s*\d+(?:\.\d+)? s\s*$/, ""]];
+  // Below a second it is told in ms, above it in s.
+  const taking = [[/^\s*\d+(?:\.\d+)? s\s*$/, "12 ms"]];
   const put = (root, words, but) => {
     const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {
@@ -62,6 +64,7 @@ async function settle([home, dir]) {
     for (const place of document.querySelectorAll("footer, aside, [data-part=data], [data-part=about]")) put(place, figures, ".markdown, pre");
     for (const place of document.querySelectorAll("[data-row=footer], dialog")) put(place, seconds, ".markdown, pre");
     for (const row of document.querySelectorAll("[data-row=tool], [data-row=reads]")) put(row, lasting, ".markdown, pre");
+    for (const place of document.querySelectorAll(".number.ms, [aria-label^='Test of '] .numbers")) put(place, taking, ".markdown");
   };
   over();
   // What is told anew before the shutter is written over before it is painted.

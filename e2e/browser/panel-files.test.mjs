@@ -381,7 +381,8 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   await app.button("Close this terminal", app.panel).click();
   await app.button("End it", app.panel).click();
   await until("the end of the program", () => !desk.processes().some(({ command }) => /^sleep 3600/.test(command)));
-  assert.equal((await desk.api("GET", `/client/sessions/${(await desk.session()).id}/shells`)).items.length, 0);
+  const { id } = await desk.session();
+  await until("no terminal", async () => (await desk.api("GET", `/client/sessions/${id}/shells`)).items.length === 0);
 
   // Output that is too long for its row opens beside the conversation, whole.
   await app.page.keyboard.press("Alt+N");
