@@ -20,7 +20,9 @@ export const images = path.join(import.meta.dirname, "../../docs/images");
 export const scenes = path.join(import.meta.dirname, "scenes");
 
 /** What passes and is no text of the page: names of controls, and how long something took, which is told where it was long. */
-const passing = [[/\b\d{1,2}:\d\d\s(AM|PM)\b/g, "9:41 AM"], [/\b\d+ms\b/g, "1ms"], [/^ *- text: ·[\d.]+ s\n/gm, ""], [/ ·[\d.]+ s\b/g, ""]];
+const passing = [[/\b\d{1,2}:\d\d\s(AM|PM)\b/g, "9:41 AM"], [/\b\d+ms\b/g, "1ms"], [/^ *- text: ·[\d.]+ s\n/gm, ""], [/ ·[\d.]+ s\b/g, ""],
+  // What a terminal's rows say is told to screen readers up to a second after it is drawn.
+  [/( +- group "Terminal \d+ of [^\n]*:\n) +- list:\n(?: +- listitem[^\n]*\n)*(?: +- text: [^\n]*\n)?/g, "$1"]];
 
 /** What is asked for. */
 export const wanted = process.env.DESKHAND_PICTURES ?? "";
@@ -47,9 +49,7 @@ async function settle([home, dir]) {
   // Limits are the same every time, and so is what agents take: it was written over above.
   const figures = [...seconds, [/(?<!above |goal is |agents |take |use |[\d.,])\b\d+(?:\.\d+)? (?:MB|GB)\b/g, "86 MB"], [/\b\d+(?:\.\d+)? KB\b/g, "86 KB"]];
   // A tool says how long it took where that was long; a busy machine is no part of the picture.
-  const lasting = [[/^\s*\d+(?:\.\d+)? s\s*$/, ""]];
-  // Below a second it is told in ms, above it in s.
-  const taking = [[/^\s*\d+(?:\.\d+)? s\s*$/, "12 ms"]];
+  const alone = /^\s*\d+(?:\.\d+)? s\s*$/, lasting = [[alone, ""]], taking = [[alone, "12 ms"]]; // where it is told in ms below a second
   const put = (root, words, but) => {
     const walk = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
     for (let node = walk.nextNode(); node; node = walk.nextNode()) {

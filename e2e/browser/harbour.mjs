@@ -35,10 +35,11 @@ export async function harbour(t, { agents = [], env = {}, ready = () => {}, ...o
 /** A session by the API; message is its first prompt. */
 export async function begin(desk, title, { agent = "keeper", cwd = desk.work, message, done = true } = {}) {
   const { id } = await desk.api("POST", "/client/sessions", { agent, cwd, title });
+  if (!message) return id;
   // What an agent can do it tells of its own accord, before or after a prompt that is there: a picture shows it before.
-  if (message) await until(`what the agent of ${title} can do`, async () => (await desk.api("GET", `/client/sessions/${id}`)).commands.length > 0);
-  if (message) await desk.api("POST", `/client/sessions/${id}/prompt`, { message });
-  if (message && done) await until(`the turn of ${title}`, async () => !(await desk.api("GET", `/client/sessions/${id}`)).turn && (await desk.entries(id)).some((one) => one.kind === "agent"));
+  await until(`what the agent of ${title} can do`, async () => (await desk.api("GET", `/client/sessions/${id}`)).commands.length > 0);
+  await desk.api("POST", `/client/sessions/${id}/prompt`, { message });
+  if (done) await until(`the turn of ${title}`, async () => !(await desk.api("GET", `/client/sessions/${id}`)).turn && (await desk.entries(id)).some((one) => one.kind === "agent"));
   return id;
 }
 
@@ -57,8 +58,8 @@ export async function fleet(desk) {
   fs.writeFileSync(path.join(horn, "notes/keeper.md"), "# Notes\n\n- The lamp turns too fast in a storm.\n");
   await begin(desk, "Review of the tide table", { cwd: horn, message: "Review it, please" });
   await begin(desk, "Blow every minute in fog", { cwd: horn, message: "review" });
-  await begin(desk, "Run the slow tests", { cwd: horn, message: "Do the slow tests, all of them", done: false })
-    .then((id) => until("the slow tests", async () => (await desk.entries(id)).some((one) => one.tool?.title.startsWith("go test"))));
+  const slow = await begin(desk, "Run the slow tests", { cwd: horn, message: "Do the slow tests, all of them", done: false });
+  await until("the slow tests", async () => (await desk.entries(slow)).some((one) => one.tool?.title.startsWith("go test")));
   await begin(desk, "Bring the notes up to date", { cwd: horn, message: "edit the notes", done: false });
   await waiting(desk, 1);
   return begin(desk, "Slow in a storm", { message: "The lamp turns too fast in a storm. Find out why, and mend it." });

@@ -147,7 +147,8 @@ test("a conversation is deleted, and is back when that is taken back", async (t)
   await menu(app, /that goes/);
   await looks.at(app.page, "session-menu");
   await item(app, /^Delete/).click();
-  await until("the end of it", async () => (await row(app, /that goes/).count()) === 0);
+  await until("the end of it, here and elsewhere", async () =>
+    (await row(app, /that goes/).count()) + (await row(elsewhere, /that goes/).count()) === 0);
   await app.button("Undo").focus(); // there is not much time
   await app.page.keyboard.press("Enter");
   await row(app, /that goes/).waitFor();

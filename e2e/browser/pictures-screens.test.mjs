@@ -183,7 +183,7 @@ scene("attachments", async (t) => {
   await app.button("Conversation actions").click();
   await page.getByRole("menuitem", { name: "Files…" }).click();
   await page.getByRole("dialog").getByRole("listitem").filter({ hasText: "lamp.png" }).waitFor();
-  await camera.take(page, "attach-files", { manual: true, says: page.getByRole("dialog") }); // the same behind it
+  await camera.take(page, "attach-files", { manual: true, says: page.getByRole("dialog") }); // behind it is attach-given
 });
 
 /** An agent that works for those alone who have logged in. */

@@ -300,7 +300,7 @@ onDesktop("the page collects its garbage whole and early, and no agent hears of 
   assert.deepEqual(variables("demo-agent"), []);
 });
 
-// WebKit kept a style for each kind of cell of every table that was ever drawn: 20 MiB for these.
+// WebKit kept a style for each kind of cell of every table that was ever drawn: 24 MiB for these.
 onDesktop("tables that come and go leave nothing in the page's process", async (d) => {
   await d.drive();
   const { pid } = d.desk.processes().find(({ command }) => command.includes("WebKitWebProcess"));
