@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"deskhand/backend/proxy"
 )
 
 // openURLCommand is what agents have as BROWSER while they sign in. A browser that they started themselves would be of their processes,
@@ -22,8 +24,8 @@ type openURLCommand struct {
 	URL      string `arg:""`
 }
 
-// Run starts itself once more, in a session of its own and without the marks by which an agent's processes are found, and ends: so the
-// browser descends from nobody.
+// Run starts itself once more, in a session of its own, without the marks by which an agent's processes are found and with one that says
+// that it is apart, and ends: so the browser descends from nobody.
 func (c *openURLCommand) Run(p *Program) error {
 	page, err := webPage(c.URL)
 	if err != nil {
@@ -45,7 +47,7 @@ func (c *openURLCommand) Run(p *Program) error {
 		return err
 	}
 	cmd := exec.Command(self, "open-url", "--detached="+strconv.Itoa(os.Getpid()), page) //nolint:noctx // it outlives us
-	cmd.Env, cmd.SysProcAttr = ofAPerson(os.Environ()), apart()
+	cmd.Env, cmd.SysProcAttr = append(ofAPerson(os.Environ()), proxy.ApartVariable+"=1"), apart()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type procInfo struct {
 
 // family is the processes that descend from one agent, or from several. They are told by the agents' process groups and sessions,
 // by ancestry, and by the mark in their environment; a process that has escaped all three at once is not found. One that was found
-// stays a member, whatever happens to its ancestors.
+// stays a member, whatever happens to its ancestors, unless it says that it is apart.
 type family struct {
 	mark    string // a whole one, or the start of all marks of a run: see carries
 	byGroup bool   // the heads' groups are known to be theirs still
@@ -90,15 +90,18 @@ func look() (*picture, error) {
 	return p, nil
 }
 
-// marked reports whether a process has a mark. Its environment is read once, however many families ask.
-func (p *picture) marked(pid int, mark string) bool {
+// environ is the environment of a process. It is read once, however many families ask.
+func (p *picture) environ(pid int) []byte {
 	env, ok := p.environs[pid]
 	if !ok {
 		env = environOf(pid)
 		p.environs[pid] = env
 	}
-	return carries(env, mark)
+	return env
 }
+
+// marked reports whether a process has a mark.
+func (p *picture) marked(pid int, mark string) bool { return carries(p.environ(pid), mark) }
 
 // carries reports whether an environment has a mark ("run.7;"), or any mark of a run ("run."). Only our own variable is looked at: what
 // others hold is nothing that anybody may be ended for.
@@ -121,6 +124,13 @@ func carries(env []byte, mark string) bool {
 	return false
 }
 
+// apart reports whether a process says that it is no agent's, in a session of its own: see ApartVariable.
+func (p *picture) apart(pid int) bool {
+	return p.all[pid].session == pid && slices.ContainsFunc(bytes.Split(p.environ(pid), []byte{0}), func(variable []byte) bool {
+		return bytes.HasPrefix(variable, []byte(ApartVariable+"="))
+	})
+}
+
 // among are the members in a picture.
 func (f *family) among(p *picture) []ident {
 	f.mu.Lock()
@@ -137,7 +147,7 @@ func (f *family) among(p *picture) []ident {
 	for n := 0; n < len(found); n++ { // found grows by the children of those in it
 		f.known[found[n]] = struct{}{}
 		for _, child := range p.children[found[n].PID] {
-			if !seen[child] {
+			if !seen[child] && !p.apart(child.PID) {
 				found = append(found, child)
 				seen[child] = true
 			}
@@ -149,6 +159,10 @@ func (f *family) among(p *picture) []ident {
 // isMemberLocked looks at everything but ancestry.
 func (f *family) isMemberLocked(i procInfo, p *picture) bool {
 	if _, ok := f.known[i.ident]; ok {
+		if f.heads[i.PID] != i.ident && p.apart(i.PID) { // it was seen before it could say so
+			delete(f.known, i.ident)
+			return false
+		}
 		return true
 	}
 	if f.byGroup && (f.leadsLocked(i.group, i, p.all) || f.leadsLocked(i.session, i, p.all)) {

@@ -19,6 +19,11 @@ import (
 // It is how a descendant is known that has left the agent's process group and whose ancestors are gone.
 const treeVariable = "DESKHAND_TREE"
 
+// ApartVariable is in the environment of a process that descends from an agent and is the person's all the same, as is the browser that
+// an agent has opened for its login. Ancestry tells nothing of it: whoever looks while its parent still runs would take it for the
+// agent's for good.
+const ApartVariable = "DESKHAND_APART"
+
 // guard sees that no agent outlives us. It starts them, tells the watchdog and the ledger of each, and takes both back.
 type guard struct {
 	argv   []string
@@ -128,7 +133,10 @@ func (g *guard) start(cmd Command) (Process, error) {
 	}
 	g.number++
 	mark := fmt.Sprintf("%s%d;", g.run, g.number)
-	cmd.Env = append(slices.Clip(cmd.Env), treeVariable+"="+os.Getenv(treeVariable)+mark)
+	env := slices.DeleteFunc(slices.Clone(cmd.Env), func(kv string) bool { // we may descend from such a browser ourselves
+		return strings.HasPrefix(kv, ApartVariable+"=")
+	})
+	cmd.Env = append(env, treeVariable+"="+os.Getenv(treeVariable)+mark)
 	p, err := startProcess(cmd, mark)
 	if err != nil {
 		return nil, err

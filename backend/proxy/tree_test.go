@@ -12,7 +12,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -57,8 +60,16 @@ func marked(t *testing.T) (Command, string) {
 
 // gone waits for a process to end.
 func gone(pid int) bool {
+	return comesTrue(func() bool {
+		p, err := inspect(pid)
+		return err != nil || p.zombie
+	})
+}
+
+// comesTrue waits for what other processes do.
+func comesTrue(holds func() bool) bool {
 	for range 500 {
-		if p, err := inspect(pid); err != nil || p.zombie {
+		if holds() {
 			return true
 		}
 		await(nil, 10*time.Millisecond)
@@ -295,13 +306,9 @@ func TestWatchdogEndsEverythingWhenWeAreKilled(t *testing.T) {
 		}
 	}
 	// The watchdog itself carries the mark too: it ends last.
-	for range 500 {
-		if len(left(t, mark)) == 0 {
-			return
-		}
-		await(nil, 10*time.Millisecond)
+	if !comesTrue(func() bool { return len(left(t, mark)) == 0 }) {
+		t.Errorf("left: %+v", left(t, mark))
 	}
-	t.Errorf("left: %+v", left(t, mark))
 }
 
 func TestLedgerReapsWhatAnEarlierRunLeft(t *testing.T) {
@@ -452,5 +459,65 @@ func TestMarksNest(t *testing.T) {
 	pid := i.Status().PID
 	if !hasMark(pid, "outer.1;") || !hasMark(pid, s.guard.run+"1;") {
 		t.Error("a mark is missing")
+	}
+}
+
+// A browser that an agent has opened is not the agent's, though a look at what runs found it while its parent was still there. An agent
+// that descends from such a browser is as any other.
+func TestWhatIsApartOutlivesTheAgent(t *testing.T) {
+	dir := t.TempDir()
+	pidFile, told := filepath.Join(dir, "pid"), filepath.Join(dir, "told")
+	if err := syscall.Mkfifo(told, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := openSet(t, Config{})
+	i, err := s.Start(t.Context(), "a", "fake", Command{
+		Path: "/bin/sh", Dir: dir, Env: append(os.Environ(), ApartVariable+"=1"),
+		Args: []string{"-c", `setsid sh -c 'echo $$ >new; mv new pid; read -r line <told; exec env ` + ApartVariable + `=1 sleep 100' & read -r line`},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid := 0
+	if !comesTrue(func() bool {
+		data, _ := os.ReadFile(pidFile)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+		return pid != 0
+	}) {
+		t.Fatal("it does not start")
+	}
+	if hasMark(pid, ApartVariable) {
+		t.Error("an agent has got the variable that we had")
+	}
+	isOf := func() bool {
+		all, err := s.Overview(false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, u := range all.Usage {
+			if slices.ContainsFunc(u.Tree, func(m Member) bool { return m.PID == pid }) {
+				return true
+			}
+		}
+		return false
+	}
+	if !isOf() {
+		t.Error("it is not the agent's, and has not said that it is apart")
+	}
+	if err := os.WriteFile(told, []byte("go\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if !comesTrue(func() bool { return hasMark(pid, ApartVariable) }) {
+		t.Fatal("it does not say that it is apart")
+	}
+	t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+	if isOf() {
+		t.Error("what is apart is the agent's")
+	}
+	if err := i.Close(); err != nil {
+		t.Error(err)
+	}
+	if p, err := inspect(pid); err != nil || p.zombie {
+		t.Errorf("it ended with the agent: %v", err)
 	}
 }
