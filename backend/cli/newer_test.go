@@ -16,15 +16,24 @@ import (
 // raise makes a data directory that of a version after ours.
 func raise(t *testing.T, dir string, changes ...string) {
 	t.Helper()
+	change(t, dir, append(changes, "PRAGMA user_version=99")...)
+	if err := os.WriteFile(filepath.Join(dir, "written-by"), []byte("99.0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// change changes the database of a data directory that nobody uses.
+func change(t *testing.T, dir string, changes ...string) {
+	t.Helper()
 	db, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, change := range append(changes, "PRAGMA user_version=99") {
+	for _, change := range changes {
 		_, failed := db.ExecContext(t.Context(), change)
 		err = errors.Join(err, failed)
 	}
-	if err := errors.Join(err, db.Close(), os.WriteFile(filepath.Join(dir, "written-by"), []byte("99.0\n"), 0o600)); err != nil {
+	if err := errors.Join(err, db.Close()); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -259,7 +259,7 @@ func (d *day) read(text string, zone *time.Location) error {
 
 // Run prints where it was said.
 func (c *sessionsSearch) Run(p *Program) error {
-	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+	return p.withAPI(c.common, func(ctx context.Context, b *backend.Backend, api *api) error {
 		v := c.parameters()
 		if c.Dir != "" {
 			w, err := api.workspace(ctx, c.Dir)
@@ -268,22 +268,45 @@ func (c *sessionsSearch) Run(p *Program) error {
 			}
 			v.Set("workspace", w.ID)
 		}
-		var raw json.RawMessage
-		if err := api.call(ctx, "GET", "search?"+v.Encode(), nil, &raw); err != nil {
-			if p, ok := errors.AsType[*problem](err); ok && p.Code == "search.empty" {
-				return &failure{exitUsage, errors.New("there is nothing to look for in that")}
-			}
-			return unanswered(ctx, err)
+		raw, found, err := c.ask(ctx, p, api, v, b.ReadOnly() == "")
+		if err != nil {
+			return err
 		}
 		if c.JSON {
 			return printJSON(p.Stdout, raw)
 		}
-		var found backend.Found
-		if err := json.Unmarshal(raw, &found); err != nil {
-			return err
-		}
 		return c.show(p, found)
 	})
+}
+
+// ask asks until all is in the index, if it grows: who has just said something looks for it next.
+func (c *sessionsSearch) ask(ctx context.Context, p *Program, api *api, v url.Values, grows bool) (raw json.RawMessage, found backend.Found, err error) {
+	const pause, quiet, patience = 50 * time.Millisecond, time.Second, 20 * time.Second
+	for began, told := time.Now(), false; ; {
+		if err := api.call(ctx, "GET", "search?"+v.Encode(), nil, &raw); err != nil {
+			if p, ok := errors.AsType[*problem](err); ok && p.Code == "search.empty" {
+				return nil, found, &failure{exitUsage, errors.New("there is nothing to look for in that")}
+			}
+			return nil, found, unanswered(ctx, err)
+		}
+		found = backend.Found{}
+		if err := json.Unmarshal(raw, &found); err != nil {
+			return nil, found, err
+		}
+		took := time.Since(began)
+		if found.Pending == 0 || !grows || took > patience {
+			return raw, found, nil
+		}
+		if took > quiet && !told {
+			told = true
+			p.say("%d entries are put into the index first; Ctrl-C ends this.\n", found.Pending)
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+			return nil, found, ctx.Err()
+		}
+	}
 }
 
 // parameters are what the API is asked for. It takes moments: To is over when the day after it begins.

@@ -136,3 +136,18 @@ func TestTailShowsWhatIsSaid(t *testing.T) {
 		t.Error(text)
 	}
 }
+
+// What was said a moment ago is found, also when much is put into the index before it.
+func TestASearchWaitsForTheIndex(t *testing.T) {
+	dir, work := t.TempDir(), t.TempDir()
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the quick zeppelin"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	change(t, dir, "DELETE FROM words", "DELETE FROM unsearched", "INSERT INTO unsearched SELECT rowid FROM entry",
+		// The newest are first, and an entry that was deleted meanwhile costs as much as one that was not.
+		"WITH RECURSIVE n(i) AS (SELECT 1000000 UNION ALL SELECT i+1 FROM n WHERE i < 1005000) INSERT INTO unsearched SELECT i FROM n")
+	text, stderr, code := run(t, dir, "sessions", "search", "zepp")
+	if code != 0 || !strings.Contains(text, "the quick zeppelin") || strings.Contains(stderr, "not in the index yet") {
+		t.Errorf("exit %d\n%s%s", code, text, stderr)
+	}
+}
