@@ -15,7 +15,7 @@ type agentCommand struct {
 }
 
 type replayCommand struct {
-	File  string                `arg:"" help:"The recording: what \"deskhand sessions export ID --format recording\" writes."`
+	File  string                `arg:"" help:"The recording: what \"deskhand sessions export ID --format recording --output FILE\" writes."`
 	Speed float64               `default:"1" placeholder:"N" help:"How many times as fast as it was; 0 = without any pause."`
 	Fault []backend.ReplayFault `placeholder:"FAULT@N" help:"Let something go wrong at the agent's message N; repeatable. ${replay_faults}"`
 	State string                `placeholder:"DIR" help:"Where to keep how far each conversation has come. Default: with the data of the demo agent."`

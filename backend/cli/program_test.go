@@ -754,6 +754,9 @@ func TestKillOfTheProgramLosesNothingThatWasShown(t *testing.T) {
 	if last := tr.Items[len(tr.Items)-1]; last.Divider == nil || last.Divider.Code != "app.interrupted" {
 		t.Errorf("%+v", last)
 	}
+	if text, stderr, code := run(t, dir, "sessions", "show", s.ID); code != 0 || !strings.Contains(text, "\n---\n\n*Deskhand was interrupted here*\n") {
+		t.Errorf("exit %d %s\n%s", code, stderr, text)
+	}
 }
 
 func TestTheEndOfTheServerIsToldToItsCommand(t *testing.T) {

@@ -147,6 +147,7 @@ type terminalTurn struct {
 	files   []attachedFile
 
 	turn    string
+	agent   string         // its name
 	shown   map[string]int // bytes shown of each entry
 	said    map[string]bool
 	outcome *backend.Turn
@@ -234,6 +235,7 @@ func (t *terminalTurn) create(ctx context.Context) (s backend.Session, err error
 		}
 		return s, usage(err)
 	}
+	t.agent = s.AgentName
 	if s.Worktree != nil {
 		t.aside("· working in %s, on the branch %s", s.Cwd, s.Worktree.Branch)
 	}
@@ -429,6 +431,9 @@ func (t *terminalTurn) entry(e backend.Entry) error {
 	case "divider":
 		if e.Divider.Exit != nil {
 			t.aside("! %s", describe(e.Divider.Exit))
+		} else if !t.said[e.ID] {
+			t.said[e.ID] = true
+			t.aside("· %s", e.Divider.Words(t.agent))
 		}
 	}
 	return nil

@@ -383,6 +383,7 @@ func (c *tailCommand) Run(p *Program) error {
 			if err := api.call(ctx, "GET", "sessions/"+url.PathEscape(id), nil, &s); err != nil {
 				return "", err
 			}
+			t.agent = s.AgentName
 			t.aside("· %s, %s in %s; Ctrl-C ends this", plain(s.Title), plain(s.AgentName), plain(s.Cwd))
 			return id, nil
 		}, t.overhear)

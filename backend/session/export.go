@@ -379,7 +379,7 @@ func (m *markdown) entry(e Entry) {
 	case "notice":
 		m.print("\n> %s: %s\n", flat(e.Notice.Title), flat(e.Notice.Description))
 	case "divider":
-		m.print("\n---\n*%s*\n", e.Divider.Code)
+		m.print("\n---\n\n*%s*\n", flat(e.Divider.Words(m.agent)))
 	case "terminal", "file", "compaction":
 		m.says(m.agent)
 		m.served(e)

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -258,4 +259,31 @@ func unzipped(t *testing.T, data []byte) []byte {
 		all = append(all, part...)
 	}
 	return all
+}
+
+// An export says of a conversation's life what the window says, in the same words.
+func TestDividersHaveTheWindowsWords(t *testing.T) {
+	text, err := os.ReadFile("../../frontend/src/strings/en.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := regexp.MustCompile(`'divider\.([a-z_.]+)':\s+'(.+)',`).FindAllSubmatch(text, -1)
+	if len(said) < 10 {
+		t.Fatalf("only %d texts were found", len(said))
+	}
+	const agent = "{agent}" // as it stands there
+	for _, s := range said {
+		if code, want := string(s[1]), string(s[2]); code != "unknown" {
+			if got := (&session.Divider{Code: code}).Words(agent); got != want {
+				t.Errorf("%s: %q, in the window %q", code, got, want)
+			}
+		}
+	}
+	moved := session.Divider{Code: "workspace.moved", Params: map[string]string{"from": "/old", "to": "/new"}}
+	if got, want := moved.Words("Bot"), "The directory moved from /old to /new"; got != want {
+		t.Errorf("%q", got)
+	}
+	if got, want := (&session.Divider{Code: "later.known"}).Words("Bot"), "Session change: later.known"; got != want {
+		t.Errorf("%q", got)
+	}
 }

@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -277,6 +278,41 @@ type Divider struct {
 	Code   string            `json:"code"`
 	Params map[string]string `json:"params,omitempty"`
 	Exit   *Exit             `json:"exit,omitempty"`
+}
+
+// dividers says what the codes mean, as the window does.
+//
+//nolint:gochecknoglobals // a constant in all but name
+var dividers = map[string]string{
+	"agent.exited":            "{agent} ended",
+	"agent.start_failed":      "{agent} could not be started",
+	"agent.taken_up":          "Deskhand was away; {agent} kept running",
+	"app.interrupted":         "Deskhand was interrupted here",
+	"messages.missing":        "Messages are missing here: what {agent} said is no longer held",
+	"session.forked":          "Forked here: everything above is from the original conversation",
+	"session.fresh":           "Continued without memory: {agent} cannot restore what was said above",
+	"session.hibernated":      "{agent} was put to sleep to save memory; your next message wakes it",
+	"session.imported":        "Imported from {agent}; messages: {messages}",
+	"session.imported_unseen": "Imported from {agent}, which knows what was said before but does not show it",
+	"session.loaded":          "{agent} restarted and read the conversation",
+	"session.resumed":         "{agent} restarted and resumed the conversation",
+	"turn.interrupt_sent":     "{agent} did not stop when asked: interrupt sent",
+	"turn.killed":             "{agent} did not stop: its processes were ended",
+	"turn.no_signal":          "{agent} did not stop when asked; it cannot be interrupted over this link, so it is ended next",
+	"workspace.moved":         "The directory moved from {from} to {to}",
+}
+
+// Words is what a divider tells a person; agent is its name.
+func (d *Divider) Words(agent string) string {
+	text, ok := dividers[d.Code]
+	if !ok {
+		return "Session change: " + d.Code
+	}
+	values := []string{"{agent}", agent}
+	for name, value := range d.Params {
+		values = append(values, "{"+name+"}", value)
+	}
+	return strings.NewReplacer(values...).Replace(text)
 }
 
 // Request is something of an agent that waits for a person, and its end.
