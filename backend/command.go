@@ -119,6 +119,9 @@ func ReplayAgent(ctx context.Context, cfg Replay, in io.Reader, out, stderr io.W
 // Watchdog is the process that ends our agents when we are killed; in is the pipe that tells it so.
 func Watchdog(in io.Reader) error { return proxy.Watchdog(in) }
 
+// ApartVariable is in the environment of what an agent has started and does not end with it.
+const ApartVariable = proxy.ApartVariable
+
 // Variables by which [ToolRelay] is told whose tools it carries.
 const (
 	ToolTicket = tools.TicketVariable

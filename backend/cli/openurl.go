@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"deskhand/backend/proxy"
+	"deskhand/backend"
 )
 
 // openURLCommand is what agents have as BROWSER while they sign in. A browser that they started themselves would be of their processes,
@@ -47,7 +47,7 @@ func (c *openURLCommand) Run(p *Program) error {
 		return err
 	}
 	cmd := exec.Command(self, "open-url", "--detached="+strconv.Itoa(os.Getpid()), page) //nolint:noctx // it outlives us
-	cmd.Env, cmd.SysProcAttr = append(ofAPerson(os.Environ()), proxy.ApartVariable+"=1"), apart()
+	cmd.Env, cmd.SysProcAttr = append(ofAPerson(os.Environ()), backend.ApartVariable+"=1"), apart()
 	if err := cmd.Start(); err != nil {
 		return err
 	}

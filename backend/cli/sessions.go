@@ -280,22 +280,13 @@ func (c *sessionsSearch) Run(p *Program) error {
 }
 
 // ask asks until all is in the index, if it grows: who has just said something looks for it next.
-func (c *sessionsSearch) ask(ctx context.Context, p *Program, api *api, v url.Values, grows bool) (raw json.RawMessage, found backend.Found, err error) {
+func (c *sessionsSearch) ask(ctx context.Context, p *Program, api *api, v url.Values, grows bool) (json.RawMessage, backend.Found, error) {
 	const pause, quiet, patience = 50 * time.Millisecond, time.Second, 20 * time.Second
 	for began, told := time.Now(), false; ; {
-		if err := api.call(ctx, "GET", "search?"+v.Encode(), nil, &raw); err != nil {
-			if p, ok := errors.AsType[*problem](err); ok && p.Code == "search.empty" {
-				return nil, found, &failure{exitUsage, errors.New("there is nothing to look for in that")}
-			}
-			return nil, found, unanswered(ctx, err)
-		}
-		found = backend.Found{}
-		if err := json.Unmarshal(raw, &found); err != nil {
-			return nil, found, err
-		}
+		raw, found, err := askOnce(ctx, api, v)
 		took := time.Since(began)
-		if found.Pending == 0 || !grows || took > patience {
-			return raw, found, nil
+		if err != nil || found.Pending == 0 || !grows || took > patience {
+			return raw, found, err
 		}
 		if took > quiet && !told {
 			told = true
@@ -307,6 +298,16 @@ func (c *sessionsSearch) ask(ctx context.Context, p *Program, api *api, v url.Va
 			return nil, found, ctx.Err()
 		}
 	}
+}
+
+func askOnce(ctx context.Context, api *api, v url.Values) (raw json.RawMessage, found backend.Found, err error) {
+	if err := api.call(ctx, "GET", "search?"+v.Encode(), nil, &raw); err != nil {
+		if p, ok := errors.AsType[*problem](err); ok && p.Code == "search.empty" {
+			return nil, found, &failure{exitUsage, errors.New("there is nothing to look for in that")}
+		}
+		return nil, found, unanswered(ctx, err)
+	}
+	return raw, found, json.Unmarshal(raw, &found)
 }
 
 // parameters are what the API is asked for. It takes moments: To is over when the day after it begins.

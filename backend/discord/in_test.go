@@ -817,6 +817,13 @@ func TestWhatWasSaidMeanwhile(t *testing.T) {
 	b.askedIs(id, "silent one")
 	b.idle(id)
 	b.busy(id)
+	b.told(b.dc.Channel, "Said at the desk")
+	b.told(b.dc.Channel, "wants to edit")
+	b.until("the mark on what is told", func() bool { // else it is moved on after it has been moved back
+		all := b.dc.Messages(b.dc.Channel)
+		on, _ := b.s.in.bond(b.dc.Channel)
+		return on.newest == all[len(all)-1].ID
+	})
 	b.away(func() {
 		b.setNewest(b.dc.Channel, snowflake.New(past))
 		b.dc.SayAt(past.Add(time.Hour), b.dc.Channel, b.dc.Owner, "silent old")

@@ -14,8 +14,9 @@ import (
 // moment, so that the deletion can be undone; then what is stored of it is erased, in small pieces, since conversations wait for the
 // same database. Neither the end of the program nor a crash changes that: who is started next erases what is due, and waits for the rest.
 
-// undoTime is how long a deletion can be undone.
-const undoTime = 5 * time.Second
+// undoTime is how long a deletion can be undone. The window offers it for five seconds from when it has our answer, and what a person
+// presses in the last of them has to get here by a slow line too.
+const undoTime = 15 * time.Second
 
 const eventRemoved = "session.removed"
 
@@ -201,12 +202,19 @@ func (v *conversation) erase() {
 	}
 	v.deletion.timer.Stop()
 	v.deletion.over = true
-	v.release(true)
+	v.release(!v.isHadAgain())
 	v.c.endShells(v.id)
 	v.c.mu.Lock()
 	defer v.c.mu.Unlock()
 	v.c.erasing.add(v.id)
 	delete(v.c.live, v.id)
+}
+
+// isHadAgain reports whether another session goes on with the agent's conversation of this one: it was imported since.
+func (v *conversation) isHadAgain() (is bool) {
+	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT EXISTS (SELECT 1 FROM session
+		WHERE agent = ? AND place = ? AND acp_session_id = ? AND id <> ? AND deleted_at = 0)`, v.row.Agent, v.row.Place, v.row.ACPSessionID, v.id).Scan(&is)
+	return is || err != nil // what an agent keeps too long is lost to nobody
 }
 
 // erasing is the sessions that are erased, or were in this run of the program: they are not made live again.

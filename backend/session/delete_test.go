@@ -434,6 +434,7 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 		"archived, no close":     {"resume", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id); d.archive(id) }, "", false},
 		"archived, no way back":  {"close", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id); d.archive(id) }, "session/close session/close", false},
 		"gone before the end":    {"resume close delete leaves", nil, "session/close", true},
+		"imported again":         {"resume close delete", (*desk).importAgain, "session/close session/close", true},
 		"restored and spoken to": {"resume close delete", func(d *desk, id string) { d.restore(id); d.prompt(id, "two"); d.idle(id) }, "session/close session/close", false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -444,8 +445,11 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 			if !strings.Contains(tc.words, "unanswered") && !strings.Contains(tc.words, "leaves") { // these do not answer
 				cfg.Parting = 20 * time.Second
 			}
+			if tc.forever && tc.do != nil {
+				cfg.Undo = 5 * time.Second // for it to be done before
+			}
 			d := openAs(t, dir, proxy.Config{Purpose: session.ForSession}, cfg)
-			if tc.do != nil {
+			if tc.do != nil && !tc.forever {
 				d = openAgain(d, dir)
 			}
 			id := d.forgetful()
@@ -471,6 +475,17 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 			}
 		})
 	}
+}
+
+// importAgain takes up a deleted session's conversation anew, by what the agent has of it.
+func (d *desk) importAgain(id string) {
+	d.t.Helper()
+	var agent, theirs string
+	if err := d.db.Read().QueryRowContext(d.t.Context(), `SELECT agent, acp_session_id FROM session WHERE id = ?`, id).Scan(&agent, &theirs); err != nil {
+		d.t.Fatal(err)
+	}
+	s := d.importOf(agent, theirs, d.work)
+	d.until("the import", func() bool { return d.get(s.ID).Phase == session.Ready })
 }
 
 // archive puts a session away, and checks that its agent ends where it can come back.

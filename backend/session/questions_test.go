@@ -37,14 +37,18 @@ func asksPermission(tool object, options ...object) step {
 
 func option(id, name, kind string) object { return object{"optionId": id, "name": name, "kind": kind} }
 
-// questionEvents are those that were told, oldest first.
-func (d *desk) questionEvents() (list []session.Event) {
+// questionEvents are those that were told, oldest first, once there are so many.
+func (d *desk) questionEvents(atLeast int) (list []session.Event) {
 	d.t.Helper()
-	batch, err := d.Feed().After(d.t.Context(), session.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested", "question.resolved"}})
-	if err != nil || batch.Reset {
-		d.t.Fatal(err, batch.Reset)
-	}
-	return batch.Events
+	d.until("event of each question", func() bool { // told after it is stored
+		batch, err := d.Feed().After(d.t.Context(), session.Query{Gen: d.Feed().Gen(), Types: []string{"question.requested", "question.resolved"}})
+		if err != nil || batch.Reset {
+			d.t.Fatal(err, batch.Reset)
+		}
+		list = batch.Events
+		return len(list) >= atLeast
+	})
+	return list
 }
 
 // What Claude asks by its AskUserQuestion, and Codex by its request_user_input.
@@ -224,8 +228,7 @@ func sorted(t *testing.T, raw json.RawMessage) []byte {
 // checkAsked compares the events and the inbox with what is wanted; the events have these fields and no others.
 func (d *desk) checkAsked(r session.Request, want []string) {
 	d.t.Helper()
-	d.until("event of each question", func() bool { return len(d.questionEvents()) == len(want) }) // told after it is stored
-	events := d.questionEvents()
+	events := d.questionEvents(len(want))
 	waiting := session.QuestionsOf([]session.Request{r})
 	if len(events) != len(want) || len(waiting) != len(want) {
 		d.t.Fatalf("%d events and %d questions, want %d: %+v", len(events), len(waiting), len(want), waiting)
@@ -255,7 +258,7 @@ func (d *desk) checkAsked(r session.Request, want []string) {
 
 func (d *desk) checkResolved(asked int, answered bool, responses []string) {
 	d.t.Helper()
-	events := d.questionEvents()
+	events := d.questionEvents(asked + len(responses))
 	if len(events) != asked+len(responses) {
 		d.t.Fatalf("%d events: %+v", len(events), events)
 	}
@@ -328,7 +331,7 @@ func TestWhatIsNoQuestion(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if events := d.questionEvents(); len(events) != 0 {
+	if events := d.questionEvents(0); len(events) != 0 {
 		t.Errorf("%+v", events)
 	}
 	d.answer(r, session.Answer{OptionID: "n"})
@@ -341,6 +344,7 @@ func TestQuestionEventsComeOnlyByName(t *testing.T) {
 	id := d.asking()
 	d.begin(id, asksQuestion(nil))
 	d.request(id)
+	d.questionEvents(1)
 	for _, types := range [][]string{nil, {"request.upsert", "question.asked"}} {
 		batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen(), Types: types})
 		if err != nil || len(batch.Events) == 0 || slices.ContainsFunc(batch.Events, func(e session.Event) bool { return strings.HasPrefix(e.Type, "question.") }) {
@@ -395,7 +399,7 @@ func TestAQuestionThatNobodyAnswered(t *testing.T) {
 					t.Errorf("a late answer: %v", err)
 				}
 			}
-			events := d.questionEvents()
+			events := d.questionEvents(2)
 			var q session.QuestionEvent
 			if len(events) != 2 || json.Unmarshal(events[1].Data, &q) != nil || q.Status != "rejected" || q.Reason != tc.reason || q.Response != nil {
 				t.Errorf("%+v", events)
@@ -497,7 +501,7 @@ func TestAnAddressToOpen(t *testing.T) {
 	if after.Status != "answered" || after.AnsweredBy != "window" || after.CompletedAt == nil || after.CompletedAt.Before(after.ResolvedAt.Time) {
 		t.Errorf("%+v", after)
 	}
-	if events := d.questionEvents(); len(events) != 2 {
+	if events := d.questionEvents(2); len(events) != 2 {
 		t.Errorf("what is done there was told as an answer: %+v", events)
 	}
 

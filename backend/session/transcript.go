@@ -216,6 +216,22 @@ func (t *transcript) apply(f frame) {
 	case inward:
 		t.applyInward(f)
 	case outward:
+		t.applyOutward(f)
+	}
+}
+
+// applyOutward folds what we sent. It is a stop that shows: the turn's calls are cancelled with it, whatever becomes of them. What the agent
+// says of one after that counts again.
+func (t *transcript) applyOutward(f frame) {
+	const stop = "session/cancel"
+	if t.turn == "" || !bytes.Contains(f.Data, []byte(stop)) {
+		return
+	}
+	var m struct {
+		Method string `json:"method"`
+	}
+	if json.Unmarshal(f.Data, &m) == nil && m.Method == stop {
+		t.endToolsOfTurn(f)
 	}
 }
 
@@ -369,11 +385,7 @@ func (t *transcript) composed(n note) {
 // turn goes on without one.
 func (t *transcript) endTurn(f frame) {
 	t.settle()
-	for _, e := range inOrder(t.tools) {
-		if e.Turn != "" {
-			t.endTool(f, e)
-		}
-	}
+	t.endToolsOfTurn(f)
 	for _, e := range inOrder(t.displays) {
 		if e.Turn != "" {
 			t.endDisplay(f, e)
@@ -392,6 +404,14 @@ func (t *transcript) endAll(f frame) {
 	clear(t.tools)
 	t.endTerminals(f)
 	t.endCompactions(f)
+}
+
+func (t *transcript) endToolsOfTurn(f frame) {
+	for _, e := range inOrder(t.tools) {
+		if e.Turn != "" {
+			t.endTool(f, e)
+		}
+	}
 }
 
 func (t *transcript) endTools(f frame) {

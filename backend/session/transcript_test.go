@@ -105,6 +105,26 @@ func TestEchoOfThePromptIsDropped(t *testing.T) {
 	s.want("user: hello world", "user: typed elsewhere", "agent: hi")
 }
 
+// A stop is seen in the calls at once; what is heard of them until the turn ends counts all the same.
+func TestAStopCancelsTheOpenCalls(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Done","status":"completed"}`)
+	for n, title := range []string{"Ends", "Hangs", "Goes on"} {
+		s.update(`{"sessionUpdate":"tool_call","toolCallId":"%d","title":%q,"status":"in_progress"}`, n+2, title)
+	}
+	s.frame(outward, `{"jsonrpc":"2.0","id":7,"method":"session/prompt","params":{"text":"of session/cancel"}}`)
+	s.want("user: go", "tool: 1 Done completed", "tool: 2 Ends in_progress", "tool: 3 Hangs in_progress", "tool: 4 Goes on in_progress")
+	s.frame(outward, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`)
+	s.want("tool: 2 Ends cancelled", "tool: 3 Hangs cancelled", "tool: 4 Goes on cancelled")
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"2","status":"completed"}`)
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"4","status":"in_progress"}`)
+	s.want("tool: 2 Ends completed", "tool: 4 Goes on in_progress")
+	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.want("tool: 4 Goes on cancelled")
+}
+
 func TestToolCallsAreUpserts(t *testing.T) {
 	t.Parallel()
 	s := tell(t)

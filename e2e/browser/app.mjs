@@ -53,6 +53,23 @@ export class App {
     return footer;
   }
 
+  /**
+   * What the page would do after so long waits until it is let go: an offer that stands for five seconds, a mark of two and a half. A busy
+   * machine does not get there in time.
+   */
+  async holds(after) {
+    await this.page.evaluate((after) => {
+      const real = window.setTimeout;
+      const held = [];
+      window.setTimeout = (act, ms, ...more) => (ms === after ? -held.push(act) : real(act, ms, ...more)); // nobody else's number
+      window.letGo = () => {
+        window.setTimeout = real;
+        for (const act of held) act();
+      };
+    }, after);
+    return () => this.page.evaluate(() => window.letGo());
+  }
+
   /** Waits until the keys of the card that stands there count, by the clock that it goes by: nothing else shows it. */
   async unguarded() {
     const since = await this.page.evaluate(() => performance.now());

@@ -114,6 +114,7 @@ test("a turn is undone after a look at what that does, and the undo as well", as
   await dialog.getByRole("button", { name: new RegExp(`^${demoFile} Is removed`) }).waitFor();
   await dialog.getByRole("button", { name: /^b\.txt Changed after the turn/ }).waitFor();
   assert.equal(read("a.txt"), "A\n", "the look changed something");
+  await app.holds(5_000);
   await dialog.getByRole("button", { name: "Undo in 2 files" }).click();
   await dialog.waitFor({ state: "detached" });
   assert.equal(read("a.txt"), "a\n");

@@ -144,12 +144,13 @@ test("a conversation is deleted, and is back when that is taken back", async (t)
   await row(elsewhere, /that goes/).click();
   await elsewhere.log.getByText("quicksilver").first().waitFor();
 
+  const letGo = await app.holds(5_000);
   await menu(app, /that goes/);
   await looks.at(app.page, "session-menu");
   await item(app, /^Delete/).click();
   await until("the end of it, here and elsewhere", async () =>
     (await row(app, /that goes/).count()) + (await row(elsewhere, /that goes/).count()) === 0);
-  await app.button("Undo").focus(); // there is not much time
+  await app.button("Undo").focus();
   await app.page.keyboard.press("Enter");
   await row(app, /that goes/).waitFor();
   await row(elsewhere, /that goes/).waitFor();
@@ -165,6 +166,20 @@ test("a conversation is deleted, and is back when that is taken back", async (t)
   await app.page.keyboard.press("Control+z");
   await row(app, /that goes/).waitFor();
 
+  // The answer is late: all of the time that is offered is left.
+  const slowly = async (route) => {
+    const response = await route.fetch();
+    await new Promise((go) => setTimeout(go, 6_000));
+    await route.fulfill({ response });
+  };
+  await app.page.route(`**/client/sessions/${id}`, slowly);
+  await row(app, /that goes/).focus();
+  await app.page.keyboard.press("Shift+Delete");
+  await app.button("Undo").click();
+  await row(app, /that goes/).waitFor();
+  await app.page.unroute(`**/client/sessions/${id}`, slowly);
+  await letGo();
+
   // From the palette; this time it is meant.
   await row(app, /that goes/).click();
   await app.page.keyboard.press("Control+k");
@@ -176,6 +191,7 @@ test("a conversation is deleted, and is back when that is taken back", async (t)
   await elsewhere.page.getByRole("heading", { name: "New conversation" }).waitFor();
   assert.equal((await desk.call("GET", `/client/sessions/${id}`)).status, 404);
   await until("the end of the offer", async () => (await app.button("Undo").count()) === 0, 10_000);
+  await until("its end for good", async () => (await desk.api("GET", "/client/storage")).sessions === 1, 30_000);
   assert.equal((await desk.call("POST", `/client/sessions/${id}/restore`)).status, 404);
   const { items } = await desk.api("GET", "/client/sessions");
   assert.deepEqual(items.map((one) => one.id), [kept]);

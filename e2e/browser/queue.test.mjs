@@ -40,6 +40,7 @@ test("rows are queued, moved, edited, deleted and go out in their turn", async (
   await app.button("Move down", rows(app).first()).click();
   await shows(app, ["plan", "markdown", "thought", "limit"]);
 
+  await app.holds(5_000);
   await app.button("Delete", rows(app).nth(1)).click();
   await shows(app, ["plan", "thought", "limit"]);
   await app.button("Undo").click();

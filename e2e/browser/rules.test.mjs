@@ -66,11 +66,8 @@ test("what is remembered in a directory answers there, and there alone, until it
   assert.equal(await held(desk), 1);
   await app.reject();
 
-  // Back there it is undone, and asks again. What is told for five seconds stays: a busy machine takes longer.
-  await page.evaluate(() => {
-    const real = window.setTimeout;
-    window.setTimeout = (act, ms, ...more) => real(act, ms === 5_000 ? 60_000 : ms, ...more);
-  });
+  // Back there it is undone, and asks again.
+  await app.holds(5_000);
   await app.sidebar.getByRole("treeitem", { name: /^The first/ }).click();
   await line.getByRole("button", { name: "Undo" }).click();
   await line.getByText("Rule removed").waitFor();
@@ -282,6 +279,7 @@ test("a rule is written and tried before it is kept, as an answer and in the set
   await section.getByRole("searchbox", { name: "Filter rules" }).fill("");
 
   // Taken back, and that as well.
+  await app.holds(5_000);
   await section.getByRole("button", { name: "Remove: Run git *" }).focus();
   await page.keyboard.press("Enter");
   await section.getByText("git *").waitFor({ state: "detached" });

@@ -102,11 +102,13 @@ test("an early place of a long conversation, by keyboard alone", async (t) => {
   const last = (await found.hits.count()) - 1;
   for (let n = 0; n < last; n++) await app.page.keyboard.press("ArrowDown");
   await until("the last result", async () => /You.*note 12/.test(await found.chosen.textContent()));
+  const letGo = await app.holds(2_500);
   await app.page.keyboard.press("Enter");
   await until("the place", () => seen(app, early));
   const lit = app.log.locator(".lit");
   assert.match(await lit.textContent(), /note 12: the lighthouse/);
   await looks.at(app.page, "search-place");
+  await letGo();
   await until("the end of the mark", async () => (await lit.count()) === 0);
   assert.ok(await seen(app, early), "it stays where it is");
   assert.equal(await found.focused(), "Transcript");

@@ -238,16 +238,19 @@ export class Desktop {
   /** Answers a file chooser with a path, as a person at the keyboard. */
   async choose(title, file) {
     const window = await this.dialog(title);
+    // A name that is typed has the keyboard laid out anew for each sign that it has no key for, which a busy program learns too late; and the
+    // chooser completes it while it grows.
+    const clipboard = await this.#copy("text", file);
     await this.key("ctrl+l");
     await pause(300); // the entry has no sign that we could wait for
-    await this.key("ctrl+a");
-    await this.xdotool("type", "--delay", "15", file);
+    await this.key("ctrl+a", "ctrl+v");
     // Return is taken as "complete the name" until the chooser has looked the path up.
     await until("the end of the dialog", async () => {
       await this.key("Return");
       await pause(500);
       return !(await this.windows(title)).includes(window);
     });
+    clipboard.kill();
   }
 
   /** Drags a real file from another window onto a point of ours, and has a look before it lets go; says whether it was taken. */
@@ -270,11 +273,16 @@ export class Desktop {
   }
 
   /** Puts a picture on the clipboard. */
-  async copyPicture(file) {
-    const owner = this.#spawn(compiled().clipboard, [file], { stdio: ["ignore", "pipe", "pipe"] });
+  copyPicture(file) {
+    return this.#copy(file);
+  }
+
+  async #copy(...what) {
+    const owner = this.#spawn(compiled().clipboard, what, { stdio: ["ignore", "pipe", "pipe"] });
     let words = "";
     owner.stdout.on("data", (data) => (words += data));
     await until("the clipboard", () => words.includes("ready"));
+    return owner;
   }
 
   /** Closes the window that has the focus, as a person does: the app's own. */
