@@ -11,6 +11,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -350,7 +351,7 @@ func TestWhatFailsChangesNothing(t *testing.T) { //nolint:tparallel // in one sh
 			cfg := s.cfg
 			cfg.WriteFile = tc.write
 			if tc.name == "it never answers" {
-				cfg.Patience = time.Second
+				cfg.Patience = 10 * time.Second // it has to have started by then
 			}
 			c := agents.Open(cfg)
 			defer c.Close()
@@ -454,16 +455,14 @@ func TestWhoWantsTheSameJoins(t *testing.T) {
 	}
 	begin(ctx, first, agents.InstallRequest{}, nil)
 	<-held
-	joined := make(chan struct{}, 1)
+	joined := make(chan struct{}, 3)
 	for range 3 {
-		begin(t.Context(), others, agents.InstallRequest{}, func(agents.Progress) {
-			select {
-			case joined <- struct{}{}:
-			default:
-			}
-		})
+		joins := sync.OnceFunc(func() { joined <- struct{}{} })
+		begin(t.Context(), others, agents.InstallRequest{}, func(agents.Progress) { joins() })
 	}
-	<-joined // it was told at once where things stand
+	for range 3 {
+		<-joined // they were told at once where things stand
+	}
 	s.reg.publishClaude("0.101.0", "")
 	begin(t.Context(), another, agents.InstallRequest{AgentProcessVersion: "0.101.0"}, nil)
 	cancel()

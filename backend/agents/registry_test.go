@@ -57,7 +57,7 @@ func (r *registry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	name := strings.TrimPrefix(q.URL.Path, "/")
 	r.requests = append(r.requests, name)
 	base, file, isTarball := strings.Cut(name, "/-/")
-	versions := r.packages[base]
+	versions := maps.Clone(r.packages[base])
 	held := r.hold[file]
 	r.mu.Unlock()
 	if isTarball {

@@ -117,7 +117,7 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 	}()
 	stop := context.AfterFunc(ctx, func() { _ = r.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	found, err := between(r, token+"-begin", token+"-end")
+	found, err := between(&patient{pipe: r, life: ctx}, token+"-begin", token+"-end")
 	if err != nil || !s.work(func() { s.finish(cmd, exited) }) {
 		endSession(cmd)
 		<-exited
@@ -126,6 +126,22 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 		return nil, err
 	}
 	return clean(found), nil
+}
+
+// patient reads what is in the pipe of a shell that has ended even where we get to it late: a read with a deadline that has passed does not look
+// into the pipe at all.
+type patient struct {
+	pipe *os.File
+	life context.Context
+}
+
+func (p *patient) Read(into []byte) (int, error) {
+	n, err := p.pipe.Read(into)
+	if errors.Is(err, os.ErrDeadlineExceeded) && p.life.Err() == nil {
+		_ = p.pipe.SetReadDeadline(time.Now().Add(pipeGrace))
+		n, err = p.pipe.Read(into)
+	}
+	return n, err
 }
 
 // home is where the shell starts: what rc files find in the directory is no part of the answer.

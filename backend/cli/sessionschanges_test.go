@@ -26,11 +26,17 @@ func TestChangesAndUndo(t *testing.T) {
 		_ = cmd.Run()
 		return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 	}
-	if _, errs, code := run(t, dir, "prompt", "--agent", "mock", "--approve", "once", "write it down"); code != 0 {
-		t.Fatal(code, errs)
-	}
-	if _, err := os.Stat(file); err != nil {
-		t.Fatal(err)
+	for range 3 { // a directory that cannot be read in five seconds, as on a busy machine, is none whose changes are known
+		_ = os.Remove(file)
+		if _, errs, code := run(t, dir, "prompt", "--agent", "mock", "--approve", "once", "write it down"); code != 0 {
+			t.Fatal(code, errs)
+		}
+		if _, err := os.Stat(file); err != nil {
+			t.Fatal(err)
+		}
+		if out, _, _ := run(t, dir, "sessions", "changes", "last"); !strings.Contains(out, "took too long") {
+			break
+		}
 	}
 	if out, errs, code := run(t, dir, "sessions", "changes", "last"); code != 0 || !strings.HasPrefix(out, "added  +") || !strings.Contains(out, "deskhand-demo.md") {
 		t.Fatalf("%d %q %s", code, out, errs)

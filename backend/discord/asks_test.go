@@ -53,7 +53,7 @@ func (r *eRig) reopen() {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	s.line.unit = r.s.line.unit
+	s.line.unit, s.asks.ack = r.s.line.unit, r.s.asks.ack
 	r.s, r.bot.s = s, s // which closes it with the desk
 	s.Start()
 }
@@ -316,12 +316,13 @@ func TestWhoMayPress(t *testing.T) {
 	// The moment in which it appears is no moment to press.
 	r.discord.Delete(m.ID)
 	m = r.card(m.Channel, "in its place", func(now standin.Message) bool { return now.ID > m.ID && len(now.Controls) > 0 })
+	r.noted(request.ID)
 	c, _ := m.Control(request.Options[0].Name)
-	i, err := r.discord.Press(m.ID, r.discord.Owner, c.CustomID)
+	i, err := r.discord.PressQuickly(m.ID, r.discord.Owner, c.CustomID)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a := r.answer(i); i.ID.Time().Sub(m.ID.Time()) < guardTime && (!a.Private || !strings.Contains(a.Text, "too soon")) {
+	if a := r.answer(i); !a.Private || !strings.Contains(a.Text, "too soon") {
 		t.Errorf("%+v", a)
 	}
 	if now, err := r.desk.Request(t.Context(), request.ID); err != nil || now.Status != "requested" {

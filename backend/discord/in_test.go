@@ -323,10 +323,13 @@ func TestAFileThatCannotBeHad(t *testing.T) {
 			id := b.talk()
 			b.busy(id) // so that the file is looked for when all is set
 			c.fault(b.dc)
+			held := make(chan struct{})
+			b.s.in.lanes.queue(b.dc.Channel, func(context.Context) { <-held })
 			m := b.say("silent all the same", standin.File{Name: "a.txt", Data: []byte("first")})
 			if name == "expired" {
 				c.fault(b.dc)
 			}
+			close(held)
 			b.told(b.dc.Channel, c.told)
 			b.told(b.dc.Channel, "The message goes without `a.txt`")
 			b.waitsIs(id, "silent all the same")
@@ -1200,6 +1203,7 @@ func TestCommands(t *testing.T) {
 	b.shows("a card", func(s standin.Seen) bool {
 		return slices.ContainsFunc(s.Messages(b.dc.Channel), func(m standin.Message) bool { return len(m.Controls) > 0 })
 	})
+	b.until("the note of the card", func() bool { k, _, _ := b.s.asks.one(t.Context(), r.ID); return k.message != 0 })
 	is(b.dc.Channel, b.dc.Owner, "approve", "It has only just come")
 	b.dc.Clock(2 * guardTime)
 	is(b.dc.Channel, b.dc.Owner, "approve", "Allowed once: `"+r.Title+"`")

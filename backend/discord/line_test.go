@@ -167,7 +167,7 @@ func TestLineThatIsSilentIsDead(t *testing.T) {
 
 func TestRevokedTokenEndsTheLine(t *testing.T) {
 	b := openBot(t)
-	b.seen("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) > 0 }) // the last call of a line that begins
+	b.seen("commands", func(s standin.Seen) bool { return len(s.Calls(standin.RouteCommands)) > 0 }) // the last call of a line that begins
 	b.dc.Revoke()
 	s := b.is(statusRefused, refusedToken)
 	calls := len(b.dc.Calls(""))

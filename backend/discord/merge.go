@@ -28,11 +28,11 @@ type waiting struct {
 
 // send hands a message to its conversation: into what waits of this channel, else as a message of its own. Nobody else does while it runs.
 func (in *inbound) send(ctx context.Context, h heard) error {
-	ours, err := in.ours(ctx, h.session)
+	now, err := in.s.cfg.Sessions.Get(ctx, h.session) // before the queue: a stop that has ended since has held what waits in it
 	if err != nil {
 		return err
 	}
-	now, err := in.s.cfg.Sessions.Get(ctx, h.session)
+	ours, err := in.ours(ctx, h.session)
 	if err != nil {
 		return err
 	}

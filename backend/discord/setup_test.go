@@ -574,6 +574,8 @@ func TestRightsInAChannel(t *testing.T) {
 
 func TestChannelsThatComeAndGo(t *testing.T) {
 	b := openBot(t)
+	b.dc.Say(b.dc.Channel, b.dc.Stranger, "x") // events are heard in their order
+	b.until("what a line begins with", func() bool { return b.s.State().Ignored.Strangers == 1 })
 	b.bindSession()
 	is := func(what string, want Binding) {
 		t.Helper()

@@ -169,8 +169,11 @@ func TestALargeFileIsReadOnce(t *testing.T) {
 		return time.Since(begun)
 	}
 	took(words[:2]) // from here on it is in memory
-	once := took(words[:2])
-	if all := took(words); all > once*names/2 {
+	once, all := took(words[:2]), took(words)
+	for n := 0; n < 4 && all > once*names/2; n++ { // the machine may have had something else to do
+		once, all = took(words[:2]), took(words)
+	}
+	if all > once*names/2 {
 		t.Errorf("%d names take %s, one takes %s", names+1, all, once)
 	}
 }

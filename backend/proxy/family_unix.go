@@ -203,11 +203,20 @@ func (f *family) terminate() error {
 // to be found, then to each by itself. Descendants that go on making others are chased only as long as there is patience.
 func (f *family) kill(patience time.Duration) error {
 	deadline := time.Now().Add(patience)
+	looks := 0
 	for chase := false; ; chase = true {
 		f.killGroups()
-		members, err := f.members()
-		if err != nil || len(members) == 0 {
+		p, err := look()
+		if err != nil {
 			return err
+		}
+		members := f.among(p)
+		if len(members) == 0 {
+			if looks++; looks > execLooks || !f.mayLack(p) {
+				return nil
+			}
+			<-time.After(execPause)
+			continue
 		}
 		if chase && time.Now().After(deadline) {
 			return fmt.Errorf("%w: %v", ErrStuck, members)
@@ -219,6 +228,25 @@ func (f *family) kill(patience time.Duration) error {
 			return errors.Join(err, fmt.Errorf("%w: %v", ErrStuck, left))
 		}
 	}
+}
+
+// A process has no environment while the system runs another program in it, and so no mark. One that has none for good costs so many looks.
+const (
+	execLooks = 10
+	execPause = 2 * time.Millisecond
+)
+
+// mayLack reports whether a process is there that may be a member and could not say so when it was looked at.
+func (f *family) mayLack(p *picture) bool {
+	if f.since == 0 {
+		return false // older processes without one are many
+	}
+	for pid, env := range p.environs {
+		if env != nil && len(env) == 0 && p.all[pid].Start >= f.since {
+			return true
+		}
+	}
+	return false
 }
 
 // killGroups kills the heads' groups, unless their numbers are others' by now.

@@ -37,7 +37,7 @@ func startProcess(cmd Command, mark string) (*osProcess, error) {
 	theirs, err := open()
 	if err == nil {
 		Seal()
-		err = p.cmd.Start()
+		err = p.start()
 	}
 	closeFiles(theirs...)
 	if err != nil {
@@ -51,6 +51,21 @@ func startProcess(cmd Command, mark string) (*osProcess, error) {
 		return nil, err
 	}
 	return p, nil
+}
+
+// start starts the program. One that was just written may still be held open for writing by a child that another start has forked and that
+// has not come to its exec yet: the system refuses it, for a moment.
+func (p *osProcess) start() error {
+	const longest = time.Second
+	for pause := time.Millisecond; ; pause *= 2 {
+		err := p.cmd.Start()
+		if !isBusy(err) || pause > longest {
+			return err
+		}
+		<-time.After(pause)
+		c := p.cmd // can be started once
+		p.cmd = &exec.Cmd{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, SysProcAttr: c.SysProcAttr, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
+	}
 }
 
 // checkDir says what the system's error for a missing directory does not: that it is not the program that is missing.

@@ -29,6 +29,9 @@ func familyAt(int) *family { return nil }
 
 func ignoreSignals() {}
 
+// isBusy is always false: what is started is a file that nobody holds.
+func isBusy(error) bool { return false }
+
 func signalName(*os.ProcessState) string { return "" }
 
 // agentAttributes starts the agent suspended: it must be in its job before it can start a process that is not.

@@ -10,7 +10,7 @@ import (
 const (
 	maxBacklog = 128 << 20 // bytes that may wait for an agent that does not read
 	writeBatch = 64 << 10  // small messages that wait together are written together
-	exitGrace  = 250 * time.Millisecond
+	exitGrace  = 2 * time.Second
 )
 
 // stdin is the queue in front of an agent's stdin. Callers never block on the pipe; one goroutine writes.

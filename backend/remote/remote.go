@@ -19,6 +19,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -67,6 +68,8 @@ type Config struct {
 
 	// Stall is how long a line may be silent before it counts as broken; 0 = 40 s. Runtimes say something every 15 s.
 	Stall time.Duration
+	// Unconfirmed is how long after it was written a request counts as delivered where nothing confirms it; 0 = 250 ms.
+	Unconfirmed time.Duration
 	// Backoff is the longest pause between two attempts; 0 = 15 s.
 	Backoff time.Duration
 }
@@ -104,6 +107,7 @@ func New(cfg Config) *Runtime {
 	if cfg.Stall == 0 {
 		cfg.Stall = 40 * time.Second
 	}
+	cfg.Unconfirmed = cmp.Or(cfg.Unconfirmed, unconfirmed)
 	if cfg.Backoff == 0 {
 		cfg.Backoff = 15 * time.Second
 	}

@@ -287,7 +287,7 @@ func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
 	}
 	var enough <-chan time.Time
 	if !first {
-		enough = time.After(unconfirmed)
+		enough = time.After(i.runtime.cfg.Unconfirmed)
 	}
 	select {
 	case err = <-done:

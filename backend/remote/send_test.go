@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
+	"time"
 )
 
 // What a gateway answers in the runtime's place, with a page to log in at, is no word of the runtime: the message is sent again.
@@ -19,6 +20,7 @@ func TestALoginPageTakesNoMessage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			th := runtimeThere(t, c.runtime)
+			th.r.cfg.Unconfirmed = time.Minute
 			var posts atomic.Int32
 			th.on("GET", silent)
 			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {

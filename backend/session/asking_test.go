@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"deskhand/backend/files"
 	"deskhand/backend/proxy"
@@ -216,6 +217,12 @@ func (a *asking) wait(id string) json.RawMessage {
 // askingDesk has an agent that asks, whose sessions may reach the files in d.work and none in the private directory beside it.
 func askingDesk(t *testing.T, dir string, words ...string) *desk {
 	t.Helper()
+	return askingDeskWith(t, dir, 0, words...)
+}
+
+// askingDeskWith is askingDesk with another patience than that of the other tests.
+func askingDeskWith(t *testing.T, dir string, patience time.Duration, words ...string) *desk {
+	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)
@@ -229,7 +236,7 @@ func askingDesk(t *testing.T, dir string, words ...string) *desk {
 		t.Fatal(err)
 	}
 	within := files.Within{Private: []string{filepath.Join(dir, "private"), "/proc"}}
-	return openAs(t, dir, proxy.Config{}, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	return openAs(t, dir, proxy.Config{}, session.Config{Patience: patience, Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
 }
 
 func (d *desk) asking(further ...string) string {

@@ -84,6 +84,7 @@ func TestFilesOutlastAKill(t *testing.T) {
 	s := d.create()
 	d.prompt(s.ID, "slow")
 	d.works(s.ID)
+	d.until("text", func() bool { return textOf(d.transcript(s.ID), "agent") != "" }) // by then it has stored what it was asked
 	chip, queued := d.upload("chip.txt", []byte("chip")), d.upload("queued.png", picture(t, 9, 9))
 	d.chips(s.ID, chip)
 	item := d.sendFiles(s.ID, "echo", session.Queue, byID(queued)...).QueueItem

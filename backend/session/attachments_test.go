@@ -721,7 +721,7 @@ func TestWhatToolsAskOfASession(t *testing.T) {
 
 func TestAskUser(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
 	questions := []session.Question{{Prompt: "Which?", Options: []session.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}}, {Prompt: "Why?"}}
 	type result struct {

@@ -403,7 +403,7 @@ func TestAPromptIsHeldButNotForLong(t *testing.T) {
 // TestAPromptWaitsForWhatIsPutBack: however long that takes, else the agent would work in a directory that changes below it. Its turn is looked at
 // when that is over.
 func TestAPromptWaitsForWhatIsPutBack(t *testing.T) {
-	const hold = 2 * time.Second // a turn whose directory is not looked at within it cannot be taken back
+	const hold = 6 * time.Second // a turn whose directory is not looked at within it cannot be taken back
 	dir := t.TempDir()
 	begun, letGo := make(chan struct{}), make(chan struct{})
 	lib := snapshots(t, dir, "", snapshot.Config{Replace: func(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {

@@ -142,11 +142,7 @@ func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 		t.Fatal(got)
 	}
 	before := d.get(s.ID)
-	from := d.Feed().Gen()
-	start, err := d.Feed().After(t.Context(), session.Query{Gen: from, After: 0})
-	if err != nil {
-		t.Fatal(err)
-	}
+	start := d.lastSeq()
 
 	d.delete(s.ID)
 	if got := d.listed(s.ID, "zeppelin"); len(got) > 0 {
@@ -163,13 +159,11 @@ func TestADeletedSessionIsGoneAtOnceAndComesBackWhole(t *testing.T) {
 	d.delete(s.ID)
 	d.until("the end of the agent", func() bool { return d.process(s.ID) == 0 })
 
-	batch, err := d.Feed().After(t.Context(), session.Query{Gen: from, After: start.Seq})
-	if err != nil {
-		t.Fatal(err)
-	}
 	var told []string
-	for _, e := range batch.Events {
-		told = append(told, e.Type)
+	for _, e := range d.since(start) {
+		if e.Session == s.ID { // what processes there are is told whenever somebody looks
+			told = append(told, e.Type)
+		}
 	}
 	if last := told[len(told)-1]; last != "session.removed" || slices.Contains(told, "session.upsert") || strings.Count(strings.Join(told, " "), "session.removed") != 1 {
 		t.Errorf("the feed tells %v", told)
@@ -346,7 +340,7 @@ func TestDeletedWhileItStarts(t *testing.T) {
 	if now := d.restore(s.ID); now.Phase != session.Closed || now.Turn != nil || now.Step != "" {
 		t.Errorf("%+v", now)
 	}
-	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "cancelled" {
+	if last := lastTurn(d.transcript(s.ID)); last.StopReason != "cancelled" && last.StopReason != "end_turn" { // it may have been quicker
 		t.Errorf("%+v", last)
 	}
 	d.prompt(s.ID, "echo awake")
@@ -399,7 +393,7 @@ func TestManyAreDeletedWhileOthersSpeakToThem(t *testing.T) {
 	all.Wait()
 	for i, id := range ids {
 		if restored[i] {
-			d.get(id)
+			d.idle(id) // a start that fails is told a moment later
 			d.sameAsRebuilt(id)
 			continue
 		}

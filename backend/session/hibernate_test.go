@@ -238,6 +238,7 @@ func TestAnAgentThatDoesNotComeBackAfterAll(t *testing.T) {
 	if got := textOf(tr, "user"); got != "one\ntwo\n" || lastTurn(tr).StopReason != "end_turn" {
 		t.Errorf("%q, %+v", got, lastTurn(tr))
 	}
+	d.sleeps(id) // and nothing happens to it while it is looked at
 	d.sameAsRebuilt(id)
 }
 

@@ -58,7 +58,7 @@ func peer(t *testing.T) *line {
 		cancel()
 		_ = cmd.Wait()
 	})
-	for range 200 {
+	for range 3000 {
 		if c, err := net.Dial("tcp", address); err == nil {
 			_ = c.Close()
 			return newLine(t, address)

@@ -122,6 +122,8 @@ type line struct {
 	held  chan struct{} // closed when bytes flow; nil while they do
 	conns map[net.Conn]struct{}
 	cutAt int64 // after so many more bytes to the client every connection is cut; 0 = never
+	more  int   // so often it is cut again
+	cuts  int   // so often it was cut
 }
 
 func newLine(t *testing.T, to string) *line {
@@ -185,6 +187,10 @@ func (l *line) copy(to, from net.Conn, toClient bool) {
 		if toClient && l.cutAt > 0 {
 			if l.cutAt -= int64(n); l.cutAt <= 0 {
 				n, cut, l.cutAt = n/2, true, 0 // in the middle of a frame
+				l.cuts++
+				if l.more > 0 {
+					l.more, l.cutAt = l.more-1, cutAgain
+				}
 			}
 		}
 		l.mu.Unlock()
@@ -212,6 +218,9 @@ func (l *line) cut() {
 		_ = c.Close()
 	}
 }
+
+// cutAgain is after how many bytes.
+const cutAgain = 60_000
 
 func (l *line) cutAfter(bytes int64) {
 	l.mu.Lock()
@@ -384,18 +393,14 @@ func TestLineThatIsCutLosesNothing(t *testing.T) {
 	d := deskWithPlaces(t, t.TempDir())
 	s = d.createAt(d.addPlace(e, placeToken).ID)
 	d.idle(s.ID)
-	cuts := 0
-	e.line.cutAfter(10_000)
+	e.line.mu.Lock()
+	e.line.cutAt, e.line.more = 10_000, 20
+	e.line.mu.Unlock()
 	d.prompt(s.ID, "burst")
-	for d.get(s.ID).Turn != nil {
-		e.line.mu.Lock()
-		if e.line.cutAt == 0 && cuts < 20 {
-			cuts++
-			e.line.cutAt = 60_000
-		}
-		e.line.mu.Unlock()
-		<-time.After(5 * time.Millisecond)
-	}
+	d.idle(s.ID)
+	e.line.mu.Lock()
+	cuts := e.line.cuts
+	e.line.mu.Unlock()
 	have := d.numbered(s.ID)
 	if !slices.Equal(have, want) {
 		t.Fatalf("%d updates came of %d, or in another order", len(have), len(want))

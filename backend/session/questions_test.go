@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"deskhand/backend/session"
 )
@@ -370,7 +371,7 @@ func TestAQuestionThatNobodyAnswered(t *testing.T) {
 		"the agent died":         {[]step{as("q", asksQuestion(nil)), {Exit: &three}}, nil, "expired"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			d := askingDesk(t, t.TempDir())
+			d := askingDeskWith(t, t.TempDir(), time.Minute)
 			id := d.asking()
 			d.begin(id, tc.steps...)
 			var r session.Request
@@ -435,7 +436,7 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 		if inbox, err = d.Inbox(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		return len(inbox) == many
+		return len(inbox) == many && d.get(id).Waiting == many
 	})
 	if waiting := d.get(id).Waiting; waiting != many {
 		t.Errorf("the session says that %d wait", waiting)

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
+	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
 
@@ -161,7 +163,7 @@ func TestWhatEndsBadlyHoldsTheQueue(t *testing.T) {
 
 func TestStopHoldsTheQueue(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
 	d.prompt(s.ID, "slow")
 	one, two := d.queues(s.ID, "plan"), d.queues(s.ID, "limit")
@@ -192,7 +194,7 @@ func TestStopHoldsTheQueue(t *testing.T) {
 
 func TestInterruptGoesNext(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	s := d.create()
 	d.prompt(s.ID, "slow")
 	d.works(s.ID)

@@ -119,7 +119,7 @@ func TestRulesOverHTTP(t *testing.T) {
 	turnedDown("POST", "rules", `{"effect":"allow","scope":"everywhere","kind":"nosuch","pattern":"x"}`, http.StatusBadRequest, "request.invalid")
 	turnedDown("GET", "requests/nosuch/rules", "", http.StatusNotFound, "not_found")
 	ask("git status; ls")
-	call("POST", "requests/"+d.request(s.ID).ID+"/answer", `{"optionId":"reject-once","note":"I want to see it first"}`, http.StatusNoContent, nil)
+	call("POST", "requests/"+d.request(s.ID).ID+"/answer", `{"optionId":"reject-once","note":"echo I want to see it first"}`, http.StatusNoContent, nil)
 	d.until("the words", func() bool { return strings.Contains(textOf(d.transcript(s.ID), "user"), "I want to see it first") })
 	d.idle(s.ID)
 	d.sameAsRebuilt(s.ID)

@@ -136,10 +136,8 @@ func (c *Client) judgeAgain() {
 	c.mu.Lock()
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
-	for _, v := range live {
-		if v.look().Waiting > 0 {
-			c.background(func() { v.post(v.judgeWaiting) })
-		}
+	for _, v := range live { // whether it waits is shown after it is stored, so that is no reason to pass one over
+		c.background(func() { v.post(v.judgeWaiting) })
 	}
 }
 

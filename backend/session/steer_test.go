@@ -6,7 +6,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -33,13 +35,13 @@ func said(t session.Transcript) string {
 
 func TestSteeringReachesTheRunningTurn(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
+	d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 	id, sent := d.steering("use tabs")
 	if sent.QueueItem == nil || sent.QueueItem.Held != "steering" || sent.Turn != nil {
 		t.Fatalf("sent is %+v", sent)
 	}
 	d.until("answer to it", func() bool { return strings.Contains(said(d.transcript(id)), "You add: *use tabs*") })
-	d.queueIs(id, "")
+	d.until("empty queue", func() bool { return d.queue(id) == "" }) // the answer may come after what it led to
 	if err := d.Cancel(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +60,7 @@ func TestSteeringReachesTheRunningTurn(t *testing.T) {
 func TestSteeringThatFailsWaits(t *testing.T) {
 	for text, why := range map[string]string{"refuse this": "failed", "error of yours": "the message asked for an error"} {
 		t.Run(text, func(t *testing.T) {
-			d := open(t, t.TempDir())
+			d := openAs(t, t.TempDir(), proxy.Config{}, session.Config{Patience: time.Minute})
 			id, _ := d.steering(text)
 			d.until("word of it", func() bool {
 				return slices.ContainsFunc(d.transcript(id).Items, func(e session.Entry) bool {

@@ -12,14 +12,19 @@ import (
 // The block of a surface's files is for tools: no conversation is called after it.
 func TestATitleIsWithoutTheBlockOfFiles(t *testing.T) {
 	t.Parallel()
-	d := open(t, t.TempDir())
+	dir := t.TempDir()
+	custom(t, dir, map[string]string{"mute": "cat >/dev/null"}) // which gives it no title of its own
+	d := open(t, dir)
 	block := attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a?ex=1", Filename: "a"}})
 	for message, want := range map[string]string{"silent\n" + block: "silent", block: "a.txt"} {
 		file, err := d.AttachUpload(t.Context(), "a.txt", "text/plain", strings.NewReader("a"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		s := d.create()
+		s, err := d.Create(t.Context(), session.New{Agent: "mute", Cwd: d.work})
+		if err != nil {
+			t.Fatal(err)
+		}
 		if _, err := d.Send(t.Context(), s.ID, session.Prompt{Message: message, Attachments: []session.PromptAttachment{{ID: file.ID}}}); err != nil {
 			t.Fatal(err)
 		}

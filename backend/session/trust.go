@@ -150,7 +150,7 @@ func (c *Client) heard(directory string, list []Executable, surface string) {
 	live := slices.Collect(maps.Values(c.live))
 	c.mu.Unlock()
 	for _, v := range live {
-		if s := v.look(); s.Waiting > 0 && filepath.Clean(s.Cwd) == directory {
+		if filepath.Clean(v.look().Cwd) == directory { // whether it waits is shown after it is stored
 			c.background(func() { v.post(func() { v.reconsider(list, surface) }) })
 		}
 	}

@@ -154,9 +154,8 @@ func (c *Client) verify(ctx context.Context, wish Verify) {
 	if x.v.more > 0 {
 		x.v.now.Findings = append(x.v.now.Findings, Finding{Code: foundMore, Params: map[string]string{"count": strconv.Itoa(x.v.more)}})
 	}
-	now := x.v.showLocked()
+	c.feed.publish(Event{Type: eventVerify, Data: mustJSON(x.v.showLocked())})
 	x.v.mu.Unlock()
-	c.feed.publish(Event{Type: eventVerify, Data: mustJSON(now)})
 	c.tellStorage(ctx, c.upkeep.progress())
 }
 

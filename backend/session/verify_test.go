@@ -3,6 +3,8 @@ package session
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -150,8 +152,16 @@ func TestVerify(t *testing.T) {
 			s := openShelf(t)
 			s.put("s", newStoryteller(t, 7).tell(4))
 			s.put("other", newStoryteller(t, 8).tell(1))
+			sha, err := s.db.Blobs.Put([]byte("of nothing"))
+			if err != nil {
+				t.Fatal(err)
+			}
 			c := s.open()
 			s.indexed(c)
+			until(t, c, func() bool { // what a start does by itself is over
+				_, err := os.Stat(filepath.Join(s.dir, "blobs", sha[:2], sha+".zst"))
+				return errors.Is(err, fs.ErrNotExist)
+			})
 			tc.harm(s)
 			check := func(what string, got, want []string) {
 				t.Helper()

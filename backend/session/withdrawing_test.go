@@ -83,7 +83,7 @@ func TestAStartWithAMessageCanBeStopped(t *testing.T) {
 
 // A person who asks once more does not wait for the answer to the first time.
 func TestAStartThatIsStoppedTwiceEndsAtOnce(t *testing.T) {
-	d := askingDesk(t, t.TempDir(), "", "session/new")
+	d := askingDeskWith(t, t.TempDir(), time.Minute, "", "session/new")
 	id := d.asking()
 	d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
 	for range 2 {

@@ -170,9 +170,7 @@ func TestAMoveIsRefusedWhereAWorkTreeIsBusy(t *testing.T) {
 		made <- err
 	}()
 	d.untilStored("making")
-	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
-	defer cancel()
-	_, err := d.Relink(ctx, own.Workspace.ID, d.linked())
+	_, err := d.Relink(t.Context(), own.Workspace.ID, d.linked())
 	refusedWith(t, err, "worktree.working")
 	letGo()
 	if err := <-made; err != nil {

@@ -184,7 +184,7 @@ func (zeros) Read(p []byte) (int, error) {
 }
 
 // greet tells a program's socket something, and gives what it says to that before it waits or closes.
-func greet(t *testing.T, g given, line string) string {
+func greet(t *testing.T, g given, line string, patience time.Duration) string {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "unix", g.variable("DESKHAND_MCP_SOCKET"))
 	if err != nil {
@@ -194,7 +194,7 @@ func greet(t *testing.T, g given, line string) string {
 	if _, err := fmt.Fprintln(conn, line); err != nil {
 		t.Fatal(err)
 	}
-	_ = conn.SetReadDeadline(time.Now().Add(2 * time.Second)) // one that was let in waits for messages
+	_ = conn.SetReadDeadline(time.Now().Add(patience)) // one that was let in waits for messages
 	said := make([]byte, 1000)
 	n, err := conn.Read(said)
 	if err != nil && n == 0 {
@@ -212,7 +212,7 @@ func TestOnlyTheTicket(t *testing.T) {
 	web := r.given("web")
 	ticket := g.variable("DESKHAND_MCP_TICKET")
 	session, secret, _ := strings.Cut(ticket, ".")
-	if got := greet(t, g, ticket); got != "ok\n" {
+	if got := greet(t, g, ticket, time.Minute); got != "ok\n" {
 		t.Fatalf("the ticket: %q", got)
 	}
 	for name, line := range map[string]string{
@@ -220,7 +220,7 @@ func TestOnlyTheTicket(t *testing.T) {
 		"a bearer": strings.TrimPrefix(web.URL, r.base+"/mcp/") + "." + web.bearer(), "the client's token": session + "." + r.token("client-token"),
 		"a route": "GET /client/hello HTTP/1.1\r\nHost: deskhand\r\n\r", "a message": hello, "a long line": strings.Repeat("x", 10_000),
 	} {
-		if got := greet(t, g, line); strings.HasPrefix(got, "ok") || strings.Contains(got, "HTTP") || strings.Contains(got, "serverInfo") {
+		if got := greet(t, g, line, 2*time.Second); strings.HasPrefix(got, "ok") || strings.Contains(got, "HTTP") || strings.Contains(got, "serverInfo") {
 			t.Errorf("%s: %q", name, got)
 		}
 	}

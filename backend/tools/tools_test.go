@@ -122,7 +122,7 @@ func TestAddRefuses(t *testing.T) {
 			if len(c.paths) == 1 && c.paths[0] != "" && !strings.Contains(out.File, filepath.Base(c.paths[0])) {
 				t.Errorf("%.3q is not named: %s", c.paths, out.Raw)
 			}
-			if strings.Contains(out.Raw, "secret\n") || time.Since(began) > 5*time.Second {
+			if strings.Contains(out.Raw, "secret\n") || time.Since(began) > time.Minute {
 				t.Errorf("%.3q took %v: %.300s", c.paths, time.Since(began), out.Raw)
 			}
 		}
@@ -245,7 +245,7 @@ func TestEndsWithTheGeneration(t *testing.T) {
 		if before.Type == "http" && (before.bearer() == after.bearer() || r.status(before.URL, before.bearer()) != http.StatusUnauthorized) {
 			t.Error("the old bearer still opens the tools")
 		}
-		if before.Type == "" && (before.Env[0] == after.Env[0] || greet(t, before, before.variable("DESKHAND_MCP_TICKET")) == "ok\n") {
+		if before.Type == "" && (before.Env[0] == after.Env[0] || greet(t, before, before.variable("DESKHAND_MCP_TICKET"), 2*time.Second) == "ok\n") {
 			t.Error("the old ticket still opens the tools")
 		}
 		r.file("a.txt", []byte("a"))
@@ -271,7 +271,7 @@ func TestEndsWithTheProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-r.done
-	if code, took := r.cmd.ProcessState.ExitCode(), time.Since(began); code != 0 || took > 8*time.Second {
+	if code, took := r.cmd.ProcessState.ExitCode(), time.Since(began); code != 0 || took > time.Minute {
 		t.Errorf("it ended with %d after %v: %s", code, took, r.log)
 	}
 	if left, err := filepath.Glob(filepath.Join(r.dir, "run", "*")); err != nil || len(left) != 0 {

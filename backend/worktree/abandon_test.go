@@ -307,7 +307,7 @@ func TestWhatIsPutThereMeanwhileStays(t *testing.T) {
 			}
 			runtime.Gosched()
 		}
-		again <- errors.Join(os.Mkdir(path, 0o700), os.WriteFile(filepath.Join(path, "mine.txt"), []byte("mine"), 0o600))
+		again <- errors.Join(os.MkdirAll(path, 0o700), os.WriteFile(filepath.Join(path, "mine.txt"), []byte("mine"), 0o600))
 	}()
 	gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/meanwhile", worktree.Kept{Head: p.Head})
 	if err := <-again; err != nil {
