@@ -77,6 +77,7 @@ test("agents are tested, and the report says what is wrong", async (t) => {
   for (const step of ["resolve", "spawn", "initialize", "session"]) await sound.getByText(step, { exact: true }).waitFor();
   await sound.getByText("image, embedded context").waitFor();
   await looks.at(app.page, "agents-test-ready");
+  await app.holds(1_500);
   await app.button("Copy report", sound).click();
   await app.button("Copied", sound).waitFor();
   const copied = await app.page.evaluate(() => navigator.clipboard.readText());

@@ -59,15 +59,25 @@ export class App {
    */
   async holds(after) {
     await this.page.evaluate((after) => {
-      const real = window.setTimeout;
-      const held = [];
-      window.setTimeout = (act, ms, ...more) => (ms === after ? -held.push(act) : real(act, ms, ...more)); // nobody else's number
-      window.letGo = () => {
-        window.setTimeout = real;
-        for (const act of held) act();
-      };
+      if (!window.held) {
+        const real = window.setTimeout;
+        window.held = new Map();
+        window.setTimeout = (act, ms, ...more) => (window.held.has(ms) ? -window.held.get(ms).push(act) : real(act, ms, ...more)); // nobody else's number
+      }
+      if (!window.held.has(after)) window.held.set(after, []);
     }, after);
-    return () => this.page.evaluate(() => window.letGo());
+    return () => this.page.evaluate((after) => {
+      const acts = window.held.get(after);
+      window.held.delete(after);
+      for (const act of acts) act();
+    }, after);
+  }
+
+  /** A key twice, so quickly that it counts as that. */
+  async twice(key) {
+    await this.composer.evaluate((field, key) => {
+      for (let n = 0; n < 2; n++) field.dispatchEvent(new KeyboardEvent("keydown", { key, code: key, bubbles: true, cancelable: true }));
+    }, key);
   }
 
   /** Waits until the keys of the card that stands there count, by the clock that it goes by: nothing else shows it. */

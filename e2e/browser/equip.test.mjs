@@ -135,11 +135,13 @@ test("an MCP server is added, tested, changed, switched off and removed", async 
   await onlyOurs(app);
 
   await app.button("MCP servers", app.sidebar).click();
+  const letGo = await app.holds(5_000);
   await app.button("Delete", app.row("weather")).click();
   await app.row("weather").waitFor({ state: "detached" });
   await app.button("Undo").click();
   await app.row("weather").waitFor();
   assert.ok(read(desk, "mcp").weather);
+  await letGo();
   await app.button("Delete", app.row("weather")).click();
   await until("the removal", () => !read(desk, "mcp").weather);
   await app.page.getByText("No MCP servers in this directory.").waitFor();
@@ -389,6 +391,7 @@ test("a source that cannot be had says why", async (t) => {
   await app.button("Fetch", app.row("lost")).click();
   await app.row("lost").getByText("Failed", { exact: true }).waitFor();
   await looks.at(app.page, "skills-failed");
+  await app.holds(5_000);
   await app.button("Delete", app.row("lost")).click();
   await app.button("Undo").click();
   await app.row("lost").waitFor();

@@ -179,6 +179,7 @@ test("the whole story by keyboard alone, and axe about every screen of it", asyn
   // What is done with a conversation.
   await person.command("Pin this conversation");
   await until("the pin", async () => (await desk.session()).pinned);
+  await app.holds(5_000);
   await person.command("Archive this conversation");
   await page.getByText(/archived/i).first().waitFor();
   await page.getByRole("heading", { name: "New conversation" }).waitFor();

@@ -178,18 +178,18 @@ test("a conversation is deleted, and is back when that is taken back", async (t)
   await app.button("Undo").click();
   await row(app, /that goes/).waitFor();
   await app.page.unroute(`**/client/sessions/${id}`, slowly);
-  await letGo();
 
   // From the palette; this time it is meant.
   await row(app, /that goes/).click();
   await app.page.keyboard.press("Control+k");
   await app.page.keyboard.type("delete this");
   await app.page.keyboard.press("Enter");
-  await app.page.getByText("Deleted “The one that goes”").waitFor();
+  await app.page.getByText("Deleted “The one that goes”").last().waitFor();
   await looks.at(app.page, "deleted");
   await until("the end of it", async () => (await row(app, /that goes/).count()) + (await row(elsewhere, /that goes/).count()) === 0);
   await elsewhere.page.getByRole("heading", { name: "New conversation" }).waitFor();
   assert.equal((await desk.call("GET", `/client/sessions/${id}`)).status, 404);
+  await letGo();
   await until("the end of the offer", async () => (await app.button("Undo").count()) === 0, 10_000);
   await until("its end for good", async () => (await desk.api("GET", "/client/storage")).sessions === 1, 30_000);
   assert.equal((await desk.call("POST", `/client/sessions/${id}/restore`)).status, 404);

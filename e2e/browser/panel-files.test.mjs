@@ -88,9 +88,11 @@ test("the keys that save save the file, wherever S is, and never put the message
   await app.row("main.go").click();
   await app.file.getByText("fmt.Println").waitFor();
   await app.file.focus();
+  const letGo = await app.holds(5_000);
   await app.page.keyboard.press("Control+s"); // it is only read
   await nothing.waitFor();
   await app.button("Dismiss").click();
+  await letGo();
   await app.button("Edit", app.file).click();
   await app.page.keyboard.press("Control+s");
   await nothing.waitFor();
@@ -183,8 +185,10 @@ test("files are looked through, changed, found, mentioned and dropped", async (t
   fs.rmSync(path.join(desk.work, "src/main.go"));
   await app.page.keyboard.press("Control+s");
   const gone = app.file.getByRole("alert").filter({ hasText: "Another program has removed this file" });
+  const letGo = await app.holds(5_000);
   await app.button("Put away", gone).click();
   await app.button("Undo").click();
+  await letGo();
   await app.button("Bring it back", gone).click();
   await app.text.waitFor({ state: "detached" });
   assert.equal(on("src/main.go"), "lost?\n");
@@ -362,6 +366,7 @@ test("terminals outlive the tab and the page, and the agent's programs stand bes
   // One that ends by itself says so; one that runs is asked about.
   await app.choice.click();
   await list.getByRole("option", { name: /^Terminal 2/ }).click();
+  await app.shows(path.join(desk.work, "below")).waitFor();
   await app.types("exit 3");
   await app.panel.getByText("The program has ended with exit code 3.").waitFor();
   await app.button("Close this terminal", app.panel).click();

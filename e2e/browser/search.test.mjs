@@ -256,6 +256,7 @@ test("a conversation is saved as a file", async (t) => {
   const json = JSON.parse(String((await save(menu("JSON"))).content));
   assert.equal(json.session.id, id);
   assert.ok(json.entries.length >= 2);
+  await app.holds(5_000);
   const recording = await save(async () => {
     await app.page.keyboard.press("Control+k");
     await app.page.keyboard.type("save a recording");

@@ -239,10 +239,18 @@ test("the data is moved to another directory, proven, and goes on there behind t
   await field.press("Enter");
 
   // Called off: all is as it was.
+  const cancelled = page.evaluate(() => new Promise((done) => { // what does it is there only while it moves
+    const seen = new MutationObserver(() => {
+      const button = [...document.querySelectorAll("button")].find((one) => one.textContent.trim() === "Cancel it");
+      if (!button || !document.querySelector("[role=progressbar][aria-label='Move the data'], progress[aria-label='Move the data']")) return;
+      seen.disconnect();
+      button.click();
+      done();
+    });
+    seen.observe(document.body, { childList: true, subtree: true });
+  }));
   await plan.getByRole("button", { name: "Move it now" }).click();
-  const progress = data.getByRole("progressbar", { name: "Move the data" });
-  await progress.waitFor();
-  await data.getByRole("button", { name: "Cancel it" }).dispatchEvent("click"); // it is there only while it moves
+  await cancelled;
   await data.getByText("Cancelled. The data is where it was.").waitFor();
   await until("the focus", () => data.evaluate((one) => one.contains(document.activeElement)));
   assert.deepEqual(fs.readdirSync(moved), []);

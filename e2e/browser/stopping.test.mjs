@@ -44,9 +44,10 @@ test("a message that waits for it comes back, and what is queued stays", async (
   await app.page.getByRole("listitem").filter({ hasText: "second" }).first().waitFor();
   await until("empty composer", async () => (await app.composer.inputValue()) === ""); // what comes back must find nothing there
   await until("the agent", () => desk.alive());
+  await app.holds(2_000);
   await app.composer.press("Escape");
   await app.page.getByText("Press Esc again to stop").waitFor();
-  await app.composer.press("Escape");
+  await app.twice("Escape");
   await until("the end of the process", () => !desk.alive());
   await app.page.getByText("Held: the turn was stopped").waitFor();
   await until("the message", async () => (await app.composer.inputValue()) === "first");

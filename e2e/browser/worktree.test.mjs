@@ -103,12 +103,19 @@ test("a conversation is deleted alone, or with its work tree; elsewhere there is
   await app.button("Start Demo agent").click();
   await app.composer.waitFor();
   const { cwd, worktree } = await desk.session();
+  // Also where the part of the page that asks is slow to come.
+  await page.route(/\/acts-[^/]*\.js/, async (route) => {
+    await new Promise((go) => setTimeout(go, 3_000));
+    await route.continue();
+  });
+  await page.reload();
   await menu(app, /^Delete/);
   const dialog = page.getByRole("dialog", { name: "Delete the conversation and its work tree?" });
   await dialog.getByText("Everything in it is committed.").waitFor();
+  await app.holds(5_000);
   await app.button("Delete only the conversation", dialog).click();
   await app.sidebar.getByRole("treeitem", { level: 2 }).waitFor({ state: "detached" });
-  await app.button("Undo").click(); // within its moment
+  await app.button("Undo").click();
   await app.sidebar.getByRole("treeitem", { level: 2 }).click();
   assert.ok(fs.existsSync(cwd));
   await app.composer.waitFor();

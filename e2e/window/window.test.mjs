@@ -92,10 +92,11 @@ onDesktop("the page stays in the window, whatever is dropped or clicked", async 
     for (const address of arguments[0]) for (const target of ["_self", "_blank"]) { link.href = address; link.target = target; link.click(); }
     location.href = arguments[0][0];
   `, ["file://" + file, "https://example.org/there"]);
-  await until("the link outside", () => fs.existsSync(path.join(d.desk.dir, "opened")));
+  const opened = path.join(d.desk.dir, "opened"); // is there a moment before what is written to it
+  await until("the link outside", () => fs.existsSync(opened) && fs.readFileSync(opened, "utf8").endsWith("there\n"));
   assert.equal(await d.url(), "wails://wails/");
   await d.shows("Start your first conversation");
-  assert.match(fs.readFileSync(path.join(d.desk.dir, "opened"), "utf8"), /^(https:\/\/example\.org\/there\n)+$/);
+  assert.match(fs.readFileSync(opened, "utf8"), /^(https:\/\/example\.org\/there\n)+$/);
 });
 
 onDesktop("responses end while agents start", async (d) => {
@@ -147,8 +148,12 @@ onDesktop("a page whose process dies comes back, with what was shown and typed, 
     return drafts();
   });
   for (let n = 0; n < 2; n++) { // a third in a row would leave the conversation to the person
+    const typed = await until("a draft that rests", async () => { // keys go out half a second later
+      const one = await drafts();
+      await pause(1_000);
+      return one === (await drafts()) && one;
+    });
     const before = page();
-    const typed = await drafts();
     process.kill(before, "SIGKILL");
     await until("another page", () => page() && page() !== before);
     // It shows the same conversation, and takes what is typed there.

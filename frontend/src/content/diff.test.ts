@@ -79,7 +79,7 @@ describe('two texts', () => {
       .join('\n');
     const start = performance.now();
     const diff = diffTexts(before, after);
-    expect(performance.now() - start).toBeLessThan(2_000);
+    expect(performance.now() - start).toBeLessThan(20_000); // in the square of it it would be minutes
     expect(diff.coarse).toBe(true);
     expect([diff.added, diff.removed]).toEqual([20_000, 20_000]);
   });

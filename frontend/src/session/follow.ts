@@ -12,8 +12,8 @@ export interface Follow {
 
 export const following: Follow = { following: true, direction: 'either', until: 0 };
 
-/** How near to the end counts as being there. */
-const near = 24;
+/** Whether so many pixels from the end counts as being there. */
+export const isNear = (distance: number) => distance <= 24;
 /** Scrolling goes on for a while after a wheel or a swipe. */
 const lasts = 700;
 
@@ -25,7 +25,7 @@ export function gesture(state: Follow, direction: Direction, now: number): Follo
 /** The view was scrolled and is `distance` pixels from the end. */
 export function scrolled(state: Follow, distance: number, now: number): Follow {
   if (now > state.until) return state;
-  const atEnd = distance <= near;
+  const atEnd = isNear(distance);
   if (state.direction === 'up') return state.following ? { ...state, following: false } : state;
   return atEnd === state.following ? state : { ...state, following: atEnd };
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Client } from '../api/client';
-import { latin, TerminalLink } from './terminal';
+import { isReply, latin, TerminalLink } from './terminal';
 
 // A terminal over a server that is played here.
 
@@ -138,4 +138,31 @@ test('nothing is sent when it is closed', async () => {
 
 test('mouse reports are bytes, not text', () => {
   expect([...latin('\x1b[M\xff')]).toEqual([0x1b, 0x5b, 0x4d, 0xff]);
+});
+
+test('what a screen answers by itself is told from what a person types', () => {
+  for (const reply of [
+    '\x1b[?1;2c',
+    '\x1b[>0;276;0c',
+    '\x1b[24;80R',
+    '\x1b[0n',
+    '\x1b[?2004;1$y',
+    '\x1b]10;rgb:ff/ff/ff\x1b\\',
+    '\x1bP1$r0m\x1b\\',
+    '\x1b[8;24;80t',
+  ])
+    expect([reply, isReply(reply)]).toEqual([reply, true]);
+  for (const typed of [
+    'e',
+    'exit 3\r',
+    '\x1b',
+    '\x1b[A',
+    '\x1bOP',
+    '\x1b[3~',
+    '\x1b[1;5C',
+    '\x1bx',
+    '\x1b[200~text\x1b[201~',
+    'ü',
+  ])
+    expect([typed, isReply(typed)]).toEqual([typed, false]);
 });

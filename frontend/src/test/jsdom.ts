@@ -1,3 +1,10 @@
+import { vi } from 'vitest';
+
+// A part of the page that is loaded when it is wanted is compiled then, by one process for all tests: on a busy machine that takes more
+// than the second which is waited for by itself.
+const { waitFor } = vi;
+vi.waitFor = (check, options = 10_000) => waitFor(check, options);
+
 // What jsdom lacks, most of it because it lays nothing out, for every test alike: the files share a page, and Svelte keeps the first
 // ResizeObserver that it is given, so that one of a single file would serve all that happen to run after it.
 class Never {
