@@ -203,20 +203,11 @@ func (f *family) terminate() error {
 // to be found, then to each by itself. Descendants that go on making others are chased only as long as there is patience.
 func (f *family) kill(patience time.Duration) error {
 	deadline := time.Now().Add(patience)
-	looks := 0
 	for chase := false; ; chase = true {
 		f.killGroups()
-		p, err := look()
-		if err != nil {
+		members, err := f.all()
+		if err != nil || len(members) == 0 {
 			return err
-		}
-		members := f.among(p)
-		if len(members) == 0 {
-			if looks++; looks > execLooks || !f.mayLack(p) {
-				return nil
-			}
-			<-time.After(execPause)
-			continue
 		}
 		if chase && time.Now().After(deadline) {
 			return fmt.Errorf("%w: %v", ErrStuck, members)
@@ -235,6 +226,20 @@ const (
 	execLooks = 10
 	execPause = 2 * time.Millisecond
 )
+
+// all are the living members, as far as they can be known.
+func (f *family) all() ([]ident, error) {
+	for looks := 1; ; looks++ {
+		p, err := look()
+		if err != nil {
+			return nil, err
+		}
+		if members := f.among(p); len(members) > 0 || looks > execLooks || !f.mayLack(p) {
+			return members, nil
+		}
+		<-time.After(execPause)
+	}
+}
 
 // mayLack reports whether a process is there that may be a member and could not say so when it was looked at.
 func (f *family) mayLack(p *picture) bool {

@@ -76,6 +76,44 @@ func TestMarkOfAProcessOlderThanTheAgent(t *testing.T) {
 	}
 }
 
+// While a process goes from one program to another it has no environment, and so no mark.
+func TestWhoGoesFromOneProgramToAnotherMayBeAMember(t *testing.T) {
+	for name, tc := range map[string]struct {
+		env   []byte
+		since uint64
+		want  bool
+	}{
+		"in between":           {[]byte{}, 100, true},
+		"older than the agent": {[]byte{}, 101, false},
+		"of somebody else":     {nil, 100, false},
+		"without a mark":       {[]byte("A=b\x00"), 100, false},
+		"of an earlier run":    {[]byte{}, 0, false},
+	} {
+		p := &picture{all: map[int]procInfo{7: {ident: ident{PID: 7, Start: 100}}}, environs: map[int][]byte{7: tc.env}}
+		f := newFamily("any.1;", true)
+		f.since = tc.since
+		if got := f.mayLack(p); got != tc.want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	// One that has none for good is waited for in vain, and not for long.
+	cmd := exec.Command("sleep", "60")
+	cmd.Env = []string{}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _, _ = cmd.Process.Kill(), cmd.Wait() }()
+	info, err := inspect(cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := newFamily("any.1;", true)
+	f.since = info.Start
+	if members, err := f.all(); err != nil || len(members) != 0 {
+		t.Errorf("%v, %v", members, err)
+	}
+}
+
 // The end of every instance looks for its descendants among all processes of the machine, twice.
 func BenchmarkFindFamily(b *testing.B) {
 	self, err := os.FindProcess(os.Getpid())
