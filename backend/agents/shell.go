@@ -133,11 +133,13 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 type patient struct {
 	pipe *os.File
 	life context.Context
+	late bool // it was read once after that
 }
 
 func (p *patient) Read(into []byte) (int, error) {
 	n, err := p.pipe.Read(into)
-	if errors.Is(err, os.ErrDeadlineExceeded) && p.life.Err() == nil {
+	if errors.Is(err, os.ErrDeadlineExceeded) && p.life.Err() == nil && !p.late {
+		p.late = true
 		_ = p.pipe.SetReadDeadline(time.Now().Add(pipeGrace))
 		n, err = p.pipe.Read(into)
 	}

@@ -281,14 +281,17 @@ func (c *sessionsSearch) Run(p *Program) error {
 
 // ask asks until all is in the index, if it grows: who has just said something looks for it next.
 func (c *sessionsSearch) ask(ctx context.Context, p *Program, api *api, v url.Values, grows bool) (json.RawMessage, backend.Found, error) {
-	const pause, quiet, patience = 50 * time.Millisecond, time.Second, 20 * time.Second
-	for began, told := time.Now(), false; ; {
+	const pause, quiet, patience = 50 * time.Millisecond, time.Second, 3 * time.Second // without any progress
+	least, at := 0, time.Now()
+	for began, told := at, false; ; {
 		raw, found, err := askOnce(ctx, api, v)
-		took := time.Since(began)
-		if err != nil || found.Pending == 0 || !grows || took > patience {
+		if least == 0 || found.Pending < least {
+			least, at = found.Pending, time.Now()
+		}
+		if err != nil || found.Pending == 0 || !grows || time.Since(at) > patience {
 			return raw, found, err
 		}
-		if took > quiet && !told {
+		if time.Since(began) > quiet && !told {
 			told = true
 			p.say("%d entries are put into the index first; Ctrl-C ends this.\n", found.Pending)
 		}

@@ -12,7 +12,7 @@ import (
 // lifecycleRoutes end sessions, bring them back, and let them follow their directory.
 func (c *Client) lifecycleRoutes() {
 	s := c.cfg.Sessions
-	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session; for 5 s it can be restored", http.StatusNoContent),
+	huma.Register(c.api, op("deleteSession", http.MethodDelete, "sessions/{id}", "Delete a session; for 15 s it can be restored", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			ID     string `path:"id" maxLength:"64"`
 			Undo   bool   `query:"undo" default:"true" doc:"false erases it at once, and answers when nothing of it is stored any more"`

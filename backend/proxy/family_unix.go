@@ -27,7 +27,8 @@ type procInfo struct {
 
 // family is the processes that descend from one agent, or from several. They are told by the agents' process groups and sessions,
 // by ancestry, and by the mark in their environment; a process that has escaped all three at once is not found. One that was found
-// stays a member, whatever happens to its ancestors, unless it says that it is apart.
+// stays a member, whatever happens to its ancestors, unless it says that it is apart and has no mark: that is for the browser of a login, and
+// an agent can have a process say it as it can have one escape.
 type family struct {
 	mark    string // a whole one, or the start of all marks of a run: see carries
 	byGroup bool   // the heads' groups are known to be theirs still
@@ -147,7 +148,7 @@ func (f *family) among(p *picture) []ident {
 	for n := 0; n < len(found); n++ { // found grows by the children of those in it
 		f.known[found[n]] = struct{}{}
 		for _, child := range p.children[found[n].PID] {
-			if !seen[child] && !p.apart(child.PID) {
+			if !seen[child] && !f.isApart(child.PID, p) {
 				found = append(found, child)
 				seen[child] = true
 			}
@@ -159,7 +160,7 @@ func (f *family) among(p *picture) []ident {
 // isMemberLocked looks at everything but ancestry.
 func (f *family) isMemberLocked(i procInfo, p *picture) bool {
 	if _, ok := f.known[i.ident]; ok {
-		if f.heads[i.PID] != i.ident && p.apart(i.PID) { // it was seen before it could say so
+		if f.heads[i.PID] != i.ident && f.isApart(i.PID, p) { // it was seen before it could say so
 			delete(f.known, i.ident)
 			return false
 		}
@@ -170,6 +171,9 @@ func (f *family) isMemberLocked(i procInfo, p *picture) bool {
 	}
 	return i.Start >= f.since && p.marked(i.PID, f.mark) // most processes of a machine are older than an agent: theirs is not read
 }
+
+// isApart reports whether a process says that it is apart, and is not marked all the same.
+func (f *family) isApart(pid int, p *picture) bool { return p.apart(pid) && !p.marked(pid, f.mark) }
 
 // leadsLocked reports whether the group or session with this number is that of a head: the number may be in use again.
 func (f *family) leadsLocked(number int, p procInfo, all map[int]procInfo) bool {
@@ -225,6 +229,7 @@ func (f *family) kill(patience time.Duration) error {
 const (
 	execLooks = 10
 	execPause = 2 * time.Millisecond
+	kernel    = 2 // the parent of its threads, which never have one
 )
 
 // all are the living members, as far as they can be known.
@@ -247,7 +252,7 @@ func (f *family) mayLack(p *picture) bool {
 		return false // older processes without one are many
 	}
 	for pid, env := range p.environs {
-		if env != nil && len(env) == 0 && p.all[pid].Start >= f.since {
+		if env != nil && len(env) == 0 && p.all[pid].Start >= f.since && p.all[pid].parent != kernel {
 			return true
 		}
 	}

@@ -29,7 +29,7 @@ func familyAt(int) *family { return nil }
 
 func ignoreSignals() {}
 
-// isBusy is always false: what is started is a file that nobody holds.
+// isBusy is always false: nothing forks here, so no child holds open what was just written.
 func isBusy(error) bool { return false }
 
 func signalName(*os.ProcessState) string { return "" }

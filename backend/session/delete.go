@@ -210,10 +210,11 @@ func (v *conversation) erase() {
 	delete(v.c.live, v.id)
 }
 
-// isHadAgain reports whether another session goes on with the agent's conversation of this one: it was imported since.
+// isHadAgain reports whether another session goes on with the agent's conversation of this one, or still may: it was imported since.
 func (v *conversation) isHadAgain() (is bool) {
 	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT EXISTS (SELECT 1 FROM session
-		WHERE agent = ? AND place = ? AND acp_session_id = ? AND id <> ? AND deleted_at = 0)`, v.row.Agent, v.row.Place, v.row.ACPSessionID, v.id).Scan(&is)
+		WHERE agent = ? AND place = ? AND acp_session_id = ? AND id <> ? AND (deleted_at = 0 OR deleted_at > ?))`,
+		v.row.Agent, v.row.Place, v.row.ACPSessionID, v.id, time.Now().Add(-v.c.undoTime()).UnixMilli()).Scan(&is)
 	return is || err != nil // what an agent keeps too long is lost to nobody
 }
 

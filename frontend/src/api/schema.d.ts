@@ -913,7 +913,7 @@ export interface paths {
         get: operations["getSession"];
         put?: never;
         post?: never;
-        /** Delete a session; for 5 s it can be restored */
+        /** Delete a session; for 15 s it can be restored */
         delete: operations["deleteSession"];
         options?: never;
         head?: never;

@@ -221,10 +221,7 @@ const acts: Record<CommandId, Act> = {
   pin: changes(({ id, pinned }) => void app.patch(id, { pinned: !pinned })),
   unread: changes(({ id, unread }) => void app.patch(id, { unread: !unread })),
   archive: changes((session) => void app.archive(session)),
-  delete: changes((session) => {
-    if (session.worktree?.state !== 'ready') void app.delete(session);
-    else void import('../worktree/acts').then(({ askToRemove }) => askToRemove(session, true));
-  }),
+  delete: changes((session) => void app.askToDelete(session)),
   fork: changes(
     (session) => void app.fork(session),
     (session) => session.offers.includes('fork'),

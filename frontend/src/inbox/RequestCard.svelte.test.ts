@@ -526,7 +526,7 @@ describe('an address', () => {
 
   beforeEach(() => {
     opened.mockReset();
-    vi.stubGlobal('open', opened);
+    vi.spyOn(window, 'open').mockImplementation(opened);
   });
 
   const settled = () => vi.waitFor(() => expect(button('Open in')?.disabled ?? true).toBe(true));

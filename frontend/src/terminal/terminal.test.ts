@@ -146,6 +146,8 @@ test('what a screen answers by itself is told from what a person types', () => {
     '\x1b[>0;276;0c',
     '\x1b[24;80R',
     '\x1b[0n',
+    '\x1b[I',
+    '\x1b[O',
     '\x1b[?2004;1$y',
     '\x1b]10;rgb:ff/ff/ff\x1b\\',
     '\x1bP1$r0m\x1b\\',
@@ -161,6 +163,8 @@ test('what a screen answers by itself is told from what a person types', () => {
     '\x1b[3~',
     '\x1b[1;5C',
     '\x1bx',
+    '\x1b]',
+    '\x1bP',
     '\x1b[200~text\x1b[201~',
     'ü',
   ])

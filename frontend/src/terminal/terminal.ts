@@ -27,9 +27,11 @@ export interface TerminalScreen {
   refused(thrown: unknown): void;
 }
 
-/** Whether that is what a screen answers a program by itself: where the cursor is, what it is, which colours there are. */
+/** Whether that is what a screen answers a program by itself: where the cursor is, what it is, which colours there are,
+ *  whether it has the focus. */
 export const isReply = (text: string) =>
-  text.startsWith('\x1b') && /^(?:\[[?>=]?[\d;]*(?:[cnRx]|\$y)|\[\d+(?:;\d+)*t|[\]P])/.test(text.slice(1));
+  text.startsWith('\x1b') &&
+  /^(?:\[[IO]$|\[[?>=]?[\d;]*(?:[cnRx]|\$y)|\[\d+(?:;\d+)*t|[\]P].)/.test(text.slice(1));
 
 export class TerminalLink {
   #client: Client;
