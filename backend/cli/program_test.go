@@ -135,11 +135,12 @@ func run(t *testing.T, dir string, args ...string) (stdout, stderr string, code 
 // says waits for words on stderr, which come by another pipe than stdout.
 func (p *program) says(words string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !strings.Contains(p.stderr.String(), words); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			p.t.Fatalf("no %q: %s", words, p.stderr)
+	defer func() {
+		if p.t.Failed() {
+			p.t.Logf("no %q: %s", words, p.stderr)
 		}
-	}
+	}()
+	waitFor(p.t, func() bool { return strings.Contains(p.stderr.String(), words) })
 }
 
 // caller calls an API.

@@ -8,9 +8,9 @@ import (
 )
 
 const (
-	maxBacklog = 128 << 20 // bytes that may wait for an agent that does not read
-	writeBatch = 64 << 10  // small messages that wait together are written together
-	exitGrace  = 2 * time.Second
+	maxBacklog = 128 << 20       // bytes that may wait for an agent that does not read
+	writeBatch = 64 << 10        // small messages that wait together are written together
+	exitGrace  = 2 * time.Second // for the end of a process whose pipe broke: only one that lives on without it takes that long
 )
 
 // stdin is the queue in front of an agent's stdin. Callers never block on the pipe; one goroutine writes.

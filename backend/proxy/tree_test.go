@@ -462,6 +462,19 @@ func TestMarksNest(t *testing.T) {
 	}
 }
 
+// pidIn waits for a file that tells a process number.
+func pidIn(t *testing.T, file string) (pid int) {
+	t.Helper()
+	if !comesTrue(func() bool {
+		data, _ := os.ReadFile(file)
+		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
+		return pid != 0
+	}) {
+		t.Fatal("it does not start")
+	}
+	return pid
+}
+
 // A browser that an agent has opened is not the agent's, though a look at what runs found it while its parent was still there. An agent
 // that descends from such a browser is as any other.
 func TestWhatIsApartOutlivesTheAgent(t *testing.T) {
@@ -478,14 +491,7 @@ func TestWhatIsApartOutlivesTheAgent(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := 0
-	if !comesTrue(func() bool {
-		data, _ := os.ReadFile(pidFile)
-		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
-		return pid != 0
-	}) {
-		t.Fatal("it does not start")
-	}
+	pid := pidIn(t, pidFile)
 	if hasMark(pid, ApartVariable) {
 		t.Error("an agent has got the variable that we had")
 	}
@@ -537,13 +543,9 @@ func TestWhoHasTheMarkIsNotApart(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pid := 0
-	if !comesTrue(func() bool {
-		data, _ := os.ReadFile(pidFile)
-		pid, _ = strconv.Atoi(strings.TrimSpace(string(data)))
-		return pid != 0 && hasMark(pid, ApartVariable)
-	}) {
-		t.Fatal("it does not start")
+	pid := pidIn(t, pidFile)
+	if !comesTrue(func() bool { return hasMark(pid, ApartVariable) }) {
+		t.Fatal("it does not say that it is apart")
 	}
 	f := i.usage().family
 	for range 3 {
