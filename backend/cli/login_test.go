@@ -15,7 +15,6 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/creack/pty"
 
@@ -78,15 +77,6 @@ func TestLoginIsInterrupted(t *testing.T) {
 	// It is over in the server too: the next may begin.
 	if _, stderr, code := run(t, dir, "login", "mock", "--method", "demo"); code != 0 {
 		t.Errorf("exit %d: %s", code, stderr)
-	}
-}
-
-func waitFor(t *testing.T, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("it does not come")
-		}
 	}
 }
 

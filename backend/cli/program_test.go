@@ -132,6 +132,15 @@ func run(t *testing.T, dir string, args ...string) (stdout, stderr string, code 
 	return stdout, p.stderr.String(), code
 }
 
+func waitFor(t *testing.T, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("it does not come")
+		}
+	}
+}
+
 // says waits for words on stderr, which come by another pipe than stdout.
 func (p *program) says(words string) {
 	p.t.Helper()
