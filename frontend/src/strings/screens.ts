@@ -88,7 +88,7 @@ export const screens = {
   'data.pending.other': '{n} entries are not yet indexed for search',
   'data.rebuilding': 'Rebuilding transcripts: {done} of {total}',
   'data.rebuilding.about':
-    'A new version shows more of what was kept. Nothing is missing in the meantime; what is not done yet is shown as before.',
+    'A new version shows more of what was kept. Nothing is missing in the meantime; a conversation that you open is done first.',
   'data.repair': 'Repair',
   'data.repaired.one': '{n} problem repaired',
   'data.repaired.other': '{n} problems repaired',
