@@ -289,6 +289,38 @@ func TestApprovalsAreListedAndRevoked(t *testing.T) {
 	}
 }
 
+// A skill that was words is asked about again when it has commands that its agent runs, or gives leave for some.
+func TestSkillThatIsNoLongerOnlyText(t *testing.T) {
+	t.Parallel()
+	for name, manual := range map[string]string{
+		"leave":    "---\nname: s\ndescription: What it is.\nallowed-tools: Bash\n---\nDo it.\n",
+		"hooks":    "---\nname: s\ndescription: What it is.\nhooks:\n  Stop: x\n---\nDo it.\n",
+		"commands": "---\nname: s\ndescription: What it is.\n---\nDo it: !`id`.\n",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := openSkilled(t, t.TempDir())
+			d.there("kept/s/SKILL.md", "---\nname: s\ndescription: What it is.\n---\nDo it.\n")
+			d.there(".sandbox-agent/config/skills.json", `{"kept":{"sources":[{"type":"local","source":"kept"}]}}`)
+			first := d.start("claude")
+			d.until("a question", func() bool { return d.get(first.ID).Waiting > 0 })
+			d.answer(d.request(first.ID), session.Answer{OptionID: "approve"})
+			d.ready(first.ID)
+			d.ready(d.start("claude").ID)
+
+			d.there("kept/s/SKILL.md", manual)
+			second := d.start("claude")
+			d.until("a second question", func() bool { s := d.get(second.ID); return s.Waiting > 0 || s.Phase == session.Ready })
+			if d.get(second.ID).Waiting == 0 {
+				t.Fatal("it was not asked")
+			}
+			if r := d.request(second.ID); len(r.Executables) != 1 || !strings.Contains(r.Executables[0].Detail, "s/SKILL.md") {
+				t.Errorf("%+v", r.Executables)
+			}
+		})
+	}
+}
+
 // The links that a session has for its skills are no news to another one.
 func TestLinkedSkillsAreNotAskedAboutTwice(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"deskhand/backend/config"
 	"deskhand/backend/store"
 )
 
@@ -21,7 +22,11 @@ import (
 type pin struct {
 	Commit string  `json:"commit"`
 	Skills []Skill `json:"skills"`
+	Rules  int     `json:"rules,omitempty"` // by which it was told what can be run
 }
+
+// rules is the version of what take counts as that. Raise it when more does.
+const rules = 1
 
 func (l *Library) pinFile(key string) string { return l.path("pins", key+".json") }
 
@@ -36,10 +41,34 @@ func (l *Library) pin(key string) (pin, bool) {
 		l.cfg.Logger.Warn("a pin is broken", "file", key, "error", err)
 		return pin{}, false
 	}
+	if p.Rules < rules {
+		l.lookThrough(p.Skills)
+	}
 	return p, true
 }
 
+// lookThrough tells anew what can be run of skills that an earlier version has pinned. A file that cannot be read counts.
+func (l *Library) lookThrough(skills []Skill) {
+	for _, s := range skills {
+		dir, err := os.OpenRoot(l.cache().content(s))
+		for i, f := range s.Files {
+			if f.Executable || !config.IsProse(f.Path) && !config.IsManifest(f.Path) {
+				continue
+			}
+			var text []byte
+			if err == nil {
+				text, err = dir.ReadFile(f.Path)
+			}
+			s.Files[i].Executable = err != nil || commands(f.Path, text)
+		}
+		if dir != nil {
+			_ = dir.Close() // it was read only
+		}
+	}
+}
+
 func (l *Library) setPin(key string, p pin) error {
+	p.Rules = rules
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err

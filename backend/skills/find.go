@@ -19,6 +19,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"deskhand/backend/byhand"
+	"deskhand/backend/config"
 )
 
 // manual is the file that makes a folder a skill.
@@ -419,7 +420,10 @@ func (d *draft) follow(ctx context.Context, o origin) (map[string]node, string, 
 // take reads one file.
 func take(n node, r io.Reader, sink *sink) (File, error) {
 	sum := sha256.New()
-	head := &head{}
+	head := &head{wanted: 4}
+	if config.IsProse(n.path) {
+		head.wanted = longestText + 1
+	}
 	out := io.MultiWriter(sum, head)
 	if sink != nil {
 		w, err := sink.create(n)
@@ -438,17 +442,28 @@ func take(n node, r io.Reader, sink *sink) (File, error) {
 	}
 	return File{
 		Path: n.path, Size: size, SHA256: hex.EncodeToString(sum.Sum(nil)), Mode: n.executable,
-		Executable: n.executable || head.program() || program(n.path),
+		Executable: n.executable || head.program() || program(n.path) || commands(n.path, head.first),
 	}, nil
 }
 
 // head keeps the first bytes.
-type head struct{ first []byte }
+type head struct {
+	first  []byte
+	wanted int
+}
 
 func (h *head) Write(p []byte) (int, error) {
-	const wanted = 4
-	h.first = append(h.first, p[:min(len(p), wanted-len(h.first))]...)
+	h.first = append(h.first, p[:min(len(p), h.wanted-len(h.first))]...)
 	return len(p), nil
+}
+
+// commands says whether agents take commands, or leave to run some, from a file: it is asked about as if it lay in the directory itself,
+// because the link that leads to it is not.
+func commands(name string, text []byte) bool {
+	if !config.IsProse(name) {
+		return config.IsManifest(name)
+	}
+	return len(text) > longestText || config.Commands(text)
 }
 
 // program says whether the first bytes are those of a script, or of a program of Linux, Windows or macOS.

@@ -85,6 +85,7 @@ const (
 	maxFile       = 16 << 20  // of one
 	maxSkill      = 64 << 20  // of all
 	maxFrontal    = 256 << 10 // of a SKILL.md
+	longestText   = 1 << 20   // that is looked through for commands
 	maxSource     = 512 << 20 // of all skills of a source
 	maxDownload   = 512 << 20 // what git may take on the disk meanwhile
 	fetchLimit    = 5 * time.Minute

@@ -10,7 +10,7 @@ import (
 // File is one of a skill.
 type File struct {
 	Path       string `json:"path"`
-	Executable bool   `json:"executable" doc:"It can be run: by its mode, its first line or its name"`
+	Executable bool   `json:"executable" doc:"It can be run: by its mode, its first line or its name; or it is a text from which agents take commands, or leave to run some"`
 	Size       int64  `json:"size"`
 	SHA256     string `json:"sha256"`
 	Mode       bool   `json:"mode,omitempty" doc:"It is executable by its mode"`

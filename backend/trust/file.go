@@ -98,19 +98,8 @@ func unread(err error) string {
 	return err.Error()
 }
 
-// Endings of settings that are taken whole, and of prose.
-//
-//nolint:gochecknoglobals // constants in all but name
-var (
-	settingsEndings = []string{".toml", ".yaml", ".yml", ".env", ".ini", ".cfg", ".conf", ".rules", ".properties", ".xml", ".plist", ".kdl"}
-	jsonEndings     = []string{".json", ".jsonc", ".json5"}
-	proseEndings    = []string{".md", ".mdc", ".mdx", ".markdown"}
-)
-
 // parts are what of the file counts.
 func (f looked) parts() []part {
-	ending := strings.ToLower(path.Ext(f.name))
-	base := path.Base(f.name)
 	switch {
 	case f.problem != "":
 		return []part{f.unseen(f.problem)}
@@ -118,17 +107,17 @@ func (f looked) parts() []part {
 		return []part{f.unseen("It is too large to be shown")}
 	case f.run:
 		return []part{f.whole(Script, f.text())}
-	case slices.Contains(proseEndings, ending):
+	case config.IsProse(f.name):
 		return f.prose()
-	case f.belongs(base):
+	case f.belongs():
 		return nil
-	case f.data == nil && (f.asked || f.mayRun() || f.settings(ending, base) || slices.Contains(jsonEndings, ending)):
+	case f.data == nil && (f.asked || f.mayRun() || f.settings() || config.IsJSON(f.name)):
 		return []part{f.unseen("It is too large to be shown")}
 	case f.data == nil:
 		return nil
-	case slices.Contains(jsonEndings, ending):
+	case config.IsJSON(f.name):
 		return f.json()
-	case f.settings(ending, base):
+	case f.settings():
 		return f.plain()
 	case f.asked || f.mayRun() || bytes.HasPrefix(f.data, []byte("#!")):
 		return []part{f.whole(Script, f.text())}
@@ -137,23 +126,19 @@ func (f looked) parts() []part {
 }
 
 // belongs tells of data that a skill has for its own use.
-func (f looked) belongs(base string) bool {
+func (f looked) belongs() bool {
 	before, below, ok := strings.Cut("/"+f.name, "/skills/")
 	if !ok || strings.Count(below, "/") == 0 || otherwise.MatchString(before) || f.mayRun() {
 		return false
 	}
-	ending := strings.ToLower(path.Ext(base))
-	return (slices.Contains(jsonEndings, ending) || slices.Contains(settingsEndings, ending)) && !manifest.MatchString(base)
+	return (config.IsJSON(f.name) || config.IsSettings(f.name)) && !config.IsManifest(f.name)
 }
 
 // otherwise matches folders of what is no skill, whatever folders in them are called.
 var otherwise = regexp.MustCompile(`/(commands?|prompts|workflows|agents?|hooks?|tools?|extensions)(/|$)`)
 
-// manifest matches what agents read of a skill or plugin beside its text.
-var manifest = regexp.MustCompile(`(?i)^\.|mcp|hook|plugin|extension|settings|config|agent|openai|package|server|marketplace`)
-
-func (f looked) settings(ending, base string) bool {
-	return slices.Contains(settingsEndings, ending) || strings.HasPrefix(base, ".env")
+func (f looked) settings() bool {
+	return config.IsSettings(f.name) || strings.HasPrefix(path.Base(f.name), ".env")
 }
 
 func (f looked) mayRun() bool { return mayRun(f.at, f.info) }
@@ -230,25 +215,15 @@ func hiding(r rune) bool {
 	return r != '\n' && r != '\t' && (!unicode.IsPrint(r) || r == utf8.RuneError)
 }
 
-var (
-	front = regexp.MustCompile(`(?s)\A\x{feff}?\s*---[ \t]*[\r\n](.*?)[\r\n]---`)
-	// Members of such a beginning that start something, or give leave to.
-	starting = regexp.MustCompile(`(?mi)^\s*["']?(hooks?|mcp[-_]?servers?|mcp|allowed[-_]?tools|permissions?|permission[-_]?mode|approval[-_]?mode|commands?|shell|env|plugins?)["']?\s*:`)
-	// The same may be written in ways that only a reader of YAML understands.
-	obscure = regexp.MustCompile(`(?mi)^\s*[{?&!*]|\r[^\n]|[{,]\s*["']?(hooks?|mcp[-_]?servers?|mcp|allowed[-_]?tools|permissions?)["']?\s*:|"[^"\n]*\\[^"\n]*"\s*:`)
-	// A text in quotes that is not written as it is meant.
-	escaped = regexp.MustCompile(`\\(?:[uUx]|\s)`)
-	// A command whose output the agent puts in the place of it.
-	inline = regexp.MustCompile("!`[^`\n]|```!|!\\{")
-)
+// A text in quotes that is not written as it is meant.
+var escaped = regexp.MustCompile(`\\(?:[uUx]|\s)`)
 
 // prose counts when it has commands in it that are run, or gives leave for some: then all of it is shown.
 func (f looked) prose() []part {
 	if f.data == nil {
 		return []part{f.unseen("It is too large to be looked through for commands")}
 	}
-	head := front.FindSubmatch(f.data)
-	if inline.Match(f.data) || head != nil && (starting.Match(head[1]) || obscure.Match(head[1])) {
+	if config.Commands(f.data) {
 		p := f.whole(Config, f.text())
 		p.names = words(string(f.data), false)
 		return []part{p}
@@ -261,7 +236,7 @@ func (f looked) plain() []part {
 	if len(bytes.TrimSpace(f.data)) == 0 {
 		return nil
 	}
-	if prompt.MatchString(f.name) && !inline.Match(f.data) && !escaped.Match(f.data) {
+	if prompt.MatchString(f.name) && !config.Inlines(f.data) && !escaped.Match(f.data) {
 		return nil // a prompt and no more
 	}
 	lines := strings.Split(f.text(), "\n")
