@@ -80,7 +80,10 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, b.Close()) }()
+	defer func() {
+		p.outlast(b)
+		err = errors.Join(err, b.Close())
+	}()
 	p.sayReadOnly(b)
 	api, err := dial(ctx, b.Places())
 	if err != nil {
@@ -93,7 +96,6 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 		}
 		return err
 	}
-	p.outlast(b)
 	return nil
 }
 
@@ -199,6 +201,7 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 	if q.Session, err = started(); err != nil {
 		return err
 	}
+	last := int64(0) // of the entries
 	for {
 		const wait = 25
 		batch, err := a.events(ctx, q, wait)
@@ -206,13 +209,57 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 			return unanswered(ctx, err)
 		}
 		if batch.Reset {
-			return errors.New("the program that runs the agent was restarted, or ran ahead too far")
+			if batch.Gen != q.Gen || q.Session == "" {
+				return errors.New("the program that runs the agent was restarted, or ran ahead too far")
+			}
+			if batch.Events, err = a.missed(ctx, q.Session, last); err != nil {
+				return unanswered(ctx, err)
+			}
 		}
 		q.After = batch.Seq
 		for _, e := range batch.Events {
+			last = max(last, placeOf(e))
 			if enough, err := each(e); enough || err != nil {
 				return err
 			}
+		}
+	}
+}
+
+// placeOf is where an entry stands; 0 for all else.
+func placeOf(e backend.Event) int64 {
+	var entry struct{ Seq int64 }
+	if e.Type != "entry.upsert" || json.Unmarshal(e.Data, &entry) != nil {
+		return 0
+	}
+	return entry.Seq
+}
+
+// missed is what a session has from its entry last on, told as its events would have: they went by while our output was not taken.
+func (a *api) missed(ctx context.Context, session string, last int64) (events []backend.Event, err error) {
+	const page = 1000
+	for after := last - 1; ; {
+		var t struct {
+			Items, Turns, Requests []json.RawMessage
+			Newer                  int64
+		}
+		path := fmt.Sprintf("sessions/%s/entries?limit=%d", url.PathEscape(session), page)
+		if after > 0 {
+			path += fmt.Sprintf("&after=%d", after)
+		}
+		if err := a.call(ctx, "GET", path, nil, &t); err != nil {
+			return nil, err
+		}
+		for _, part := range []struct {
+			kind string
+			list []json.RawMessage
+		}{{"entry.upsert", t.Items}, {"request.upsert", t.Requests}, {"turn.upsert", t.Turns}} {
+			for _, data := range part.list {
+				events = append(events, backend.Event{Session: session, Type: part.kind, Data: data})
+			}
+		}
+		if after = t.Newer; after == 0 {
+			return events, nil
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"deskhand/backend"
 )
@@ -17,19 +18,30 @@ import (
 // desk asks the person at the terminal, one request after the other, while the turn goes on. A request that is answered elsewhere
 // is taken back. The goroutine that reads the terminal cannot be interrupted; it ends with the process.
 type desk struct {
-	t     *terminalTurn
-	lines chan string
-	queue chan backend.Request
-	done  chan struct{}
-	stop  context.CancelFunc
+	t        *terminalTurn
+	lines    chan typed
+	terminal bool      // it is one that lines come from: what was typed before a request was shown is no answer to it
+	from     time.Time // when what is typed begins to count; of the goroutine of work
+	queue    chan backend.Request
+	done     chan struct{}
+	stop     context.CancelFunc
 
 	mu   sync.Mutex // protects what is below
 	open map[string]context.CancelFunc
 }
 
+// typed is a line, and when it was complete.
+type typed struct {
+	text string
+	at   time.Time
+}
+
 func openDesk(ctx context.Context, t *terminalTurn) *desk {
-	const most = 64 // requests that wait; an agent asks one at a time
-	d := &desk{t: t, lines: make(chan string), queue: make(chan backend.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
+	const (
+		most  = 64    // requests that wait; an agent asks one at a time
+		ahead = 1_000 // lines: one that waited to be taken could not tell when it was typed
+	)
+	d := &desk{t: t, lines: make(chan typed, ahead), terminal: isTerminal(t.p.Stdin), queue: make(chan backend.Request, most), done: make(chan struct{}), open: map[string]context.CancelFunc{}}
 	ctx, d.stop = context.WithCancel(ctx)
 	go d.read()
 	go d.work(ctx)
@@ -46,7 +58,7 @@ func (d *desk) read() {
 	in := bufio.NewScanner(d.t.p.Stdin)
 	for in.Scan() {
 		select {
-		case d.lines <- in.Text():
+		case d.lines <- typed{in.Text(), time.Now()}:
 		case <-d.done:
 			return
 		}
@@ -123,6 +135,7 @@ func (d *desk) tell(err error) {
 
 // read1 shows a request and reads one answer to it; ok is false when it was taken back or the terminal is closed.
 func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
+	d.from = time.Now()
 	switch r.Kind {
 	case "permission":
 		d.t.aside("? %s asks: %s", r.Agent, barred(r.Title))
@@ -172,16 +185,25 @@ func (d *desk) detail(r backend.Request) {
 
 func (d *desk) line(ctx context.Context) (string, bool) {
 	d.t.p.say("> ")
-	select {
-	case line, ok := <-d.lines:
-		return strings.TrimSpace(line), ok
-	case <-ctx.Done():
-		return "", false
+	for {
+		select {
+		case line, ok := <-d.lines:
+			if ok && d.terminal && line.at.Before(d.from) {
+				d.t.aside("  typed before this was shown, so it does not count: %q", barred(line.text))
+				d.t.p.say("> ")
+				continue
+			}
+			return strings.TrimSpace(line.text), ok
+		case <-ctx.Done():
+			return "", false
+		}
 	}
 }
 
-// number reads one of 1…n and gives it from 0.
+// number reads one of 1…n, of which one may allow something, and gives it from 0.
 func (d *desk) number(ctx context.Context, n int) (int, bool) {
+	const settles = 400 * time.Millisecond // a key on its way when the request came, as in the window's own dialogs
+	d.from = time.Now().Add(settles)
 	for {
 		line, ok := d.line(ctx)
 		if !ok {

@@ -3,14 +3,19 @@
 package cli_test
 
 import (
-	"encoding/json"
+	"fmt"
+	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/creack/pty"
 
 	"deskhand/backend/session"
 )
@@ -18,25 +23,15 @@ import (
 func TestACommandOutlastsTheTurnsOfOthers(t *testing.T) {
 	t.Parallel()
 	dir, work := t.TempDir(), t.TempDir()
-	if err := os.Mkdir(filepath.Join(dir, "config"), 0o700); err != nil {
-		t.Fatal(err)
-	}
-	var list []any
+	scripts := map[string]string{}
 	for _, id := range []string{"a", "b"} {
 		gate := filepath.Join(dir, id)
 		if err := syscall.Mkfifo(gate, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		script := `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-			read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
-			read l; echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"begun"}}}}'
-			read open <` + gate + `; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; cat >/dev/null`
-		list = append(list, map[string]any{"id": id, "command": "/bin/sh", "args": []string{"-c", script}})
+		scripts[id] = gated(gate)
 	}
-	file, _ := json.Marshal(map[string]any{"agents": list})
-	if err := os.WriteFile(filepath.Join(dir, "config", "agents.json"), file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	ownAgents(t, dir, scripts)
 	begin := func(id string) *program {
 		p := start(t, dir, "prompt", "--dir", work, "--agent", id, "go")
 		if _, err := p.stdout.ReadByte(); err != nil {
@@ -105,4 +100,172 @@ func TestPsNamesWhatACrashLeft(t *testing.T) {
 	}
 	server(t, dir)
 	gone(t, pid)
+}
+
+// What a person types while nothing is asked answers nothing that is asked later.
+func TestALineTypedBeforeIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	server(t, dir)
+	c := onSocket(t, dir)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "prompt", "--agent", "mock", "--dir", t.TempDir(), "permission")
+	cmd.Env = append(os.Environ(), "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DESKHAND_DATA_DIR="+dir, "PATH=/none")
+	tty, err := pty.Start(cmd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	if _, err := io.WriteString(tty, "1\n"); err != nil {
+		t.Fatal(err)
+	}
+	const dropped = "does not count"
+	var screen strings.Builder
+	buf, seen := make([]byte, 4096), 0
+	for {
+		n, err := tty.Read(buf)
+		screen.Write(buf[:n])
+		if err != nil {
+			break
+		}
+		if now := strings.Count(screen.String(), dropped); now > seen {
+			var page inbox
+			if c.get("/client/inbox", &page); seen == 0 && len(page.Items) != 1 {
+				t.Errorf("%+v", page.Items)
+			}
+			seen = now
+			_, _ = io.WriteString(tty, "1\n") // until it has stood there for a moment
+		}
+	}
+	if err := cmd.Wait(); err != nil || seen == 0 {
+		t.Errorf("%v\n%s", err, &screen)
+	}
+}
+
+// told is a line for the shell that tells an update of the session.
+func told(update string) string {
+	return `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":` + update + "}}'\n"
+}
+
+// floods is the beginning of an agent that says more than a pipe holds.
+func floods(lines int) string {
+	return `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; n=0; while [ $n -lt ` + strconv.Itoa(lines) + ` ]; do n=$((n+1))
+		` + told(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"line '$n', which is one of many that fill a pipe\\n"}}`) + "done\n"
+}
+
+// Nobody reads what is printed while more happens than is kept for those who are behind.
+func TestPromptThatIsReadLate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const lines, calls = 3_000, 700
+	ownAgents(t, dir, map[string]string{"long": floods(lines) + `
+		long=$(printf %016000d 0); n=0; while [ $n -lt ` + strconv.Itoa(calls) + ` ]; do n=$((n+1))
+		` + told(`{"sessionUpdate":"tool_call","toolCallId":"t'$n'","title":"T","content":[{"type":"content","content":{"type":"text","text":"'$long'"}}]}`) + `done
+		` + told(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"the end"}}`) + `
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; read l`})
+	p := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "long", "go")
+	if _, err := p.stdout.ReadByte(); err != nil {
+		t.Fatalf("%v %s", err, p.stderr)
+	}
+	c := onSocket(t, dir)
+	var begun, now session.Batch
+	c.get("/client/events", &begun)
+	waitFor(t, func() bool {
+		var list struct{ Items []session.Session }
+		c.get("/client/sessions", &list)
+		return len(list.Items) == 1 && list.Items[0].Turn == nil && list.Items[0].Phase == session.Ready
+	})
+	if c.get(fmt.Sprintf("/client/events?gen=%s&after=%d", begun.Gen, begun.Seq), &now); !now.Reset {
+		t.Fatal("it was not too much: this shows nothing")
+	}
+	out, code := p.end()
+	if code != 0 || strings.Count(out, "\n") < lines || !strings.Contains(out, fmt.Sprintf("line %d,", lines)) || strings.Count(out, "the end") != 1 {
+		t.Errorf("exit %d, %d lines, %q\n%s", code, strings.Count(out, "\n"), out[max(0, len(out)-200):], p.stderr)
+	}
+}
+
+// Ctrl-C reaches the turn, and a second one the command, though nobody reads what it prints.
+func TestSignalsReachAPromptThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	ownAgents(t, dir, map[string]string{"long": floods(3_000) + `
+		read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l`})
+	server(t, dir)
+	c := onSocket(t, dir)
+	p := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "long", "go")
+	var s session.Session
+	waitFor(t, func() bool {
+		var list struct{ Items []session.Session }
+		if c.get("/client/sessions", &list); len(list.Items) != 1 {
+			return false
+		}
+		s = list.Items[0]
+		var page session.Transcript
+		c.get("/client/sessions/"+s.ID+"/entries", &page)
+		return slices.ContainsFunc(page.Items, func(e session.Entry) bool { return strings.Contains(e.Text, "line 3000,") })
+	})
+	interrupt := func() {
+		t.Helper()
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Fatal(err)
+		}
+	}
+	interrupt()
+	waitFor(t, func() bool {
+		var now session.Session
+		c.get("/client/sessions/"+s.ID, &now)
+		return now.Turn == nil
+	})
+	interrupt()
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		_ = p.Wait()
+	}()
+	select {
+	case <-ended:
+	case <-time.After(time.Minute):
+		t.Fatal("it does not end")
+	}
+	if code := p.ProcessState.ExitCode(); code != 4 {
+		t.Errorf("exit %d: %s", code, p.stderr)
+	}
+}
+
+// A command that is given up does not take with it the turn of another that came to its process.
+func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
+	dir, _ := wantLogin(t, "agent")
+	gate := filepath.Join(dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ownAgents(t, dir, map[string]string{"a": gated(gate)})
+	login := start(t, dir, "login", "mock", "--method", "demo-never")
+	login.says("Waiting for mock")
+	turn := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "a", "go")
+	if _, err := turn.stdout.ReadByte(); err != nil {
+		t.Fatalf("%v %s", err, turn.stderr)
+	}
+	if err := login.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	login.says("Another command's turn still runs here")
+	if err := os.WriteFile(gate, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := turn.end(); code != 0 || out != "egun\n" {
+		t.Errorf("exit %d, %q\n%s", code, out, turn.stderr)
+	}
+	if _, code := login.end(); code != 1 {
+		t.Errorf("exit %d\n%s", code, login.stderr)
+	}
+}
+
+// gated is an agent that says "begun", and no more until its gate is opened.
+func gated(gate string) string {
+	return `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"begun"}}}}'
+		read open <` + gate + `; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; cat >/dev/null`
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"syscall"
 	"time"
+	"unicode/utf16"
 
 	"golang.org/x/term"
 
@@ -62,8 +63,11 @@ func (c *promptCommand) Run(p *Program) error {
 	}
 	t := &terminalTurn{p: p, api: api, approve: c.approval(p.Stdin), session: backend.NewSession{Agent: c.Agent, Cwd: dir, Place: c.Place, Worktree: c.Worktree}, text: text, files: files}
 	err = t.run(ctx)
+	if t.outcome == nil && b.Running() > 0 { // it runs here, and nobody reads it any more
+		t.leave(ctx)
+	}
 	api.close()
-	if t.outcome != nil {
+	if !t.wasLeft() {
 		p.outlast(b)
 	}
 	return errors.Join(err, b.Close())
@@ -148,16 +152,19 @@ type terminalTurn struct {
 
 	turn    string
 	agent   string         // its name
-	shown   map[string]int // bytes shown of each entry
+	shown   map[string]int // of each entry, in UTF-16 units as the API counts them
 	said    map[string]bool
 	outcome *backend.Turn
 	desk    *desk // asks the person, when there is one
 
-	mu      sync.Mutex // protects what is below, and keeps lines whole
+	mu      sync.Mutex // keeps lines whole; held while the reader of our output takes his time
+	midLine bool
+
+	state   sync.Mutex // protects what is below
 	id      string     // of the session
 	unmet   bool       // an approval was needed and nobody could give it
 	stopped bool       // by the person
-	midLine bool
+	left    bool       // who did not want to wait for that either
 }
 
 func (t *terminalTurn) run(ctx context.Context) error {
@@ -209,9 +216,9 @@ func (t *terminalTurn) start(ctx context.Context) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	t.mu.Lock()
+	t.state.Lock()
 	t.id = s.ID
-	t.mu.Unlock()
+	t.state.Unlock()
 	var begun struct{ Turn backend.Turn }
 	prompt := struct {
 		Message     string         `json:"message"`
@@ -267,14 +274,14 @@ func (t *terminalTurn) chooseAgent(ctx context.Context) error {
 }
 
 func (t *terminalTurn) sessionID() string {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.state.Lock()
+	defer t.state.Unlock()
 	return t.id
 }
 
 func (t *terminalTurn) wasStopped() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.state.Lock()
+	defer t.state.Unlock()
 	return t.stopped
 }
 
@@ -294,38 +301,65 @@ func usage(err error) error {
 	return err
 }
 
-// cancelOnSignal stops the turn at the first Ctrl-C, and the command at the second.
+// cancelOnSignal stops the turn at the first Ctrl-C, and the command at the second. Neither waits for our output to be taken: a pager
+// that has stopped reading holds up all that is written.
 func (t *terminalTurn) cancelOnSignal(ctx context.Context, stop func()) (release func()) {
 	signals := make(chan os.Signal, 2)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	done, ended := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(ended)
-		for n := 0; ; n++ {
-			select {
-			case <-signals:
-			case <-done:
-				return
-			}
-			if n > 0 || t.cancel(ctx) != nil {
-				stop()
-				return
-			}
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		select {
+		case <-signals:
+		case <-done:
+			return
 		}
-	}()
-	return func() { signal.Stop(signals); close(done); <-ended }
+		wg.Go(func() {
+			if t.cancel(ctx) != nil {
+				stop()
+			}
+		})
+		select {
+		case <-signals:
+		case <-done:
+			return
+		}
+		t.leaveAtOnce()
+		stop()
+		signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the third is not ours
+		const patience = 5 * time.Second
+		select {
+		case <-time.After(patience):
+			os.Exit(exitCancel) // who writes cannot be interrupted; the watchdog ends what runs
+		case <-done:
+		}
+	})
+	return func() { signal.Stop(signals); close(done); wg.Wait() }
 }
 
 func (t *terminalTurn) cancel(ctx context.Context) error {
-	t.p.say("\nStopping… (again to leave at once)\n")
-	t.mu.Lock()
+	t.state.Lock()
 	t.stopped = true
 	id := t.id
-	t.mu.Unlock()
+	t.state.Unlock()
 	if id == "" {
 		return errors.New("nothing runs yet")
 	}
-	return t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil)
+	err := t.api.call(ctx, "POST", "sessions/"+id+"/cancel", nil, nil)
+	t.p.say("\nStopping… (again to leave at once)\n")
+	return err
+}
+
+func (t *terminalTurn) leaveAtOnce() {
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.left = true
+}
+
+func (t *terminalTurn) wasLeft() bool {
+	t.state.Lock()
+	defer t.state.Unlock()
+	return t.left
 }
 
 // show takes one event; the turn's end is enough.
@@ -342,10 +376,13 @@ func (t *terminalTurn) show(ctx context.Context, e backend.Event) (bool, error) 
 		if err := json.Unmarshal(e.Data, &a); err != nil {
 			return false, err
 		}
-		if _, agent := t.shown[a.ID]; agent {
-			t.shown[a.ID] += len(a.Text)
-			return false, t.say(a.Text)
+		known, agent := t.shown[a.ID]
+		if !agent {
+			return false, nil
 		}
+		more := beyond(a.Text, known-a.Offset) // what was read anew may be ahead of what is told
+		t.shown[a.ID] = max(known, a.Offset) + units(more)
+		return false, t.say(more)
 	case "turn.upsert":
 		var turn backend.Turn
 		if err := json.Unmarshal(e.Data, &turn); err != nil {
@@ -447,9 +484,10 @@ func (t *terminalTurn) agentText(e backend.Entry) error {
 			return err
 		}
 	}
-	t.shown[e.ID] = len(e.Text)
-	if len(e.Text) > known {
-		if err := t.say(e.Text[known:]); err != nil {
+	more := beyond(e.Text, known)
+	t.shown[e.ID] = known + units(more)
+	if more != "" {
+		if err := t.say(more); err != nil {
 			return err
 		}
 	}
@@ -458,6 +496,25 @@ func (t *terminalTurn) agentText(e backend.Entry) error {
 		t.aside("… %d more bytes are in the conversation", e.Clipped)
 	}
 	return nil
+}
+
+// units is a text's length as the API counts it.
+func units(text string) (n int) {
+	for _, r := range text {
+		n += utf16.RuneLen(r)
+	}
+	return n
+}
+
+// beyond is a text without its first units.
+func beyond(text string, first int) string {
+	for i, r := range text {
+		if first <= 0 {
+			return text[i:]
+		}
+		first -= utf16.RuneLen(r)
+	}
+	return ""
 }
 
 func describe(x *backend.Exit) string {
@@ -490,9 +547,9 @@ func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
 	if r.Kind == "trust" {
 		return t.decideTrust(ctx, r)
 	}
-	t.mu.Lock()
+	t.state.Lock()
 	t.unmet = true
-	t.mu.Unlock()
+	t.state.Unlock()
 	t.aside("· turned down, for nobody is here to answer: %s", barred(r.Title))
 	a, ok := turnDown(r)
 	if !ok {
@@ -530,8 +587,8 @@ func (t *terminalTurn) answer(ctx context.Context, r backend.Request, a backend.
 
 // result is the exit code of the turn. Some agents call a turn cancelled because they were turned down.
 func (t *terminalTurn) result() error {
-	t.mu.Lock()
-	defer t.mu.Unlock()
+	t.state.Lock()
+	defer t.state.Unlock()
 	switch {
 	case t.unmet && !t.stopped:
 		return &failure{exitApproval, errors.New("the agent needed an answer that nobody could give")}

@@ -20,9 +20,9 @@ func (t *terminalTurn) decideTrust(ctx context.Context, r backend.Request) error
 		}
 		if o.ID == "decline" {
 			said = "· not started, for the agent reads by itself what is not approved here: %s\n  deskhand trust shows it and approves it"
-			t.mu.Lock()
+			t.state.Lock()
 			t.unmet = true
-			t.mu.Unlock()
+			t.state.Unlock()
 		}
 		t.aside(said, executables(r))
 		return t.answer(ctx, r, backend.Answer{OptionID: o.ID})
