@@ -504,10 +504,7 @@ func (r *request) actions(cwd string) (list []action) {
 		return nil
 	}
 	_, whole := r.target(cwd)
-	if r.Tool != nil {
-		_, isCommand := r.Tool.command()
-		whole = whole && (!isCommand || r.Tool.beside(cwd) == "")
-	}
+	whole = whole && (r.Tool == nil || r.Tool.inOneLine(cwd))
 	once := slices.IndexFunc(r.Options, func(o option) bool { return o.Kind == "allow_once" })
 	only := once >= 0 && !slices.ContainsFunc(r.Options[once+1:], func(o option) bool { return o.Kind == "allow_once" }) // else it is a choice
 	if only && whole && len(r.danger) == 0 {
@@ -544,9 +541,26 @@ func (r *request) target(cwd string) (string, bool) {
 		switch {
 		case isCommand:
 			text = command
-		case len(r.Tool.Locations) == 1 && slices.Contains([]string{"read", "edit", "delete", "move"}, r.Tool.Kind):
+		case r.Tool.isOfOneFile():
 			text = relative(r.Tool.Locations[0].Path, cwd)
 		}
 	}
 	return cut(oneLine(text), mostNotice)
+}
+
+// inOneLine tells that the target says all that a call does: it is a command with nothing beside it, a file that is read, changed or
+// removed (how it is changed is in the window), or a title with neither files nor an input. The title is the agent's own words.
+func (t *toolCall) inOneLine(cwd string) bool {
+	_, isCommand := t.command()
+	switch {
+	case !isCommand && t.isOfOneFile() && t.Kind != "move": // which names where to in its input
+		return true
+	case !isCommand && !t.isOfOneFile() && (len(t.Locations) > 0 || t.changes()):
+		return false
+	}
+	return t.beside(cwd) == ""
+}
+
+func (t *toolCall) isOfOneFile() bool {
+	return len(t.Locations) == 1 && slices.Contains([]string{"read", "edit", "delete", "move"}, t.Kind)
 }

@@ -280,6 +280,21 @@ func TestANotification(t *testing.T) {
 			t.Errorf("%s: %+v", args, got)
 		}
 	}
+	// Nor is what else its title alone tells of: the title is the agent's.
+	for call, most := range map[string]int{
+		`{"kind":"other","title":"mcp__postgres__query","rawInput":{"sql":"DROP TABLE users"}}`:       1,
+		`{"kind":"delete","title":"Delete files","locations":[{"path":"/a"},{"path":"/b"}]}`:          1,
+		`{"kind":"execute","title":"Run it","rawInput":{"code":"import os"}}`:                         1,
+		`{"kind":"move","title":"Move","locations":[{"path":"/a"}],"rawInput":{"to":"/b"}}`:           1,
+		`{"kind":"other","title":"T","locations":[{"path":"/a"}]}`:                                    1,
+		`{"kind":"fetch","title":"https://example.com"}`:                                              2,
+		`{"kind":"delete","title":"D","locations":[{"path":"/a"}],"rawInput":{"path":"/a"}}`:          2,
+		`{"kind":"edit","title":"E","locations":[{"path":"/a"}],"rawInput":{"path":"/a","text":"x"}}`: 2,
+	} {
+		if got := parse(t, `{"kind":"permission","agent":"A","title":"Do it","tool":`+call+`,`+offered+`}`).actions(home().Cwd); len(got) != most {
+			t.Errorf("%s: %+v", call, got)
+		}
+	}
 	// Two ways to allow it once are a choice, which a notification has no room for.
 	r.Options = append(r.Options, option{"b", "Allow all edits once", "allow_once"})
 	if got := r.actions(""); len(got) != 1 || got[0].label != "Reject" {

@@ -111,6 +111,7 @@ type Instance struct {
 	down    time.Time // since when it is not
 	why     error     // that it is not
 	heard   time.Time // when the line was made, or something last came over it
+	partly  bool      // of a message at whose end it has not arrived yet, as far as that can be known
 	full    bool      // what comes over it waits in it
 	late    *time.Timer
 	cut     context.CancelCauseFunc // breaks the line
@@ -194,7 +195,7 @@ func (i *Instance) broke(err error) bool {
 // connected notes that the line is made.
 func (i *Instance) connected() {
 	i.mu.Lock()
-	i.up, i.started, i.heard, i.down, i.why = true, true, time.Now(), time.Time{}, nil
+	i.up, i.started, i.heard, i.partly, i.down, i.why = true, true, time.Now(), false, time.Time{}, nil
 	if i.late != nil {
 		i.late.Stop()
 		i.late = nil
@@ -202,6 +203,13 @@ func (i *Instance) connected() {
 	i.changedLocked()
 	i.mu.Unlock()
 	i.tell()
+}
+
+// hears notes that something came over the line: a part of a message where partly is set.
+func (i *Instance) hears(partly bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.heard, i.partly = time.Now(), partly
 }
 
 // tell tells how the line is now, if that is news. One that nobody has an agent behind yet is told of by what is sent.

@@ -70,6 +70,8 @@ type Config struct {
 	Stall time.Duration
 	// Unconfirmed is how long after it was written a request counts as delivered where nothing confirms it; 0 = 250 ms.
 	Unconfirmed time.Duration
+	// Answer is how long a call that is no message may take, and a message to get on: a part of it to be sent, then to be taken; 0 = 20 s.
+	Answer time.Duration
 	// Backoff is the longest pause between two attempts; 0 = 15 s.
 	Backoff time.Duration
 }
@@ -108,6 +110,7 @@ func New(cfg Config) *Runtime {
 		cfg.Stall = 40 * time.Second
 	}
 	cfg.Unconfirmed = cmp.Or(cfg.Unconfirmed, unconfirmed)
+	cfg.Answer = cmp.Or(cfg.Answer, answerLimit)
 	if cfg.Backoff == 0 {
 		cfg.Backoff = 15 * time.Second
 	}
@@ -188,7 +191,7 @@ func plain(err error) error {
 
 // get asks for JSON.
 func (r *Runtime) get(ctx context.Context, path string, query url.Values, into any) error {
-	ctx, cancel := context.WithTimeout(ctx, answerLimit)
+	ctx, cancel := context.WithTimeout(ctx, r.cfg.Answer)
 	defer cancel()
 	req, err := r.request(ctx, http.MethodGet, path, query, nil)
 	if err != nil {

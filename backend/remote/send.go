@@ -34,6 +34,9 @@ func (i *Instance) Send(ctx context.Context, msg []byte) error {
 		i.mu.Unlock()
 	}
 	for pause := firstPause; ; pause = min(2*pause, i.runtime.cfg.Backoff) {
+		if c.isAnswered() { // while we waited to send it again
+			return nil
+		}
 		err := i.try(ctx, e, c)
 		var problem *ProblemError
 		switch {
@@ -63,6 +66,19 @@ func (i *Instance) Send(ctx context.Context, msg []byte) error {
 		case <-person:
 		case <-time.After(pause):
 		}
+	}
+}
+
+// isAnswered tells whether the answer has come; nil is what has none.
+func (c *call) isAnswered() bool {
+	if c == nil {
+		return false
+	}
+	select {
+	case <-c.answered:
+		return true
+	default:
+		return false
 	}
 }
 
@@ -170,9 +186,8 @@ func (i *Instance) arrived() {
 
 // post sends what has no answer. It may arrive twice when the line breaks; nothing that we send minds.
 func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
-	ctx, cancel := context.WithTimeoutCause(ctx, answerLimit, errStalled)
-	defer cancel()
-	req, err := i.message(ctx, e)
+	req, end, err := i.paced(ctx, e, i.runtime.cfg.Answer, func() {})
+	defer end()
 	if err != nil {
 		return err
 	}
@@ -188,10 +203,8 @@ func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
 // ask sends a request to a runtime that confirms it at once. Its answer comes over the stream.
 func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 	var wrote atomic.Bool
-	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) { wrote.Store(w.Err == nil) }}
-	limited, cancel := context.WithTimeoutCause(httptrace.WithClientTrace(ctx, trace), i.patience(), errStalled)
-	defer cancel()
-	req, err := i.message(limited, e)
+	req, end, err := i.paced(ctx, e, i.patience(), func() { wrote.Store(true) })
+	defer end()
 	if err != nil {
 		return err
 	}
@@ -215,35 +228,66 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 	return err
 }
 
+// paced is a message that is given up when nothing goes on: no more of it is sent for a time, or, once it is written, no answer comes
+// within patience. How long it takes in all is the line's affair: 13 MB of pictures take an ordinary one half a minute. end is for when
+// its answer was read.
+func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Duration, written func()) (req *http.Request, end func(), err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	limit := i.runtime.cfg.Answer
+	watch := time.AfterFunc(limit, func() { cancel(errStalled) })
+	end = func() {
+		watch.Stop()
+		cancel(nil)
+	}
+	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
+		if w.Err == nil {
+			watch.Reset(patience)
+			written()
+		}
+	}}
+	req, err = i.message(httptrace.WithClientTrace(ctx, trace), e)
+	if err != nil {
+		return nil, end, err
+	}
+	fresh := req.GetBody
+	req.GetBody = func() (io.ReadCloser, error) { // for a connection that turned out to be broken
+		body, err := fresh()
+		return io.NopCloser(pulse{body, func() { watch.Reset(limit) }}), err
+	}
+	req.Body, err = req.GetBody()
+	return req, end, err
+}
+
 // patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed.
 func (i *Instance) patience() time.Duration {
 	if i.query() != nil {
 		return 15 * time.Minute
 	}
-	return answerLimit
+	return i.runtime.cfg.Answer
 }
 
 // settled waits for the line to be there again, and for what the runtime held to have come over it. It tells whether the answer was
 // among that.
 func (i *Instance) settled(ctx context.Context, c *call) bool {
 	for {
-		select {
-		case <-c.answered:
+		if c.isAnswered() {
 			return true
-		default:
 		}
 		i.mu.Lock()
-		up, heard, begun, full, changed := i.up, i.heard, i.started, i.full, i.changed
+		up, heard, begun, full, changed, enough := i.up, i.heard, i.started, i.full, i.changed, quietFor
+		if i.partly {
+			enough = i.runtime.cfg.Answer
+		}
 		i.mu.Unlock()
 		var quiet <-chan time.Time
 		switch {
 		case !begun:
 			return false
 		case full: // it may be among what waits in the line
-		case up && time.Since(heard) >= quietFor:
+		case up && time.Since(heard) >= enough:
 			return false
 		case up:
-			quiet = time.After(quietFor - time.Since(heard))
+			quiet = time.After(min(enough, quietFor)) // how much is enough may change with what comes
 		}
 		select {
 		case <-c.answered:

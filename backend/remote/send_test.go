@@ -1,7 +1,10 @@
 package remote
 
 import (
+	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -70,5 +73,65 @@ func TestALoginPageIsNoLine(t *testing.T) {
 			return
 		}
 		within(t, "line", changed)
+	}
+}
+
+// A message may take as long to be sent as its line needs, while it gets on.
+func TestALargeMessageOverASlowLine(t *testing.T) {
+	t.Parallel()
+	for name, message := range map[string]string{
+		"a request":      `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`,
+		"a notification": `{"jsonrpc":"2.0","method":"much","params":{"x":%q}}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			th := runtimeThere(t, "Deskhand")
+			th.r.cfg.Answer = 2 * time.Second
+			var posts atomic.Int32
+			th.on("GET", silent)
+			th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+				posts.Add(1)
+				for { // 24 MiB in 4.8 s, of which the system holds some
+					if _, err := io.CopyN(io.Discard, r.Body, 1<<20); err != nil {
+						break
+					}
+					time.Sleep(200 * time.Millisecond)
+				}
+				w.WriteHeader(http.StatusAccepted)
+			})
+			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+			defer i.Leave()
+			if err := i.Send(t.Context(), fmt.Appendf(nil, message, strings.Repeat("x", 24<<20))); err != nil {
+				t.Fatal(err)
+			}
+			if n := posts.Load(); n != 1 {
+				t.Errorf("it is sent %d times", n)
+			}
+		})
+	}
+}
+
+// One that nobody takes is sent again.
+func TestAMessageThatDoesNotGetOn(t *testing.T) {
+	t.Parallel()
+	th := runtimeThere(t, "Deskhand")
+	th.r.cfg.Answer = 300 * time.Millisecond
+	var posts atomic.Int32
+	th.on("GET", silent)
+	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body) // else its end is not seen
+		if posts.Add(1) == 1 {
+			<-r.Context().Done()
+			return
+		}
+		w.WriteHeader(http.StatusAccepted)
+	})
+	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+	defer i.Leave()
+	if err := i.Send(t.Context(), []byte(`{"jsonrpc":"2.0","method":"session/cancel","params":{}}`)); err != nil {
+		t.Fatal(err)
+	}
+	if n := posts.Load(); n != 2 {
+		t.Errorf("it is sent %d times", n)
 	}
 }

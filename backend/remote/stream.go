@@ -24,6 +24,8 @@ type event struct {
 // events reads server-sent events.
 type events struct {
 	in *bufio.Reader
+	// between is told when all that has come was read, and it ends in no event; nil = nobody.
+	between func()
 }
 
 // next reads up to the end of an event that says something.
@@ -39,9 +41,12 @@ func (s *events) next() (event, error) {
 			if filled {
 				return e, nil
 			}
-			continue
+		} else {
+			filled = e.field(line, whole) || filled
 		}
-		filled = e.field(line, whole) || filled
+		if s.between != nil && s.in.Buffered() == 0 && !filled && e.kind == "" && e.id == "" { // a sign of life, say
+			s.between()
+		}
 	}
 }
 
@@ -132,7 +137,10 @@ func (i *Instance) stream(ctx context.Context) error {
 	}
 	defer res.Body.Close()
 	i.connected()
-	in := events{bufio.NewReaderSize(pulse{res.Body, func() { watch.Reset(i.runtime.cfg.Stall) }}, 64<<10)}
+	in := events{bufio.NewReaderSize(pulse{res.Body, func() {
+		watch.Reset(i.runtime.cfg.Stall)
+		i.hears(true)
+	}}, 64<<10), func() { i.hears(false) }}
 	for {
 		e, err := in.next()
 		if err != nil {
@@ -143,6 +151,7 @@ func (i *Instance) stream(ctx context.Context) error {
 			return err
 		}
 		watch.Reset(i.runtime.cfg.Stall)
+		i.hears(in.in.Buffered() > 0)
 	}
 }
 

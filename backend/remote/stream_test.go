@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -31,13 +32,60 @@ func TestAnEventOfManyLinesIsBounded(t *testing.T) {
 		parts = append(parts, strings.NewReader("data: "), strings.NewReader(strings.Repeat("x", each)), strings.NewReader("\n"))
 	}
 	parts = append(parts, strings.NewReader("\ndata: next\n\n"))
-	in := events{bufio.NewReader(io.MultiReader(parts...))}
+	in := events{in: bufio.NewReader(io.MultiReader(parts...))}
 	e, err := in.next()
 	if err != nil || len(e.data) > maxMessage || !e.tooBig {
 		t.Errorf("%d bytes, too big is %v, %v", len(e.data), e.tooBig, err)
 	}
 	if e, err := in.next(); err != nil || string(e.data) != "next" || e.tooBig {
 		t.Errorf("%q, too big is %v, %v", e.data, e.tooBig, err)
+	}
+}
+
+// A request whose line broke is not sent again while its answer stands behind a message that comes slowly.
+func TestNothingIsQuietInTheMiddleOfAMessage(t *testing.T) {
+	t.Parallel()
+	th := runtimeThere(t, "Deskhand")
+	var streams, posts atomic.Int32
+	begun := make(chan struct{})
+	th.on("GET", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, "text/event-stream", "")
+		flush := func(text string) {
+			_, _ = io.WriteString(w, text)
+			_ = http.NewResponseController(w).Flush()
+		}
+		if flush(": here\n\n"); streams.Add(1) == 1 {
+			close(begun)
+			<-r.Context().Done() // until the line is made anew
+			return
+		}
+		flush("id: 1\ndata: {\"jsonrpc\":\"2.0\",\"method\":\"much\",\"params\":{\"x\":\"")
+		for range 8 { // each pause is shorter than that after which a line counts as quiet, all of them are longer; one is longer by itself
+			time.Sleep(quietFor / 3)
+			flush("more of it ")
+		}
+		time.Sleep(2 * quietFor)
+		flush("\"}}\n\nid: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+		<-r.Context().Done()
+	})
+	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+		posts.Add(1)
+		_, _ = io.Copy(io.Discard, r.Body)
+		conn, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		_ = conn.Close() // before it says that it has the request
+	})
+	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+	defer i.Leave()
+	within(t, "a line", begun)
+	if err := i.Send(t.Context(), []byte(initialize)); err != nil {
+		t.Fatal(err)
+	}
+	if n := posts.Load(); n != 1 {
+		t.Errorf("it is sent %d times", n)
 	}
 }
 
