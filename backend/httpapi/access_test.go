@@ -210,6 +210,27 @@ func TestCallsEndWithTheirToken(t *testing.T) {
 			t.Error("it was not let in")
 		}
 	})
+	t.Run("revoked, of a call that goes on without its caller", func(t *testing.T) {
+		m := made(t, a, NewToken{Name: "keyed", Scopes: []string{ScopeRuntime}})
+		began := make(chan struct{})
+		var keys repeats
+		h := guardedBy(t, a, func(w http.ResponseWriter, r *http.Request) {
+			keys.serve(w, r, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+				close(began)
+				<-r.Context().Done()
+			}))
+		})
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			knock(h, "POST", "/v1/acp/x", append(shown(m), keyHeader, "one")...)
+		}()
+		<-began
+		if err := a.Revoke(t.Context(), m.ID); err != nil {
+			t.Error(err)
+		}
+		<-over
+	})
 	t.Run("expired", func(t *testing.T) {
 		for wait := time.Second; ; wait *= 4 { // a busy machine may take longer than a token has
 			until := time.Now().Add(wait)

@@ -172,6 +172,9 @@ func (p *repeats) do(one *keyed, r *http.Request, next http.Handler) *answered {
 	if life, ok := r.Context().Value(lifeKey{}).(context.Context); ok {
 		defer context.AfterFunc(life, cancel)() //nolint:contextcheck // the program's end is its end
 	}
+	if g, ok := r.Context().Value(callerKey{}).(*grant); ok {
+		defer context.AfterFunc(g.ctx, cancel)() //nolint:contextcheck // so is the end of the token that it came with
+	}
 	next.ServeHTTP(a, r.WithContext(session.Patiently(ctx))) // who comes again is to hear what became of it, and not to have it twice
 	a.WriteHeader(http.StatusOK)
 	return a
