@@ -187,5 +187,35 @@ test('the switch stores the entry and nothing else of it', async () => {
   await open();
   const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server({ enabled: false }));
   await click('Give files to agents');
-  expect(save).toHaveBeenCalledWith('/w', 'files', { ...server().entry, enabled: false });
+  expect(save).toHaveBeenCalledWith('/w', 'files', { ...server().entry, enabled: false }, server().hash);
+});
+
+test('saving and testing tell what the editor was opened with, whatever the list has learnt since', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  await open();
+  await click('Edit');
+  listed = [server({ hash: 'b'.repeat(64), approved: false })];
+  await vi.advanceTimersByTimeAsync(5_000);
+  const run = vi.spyOn(app.client, 'testMcp').mockRejectedValue(new Error('refused'));
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Test');
+  expect(run.mock.calls[0]?.[3]).toBe('a'.repeat(64));
+  await click('Save');
+  expect(save.mock.calls[0]?.[3]).toBe('a'.repeat(64));
+});
+
+test('a new server replaces nothing that was shown; one that is there replaces what the list shows', async () => {
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await open();
+  await click('Add server');
+  type(field('Name'), 'new');
+  type(field('Program'), 'npx');
+  await click('Save');
+  expect(save.mock.calls[0]?.[3]).toBeUndefined();
+  await click('Delete'); // which can still be taken back, so it is still stored
+  await click('Add server');
+  type(field('Name'), 'files');
+  type(field('Program'), 'npx');
+  await click('Save');
+  expect(save.mock.calls[1]?.[3]).toBe('a'.repeat(64));
 });
