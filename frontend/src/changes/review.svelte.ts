@@ -2,6 +2,7 @@ import { asApiError, type ApiError } from '../api/errors';
 import { unlimited } from '../api/limit';
 import { app, errorText } from '../app.svelte';
 import { lookup, t, tn } from '../strings/t';
+import { store } from '../ui/storage';
 import {
   changes,
   fileDiff,
@@ -289,7 +290,7 @@ export class Review {
 
   setSplit(on: boolean): void {
     this.split = on;
-    localStorage.setItem(splitKey, on ? 'yes' : 'no');
+    store(splitKey, on ? 'yes' : 'no');
     this.spot = { hunk: this.spot.hunk, row: this.#begin(this.hunks[this.spot.hunk]) };
   }
 
