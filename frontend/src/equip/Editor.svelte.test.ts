@@ -289,3 +289,54 @@ test('what was pasted for an import is there again when the import is', async ()
   await click('Import…');
   expect(area()?.value).toBe('');
 });
+
+test('a letter too many in a name, or in a value, costs no stored secret', async () => {
+  await open();
+  await click('Edit');
+  const name = () => document.querySelector<HTMLInputElement>('input[aria-label=Variable]');
+  const value = (of: string) =>
+    document.querySelector<HTMLInputElement>(`input[aria-label="Value of ${of}"]`);
+  type(name(), 'TOKENX');
+  expect(value('TOKENX')?.getAttribute('aria-invalid')).toBe('true');
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Save');
+  expect(save).not.toHaveBeenCalled();
+  expect(document.querySelector('.faults')?.textContent).toContain('A hidden value stays with its name.');
+  type(name(), 'TOKEN');
+  expect(value('TOKEN')?.placeholder).toBe('Stored, not shown');
+  type(value('TOKEN'), 'x');
+  type(value('TOKEN'), '');
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ env: { TOKEN: mask } });
+});
+
+test('a client secret that was begun and taken back is the stored one', async () => {
+  listed = [
+    server({
+      type: 'remote',
+      transport: 'http',
+      entry: { type: 'remote', url: 'https://a', oauth: { clientId: 'c', clientSecret: mask } },
+    }),
+  ];
+  await open();
+  await click('Edit');
+  type(field('Client secret'), 'x');
+  type(field('Client secret'), '');
+  expect(JSON.parse(json().value)).toMatchObject({ oauth: { clientSecret: mask } });
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ oauth: { clientId: 'c', clientSecret: mask } });
+});
+
+test('a value that was typed over a stored one and is taken back after another screen is the stored one', async () => {
+  await open();
+  await click('Edit');
+  const value = () => document.querySelector<HTMLInputElement>('input[aria-label="Value of TOKEN"]');
+  type(value(), 'other');
+  ended?.();
+  await open();
+  type(value(), '');
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ env: { TOKEN: mask } });
+});
