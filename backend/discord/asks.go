@@ -128,6 +128,13 @@ func (a *asks) forget(request string) {
 	delete(a.shown, request)
 }
 
+// anew has all cards put into messages again, where they stand in those of another bot: what is pressed there reaches nobody.
+func (a *asks) anew() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.shown)
+}
+
 // askTries is how often something is tried that Discord or the network does not do, with a pause that doubles. Then its conversation's
 // other cards have their turn, and it is tried again after askPause, or when a line that comes back brings a refresh.
 const (
@@ -271,7 +278,7 @@ func (a *asks) put(ctx context.Context, k keptCard, c card) (again bool, err err
 		return false, nil
 	}
 	switch err = a.edit(ctx, k, c); verdictOf(err) {
-	case lost:
+	case lost, foreign:
 		return a.post(ctx, k, c)
 	case unwanted:
 		return a.less(ctx, k, c, err)
@@ -291,7 +298,7 @@ func (a *asks) end(ctx context.Context, k keptCard, r session.Request, waits boo
 // finish puts the last of a card into its message and forgets it. Of a request that is known no more only the controls go.
 func (a *asks) finish(ctx context.Context, k keptCard, c card) error {
 	if k.message != 0 {
-		if err := a.edit(ctx, k, c); err != nil && !slices.Contains([]verdict{lost, noChannel, forbidden, unwanted}, verdictOf(err)) {
+		if err := a.edit(ctx, k, c); err != nil && !slices.Contains([]verdict{lost, noChannel, forbidden, foreign, unwanted}, verdictOf(err)) {
 			return err
 		}
 	}

@@ -838,3 +838,64 @@ func TestCardInAThreadThatWasArchived(t *testing.T) {
 	}
 	r.ended(m, "answered in the window")
 }
+
+// openReplaced is openAsks for a surface whose token can be that of another bot.
+func openReplaced(t *testing.T) (*eRig, *vault) {
+	t.Helper()
+	dc, v := standin.New(standin.Options{RealHosts: true, Answer: time.Minute}), &vault{}
+	b := openUnset(t, dc, t.TempDir(), v, t.Output(), true)
+	restURL, gateway, users := dc.REST(), dc.Gateway(), []string{dc.Owner.String()}
+	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: &restURL, Gateway: &gateway}); code != "" {
+		t.Fatal(code)
+	}
+	b.connects(1)
+	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}
+	r.bind(dc.Channel)
+	return r, v
+}
+
+// What waits when the token of another bot is entered can be answered: the first one's buttons are dead.
+func TestAnotherBotShowsWhatWaits(t *testing.T) {
+	t.Parallel()
+	r, _ := openReplaced(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	first := r.asked()
+	if _, code := r.bot.setUp(Setup{Token: new(r.discord.Replace())}); code != "" {
+		t.Fatal(code)
+	}
+	m := r.card(r.discord.Channel, "of the other bot", func(m standin.Message) bool {
+		return m.Author.ID != first.Author.ID && len(m.Controls) > 0 && !m.Controls[0].Disabled
+	})
+	r.press(m, r.discord.Owner, request.Options[0].Name)
+	if now := r.became(request.ID); now.Status != "answered" || now.AnsweredBy != surfaceName {
+		t.Errorf("%+v", now)
+	}
+	r.ended(m, "answered by <@"+r.discord.Owner.String()+">")
+	r.noCards()
+}
+
+// A card of another bot that is over cannot be changed, and holds nothing up.
+func TestACardOfAnotherBotIsForgotten(t *testing.T) {
+	t.Parallel()
+	r, v := openReplaced(t)
+	r.prompt("permission")
+	request := r.desk.request(r.session)
+	r.asked()
+	if err := r.s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := v.of().Keep(t.Context(), r.discord.Replace()); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
+		t.Fatal(err)
+	}
+	r.reopen()
+	r.bot.connects(2)
+	r.s.asks.refresh()
+	looked := make(chan struct{})
+	r.s.asks.lanes.queue("refresh", func(context.Context) { close(looked) })
+	<-looked
+	r.noCards()
+}

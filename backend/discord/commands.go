@@ -28,7 +28,7 @@ func commands() []discord.ApplicationCommandCreate {
 		command("new", "Begins a new conversation here, with the same agent in the same directory"),
 		command("stop", "Stops what the agent does now"),
 		command("status", "Tells what the agent does and what waits"),
-		command("approve", "Allows, once, what the agent has asked for longest"),
+		command("approve", "Allows, once, the one approval that waits"),
 	}
 }
 
@@ -177,8 +177,11 @@ func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string,
 	if err != nil {
 		return "Not allowed: " + in.inWords(ctx, err)
 	}
-	if ended || len(list) > 1 {
-		return "Two wait: use their buttons."
+	if len(list) > 1 {
+		return "More than one waits: use their buttons."
+	}
+	if ended {
+		return "Another one has just ended. Look at this one, and give the command again."
 	}
 	r := list[0]
 	options := slices.DeleteFunc(slices.Clone(r.Options), func(o session.RequestOption) bool { return o.Kind != "allow_once" })

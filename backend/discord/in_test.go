@@ -1145,7 +1145,7 @@ func TestApproveWhatSomebodyCanHaveMeant(t *testing.T) {
 		b.write(`UPDATE request SET data = json_set(data, '$.resolvedAt', ?) WHERE id = ?`, at.UTC().Format(time.RFC3339Nano), first.ID)
 	}
 	ended(time.Now().Add(time.Minute))
-	approve("Two wait: use their buttons.")
+	approve("Another one has just ended")
 	ended(time.Now().Add(-2 * time.Minute))
 	b.write(`UPDATE discord_request SET channel = '1' WHERE request = ?`, r.ID)
 	approve("It has only just come")

@@ -67,6 +67,9 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 	if err := s.keep(ctx, &set, was, token); err != nil {
 		return State{}, err
 	}
+	if set.Bot != nil && (was.Bot == nil || was.Bot.ID != set.Bot.ID) {
+		s.asks.anew()
+	}
 	if wish.Token != nil || set.Enabled != was.Enabled || set.REST != was.REST || set.Gateway != was.Gateway || s.line.condition().status == statusRefused {
 		s.line.restart()
 	}

@@ -24,6 +24,13 @@ type NamedEntry struct {
 	Name string `query:"name" required:"true" minLength:"1" maxLength:"256" doc:"The entry's name"`
 }
 
+// SeenEntry are those of a call that stands for a person who was shown an entry.
+type SeenEntry struct {
+	NamedEntry
+
+	Seen string `query:"seen" maxLength:"100" doc:"The hash of the entry as it was shown; none for a new one. Where another one is stored by now, or what it runs has changed, the call approves nothing"`
+}
+
 type executableList struct {
 	Items []session.Executable `json:"items"`
 }
@@ -72,12 +79,12 @@ func (c *Client) mcpRoutes() {
 	put.MaxBodyBytes = config.MaxEntry
 	huma.Register(c.api, put,
 		func(ctx context.Context, in *struct {
-			NamedEntry
+			SeenEntry
 
 			Body json.RawMessage `doc:"The entry. A hidden value that comes back as it was keeps the stored one"`
 		},
 		) (*body[session.MCPServer], error) {
-			return answer(s.PutMCPServer(ctx, in.Directory, in.Name, in.Body))
+			return answer(s.PutMCPServer(ctx, in.Directory, in.Name, in.Seen, in.Body))
 		})
 	huma.Register(c.api, op("deleteMcpServer", http.MethodDelete, path, "Remove an MCP server", http.StatusNoContent),
 		func(ctx context.Context, in *NamedEntry) (*none, error) {
@@ -87,7 +94,7 @@ func (c *Client) mcpRoutes() {
 	test.MaxBodyBytes = config.MaxEntry
 	huma.Register(c.api, test,
 		func(ctx context.Context, in *struct {
-			NamedEntry
+			SeenEntry
 
 			Body *struct {
 				Entry json.RawMessage `json:"entry,omitempty" doc:"One that a person has just written; without it the stored one, which must be approved"`
@@ -98,6 +105,6 @@ func (c *Client) mcpRoutes() {
 			if in.Body != nil {
 				entry = in.Body.Entry
 			}
-			return answer(s.TestMCPServer(ctx, in.Directory, in.Name, entry))
+			return answer(s.TestMCPServer(ctx, in.Directory, in.Name, in.Seen, entry))
 		})
 }

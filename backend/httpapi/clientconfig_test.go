@@ -66,7 +66,7 @@ func TestMCPServersOverTheAPI(t *testing.T) {
 	if string(item.Entry) != want || !item.Approved || item.Enabled || item.Name != "a/b" || item.Executable == nil || item.Executable.Hash != item.Hash {
 		t.Errorf("%s %+v", item.Entry, item)
 	}
-	c.call("PUT", "config/mcp"+at("&name=a/b"), strings.Replace(want, `"enabled":false`, `"enabled":true`, 1), 200, &item)
+	c.call("PUT", "config/mcp"+at("&name=a/b&seen="+item.Hash), strings.Replace(want, `"enabled":false`, `"enabled":true`, 1), 200, &item)
 	file, err := os.ReadFile(list.Path)
 	if err != nil || !strings.Contains(string(file), secret) || !item.Enabled {
 		t.Errorf("the hidden value is lost: %s %v", file, err)

@@ -77,28 +77,88 @@ func TestSavingApprovesNoHiddenValueThatAnotherProgramWrote(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	ctx := t.Context()
-	item, err := d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "one")))
+	item, err := d.PutMCPServer(ctx, d.work, "srv", "", json.RawMessage(saysEntry(t, "one")))
 	if err != nil || !item.Approved {
 		t.Fatalf("%+v %v", item, err)
 	}
 	shown := item.Entry                                                                                  // in a window that is open
 	d.mcpFile(`{"srv":` + strings.Replace(saysEntry(t, "one"), "hidden-value-1", "evil-value", 1) + `}`) // by an agent, for one
 	off := json.RawMessage(strings.Replace(string(shown), `"type":"local"`, `"type":"local","enabled":false`, 1))
-	if item, err = d.PutMCPServer(ctx, d.work, "srv", off); err != nil || item.Approved {
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", item.Hash, off); err != nil || item.Approved {
 		t.Errorf("%+v %v", item, err)
 	}
 	if list, err := d.Trust(ctx, d.work); err != nil || len(list) != 1 || list[0].Approved {
 		t.Errorf("%+v %v", list, err)
 	}
-	_, err = d.TestMCPServer(ctx, d.work, "srv", off)
+	_, err = d.TestMCPServer(ctx, d.work, "srv", item.Hash, off)
 	refused(t, err, "config.unapproved")
 	if err := d.Approve(ctx, d.work, []string{item.Hash}); err != nil {
 		t.Fatal(err)
 	}
-	if item, err = d.PutMCPServer(ctx, d.work, "srv", shown); err != nil || !item.Approved {
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", item.Hash, shown); err != nil || !item.Approved {
 		t.Errorf("%+v %v", item, err)
 	}
-	if got, err := d.TestMCPServer(ctx, d.work, "srv", shown); err != nil || !got.OK {
+	if got, err := d.TestMCPServer(ctx, d.work, "srv", item.Hash, shown); err != nil || !got.OK {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
+// An entry is open in a window; what it runs becomes another one, and saving or testing would approve what nobody has seen.
+func TestSavingApprovesNoScriptThatAnotherProgramWrote(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	ctx := t.Context()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(d.work, "tool.sh"), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	entry := func(more string) json.RawMessage {
+		command, _ := json.Marshal([]string{self, "mcp-server", "tool.sh"})
+		return json.RawMessage(fmt.Sprintf(`{"type":"local","command":%s%s}`, command, more))
+	}
+	off := entry(`,"enabled":false`)
+	write("one")
+	item, err := d.PutMCPServer(ctx, d.work, "srv", "", entry(""))
+	if err != nil || !item.Approved {
+		t.Fatalf("%+v %v", item, err)
+	}
+	shown := item.Hash
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", shown, off); err != nil || !item.Approved || item.Hash != shown {
+		t.Errorf("%+v %v", item, err)
+	}
+	write("two") // by an agent, for one
+	for _, seen := range []string{shown, ""} {
+		for _, form := range []json.RawMessage{off, entry(`,"timeoutMs":5000`)} {
+			_, err = d.TestMCPServer(ctx, d.work, "srv", seen, form)
+			refused(t, err, "config.unapproved")
+			if item, err = d.PutMCPServer(ctx, d.work, "srv", seen, form); err != nil || item.Approved {
+				t.Errorf("%q %+v %v", seen, item, err)
+			}
+		}
+	}
+	// Who takes the entry away as well has it approved no more than that.
+	if err := d.DeleteMCPServer(ctx, d.work, "srv"); err != nil {
+		t.Fatal(err)
+	}
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", shown, off); err != nil || item.Approved || item.Executable.Before == "" {
+		t.Errorf("%+v %v", item, err)
+	}
+	// Who was shown it as it is now approves it by saving, as the page says there.
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", item.Hash, off); err != nil || !item.Approved {
+		t.Errorf("%+v %v", item, err)
+	}
+	// What was approved before is so whatever was shown.
+	write("one")
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", item.Hash, off); err != nil || !item.Approved || item.Hash != shown {
+		t.Errorf("%+v %v", item, err)
+	}
+	if got, err := d.TestMCPServer(ctx, d.work, "srv", item.Hash, entry("")); err != nil || !got.OK {
 		t.Errorf("%+v %v", got, err)
 	}
 }

@@ -79,9 +79,10 @@ func showServer(e Executable) MCPServer {
 	return s
 }
 
-// submitted is an entry as a person wrote it, with the hidden values that it stands for. It is approved by that, unless it has hidden
-// values of an entry that nobody has approved: another program may have put them there after it was shown.
-func (c *Client) submitted(ctx context.Context, root *os.Root, directory, name string, entry json.RawMessage) (Executable, json.RawMessage, error) {
+// submitted is an entry as a person wrote it, with the hidden values that it stands for. It is approved by that, unless another program
+// may have had a hand in it after it was shown: where it has hidden values of an entry that nobody has approved, and where what is stored
+// would not start what seen, the hash that was shown, stands for. Then it is judged as what anybody writes.
+func (c *Client) submitted(ctx context.Context, root *os.Root, directory, name, seen string, entry json.RawMessage) (Executable, json.RawMessage, error) {
 	form, err := config.Canonical(config.MCP, entry)
 	if err != nil {
 		return Executable{}, nil, err
@@ -102,10 +103,25 @@ func (c *Client) submitted(ctx context.Context, root *os.Root, directory, name s
 	e := c.executable(s, root, directory)
 	if _, hidden := mcp.Unmask(form, nil); hidden != nil {
 		e.Approved, err = c.stands(ctx, root, directory, name, stored)
-		return e, full, err
+	} else {
+		// Its files are read after those of e: what changes in between is no more what was shown.
+		e.Approved = c.shownHash(root, directory, name, stored) == seen
 	}
-	e.Approved = true
-	return e, full, nil
+	if err != nil {
+		return Executable{}, nil, err
+	}
+	list := []Executable{e}
+	err = c.judge(ctx, directory, list)
+	return list[0], full, err
+}
+
+// shownHash is what a list shows of a stored entry; it is empty for one that no list shows.
+func (c *Client) shownHash(root *os.Root, directory, name string, stored json.RawMessage) string {
+	s, err := mcp.Parse(name, stored)
+	if err != nil {
+		return ""
+	}
+	return c.executable(s, root, directory).Hash
 }
 
 // stands tells whether a stored entry is approved.
@@ -119,25 +135,23 @@ func (c *Client) stands(ctx context.Context, root *os.Root, directory, name stri
 	return list[0].Approved, err
 }
 
-// PutMCPServer stores an entry. The person who wrote it has approved it by that, see submitted.
-func (c *Client) PutMCPServer(ctx context.Context, directory, name string, entry json.RawMessage) (MCPServer, error) {
+// PutMCPServer stores an entry. The person who wrote it has approved it by that, if what it replaces is what they were shown; see submitted.
+// seen is its hash, empty where there was none.
+func (c *Client) PutMCPServer(ctx context.Context, directory, name, seen string, entry json.RawMessage) (MCPServer, error) {
 	var shown MCPServer
 	err := c.configure(directory, func(directory string, root *os.Root) error {
-		e, form, err := c.submitted(ctx, root, directory, name, entry)
+		e, form, err := c.submitted(ctx, root, directory, name, seen, entry)
 		if err != nil {
 			return err
 		}
 		if err := config.Open(root, c.cfg.Replace).Put(ctx, config.MCP, name, form); err != nil {
 			return err
 		}
+		shown = showServer(e)
 		if !e.Approved {
-			list := []Executable{e}
-			err := c.judge(ctx, directory, list)
-			shown = showServer(list[0])
-			return err
+			return nil
 		}
 		// What was submitted is approved, and not what is read again: another program may have written meanwhile.
-		shown = showServer(e)
 		return c.saveApprovals(context.WithoutCancel(ctx), directory, []Executable{e})
 	})
 	return shown, err
@@ -194,14 +208,14 @@ func refusedConfig(err error) error {
 	return &RefusedError{Code: "config.unwritable", Params: params}
 }
 
-// TestMCPServer starts or asks a server as an agent would, and tells how that went. entry is one that a person has just written; nil
-// means the stored one, which must be approved: a test is a start. The end of ctx ends it.
-func (c *Client) TestMCPServer(ctx context.Context, directory, name string, entry json.RawMessage) (MCPTest, error) {
+// TestMCPServer starts or asks a server as an agent would, and tells how that went. entry is one that a person has just written, and seen
+// what they were shown, as for PutMCPServer; nil means the stored one, which must be approved: a test is a start. The end of ctx ends it.
+func (c *Client) TestMCPServer(ctx context.Context, directory, name, seen string, entry json.RawMessage) (MCPTest, error) {
 	var s *mcp.Server
 	err := c.configure(directory, func(clean string, root *os.Root) error {
 		directory = clean
 		if entry != nil {
-			e, _, err := c.submitted(ctx, root, directory, name, entry)
+			e, _, err := c.submitted(ctx, root, directory, name, seen, entry)
 			if err == nil && !e.Approved {
 				err = unapproved(name)
 			}

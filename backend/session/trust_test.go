@@ -404,7 +404,7 @@ func TestWhatAPersonSavesIsApproved(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	ctx := t.Context()
-	item, err := d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "one")))
+	item, err := d.PutMCPServer(ctx, d.work, "srv", "", json.RawMessage(saysEntry(t, "one")))
 	if err != nil || !item.Approved || !item.Enabled || item.Type != "local" || item.Transport != "stdio" || strings.Contains(string(item.Entry), "hidden-value") {
 		t.Fatalf("%+v %v", item, err)
 	}
@@ -414,16 +414,16 @@ func TestWhatAPersonSavesIsApproved(t *testing.T) {
 	}
 	// It comes back as it was shown, with another argument.
 	shown := strings.Replace(string(item.Entry), `"one"`, `"two"`, 1)
-	if item, err = d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(shown)); err != nil || !item.Approved {
+	if item, err = d.PutMCPServer(ctx, d.work, "srv", item.Hash, json.RawMessage(shown)); err != nil || !item.Approved {
 		t.Fatalf("%+v %v", item, err)
 	}
-	if got, err := d.TestMCPServer(ctx, d.work, "srv", nil); err != nil || !got.OK || len(got.Tools) != 1 || strings.Contains(got.Tools[0].Description, "hidden-value") ||
+	if got, err := d.TestMCPServer(ctx, d.work, "srv", "", nil); err != nil || !got.OK || len(got.Tools) != 1 || strings.Contains(got.Tools[0].Description, "hidden-value") ||
 		!strings.Contains(got.Tools[0].Description, "two") {
 		t.Errorf("%+v %v", got, err)
 	}
-	_, err = d.PutMCPServer(ctx, d.work, "new", json.RawMessage(shown))
+	_, err = d.PutMCPServer(ctx, d.work, "new", "", json.RawMessage(shown))
 	refused(t, err, "config.invalid") // what is hidden is not known there
-	_, err = d.PutMCPServer(ctx, d.work, "bad", json.RawMessage(`{"type":"local"}`))
+	_, err = d.PutMCPServer(ctx, d.work, "bad", "", json.RawMessage(`{"type":"local"}`))
 	if r := refused(t, err, "config.invalid"); !strings.Contains(r.Params["detail"], "command") {
 		t.Errorf("%+v", r)
 	}
@@ -432,17 +432,17 @@ func TestWhatAPersonSavesIsApproved(t *testing.T) {
 	if err != nil || list.Problem != "" || len(list.Items) != 1 || list.Items[0].Approved || list.Items[0].Executable.Before == "" {
 		t.Errorf("%+v %v", list, err)
 	}
-	_, err = d.TestMCPServer(ctx, d.work, "srv", nil)
+	_, err = d.TestMCPServer(ctx, d.work, "srv", "", nil)
 	refused(t, err, "config.unapproved")
-	if got, err := d.TestMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "four"))); err != nil || !got.OK {
+	if got, err := d.TestMCPServer(ctx, d.work, "srv", list.Items[0].Hash, json.RawMessage(saysEntry(t, "four"))); err != nil || !got.OK {
 		t.Errorf("%+v %v", got, err)
 	}
-	if _, err = d.TestMCPServer(ctx, d.work, "none", nil); err == nil {
+	if _, err = d.TestMCPServer(ctx, d.work, "none", "", nil); err == nil {
 		t.Error("what is not there is tested")
 	}
 	const broken = "{\n oops"
 	d.mcpFile(broken)
-	_, err = d.PutMCPServer(ctx, d.work, "srv", json.RawMessage(saysEntry(t, "one")))
+	_, err = d.PutMCPServer(ctx, d.work, "srv", "", json.RawMessage(saysEntry(t, "one")))
 	refused(t, err, "config.broken")
 	refused(t, d.DeleteMCPServer(ctx, d.work, "srv"), "config.broken")
 	if list, err := d.MCPServers(ctx, d.work); err != nil || !strings.Contains(list.Problem, "line 2") || len(list.Items) != 0 {
@@ -473,7 +473,7 @@ func TestATestEndsWithWhoAskedForIt(t *testing.T) {
 		}
 	}()
 	entry, _ := json.Marshal(map[string]any{"type": "local", "command": []string{self, "mcp-server", "silent"}})
-	if _, err := d.TestMCPServer(ctx, d.work, "srv", entry); err == nil {
+	if _, err := d.TestMCPServer(ctx, d.work, "srv", "", entry); err == nil {
 		t.Error("it has answered")
 	}
 	if left := d.Trials(); len(left) > 0 {

@@ -223,6 +223,57 @@ test("servers are imported from whatever is pasted", async (t) => {
   looks.done();
 });
 
+test("what is written in an editor is there again after whatever was looked at meanwhile", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await Screen.show(desk);
+  const json = app.field("JSON");
+  const half = '{\n  "type": "local",\n  "env": {"KEY": "s3cret"';
+  await app.button("Add server").click();
+  await app.field("Name").fill("weather");
+  await json.fill(half);
+  await app.page.keyboard.press("Alt+m"); // the same screen anew
+  await app.page.getByText("The form waits until the JSON can be read.").waitFor();
+  assert.equal(await json.inputValue(), half);
+  await app.button("Skills", app.sidebar).click();
+  await app.page.getByRole("heading", { name: "Skills", exact: true }).waitFor();
+  await app.button("MCP servers", app.sidebar).click();
+  await json.waitFor();
+  assert.equal(await json.inputValue(), half);
+  assert.equal(await app.field("Name").inputValue(), "weather");
+  assert.equal(await app.page.evaluate(() => JSON.stringify([{ ...localStorage }, { ...sessionStorage }]).includes("s3cret")), false);
+
+  const letGo = await app.holds(5_000);
+  await app.button("Cancel").click();
+  await app.button("Add server").waitFor();
+  await app.button("Undo").click();
+  await letGo();
+  assert.equal(await json.inputValue(), half);
+  await app.button("Cancel").click();
+  await app.button("Add server").click();
+  assert.equal(await app.field("Name").inputValue(), "");
+});
+
+test("a script that another program writes while an editor is open is not approved by saving, nor started by a test", async (t) => {
+  const desk = await Desk.open(t);
+  const ran = path.join(desk.dir, "ran");
+  const weather = desk.script("weather.js", server());
+  const inside = path.join(desk.work, "weather.js");
+  fs.copyFileSync(weather, inside);
+  const at = `/client/config/mcp?directory=${encodeURIComponent(desk.work)}`;
+  await desk.api("PUT", `${at}&name=weather`, { type: "local", command: "node", args: ["weather.js"] });
+  const app = await Screen.show(desk);
+  await app.row("weather").getByText("Approved", { exact: true }).waitFor();
+  await app.button("Edit", app.row("weather")).click();
+  fs.writeFileSync(inside, server(`require("fs").writeFileSync(${JSON.stringify(ran)}, "x");`));
+  await app.field("Time limit, in milliseconds").fill("9000");
+  await app.button("Test").click();
+  await app.page.getByRole("main").getByRole("alert").waitFor();
+  await app.button("Save").click();
+  await app.row("weather").getByText("Changed on disk").waitFor();
+  assert.equal((await desk.api("GET", at)).items[0].approved, false);
+  assert.equal(fs.existsSync(ran), false);
+});
+
 test("what another program has written is amber, and is approved as it is shown", async (t) => {
   const looks = new Looks();
   const desk = await Desk.open(t);

@@ -54,6 +54,7 @@ import { sumOf } from './status/usage';
 import { lookup, t } from './strings/t';
 import { statusOf } from './ui/glyph';
 import { takeKeyboard, type Keyboard } from './ui/keys';
+import { store } from './ui/storage';
 
 export type View =
   | { name: 'session'; id: string; at?: Place }
@@ -533,7 +534,7 @@ export class App {
     this.view = view;
     if (view.name !== 'session') return;
     this.panes.show(view.id, view.at, visible);
-    localStorage.setItem(lastKey, view.id);
+    store(lastKey, view.id);
     const session = this.sessions.get(view.id);
     if (session) this.#seen(session);
   }

@@ -227,6 +227,18 @@ func (d *Discord) Renew() (token string) {
 	return token
 }
 
+// Replace has the bot be another one of the same name and guilds, with a token of its own: no message is its own, as where another
+// application is made.
+func (d *Discord) Replace() (token string) {
+	d.do(func() {
+		d.Bot = d.addUser(d.users[d.Bot].Name, true)
+		clear(d.sessions)
+		d.Token += "1"
+		token = d.Token
+	})
+	return token
+}
+
 // Pardon makes the token that was revoked good again, which Discord never does: a test need not tell everybody a new one.
 func (d *Discord) Pardon() { d.do(func() { d.faults.revoked = false }) }
 

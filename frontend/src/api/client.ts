@@ -373,17 +373,27 @@ export class Client {
   patchSettings = (body: SettingsPatch) =>
     this.#json<Settings>('/client/settings', { method: 'PATCH', body });
 
-  // What a directory brings to its agents. Whatever a person stores here is approved by that.
+  // What a directory brings to its agents. Whatever a person stores here is approved by that; a server only if it is still what they
+  // have seen, which is its hash in the list, and none for a new one.
 
   mcpServers = (directory: string, signal?: AbortSignal) =>
     this.#equipment<McpServer>(`/client/config/mcp${search({ directory })}`, signal);
-  saveMcp = (directory: string, name: string, entry: unknown) =>
-    this.#json<McpServer>(`/client/config/mcp${search({ directory, name })}`, { method: 'PUT', body: entry });
+  saveMcp = (directory: string, name: string, entry: unknown, seen: string | undefined) =>
+    this.#json<McpServer>(`/client/config/mcp${search({ directory, name, seen })}`, {
+      method: 'PUT',
+      body: entry,
+    });
   removeMcp = (directory: string, name: string, keepalive = false) =>
     this.#empty(`/client/config/mcp${search({ directory, name })}`, { method: 'DELETE', keepalive });
   /** Starts or asks a server: as it is stored, or as it would be. The end of the signal ends it. */
-  testMcp = (directory: string, name: string, entry: unknown, signal: AbortSignal) =>
-    this.#json<McpTest>(`/client/config/mcp/test${search({ directory, name })}`, {
+  testMcp = (
+    directory: string,
+    name: string,
+    entry: unknown,
+    seen: string | undefined,
+    signal: AbortSignal,
+  ) =>
+    this.#json<McpTest>(`/client/config/mcp/test${search({ directory, name, seen })}`, {
       method: 'POST',
       body: when({ entry }),
       signal,

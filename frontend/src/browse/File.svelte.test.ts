@@ -5,7 +5,7 @@ import { app } from '../app.svelte';
 import { session } from '../test/records';
 import type { Preview } from './calls';
 import File from './File.svelte';
-import { draftOf, keepDraft } from './text';
+import { draftOf, dropDraft, keepDraft, storedDraft } from './text';
 
 const path = '/home/ada/app/a.txt';
 const look = vi.fn<() => Promise<Preview>>();
@@ -34,6 +34,8 @@ beforeEach(() => {
 afterEach(() => {
   ended?.();
   document.body.replaceChildren();
+  vi.restoreAllMocks();
+  dropDraft('s1', path);
   localStorage.clear();
   app.toasts = [];
   vi.unstubAllGlobals();
@@ -82,6 +84,15 @@ async function write(text: string) {
   type(text);
 }
 
+/** No storage takes more. */
+function fill() {
+  vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
+    throw new DOMException('full', 'QuotaExceededError');
+  });
+}
+
+const written = () => document.querySelector('textarea')?.value;
+
 test.each(['Save', 'Put away'])(
   'what another tab has kept of the file outlasts “%s” in this one',
   async (way) => {
@@ -99,11 +110,9 @@ test.each(['Save', 'Put away'])(
 test('what is kept is dropped with what was saved, also where there was no room for the last of it', async () => {
   await show();
   await write('min');
-  vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
-    throw new DOMException('full', 'QuotaExceededError');
-  });
+  fill();
   type('mine');
-  expect(draftOf('s1', path)?.text).toBe('min');
+  expect(storedDraft('s1', path)?.text).toBe('min');
   button('Save').click();
   await settle();
   expect(draftOf('s1', path)).toBeUndefined();
@@ -123,4 +132,43 @@ test('a look that was under way when the file was saved does not show what it wa
   expect(document.querySelector('textarea')).toBeNull();
   expect(document.body.textContent).toContain('mine');
   expect(document.body.textContent).not.toContain('old');
+});
+
+test('what there was no room for is there again after another file was looked at, and nothing older ever', async () => {
+  await show();
+  await write('min');
+  fill();
+  type('mine');
+  ended?.();
+  await show();
+  expect(written()).toBe('mine');
+  expect(document.body.textContent).toContain('There is no room to keep your text');
+  button('Put away').click();
+  await settle();
+  expect(draftOf('s1', path)).toBeUndefined();
+});
+
+test('“Edit” goes on with what another tab has kept meanwhile', async () => {
+  await show();
+  keepDraft('s1', path, { version: 'v1', text: 'of another tab', mark: '', end: '\n' });
+  button('Edit').click();
+  await settle();
+  expect(written()).toBe('of another tab');
+  expect(document.body.textContent).toContain('Your earlier text is back');
+});
+
+test('Undo of “Put away” takes the place of nothing newer', async () => {
+  await show();
+  await write('mine');
+  button('Put away').click();
+  await settle();
+  await write('newer');
+  app.toasts.at(-1)?.undo?.();
+  flushSync();
+  expect(written()).toBe('newer');
+  button('Put away').click();
+  await settle();
+  app.toasts.at(-1)?.undo?.();
+  flushSync();
+  expect(written()).toBe('newer');
 });

@@ -44,7 +44,15 @@ export interface Draft {
 const prefix = 'deskhand.edit.';
 const keyOf = (session: string, path: string) => `${prefix}${session}\n${path}`;
 
+/** What there was no room for: it stays as long as the page does, and is newer than what is stored of the same. */
+const unstored = new Map<string, Draft>();
+
 export function draftOf(session: string, path: string): Draft | undefined {
+  return unstored.get(keyOf(session, path)) ?? storedDraft(session, path);
+}
+
+/** What of it is there after a reload. */
+export function storedDraft(session: string, path: string): Draft | undefined {
   try {
     const draft = JSON.parse(localStorage.getItem(keyOf(session, path)) ?? '') as Partial<Draft>;
     return typeof draft.text === 'string' && typeof draft.version === 'string' ? (draft as Draft) : undefined;
@@ -53,19 +61,24 @@ export function draftOf(session: string, path: string): Draft | undefined {
   }
 }
 
-/** Keeps what is written, over a reload too; false where there is no room for it. */
+/** Keeps what is written, over a reload too; false where there is no room for that. */
 export function keepDraft(session: string, path: string, draft: Draft): boolean {
+  const key = keyOf(session, path);
   try {
-    localStorage.setItem(keyOf(session, path), JSON.stringify(draft));
+    localStorage.setItem(key, JSON.stringify(draft));
+    unstored.delete(key);
     return true;
   } catch {
+    unstored.set(key, draft);
     return false;
   }
 }
 
 /** Drops what is kept; with a text only that, for another tab may have kept its own since. */
 export function dropDraft(session: string, path: string, text?: string): void {
-  const kept = draftOf(session, path);
+  const key = keyOf(session, path);
+  unstored.delete(key);
+  const kept = storedDraft(session, path);
   if (text !== undefined && kept && kept.text !== text) return;
-  localStorage.removeItem(keyOf(session, path));
+  localStorage.removeItem(key);
 }

@@ -492,6 +492,50 @@ test('comments outlive the tab, and become one message', async () => {
   expect(Object.keys(localStorage).filter((it) => it.startsWith('deskhand.comments'))).toEqual([]);
 });
 
+test('Discard gives up the change of a comment and not the comment, and what is new can be taken back', async () => {
+  const discard = async () => {
+    const found = [...document.querySelectorAll<HTMLElement>('.box button')];
+    found.find((it) => it.textContent.trim() === 'Discard')?.click();
+    await settle();
+  };
+  const write = async (words: string) => {
+    const field = one<HTMLTextAreaElement>('textarea');
+    field.value = words;
+    field.dispatchEvent(new Event('input', { bubbles: true }));
+    await settle();
+  };
+  const said = () => reviewOf('s1').comments.map((it) => it.text);
+  await show();
+  await key('c');
+  await write('Not like this');
+  await key('Enter', one('textarea'));
+  for (const words of ['Not like this', 'Nor this', '']) {
+    one('.hunk .comment').click();
+    await settle();
+    await write(words);
+    await discard();
+    expect([said(), reviewOf('s1').draft]).toEqual([['Not like this'], undefined]);
+  }
+  await key('c'); // on the line of the comment
+  await write('Nor this');
+  await discard();
+  expect(said()).toEqual(['Not like this']);
+  ended?.();
+  forgetReviews();
+  forgetNotes();
+  expect(said()).toEqual(['Not like this']);
+
+  await show();
+  await key(']');
+  await key('ArrowDown');
+  await key('c');
+  await write('A new one');
+  await discard();
+  expect(said()).toEqual(['Not like this']);
+  app.toasts.at(-1)?.undo?.();
+  expect(said()).toEqual(['Not like this', 'A new one']);
+});
+
 test('what another window notes shows here, and goes with what is sent', async () => {
   const there = (id: string, text: string) => {
     const key = `deskhand.comments/s1/${id}`;

@@ -2,6 +2,7 @@ import { asApiError, type ApiError } from '../api/errors';
 import { unlimited } from '../api/limit';
 import { app, errorText } from '../app.svelte';
 import { lookup, t, tn } from '../strings/t';
+import { store } from '../ui/storage';
 import {
   changes,
   fileDiff,
@@ -62,6 +63,8 @@ export class Review {
   last = $state.raw<{ id: string; text: string } | undefined>();
   comments = $state.raw<readonly Comment[]>([]);
   draft = $state.raw<Comment | undefined>();
+  /** What the draft was before it was opened again. */
+  #was: Comment | undefined;
 
   /** What was chosen, of that which is shown; the newest turn where nothing was. */
   #shown = $state.raw<Scope | undefined>();
@@ -289,7 +292,7 @@ export class Review {
 
   setSplit(on: boolean): void {
     this.split = on;
-    localStorage.setItem(splitKey, on ? 'yes' : 'no');
+    store(splitKey, on ? 'yes' : 'no');
     this.spot = { hunk: this.spot.hunk, row: this.#begin(this.hunks[this.spot.hunk]) };
   }
 
@@ -519,6 +522,7 @@ export class Review {
     );
     if (this.draft && this.draft.text.trim() !== '') this.saveDraft();
     if (written) this.comments = this.comments.filter((one) => one !== written);
+    this.#was = written;
     this.draft = written ?? {
       id: crypto.randomUUID(),
       path,
@@ -541,20 +545,25 @@ export class Review {
     const { draft } = this;
     if (!draft) return;
     if (draft.text.trim() !== '') this.comments = [...this.comments, draft];
-    this.draft = undefined;
+    this.draft = this.#was = undefined;
     this.#keepNotes();
   }
 
+  /** Gives up what was written: a comment that was opened again is what it was before. */
   dropDraft(): void {
-    this.draft = undefined;
-    this.#keepNotes();
+    const { draft } = this;
+    const was = this.#was?.id === draft?.id ? this.#was : undefined;
+    this.draft = this.#was = undefined;
+    if (was) this.#add(was);
+    else if (draft && draft.text.trim() !== '') this.drop(draft);
+    else this.#keepNotes();
   }
 
   edit(comment: Comment): void {
     this.#opened++;
     this.saveDraft();
     this.comments = this.comments.filter((one) => one.id !== comment.id);
-    this.draft = comment;
+    this.draft = this.#was = comment;
     this.#keepNotes();
   }
 

@@ -4,6 +4,7 @@ import type { McpServer } from '../api/records';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
 import Mcp from './Mcp.svelte';
+import { kept } from '../ui/unsaved.svelte';
 import { mask } from './entry';
 
 const server = (part: Partial<McpServer> = {}): McpServer => ({
@@ -64,6 +65,7 @@ beforeEach(() => {
 });
 afterEach(() => {
   ended?.();
+  kept.clear();
   vi.restoreAllMocks();
   vi.useRealTimers();
   document.body.replaceChildren();
@@ -187,5 +189,154 @@ test('the switch stores the entry and nothing else of it', async () => {
   await open();
   const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server({ enabled: false }));
   await click('Give files to agents');
-  expect(save).toHaveBeenCalledWith('/w', 'files', { ...server().entry, enabled: false });
+  expect(save).toHaveBeenCalledWith('/w', 'files', { ...server().entry, enabled: false }, server().hash);
+});
+
+test('saving and testing tell what the editor was opened with, whatever the list has learnt since', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  await open();
+  await click('Edit');
+  listed = [server({ hash: 'b'.repeat(64), approved: false })];
+  await vi.advanceTimersByTimeAsync(5_000);
+  const run = vi.spyOn(app.client, 'testMcp').mockRejectedValue(new Error('refused'));
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Test');
+  expect(run.mock.calls[0]?.[3]).toBe('a'.repeat(64));
+  await click('Save');
+  expect(save.mock.calls[0]?.[3]).toBe('a'.repeat(64));
+});
+
+test('a new server replaces nothing that was shown; one that is there replaces what the list shows', async () => {
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await open();
+  await click('Add server');
+  type(field('Name'), 'new');
+  type(field('Program'), 'npx');
+  await click('Save');
+  expect(save.mock.calls[0]?.[3]).toBeUndefined();
+  await click('Delete'); // which can still be taken back, so it is still stored
+  await click('Add server');
+  type(field('Name'), 'files');
+  type(field('Program'), 'npx');
+  await click('Save');
+  expect(save.mock.calls[1]?.[3]).toBe('a'.repeat(64));
+});
+
+test('what is written and not saved is there again when the screen is, with what it is about', async () => {
+  await open();
+  await click('Edit');
+  type(field('Program'), 'uvx');
+  await click('Add variable');
+  type(document.querySelectorAll<HTMLInputElement>('input[aria-label=Variable]')[1], 'KEY');
+  type(document.querySelector<HTMLInputElement>('input[aria-label="Value of KEY"]'), 's3cret');
+  await click('Show what was typed');
+  ended?.();
+  listed = [server({ hash: 'b'.repeat(64) })];
+  await open();
+  expect(document.querySelector('h2')?.textContent).toContain('files');
+  expect(field('Program').value).toBe('uvx');
+  expect(json().value).not.toContain('s3cret');
+  expect(JSON.stringify({ ...localStorage })).not.toContain('s3cret');
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ command: 'uvx', env: { TOKEN: mask, KEY: 's3cret' } });
+  expect(save.mock.calls[0]?.[3]).toBe('a'.repeat(64));
+  ended?.();
+  await open();
+  expect(button('Add server')).toBeDefined();
+});
+
+test('JSON that cannot be read comes back as it is', async () => {
+  await open();
+  await click('Add server');
+  type(field('Name'), 'mine');
+  type(json(), '{\n  "type": "local",\n');
+  ended?.();
+  await open();
+  expect(field('Name').value).toBe('mine');
+  expect(json().value).toBe('{\n  "type": "local",\n');
+  expect(document.querySelector('fieldset')?.disabled).toBe(true);
+});
+
+test('Cancel takes what was written away, and Undo brings it back', async () => {
+  await open();
+  await click('Add server');
+  await click('Cancel');
+  expect(app.toasts.some((one) => one.text === 'What you wrote was set aside')).toBe(false);
+  await click('Add server');
+  type(field('Name'), 'mine');
+  await click('Cancel');
+  expect(button('Add server')).toBeDefined();
+  app.toasts.at(-1)?.undo?.();
+  await settled();
+  expect(field('Name').value).toBe('mine');
+});
+
+test('what was pasted for an import is there again when the import is', async () => {
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  await open();
+  await click('Import…');
+  const area = () => document.querySelector<HTMLTextAreaElement>('dialog textarea');
+  type(area(), '{"mcpServers": {"web": {"command": "npx"}}}');
+  ended?.();
+  await open();
+  await click('Import…');
+  expect(area()?.value).toContain('"web"');
+  expect(button('Import 1 server')?.disabled).toBe(false);
+  await click('Cancel');
+  await click('Import…');
+  expect(area()?.value).toBe('');
+});
+
+test('a letter too many in a name, or in a value, costs no stored secret', async () => {
+  await open();
+  await click('Edit');
+  const name = () => document.querySelector<HTMLInputElement>('input[aria-label=Variable]');
+  const value = (of: string) =>
+    document.querySelector<HTMLInputElement>(`input[aria-label="Value of ${of}"]`);
+  type(name(), 'TOKENX');
+  expect(value('TOKENX')?.getAttribute('aria-invalid')).toBe('true');
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Save');
+  expect(save).not.toHaveBeenCalled();
+  expect(document.querySelector('.faults')?.textContent).toContain('A hidden value stays with its name.');
+  type(name(), 'TOKEN');
+  expect(value('TOKEN')?.placeholder).toBe('Stored, not shown');
+  type(value('TOKEN'), 'x');
+  type(value('TOKEN'), '');
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ env: { TOKEN: mask } });
+});
+
+test('a client secret that was begun and taken back is the stored one', async () => {
+  listed = [
+    server({
+      type: 'remote',
+      transport: 'http',
+      entry: { type: 'remote', url: 'https://a', oauth: { clientId: 'c', clientSecret: mask } },
+    }),
+  ];
+  await open();
+  await click('Edit');
+  type(field('Client secret'), 'x');
+  type(field('Client secret'), '');
+  expect(JSON.parse(json().value)).toMatchObject({ oauth: { clientSecret: mask } });
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ oauth: { clientId: 'c', clientSecret: mask } });
+});
+
+test('a value that was typed over a stored one and is taken back after another screen is the stored one', async () => {
+  await open();
+  await click('Edit');
+  const value = () => document.querySelector<HTMLInputElement>('input[aria-label="Value of TOKEN"]');
+  type(value(), 'other');
+  ended?.();
+  await open();
+  type(value(), '');
+  const save = vi.spyOn(app.client, 'saveMcp').mockResolvedValue(server());
+  await click('Save');
+  expect(save.mock.calls[0]?.[2]).toMatchObject({ env: { TOKEN: mask } });
 });

@@ -1,6 +1,7 @@
-import { tick } from 'svelte';
+import { tick, untrack } from 'svelte';
 import { app } from '../app.svelte';
 import { t } from '../strings/t';
+import { left } from '../ui/unsaved.svelte';
 import type { Listing, Removals } from './listing.svelte';
 import '../strings/equip';
 
@@ -8,6 +9,15 @@ interface Item {
   name: string;
   approved: boolean;
   entry: Record<string, unknown>;
+}
+
+/** What is written in an editor. */
+export interface Words<T> {
+  /** What is edited, as it was shown; none for a new one. */
+  item: T | undefined;
+  name: string;
+  entry: Record<string, unknown>;
+  text: string;
 }
 
 type Remove = (directory: string, name: string, last: boolean) => Promise<void>;
@@ -23,11 +33,27 @@ export class Editing<T extends Item> {
   #listing: Listing<T>;
   #removals: Removals;
   #remove: Remove;
+  #kind: string;
 
-  constructor(listing: Listing<T>, removals: Removals, remove: Remove) {
+  constructor(kind: 'mcp' | 'skills', listing: Listing<T>, removals: Removals, remove: Remove) {
+    this.#kind = kind;
     this.#listing = listing;
     this.#removals = removals;
     this.#remove = remove;
+    // Where something was written and the screen left, the editor is open again.
+    $effect(() => {
+      void listing.directory;
+      untrack(() => this.#reopen());
+    });
+  }
+
+  get #form(): string {
+    return `${this.#kind} ${this.#listing.directory}`;
+  }
+
+  #reopen(): void {
+    const words = left<Words<T>>(this.#form);
+    if (words && !this.now) this.open(words.item);
   }
 
   open(item?: T): void {
@@ -80,6 +106,7 @@ export class Editing<T extends Item> {
 
   /** What the editor of an entry is given, or that of a new one. */
   editor(item: T | undefined) {
+    const form = this.#form;
     return {
       name: item?.name ?? '',
       stored: item?.entry,
@@ -90,7 +117,23 @@ export class Editing<T extends Item> {
         app.announce(t('equip.saved', { name: stored.name }));
         void this.close(stored.name);
       },
-      close: () => void this.close(),
+      keep: { form, item },
+      close: (back?: () => void) => {
+        void this.close();
+        if (!back) return;
+        app.toast({
+          text: t('equip.given_up'),
+          tone: 'info',
+          undo: async () => {
+            if (left(form)) return; // something else was written since
+            back();
+            if (form !== this.#form) return;
+            this.now = undefined;
+            await tick();
+            this.#reopen();
+          },
+        });
+      },
     };
   }
 }

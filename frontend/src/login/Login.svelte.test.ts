@@ -214,3 +214,39 @@ test('logging out', async () => {
   expect(text()).toContain('Logged out of Ada');
   expect(button('Account')).toBeDefined();
 });
+
+/** A press beside the dialog falls on the element itself. */
+function pressBeside() {
+  document.querySelector('dialog')?.dispatchEvent(new Event('pointerdown', { bubbles: true }));
+  flushSync();
+}
+
+function escape() {
+  document
+    .querySelector('dialog')
+    ?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Escape', bubbles: true, cancelable: true }));
+  flushSync();
+}
+
+test('a press beside the dialog ends no login that runs, nor takes away what was typed', async () => {
+  await open();
+  await click('API key');
+  const [key] = document.querySelectorAll<HTMLInputElement>('input');
+  if (!key) throw new Error('no field');
+  key.value = 's3cret';
+  key.dispatchEvent(new InputEvent('input', { bubbles: true }));
+  flushSync();
+  pressBeside();
+  escape();
+  expect(closed).toBe(false);
+  await click('Back');
+  await click('Account');
+  pressBeside();
+  escape();
+  await settle();
+  expect(closed).toBe(false);
+  expect(cancel).not.toHaveBeenCalled();
+  await click('Cancel');
+  pressBeside();
+  expect(closed).toBe(true);
+});

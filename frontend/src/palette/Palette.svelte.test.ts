@@ -31,3 +31,25 @@ test('the Files tab is told which of what was found is a directory', async () =>
   await vi.waitFor(() => expect(open).toHaveBeenCalledTimes(2));
   expect(open.mock.calls.map(([ask]) => 'directory' in ask && ask.directory)).toEqual([true, undefined]);
 });
+
+test('an action runs where the browser has no room to keep that it was chosen', async () => {
+  const full = vi.spyOn(Storage.prototype, 'setItem').mockImplementation(() => {
+    throw new DOMException('full', 'QuotaExceededError');
+  });
+  const run = vi.fn();
+  const close = vi.fn();
+  const actions = () => [{ id: 'mcp', name: 'MCP servers', detail: '', keys: '', run }] as never;
+  const palette = mount(Palette, {
+    target: document.body,
+    props: { start: '>', actions, help: [], close },
+  });
+  ended = () => void unmount(palette);
+  flushSync();
+  document
+    .querySelector('input')
+    ?.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true, cancelable: true }));
+  await vi.waitFor(() => expect(run).toHaveBeenCalled());
+  expect(full).toHaveBeenCalled();
+  expect(close).toHaveBeenCalled();
+  full.mockRestore();
+});

@@ -1,4 +1,5 @@
 import type { Action } from '../commands/commands.svelte';
+import { store } from '../ui/storage';
 
 // Which actions were chosen last: the palette offers them first.
 
@@ -15,7 +16,7 @@ function last(): string[] {
 }
 
 export function uses(id: string): void {
-  localStorage.setItem(key, JSON.stringify([id, ...last().filter((one) => one !== id)].slice(0, most)));
+  store(key, JSON.stringify([id, ...last().filter((one) => one !== id)].slice(0, most)));
 }
 
 /** Those that were used last before the others. */

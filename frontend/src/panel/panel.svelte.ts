@@ -1,3 +1,4 @@
+import { store } from '../ui/storage';
 import { tabs, type PanelAsk, type PanelTab } from './ask';
 
 const shownKey = 'deskhand.panel.shown';
@@ -35,16 +36,16 @@ export class PanelState {
 
   resize(width: number): void {
     this.width = Math.max(narrowest, Math.round(width));
-    localStorage.setItem(widthKey, String(this.width));
+    store(widthKey, String(this.width));
   }
 
   #choose(tab: PanelTab): void {
     this.tab = tab;
-    localStorage.setItem(tabKey, tab);
+    store(tabKey, tab);
   }
 
   #set(shown: boolean): void {
     this.shown = shown;
-    localStorage.setItem(shownKey, shown ? 'yes' : 'no');
+    store(shownKey, shown ? 'yes' : 'no');
   }
 }

@@ -1,6 +1,7 @@
 import type { Place } from '../app.svelte';
 import { readAt } from '../session/reading';
 import type { SessionView } from '../session/session.svelte';
+import { store } from '../ui/storage';
 
 // Conversations beside each other: up to four, of which one is worked in. The frame draws them; keys and the list choose.
 
@@ -154,6 +155,6 @@ export class Panes {
   }
 
   #keep(): void {
-    localStorage.setItem(keptKey, JSON.stringify(this.list.map((pane) => pane.session)));
+    store(keptKey, JSON.stringify(this.list.map((pane) => pane.session)));
   }
 }

@@ -20,3 +20,30 @@ test('the Files tab is told that what is asked for is a directory', () => {
   void unmount(tab);
   document.body.replaceChildren();
 });
+
+test('what could not be asked for is said, whatever else is answered, and is not called none', async () => {
+  const json = vi.spyOn(app.client, 'json').mockResolvedValue({ items: [] });
+  const servers = vi.spyOn(app.client, 'mcpServers').mockRejectedValue(new ApiError('not_found', {}, 404));
+  vi.spyOn(app.client, 'skillEntries').mockResolvedValue({ items: [], path: '' });
+  const view = new SessionView('s1', app.client, () => undefined);
+  const tab = mount(Context, { target: document.body, props: { session: session(), view, ask: undefined } });
+  const settle = async () => {
+    await new Promise((done) => setTimeout(done, 20));
+    flushSync();
+  };
+  const none = () => document.body.textContent?.split('This directory has none.').length ?? 0;
+  flushSync();
+  expect(none()).toBe(1); // not one of them yet
+  await settle();
+  expect(json).toHaveBeenCalled();
+  expect(document.querySelector('[role=alert]')).not.toBeNull();
+  expect(none()).toBe(2); // the skills
+  servers.mockResolvedValue({ items: [], path: '' });
+  document.querySelector<HTMLElement>('[role=alert] button')?.click();
+  flushSync();
+  await settle();
+  expect(document.querySelector('[role=alert]')).toBeNull();
+  expect(none()).toBe(3);
+  void unmount(tab);
+  document.body.replaceChildren();
+});

@@ -1,4 +1,5 @@
 import type { Place } from '../app.svelte';
+import { store } from '../ui/storage';
 
 // Where a person reads in a conversation, for the next start of the window, which may come at any moment: it is shown there again. Who
 // follows the end has no such place.
@@ -28,5 +29,5 @@ export function readAt(session: string): Place | undefined {
 export function keepReadAt(session: string, at: { seq: number; into: number } | undefined): void {
   const others = read().filter(([id]) => id !== session);
   const kept = at ? [[session, at.seq, at.into], ...others] : others;
-  localStorage.setItem(key, JSON.stringify(kept.slice(0, most)));
+  store(key, JSON.stringify(kept.slice(0, most)));
 }

@@ -4,6 +4,7 @@ import type { DiscordState } from '../api/discord';
 import { ApiError } from '../api/errors';
 import { app } from '../app.svelte';
 import { session } from '../test/records';
+import { kept } from '../ui/unsaved.svelte';
 import Discord from './Discord.svelte';
 
 // The section of the settings over a server that is played here: what it asks for, and what it shows.
@@ -62,6 +63,7 @@ beforeEach(() => {
 
 afterEach(() => {
   ended?.();
+  kept.clear();
   app.discord = undefined;
   app.sessions.clear();
 });
@@ -373,6 +375,40 @@ test('a binding that is refused leaves the form as it was', async () => {
   await press('Bind');
   expect(text()).toContain('already has a channel: #general');
   expect(button('Bind').disabled).toBe(false);
+});
+
+test('another token that is being entered is there again with its form, and given up by Cancel', async () => {
+  await show(set);
+  await press('Another token…');
+  type('Bot token', 'half a tok');
+  type('A person’s ID', '1000');
+  ended?.();
+  document.body.replaceChildren();
+  await show(set);
+  expect(field('Bot token').value).toBe('half a tok');
+  expect(field('A person’s ID').value).toBe('1000');
+  expect(document.activeElement).toBe(document.body); // nobody has asked for the form now
+  await press('Cancel');
+  ended?.();
+  await show(set);
+  expect(button('Another token…')).toBeDefined();
+});
+
+test('what was chosen for a channel is chosen again when the form is opened again', async () => {
+  answers['GET /client/discord/channels'] = {
+    items: [{ id: '9', name: 'Workshop', channels: [{ id: '11', name: 'lighthouse', kind: 'text' }] }],
+  };
+  await show(set);
+  await press('Bind a channel');
+  type('Directory', '/home/ada/app');
+  ended?.();
+  document.body.replaceChildren();
+  await show(set);
+  await press('Bind a channel');
+  expect(field('Directory').value).toBe('/home/ada/app');
+  await press('Cancel');
+  await press('Bind a channel');
+  expect(field('Directory').value).toBe('');
 });
 
 test('the check says what is missing, and that nothing is', async () => {

@@ -4,6 +4,7 @@ import { ApiError } from '../api/errors';
 import type { Settings as Kept, SettingsPatch } from '../api/records';
 import { app } from '../app.svelte';
 import { appear } from '../ui/appearance';
+import { kept } from '../ui/unsaved.svelte';
 import Settings from './Settings.svelte';
 
 // The settings over a server that is played here, which answers a change when a test says so.
@@ -60,6 +61,7 @@ beforeEach(() => {
 afterEach(() => {
   ended?.();
   ended = undefined;
+  kept.clear();
   vi.restoreAllMocks();
   app.settings = undefined;
   app.announcement = '';

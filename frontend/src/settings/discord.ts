@@ -12,6 +12,14 @@ import { moment } from '../ui/format';
 
 // What is shown of Discord, in words.
 
+/** What is written in the form for a token, and under which name it is kept. */
+export const tokenForm = 'discord token';
+export interface TokenWords {
+  token: string;
+  rest: string | undefined;
+  gateway: string | undefined;
+}
+
 export type Tone = 'ok' | 'warn' | 'danger' | 'muted';
 
 export function toneOf({ status }: Pick<DiscordState, 'status'>): Tone {

@@ -1,4 +1,5 @@
 import type { Settings } from '../api/records';
+import { store } from '../ui/storage';
 
 // The registry of agents: the setting has room for its address, or for off, and not for an address that is to count again later.
 
@@ -17,5 +18,5 @@ export function addressOf({ catalogueUrl }: Stored): string {
 /** Keeps the address for the time when none is asked, in this window or browser. */
 export function remember({ catalogueUrl }: Stored): void {
   if (catalogueUrl === '') localStorage.removeItem(key);
-  else if (catalogueUrl !== off) localStorage.setItem(key, catalogueUrl);
+  else if (catalogueUrl !== off) store(key, catalogueUrl);
 }

@@ -1,3 +1,5 @@
+import { store } from '../ui/storage';
+
 // A conversation that takes the page down with it must not do so at each start: what was opened by itself twice in a row, in pages that ended
 // before they had lived for a moment, is left to the person.
 
@@ -29,7 +31,7 @@ export function mayOpen(id: string): boolean {
     survived();
     return false;
   }
-  localStorage.setItem(key, JSON.stringify({ id, times: times + 1 }));
+  store(key, JSON.stringify({ id, times: times + 1 }));
   setTimeout(survived, moment);
   window.addEventListener('pagehide', survived, { once: true }); // it was left, or loaded anew
   return true;

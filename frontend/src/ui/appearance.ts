@@ -1,3 +1,5 @@
+import { store } from './storage';
+
 // How the page looks, as the person has set it. The attributes of the root element are what the tokens go by (styles/tokens.css); they
 // are kept, so that the next start has them before anything is drawn (public/appearance.js, which reads the same text).
 
@@ -26,5 +28,5 @@ export function appear({ theme, contrast, textSize, motion }: Appearance): void 
   }
   if (look['text'] === undefined) root.style.removeProperty('--text-scale');
   else root.style.setProperty('--text-scale', String(textSize / 100));
-  localStorage.setItem(key, JSON.stringify(look));
+  store(key, JSON.stringify(look));
 }

@@ -1,0 +1,165 @@
+import { flushSync, mount, unmount, type Component } from 'svelte';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { app } from '../app.svelte';
+import RuleEditor from '../rules/RuleEditor.svelte';
+import '../strings/settings';
+import { kept } from '../ui/unsaved.svelte';
+import CustomAgent from './CustomAgent.svelte';
+import Files from './Files.svelte';
+import Places from './Places.svelte';
+import Registry from './Registry.svelte';
+import Tokens from './Tokens.svelte';
+
+// Forms whose screen is left before what is written in them is saved.
+
+let ended: (() => void) | undefined;
+
+beforeEach(() => {
+  HTMLDialogElement.prototype.showModal = function () {
+    this.open = true;
+  };
+  const none = new Promise<never>(() => undefined);
+  vi.spyOn(app.client, 'json').mockReturnValue(none);
+  vi.spyOn(app.client, 'places').mockReturnValue(none);
+  vi.spyOn(app.client, 'agents').mockReturnValue(none);
+  vi.spyOn(app.client, 'simulateRule').mockReturnValue(none);
+});
+
+afterEach(() => {
+  ended?.();
+  ended = undefined;
+  kept.clear();
+  app.sites = [];
+  vi.restoreAllMocks();
+  document.body.replaceChildren();
+});
+
+async function show<Props extends Record<string, unknown>>(component: Component<Props>, props: Props) {
+  ended?.();
+  const now = mount(component, { target: document.body, props });
+  ended = () => void unmount(now);
+  await Promise.resolve();
+  flushSync();
+}
+
+const fields = () => [
+  ...document.querySelectorAll<HTMLInputElement>('input:not([type=checkbox], [type=radio])'),
+];
+
+function type(at: number, value: string) {
+  const element = fields()[at];
+  if (!element) throw new Error('no field');
+  element.value = value;
+  element.dispatchEvent(new InputEvent('input', { bubbles: true }));
+  flushSync();
+}
+
+function press(name: string) {
+  const found = [...document.querySelectorAll<HTMLButtonElement>('button')].find(
+    (one) => (one.getAttribute('aria-label') ?? one.textContent).trim() === name,
+  );
+  if (!found) throw new Error(`no button ${name}`);
+  found.click();
+  flushSync();
+}
+
+const written = () => fields().map((one) => one.value);
+
+test('a place: the form is open again with all of it, and no other takes its room', async () => {
+  const site = { id: 's', name: 'box', url: 'https://box', state: 'ready' as const };
+  app.sites = [site as (typeof app.sites)[number]];
+  await show(Places, {});
+  press('Edit box');
+  press('Cancel');
+  press('Add a place');
+  type(0, 'mine');
+  type(1, 'https://there');
+  type(2, 's3cret');
+  expect(document.querySelector<HTMLButtonElement>('[aria-label="Edit box"]')?.disabled).toBe(true);
+  await show(Places, {});
+  expect(written()).toEqual(['mine', 'https://there', 's3cret']);
+  expect(JSON.stringify([{ ...localStorage }, { ...sessionStorage }])).not.toContain('s3cret');
+  press('Cancel');
+  await show(Places, {});
+  expect(written()).toEqual([]);
+});
+
+test('a token', async () => {
+  await show(Tokens, {});
+  press('New token');
+  type(0, 'phone');
+  await show(Tokens, {});
+  expect(written()).toEqual(['phone']);
+});
+
+test('where files may come from, and the list of agents, until the server has them', async () => {
+  const settings = {
+    downloadHosts: '',
+    attachmentFileMiB: 25,
+    attachmentCallMiB: 100,
+    catalogueUrl: '',
+  } as unknown as NonNullable<typeof app.settings>;
+  const change = vi.fn(() => Promise.resolve(true));
+  await show(Files, { settings, change });
+  type(0, 'example.org');
+  await show(Files, { settings, change });
+  expect(written()[0]).toBe('example.org');
+  press('Save');
+  await vi.waitFor(() => expect(kept.size).toBe(0));
+  await show(Registry, { settings, change });
+  type(0, 'https://list');
+  await show(Registry, { settings, change });
+  expect(written()).toEqual(['https://list']);
+});
+
+test('an agent, which is given up by closing its form', async () => {
+  const close = vi.fn();
+  await show(CustomAgent, { agent: undefined, close });
+  type(0, 'My agent');
+  await show(CustomAgent, { agent: undefined, close });
+  expect(written().slice(0, 2)).toEqual(['My agent', 'my-agent']);
+  press('Close without saving');
+  expect(close).toHaveBeenCalled();
+  await show(CustomAgent, { agent: undefined, close });
+  expect(written()[0]).toBe('');
+});
+
+test('an agent whose entry is asked for again', async () => {
+  const agent = { id: 'mine', name: 'Mine' } as unknown as Parameters<typeof app.client.saveAgent>[0] & never;
+  vi.spyOn(app.client, 'agentDefinition').mockResolvedValue({ name: 'Mine', command: 'c' } as never);
+  const close = vi.fn();
+  await show(CustomAgent, { agent, close });
+  await vi.waitFor(() => expect(fields().length).toBeGreaterThan(2));
+  type(2, 'other');
+  await show(CustomAgent, { agent, close });
+  await vi.waitFor(() => expect(fields().length).toBeGreaterThan(2));
+  flushSync();
+  expect(written()[2]).toBe('other');
+});
+
+test('a rule, each its own', async () => {
+  const props = (form: string) => ({
+    form,
+    title: 'Rule',
+    draft: {
+      effect: 'allow' as const,
+      kind: 'execute' as const,
+      pattern: 'ls',
+      scope: 'everywhere' as const,
+      session: '',
+      directory: { path: '', place: '' },
+      expires: 'never' as const,
+      at: '',
+      note: '',
+    },
+    saves: 'Save',
+    save: () => Promise.resolve(),
+    close: () => undefined,
+  });
+  await show(RuleEditor, props('rule a'));
+  type(0, 'ls -l *');
+  await show(RuleEditor, props('rule b'));
+  expect(written()[0]).toBe('ls');
+  await show(RuleEditor, props('rule a'));
+  expect(written()[0]).toBe('ls -l *');
+});
