@@ -7,7 +7,8 @@ export const start = {
   'new.directories': 'Further directories',
   'new.directory.remove': 'Remove {path}',
   opening: 'Opening the conversation…',
-  'opening.anew': 'Opening the conversation: it is read anew, once after an update. A long one takes some seconds.',
+  'opening.anew':
+    'Opening the conversation: it is read anew, once after an update. A long one takes some seconds.',
   'recall.put': 'Put a summary of it into the message',
   'starters.explain': 'Explain what is in this directory',
   'starters.label': 'First messages',
