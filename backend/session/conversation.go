@@ -582,7 +582,7 @@ func (v *conversation) nameAfterAgent(was string) {
 		v.row.Title, v.row.titleBy = titleOf(title), titleByAgent
 	case was != "" && v.row.titleBy == titleByAgent:
 		first, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[Entry],
-			`SELECT data FROM entry WHERE session = ? AND json_extract(data, '$.kind') = 'user' ORDER BY seq LIMIT 1`, v.id)
+			`SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'user' ORDER BY seq LIMIT 1`, v.id)
 		if err != nil {
 			v.c.cfg.Logger.Error("the first prompt cannot be read", "session", v.id, "error", err)
 			return
