@@ -88,6 +88,9 @@ func (v *conversation) run() {
 		select {
 		case f := <-v.work:
 			f()
+			if v.row.ArchivedAt != nil && v.state.base == Ready { // since it was archived, what went on then may have ended
+				v.putAway()
+			}
 			v.commit()
 			if v.deletion.over {
 				v.c.wg.Go(v.links.Wait)

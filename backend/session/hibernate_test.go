@@ -302,6 +302,35 @@ func TestWhatIsArchivedAtOnceHasNoAgent(t *testing.T) {
 	}
 }
 
+// Nor does one that still works, or starts, when its conversation is archived, once it is done.
+func TestWhatIsArchivedAtWorkHasNoAgentAfterwards(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{},"close":{}}}}`)
+	id := d.asking()
+	d.begin(id, permit(map[string]any{"kind": "other"}))
+	r := d.request(id)
+	if _, err := d.Change(t.Context(), id, session.Patch{Archived: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := d.set.Running(); n != 1 || d.get(id).Phase != session.Waiting {
+		t.Error("it was ended at work")
+	}
+	d.answer(r, session.Answer{OptionID: r.Options[0].ID})
+	d.sleeps(id)
+	d.until("end of the process", func() bool { n, _ := d.set.Running(); return n == 0 })
+	if last := lastTurn(d.transcript(id)); last.StopReason != "end_turn" {
+		t.Errorf("%+v", last)
+	}
+	if err := d.Restart(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	d.sleeps(id) // nobody has spoken in it
+	if got := dividers(d.transcript(id)); got != "session.hibernated session.resumed session.hibernated" {
+		t.Error(got)
+	}
+	d.sameAsRebuilt(id)
+}
+
 // An agent that cannot come back keeps its process, and so does one that computes.
 func TestAgentsThatKeepTheirMemory(t *testing.T) {
 	t.Parallel()
