@@ -152,8 +152,11 @@ func (v *conversation) post(f func()) {
 
 // do applies a command: state first, then what each event brings with it.
 func (v *conversation) do(c command) []event {
-	if _, ends := c.(doExited); ends && v.refusal == nil { // what was refused is sent again by itself, after the login
-		v.takeBack()
+	switch c.(type) {
+	case doExited, doDelete:
+		if v.refusal == nil { // what was refused is sent again by itself, after the login
+			v.takeBack()
+		}
 	}
 	events := decide(v.state, c)
 	for _, e := range events {
@@ -664,7 +667,11 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
 func (v *conversation) recover(ctx context.Context) error {
 	db := v.c.cfg.Store
-	damaged := errors.Join(whatIsThere(ctx, db, v.id, v.fold.apply))
+	var begun begunTurn
+	damaged := errors.Join(whatIsThere(ctx, db, v.id, func(f frame) {
+		begun.take(f)
+		v.fold.apply(f)
+	}))
 	if damaged != nil {
 		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
 		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)
@@ -682,6 +689,9 @@ func (v *conversation) recover(ctx context.Context) error {
 	for i := range turns {
 		v.turn = &turns[i]
 		v.state.base, v.state.turn, v.state.sent = Working, v.turn.ID, true
+	}
+	if damaged == nil { // else nobody knows
+		v.unsay(begun)
 	}
 	for i := range open {
 		v.requests[open[i].ID] = &openRequest{Request: open[i]}

@@ -451,7 +451,7 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompt:
 			v.state.sent, v.turn.prompt, v.turn.attachments = false, past.said.Prompt, past.said.Attachments
-			v.tellLost("Your message was not sent", "Where one stood it now says "+redacted+": put it in, and send the message again.")
+			v.tellLost("Your message was not sent", putSecretIn)
 			return nil, false
 		default:
 			lines[i], lost = nil, lost || answered == ""
@@ -467,6 +467,8 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 	}
 	return lines, true
 }
+
+const putSecretIn = "Where one stood it now says " + redacted + ": put it in, and send the message again."
 
 // tellLost tells that something with a secret in it has not reached the agent, and what follows from that.
 func (v *conversation) tellLost(title, then string) {
