@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/acp"
 )
 
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
@@ -645,7 +647,7 @@ func (v *conversation) restart() error {
 // setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
 // asks counts for the next message.
 func (v *conversation) setConfig(option string, value json.RawMessage) error {
-	if v.state.base == Closed && !v.state.asleep || v.state.base == Starting {
+	if v.state.base == Closed && !v.state.asleep || v.state.base == Starting || v.state.base == Replaying {
 		return &RefusedError{Code: "session.not_ready"}
 	}
 	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
@@ -653,7 +655,8 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 		return bad("config.unknown", "id", option)
 	}
 	if v.state.base != Closed {
-		return v.sendConfig(v.row.ConfigOptions[i], value, func() {})
+		o := v.row.ConfigOptions[i]
+		return v.sendConfig(o, value, func(failure *acp.Error) { v.notTaken(o, failure) })
 	}
 	o, err := v.row.ConfigOptions[i].with(value)
 	if err != nil {
@@ -677,6 +680,7 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)
 		v.fold.facts, v.fold.changed = v.row.facts, false
 	}
+	v.fold.facts.Options, v.fold.facts.Modes = v.row.facts.Options, v.row.facts.Modes // the older modes change without a word in the journal
 	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
 	if err != nil {
 		return err

@@ -68,7 +68,8 @@ type transcript struct {
 // facts are what the agent told about the session beside its transcript.
 type facts struct {
 	Options  []ConfigOption `json:"options,omitempty"`
-	Modes    bool           `json:"modes,omitempty"` // Options[0] stands for the agent's older modes
+	Modes    bool           `json:"modes,omitempty"`  // Options[0] stands for the agent's older modes
+	Chosen   []ConfigOption `json:"chosen,omitempty"` // as they were before a start that goes on, or has failed: the next one sets them again
 	Commands []Command      `json:"commands,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
 	Title    string         `json:"title,omitempty"`    // the agent's own
