@@ -40,6 +40,7 @@ type link struct {
 	spoken  bool        // something was said since it was started, by whom ever
 	limit   *time.Timer // of the current step of the handshake
 
+	further   []string       // the directories that it may be told of beside its own: those that were looked at
 	approval  *approval      // what a person is asked before there is a process
 	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
 	setting   *ConfigOption  // of these, the one that it has not answered
@@ -527,8 +528,8 @@ func (a *link) setup() map[string]any {
 
 func (a *link) workplace() map[string]any {
 	params := map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
-	if a.can.Directories && len(a.v.row.Directories) > 0 {
-		params["additionalDirectories"] = a.v.row.Directories // the whole list every time: one that is left out is closed to the agent
+	if a.can.Directories && len(a.further) > 0 {
+		params["additionalDirectories"] = a.further // the whole list every time: one that is left out is closed to the agent
 	}
 	return params
 }

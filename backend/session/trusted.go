@@ -40,19 +40,9 @@ func (a *link) permitted(agent, cwd string) bool {
 		return true
 	}
 	directory := filepath.Clean(cwd)
-	given := make(chan []string, 1)
-	if !a.post(func() { given <- slices.Clone(a.v.row.Directories) }) {
-		return false
-	}
-	var further []string
-	select {
-	case further = <-given:
-	case <-a.ctx.Done():
-		return false
-	}
 	for {
 		var asked []Executable
-		for _, e := range a.v.c.readThere(a.ctx, directory, further, reads) {
+		for _, e := range a.v.c.readThere(a.ctx, directory, a.further, reads) {
 			if !e.Approved && !slices.ContainsFunc(a.permits, e.same) {
 				asked = append(asked, e)
 			}
