@@ -45,6 +45,7 @@ type link struct {
 	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
 	setting   *ConfigOption  // of these, the one that it has not answered
 	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
+	skills    digests        // of the skills that are approved for it; the same
 	equipment []Executable   // of the directory, as far as it may start
 	servers   []any          // of those, the MCP servers as the agent is told of them
 	secrets   []string       // by which its tools of ours are opened
@@ -110,7 +111,7 @@ func (a *link) run(agent, cwd, serverID string) {
 		return
 	}
 	defer a.takeSkillsBack(serverID)
-	if !a.giveSkills(agent, cwd, serverID, taken) || !a.permitted(agent, cwd) { // once more: it may have been hours
+	if !a.giveSkills(agent, cwd, serverID, taken) || !a.permitted(agent, cwd, a.skills.has) { // once more: it may have been hours
 		return
 	}
 	inst, code, err := a.spawn(agent, cwd, serverID)
