@@ -2666,7 +2666,7 @@ export interface components {
             path: string;
         };
         File: {
-            /** @description It can be run: by its mode, its first line or its name */
+            /** @description It can be run: by its mode, its first line or its name; or it is a text from which agents take commands, or leave to run some */
             executable: boolean;
             /** @description It is executable by its mode */
             mode?: boolean;
