@@ -285,9 +285,14 @@ func (r *reading) coversWords(p *part, q Pattern) (fits bool, doubt string) {
 	if p.fixed > len(q.words) {
 		return false, "wrapper"
 	}
+	sets := false
 	for i, w := range p.words {
-		if i < len(q.words) && q.words[i].literal() {
-			continue // it is spelled
+		if i < len(q.words) && q.words[i].literal() { // it is spelled
+			sets = sets || i > 0 && p.sets(i)
+			continue
+		}
+		if sets {
+			return false, "option"
 		}
 		if why := r.unproven(p, w); why != "" {
 			return false, why

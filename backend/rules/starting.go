@@ -20,12 +20,26 @@ func (p *part) runs(text string) bool {
 	if old := program == "tar" || program == "gtar" || program == "bsdtar"; old && len(p.words) > 1 && p.words[1].text == text && !strings.HasPrefix(text, "-") {
 		return strings.ContainsAny(text, "FIPT") // its first word are letters without -
 	}
+	if program == "go" && len(p.words) > 1 && p.words[1].text == "env" && strings.HasPrefix(text, "-") {
+		return text != "-json" && text != "-changed" // else it writes down what every go of this user does from then on
+	}
 	takes, letters := lettersOf(program)
 	flat := strings.ReplaceAll(text, "/", "_")
 	return slices.ContainsFunc(startingWords(program), func(pattern string) bool {
 		hit, _ := path.Match(pattern, flat)
 		return hit || shortens(text, pattern) || letters && together(text, pattern, takes)
 	})
+}
+
+// sets tells that a program's command of this place changes what it does later on, and may start: what it is to be changed to has to be
+// spelled, too. What only shows what is set is none.
+func (p *part) sets(at int) bool {
+	program := lower(base(p.words[0].text))
+	if at != 1 && (at != 2 || program != "git") || strings.HasPrefix(p.words[at].text, "-") || !slices.Contains(startingWords(program), p.words[at].text) {
+		return false
+	}
+	shows := []string{"get", "list", "ls", "view", "current-context", "get-contexts", "--get", "--get-all", "--get-regexp", "--list", "-l"}
+	return at+1 == len(p.words) || !slices.Contains(shows, p.words[at+1].text)
 }
 
 // shortens tells of a long option that may be the listed one. tar's --file and curl's --cookie are whole, and begin others.
@@ -82,7 +96,7 @@ func lettersOf(program string) (takes string, ok bool) {
 func startingWords(program string) []string {
 	switch program {
 	case "git":
-		return []string{"-c*", "-C*", "--config*", "config", "--exec*", "--extcmd*", "--git-dir*", "--work-tree*", "--upload-pack*", "--receive-pack*", "-x*", "-u*", "foreach", "run", "ext::*", "--ext-diff", "--output*", "-O*", "--open-files-in-pager*", "--template*", "--prefix*", "filter-branch"}
+		return []string{"-c*", "-C*", "--config*", "config", "--exec*", "--extcmd*", "--git-dir*", "--work-tree*", "--upload-pack*", "--receive-pack*", "-x*", "-u*", "foreach", "run", "ext::*", "--ext-diff", "--output*", "-O*", "--open-files-in-pager*", "--template*", "--prefix*", "filter-branch", "--unsafe-paths"}
 	case "find", "gfind":
 		return []string{"-exec*", "-ok*", "-delete", "-fprint*", "-fls"}
 	case "fd", "fdfind":
@@ -98,9 +112,9 @@ func startingWords(program string) []string {
 	case "awk", "gawk", "mawk", "nawk":
 		return []string{"*system*", "*|*", "*getline*", "*>*", "*@*", "-f*", "--file*", "-E*", "--exec*", "-i*", "--include*", "-l*", "--load*", "-d*", "--dump-variables*", "-o*", "--pretty-print*", "-p*", "--profile*", "-D*", "--debug*", "-W*"}
 	case "go":
-		return []string{"-exec*", "-toolexec*", "-vettool*", "--exec*", "--toolexec*", "--vettool*", "-C*", "-overlay*", "--overlay*", "-modfile*", "--modfile*", "*extld*"}
+		return []string{"-exec*", "*toolexec*", "-vettool*", "--exec*", "--vettool*", "-C*", "-overlay*", "--overlay*", "-modfile*", "--modfile*", "*extld*"}
 	case "npm", "pnpm", "yarn":
-		return []string{"--script-shell*", "--prefix*", "-C*", "--node-options*", "--shell*", "--git", "--git=*", "--userconfig*"}
+		return []string{"--script-shell*", "--prefix*", "-C*", "--node-options*", "--shell*", "--git", "--git=*", "--userconfig*", "config", "c", "set", "set-script", "set-version", "plugin"}
 	case "make", "gmake":
 		return []string{"-f*", "--file*", "--makefile*", "-C*", "--directory*", "-E*", "--eval*", "SHELL*=*", "MAKEFLAGS*=*", "-I*", "--include-dir*"}
 	case "grep", "rg", "ripgrep", "egrep", "fgrep":
@@ -134,7 +148,13 @@ func furtherStartingWords(program string) []string {
 	case "cargo":
 		return []string{"--config*", "-C*"}
 	case "kubectl":
-		return []string{"--kubeconfig*"}
+		return []string{"--kubeconfig*", "config"}
+	case "pip", "pip3", "poetry":
+		return []string{"config"}
+	case "gh":
+		return []string{"config", "alias", "extension", "extensions", "ext"}
+	case "aws":
+		return []string{"configure"}
 	}
 	return nil
 }

@@ -60,6 +60,10 @@ func TestWhatAStarDoesNotStandFor(t *testing.T) {
 		"gawk -E x", "gawk --file=x", "awk --fil=x", "gawk '{ f = \"sys\" \"tem\"; @f(\"id\") }'", "man --pager=./evil x", "man -aP./evil x", "wget -e use_askpass=./evil https://x.example", "wget --execute=x https://x.example",
 		"curl -D x https://x.example", "curl -c x https://x.example", "curl --json @x https://x.example", "curl -w '%output{x}' https://x.example", "split --filter=./evil x", "split --fil ./evil x", "zip -TT ./evil a.zip x",
 		"zip -rTT ./evil a.zip x", "bat --pager=./evil x", "make SHELL:=./evil", "make -E x", "tar -T x -cf a.tar", "vim -S x", "go build -o .git/hooks/x",
+		// What it sets is what a later command runs.
+		"go env -w GOFLAGS=-toolexec=./evil", "go env --w=true GOFLAGS=x", "go env -u GOFLAGS", "go build GOFLAGS=-toolexec=./evil", "npm config set script-shell ./evil", "npm set script-shell=./evil",
+		"npm pkg set scripts.test=./evil", "yarn config set yarnPath ./evil", "pip config set global.index-url x", "gh alias set co !./evil", "gh extension install x", "aws configure set credential_process ./evil",
+		"kubectl config set-credentials x --exec-command=./evil", "git apply --unsafe-paths x", "git apply --unsafe x",
 	} {
 		judged(t, line, rules.Ask)
 	}
@@ -68,9 +72,37 @@ func TestWhatAStarDoesNotStandFor(t *testing.T) {
 		"wget -nc https://x.example", "rsync -av a b", "rsync -a --delete a b", "make -j4 all", "ssh -T x", "git log --oneline", "git log --oneline -n10", "git commit -am 'two words'", "git diff --stat", "git add -A",
 		"git push origin main", "git diff HEAD~1 -- src/a.go", "docker ps -a", "fd -e go x", "split -l5 x", "zip -r a.zip src", "bat x", "man -k x", "awk '{print}' x", "awk -F: '{print}' x", "go test ./...", "go build -o app .",
 		"sed -n 5p x", "sed s/a/b/ x", "sed -E 's/(a)[b]*/\\1/gI' x", "sed -n '1,5p' view.go", "sed '$d' x", "sed 5q file", "sed -n '5,/a/p' x", "sed 's|a|b|2' x", "sed -n -e 5p -e 7p x", "sed -ne 5p x", "sed '5!d' x",
-		"sed -n = x", "sed -sep x", "less -S x", "tar -x --file=a.tar", "curl --cookie a=b https://x.example", "sed p -- x", "sed 5p *.go",
+		"sed -n = x", "sed -sep x", "less -S x", "tar -x --file=a.tar", "curl --cookie a=b https://x.example", "sed p -- x", "sed 5p *.go", "go env GOPATH", "go env -json", "npm run build", "npm install x", "pip list", "gh pr list",
 	} {
 		judged(t, line, rules.Allow)
+	}
+}
+
+// A command that sets what is run later on is spelled, and so is what it sets.
+func TestWhatIsSetHasToBeSpelled(t *testing.T) {
+	for _, tc := range []struct {
+		pattern, line string
+		want          rules.Effect
+	}{
+		{"git config *", "git config core.pager ./evil", rules.Ask},
+		{"git config *", "git config --global alias.x !./evil", rules.Ask},
+		{"git config *", "git config --get user.name", rules.Allow},
+		{"git config core.*", "git config core.fsmonitor", rules.Ask},
+		{"git config user.name 'A B'", "git config user.name 'A B'", rules.Allow},
+		{"git filter-branch *", "git filter-branch --tree-filter ./evil", rules.Ask},
+		{"git bisect run *", "git bisect run ./evil", rules.Ask},
+		{"git bisect run npm test", "git bisect run npm test", rules.Allow},
+		{"npm config *", "npm config set script-shell=./evil --location=project", rules.Ask},
+		{"npm config *", "npm config get registry", rules.Allow},
+		{"npm config *", "npm config edit", rules.Ask},
+		{"go env *", "go env -w GOFLAGS=-toolexec=/tmp/x", rules.Ask},
+		{"go env *", "go env GOPATH", rules.Allow},
+		{"gh alias *", "gh alias set co !./evil", rules.Ask},
+		{"pip config *", "pip config list", rules.Allow},
+	} {
+		if v := rules.Judge(command(tc.line), where(), []rules.Rule{rule(t, rules.Allow, rules.Execute, tc.pattern)}); v.Effect != tc.want {
+			t.Errorf("%s, by %s: %+v, want %s", tc.line, tc.pattern, v, tc.want)
+		}
 	}
 }
 

@@ -359,6 +359,7 @@ func TestACancelWhileThePromptIsMadeSendsNothing(t *testing.T) {
 	d.send(s.ID, "echo instead", session.Interrupt)
 	d.until("the other one", func() bool { return len(d.promptFrames(s.ID)) > 0 })
 	d.idle(s.ID)
+	d.queueIs(s.ID, "interrupt me stopped")
 	d.sendFiles(s.ID, "restart me", session.Now, byID(large)...)
 	if err := d.Restart(t.Context(), s.ID); err != nil {
 		t.Fatal(err)

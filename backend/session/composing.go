@@ -337,6 +337,9 @@ func (v *conversation) composePrompt(turn string) {
 			if v.composing != now {
 				return // it was stopped meanwhile
 			}
+			if err != nil {
+				v.takeBack()
+			}
 			v.composing = nil
 			if err != nil {
 				v.failure = &TurnError{Code: acp.CodeInternalError, Message: v.c.secret.text(err.Error())}

@@ -13,6 +13,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/acp"
 )
 
 // conversation is the owner of one session. Its goroutine runs the pieces of work that are handed to it; the fields below view
@@ -88,6 +90,9 @@ func (v *conversation) run() {
 		select {
 		case f := <-v.work:
 			f()
+			if v.row.ArchivedAt != nil && v.state.base == Ready { // since it was archived, what went on then may have ended
+				v.putAway()
+			}
 			v.commit()
 			if v.deletion.over {
 				v.c.wg.Go(v.links.Wait)
@@ -149,8 +154,11 @@ func (v *conversation) post(f func()) {
 
 // do applies a command: state first, then what each event brings with it.
 func (v *conversation) do(c command) []event {
-	if _, ends := c.(doExited); ends && v.refusal == nil { // what was refused is sent again by itself, after the login
-		v.takeBack()
+	switch c.(type) {
+	case doExited, doDelete:
+		if v.refusal == nil { // what was refused is sent again by itself, after the login
+			v.takeBack()
+		}
 	}
 	events := decide(v.state, c)
 	for _, e := range events {
@@ -582,7 +590,7 @@ func (v *conversation) nameAfterAgent(was string) {
 		v.row.Title, v.row.titleBy = titleOf(title), titleByAgent
 	case was != "" && v.row.titleBy == titleByAgent:
 		first, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[Entry],
-			`SELECT data FROM entry WHERE session = ? AND json_extract(data, '$.kind') = 'user' ORDER BY seq LIMIT 1`, v.id)
+			`SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'user' ORDER BY seq LIMIT 1`, v.id)
 		if err != nil {
 			v.c.cfg.Logger.Error("the first prompt cannot be read", "session", v.id, "error", err)
 			return
@@ -639,7 +647,7 @@ func (v *conversation) restart() error {
 // setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
 // asks counts for the next message.
 func (v *conversation) setConfig(option string, value json.RawMessage) error {
-	if v.state.base == Closed && !v.state.asleep || v.state.base == Starting {
+	if v.state.base == Closed && !v.state.asleep || v.state.base == Starting || v.state.base == Replaying {
 		return &RefusedError{Code: "session.not_ready"}
 	}
 	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
@@ -647,7 +655,8 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 		return bad("config.unknown", "id", option)
 	}
 	if v.state.base != Closed {
-		return v.sendConfig(v.row.ConfigOptions[i], value, func() {})
+		o := v.row.ConfigOptions[i]
+		return v.sendConfig(o, value, func(failure *acp.Error) { v.notTaken(o, failure) })
 	}
 	o, err := v.row.ConfigOptions[i].with(value)
 	if err != nil {
@@ -661,12 +670,17 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
 func (v *conversation) recover(ctx context.Context) error {
 	db := v.c.cfg.Store
-	damaged := errors.Join(whatIsThere(ctx, db, v.id, v.fold.apply))
+	var begun begunTurn
+	damaged := errors.Join(whatIsThere(ctx, db, v.id, func(f frame) {
+		begun.take(f)
+		v.fold.apply(f)
+	}))
 	if damaged != nil {
 		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
 		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)
 		v.fold.facts, v.fold.changed = v.row.facts, false
 	}
+	v.fold.facts.Options, v.fold.facts.Modes = v.row.facts.Options, v.row.facts.Modes // the older modes change without a word in the journal
 	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
 	if err != nil {
 		return err
@@ -679,6 +693,9 @@ func (v *conversation) recover(ctx context.Context) error {
 	for i := range turns {
 		v.turn = &turns[i]
 		v.state.base, v.state.turn, v.state.sent = Working, v.turn.ID, true
+	}
+	if damaged == nil { // else nobody knows
+		v.unsay(begun)
 	}
 	for i := range open {
 		v.requests[open[i].ID] = &openRequest{Request: open[i]}

@@ -30,7 +30,7 @@ type elicitation struct {
 
 func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) bool {
 	var p elicitation
-	if json.Unmarshal(params, &p) != nil {
+	if json.Unmarshal(params, &p) != nil || tooDeep(p.Schema) {
 		return false
 	}
 	r.Title = v.c.secret.text(p.Message)

@@ -25,12 +25,18 @@ import (
 // equip reads it, has a person asked about what nobody has approved, and gives what may start. It is false when the generation has
 // ended meanwhile.
 func (a *link) equip(agent, cwd string) (taken []Executable, ok bool) {
-	if !a.permitted(agent, cwd) {
+	if !a.permitted(agent, cwd, nil) {
 		return nil, false
 	}
 	found, notices := a.v.c.discover(a.ctx, filepath.Clean(cwd))
 	found, more := a.v.c.useful(agent, found)
-	return a.settle(found, append(notices, more...))
+	taken, ok = a.settle(found, append(notices, more...))
+	for _, e := range found {
+		if e.skill != nil && e.Approved { // though it may be given none
+			a.mayRead(e.skill.state.Skills)
+		}
+	}
+	return taken, ok
 }
 
 // settle has a person asked about what nobody has approved of what was found, and gives what may start.

@@ -95,7 +95,7 @@ func (t *transcript) applyOptions(body json.RawMessage) {
 		return
 	}
 	if m, ok := acp.ParseModes(body); ok {
-		option := ConfigOption{ID: modesOption, Name: "Mode", Category: "mode", Type: "select", Value: m.Current}
+		option := ConfigOption{ID: modesOption, Name: "Mode", Category: modeCategory, Type: "select", Value: m.Current}
 		for _, c := range m.List {
 			option.Choices = append(option.Choices, ConfigChoice(c))
 		}
@@ -120,12 +120,57 @@ func configOptions(list []acp.ConfigOption) []ConfigOption {
 // setMode changes the mode that is shown, whichever way the agent offers it.
 func (t *transcript) setMode(mode string) {
 	for i, o := range t.facts.Options {
-		if o.Category == "mode" && slices.ContainsFunc(o.Choices, func(c ConfigChoice) bool { return c.Value == mode }) {
+		if o.Category == modeCategory && slices.ContainsFunc(o.Choices, func(c ConfigChoice) bool { return c.Value == mode }) {
 			t.facts.Options = slices.Clone(t.facts.Options)
 			t.facts.Options[i].Value = mode
 			return
 		}
 	}
+}
+
+// setOption changes the value that is shown of an option.
+func (t *transcript) setOption(to ConfigOption) {
+	t.facts.Options, t.changed = slices.Clone(t.facts.Options), true
+	for i, o := range t.facts.Options {
+		if o.alike(to) {
+			t.facts.Options[i].Value, t.facts.Options[i].Checked = to.Value, to.Checked
+		}
+	}
+}
+
+// unsure forgets the value of an option of which an agent that tells nothing of its options has refused one: nobody knows which it has.
+func (t *transcript) unsure(was ConfigOption) {
+	switch {
+	case t.told:
+	case was.Type == "boolean": // which has no value for that
+		t.facts.Options, t.changed = slices.DeleteFunc(slices.Clone(t.facts.Options), was.alike), true
+	default:
+		was.Value = ""
+		t.setOption(was)
+	}
+}
+
+// alike tells of the same option, whatever its value.
+func (o ConfigOption) alike(p ConfigOption) bool { return o.ID == p.ID && o.Type == p.Type }
+
+// same tells of the same value.
+func (o ConfigOption) same(p ConfigOption) bool { return o.Value == p.Value && o.Checked == p.Checked }
+
+// isSet tells of an option that has a value, and can be given it.
+func (o ConfigOption) isSet() bool { return o.Type == "boolean" || o.Type == "select" && o.Value != "" }
+
+// shown are the options as a person has chosen them, also while the agent is still to be told of it.
+func (f facts) shown() []ConfigOption {
+	if len(f.Chosen) == 0 {
+		return f.Options
+	}
+	list := slices.Clone(f.Options)
+	for i, o := range list {
+		if n := slices.IndexFunc(f.Chosen, o.alike); n >= 0 {
+			list[i].Value, list[i].Checked = f.Chosen[n].Value, f.Chosen[n].Checked
+		}
+	}
+	return list
 }
 
 // alike holds once what agents tell of themselves: it is long, and alike in most of an agent's conversations, which stay loaded after they were

@@ -115,6 +115,7 @@ const (
 	problemAuth        = "agent.auth_required"
 	problemProtocol    = "agent.protocol"
 	problemSlow        = "agent.no_answer"
+	problemMode        = "agent.mode_lost" // it is not in the mode that was chosen
 	problemNoDirectory = "directory.missing"
 	problemInterrupted = "session.interrupted" // the program ended while a turn ran
 	problemRestart     = "session.restarted"

@@ -149,6 +149,120 @@ func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
 	}
 }
 
+// An agent that takes a conversation up again, and does not go back into the mode that was chosen, gets no message in another one. That is told,
+// and the next start goes on with what it offers.
+func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
+	t.Parallel()
+	for words, then := range map[string]string{
+		"resume modes stubborn": "auto", "load modes stubborn": "auto", "resume modes mute stubborn": "", "resume modes fewer": "auto", "resume modes faints": "auto",
+	} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			forgetfulAgent(t, dir, words)
+			d := open(t, dir)
+			id := d.createOf("forgetful").ID
+			d.ready(id)
+			if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
+				t.Fatal(err)
+			}
+			d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
+			d.prompt(id, "one")
+			d.idle(id)
+			d.close()
+
+			d = open(t, dir)
+			d.prompt(id, "two")
+			d.until("end of the turn", func() bool { s := d.get(id); return s.Turn == nil && s.Phase == session.Closed })
+			s := d.get(id)
+			if s.Exit == nil || s.Exit.Problem != "agent.mode_lost" || s.Exit.Params["option"] != "Mode" || s.Exit.Params["value"] != "Ask" || s.Draft != "two" {
+				t.Errorf("%+v, draft %q", s.Exit, s.Draft)
+			}
+			if s.ConfigOptions[0].Value != then {
+				t.Errorf("%+v", s.ConfigOptions)
+			}
+			if n := d.wrote(id, `"session/prompt"`); n != 1 {
+				t.Errorf("%d prompts were sent", n)
+			}
+			d.prompt(id, "two")
+			if text := textOf(d.idle(id), "agent"); !strings.HasSuffix(text, " session/prompt in auto\n") {
+				t.Errorf("the agent said %q", text)
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
+// A start that is stopped, or that the end of the program cuts off, while the agent is told of the mode leaves that as it was chosen.
+func TestAModeOutlivesAStartThatIsCutOff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "resume modes dumb")
+	d := open(t, dir)
+	id := d.createOf("forgetful").ID
+	d.ready(id)
+	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
+	d.prompt(id, "one")
+	d.idle(id)
+	d.close()
+
+	d = open(t, dir)
+	begins := func(nth int) {
+		t.Helper()
+		d.prompt(id, "two")
+		d.until("set_mode", func() bool { return d.wrote(id, `"session/set_mode"`) == nth })
+	}
+	begins(2)
+	if err := d.Cancel(t.Context(), id); err != nil { // which the agent does not heed
+		t.Fatal(err)
+	}
+	d.until("end of the start", func() bool { return d.get(id).Phase == session.Closed })
+	if s := d.get(id); s.Exit != nil || s.Draft != "two" || s.ConfigOptions[0].Value != "ask" {
+		t.Errorf("%+v, draft %q, %+v", s.Exit, s.Draft, s.ConfigOptions)
+	}
+	begins(3)
+	later := t.TempDir()
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // as a crash would leave it
+		t.Fatal(err)
+	}
+	d.close()
+	forgetfulAgent(t, later, "resume modes")
+	d = open(t, later)
+	if s := d.get(id); s.Draft != "two" || s.ConfigOptions[0].Value != "ask" {
+		t.Errorf("draft %q, %+v", s.Draft, s.ConfigOptions)
+	}
+	d.prompt(id, "two")
+	tr := d.idle(id)
+	if text := textOf(tr, "agent"); !strings.HasSuffix(text, "session/set_mode session/prompt in ask\n") || d.wrote(id, `"session/prompt"`) != 2 {
+		t.Errorf("the agent said %q", text)
+	}
+	d.sameAsRebuilt(id)
+}
+
+// The program dies in a turn of an agent that tells nothing of a mode that it was set to.
+func TestAModeOutlivesACrash(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir(), "", "session/load", "modes")
+	id := d.asking()
+	d.ready(id)
+	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"code"`)); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "code" })
+	d.prompt(id, `[{"ask":"session/request_permission","params":{"sessionId":"s","toolCall":{"toolCallId":"t"},"options":[{"optionId":"y","name":"Yes","kind":"allow_once"}]}}]`)
+	d.request(id)
+	later := t.TempDir()
+	if err := os.CopyFS(later, os.DirFS(d.dir)); err != nil {
+		t.Fatal(err)
+	}
+	if s := open(t, later).get(id); s.Phase != session.Closed || s.ConfigOptions[0].Value != "code" {
+		t.Errorf("%s, %+v", s.Phase, s.ConfigOptions)
+	}
+}
+
 // The agent of a new conversation has been put to sleep before anybody said anything. The mode can be chosen all the same, and counts for the
 // first message; and so it does for one that sleeps later on.
 func TestAModeIsChosenWhileTheAgentSleeps(t *testing.T) {
@@ -300,6 +414,35 @@ func TestWhatIsArchivedAtOnceHasNoAgent(t *testing.T) {
 			t.Errorf("the agent said %q", text)
 		}
 	}
+}
+
+// Nor does one that still works, or starts, when its conversation is archived, once it is done.
+func TestWhatIsArchivedAtWorkHasNoAgentAfterwards(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{},"close":{}}}}`)
+	id := d.asking()
+	d.begin(id, permit(map[string]any{"kind": "other"}))
+	r := d.request(id)
+	if _, err := d.Change(t.Context(), id, session.Patch{Archived: new(true)}); err != nil {
+		t.Fatal(err)
+	}
+	if n, _ := d.set.Running(); n != 1 || d.get(id).Phase != session.Waiting {
+		t.Error("it was ended at work")
+	}
+	d.answer(r, session.Answer{OptionID: r.Options[0].ID})
+	d.sleeps(id)
+	d.until("end of the process", func() bool { n, _ := d.set.Running(); return n == 0 })
+	if last := lastTurn(d.transcript(id)); last.StopReason != "end_turn" {
+		t.Errorf("%+v", last)
+	}
+	if err := d.Restart(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	d.sleeps(id) // nobody has spoken in it
+	if got := dividers(d.transcript(id)); got != "session.hibernated session.resumed session.hibernated" {
+		t.Error(got)
+	}
+	d.sameAsRebuilt(id)
 }
 
 // An agent that cannot come back keeps its process, and so does one that computes.

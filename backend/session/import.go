@@ -346,8 +346,8 @@ func saveAhead(ctx context.Context, db *store.DB, session string, entries []chan
 // dropHalfImported removes what was stored of histories whose import did not come to its end.
 func (c *Client) dropHalfImported(ctx context.Context) error {
 	const half = `session IN (SELECT id FROM session WHERE origin <> '' AND json_extract(origin, '$.kind') = ?
-		AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND json_extract(data, '$.kind') NOT IN ('divider', 'notice', 'request')
-		AND coalesce(json_extract(data, '$.turn'), '') = ''`
+		AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
+		AND CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.turn'), '') ELSE '' END = ''`
 	var n int
 	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT count(*) FROM entry WHERE `+half, originImport).Scan(&n); err != nil || n == 0 {
 		return err

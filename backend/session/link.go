@@ -40,9 +40,12 @@ type link struct {
 	spoken  bool        // something was said since it was started, by whom ever
 	limit   *time.Timer // of the current step of the handshake
 
+	further   []string       // the directories that it may be told of beside its own: those that were looked at
 	approval  *approval      // what a person is asked before there is a process
 	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
+	setting   *ConfigOption  // of these, the one that it has not answered
 	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
+	skills    digests        // of the skills that are approved for it; the same
 	equipment []Executable   // of the directory, as far as it may start
 	servers   []any          // of those, the MCP servers as the agent is told of them
 	secrets   []string       // by which its tools of ours are opened
@@ -77,7 +80,10 @@ func (v *conversation) begin() {
 	v.stage("resolve")
 	v.row.Exit, v.restored, v.refusal = nil, "", nil
 	a := newLink(v)
-	a.chosen, v.fold.told = v.fold.facts.Options, false
+	if f := &v.fold.facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // else a start before this one has not come as far
+		f.Chosen, v.fold.changed = f.Options, true
+	}
+	a.chosen, v.fold.told = v.fold.facts.Chosen, false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
 	v.note(note{Note: noteStarting})
@@ -105,7 +111,7 @@ func (a *link) run(agent, cwd, serverID string) {
 		return
 	}
 	defer a.takeSkillsBack(serverID)
-	if !a.giveSkills(agent, cwd, serverID, taken) || !a.permitted(agent, cwd) { // once more: it may have been hours
+	if !a.giveSkills(agent, cwd, serverID, taken) || !a.permitted(agent, cwd, a.skills.has) { // once more: it may have been hours
 		return
 	}
 	inst, code, err := a.spawn(agent, cwd, serverID)
@@ -308,7 +314,11 @@ func (a *link) within(d time.Duration, step string) {
 	var limit *time.Timer
 	limit = time.AfterFunc(d, func() {
 		a.post(func() {
-			if a.limit == limit { // else the answer came in the same moment
+			switch {
+			case a.limit != limit: // the answer came in the same moment
+			case a.failsOver():
+				a.fail(problemMode, a.setting.lost()...)
+			default:
 				a.fail(problemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second)))
 			}
 		})
@@ -376,6 +386,8 @@ func (v *conversation) exited() {
 	exit := &Exit{Problem: problemExited, Code: status.ExitCode, Signal: status.Signal, StderrTail: v.agent.stderr(), At: Time{time.Now()}}
 	if code, params := v.agent.inst.Problem(); code != "" {
 		exit.Problem, exit.Params = code, params
+	} else if v.agent.failsOver() {
+		exit.Problem, exit.Params = problemMode, bad("", v.agent.setting.lost()...).Params
 	} else if v.state.base == Starting || v.state.base == Replaying {
 		exit.Problem = problemHandshake
 	}
@@ -517,8 +529,8 @@ func (a *link) setup() map[string]any {
 
 func (a *link) workplace() map[string]any {
 	params := map[string]any{"cwd": a.v.row.Cwd, "mcpServers": a.servers}
-	if a.can.Directories && len(a.v.row.Directories) > 0 {
-		params["additionalDirectories"] = a.v.row.Directories // the whole list every time: one that is left out is closed to the agent
+	if a.can.Directories && len(a.further) > 0 {
+		params["additionalDirectories"] = a.further // the whole list every time: one that is left out is closed to the agent
 	}
 	return params
 }
@@ -560,6 +572,14 @@ func (a *link) create(how string) {
 func (a *link) ready(how string) {
 	if a.rechoose(func() { a.ready(how) }) {
 		return
+	}
+	if was := a.lostMode(); was != nil {
+		a.drop(*was)
+		a.fail(problemMode, was.lost()...)
+		return
+	}
+	if f := a.v.fold; len(f.facts.Chosen) > 0 {
+		f.facts.Chosen, f.changed = nil, true
 	}
 	a.limit.Stop()
 	a.limit = nil
@@ -612,24 +632,25 @@ func (v *conversation) promptReply(turn string) reply {
 }
 
 // rechoose asks the agent for the next option that is not what it was before the agent started anew: a mode in which it asks first must
-// not become one in which it does not. Then is called with the answer; false = all is as it was, or the agent no longer offers it.
+// not become one in which it does not (lostMode). Then is called with the answer; false = all is as it was, or cannot be any more.
 func (a *link) rechoose(then func()) bool {
 	v := a.v
 	for len(a.chosen) > 0 {
 		was := a.chosen[0]
 		a.chosen = a.chosen[1:]
-		i := slices.IndexFunc(v.fold.facts.Options, func(o ConfigOption) bool { return o.ID == was.ID && o.Type == was.Type })
-		if i < 0 || was.Type != "boolean" && (was.Type != "select" || was.Value == "") {
+		i := slices.IndexFunc(v.fold.facts.Options, was.alike)
+		if i < 0 || !was.isSet() {
 			continue
 		}
-		if v.fold.told && v.fold.facts.Options[i].Value == was.Value && v.fold.facts.Options[i].Checked == was.Checked {
+		if v.fold.told && v.fold.facts.Options[i].same(was) {
 			continue // of one that tells nothing when it takes up a session nobody knows what it has forgotten
 		}
 		value := mustJSON(was.Value)
 		if was.Type == "boolean" {
 			value = mustJSON(was.Checked)
 		}
-		if v.sendConfig(v.fold.facts.Options[i], value, then) == nil {
+		if v.sendConfig(v.fold.facts.Options[i], value, func(failure *acp.Error) { a.set(was, failure, then) }) == nil {
+			a.setting = &was
 			return true
 		}
 		a.tell([]Notice{{Severity: "warning", Title: was.Name, Description: fmt.Sprintf("It is no longer %q: the agent does not offer that any more", was.Value)}})
@@ -637,9 +658,68 @@ func (a *link) rechoose(then func()) bool {
 	return false
 }
 
-// sendConfig asks the agent to change an option, and calls then with its answer. That holds the whole new list, which the transcript's
-// facts take up.
-func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then func()) error {
+// set takes the agent's answer to an option that it was told of.
+func (a *link) set(was ConfigOption, failure *acp.Error, then func()) {
+	a.setting = nil
+	if a.stopped(failure) {
+		return
+	}
+	if failure != nil {
+		a.v.notTaken(was, failure)
+		a.v.fold.unsure(was)
+	}
+	then()
+}
+
+// modeCategory is that of the options by which an agent asks before it does something, or does not.
+const modeCategory = "mode"
+
+// lostMode is a mode that was chosen and that the agent is not in, whatever it has answered: nothing may run in another without a word.
+func (a *link) lostMode() *ConfigOption {
+	f := a.v.fold.facts
+	for _, was := range f.Chosen {
+		if was.Category == modeCategory && was.isSet() && !slices.ContainsFunc(f.Options, func(o ConfigOption) bool { return o.alike(was) && o.same(was) }) {
+			return &was
+		}
+	}
+	return nil
+}
+
+// failsOver tells that the start fails while the agent is told of a mode. Whatever option it is told of, the next start does not ask for
+// that again: it would fail likewise, for ever.
+func (a *link) failsOver() bool {
+	if a.setting == nil {
+		return false
+	}
+	a.drop(*a.setting)
+	return a.setting.Category == modeCategory
+}
+
+// drop gives an option up: the next start goes on with what the agent offers, and with the others as they were chosen.
+func (a *link) drop(was ConfigOption) {
+	f := a.v.fold
+	f.unsure(was)
+	f.facts.Chosen = slices.DeleteFunc(slices.Clone(f.facts.Chosen), was.alike)
+	f.facts.Options, f.facts.Chosen, f.changed = f.facts.shown(), nil, true
+}
+
+// lost is what a person is told of an option that has another value now.
+func (o ConfigOption) lost() []string {
+	value := o.Value
+	if o.Type == "boolean" {
+		value = strconv.FormatBool(o.Checked)
+	}
+	for _, c := range o.Choices {
+		if c.Value == o.Value {
+			value = c.Name
+		}
+	}
+	return []string{"option", o.Name, "value", value}
+}
+
+// sendConfig asks the agent to change an option, and calls then with its failure, or nil. The answer holds the whole new list, which the
+// transcript's facts take up.
+func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then func(*acp.Error)) error {
 	chosen, err := o.with(value)
 	if err != nil {
 		return err
@@ -654,18 +734,26 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then fu
 	default:
 		params["configId"], params["value"] = o.ID, chosen.Value
 	}
-	v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
-		defer then()
-		if failure != nil {
-			v.note(note{Note: noteNotice, Notice: &Notice{Severity: "error", Title: o.Name, Description: failure.Message}})
-			return
-		}
-		if method == "session/set_mode" {
+	v.request(method, params, func(result json.RawMessage, failure *acp.Error) {
+		_, whole := acp.ParseConfigOptions(result)
+		switch {
+		case failure != nil:
+		case method == "session/set_mode":
 			v.fold.setMode(chosen.Value)
 			v.fold.changed = true
+		case !whole: // against the protocol; it has said that it is done
+			v.fold.setOption(chosen)
 		}
+		then(failure)
 	})
 	return nil
+}
+
+// notTaken tells of an option that the agent has not changed.
+func (v *conversation) notTaken(o ConfigOption, failure *acp.Error) {
+	if failure != nil {
+		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "error", Title: o.Name, Description: failure.Message}})
+	}
 }
 
 // with is the option as it is with another value, which is one that it can have.

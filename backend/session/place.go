@@ -451,7 +451,7 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompt:
 			v.state.sent, v.turn.prompt, v.turn.attachments = false, past.said.Prompt, past.said.Attachments
-			v.tellLost("Your message was not sent", "Where one stood it now says "+redacted+": put it in, and send the message again.")
+			v.tellLost("Your message was not sent", putSecretIn)
 			return nil, false
 		default:
 			lines[i], lost = nil, lost || answered == ""
@@ -467,6 +467,8 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 	}
 	return lines, true
 }
+
+const putSecretIn = "Where one stood it now says " + redacted + ": put it in, and send the message again."
 
 // tellLost tells that something with a secret in it has not reached the agent, and what follows from that.
 func (v *conversation) tellLost(title, then string) {
@@ -494,7 +496,7 @@ func (v *conversation) askAgain(ctx context.Context, id string) bool {
 
 // newLink is one that has no process yet.
 func newLink(v *conversation) *link {
-	a := &link{v: v, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{})}
+	a := &link{v: v, further: slices.Clone(v.row.Directories), skills: digests{}, pending: map[acp.Key]reply{}, serving: map[acp.Key]context.CancelFunc{}, programs: map[string]*program{}, methods: map[acp.Key]string{}, withdrawn: map[acp.Key]bool{}, outbox: make(chan [][]byte, 1), gone: make(chan struct{})}
 	a.ctx, a.stop = context.WithCancel(context.WithoutCancel(v.c.ctx)) // dismiss ends it, also when the program ends
 	return a
 }

@@ -394,6 +394,37 @@ func TestDirectoriesAreToldToTheAgent(t *testing.T) {
 	}
 }
 
+// A directory that was added since the agent began was looked at by nobody: a fork, which is made in that process, is not told of it.
+func TestAForkIsToldOfTheDirectoriesOfItsAgent(t *testing.T) {
+	d := askingDesk(t, t.TempDir(), `{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"fork":{},"resume":{},"additionalDirectories":{}}}}`)
+	one, two := filepath.Join(d.dir, "one"), filepath.Join(d.dir, "two")
+	for _, dir := range []string{one, two} {
+		if err := os.MkdirAll(dir, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := d.asking(one)
+	d.steps(id)
+	if _, err := d.Change(t.Context(), id, session.Patch{Directories: &[]string{one, two}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := d.Fork(t.Context(), id)
+	refused(t, err, "fork.failed") // it only says that it makes some
+	var told []string
+	d.frames(id, func(dir string, data []byte) {
+		var m struct {
+			Method string
+			Params struct{ AdditionalDirectories []string }
+		}
+		if dir == "out" && json.Unmarshal(data, &m) == nil && m.Method == "session/fork" {
+			told = m.Params.AdditionalDirectories
+		}
+	})
+	if !slices.Equal(told, []string{one}) {
+		t.Errorf("told %v", told)
+	}
+}
+
 // An agent of before there were options.
 func TestOlderModesAreSetByTheirMethod(t *testing.T) {
 	d := askingDesk(t, t.TempDir(), "", "none", "modes")

@@ -189,15 +189,22 @@ func (v *conversation) queued() []QueueItem {
 	return list
 }
 
+func (v *conversation) newItem(m said) QueueItem {
+	return QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: m.text, CreatedAt: Time{time.Now()}, Attachments: v.planned(m.files)}
+}
+
 // enqueue takes a message; how is what becomes of it.
 func (v *conversation) enqueue(m said, how func(item string) command) (Sent, error) {
-	item := QueueItem{ID: uuid.Must(uuid.NewV7()).String(), Session: v.id, Message: m.text, CreatedAt: Time{time.Now()}, Attachments: v.planned(m.files)}
+	item, before, unheard := v.newItem(m), v.turn, v.unheard()
 	v.prompts.items[item.ID] = item
 	if err := v.wish(how(item.ID)); err != nil {
 		delete(v.prompts.items, item.ID)
 		return Sent{}, err
 	}
 	v.spoken(m)
+	if unheard && v.turn != before {
+		v.waitAgain(before)
+	}
 	v.row.ArchivedAt = nil // what is spoken in is not put away
 	v.newestFirst(item.ID)
 	v.touched()
@@ -241,9 +248,13 @@ func (v *conversation) changeQueued(item string, p QueuePatch, files []Attachmen
 	if p.Position != nil {
 		v.do(doMove{item, *p.Position})
 	}
+	before, unheard := v.turn, v.unheard()
 	switch {
 	case p.Send:
 		v.do(doSend{item})
+		if unheard && v.turn != before {
+			v.waitAgain(before)
+		}
 	case p.Held != nil && *p.Held:
 		v.do(doHold{item})
 	case p.Held != nil:

@@ -92,7 +92,7 @@ type Exit struct {
 	Code       *int              `json:"code,omitempty"`
 	Signal     string            `json:"signal,omitempty"`
 	StderrTail string            `json:"stderrTail,omitempty" doc:"The last lines, at most 8 KiB"`
-	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
+	Problem    string            `json:"problem,omitempty" doc:"A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended"`
 	Params     map[string]string `json:"params,omitempty"`
 	At         Time              `json:"at"`
 }

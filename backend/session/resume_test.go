@@ -25,7 +25,8 @@ import (
 // makes each of them fail, "large" makes it take 64 MiB, "spins" go on computing after each turn, "dawdles" and "lingers" live on for a
 // moment and for a while when its input has ended, and "alone" say "twice" where another process has its directory already. It answers a prompt with the methods that it
 // was called with. "modes" gives it two, of which it begins with the first in each life; it says then which one it is in. "mute" does not tell
-// of them when it takes a session up again. "close" and "delete" make it offer these; "writes" has it write into the file heard, in the
+// of them when it takes a session up again; "stubborn" refuses to change it then, "faints" ends over that, "dumb" says nothing to it, "fewer" has
+// only the first by then. "close" and "delete" make it offer these; "writes" has it write into the file heard, in the
 // order in which they come, that it was asked for them, "unanswered" makes it answer neither, "leaves" makes it end at a close.
 func forgetful(words []string, in io.Reader, out io.Writer) error {
 	can := func(word string) bool { return slices.Contains(words, word) }
@@ -86,7 +87,17 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			result["sessionId"] = fmt.Sprintf("s%d", os.Getpid())
 			result["modes"] = modes
 		case "session/set_mode":
-			mode = m.Params.ModeID
+			switch again := !slices.Contains(called, "session/new"); {
+			case again && can("stubborn"):
+				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32603, "message": "not now"}})
+				result = nil
+			case again && can("dumb"):
+				result = nil
+			case again && can("faints"):
+				return nil
+			default:
+				mode = m.Params.ModeID
+			}
 		case "session/fork":
 			if !can("lives") {
 				return nil
@@ -111,6 +122,9 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			}
 			if can("breaks") {
 				return err
+			}
+			if can("fewer") {
+				modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}}}
 			}
 			if result != nil && !can("mute") {
 				result["modes"] = modes

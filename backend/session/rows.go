@@ -67,7 +67,7 @@ func scanSession(s scanner) (row, error) {
 
 // showFacts copies the agent's facts into the record; lists are never null.
 func (r *row) showFacts() {
-	r.ConfigOptions, r.Commands, r.Usage, r.Offers = r.facts.Options, r.facts.Commands, r.facts.Usage, r.facts.Offers
+	r.ConfigOptions, r.Commands, r.Usage, r.Offers = r.facts.shown(), r.facts.Commands, r.facts.Usage, r.facts.Offers
 	if r.Offers == nil {
 		r.Offers = []string{}
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend/session"
+	"deskhand/backend/store"
 )
 
 // permit is a step that asks for permission; change may add to the tool call, or replace its options.
@@ -196,8 +197,9 @@ func TestOnlyWhatIsRunCounts(t *testing.T) {
 		}
 		return map[string]any{"kind": "edit", "rawInput": map[string]any{"path": paths[0]}, "content": content}
 	}
-	deep := strings.Repeat("[", 9000) + strings.Repeat("]", 9000)
-	deepest := strings.Repeat("[", 9980) + strings.Repeat("]", 9980) // what stands around it makes it too deep
+	deep := strings.Repeat("[", 900) + strings.Repeat("]", 900)
+	deepest := strings.Repeat("[", 980) + strings.Repeat("]", 980) // what stands around it makes it too deep
+	tooDeep := strings.Repeat("[", 9980) + strings.Repeat("]", 9980)
 	if err := os.MkdirAll(filepath.Join(d.work, "src"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -240,6 +242,7 @@ func TestOnlyWhatIsRunCounts(t *testing.T) {
 		{"a secret in it", commanding("git status sk-0123456789abcdef0123"), nil, asked},
 		{"deep", raw(map[string]any{"rawInput": json.RawMessage(`{"command":"git status","x":` + deep + `}`)}), nil, allowed},
 		{"too deep to be read", raw(map[string]any{"rawInput": json.RawMessage(`{"command":"git status","x":` + deepest + `}`)}), nil, asked},
+		{"much too deep to be read", raw(map[string]any{"rawInput": json.RawMessage(`{"command":"git status","x":` + tooDeep + `}`)}), nil, asked},
 		{"a mebibyte", commanding("git status " + strings.Repeat("x", 1<<20)), nil, asked},
 		{"a read", raw(map[string]any{"kind": "read", "locations": []any{map[string]any{"path": in("a")}}}), nil, allowed},
 		{"a read elsewhere", raw(map[string]any{"kind": "read", "rawInput": map[string]any{"path": in("a")}, "locations": []any{map[string]any{"path": "/etc/hostname"}}}), nil, asked},
@@ -613,6 +616,60 @@ func TestSimulating(t *testing.T) {
 	if n := len(d.rules(session.RuleFilter{})); n != 1 {
 		t.Errorf("%d rules", n)
 	}
+}
+
+// A value that is nested deeper than SQLite reads is told as a text; where versions before have stored one as it was, nothing fails over it.
+func TestADeepValueBreaksNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := askingDesk(t, dir)
+	id := d.asking()
+	deep := json.RawMessage(`{"x":` + strings.Repeat("[", 5000) + strings.Repeat("]", 5000) + `}`)
+	call := permit(map[string]any{"kind": "other", "name": "x", "rawInput": deep})
+	d.begin(id, step{Update: json.RawMessage(`{"sessionUpdate":"tool_call","toolCallId":"deep","rawInput":` + string(deep) + `,"content":[{"type":"content","content":` + string(deep) + `}]}`)},
+		step{Update: json.RawMessage(`{"sessionUpdate":"plan","entries":[{"content":"first","priority":"high","status":"pending"}]}`)}, call)
+	d.answer(d.request(id), session.Answer{OptionID: "allow_once-1"})
+	d.idle(id)
+	works := func(asked int) {
+		t.Helper()
+		got, err := d.Simulate(t.Context(), session.NewRule{Effect: "deny", Scope: "everywhere", Kind: "execute", Pattern: "make"}, "", 200)
+		if err != nil || got.Looked != asked {
+			t.Errorf("%+v %v", got, err)
+		}
+		if g, err := d.Given(t.Context(), id); err != nil || g.Plan == nil || len(g.Plan.Plan) != 1 {
+			t.Errorf("%+v %v", g, err)
+		}
+	}
+	works(1)
+	d.sameAsRebuilt(id)
+	const stored = `SELECT (SELECT count(*) FROM entry WHERE NOT json_valid(data)) + (SELECT count(*) FROM request WHERE NOT json_valid(data))`
+	var bad int
+	if err := d.db.Read().QueryRowContext(t.Context(), stored).Scan(&bad); err != nil || bad > 0 {
+		t.Errorf("%d are stored as they are: %v", bad, err)
+	}
+
+	d.close()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Write(t.Context(), func(tx *sql.Tx) error {
+		for _, text := range []string{
+			`UPDATE entry SET data = replace(data, '"toolCallId":"deep"', '"toolCallId":"deep","rawOutput":' || ?1)`,
+			`UPDATE request SET data = replace(data, '"kind":"permission"', '"kind":"permission","schema":' || ?1)`,
+			`UPDATE session SET origin = '{"kind":"import","agent":"asking"}' WHERE ?1 <> ''`,
+		} {
+			if _, err := tx.ExecContext(t.Context(), text, string(deep)); err != nil {
+				return err
+			}
+		}
+		return tx.QueryRowContext(t.Context(), stored).Scan(&bad)
+	})
+	if err := errors.Join(err, db.Close()); err != nil || bad != 2 {
+		t.Fatal(bad, err)
+	}
+	d = askingDesk(t, dir)
+	works(0)
 }
 
 // A rule that is made or changed while something waits answers it; one that asks takes that back.

@@ -139,7 +139,7 @@ func inScope(list []Rule, s *Session) []Rule {
 // permissions are the newest permissions that are stored, of sessions that are there.
 func (c *Client) permissions(ctx context.Context, limit int) ([]askedBefore, error) {
 	requests, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT r.data FROM request r JOIN session s ON s.id = r.session
-		WHERE s.deleted_at = 0 AND json_extract(r.data, '$.kind') = 'permission' ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, limit)
+		WHERE s.deleted_at = 0 AND `+storedKind+` = 'permission' ORDER BY r.created_at DESC, r.id DESC LIMIT ?`, limit)
 	if err != nil {
 		return nil, err
 	}

@@ -139,6 +139,7 @@ func (a *link) giveSkills(agent, cwd, user string, taken []Executable) bool {
 		}
 		give = append(give, state.Skills...)
 	}
+	a.mayRead(give)
 	for _, note := range c.cfg.Skills.Link(a.ctx, user, directory, c.cfg.Agents.Quirks(agent).SkillDirs, give) {
 		notices = append(notices, Notice{Severity: "warning", Title: "A skill was not given to the agent", Description: note})
 	}
@@ -189,6 +190,21 @@ func skillNotices(name string, s skills.State) (list []Notice) {
 		}
 	}
 	return list
+}
+
+// digests are of skills.
+type digests map[string]bool
+
+func (d digests) has(digest string) bool { return d[digest] }
+
+// mayRead notes skills that were approved for this start. Others that stand there for another session are asked about: the agent reads them
+// all the same.
+func (a *link) mayRead(list []skills.Skill) {
+	for _, s := range list {
+		if s.Problem == "" {
+			a.skills[s.Digest] = true
+		}
+	}
 }
 
 // takeSkillsBack removes the links that only this user needed.

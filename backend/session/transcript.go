@@ -68,7 +68,8 @@ type transcript struct {
 // facts are what the agent told about the session beside its transcript.
 type facts struct {
 	Options  []ConfigOption `json:"options,omitempty"`
-	Modes    bool           `json:"modes,omitempty"` // Options[0] stands for the agent's older modes
+	Modes    bool           `json:"modes,omitempty"`  // Options[0] stands for the agent's older modes
+	Chosen   []ConfigOption `json:"chosen,omitempty"` // as they were before a start that goes on, or has failed: the next one sets them again
 	Commands []Command      `json:"commands,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
 	Title    string         `json:"title,omitempty"`    // the agent's own
@@ -793,14 +794,32 @@ func clipRaw(raw json.RawMessage) json.RawMessage {
 	return short
 }
 
-// tooDeep tells that encoding/json, which reads 10,000 levels, could not read the value within a record of ours.
+// tooDeep tells that SQLite, which reads 1,000 levels, could not read the value within a record of ours; encoding/json reads ten times as many.
 func tooDeep(raw json.RawMessage) bool {
-	const deepest, ours = 10_000, 50
-	if len(raw) < 2*(deepest-ours) {
+	const deepest, ours = 1_000, 50
+	if len(raw) < deepest-ours {
 		return false
 	}
-	return !json.Valid(slices.Concat(bytes.Repeat([]byte("["), ours), raw, bytes.Repeat([]byte("]"), ours)))
+	depth, quoted := 0, false
+	for i := 0; i < len(raw) && depth <= deepest-ours; i++ {
+		switch c := raw[i]; {
+		case quoted && c == '\\':
+			i++
+		case c == '"':
+			quoted = !quoted
+		case quoted:
+		case c == '[', c == '{':
+			depth++
+		case c == ']', c == '}':
+			depth--
+		}
+	}
+	return depth > deepest-ours
 }
+
+// storedKind is the kind of what is stored as data, in SQL; null of what versions before have stored deeper than SQLite reads (tooDeep): without
+// json_valid such a record ends the whole query with an error.
+const storedKind = `CASE WHEN json_valid(data) THEN json_extract(data, '$.kind') END`
 
 const maxImage = 8 << 20
 

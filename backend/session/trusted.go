@@ -15,11 +15,15 @@ import (
 // What an agent reads in a directory by itself (package trust) cannot be kept from it: it starts with all of that, or not at all. What is
 // approved is looked at once more right before the process starts.
 
-// readThere finds what an agent that looks in these places would read in a directory, and in further ones of its session.
-func (c *Client) readThere(ctx context.Context, directory string, further []string, reads []agents.Read) []Executable {
+// readThere finds what an agent that looks in these places would read in a directory, and in further ones of its session. The skills that are
+// linked there for a session are left out, where mine is not nil those that it tells of.
+func (c *Client) readThere(ctx context.Context, directory string, further []string, reads []agents.Read, mine func(digest string) bool) []Executable {
 	w := trust.Where{Directory: directory, Further: further, Reads: reads}
 	if c.cfg.Skills != nil {
-		w.Linked = func(path string) bool { return c.cfg.Skills.Linked(ctx, directory, path) }
+		w.Linked = func(path string) bool {
+			digest := c.cfg.Skills.Linked(ctx, directory, path)
+			return digest != "" && (mine == nil || mine(digest))
+		}
 	}
 	found := trust.Find(ctx, w)
 	list := make([]Executable, 0, len(found))
@@ -33,26 +37,17 @@ func (c *Client) readThere(ctx context.Context, directory string, further []stri
 }
 
 // permitted has a person asked about what the agent reads by itself and nobody has approved, until there is nothing of that: what changes
-// while the person reads is asked about as well. It is false when the agent shall not start, or the generation has ended meanwhile.
-func (a *link) permitted(agent, cwd string) bool {
+// while the person reads is asked about as well. Mine tells of the skills that are linked for a session those that are approved for this one,
+// by their digests; nil = all, since it is yet to be asked about them. It is false when the agent shall not start, or the generation has ended meanwhile.
+func (a *link) permitted(agent, cwd string, mine func(digest string) bool) bool {
 	reads := a.v.c.cfg.Agents.Reads(agent)
 	if len(reads) == 0 {
 		return true
 	}
 	directory := filepath.Clean(cwd)
-	given := make(chan []string, 1)
-	if !a.post(func() { given <- slices.Clone(a.v.row.Directories) }) {
-		return false
-	}
-	var further []string
-	select {
-	case further = <-given:
-	case <-a.ctx.Done():
-		return false
-	}
 	for {
 		var asked []Executable
-		for _, e := range a.v.c.readThere(a.ctx, directory, further, reads) {
+		for _, e := range a.v.c.readThere(a.ctx, directory, a.further, reads, mine) {
 			if !e.Approved && !slices.ContainsFunc(a.permits, e.same) {
 				asked = append(asked, e)
 			}

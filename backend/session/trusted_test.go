@@ -321,6 +321,66 @@ func TestSkillThatIsNoLongerOnlyText(t *testing.T) {
 	}
 }
 
+// A skill that was linked for one session, and that another one of its directory starts without, cannot be kept from that: it is asked about as
+// what its agent reads by itself.
+func TestASkillOfAnotherSessionThatWasTurnedDown(t *testing.T) {
+	t.Parallel()
+	d := openSkilled(t, t.TempDir())
+	d.there(".git/HEAD", "ref: refs/heads/main\n")
+	d.there("kept/s/SKILL.md", "---\nname: s\ndescription: What it is.\n---\nDo it.\n")
+	d.there("kept/s/run.sh", "#!/bin/sh\n")
+	d.there(".sandbox-agent/config/skills.json", `{"kept":{"sources":[{"type":"local","source":"`+filepath.ToSlash(filepath.Join(d.work, "kept"))+`"}]}}`)
+	answer := func(id, option string) session.Request {
+		t.Helper()
+		r := d.request(id)
+		d.answer(r, session.Answer{OptionID: option})
+		return r
+	}
+	first := d.start("claude")
+	answer(first.ID, "once")
+	d.ready(first.ID)
+	link := filepath.Join(d.work, ".claude", "skills", "s")
+	if _, err := os.Stat(link); err != nil {
+		t.Fatal(err)
+	}
+
+	second := d.start("claude")
+	asked := answer(second.ID, "without")
+	d.until("another question, or readiness", func() bool {
+		s := d.get(second.ID)
+		return s.Phase == session.Ready || s.Waiting > 0 && d.request(second.ID).ID != asked.ID
+	})
+	if n := len(d.set.List()); n != 1 {
+		t.Fatalf("%d agents run", n)
+	}
+	r := answer(second.ID, "decline")
+	if len(r.Executables) == 0 || !strings.HasPrefix(r.Executables[0].Name, ".claude/skills/s/") {
+		t.Errorf("%+v", r.Executables)
+	}
+	d.until("end", func() bool { return d.get(second.ID).Phase == session.Closed })
+	if s := d.get(second.ID); s.Exit == nil || s.Exit.Problem != "trust.declined" {
+		t.Errorf("%+v", s.Exit)
+	}
+
+	third := d.start("claude") // which is to have it as well
+	answer(third.ID, "once")
+	d.until("readiness", func() bool { s := d.get(third.ID); return s.Phase == session.Ready || s.Waiting > 0 })
+	if s := d.get(third.ID); s.Waiting > 0 {
+		t.Errorf("it was asked twice: %+v", d.request(third.ID).Executables)
+	}
+	for _, id := range []string{first.ID, third.ID} { // what starts alone again starts without it
+		if err := d.Delete(t.Context(), id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.gone(".claude")
+	if err := d.Restart(t.Context(), second.ID); err != nil {
+		t.Fatal(err)
+	}
+	answer(second.ID, "without")
+	d.ready(second.ID)
+}
+
 // The links that a session has for its skills are no news to another one.
 func TestLinkedSkillsAreNotAskedAboutTwice(t *testing.T) {
 	t.Parallel()

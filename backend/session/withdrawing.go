@@ -1,6 +1,7 @@
 package session
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -49,23 +50,67 @@ const longestTakenBack = 1 << 20
 // takeBack makes a message that the agent has not got the draft again, with its files, unless another was begun: whoever stops a start, or whose agent does not
 // start, may want to send it after the next.
 func (v *conversation) takeBack() {
-	if v.turn == nil || v.state.sent && v.composing == nil || v.row.Draft != "" {
+	if v.unheard() {
+		v.draftAgain(v.turn)
+	}
+}
+
+// unheard tells that a turn runs of which the agent knows nothing.
+func (v *conversation) unheard() bool { return v.turn != nil && (!v.state.sent || v.composing != nil) }
+
+func (v *conversation) draftAgain(t *Turn) {
+	message := textOfPrompt(t.prompt)
+	if v.row.Draft != "" || len(message) > longestTakenBack {
 		return
 	}
-	var message strings.Builder
-	for _, part := range v.turn.prompt {
-		var block struct {
-			Text string `json:"text"`
-		}
-		_ = json.Unmarshal(part, &block) // we have written it ourselves
-		message.WriteString(block.Text)
+	v.row.Draft = message
+	mine := slices.DeleteFunc(slices.Clone(t.attachments), func(a Attachment) bool {
+		return slices.ContainsFunc(v.row.Attachments, func(b Attachment) bool { return b.ID == a.ID })
+	})
+	v.setChips(append(mine, v.row.Attachments...))
+}
+
+// waitAgain makes a message that the agent has not got the first of the queue, held: another was sent in its place. It is not made the draft,
+// which whoever sends the other may be writing in.
+func (v *conversation) waitAgain(t *Turn) {
+	item := v.newItem(said{text: textOfPrompt(t.prompt), files: t.attachments})
+	v.prompts.items[item.ID] = item
+	if v.wish(doRestore{queued{item.ID, heldStopped}, 0}) != nil { // there is no room
+		delete(v.prompts.items, item.ID)
+		v.draftAgain(t)
 	}
-	if message.Len() <= longestTakenBack {
-		v.row.Draft = message.String()
-		mine := slices.DeleteFunc(slices.Clone(v.turn.attachments), func(a Attachment) bool {
-			return slices.ContainsFunc(v.row.Attachments, func(b Attachment) bool { return b.ID == a.ID })
-		})
-		v.setChips(append(mine, v.row.Attachments...))
+	v.step.sync = true
+}
+
+// begunTurn is how the newest turn of a journal began, and whether the agent was sent it.
+type begunTurn struct {
+	said note
+	sent bool
+}
+
+func (b *begunTurn) take(f frame) {
+	const prompt = "session/prompt"
+	switch {
+	case f.Dir == noted && bytes.Contains(f.Data, []byte(noteTurnBegan)):
+		var n note
+		if json.Unmarshal(f.Data, &n) == nil && n.Note == noteTurnBegan {
+			b.said, b.sent = n, false
+		}
+	case f.Dir == outward && !b.sent && bytes.Contains(f.Data, []byte(prompt)):
+		env, err := acp.Peek(f.Data)
+		b.sent = err == nil && env.Method() == prompt
+	}
+}
+
+// unsay has a turn that the program died in be one that the agent knows nothing of, if its prompt never went out. The journal has that without
+// its secrets.
+func (v *conversation) unsay(b begunTurn) {
+	if v.turn == nil || v.turn.ID != b.said.Turn || b.sent {
+		return
+	}
+	v.state.sent, v.turn.prompt, v.turn.attachments = false, b.said.Prompt, b.said.Attachments
+	if strings.Contains(textOfPrompt(v.turn.prompt), redacted) {
+		v.tellLost("Your message was not sent", putSecretIn)
 	}
 }
 

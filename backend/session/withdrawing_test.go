@@ -2,6 +2,8 @@ package session_test
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +215,111 @@ func TestAMessageThatWaitedForAStartIsKept(t *testing.T) {
 			}
 			d.sameAsRebuilt(id)
 		})
+	}
+}
+
+// waiting is an agent that makes no session before a file says so. It takes images.
+func waiting(t *testing.T, dir string) *desk {
+	t.Helper()
+	custom(t, dir, map[string]string{"waits": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"promptCapabilities":{"image":true}}}}'
+		read l; until [ -e go ]; do sleep 0.02; done; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; cat >/dev/null`})
+	return open(t, dir)
+}
+
+// What is sent in the place of a message that waits for a start does not lose that: the agent knows nothing of it.
+func TestAMessageThatAnotherWasSentForIsKept(t *testing.T) {
+	t.Parallel()
+	d := waiting(t, t.TempDir())
+	id := d.createOf("waits").ID
+	d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
+	shot := d.upload("shot.png", picture(t, 7, 7))
+	d.sendFiles(id, "one", session.Now, byID(shot)...)
+	if sent := d.send(id, "two", session.Interrupt); sent.Turn == nil {
+		t.Fatalf("%+v", sent)
+	}
+	d.queueIs(id, "one stopped")
+	items, err := d.Queue(t.Context(), id)
+	if err != nil || len(items[0].Attachments) != 1 || items[0].Attachments[0].ID != shot.ID {
+		t.Errorf("%+v %v", items, err)
+	}
+	three := d.queues(id, "three")
+	if sent := d.change(id, three, session.QueuePatch{Send: true}); sent.Turn == nil {
+		t.Fatalf("%+v", sent)
+	}
+	d.queueIs(id, "two stopped, one stopped")
+	if s := d.get(id); s.Draft != "" {
+		t.Errorf("%q", s.Draft)
+	}
+	d.write("go", "")
+	d.idle(id)
+	if n := d.wrote(id, `"session/prompt"`); n != 1 || d.wrote(id, `"three"`) != 1 {
+		t.Errorf("%d prompts were sent", n)
+	}
+	d.queueIs(id, "two stopped, one stopped")
+	d.sameAsRebuilt(id)
+}
+
+// The program dies while a message waits for a start: it is the draft again. One that the agent has is not.
+func TestAMessageThatWaitedOutlastsAKill(t *testing.T) {
+	t.Parallel()
+	for message, draft := range map[string]string{"say \"hello\"\nto all": "say \"hello\"\nto all", "say our-own-token": "say [redacted]"} {
+		d := waiting(t, t.TempDir())
+		id := d.createOf("waits").ID
+		d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
+		shot := d.upload("shot.png", picture(t, 7, 7))
+		d.sendFiles(id, message, session.Now, byID(shot)...)
+		later := t.TempDir()
+		if err := os.CopyFS(later, os.DirFS(d.dir)); err != nil { // as a crash would leave it
+			t.Fatal(err)
+		}
+		after := open(t, later)
+		s := after.get(id)
+		if s.Draft != draft || s.Turn != nil || len(s.Attachments) != 1 || s.Attachments[0].ID != shot.ID {
+			t.Errorf("%q, %+v", s.Draft, s)
+		}
+		tr := after.transcript(id)
+		if said := strings.Contains(notices(tr), "Your message was not sent"); said != (draft != message) || lastTurn(tr).StopReason != "interrupted" {
+			t.Errorf("%s, %+v", notices(tr), lastTurn(tr))
+		}
+		after.sameAsRebuilt(id)
+	}
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "slow")
+	d.works(s.ID)
+	later := t.TempDir()
+	if err := os.CopyFS(later, os.DirFS(d.dir)); err != nil {
+		t.Fatal(err)
+	}
+	if now := open(t, later).get(s.ID); now.Draft != "" || now.Turn != nil {
+		t.Errorf("%q, %+v", now.Draft, now.Turn)
+	}
+}
+
+// Nor is it lost with a conversation that is deleted, and then not, or with a file that cannot be read any more.
+func TestAMessageThatNeverWentOutIsTheDraftAgain(t *testing.T) {
+	t.Parallel()
+	d := waiting(t, t.TempDir())
+	id := d.createOf("waits").ID
+	d.prompt(id, "one")
+	if err := d.Delete(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if s, err := d.Restore(t.Context(), id); err != nil || s.Draft != "one" {
+		t.Errorf("%q %v", s.Draft, err)
+	}
+	id = d.createOf("waits").ID
+	d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
+	shot := d.upload("shot.png", picture(t, 7, 7))
+	d.sendFiles(id, "two", session.Now, byID(shot)...)
+	if err := os.RemoveAll(filepath.Join(d.dir, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	d.write("go", "")
+	tr := d.idle(id)
+	if s := d.get(id); lastTurn(tr).StopReason != "error" || s.Draft != "two" || len(s.Attachments) != 1 {
+		t.Errorf("%+v, %q, %+v", lastTurn(tr), s.Draft, s.Attachments)
 	}
 }
 

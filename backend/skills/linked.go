@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 )
 
-// Linked tells whether what stands at a path of a directory, slashed, is a link or a copy that was made here for a session, and is
-// still what was made: then a person has approved it already.
-func (l *Library) Linked(ctx context.Context, directory, path string) bool {
+// Linked gives the digest of the skill that stands at a path of a directory, slashed, where that is a link or a copy that was made here for
+// a session, and is still what was made: a person has approved it for that one. Else it is "".
+func (l *Library) Linked(ctx context.Context, directory, path string) string {
 	if real, err := filepath.EvalSymlinks(directory); err == nil {
 		directory = real
 	}
@@ -19,10 +19,13 @@ func (l *Library) Linked(ctx context.Context, directory, path string) bool {
 		}
 		root, err := openDirectory(directory)
 		if err != nil {
-			return false
+			return ""
 		}
 		defer root.Close()
-		return m.stands(ctx, root)
+		if !m.stands(ctx, root) {
+			return ""
+		}
+		return m.Digest
 	}
-	return false
+	return ""
 }

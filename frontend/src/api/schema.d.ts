@@ -2642,7 +2642,7 @@ export interface components {
             params?: {
                 [key: string]: string;
             };
-            /** @description A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended */
+            /** @description A stable code: agent.unknown, agent.not_installed, agent.file_broken, agent.spawn_failed, agent.exited, agent.handshake_failed, agent.auth_required, agent.protocol, agent.no_answer, agent.mode_lost, directory.missing, session.interrupted, session.import_failed, session.import_unsupported; of agents elsewhere place.unknown, place.unreachable, place.refused, place.problem, place.gone, place.unended */
             problem?: string;
             signal?: string;
             /** @description The last lines, at most 8 KiB */
@@ -2666,7 +2666,7 @@ export interface components {
             path: string;
         };
         File: {
-            /** @description It can be run: by its mode, its first line or its name */
+            /** @description It can be run: by its mode, its first line or its name; or it is a text from which agents take commands, or leave to run some */
             executable: boolean;
             /** @description It is executable by its mode */
             mode?: boolean;

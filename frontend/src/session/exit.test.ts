@@ -13,6 +13,10 @@ test.each([
     { at, code: 7, problem: 'agent.handshake_failed' },
     'Ada could not start: it did not answer as an agent should. It ended with exit code 7.',
   ],
+  [
+    { at, problem: 'agent.mode_lost', params: { option: 'Mode', value: 'Ask' } },
+    'Ada was stopped: Mode is no longer “Ask”.',
+  ],
   [{ at, problem: 'something.new' }, 'Ada ended.'],
 ])('%j', (exit, text) => {
   expect(exitText(exit, 'Ada')).toBe(text);

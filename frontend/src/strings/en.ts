@@ -306,6 +306,7 @@ export const en = {
   'exit.agent.exited': '{agent} ended.',
   'exit.agent.file_broken': '{agent} could not start: its entry in agents.json is wrong. {detail}',
   'exit.agent.handshake_failed': '{agent} could not start: it did not answer as an agent should.',
+  'exit.agent.mode_lost': '{agent} was stopped: {option} is no longer “{value}”.',
   'exit.agent.no_answer': '{agent} could not start: it did not answer for {seconds} seconds.',
   'exit.agent.not_installed': '{agent} could not start: its program was not found.',
   'exit.agent.protocol': '{agent} was ended: it broke the protocol.',
@@ -352,6 +353,7 @@ export const en = {
   'form.optional': 'optional',
 
   'hint.agent.auth_required': 'Log in, and it starts again by itself.',
+  'hint.agent.mode_lost': 'Nothing was sent. It goes on with what it offers: look at {option} first.',
   'hint.agent.not_installed': 'Install it, or change its entry in agents.json, then restart it here.',
   'hint.agent.unknown': 'Add it to agents.json again, or start a new conversation with another agent.',
   'hint.directory.missing': 'Restore the directory, or start a new conversation in another one.',
