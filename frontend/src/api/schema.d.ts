@@ -5510,6 +5510,8 @@ export interface operations {
                 directory: string;
                 /** @description The entry's name */
                 name: string;
+                /** @description The hash of the entry as it was shown; none for a new one. Where another one is stored by now, or what it runs has changed, the call approves nothing */
+                seen?: string;
             };
             header?: {
                 /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
@@ -5586,6 +5588,8 @@ export interface operations {
                 directory: string;
                 /** @description The entry's name */
                 name: string;
+                /** @description The hash of the entry as it was shown; none for a new one. Where another one is stored by now, or what it runs has changed, the call approves nothing */
+                seen?: string;
             };
             header?: {
                 /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
