@@ -8,6 +8,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -589,7 +590,8 @@ func (c *Client) complete(ctx context.Context, id string, t Transcript) (_ Trans
 // namesOf is a set of ids as a JSON list.
 func namesOf(ids map[string]bool) string { return string(mustJSON(slices.Sorted(maps.Keys(ids)))) }
 
-// Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal.
+// Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal, or from what is left
+// of that.
 func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 	if _, err := c.conversation(ctx, id); err != nil {
 		return "", err
@@ -602,7 +604,7 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 			text.WriteString(more)
 		}
 	}
-	err := frames(ctx, c.cfg.Store, id, func(f frame) {
+	lost, err := whatIsThere(ctx, c.cfg.Store, id, func(f frame) {
 		t.apply(f)
 		changes, _ := t.take()
 		for _, ch := range changes {
@@ -610,7 +612,7 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 		}
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("entry %s: %w", entry, ErrNotFound)
+		err = cmp.Or(lost, fmt.Errorf("entry %s: %w", entry, ErrNotFound))
 	}
 	return text.String(), err
 }
