@@ -38,6 +38,7 @@ type looks struct {
 
 	mu       sync.Mutex // protects what is below
 	diffs    []twoTrees
+	letGo    *time.Timer // of these; nil while there are none
 	composed []allTurns
 	working  map[string]*reaching // by turn
 	puts     []*puttingBack
@@ -279,13 +280,14 @@ func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow) error {
 		}
 		row.workspace = s.Workspace.ID
 	}
-	list, err := c.difference(ctx, row.span(s.Cwd))
+	at := row.span(s.Cwd)(c.cfg.Snapshots)
+	list, err := at.store.Differ(ctx, at.was, at.became) // by how much: nobody has asked for the lines
 	if err != nil {
 		c.cfg.Logger.Error("two looks at a directory cannot be compared", "session", s.ID, "error", err)
 		row.was, row.became, row.data = "", "", &TurnChanges{State: changesOff, Reason: lookFailed}
 		return nil
 	}
-	row.data = summed(list)
+	row.data = summed(withLeft(list, at.left))
 	row.data.Mixed = c.looks.mixed(row.turn)
 	if c.looks.late[row.turn] && row.data.State == changesReady {
 		row.data.Mixed, row.data.Reason = true, lookLate
