@@ -61,10 +61,12 @@ func (v *conversation) lookBefore(turn string) {
 	s, at := v.row.Session, v.turn.StartedAt
 	v.links.Go(func() {
 		defer close(l.over)
-		v.c.looks.begins(turn, s)
-		v.c.looks.awaitPuts(v.c.ctx, reachOf(s))
 		ctx, cancel := context.WithTimeout(v.c.ctx, firstLook)
 		defer cancel()
+		if s.Place != LocalPlace || v.c.answers(ctx, s.Cwd) == nil {
+			v.c.looks.begins(turn, s)
+			v.c.looks.awaitPuts(v.c.ctx, reachOf(s))
+		}
 		awaitLooks(ctx, before) // else the end of the turn before could be looked at when this one has begun
 		v.c.looked(ctx, "before", v.c.lookBefore(ctx, s, turn, at, l))
 	})
@@ -114,6 +116,9 @@ func (v *conversation) hold(turn string) {
 	v.composing = now
 	a.work.Go(func() {
 		defer cancel()
+		if s.Place == LocalPlace && v.c.answers(ctx, s.Cwd) != nil {
+			return
+		}
 		reach := reachOf(s)
 		v.c.looks.awaitPuts(ctx, reach)
 		held, enough := context.WithTimeout(ctx, cmp.Or(v.c.cfg.HoldPrompt, holdPrompt))
@@ -177,6 +182,8 @@ func (c *Client) takeTree(ctx context.Context, s Session) (snapshot.Tree, *TurnC
 		return off(lookElsewhere, nil)
 	case !c.Settings().Snapshots:
 		return off(lookOff, nil)
+	case c.answers(ctx, s.Cwd) != nil:
+		return off(lookSlow, nil)
 	}
 	tree, err := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd).Take(ctx)
 	var large *snapshot.TooLargeError
