@@ -171,13 +171,32 @@ func encode(img *image.RGBA, lossless bool) (out []byte, mime string, err error)
 	return b.Bytes(), "image/jpeg", err
 }
 
-// Thumbnail is a small PNG of an image (png, jpeg, gif, webp), at most side pixels wide and high; of an animation its first picture. What is
-// no such image, or would take too much memory to decode, is a *Problem: attachment.image_broken.
-func Thumbnail(data []byte, side int) (thumbnail []byte, err error) {
+// thumbnails lets few files at a time be read for that: a person may add a hundred photos at once, and each would wait in memory to be decoded.
+// It is no part of decoding, which a file that cannot be read for long must not hold up.
+//
+//nolint:gochecknoglobals // the memory that it guards is the whole process's
+var thumbnails = make(chan struct{}, 2)
+
+// Thumbnail is a small PNG of an image (png, jpeg, gif, webp), at most side pixels wide and high; of an animation its first picture. The image is
+// read when it is its turn. What is no such image, or would take too much memory to decode, is a *Problem: attachment.image_broken.
+func Thumbnail(ctx context.Context, read func(context.Context) ([]byte, error), side int) (thumbnail []byte, err error) {
 	if side < 1 {
 		return nil, problem("image_broken", "detail", "no size")
 	}
-	img, _, err := decode(context.Background(), data, side)
+	select {
+	case thumbnails <- struct{}{}:
+		defer func() { <-thumbnails }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	data, err := read(ctx)
+	if err != nil {
+		return nil, err
+	}
+	img, _, err := decode(ctx, data, side)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
 	if err != nil {
 		return nil, problem("image_broken").because(err)
 	}

@@ -2,14 +2,18 @@ package attachment_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
+	"errors"
 	"hash/crc32"
 	"image"
 	"image/color"
 	"image/png"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"deskhand/backend/attachment"
 )
@@ -61,6 +65,53 @@ func withOrientation(jpeg []byte, orientation uint16) []byte {
 	return append(append([]byte{0xff, 0xd8}, segment...), jpeg[2:]...)
 }
 
+func thumbnail(data []byte, side int) ([]byte, error) {
+	return attachment.Thumbnail(context.Background(), func(context.Context) ([]byte, error) { return data, nil }, side)
+}
+
+// Of a hundred photos that are added at once few are in memory, and one that nobody waits for any more is never read.
+func TestThumbnailsWaitWithoutTheirImages(t *testing.T) {
+	data := asPNG(t, picture(30, 30, true))
+	began, goOn := make(chan struct{}), make(chan struct{})
+	var all sync.WaitGroup
+	for range 10 {
+		all.Go(func() {
+			_, err := attachment.Thumbnail(t.Context(), func(context.Context) ([]byte, error) {
+				began <- struct{}{}
+				<-goOn
+				return data, nil
+			}, 16)
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	const few = 2
+	for range few {
+		<-began
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	gone := make(chan error)
+	go func() {
+		_, err := attachment.Thumbnail(ctx, func(context.Context) ([]byte, error) { t.Error("it was read"); return nil, nil }, 16)
+		gone <- err
+	}()
+	cancel()
+	if err := <-gone; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	select {
+	case <-began:
+		t.Error("one more was read")
+	case <-time.After(50 * time.Millisecond):
+	}
+	close(goOn)
+	for range 10 - few {
+		<-began
+	}
+	all.Wait()
+}
+
 func TestThumbnail(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -76,7 +127,7 @@ func TestThumbnail(t *testing.T) {
 		{"gif", asGIF(t, picture(100, 100, true)), image.Pt(64, 64)},
 		{"webp", []byte(aWebP), image.Pt(16, 16)},
 	} {
-		small, err := attachment.Thumbnail(c.data, 64)
+		small, err := thumbnail(c.data, 64)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -95,10 +146,10 @@ func TestThumbnailRefuses(t *testing.T) {
 		"svg":     []byte(`<svg xmlns="http://www.w3.org/2000/svg" width="9" height="9"><script>alert(1)</script></svg>`),
 		"cut off": asPNG(t, picture(100, 100, true))[:200], "tiff": []byte("II*\x00\x08\x00\x00\x00"),
 	} {
-		_, err := attachment.Thumbnail(data, 64)
+		_, err := thumbnail(data, 64)
 		wants(t, name, err, "image_broken")
 	}
-	_, err := attachment.Thumbnail(asPNG(t, picture(9, 9, true)), 0)
+	_, err := thumbnail(asPNG(t, picture(9, 9, true)), 0)
 	wants(t, "of no size", err, "image_broken")
 }
 
@@ -115,7 +166,7 @@ func TestThumbnailIsUpright(t *testing.T) {
 	}
 	data := asJPEG(t, img)
 	for orientation, blue := range map[uint16]image.Point{1: {4, 8}, 2: {60, 8}, 3: {60, 8}, 4: {4, 8}, 5: {8, 4}, 6: {8, 4}, 7: {8, 60}, 8: {8, 60}, 9: {4, 8}} {
-		small, err := attachment.Thumbnail(withOrientation(data, orientation), 64)
+		small, err := thumbnail(withOrientation(data, orientation), 64)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -141,7 +192,7 @@ func FuzzThumbnail(f *testing.F) {
 		if w, h := claimed(data); w*h > 1<<22 {
 			t.Skip("a picture of so many pixels takes the fuzzer's time")
 		}
-		small, err := attachment.Thumbnail(data, 16)
+		small, err := thumbnail(data, 16)
 		if err != nil {
 			return
 		}

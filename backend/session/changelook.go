@@ -38,6 +38,7 @@ type looks struct {
 
 	mu       sync.Mutex // protects what is below
 	diffs    []twoTrees
+	letGo    *time.Timer // of these; nil while there are none
 	composed []allTurns
 	working  map[string]*reaching // by turn
 	puts     []*puttingBack
@@ -60,10 +61,12 @@ func (v *conversation) lookBefore(turn string) {
 	s, at := v.row.Session, v.turn.StartedAt
 	v.links.Go(func() {
 		defer close(l.over)
-		v.c.looks.begins(turn, s)
-		v.c.looks.awaitPuts(v.c.ctx, reachOf(s))
 		ctx, cancel := context.WithTimeout(v.c.ctx, firstLook)
 		defer cancel()
+		if s.Place != LocalPlace || v.c.answers(ctx, s.Cwd) == nil {
+			v.c.looks.begins(turn, s)
+			v.c.looks.awaitPuts(v.c.ctx, reachOf(s))
+		}
 		awaitLooks(ctx, before) // else the end of the turn before could be looked at when this one has begun
 		v.c.looked(ctx, "before", v.c.lookBefore(ctx, s, turn, at, l))
 	})
@@ -113,6 +116,9 @@ func (v *conversation) hold(turn string) {
 	v.composing = now
 	a.work.Go(func() {
 		defer cancel()
+		if s.Place == LocalPlace && v.c.answers(ctx, s.Cwd) != nil {
+			return
+		}
 		reach := reachOf(s)
 		v.c.looks.awaitPuts(ctx, reach)
 		held, enough := context.WithTimeout(ctx, cmp.Or(v.c.cfg.HoldPrompt, holdPrompt))
@@ -176,6 +182,8 @@ func (c *Client) takeTree(ctx context.Context, s Session) (snapshot.Tree, *TurnC
 		return off(lookElsewhere, nil)
 	case !c.Settings().Snapshots:
 		return off(lookOff, nil)
+	case c.answers(ctx, s.Cwd) != nil:
+		return off(lookSlow, nil)
 	}
 	tree, err := c.cfg.Snapshots.Store(s.Workspace.ID, s.Cwd).Take(ctx)
 	var large *snapshot.TooLargeError
@@ -279,13 +287,14 @@ func (c *Client) lookAt(ctx context.Context, s Session, row *changeRow) error {
 		}
 		row.workspace = s.Workspace.ID
 	}
-	list, err := c.difference(ctx, row.span(s.Cwd))
+	at := row.span(s.Cwd)(c.cfg.Snapshots)
+	list, err := at.store.Differ(ctx, at.was, at.became) // by how much: nobody has asked for the lines
 	if err != nil {
 		c.cfg.Logger.Error("two looks at a directory cannot be compared", "session", s.ID, "error", err)
 		row.was, row.became, row.data = "", "", &TurnChanges{State: changesOff, Reason: lookFailed}
 		return nil
 	}
-	row.data = summed(list)
+	row.data = summed(withLeft(list, at.left))
 	row.data.Mixed = c.looks.mixed(row.turn)
 	if c.looks.late[row.turn] && row.data.State == changesReady {
 		row.data.Mixed, row.data.Reason = true, lookLate

@@ -9,18 +9,85 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"deskhand/backend/snapshot"
 )
 
-// mostCompared is how many differences are held, so that a person who looks at one file after the other does not wait for each.
-const mostCompared = 6
+// Differences are held, so that a person who looks at one file after the other does not wait for each: so many, as long as somebody asks for
+// them, and beside the newest no more than so many bytes of lines.
+const (
+	mostCompared  = 6
+	bytesCompared = 8 << 20
+	holdCompared  = 10 * time.Minute
+)
 
 // twoTrees is a difference that is held.
 type twoTrees struct {
 	was, became string
 	list        []snapshot.Change
+	asked       time.Time // for the last time
+	size        int
+}
+
+// held gives a difference that is held, and holds it on.
+func (l *looks) held(was, became string) ([]snapshot.Change, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	i := slices.IndexFunc(l.diffs, func(d twoTrees) bool { return d.was == was && d.became == became })
+	if i < 0 {
+		return nil, false
+	}
+	l.diffs[i].asked = time.Now()
+	return l.diffs[i].list, true
+}
+
+// hold holds a difference in place of those that were asked for before the others.
+func (l *looks) hold(was, became string, list []snapshot.Change) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	now := twoTrees{was, became, list, time.Now(), sizeOf(list)}
+	slices.SortStableFunc(l.diffs, func(a, b twoTrees) int { return b.asked.Compare(a.asked) })
+	all, n := now.size, 0
+	for ; n < min(len(l.diffs), mostCompared-1) && all+l.diffs[n].size <= bytesCompared; n++ {
+		all += l.diffs[n].size
+	}
+	l.diffs = append([]twoTrees{now}, l.diffs[:n]...)
+	if l.letGo == nil {
+		l.letGo = time.AfterFunc(holdCompared, l.drop)
+	}
+}
+
+// drop lets go of what nobody has asked for.
+func (l *looks) drop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := holdCompared
+	l.diffs = slices.DeleteFunc(l.diffs, func(d twoTrees) bool {
+		left := holdCompared - time.Since(d.asked)
+		if left > 0 {
+			next = min(next, left)
+		}
+		return left <= 0
+	})
+	if l.letGo = nil; len(l.diffs) > 0 {
+		l.letGo = time.AfterFunc(next, l.drop)
+	}
+}
+
+// sizeOf is about what the lines of a difference take.
+func sizeOf(list []snapshot.Change) (bytes int) {
+	const ofLine = 32 // beside its text
+	for i := range list {
+		for _, h := range list[i].Hunks {
+			bytes += len(h.Lines) * ofLine
+			for _, line := range h.Lines {
+				bytes += len(line.Text)
+			}
+		}
+	}
+	return bytes
 }
 
 // fileChange is what became of a file. Of a lost one a content is missing: there is no way back.
@@ -59,23 +126,14 @@ func (c *Client) difference(ctx context.Context, of func(*snapshot.Library) span
 }
 
 func (c *Client) compared(ctx context.Context, at span) ([]snapshot.Change, error) {
-	same := func(d twoTrees) bool { return d.was == at.was && d.became == at.became }
-	c.looks.mu.Lock()
-	i := slices.IndexFunc(c.looks.diffs, same)
-	if i >= 0 {
-		defer c.looks.mu.Unlock()
-		return c.looks.diffs[i].list, nil
+	if list, held := c.looks.held(at.was, at.became); held {
+		return list, nil
 	}
-	c.looks.mu.Unlock()
 	list, err := at.store.Compare(ctx, at.was, at.became)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		c.looks.hold(at.was, at.became, list)
 	}
-	c.looks.mu.Lock()
-	defer c.looks.mu.Unlock()
-	c.looks.diffs = append(c.looks.diffs, twoTrees{at.was, at.became, list})
-	c.looks.diffs = c.looks.diffs[max(0, len(c.looks.diffs)-mostCompared):]
-	return list, nil
+	return list, err
 }
 
 // withLeft adds what the trees do not have: a file that is only in one of them may have been there at the other moment too, too long to be

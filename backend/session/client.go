@@ -8,6 +8,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -102,6 +103,9 @@ type Config struct {
 	LastLook   time.Duration // how long is looked at what a turn has left behind; 0 = 30 s
 
 	Unattached time.Duration // how long a file that was taken in is kept for when nothing names it; 0 = a day
+
+	// Gone tells that there is no directory at a path; nil = as a look at the disk does. It may take as long as it likes.
+	Gone func(path string) bool
 }
 
 // Client is all conversations of one data directory.
@@ -131,6 +135,10 @@ type Client struct {
 	relinking  sync.Mutex // one directory at a time
 	taking     sync.Mutex // one session of an agent's own at a time
 
+	directories presence[bool]   // true = there is none
+	files       presence[bool]   // true = it is not there
+	moves       presence[string] // where a directory is now; "" = nobody knows
+
 	mu     sync.Mutex // protects what is below
 	live   map[string]*conversation
 	closed bool
@@ -153,7 +161,12 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if cfg.Unattached == 0 {
 		cfg.Unattached = unattached
 	}
+	if cfg.Gone == nil {
+		cfg.Gone = gone
+	}
 	c := &Client{cfg: cfg, feed: newFeed(), secret: redactor{own: cfg.Secrets, given: cfg.secrets, told: &told{}}, live: map[string]*conversation{}, settings: newSettings(cfg.SettingsFile), keyboard: newKeyboard(cfg.SettingsFile), unsearched: make(chan struct{}, 1), upkeep: newUpkeep(), erasing: newErasing(), places: farPlaces{all: map[string]*farPlace{}}, worktrees: worktrees{all: map[string]treeRow{}, busy: map[string]chan struct{}{}}}
+	c.directories.patience, c.directories.other = patientOne, c.refound
+	c.files.patience, c.moves.patience = patientOne, patientMany
 	var err error
 	if c.trials, err = proxy.Open(proxy.Config{Beside: cfg.Proxy, LogBytes: trialLog, Logger: cfg.Logger, Purpose: agents.ForTest}); err != nil {
 		return nil, err
@@ -211,7 +224,8 @@ func (c *Client) recover(ctx context.Context) error {
 	return errors.Join(c.recoverDeleted(ctx), c.dropHalfImported(ctx))
 }
 
-// Close ends every conversation and its agent, and waits for them.
+// Close ends every conversation and its agent, and waits for them. What does not return from a look at a disk it leaves to the end of the
+// process, see presence.
 func (c *Client) Close() error {
 	c.mu.Lock()
 	c.closed = true
@@ -384,6 +398,7 @@ func (c *Client) List(ctx context.Context, archived bool, before string, limit i
 		return Page[Session]{}, err
 	}
 	page := Page[Session]{Items: make([]Session, 0, len(rows))}
+	c.askAfter(rows)
 	for _, r := range rows {
 		page.Items = append(page.Items, c.show(r))
 	}
@@ -410,9 +425,8 @@ func (c *Client) show(r row) Session {
 		s.AgentName = c.cfg.Agents.Name(s.Agent)
 	}
 	if s.Place == LocalPlace {
-		_, err := os.Stat(s.Cwd)
-		s.Workspace.Missing = errors.Is(err, fs.ErrNotExist)
-		s.Worktree = c.worktrees.show(s.Cwd, s.Workspace.Missing)
+		s.Workspace.Missing = c.missing(s.Cwd)
+		s.Worktree = c.worktrees.show(s.Cwd, s.Workspace.Missing, c.missing)
 	}
 	return s
 }
@@ -589,7 +603,8 @@ func (c *Client) complete(ctx context.Context, id string, t Transcript) (_ Trans
 // namesOf is a set of ids as a JSON list.
 func namesOf(ids map[string]bool) string { return string(mustJSON(slices.Sorted(maps.Keys(ids)))) }
 
-// Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal.
+// Text gives the whole text of an entry, also of one that is clipped in the transcript: it is folded anew from the journal, or from what is left
+// of that.
 func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 	if _, err := c.conversation(ctx, id); err != nil {
 		return "", err
@@ -602,7 +617,7 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 			text.WriteString(more)
 		}
 	}
-	err := frames(ctx, c.cfg.Store, id, func(f frame) {
+	lost, err := whatIsThere(ctx, c.cfg.Store, id, func(f frame) {
 		t.apply(f)
 		changes, _ := t.take()
 		for _, ch := range changes {
@@ -610,7 +625,7 @@ func (c *Client) Text(ctx context.Context, id, entry string) (string, error) {
 		}
 	})
 	if err == nil && !found {
-		err = fmt.Errorf("entry %s: %w", entry, ErrNotFound)
+		err = cmp.Or(lost, fmt.Errorf("entry %s: %w", entry, ErrNotFound))
 	}
 	return text.String(), err
 }

@@ -7,9 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -250,16 +248,8 @@ func (v *conversation) newestFirst(item string) {
 
 // lookForChips looks whether the files of the draft are where they were.
 func (c *Client) lookForChips(ctx context.Context, v *conversation) {
-	lost := map[string]bool{}
 	s := v.look()
-	for _, a := range s.Attachments {
-		if a.SHA256 == "" && a.Path != "" {
-			_, err := os.Stat(a.Path)
-			if errors.Is(err, fs.ErrNotExist) {
-				lost[a.ID] = true
-			}
-		}
-	}
+	lost := c.lacking(s.Attachments)
 	shown := map[string]bool{}
 	for _, a := range s.Attachments {
 		if a.Missing {

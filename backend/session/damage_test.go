@@ -53,6 +53,45 @@ func TestADamagedJournalTakesNothingBack(t *testing.T) {
 	}
 }
 
+// Of a journal that has lost one frame the rest is there: long messages can be read whole. It is not forked, and no agent is asked to.
+func TestWhatIsLeftOfADamagedJournalCanBeRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	long := func(word string) string { return strings.Repeat(word+" ", (300<<10)/len(word)) }
+	for _, text := range []string{"echo\n" + long("before"), "echo\n" + strings.Repeat("lost ", 8<<10), "echo\n" + long("after")} {
+		d.prompt(s.ID, text)
+		d.idle(s.ID)
+	}
+	d.alter(`UPDATE frame SET payload = CAST('there-is-none' AS BLOB) WHERE n = (SELECT n FROM frame WHERE dir = 'note' AND encoding = 'blob' ORDER BY n LIMIT 1 OFFSET 1)`)
+	read := 0
+	for _, e := range d.transcript(s.ID).Items {
+		if e.Clipped == 0 {
+			continue
+		}
+		word := "before"
+		if !strings.Contains(e.Text, word) {
+			word = "after"
+		}
+		text, err := d.Text(t.Context(), s.ID, e.ID)
+		if err != nil || !strings.HasPrefix(text, e.Text) || strings.Count(text, word) < strings.Count(long(word), word) {
+			t.Errorf("%s, %q: %d bytes, %v", e.Kind, word, len(text), err)
+		}
+		read++
+	}
+	if read < 2 {
+		t.Errorf("%d are clipped", read)
+	}
+	newest := func() int64 { return d.wire(s.ID, session.FrameQuery{Limit: 1, Notes: true}).Items[0].Seq }
+	last := newest()
+	_, err := d.Fork(t.Context(), s.ID)
+	refused(t, err, "fork.damaged")
+	if now := newest(); now != last {
+		t.Errorf("the agent was asked: %d frames more", now-last)
+	}
+}
+
 // What an agent does in the background, without a turn, ends when the program dies: nothing else of the session tells that there is something
 // to end, and the next process begins with nothing of it.
 func TestWhatWentOnInTheBackgroundEndsWithACrash(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -22,6 +23,7 @@ import (
 
 const (
 	refusedFork    = "fork.unsupported"
+	refusedDamaged = "fork.damaged"
 	refusedNotMade = "fork.failed"
 	refusedTooSlow = "fork.slow"
 )
@@ -45,6 +47,9 @@ func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, forkLimit)
 	defer cancel()
+	if err := c.forkable(ctx, id); err != nil {
+		return Session{}, err
+	}
 	made := make(chan fork, 1)
 	if err := v.call(ctx, func() error { return v.fork(made) }); err != nil {
 		return Session{}, err
@@ -60,6 +65,15 @@ func (c *Client) Fork(ctx context.Context, id string) (Session, error) {
 	case <-ctx.Done():
 		return Session{}, &RefusedError{Code: refusedTooSlow, Params: map[string]string{"agent": v.agentName}}
 	}
+}
+
+// forkable refuses a journal that cannot be copied whole, before the agent has made a fork that nobody would know of.
+func (c *Client) forkable(ctx context.Context, id string) error {
+	err := frames(ctx, c.cfg.Store, id, func(frame) {})
+	if d, is := errors.AsType[*damage](err); is {
+		return &RefusedError{Code: refusedDamaged, Params: map[string]string{"detail": d.Error()}}
+	}
+	return err
 }
 
 // fork asks the agent for one, when it is ready.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -223,7 +224,7 @@ func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
 		}
 	}
 	s.looked += int(high - low + 1)
-	if err := rows.Err(); err != nil {
+	if err := errors.Join(rows.Err(), rows.Close()); err != nil { // which gives the connection back: there are few, and pair wants one
 		return nil, err
 	}
 	return list, s.pair(ctx, list)

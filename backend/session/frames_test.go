@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -292,4 +293,34 @@ func BenchmarkWire(b *testing.B) {
 			}
 		})
 	}
+}
+
+// Who looks through long journals at the same time does not wait for a connection that another of them holds: there are four.
+func TestManyLooksThroughALongJournal(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.ready(s.ID)
+	long := strings.Repeat("x", 1<<20)
+	const frames = 36
+	d.fill(s.ID, frames+2, func(n int) (dir, text string) {
+		switch n {
+		case 0:
+			return "out", `{"jsonrpc":"2.0","id":77,"method":"session/prompt"}`
+		case frames + 1:
+			return "in", `{"jsonrpc":"2.0","id":77,"result":{}}`
+		}
+		return "in", `{"jsonrpc":"2.0","method":"session/update","params":"` + long + `"}`
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			if _, err := d.Wire(ctx, s.ID, session.FrameQuery{Text: "none", Limit: 100}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -246,10 +246,6 @@ func (c *Client) Thumbnail(ctx context.Context, id string, side int) ([]byte, er
 	if !strings.HasPrefix(a.MimeType, "image/") {
 		return nil, bad("attachment.no_image", "name", a.Filename)
 	}
-	data, err := c.bytesOf(ctx, a.file())
-	if err != nil {
-		return nil, err
-	}
-	png, err := attachment.Thumbnail(data, side) //nolint:contextcheck // it takes none: it is bounded by the size of the image
+	png, err := attachment.Thumbnail(ctx, func(ctx context.Context) ([]byte, error) { return c.bytesOf(ctx, a.file()) }, side)
 	return png, refuseFile(err)
 }

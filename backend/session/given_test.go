@@ -13,6 +13,43 @@ import (
 	"deskhand/backend/session"
 )
 
+// A secret that looks like a part of a message takes out nothing but itself: the message can still be read, and so can the journal.
+func TestASecretThatLooksLikeJSONBreaksNothing(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const script = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"usage_update","used":1234567890123456,"size":200000}}}'
+		echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"It is \"Zx9-long-one, no?"}}}}'
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+		cat >/dev/null`
+	file := string(asJSON(t, map[string]any{"agents": []any{map[string]any{
+		"id": "says", "command": "/bin/sh", "args": []string{"-c", script}, "env": map[string]string{"A_TOKEN": "1234567890123456", "B_TOKEN": `"Zx9-long-one`, "C_TOKEN": `Zx9-long-two\`},
+	}}}))
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := open(t, dir)
+	s := d.createOf("says")
+	d.isReady(s.ID)
+	d.prompt(s.ID, `Is it "Zx9-long-one or Zx9-long-two\?`)
+	tr := d.idle(s.ID)
+	if said, asked := textOf(tr, "agent"), textOf(tr, "user"); said != "It is [redacted], no?\n" || asked != "Is it [redacted] or [redacted]?\n" {
+		t.Errorf("%q, %q", said, asked)
+	}
+	told := false
+	for _, data := range d.journal(s.ID) {
+		told = told || strings.Contains(string(data), `"used":"[redacted]","size":200000`)
+	}
+	if !told {
+		t.Error("what was told of the usage is lost")
+	}
+	d.sameAsRebuilt(s.ID)
+	if found := d.verified(session.Verify{}); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+}
+
 // What agents.json gives to an agent under a name of a secret is written nowhere when the agent quotes it.
 func TestASecretOfAgentsFileIsNotWritten(t *testing.T) {
 	dir := t.TempDir()

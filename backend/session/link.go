@@ -106,6 +106,9 @@ func (a *link) run(agent, cwd, serverID string) {
 		a.runThere(agent, cwd, serverID)
 		return
 	}
+	if a.v.c.answers(a.ctx, cwd) != nil { // what is read there from here on is waited for at the end
+		return
+	}
 	taken, ok := a.equip(agent, cwd)
 	if !ok {
 		return

@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/mcp"
 	"deskhand/backend/remote"
 )
 
@@ -90,10 +91,11 @@ type farPlaces struct {
 
 // secrets are what must not be written, of agents and of places.
 func (cfg Config) secrets() []string {
-	if cfg.Tokens == nil {
-		return cfg.Agents.Secrets()
+	list := slices.Clone(cfg.Agents.Secrets())
+	if cfg.Tokens != nil {
+		list = append(list, cfg.Tokens.Secrets()...)
 	}
-	return append(slices.Clip(cfg.Agents.Secrets()), cfg.Tokens.Secrets()...)
+	return slices.DeleteFunc(list, mcp.Usual)
 }
 
 // loadPlaces reads them.

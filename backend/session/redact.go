@@ -95,9 +95,11 @@ var (
 		{mark: "hf_", whole: regexp.MustCompile(`^hf_[A-Za-z0-9]{30,}`)},
 		{mark: "eyJ", whole: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)},
 		{mark: "earer ", whole: regexp.MustCompile(`^earer [A-Za-z0-9._~+/-]{12,}=*`), stays: len("earer "), is: noWord},
-		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`)},
+		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`), is: keyOnly},
 	}
-	escape = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
+	newline = regexp.MustCompile(`\\+[nrt]`) // of a JSON text in a text, too
+	sealed  = regexp.MustCompile(`^\s*Proc-Type: 4,ENCRYPTED\s+DEK-Info: [A-Z0-9-]+,[0-9A-Fa-f]+\s`)
+	escape  = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
 )
 
 // endsWord tells that a lower-case letter stands before: task-1 is no key. In JSON that letter may be the end of an escape.
@@ -109,6 +111,26 @@ func endsWord(before []byte) bool {
 
 // noWord tells a bearer's token from the next word of a text, as in "bearer authentication".
 func noWord(token []byte) bool { return len(bytes.Trim(token, "abcdefghijklmnopqrstuvwxyz./-")) > 0 }
+
+// keyOnly tells a private key from a text with the marks of one around it: a command between them would be hidden from whoever is asked about
+// it. A key is long words of base64, one of which may be short, with the numbers that its lines have where a file is shown.
+func keyOnly(pem []byte) bool {
+	const begin, end, long = "-----BEGIN ", "-----END ", 16
+	_, body, _ := bytes.Cut(pem[len(begin):], []byte("-----"))
+	body = body[:bytes.LastIndex(body, []byte(end))]
+	body = sealed.ReplaceAll(newline.ReplaceAll(body, []byte(" ")), nil)
+	short := 0
+	for word := range bytes.FieldsSeq(body) {
+		word = bytes.TrimLeft(word, "0123456789→:")
+		if bytes.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }) {
+			return false
+		}
+		if 0 < len(word) && len(word) < long {
+			short++
+		}
+	}
+	return short <= 1
+}
 
 // find gives where the secrets of this shape are, in order.
 func (s shape) find(msg []byte) (secrets [][2]int) {
@@ -129,7 +151,9 @@ func (s shape) find(msg []byte) (secrets [][2]int) {
 }
 
 // text redacts a text of a record.
-func (r redactor) text(s string) string { return string(r.redact([]byte(s))) }
+func (r redactor) text(s string) string {
+	return string(around(redactServers([]byte(s)), r.redactText))
+}
 
 // file redacts the bytes of a file that is UTF-8 text. Any other stays as it is: an image in which anything was replaced is none any more.
 func (r redactor) file(data []byte) []byte {
@@ -142,7 +166,7 @@ func (r redactor) file(data []byte) []byte {
 // known takes out only what is known to be a secret. Of what a person approves nothing else may be hidden: a text of a known shape can
 // be a program's name, or stand around one.
 func (r redactor) known(s string) string {
-	return string(around([]byte(s), r.replaceKnown))
+	return string(stillJSON([]byte(s), r.replaceKnown))
 }
 
 func (r redactor) replaceKnown(msg []byte) []byte {
@@ -162,12 +186,8 @@ func (r redactor) all() []string {
 	return list
 }
 
-func (r redactor) redact(msg []byte) []byte {
-	if bytes.Contains(msg, []byte(`"mcpServers"`)) {
-		msg = redactServers(msg)
-	}
-	return around(msg, r.redactText)
-}
+// redact redacts a message; what is JSON stays JSON.
+func (r redactor) redact(msg []byte) []byte { return stillJSON(redactServers(msg), r.redactText) }
 
 func (r redactor) redactText(msg []byte) []byte {
 	msg = r.replaceKnown(msg)
@@ -210,6 +230,66 @@ func around(msg []byte, redact func([]byte) []byte) []byte {
 		done = s[1]
 	}
 	return append(out, redact(msg[done:])...)
+}
+
+// stillJSON is around for what may be JSON, and is JSON then as well. A secret can look like a part of that: digits like those of a number,
+// a quote like the end of a text. So where there is one, each text and each number is redacted by itself.
+func stillJSON(msg []byte, redact func([]byte) []byte) []byte {
+	out := around(msg, redact)
+	if bytes.Equal(out, msg) || !json.Valid(msg) {
+		return out
+	}
+	files := dataIn(msg)
+	out = out[:0:0]
+	for at, end := 0, 0; at < len(msg); at = end {
+		end = endOfToken(msg, at)
+		token := msg[at:end]
+		switch {
+		case len(files) > 0 && files[0][0] == at+1:
+			files = files[1:]
+		case token[0] == '"':
+			token = redactToken(token, redact)
+		case len(token) > 1 && !bytes.Equal(redact(token), token): // a number
+			token = mustJSON(redacted)
+		}
+		out = append(out, token...)
+	}
+	return out
+}
+
+// redactToken redacts a JSON text, which stays as it was written where there is nothing in it.
+func redactToken(token []byte, redact func([]byte) []byte) []byte {
+	var text string
+	if json.Unmarshal(token, &text) != nil {
+		return token
+	}
+	if clean := string(redact([]byte(text))); clean != text {
+		return mustJSON(clean)
+	}
+	if out := redact(token); json.Valid(out) { // of a secret that is no UTF-8
+		return out
+	}
+	return token
+}
+
+// endOfToken is where the text or the number ends that begins there in JSON; behind any other byte at once.
+func endOfToken(msg []byte, at int) int {
+	const number = "+-.0123456789Ee"
+	end := at + 1
+	switch {
+	case msg[at] == '"':
+		for ; msg[end] != '"'; end++ {
+			if msg[end] == '\\' {
+				end++
+			}
+		}
+		return end + 1
+	case strings.IndexByte("-0123456789", msg[at]) >= 0:
+		for end < len(msg) && strings.IndexByte(number, msg[end]) >= 0 {
+			end++
+		}
+	}
+	return end
 }
 
 // dataIn are the places of whole JSON texts that are the bytes of a file: long, under a name that ACP and MCP have for them, and base64
@@ -262,13 +342,13 @@ func isBase64(b byte) bool {
 	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '+' || b == '/' || b == '='
 }
 
-// written are a text and what JSON makes of it, as programs write it that escape no more than they must, and as Go does.
-func written(secret string) []string {
+// written are what JSON makes of a text, as programs write it that escape no more than they must, and as Go does, and the text itself: last,
+// since it may begin or end within an escape of the others.
+func written(secret string) (forms []string) {
 	if secret == "" {
 		return nil
 	}
-	forms := []string{secret}
-	if strings.ContainsAny(secret, "\"\\<>&") {
+	if strings.ContainsAny(secret, "\"\\<>&\n\r\t") {
 		var plain bytes.Buffer
 		e := json.NewEncoder(&plain)
 		e.SetEscapeHTML(false)
@@ -277,11 +357,14 @@ func written(secret string) []string {
 			forms = append(forms, quoted[1:len(quoted)-1])
 		}
 	}
-	return forms
+	return append(forms, secret)
 }
 
 // redactServers blanks the values of env and headers below mcpServers; what is no JSON is left to the shapes.
 func redactServers(msg []byte) []byte {
+	if !bytes.Contains(msg, []byte(`"mcpServers"`)) {
+		return msg
+	}
 	dec := json.NewDecoder(bytes.NewReader(msg))
 	dec.UseNumber()
 	var v any

@@ -777,10 +777,11 @@ func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
 }
 
 // clipRaw keeps a JSON value small enough to be shown: long texts within it are cut, at a rune, and end in a mark that tells how
-// much is missing. A value that is small comes back as it is. Images keep their data up to maxImage.
+// much is missing. A value that is small comes back as it is. Images keep their data up to maxImage. What is no JSON is a text: a record
+// with it could not be written.
 func clipRaw(raw json.RawMessage) json.RawMessage {
 	deep := tooDeep(raw)
-	if len(raw) <= maxItem && !deep {
+	if len(raw) == 0 || len(raw) <= maxItem && !deep && json.Valid(raw) {
 		return raw
 	}
 	var v any

@@ -157,6 +157,17 @@ func TestUnknownAndBrokenUpdatesAreShown(t *testing.T) {
 		"raw: broken_update", "raw: invalid_stdout", "agent: still here")
 }
 
+// The journal of before may have what is no JSON, see redactor: its entry is a record like any other.
+func TestAFrameThatIsNoJSONIsShownAsAText(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.frame(inward, `{"used":[redacted],"id":1}`)
+	changes, _ := s.fold.take()
+	if text := string(mustJSON(changes[0].Entry)); !strings.Contains(text, `"raw":"{\"used\":[redacted],\"id\":1}"`) {
+		t.Errorf("%s", text)
+	}
+}
+
 func TestOptionalFieldsOfTheWrongTypeTakeTheirDefault(t *testing.T) {
 	t.Parallel()
 	s := tell(t)

@@ -140,20 +140,26 @@ func (c *Client) Workspaces(ctx context.Context) ([]KnownWorkspace, error) {
 	if err != nil {
 		return nil, err
 	}
+	for _, w := range list {
+		if w.Place == localPlace {
+			c.directories.begin(w.Path, func() bool { return c.cfg.Gone(w.Path) })
+		}
+	}
 	for i := range list {
-		list[i].look()
+		c.find(&list[i])
 	}
 	return list, nil
 }
 
-// look tells whether the directory is there, and where it is when it is not.
-func (w *KnownWorkspace) look() {
-	if w.Place != localPlace || !gone(w.Path) {
+// find tells whether the directory is there, and where it is when it is not.
+func (c *Client) find(w *KnownWorkspace) {
+	if w.Place != localPlace || !c.missing(w.Path) {
 		return
 	}
 	w.Missing = true
 	if w.birth.known() {
-		w.MovedTo = movedTo(w.Path, w.birth)
+		path, b := w.Path, w.birth
+		w.MovedTo = c.moves.at(path, func() string { return movedTo(path, b) })
 	}
 }
 
@@ -219,7 +225,7 @@ func (c *Client) knownWorkspace(ctx context.Context, id string) (KnownWorkspace,
 	if err != nil {
 		return KnownWorkspace{}, err
 	}
-	list[0].look()
+	c.find(&list[0])
 	return list[0], nil
 }
 

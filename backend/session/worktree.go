@@ -174,7 +174,7 @@ func (w *worktrees) shared(r treeRow) bool {
 }
 
 // show is what is told of the work tree of a session; nil where it has none.
-func (w *worktrees) show(cwd string, missing bool) *Worktree {
+func (w *worktrees) show(cwd string, missing bool, gone func(path string) bool) *Worktree {
 	r, ok := w.of(cwd)
 	if !ok || r.state == treeMaking {
 		return nil

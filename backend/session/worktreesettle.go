@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"time"
 
 	"deskhand/backend/worktree"
 )
@@ -22,7 +23,7 @@ func (c *Client) settleTrees() {
 	ids := slices.Sorted(maps.Keys(c.worktrees.all))
 	c.worktrees.mu.Unlock()
 	for _, id := range ids {
-		if c.ctx.Err() != nil || !c.worktrees.take(c.ctx, id) {
+		if c.ctx.Err() != nil || !c.inReach(id) || !c.worktrees.take(c.ctx, id) {
 			continue
 		}
 		err := c.settle(c.ctx, id)
@@ -31,6 +32,26 @@ func (c *Client) settleTrees() {
 			c.cfg.Logger.Error("a work tree that was left half done cannot be settled", "session", id, "error", err)
 		}
 	}
+}
+
+// settleWait is how long the disk of a work tree may take to answer at the start.
+const settleWait = 10 * time.Second
+
+// inReach tells whether a work tree and its repository can be read in time.
+func (c *Client) inReach(id string) bool {
+	ctx, cancel := context.WithTimeout(c.ctx, settleWait)
+	defer cancel()
+	c.worktrees.mu.Lock()
+	r := c.worktrees.all[id]
+	c.worktrees.mu.Unlock()
+	if r.state == treeRemoved {
+		return true // nothing is done to it
+	}
+	err := errors.Join(c.answers(ctx, r.path), c.answers(ctx, r.main))
+	if err != nil && c.ctx.Err() == nil {
+		c.cfg.Logger.Warn("the disk of a work tree does not answer: it is settled when it is wanted", "path", r.path)
+	}
+	return err == nil
 }
 
 // settle is for who has claimed it.

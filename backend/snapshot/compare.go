@@ -75,6 +75,15 @@ type Line struct {
 
 // Compare tells what is different between two trees, by path; of these files alone where some are named.
 func (s *Store) Compare(ctx context.Context, before, after string, only ...string) ([]Change, error) {
+	return s.compare(ctx, before, after, true, only)
+}
+
+// Differ is Compare without the lines: which files are different, and by how many.
+func (s *Store) Differ(ctx context.Context, before, after string) ([]Change, error) {
+	return s.compare(ctx, before, after, false, nil)
+}
+
+func (s *Store) compare(ctx context.Context, before, after string, lines bool, only []string) ([]Change, error) {
 	if !isID(before) || !isID(after) {
 		return nil, fmt.Errorf("%w: it is no tree", ErrGit)
 	}
@@ -84,10 +93,15 @@ func (s *Store) Compare(ctx context.Context, before, after string, only ...strin
 	}
 	d := &diffReader{}
 	// The lines are asked for by themselves: with -z git writes names as they are, and one with newlines could be taken for lines.
-	for _, part := range []struct {
+	type part struct {
 		read  func() error
 		flags []string
-	}{{d.files, []string{"-z", "--raw", "--numstat"}}, {d.patches, []string{"-p"}}} {
+	}
+	parts := []part{{d.files, []string{"-z", "--raw", "--numstat"}}}
+	if lines {
+		parts = append(parts, part{d.patches, []string{"-p"}})
+	}
+	for _, part := range parts {
 		err := s.git(ctx, run{read: func(out io.Reader) error {
 			d.r = bufio.NewReaderSize(out, 64<<10)
 			return part.read()

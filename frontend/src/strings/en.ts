@@ -232,6 +232,7 @@ export const en = {
   'error.save.refused': 'This cannot be saved as a file.',
   'error.search.empty': 'Nothing to search for: enter a word with a letter or a digit.',
   'error.export.format': 'Conversations cannot be exported as {format}.',
+  'error.fork.damaged': 'Part of this conversation is lost, so it cannot be forked.',
   'error.fork.failed': '{agent} did not fork the conversation: {detail}',
   'error.fork.slow': '{agent} took too long to fork the conversation.',
   'error.fork.unsupported': '{agent} cannot fork conversations.',

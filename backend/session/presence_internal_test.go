@@ -1,0 +1,76 @@
+package session
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// A look that does not return holds nobody up: what was found last is shown, and who was told that hears of what it finds.
+func TestPresence(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var told []string
+		p := &presence[bool]{patience: time.Second, other: func(path string) { told = append(told, path) }}
+		looks, hangs := 0, make(chan struct{})
+		close(hangs)
+		there := true
+		at := func() bool {
+			return p.at("/far", func() bool {
+				looks++
+				<-hangs
+				return there
+			})
+		}
+		after := func(want time.Duration, do func()) {
+			t.Helper()
+			begun := time.Now()
+			do()
+			if took := time.Since(begun); took != want {
+				t.Errorf("it took %v, want %v", took, want)
+			}
+		}
+		after(0, func() {
+			if !at() || looks != 1 {
+				t.Errorf("%d looks", looks)
+			}
+		})
+		hangs, there = make(chan struct{}), false
+		after(time.Second, func() {
+			if !at() {
+				t.Error("what was there is forgotten")
+			}
+		})
+		after(0, func() {
+			if !at() || !p.at("/far", nil) || looks != 2 {
+				t.Errorf("%d looks at a time", looks-1)
+			}
+		})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		after(time.Minute, func() {
+			if err := p.answers(ctx, "/far", nil); !errors.Is(err, context.DeadlineExceeded) {
+				t.Error(err)
+			}
+		})
+		after(0, func() { p.at("/near", func() bool { return true }) })
+		close(hangs)
+		synctest.Wait()
+		if len(told) != 1 || told[0] != "/far" || at() || looks != 3 {
+			t.Errorf("%q, %d looks", told, looks)
+		}
+		// A look that has begun before may not have seen what the caller knows of.
+		hangs = make(chan struct{})
+		p.begin("/far", func() bool { <-hangs; return false })
+		go func() {
+			time.Sleep(time.Millisecond)
+			close(hangs)
+		}()
+		there = true
+		if !at() || len(told) != 1 {
+			t.Errorf("%q", told)
+		}
+	})
+}
