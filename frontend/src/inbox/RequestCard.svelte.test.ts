@@ -348,6 +348,41 @@ describe('an approval', () => {
     button('Allow')?.click();
     expect(answer).toHaveBeenCalledTimes(1);
   });
+
+  describe('by the pointer', () => {
+    const pressed = (name: string, detail = 1) => {
+      const init = { bubbles: true, cancelable: true, detail };
+      button(name)?.dispatchEvent(new MouseEvent('click', init));
+      flushSync();
+    };
+
+    test('is answered at once where nothing stood before it, but not by the second click of two', async () => {
+      vi.advanceTimersByTime(10_000);
+      const { answer } = await show(request({ options }));
+      pressed('Allow', 2);
+      expect(answer).not.toHaveBeenCalled();
+      pressed('Allow');
+      expect(answer).toHaveBeenCalledTimes(1);
+    });
+
+    test('is not answered for 400 ms where it takes the place of another', async () => {
+      await show(request({ options }));
+      ended?.();
+      document.body.replaceChildren();
+      const { answer } = await show(request({ id: 'r2', options }));
+      pressed('Allow');
+      vi.advanceTimersByTime(399);
+      pressed('Allow');
+      expect(answer).not.toHaveBeenCalled();
+      // Who cannot see it, and what drives a browser, is told.
+      expect(document.querySelector('footer')?.getAttribute('aria-disabled')).toBe('true');
+      vi.advanceTimersByTime(1);
+      flushSync();
+      expect(document.querySelector('footer')?.hasAttribute('aria-disabled')).toBe(false);
+      pressed('Allow');
+      expect(answer).toHaveBeenCalledTimes(1);
+    });
+  });
 });
 
 describe('a form', () => {
