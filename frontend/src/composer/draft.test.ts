@@ -92,6 +92,20 @@ test('while it is being sent nothing is saved', async () => {
   expect(save).not.toHaveBeenCalled();
 });
 
+test('what is being sent is not saved when it is left, and is the same draft for who comes back', async () => {
+  const { save } = make();
+  const draft = draftOf('s3', '', save);
+  draft.type('message');
+  draft.sending = 'message';
+  draft.hold();
+  await leaveDraft('s3', draft);
+  expect(save).not.toHaveBeenCalled();
+  expect(draftOf('s3', '', save)).toBe(draft);
+  draft.type('message, and more');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(save).toHaveBeenCalledExactlyOnceWith('message, and more', false);
+});
+
 test('a save that failed is tried again with the next change', async () => {
   const save = vi.fn<Save>().mockRejectedValueOnce(new Error('down')).mockResolvedValue();
   const draft = new Draft('', save);

@@ -10,6 +10,10 @@ export class Draft {
   text: string;
   /** Has the text shown where it stands now: a composer that is gone may still change it, for what it was sending has arrived. */
   show: (text: string) => void = () => undefined;
+  /** Hears that what was being sent has arrived, or why not: it may have been sent by a composer that is gone. */
+  ended: (fault: string) => void = () => undefined;
+  /** The text that is on its way as a message: it is not saved, for it would come back as one that was never sent. */
+  sending: string | undefined;
   /** What the server has, or is about to. */
   #saved: string;
   #save: Save;
@@ -33,7 +37,7 @@ export class Draft {
 
   /** Nothing of it can be lost any more: it can be made anew from what the server has. */
   get settled(): boolean {
-    return !this.dirty && this.#under === 0;
+    return !this.dirty && this.#under === 0 && this.sending === undefined;
   }
 
   type(text: string): void {
@@ -65,7 +69,8 @@ export class Draft {
   /** Saves at once what is not saved, one after the other. */
   flush(last = false): Promise<void> {
     this.hold();
-    if (!this.dirty) return this.#chain;
+    // At the end of the page nobody knows whether it still arrives.
+    if (!this.dirty || (!last && this.text === this.sending)) return this.#chain;
     const text = this.text;
     const before = this.#saved;
     this.#saved = text;
@@ -89,10 +94,10 @@ export class Draft {
   }
 }
 
-/** Those whose composer is gone and that are not saved yet, by conversation. */
+/** Those whose composer is gone and that are not saved yet, or on their way, by conversation. */
 const left = new Map<string, Draft>();
 
-/** The draft of a conversation: the one that could not be saved when it was left, else what the server has. */
+/** The draft of a conversation: the one that was left while it could not be saved, or was being sent, else what the server has. */
 export function draftOf(session: string, text: string, save: Save): Draft {
   const draft = left.get(session);
   left.delete(session);
