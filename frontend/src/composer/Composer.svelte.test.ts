@@ -154,3 +154,17 @@ test('what could not be sent after its conversation was left is said, and is the
   open('s5');
   expect(field().value).toBe('not sent');
 });
+
+test('what cannot be saved is said, until it can', async () => {
+  save.mockRejectedValue(new ApiError('request.invalid', {}, 422));
+  open('s6');
+  type('far too long');
+  await vi.advanceTimersByTimeAsync(1_000);
+  flushSync();
+  expect(document.querySelector('[role=status]')?.textContent).toBe('Not saved: It is too long.');
+  save.mockImplementation((id) => Promise.resolve(session({ id })));
+  type('short');
+  await vi.advanceTimersByTimeAsync(1_000);
+  flushSync();
+  expect(document.querySelector('[role=status]')?.textContent).toBe('');
+});

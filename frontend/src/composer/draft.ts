@@ -1,7 +1,12 @@
 // What stands in the composer, saved while it is typed and never overwritten by what comes back.
 
+import { ApiError } from '../api/errors';
+import { backOff } from '../api/limit';
+
 /** So much typing is lost at the most. Not counted from the last key: who types without a pause would have nothing saved. */
 const after = 500;
+/** The longest pause before a save that failed is tried again. */
+const longest = 10_000;
 
 /** Writes a draft; `last` when the page is going and the request must outlive it. */
 export type Save = (text: string, last: boolean) => Promise<void>;
@@ -12,6 +17,8 @@ export class Draft {
   show: (text: string) => void = () => undefined;
   /** Hears that what was being sent has arrived, or why not: it may have been sent by a composer that is gone. */
   ended: (fault: string) => void = () => undefined;
+  /** Hears why a save failed, and of nothing when there is no reason to worry any more. */
+  failed: (why?: unknown) => void = () => undefined;
   /** The text that is on its way as a message: it is not saved, for it would come back as one that was never sent. */
   sending: string | undefined;
   /** What the server has, or is about to. */
@@ -23,6 +30,8 @@ export class Draft {
   #chain: Promise<void> = Promise.resolve();
   /** How many saves have not ended. */
   #under = 0;
+  /** How many saves in a row have failed. */
+  #failures = 0;
 
   constructor(text: string, save: Save) {
     this.text = text;
@@ -42,8 +51,15 @@ export class Draft {
 
   type(text: string): void {
     this.text = text;
-    if (!this.dirty) this.hold();
-    else this.#timer ??= setTimeout(() => void this.flush(), after);
+    if (!this.dirty) {
+      this.hold();
+      this.#works();
+    } else this.#timer ??= setTimeout(() => void this.flush(), after);
+  }
+
+  #works(): void {
+    if (this.#failures > 0) this.failed();
+    this.#failures = 0;
   }
 
   /** Saves nothing for now: the text is being sent. */
@@ -80,10 +96,16 @@ export class Draft {
     const write = async () => {
       try {
         await this.#save(text, last);
-      } catch {
-        // It stands in the composer still; the next change, or the end of the page, tries again.
+        this.#works();
+      } catch (thrown) {
+        // It stands in the composer still, and is tried again by itself; what was refused as it is waits for the next change.
         this.#echoes = this.#echoes.filter((echo) => echo !== text);
         if (this.#saved === text) this.#saved = before;
+        this.#failures++;
+        this.failed(thrown);
+        const refused = thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500;
+        if (this.dirty && this.sending === undefined && !refused)
+          this.#timer ??= setTimeout(() => void this.flush(), backOff(this.#failures, longest));
       } finally {
         this.#under--;
       }
@@ -106,7 +128,7 @@ export function draftOf(session: string, text: string, save: Save): Draft {
   return draft;
 }
 
-/** The composer is gone; what is not saved stays, and is tried again at the end of the page. */
+/** The composer is gone; what is not saved stays, and is tried again, at the end of the page at the latest. */
 export function leaveDraft(session: string, draft: Draft): Promise<void> {
   left.set(session, draft);
   window.addEventListener('pagehide', leavePage); // once, however often it is said

@@ -104,6 +104,7 @@ export const en = {
   'composer.interrupt': 'Interrupt and send',
   'composer.interrupt.title': 'Stop the turn and send this next ({keys})',
   'composer.label': 'Message',
+  'composer.long': 'It is too long.',
   'composer.pasted': 'Long text was attached as a file. Ctrl+Shift+V pastes it as text.',
   'composer.placeholder': 'Message {agent}, @ for files, / for commands',
   'composer.queue': 'Queue',
@@ -118,6 +119,7 @@ export const en = {
   'composer.stop.start': 'Stop the start of {agent} (Esc twice)',
   'composer.stop.title': 'Stop the turn (Esc twice)',
   'composer.stopping': 'Stopping…',
+  'composer.unsaved': 'Not saved: {why}',
 
   'connect.again': 'Trying again…',
   'connect.failed': 'Deskhand does not answer.',
