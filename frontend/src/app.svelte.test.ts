@@ -323,6 +323,36 @@ describe('agents', () => {
   });
 });
 
+describe('what the server cannot write', () => {
+  const notice = async (data: object, seq: number) => {
+    await tell('notice', data, seq);
+    await vi.dynamicImportSettled();
+    flushSync();
+  };
+
+  test('is told while it lasts, and once in words', async () => {
+    const saved = app.savedAt;
+    for (const seq of [2, 3]) await notice({ code: 'storage.failed', detail: 'disk is full' }, seq);
+    expect([...app.stalls]).toEqual([['s1', 'disk is full']]);
+    expect(app.savedAt).toBe(saved);
+    expect(app.toasts.map(({ text, tone }) => [text, tone])).toEqual([
+      ['Nothing can be saved: disk is full. It goes on by itself once the disk takes it.', 'danger'],
+    ]);
+    await notice({ code: 'storage.works' }, 4);
+    expect(app.stalls.size).toBe(0);
+    await notice({ code: 'storage.failed', detail: 'disk is full' }, 5);
+    await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+    expect(app.stalls.size).toBe(0);
+  });
+
+  test('and what cannot be read any more, is said', async () => {
+    await notice({ code: 'journal.damaged', detail: 'frame 3' }, 2);
+    expect(app.toasts.map(({ text }) => text)[0]).toContain(
+      'The journal of “Fix login” is damaged: frame 3.',
+    );
+  });
+});
+
 describe('the machine', () => {
   test('is told by the snapshots, then by events', async () => {
     expect(app.processes).toEqual({ agents: 1, processes: 1, rssBytes: 20, selfRssBytes: 10 });

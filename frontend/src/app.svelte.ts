@@ -157,6 +157,8 @@ export class App {
 
   /** Requests that wait in the inbox and were set aside in their conversation. */
   readonly later = new SvelteMap<string, true>();
+  /** Conversations of which nothing can be written now, and why. */
+  readonly stalls = new SvelteMap<string, string>();
 
   #views = new Map<string, SessionView>();
   #queues = new Map<string, QueueView>();
@@ -244,6 +246,7 @@ export class App {
   async #load(signal: AbortSignal): Promise<void> {
     // What still waits belongs to before the gap; the snapshots have it.
     this.#frames.clear();
+    this.stalls.clear(); // it is told again while it lasts
     // What was shown last is shown again: its transcript comes beside the list, not after it.
     this.#last ??= lastShown();
     if (!this.loaded && this.#last.id !== undefined) this.transcript(this.#last.id);
@@ -384,6 +387,9 @@ export class App {
         case 'discord.upsert':
           this.discord = event.data as DiscordState;
           break;
+        case 'notice':
+          void import('./status/notices').then(({ heed }) => heed(this, event));
+          break;
         case 'queue.upsert':
         case 'queue.removed':
           this.#queues.get(event.session ?? '')?.apply([event]);
@@ -397,7 +403,7 @@ export class App {
       }
     }
     for (const [id, list] of bySession) this.#views.get(id)?.apply(list);
-    this.savedAt = events.findLast((event) => event.session)?.at ?? this.savedAt;
+    this.savedAt = events.findLast((event) => event.session && event.type !== 'notice')?.at ?? this.savedAt;
     this.client.deliver(events);
   }
 
