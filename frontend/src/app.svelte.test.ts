@@ -14,7 +14,15 @@ type Handler = (path: string, init: RequestInit | undefined) => unknown;
 let app: App;
 let fetched: typeof fetch;
 let batches: ((batch: EventBatch) => void)[];
-let server: { agents: Agent[]; sessions: Session[]; inbox: Request[]; entries: unknown[] };
+let server: {
+  agents: Agent[];
+  sessions: Session[];
+  inbox: Request[];
+  entries: unknown[];
+  requests: Request[];
+};
+/** Pages of entries take this long. */
+let slow: Promise<void> | undefined;
 let calls: { path: string; method: string; body: unknown }[];
 let refuse: Handler | undefined;
 let queue: QueueItem[] = [];
@@ -54,7 +62,8 @@ const answer = (path: string): unknown => {
   if (url.pathname === '/client/sessions/s1/restore') return session();
   if (url.pathname === '/client/sessions/s1/fork') return session({ id: 's2' });
   if (url.pathname === '/client/sessions/s1/continue') return session({ id: 's3', agent: 'codex' });
-  if (url.pathname.endsWith('/entries')) return { items: server.entries, turns: [], requests: [] };
+  if (url.pathname.endsWith('/entries'))
+    return { items: server.entries, turns: [], requests: server.requests };
   return {};
 };
 
@@ -64,7 +73,14 @@ beforeEach(async () => {
   batches = [];
   calls = [];
   refuse = undefined;
-  server = { agents: [agent()], sessions: [session()], inbox: [], entries: [entry(1, { text: 'Hi' })] };
+  server = {
+    agents: [agent()],
+    sessions: [session()],
+    inbox: [],
+    entries: [entry(1, { text: 'Hi' })],
+    requests: [],
+  };
+  slow = undefined;
   fetched = ((path: string, init?: RequestInit) => {
     calls.push({
       path,
@@ -78,7 +94,8 @@ beforeEach(async () => {
         batches.push((batch) => done(new Response(JSON.stringify(batch), { status: 200 }))),
       );
     }
-    return Promise.resolve(new Response(JSON.stringify(answer(path)), { status: 200 }));
+    const answered = () => new Response(JSON.stringify(answer(path)), { status: 200 });
+    return slow && path.includes('/entries') ? slow.then(answered) : Promise.resolve(answered());
   }) as typeof fetch;
   await begin();
 });
@@ -163,6 +180,19 @@ test('requests wait in the inbox until somebody answers them anywhere', async ()
   expect(app.inbox.map((one) => one.id)).toEqual(['r1']);
   expect(app.announcement).toBe('Needs approval: Edit app.ts');
   await tell('request.upsert', request({ status: 'answered', answeredBy: 'window' }), 3);
+  expect(app.inbox).toEqual([]);
+});
+
+test('a request that is answered while a page with it is under way does not wait again', async () => {
+  await tell('request.upsert', request(), 2);
+  let arrives!: () => void;
+  slow = new Promise((done) => (arrives = done));
+  app.transcript('s1');
+  await tell('request.upsert', request({ status: 'answered', answeredBy: 'window' }), 3);
+  server.requests = [request()];
+  arrives();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(app.transcript('s1').items).toHaveLength(1);
   expect(app.inbox).toEqual([]);
 });
 

@@ -504,7 +504,11 @@ export class App {
   }
 
   #putRequests(requests: readonly Request[]): void {
-    for (const request of requests) this.requests.set(request.id, request);
+    for (const request of requests) {
+      // A page may be older than what was told meanwhile, and nothing begins to wait twice.
+      const over = (this.requests.get(request.id)?.status ?? 'requested') !== 'requested';
+      if (!over || request.status !== 'requested') this.requests.set(request.id, request);
+    }
   }
 
   async #loadAgents(all: boolean, signal?: AbortSignal, fresh?: boolean): Promise<void> {

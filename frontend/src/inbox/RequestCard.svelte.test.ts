@@ -349,6 +349,18 @@ describe('an approval', () => {
     expect(answer).toHaveBeenCalledTimes(1);
   });
 
+  test('that somebody else was first to answer is not left with dead buttons', async () => {
+    const { answer } = await show(request({ options }));
+    answer.mockResolvedValue(false);
+    button('Allow')?.click();
+    flushSync();
+    expect(button('Allow')?.disabled).toBe(true);
+    await Promise.resolve();
+    await Promise.resolve();
+    flushSync();
+    expect(button('Allow')?.disabled).toBe(false);
+  });
+
   describe('by the pointer', () => {
     const pressed = (name: string, detail = 1) => {
       const init = { bubbles: true, cancelable: true, detail };
