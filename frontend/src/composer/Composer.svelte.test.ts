@@ -128,6 +128,7 @@ test('a message that is on its way when one comes back is sent once, and takes n
   open('s4', { draft: 'sent', attachments: [file] });
   await vi.dynamicImportSettled();
   flushSync();
+  press('Enter');
   type('sent, and more');
   await vi.advanceTimersByTimeAsync(1_000);
   await arrives();
@@ -167,4 +168,35 @@ test('what cannot be saved is said, until it can', async () => {
   await vi.advanceTimersByTimeAsync(1_000);
   flushSync();
   expect(document.querySelector('[role=status]')?.textContent).toBe('');
+});
+
+test('Enter pressed twice sends nothing that is typed since', async () => {
+  const { prompt, arrives } = sending();
+  open('s7');
+  type('plan');
+  press('Enter');
+  press('Enter');
+  type('Delete the old ta');
+  await vi.advanceTimersByTimeAsync(300);
+  flushSync();
+  expect(document.querySelector('[role=status]')?.textContent).toBe('Sending…');
+  await arrives();
+  expect(document.querySelector('[role=status]')?.textContent).toBe('');
+  expect([prompt.mock.calls.length, field().value]).toEqual([1, 'Delete the old ta']);
+});
+
+test('what is sent while the message before it is on its way goes after it, as it was sent', async () => {
+  const { prompt, arrives } = sending();
+  open('s8');
+  type('one');
+  press('Enter');
+  type('one two');
+  press('Enter');
+  await arrives();
+  expect(prompt).toHaveBeenLastCalledWith('s8', 'two', 'queue', []);
+  type('two three');
+  press('Enter');
+  type('two three, or rath');
+  await arrives();
+  expect([prompt.mock.calls.length, field().value]).toEqual([2, 'three, or rath']);
 });

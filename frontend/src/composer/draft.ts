@@ -2,6 +2,7 @@
 
 import { ApiError } from '../api/errors';
 import { backOff } from '../api/limit';
+import type { When } from './queue';
 
 /** So much typing is lost at the most. Not counted from the last key: who types without a pause would have nothing saved. */
 const after = 500;
@@ -21,6 +22,8 @@ export class Draft {
   failed: (why?: unknown) => void = () => undefined;
   /** The text that is on its way as a message: it is not saved, for it would come back as one that was never sent. */
   sending: string | undefined;
+  /** What was sent meanwhile, and goes after it. */
+  again: { when: When; text: string } | undefined;
   /** What the server has, or is about to. */
   #saved: string;
   #save: Save;

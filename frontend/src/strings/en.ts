@@ -112,6 +112,7 @@ export const en = {
   'composer.region': 'Composer: {title}',
   'composer.send': 'Send',
   'composer.send.title': 'Send ({keys})',
+  'composer.sending': 'Sending…',
   'composer.skills': 'Skills',
   'composer.steer': 'Steer',
   'composer.steer.title': 'Tell the agent now, without stopping it ({keys})',
