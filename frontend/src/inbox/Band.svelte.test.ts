@@ -56,3 +56,17 @@ test('a second click, meant for the request before, does not answer the one that
   press(1);
   expect(answer).toHaveBeenCalledTimes(2);
 });
+
+test('the request that is wanted is shown and has the focus, and no other where it waits no more', async () => {
+  const { component } = show('r1', 'r2', 'r3');
+  app.later.set('r2', true);
+  await component.focus('r2');
+  expect(shown()).toBe('r2');
+  const focused = () => document.activeElement?.closest<HTMLElement>('[data-request]')?.dataset['request'];
+  expect(focused()).toBe('r2');
+  (document.activeElement as HTMLElement).blur();
+  await component.focus('gone');
+  expect(focused()).toBeUndefined();
+  await component.focus();
+  expect(focused()).toBe('r2');
+});
