@@ -87,8 +87,9 @@ beforeEach(async () => {
       method: init?.method ?? 'GET',
       body: init?.body ? JSON.parse(init.body as string) : undefined,
     });
-    const refused = refuse?.(path, init);
-    if (refused) return Promise.resolve(new Response(JSON.stringify(refused), { status: 409 }));
+    const refused = refuse?.(path, init) as { status?: number } | undefined;
+    if (refused)
+      return Promise.resolve(new Response(JSON.stringify(refused), { status: refused.status ?? 409 }));
     if (path.startsWith('/client/events')) {
       return new Promise<Response>((done) =>
         batches.push((batch) => done(new Response(JSON.stringify(batch), { status: 200 }))),
@@ -251,6 +252,26 @@ test('what is queued follows the events, and is loaded again after a gap', async
   queue = [queued(2)];
   await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
   expect(waits()).toEqual(['q2']);
+});
+
+test('what is queued and could not be read is read again until it is, and then follows the events', async () => {
+  const waits = () => app.queue('s1').items.map((item) => item.id);
+  queue = [queued(0), queued(1)];
+  refuse = (path) => path.endsWith('/queue') && { code: 'storage.failed', status: 503 };
+  waits();
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(app.toasts).toHaveLength(1);
+  await tell('queue.removed', { id: 'q0' }, 2);
+  queue = [queued(1)];
+  refuse = undefined;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(waits()).toEqual(['q1']);
+  await tell('queue.upsert', queued(2), 3);
+  expect(waits()).toEqual(['q1', 'q2']);
+  const asked = () => calls.filter(({ path }) => path.endsWith('/queue')).length;
+  const before = asked();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(asked()).toBe(before);
 });
 
 test('a change of what is queued tells whether it was taken', async () => {

@@ -1,8 +1,8 @@
 import { SvelteMap } from 'svelte/reactivity';
 import { Client } from './api/client';
 import type { DiscordState } from './api/discord';
-import { ApiError, asApiError } from './api/errors';
-import { unlimited } from './api/limit';
+import { asApiError, isRefused, type ApiError } from './api/errors';
+import { backOff, unlimited } from './api/limit';
 import { Feed } from './api/events';
 import { FrameBatch } from './api/frame';
 import { here, type Site } from './api/places';
@@ -310,8 +310,7 @@ export class App {
     try {
       await view.load(signal);
     } catch (thrown) {
-      const refused = thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500;
-      if (!refused || thrown.status === 401) throw thrown;
+      if (!isRefused(thrown) || thrown.status === 401) throw thrown;
     }
   }
 
@@ -569,9 +568,23 @@ export class App {
     if (!view) {
       view = new QueueView(id, this.client);
       this.#queues.set(id, view);
-      view.load().catch((thrown: unknown) => this.fail(thrown));
+      this.#loadQueue(view);
     }
     return view;
+  }
+
+  /** What waits is sent by itself: where it could not be read it is read again, until it is known. */
+  #loadQueue(view: QueueView, failures = 0): void {
+    view.load().catch((thrown: unknown) => {
+      if (failures === 0) this.fail(thrown);
+      if (isRefused(thrown)) return;
+      setTimeout(
+        () => {
+          if (!view.loaded && this.#queues.get(view.id) === view) this.#loadQueue(view, failures + 1);
+        },
+        backOff(failures, 10_000),
+      );
+    });
   }
 
   #closeOldViews(): void {

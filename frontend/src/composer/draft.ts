@@ -1,6 +1,6 @@
 // What stands in the composer, saved while it is typed and never overwritten by what comes back.
 
-import { ApiError } from '../api/errors';
+import { isRefused } from '../api/errors';
 import { backOff } from '../api/limit';
 import type { When } from './queue';
 
@@ -106,8 +106,7 @@ export class Draft {
         if (this.#saved === text) this.#saved = before;
         this.#failures++;
         this.failed(thrown);
-        const refused = thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500;
-        if (this.dirty && this.sending === undefined && !refused)
+        if (this.dirty && this.sending === undefined && !isRefused(thrown))
           this.#timer ??= setTimeout(() => void this.flush(), backOff(this.#failures, longest));
       } finally {
         this.#under--;
