@@ -432,6 +432,23 @@ describe('a form', () => {
     expect(answer).toHaveBeenLastCalledWith(expect.anything(), { action: 'cancel' });
   });
 
+  test('takes back what was chosen and need not be, also what it begins with', async () => {
+    sessionStorage.clear();
+    const size = { type: 'string', enum: ['small', 'large'], default: 'large' };
+    const optional = { ...form, schema: { properties: { size } } };
+    const { answer } = await show(optional);
+    const radios = () => [...document.querySelectorAll<HTMLInputElement>('[type=radio]')];
+    expect(radios().map((one) => one.checked)).toEqual([false, true, false]);
+    radios().at(-1)?.click();
+    flushSync();
+    ended?.();
+    document.body.replaceChildren();
+    await show(optional);
+    expect(radios().map((one) => one.checked)).toEqual([false, false, true]);
+    document.querySelector('form')?.dispatchEvent(new SubmitEvent('submit', { cancelable: true }));
+    expect(answer).toHaveBeenCalledWith(expect.anything(), { action: 'accept', content: {} });
+  });
+
   test('of an unknown kind is a raw card, which can only be dismissed', async () => {
     const { answer, card } = await show({ ...form, schema: { properties: { x: { type: 'object' } } } });
     expect(card.querySelector('input')).toBeNull();
@@ -664,7 +681,7 @@ describe('what was typed', () => {
   test('into a form is there again, but for what may be a secret', async () => {
     sessionStorage.clear();
     await show(form);
-    const [name, secret, , large, tests, linux] = all();
+    const [name, secret, , large, , tests, linux] = all();
     for (const [input, text] of [
       [name, 'ada'],
       [secret, 'hunter2'],
@@ -686,6 +703,7 @@ describe('what was typed', () => {
       '',
       false,
       true,
+      false, // no answer
       true,
       true,
       false,

@@ -10,6 +10,7 @@ export const cards = {
   'form.between': '{min} to {max}',
   'form.exactly.one': 'exactly one',
   'form.exactly.other': 'exactly {n}',
+  'form.none': 'No answer',
   'form.secret': 'This looks like a secret. What you enter goes to {agent} as plain text.',
   'form.send': 'Send answer',
   'rawcard.about': 'It cannot be answered here. Dismissing it tells the agent so, and it goes on.',
