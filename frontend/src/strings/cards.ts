@@ -3,6 +3,16 @@ import { addTexts } from './t';
 // The texts of requests that are no approvals of a tool: they come with their cards.
 
 export const cards = {
+  'executable.added': 'Added: ',
+  'executable.agent_config': 'Agent settings',
+  'executable.changed': 'Changed since it was approved',
+  'executable.hash': 'SHA-256 {hash}',
+  'executable.hidden': 'What is shown is the same; only hidden values have changed.',
+  'executable.hook': 'Hook',
+  'executable.mcp': 'MCP server',
+  'executable.removed': 'Removed: ',
+  'executable.script': 'Script',
+  'executable.skill': 'Skills',
   'form.at_least.one': 'at least one',
   'form.at_least.other': 'at least {n}',
   'form.at_most.one': 'at most one',

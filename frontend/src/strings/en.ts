@@ -294,17 +294,6 @@ export const en = {
   'error.workspace.busy': 'An agent is working in {path} (“{title}”). Wait until it is done, or stop it.',
   'error.workspace.remote': '{path} is on another machine: only what is on this one can be moved.',
 
-  'executable.added': 'Added: ',
-  'executable.agent_config': 'Agent settings',
-  'executable.changed': 'Changed since it was approved',
-  'executable.hash': 'SHA-256 {hash}',
-  'executable.hidden': 'What is shown is the same; only hidden values have changed.',
-  'executable.hook': 'Hook',
-  'executable.mcp': 'MCP server',
-  'executable.removed': 'Removed: ',
-  'executable.script': 'Script',
-  'executable.skill': 'Skills',
-
   'exit.agent.auth_required': '{agent} could not start: it asks to log in first.',
   'exit.agent.exited': '{agent} ended.',
   'exit.agent.file_broken': '{agent} could not start: its entry in agents.json is wrong. {detail}',
