@@ -455,12 +455,11 @@ func (v *conversation) write(entries []change) bool {
 	err := v.step.save(ctx, v.c.cfg.Store, v.id, entries)
 	for ; err != nil; err = v.step.save(ctx, v.c.cfg.Store, v.id, entries) {
 		v.c.cfg.Logger.Error("a step cannot be written", "session", v.id, "error", err)
-		if !v.stalled.Swap(true) {
-			if v.onStall != nil {
-				v.onStall()
-			}
-			v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.failed", "detail": err.Error()})})
+		if !v.stalled.Swap(true) && v.onStall != nil {
+			v.onStall()
 		}
+		// Each time: no snapshot has it, for who comes meanwhile.
+		v.c.feed.publish(Event{Session: v.id, Type: eventNotice, Data: mustJSON(map[string]string{"code": "storage.failed", "detail": err.Error()})})
 		select {
 		case <-time.After(time.Second):
 		case <-v.c.ctx.Done():

@@ -82,6 +82,31 @@ test("a message that is sent while the one before it is on its way goes after it
   await until("empty composer", async () => (await app.composer.inputValue()) === ""); // the answer may come after the event
 });
 
+test("Enter pressed twice sends a message once, and nothing that is typed since", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("slow");
+  await app.log.getByText("tick 1").first().waitFor();
+  let release;
+  const released = new Promise((resolve) => (release = resolve));
+  await app.page.route("**/prompt", async (route) => {
+    await released;
+    await route.continue();
+  });
+  const onItsWay = app.page.waitForRequest("**/prompt");
+  await app.send("plan");
+  await onItsWay;
+  await app.composer.press("Enter");
+  await app.page.getByText("Sending…").waitFor();
+  await app.composer.fill("thou");
+  const arrived = app.page.waitForResponse("**/prompt");
+  release();
+  await arrived;
+  await app.page.getByText("Sending…").waitFor({ state: "detached" });
+  await shows(app, ["plan"]);
+  assert.equal(await app.composer.inputValue(), "thou");
+});
+
 test("what is queued is held after a stop until it is sent", async (t) => {
   const looks = new Looks();
   const desk = await Desk.open(t);

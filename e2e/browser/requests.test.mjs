@@ -177,6 +177,41 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
 });
 `;
 
+// An agent that asks for two approvals in the same moment.
+const twofold = `#!${process.execPath}
+const out = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
+let turn, answers = 0;
+require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  if (method === "initialize") out({ id, result: { protocolVersion: 1 } });
+  else if (method === "session/new") out({ id, result: { sessionId: "s" } });
+  else if (method === "session/prompt") {
+    turn = id;
+    for (const n of ["one", "two"]) {
+      out({ id: n, method: "session/request_permission", params: { sessionId: "s", toolCall: { toolCallId: n, title: "Step " + n }, options: [{ optionId: "once", name: "Allow once", kind: "allow_once" }] } });
+    }
+  } else if (!method && ++answers === 2) out({ id: turn, result: { stopReason: "end_turn" } });
+});
+`;
+
+test("a double click answers one request, and not the one that comes into its place", async (t) => {
+  const desk = Desk.make(t);
+  desk.agents([{ id: "twofold", name: "Twofold", command: desk.script("twofold", twofold) }]);
+  await desk.start();
+  const app = await App.open(desk, { agent: "Twofold" });
+  const { page, request } = app;
+  await app.send("ask");
+  await request.getByText("1 of 2").waitFor();
+  const allow = app.button("Allow once", request);
+  await allow.dblclick();
+  await page.getByLabel("Approval: Step two", { exact: true }).waitFor();
+  await app.unguarded();
+  assert.equal(await held(desk), 1);
+  await allow.click();
+  await app.footers.getByText("Done", { exact: true }).waitFor();
+  assert.equal(await held(desk), 0);
+});
+
 test("nobody answers what they cannot see: a part of it stays in sight in the smallest window", async (t) => {
   const desk = await Desk.open(t);
   const app = await App.open(desk, { agent: "Demo agent" });

@@ -14,7 +14,15 @@ type Handler = (path: string, init: RequestInit | undefined) => unknown;
 let app: App;
 let fetched: typeof fetch;
 let batches: ((batch: EventBatch) => void)[];
-let server: { agents: Agent[]; sessions: Session[]; inbox: Request[]; entries: unknown[] };
+let server: {
+  agents: Agent[];
+  sessions: Session[];
+  inbox: Request[];
+  entries: unknown[];
+  requests: Request[];
+};
+/** Pages of entries take this long. */
+let slow: Promise<void> | undefined;
 let calls: { path: string; method: string; body: unknown }[];
 let refuse: Handler | undefined;
 let queue: QueueItem[] = [];
@@ -54,7 +62,8 @@ const answer = (path: string): unknown => {
   if (url.pathname === '/client/sessions/s1/restore') return session();
   if (url.pathname === '/client/sessions/s1/fork') return session({ id: 's2' });
   if (url.pathname === '/client/sessions/s1/continue') return session({ id: 's3', agent: 'codex' });
-  if (url.pathname.endsWith('/entries')) return { items: server.entries, turns: [], requests: [] };
+  if (url.pathname.endsWith('/entries'))
+    return { items: server.entries, turns: [], requests: server.requests };
   return {};
 };
 
@@ -64,21 +73,30 @@ beforeEach(async () => {
   batches = [];
   calls = [];
   refuse = undefined;
-  server = { agents: [agent()], sessions: [session()], inbox: [], entries: [entry(1, { text: 'Hi' })] };
+  server = {
+    agents: [agent()],
+    sessions: [session()],
+    inbox: [],
+    entries: [entry(1, { text: 'Hi' })],
+    requests: [],
+  };
+  slow = undefined;
   fetched = ((path: string, init?: RequestInit) => {
     calls.push({
       path,
       method: init?.method ?? 'GET',
       body: init?.body ? JSON.parse(init.body as string) : undefined,
     });
-    const refused = refuse?.(path, init);
-    if (refused) return Promise.resolve(new Response(JSON.stringify(refused), { status: 409 }));
+    const refused = refuse?.(path, init) as { status?: number } | undefined;
+    if (refused)
+      return Promise.resolve(new Response(JSON.stringify(refused), { status: refused.status ?? 409 }));
     if (path.startsWith('/client/events')) {
       return new Promise<Response>((done) =>
         batches.push((batch) => done(new Response(JSON.stringify(batch), { status: 200 }))),
       );
     }
-    return Promise.resolve(new Response(JSON.stringify(answer(path)), { status: 200 }));
+    const answered = () => new Response(JSON.stringify(answer(path)), { status: 200 });
+    return slow && path.includes('/entries') ? slow.then(answered) : Promise.resolve(answered());
   }) as typeof fetch;
   await begin();
 });
@@ -166,6 +184,19 @@ test('requests wait in the inbox until somebody answers them anywhere', async ()
   expect(app.inbox).toEqual([]);
 });
 
+test('a request that is answered while a page with it is under way does not wait again', async () => {
+  await tell('request.upsert', request(), 2);
+  let arrives!: () => void;
+  slow = new Promise((done) => (arrives = done));
+  app.transcript('s1');
+  await tell('request.upsert', request({ status: 'answered', answeredBy: 'window' }), 3);
+  server.requests = [request()];
+  arrives();
+  await vi.advanceTimersByTimeAsync(0);
+  expect(app.transcript('s1').items).toHaveLength(1);
+  expect(app.inbox).toEqual([]);
+});
+
 test('after a gap the inbox is that of the snapshot', async () => {
   await tell('request.upsert', request(), 2);
   await feed({ gen: 'g', seq: 90, reset: true, events: [] });
@@ -221,6 +252,26 @@ test('what is queued follows the events, and is loaded again after a gap', async
   queue = [queued(2)];
   await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
   expect(waits()).toEqual(['q2']);
+});
+
+test('what is queued and could not be read is read again until it is, and then follows the events', async () => {
+  const waits = () => app.queue('s1').items.map((item) => item.id);
+  queue = [queued(0), queued(1)];
+  refuse = (path) => path.endsWith('/queue') && { code: 'storage.failed', status: 503 };
+  waits();
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(app.toasts).toHaveLength(1);
+  await tell('queue.removed', { id: 'q0' }, 2);
+  queue = [queued(1)];
+  refuse = undefined;
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(waits()).toEqual(['q1']);
+  await tell('queue.upsert', queued(2), 3);
+  expect(waits()).toEqual(['q1', 'q2']);
+  const asked = () => calls.filter(({ path }) => path.endsWith('/queue')).length;
+  const before = asked();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(asked()).toBe(before);
 });
 
 test('a change of what is queued tells whether it was taken', async () => {
@@ -320,6 +371,36 @@ describe('agents', () => {
     refuse = () => ({ code: 'agent.in_use', params: { agent: 'claude' } });
     await expect(app.act(agent(), 'remove')).rejects.toMatchObject({ code: 'agent.in_use' });
     expect(app.toasts).toEqual([]);
+  });
+});
+
+describe('what the server cannot write', () => {
+  const notice = async (data: object, seq: number) => {
+    await tell('notice', data, seq);
+    await vi.dynamicImportSettled();
+    flushSync();
+  };
+
+  test('is told while it lasts, and once in words', async () => {
+    const saved = app.savedAt;
+    for (const seq of [2, 3]) await notice({ code: 'storage.failed', detail: 'disk is full' }, seq);
+    expect([...app.stalls]).toEqual([['s1', 'disk is full']]);
+    expect(app.savedAt).toBe(saved);
+    expect(app.toasts.map(({ text, tone }) => [text, tone])).toEqual([
+      ['Nothing can be saved: disk is full. It goes on by itself once the disk takes it.', 'danger'],
+    ]);
+    await notice({ code: 'storage.works' }, 4);
+    expect(app.stalls.size).toBe(0);
+    await notice({ code: 'storage.failed', detail: 'disk is full' }, 5);
+    await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+    expect(app.stalls.size).toBe(0);
+  });
+
+  test('and what cannot be read any more, is said', async () => {
+    await notice({ code: 'journal.damaged', detail: 'frame 3' }, 2);
+    expect(app.toasts.map(({ text }) => text)[0]).toContain(
+      'The journal of “Fix login” is damaged: frame 3.',
+    );
   });
 });
 

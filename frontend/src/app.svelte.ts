@@ -1,8 +1,8 @@
 import { SvelteMap } from 'svelte/reactivity';
 import { Client } from './api/client';
 import type { DiscordState } from './api/discord';
-import { ApiError, asApiError } from './api/errors';
-import { unlimited } from './api/limit';
+import { asApiError, isRefused, type ApiError } from './api/errors';
+import { backOff, unlimited } from './api/limit';
 import { Feed } from './api/events';
 import { FrameBatch } from './api/frame';
 import { here, type Site } from './api/places';
@@ -158,6 +158,8 @@ export class App {
 
   /** Requests that wait in the inbox and were set aside in their conversation. */
   readonly later = new SvelteMap<string, true>();
+  /** Conversations of which nothing can be written now, and why. */
+  readonly stalls = new SvelteMap<string, string>();
 
   #views = new Map<string, SessionView>();
   #queues = new Map<string, QueueView>();
@@ -245,6 +247,7 @@ export class App {
   async #load(signal: AbortSignal): Promise<void> {
     // What still waits belongs to before the gap; the snapshots have it.
     this.#frames.clear();
+    this.stalls.clear(); // it is told again while it lasts
     // What was shown last is shown again: its transcript comes beside the list, not after it.
     this.#last ??= lastShown();
     if (!this.loaded && this.#last.id !== undefined) this.transcript(this.#last.id);
@@ -308,8 +311,7 @@ export class App {
     try {
       await view.load(signal);
     } catch (thrown) {
-      const refused = thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500;
-      if (!refused || thrown.status === 401) throw thrown;
+      if (!isRefused(thrown) || thrown.status === 401) throw thrown;
     }
   }
 
@@ -385,6 +387,9 @@ export class App {
         case 'discord.upsert':
           this.discord = event.data as DiscordState;
           break;
+        case 'notice':
+          void import('./status/notices').then(({ heed }) => heed(this, event));
+          break;
         case 'queue.upsert':
         case 'queue.removed':
           this.#queues.get(event.session ?? '')?.apply([event]);
@@ -398,7 +403,7 @@ export class App {
       }
     }
     for (const [id, list] of bySession) this.#views.get(id)?.apply(list);
-    this.savedAt = events.findLast((event) => event.session)?.at ?? this.savedAt;
+    this.savedAt = events.findLast((event) => event.session && event.type !== 'notice')?.at ?? this.savedAt;
     this.client.deliver(events);
   }
 
@@ -499,7 +504,11 @@ export class App {
   }
 
   #putRequests(requests: readonly Request[]): void {
-    for (const request of requests) this.requests.set(request.id, request);
+    for (const request of requests) {
+      // A page may be older than what was told meanwhile, and nothing begins to wait twice.
+      const over = (this.requests.get(request.id)?.status ?? 'requested') !== 'requested';
+      if (!over || request.status !== 'requested') this.requests.set(request.id, request);
+    }
   }
 
   async #loadAgents(all: boolean, signal?: AbortSignal, fresh?: boolean): Promise<void> {
@@ -560,9 +569,23 @@ export class App {
     if (!view) {
       view = new QueueView(id, this.client);
       this.#queues.set(id, view);
-      view.load().catch((thrown: unknown) => this.fail(thrown));
+      this.#loadQueue(view);
     }
     return view;
+  }
+
+  /** What waits is sent by itself: where it could not be read it is read again, until it is known. */
+  #loadQueue(view: QueueView, failures = 0): void {
+    view.load().catch((thrown: unknown) => {
+      if (failures === 0) this.fail(thrown);
+      if (isRefused(thrown)) return;
+      setTimeout(
+        () => {
+          if (!view.loaded && this.#queues.get(view.id) === view) this.#loadQueue(view, failures + 1);
+        },
+        backOff(failures, 10_000),
+      );
+    });
   }
 
   #closeOldViews(): void {

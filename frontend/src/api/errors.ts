@@ -14,6 +14,11 @@ export class ApiError extends Error {
   }
 }
 
+/** The same call would be refused again: it is the call that is wrong, and not that nobody could answer it. */
+export function isRefused(thrown: unknown): thrown is ApiError {
+  return thrown instanceof ApiError && thrown.status >= 400 && thrown.status < 500;
+}
+
 /** Whatever was thrown, as an ApiError. */
 export function asApiError(thrown: unknown): ApiError {
   if (thrown instanceof ApiError) return thrown;

@@ -169,3 +169,20 @@ test('what is under way outlives the composer', async () => {
   expect(saved()).toEqual(['a']);
   expect(chipsOf(session, client)).not.toBe(chips);
 });
+
+test('what is on its way with a message is the same for who comes back, also after it has arrived', async () => {
+  const session = { id: 's8', attachments: [file('a')] };
+  const chips = chipsOf(session, client);
+  let arrives: () => void = () => undefined;
+  chips.sending = new Promise<void>((done) => (arrives = done));
+  leaveChips(chips);
+  await settle();
+  expect(chipsOf(session, client)).toBe(chips);
+  arrives();
+  await settle();
+  expect(chipsOf(session, client)).toBe(chips);
+  leaveChips(chips);
+  leaveChips(chips);
+  await settle();
+  expect(chipsOf(session, client)).not.toBe(chips);
+});

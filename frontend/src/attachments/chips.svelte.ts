@@ -47,6 +47,10 @@ export class Chips {
   troubles = $state.raw<readonly Trouble[]>([]);
   /** Why they could not be kept. */
   fault = $state('');
+  /** On its way with the message that they go with: who comes back meanwhile has these same chips. */
+  sending: Promise<unknown> = Promise.resolve();
+  /** How many composers have them. */
+  holders = 0;
 
   #client: Client;
   #draft: Draft;
@@ -195,8 +199,9 @@ export class Chips {
   }
 
   /** Everything that was begun has ended. */
-  ended(): Promise<void> {
-    return this.#chain;
+  async ended(): Promise<void> {
+    await this.#chain;
+    await this.sending.catch(() => undefined);
   }
 
   #put(items: readonly Attachment[]): void {
@@ -270,13 +275,15 @@ const kept = new Map<string, Chips>();
 export function chipsOf(session: Told, client: Files): Chips {
   const chips = kept.get(session.id) ?? new Chips(session, client);
   kept.set(session.id, chips);
+  chips.holders++;
   return chips;
 }
 
 /** The composer is gone. What is under way goes on. */
 export function leaveChips(chips: Chips): void {
+  chips.holders--;
   void chips.flush();
-  void chips
-    .ended()
-    .then(() => chips.settled && kept.get(chips.session) === chips && kept.delete(chips.session));
+  void chips.ended().then(() => {
+    if (chips.settled && chips.holders === 0 && kept.get(chips.session) === chips) kept.delete(chips.session);
+  });
 }

@@ -239,3 +239,35 @@ test('an edit that is begun anew stays, whatever becomes of the one before', asy
   await tick();
   expect(fields().map((one) => one.value)).toEqual(['best']);
 });
+
+test('an edit that one key has put away can be taken back, and is held again', async () => {
+  await editing('better');
+  press(fields()[0] as Element, 'Escape');
+  await vi.waitFor(() => expect(fields()).toEqual([]));
+  expect(change).toHaveBeenLastCalledWith('q0', { held: false });
+  app.undo();
+  await vi.waitFor(() => expect(change).toHaveBeenLastCalledWith('q0', { held: true }));
+  expect(fields().map((one) => one.value)).toEqual(['better']);
+  expect(document.activeElement).toBe(fields()[0]);
+  // Nothing is offered where nothing was written.
+  type('prompt 0');
+  await tick();
+  press(fields()[0] as Element, 'Escape');
+  await vi.waitFor(() => expect(fields()).toEqual([]));
+  expect(app.toasts).toEqual([]);
+});
+
+test('an edit that is taken back when its row was sent meanwhile is in the composer', async () => {
+  const props = await editing('better');
+  press(fields()[0] as Element, 'Escape');
+  await tick();
+  props.items = [];
+  flushSync();
+  expect(write).not.toHaveBeenCalled();
+  change.mockClear();
+  app.undo();
+  flushSync();
+  await tick();
+  expect(written).toBe('better');
+  expect([change.mock.calls.length, editsOf('s1').size]).toEqual([0, 0]);
+});

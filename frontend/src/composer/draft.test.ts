@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { ApiError } from '../api/errors';
 import { Draft, draftOf, leaveDraft, type Save } from './draft';
 
 beforeEach(() => vi.useFakeTimers());
@@ -92,6 +93,20 @@ test('while it is being sent nothing is saved', async () => {
   expect(save).not.toHaveBeenCalled();
 });
 
+test('what is being sent is not saved when it is left, and is the same draft for who comes back', async () => {
+  const { save } = make();
+  const draft = draftOf('s3', '', save);
+  draft.type('message');
+  draft.sending = 'message';
+  draft.hold();
+  await leaveDraft('s3', draft);
+  expect(save).not.toHaveBeenCalled();
+  expect(draftOf('s3', '', save)).toBe(draft);
+  draft.type('message, and more');
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(save).toHaveBeenCalledExactlyOnceWith('message, and more', false);
+});
+
 test('a save that failed is tried again with the next change', async () => {
   const save = vi.fn<Save>().mockRejectedValueOnce(new Error('down')).mockResolvedValue();
   const draft = new Draft('', save);
@@ -104,6 +119,38 @@ test('a save that failed is tried again with the next change', async () => {
     ['text', true],
   ]);
   expect(draft.dirty).toBe(false);
+});
+
+test('a save that failed is tried again by itself, less and less often, and tells why until one works', async () => {
+  const save = vi.fn<Save>().mockRejectedValue(new ApiError('storage.failed', {}, 503));
+  const draft = new Draft('', save);
+  const failed = vi.fn<Draft['failed']>();
+  draft.failed = failed;
+  draft.type('text');
+  await vi.advanceTimersByTimeAsync(500 + 500 + 1_000);
+  expect(save).toHaveBeenCalledTimes(3);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(save.mock.calls.length).toBeLessThan(12);
+  expect(failed).toHaveBeenLastCalledWith(expect.objectContaining({ code: 'storage.failed' }));
+  save.mockResolvedValue();
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect(draft.dirty).toBe(false);
+  expect(failed.mock.lastCall).toEqual([]);
+  save.mockClear();
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(save).not.toHaveBeenCalled();
+});
+
+test('what is refused as it is waits for the next change', async () => {
+  const save = vi.fn<Save>().mockRejectedValue(new ApiError('request.invalid', {}, 422));
+  const draft = new Draft('', save);
+  const failed = vi.fn<Draft['failed']>();
+  draft.failed = failed;
+  draft.type('too long');
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect([save.mock.calls.length, failed.mock.calls.length]).toEqual([1, 1]);
+  draft.type('');
+  expect(failed.mock.lastCall).toEqual([]);
 });
 
 test('what is told while a save waits for the one before it is older than both', async () => {

@@ -1,7 +1,13 @@
 // What stands in the composer, saved while it is typed and never overwritten by what comes back.
 
+import { isRefused } from '../api/errors';
+import { backOff } from '../api/limit';
+import type { When } from './queue';
+
 /** So much typing is lost at the most. Not counted from the last key: who types without a pause would have nothing saved. */
 const after = 500;
+/** The longest pause before a save that failed is tried again. */
+const longest = 10_000;
 
 /** Writes a draft; `last` when the page is going and the request must outlive it. */
 export type Save = (text: string, last: boolean) => Promise<void>;
@@ -10,6 +16,14 @@ export class Draft {
   text: string;
   /** Has the text shown where it stands now: a composer that is gone may still change it, for what it was sending has arrived. */
   show: (text: string) => void = () => undefined;
+  /** Hears that what was being sent has arrived, or why not: it may have been sent by a composer that is gone. */
+  ended: (fault: string) => void = () => undefined;
+  /** Hears why a save failed, and of nothing when there is no reason to worry any more. */
+  failed: (why?: unknown) => void = () => undefined;
+  /** The text that is on its way as a message: it is not saved, for it would come back as one that was never sent. */
+  sending: string | undefined;
+  /** What was sent meanwhile, and goes after it. */
+  again: { when: When; text: string } | undefined;
   /** What the server has, or is about to. */
   #saved: string;
   #save: Save;
@@ -19,6 +33,8 @@ export class Draft {
   #chain: Promise<void> = Promise.resolve();
   /** How many saves have not ended. */
   #under = 0;
+  /** How many saves in a row have failed. */
+  #failures = 0;
 
   constructor(text: string, save: Save) {
     this.text = text;
@@ -33,13 +49,20 @@ export class Draft {
 
   /** Nothing of it can be lost any more: it can be made anew from what the server has. */
   get settled(): boolean {
-    return !this.dirty && this.#under === 0;
+    return !this.dirty && this.#under === 0 && this.sending === undefined;
   }
 
   type(text: string): void {
     this.text = text;
-    if (!this.dirty) this.hold();
-    else this.#timer ??= setTimeout(() => void this.flush(), after);
+    if (!this.dirty) {
+      this.hold();
+      this.#works();
+    } else this.#timer ??= setTimeout(() => void this.flush(), after);
+  }
+
+  #works(): void {
+    if (this.#failures > 0) this.failed();
+    this.#failures = 0;
   }
 
   /** Saves nothing for now: the text is being sent. */
@@ -65,7 +88,8 @@ export class Draft {
   /** Saves at once what is not saved, one after the other. */
   flush(last = false): Promise<void> {
     this.hold();
-    if (!this.dirty) return this.#chain;
+    // At the end of the page nobody knows whether it still arrives.
+    if (!this.dirty || (!last && this.text === this.sending)) return this.#chain;
     const text = this.text;
     const before = this.#saved;
     this.#saved = text;
@@ -75,10 +99,15 @@ export class Draft {
     const write = async () => {
       try {
         await this.#save(text, last);
-      } catch {
-        // It stands in the composer still; the next change, or the end of the page, tries again.
+        this.#works();
+      } catch (thrown) {
+        // It stands in the composer still, and is tried again by itself; what was refused as it is waits for the next change.
         this.#echoes = this.#echoes.filter((echo) => echo !== text);
         if (this.#saved === text) this.#saved = before;
+        this.#failures++;
+        this.failed(thrown);
+        if (this.dirty && this.sending === undefined && !isRefused(thrown))
+          this.#timer ??= setTimeout(() => void this.flush(), backOff(this.#failures, longest));
       } finally {
         this.#under--;
       }
@@ -89,10 +118,10 @@ export class Draft {
   }
 }
 
-/** Those whose composer is gone and that are not saved yet, by conversation. */
+/** Those whose composer is gone and that are not saved yet, or on their way, by conversation. */
 const left = new Map<string, Draft>();
 
-/** The draft of a conversation: the one that could not be saved when it was left, else what the server has. */
+/** The draft of a conversation: the one that was left while it could not be saved, or was being sent, else what the server has. */
 export function draftOf(session: string, text: string, save: Save): Draft {
   const draft = left.get(session);
   left.delete(session);
@@ -101,7 +130,7 @@ export function draftOf(session: string, text: string, save: Save): Draft {
   return draft;
 }
 
-/** The composer is gone; what is not saved stays, and is tried again at the end of the page. */
+/** The composer is gone; what is not saved stays, and is tried again, at the end of the page at the latest. */
 export function leaveDraft(session: string, draft: Draft): Promise<void> {
   left.set(session, draft);
   window.addEventListener('pagehide', leavePage); // once, however often it is said

@@ -22,9 +22,13 @@ export class QueueView {
   async load(signal?: AbortSignal): Promise<void> {
     const ours: Event[] = [];
     this.#meanwhile = ours;
-    const items = await this.#client.queue(this.id, signal);
-    if (this.#meanwhile !== ours) return; // a newer list is under way
-    this.#meanwhile = undefined;
+    let items;
+    try {
+      items = await this.#client.queue(this.id, signal);
+      if (this.#meanwhile !== ours) return; // a newer list is under way
+    } finally {
+      if (this.#meanwhile === ours) this.#meanwhile = undefined;
+    }
     this.items = applyQueue(items, ours);
     this.loaded = true;
   }

@@ -348,6 +348,53 @@ describe('an approval', () => {
     button('Allow')?.click();
     expect(answer).toHaveBeenCalledTimes(1);
   });
+
+  test('that somebody else was first to answer is not left with dead buttons', async () => {
+    const { answer } = await show(request({ options }));
+    answer.mockResolvedValue(false);
+    button('Allow')?.click();
+    flushSync();
+    expect(button('Allow')?.disabled).toBe(true);
+    await Promise.resolve();
+    await Promise.resolve();
+    flushSync();
+    expect(button('Allow')?.disabled).toBe(false);
+  });
+
+  describe('by the pointer', () => {
+    const pressed = (name: string, detail = 1) => {
+      const init = { bubbles: true, cancelable: true, detail };
+      button(name)?.dispatchEvent(new MouseEvent('click', init));
+      flushSync();
+    };
+
+    test('is answered at once where nothing stood before it, but not by the second click of two', async () => {
+      vi.advanceTimersByTime(10_000);
+      const { answer } = await show(request({ options }));
+      pressed('Allow', 2);
+      expect(answer).not.toHaveBeenCalled();
+      pressed('Allow');
+      expect(answer).toHaveBeenCalledTimes(1);
+    });
+
+    test('is not answered for 400 ms where it takes the place of another', async () => {
+      await show(request({ options }));
+      ended?.();
+      document.body.replaceChildren();
+      const { answer } = await show(request({ id: 'r2', options }));
+      pressed('Allow');
+      vi.advanceTimersByTime(399);
+      pressed('Allow');
+      expect(answer).not.toHaveBeenCalled();
+      // Who cannot see it, and what drives a browser, is told.
+      expect(document.querySelector('footer')?.getAttribute('aria-disabled')).toBe('true');
+      vi.advanceTimersByTime(1);
+      flushSync();
+      expect(document.querySelector('footer')?.hasAttribute('aria-disabled')).toBe(false);
+      pressed('Allow');
+      expect(answer).toHaveBeenCalledTimes(1);
+    });
+  });
 });
 
 describe('a form', () => {
@@ -383,6 +430,23 @@ describe('a form', () => {
     expect(later).toHaveBeenCalled();
     button('Cancel')?.click();
     expect(answer).toHaveBeenLastCalledWith(expect.anything(), { action: 'cancel' });
+  });
+
+  test('takes back what was chosen and need not be, also what it begins with', async () => {
+    sessionStorage.clear();
+    const size = { type: 'string', enum: ['small', 'large'], default: 'large' };
+    const optional = { ...form, schema: { properties: { size } } };
+    const { answer } = await show(optional);
+    const radios = () => [...document.querySelectorAll<HTMLInputElement>('[type=radio]')];
+    expect(radios().map((one) => one.checked)).toEqual([false, true, false]);
+    radios().at(-1)?.click();
+    flushSync();
+    ended?.();
+    document.body.replaceChildren();
+    await show(optional);
+    expect(radios().map((one) => one.checked)).toEqual([false, false, true]);
+    document.querySelector('form')?.dispatchEvent(new SubmitEvent('submit', { cancelable: true }));
+    expect(answer).toHaveBeenCalledWith(expect.anything(), { action: 'accept', content: {} });
   });
 
   test('of an unknown kind is a raw card, which can only be dismissed', async () => {
@@ -617,7 +681,7 @@ describe('what was typed', () => {
   test('into a form is there again, but for what may be a secret', async () => {
     sessionStorage.clear();
     await show(form);
-    const [name, secret, , large, tests, linux] = all();
+    const [name, secret, , large, , tests, linux] = all();
     for (const [input, text] of [
       [name, 'ada'],
       [secret, 'hunter2'],
@@ -639,6 +703,7 @@ describe('what was typed', () => {
       '',
       false,
       true,
+      false, // no answer
       true,
       true,
       false,

@@ -98,6 +98,18 @@ test('defaults stand in the controls, as far as they fit', () => {
   });
 });
 
+test.each([
+  ['date-time', '2026-03-01T09:00:30Z', /^2026-0[23]-\d\dT\d\d:\d\d$/],
+  ['date-time', 'soon', /^$/],
+  ['date', '2026-02-30', /^$/],
+  ['date', '2026-02-28', /^2026-02-28$/],
+  ['email', ' ada@example.com\n', /^ada@example\.com$/],
+  [undefined, 'make\r\nclean', /^makeclean$/],
+])('what a control for %s would not show of %j does not stand in it', (format, value, stands) => {
+  const only = field({ type: 'string', default: value, ...(format ? { format } : {}) });
+  expect(only.initial).toMatch(stands);
+});
+
 describe('checking', () => {
   test.each<[string, unknown, string | boolean | string[], unknown]>([
     ['text', { type: 'string' }, 'hi', 'hi'],

@@ -1,4 +1,5 @@
 import { isObject, type Json } from '../content/blocks';
+import { localTime } from '../rules/writing';
 
 // The forms that agents ask for: a flat object of a JSON Schema subset, read into fields, and what was typed read back into the
 // content of an answer. What is not understood is not guessed: the whole form is then shown raw.
@@ -105,15 +106,24 @@ function readString(base: Base, property: Json): Field | undefined {
     const known = choices.some((choice) => choice.value === initial);
     return { ...base, kind: 'choice', choices, initial: known ? initial : '' };
   }
+  const format = readFormat(property['format']);
   return {
     ...base,
     kind: 'text',
-    format: readFormat(property['format']),
+    format,
     minLength: number(property['minLength']),
     maxLength: number(property['maxLength']),
     pattern: typeof property['pattern'] === 'string' ? property['pattern'] : undefined,
-    initial,
+    initial: standing(initial, format),
   };
+}
+
+/** What stands in the control where it begins with this: what nobody sees is not sent either. */
+function standing(initial: string, format: Format | undefined): string {
+  if (format === 'date-time') return instant(initial) === undefined ? '' : localTime(initial);
+  if (format === 'date') return isDate(initial) ? initial : '';
+  const line = initial.replaceAll(/[\r\n]/g, '');
+  return format === undefined ? line : line.trim();
 }
 
 function readSeveral(base: Base, property: Json): Field | undefined {
@@ -218,7 +228,7 @@ function fitting(field: Field, kept: unknown): Values[string] | undefined {
       if (!Array.isArray(kept)) return undefined;
       return field.choices.map((choice) => choice.value).filter((value) => kept.includes(value));
     case 'choice':
-      return field.choices.some((choice) => choice.value === kept) ? String(kept) : undefined;
+      return kept === '' || field.choices.some((choice) => choice.value === kept) ? String(kept) : undefined;
     default:
       return typeof kept === 'string' ? kept : undefined;
   }

@@ -1,5 +1,6 @@
 // A request appears under the hands of somebody who types. For a moment its keys do nothing, so that an Enter or a digit meant for
-// something else approves nothing.
+// something else approves nothing. Where it takes the place of another card its buttons do nothing either: a second click would answer
+// what nobody has read.
 
 export const guardFor = 400;
 
@@ -15,4 +16,18 @@ export class KeyGuard {
   allows(now: number, repeat: boolean): boolean {
     return !repeat && now >= this.#until;
   }
+}
+
+/** As long after a card has gone another one still counts as come in its place: a start that asks twice reads a directory in between. */
+const placeFor = 2_000;
+let gone = -Infinity;
+
+/** A card goes. */
+export function leavesPlace(now: number): void {
+  gone = now;
+}
+
+/** Whether a card that is shown now takes the place of one that has just gone. */
+export function takesPlace(now: number): boolean {
+  return now - gone < placeFor;
 }

@@ -3,6 +3,16 @@ import { addTexts } from './t';
 // The texts of requests that are no approvals of a tool: they come with their cards.
 
 export const cards = {
+  'executable.added': 'Added: ',
+  'executable.agent_config': 'Agent settings',
+  'executable.changed': 'Changed since it was approved',
+  'executable.hash': 'SHA-256 {hash}',
+  'executable.hidden': 'What is shown is the same; only hidden values have changed.',
+  'executable.hook': 'Hook',
+  'executable.mcp': 'MCP server',
+  'executable.removed': 'Removed: ',
+  'executable.script': 'Script',
+  'executable.skill': 'Skills',
   'form.at_least.one': 'at least one',
   'form.at_least.other': 'at least {n}',
   'form.at_most.one': 'at most one',
@@ -10,6 +20,7 @@ export const cards = {
   'form.between': '{min} to {max}',
   'form.exactly.one': 'exactly one',
   'form.exactly.other': 'exactly {n}',
+  'form.none': 'No answer',
   'form.secret': 'This looks like a secret. What you enter goes to {agent} as plain text.',
   'form.send': 'Send answer',
   'rawcard.about': 'It cannot be answered here. Dismissing it tells the agent so, and it goes on.',

@@ -211,6 +211,9 @@ export const settings = {
   'move.to': 'New directory: empty, or not there yet',
   'move.turns.one': '{n} turn is running and would be ended.',
   'move.turns.other': '{n} turns are running and would be ended.',
+  'notice.damaged':
+    'The journal of “{title}” is damaged: {detail}. What was shown of it is kept. Settings, Data checks what else is.',
+  'notice.stalled': 'Nothing can be saved: {detail}. It goes on by itself once the disk takes it.',
   'error.work.failed': 'It did not work: {detail}',
   'error.work.running': 'Something else is being done to the data. Wait until it ends, or cancel it.',
   'work.cancel': 'Cancel it',
