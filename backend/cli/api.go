@@ -203,18 +203,9 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 	}
 	last := int64(0) // of the entries
 	for {
-		const wait = 25
-		batch, err := a.events(ctx, q, wait)
+		batch, err := a.next(ctx, q, last)
 		if err != nil {
 			return unanswered(ctx, err)
-		}
-		if batch.Reset {
-			if batch.Gen != q.Gen || q.Session == "" {
-				return errors.New("the program that runs the agent was restarted, or ran ahead too far")
-			}
-			if batch.Events, err = a.missed(ctx, q.Session, last); err != nil {
-				return unanswered(ctx, err)
-			}
 		}
 		q.After = batch.Seq
 		for _, e := range batch.Events {
@@ -224,6 +215,20 @@ func (a *api) follow(ctx context.Context, started func() (sessionID string, err 
 			}
 		}
 	}
+}
+
+// next is the next batch of events; of what is told no more, what is there instead.
+func (a *api) next(ctx context.Context, q backend.FeedQuery, last int64) (backend.Batch, error) {
+	const wait = 25
+	batch, err := a.events(ctx, q, wait)
+	if err != nil || !batch.Reset {
+		return batch, err
+	}
+	if batch.Gen != q.Gen || q.Session == "" {
+		return batch, errAhead
+	}
+	batch.Events, err = a.missed(ctx, q.Session, last)
+	return batch, err
 }
 
 // placeOf is where an entry stands; 0 for all else.
@@ -264,12 +269,14 @@ func (a *api) missed(ctx context.Context, session string, last int64) (events []
 	}
 }
 
+var errAhead = errors.New("the program that runs the agent was restarted, or ran ahead too far")
+
 // errEnded stands for the failure of a call that nobody answers any more; the socket's own words help nobody.
 var errEnded = errors.New("the Deskhand that ran the agent has ended; the conversation is kept as far as it was shown")
 
 // unanswered tells the end of the other program from an answer that is a problem, and from our own end.
 func unanswered(ctx context.Context, err error) error {
-	if _, answered := errors.AsType[*problem](err); answered || ctx.Err() != nil {
+	if _, answered := errors.AsType[*problem](err); answered || ctx.Err() != nil || errors.Is(err, errAhead) {
 		return err
 	}
 	return errEnded

@@ -67,7 +67,7 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 	if err := s.keep(ctx, &set, was, token); err != nil {
 		return State{}, err
 	}
-	if set.Bot != nil && (was.Bot == nil || was.Bot.ID != set.Bot.ID) {
+	if set.isAnother(was) {
 		s.asks.anew()
 	}
 	if wish.Token != nil || set.Enabled != was.Enabled || set.REST != was.REST || set.Gateway != was.Gateway || s.line.condition().status == statusRefused {
@@ -77,6 +77,11 @@ func (s *Surface) SetUp(ctx context.Context, wish Setup) (State, error) {
 		return s.State(), s.cfg.Token.Forget(ctx)
 	}
 	return s.State(), nil
+}
+
+// isAnother tells whether the bot is another one than before.
+func (set *setting) isAnother(was setting) bool {
+	return set.Bot != nil && (was.Bot == nil || was.Bot.ID != set.Bot.ID)
 }
 
 // tokenOf is the token of a wish, without what people copy with it; "" where there is none, or the one that is kept is to be forgotten.

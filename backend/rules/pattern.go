@@ -285,6 +285,12 @@ func (r *reading) coversWords(p *part, q Pattern) (fits bool, doubt string) {
 	if p.fixed > len(q.words) {
 		return false, "wrapper"
 	}
+	doubt = r.beyondSpelled(p, q)
+	return doubt == "", doubt
+}
+
+// beyondSpelled is why one of the words that a rule does not spell is not proven to be harmless.
+func (r *reading) beyondSpelled(p *part, q Pattern) (doubt string) {
 	sets := false
 	for i, w := range p.words {
 		if i < len(q.words) && q.words[i].literal() { // it is spelled
@@ -292,13 +298,13 @@ func (r *reading) coversWords(p *part, q Pattern) (fits bool, doubt string) {
 			continue
 		}
 		if sets {
-			return false, "option"
+			return "option"
 		}
 		if why := r.unproven(p, w); why != "" {
-			return false, why
+			return why
 		}
 	}
-	return true, ""
+	return ""
 }
 
 func matchHost(pattern, host string) bool {

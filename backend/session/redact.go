@@ -241,8 +241,8 @@ func stillJSON(msg []byte, redact func([]byte) []byte) []byte {
 	}
 	files := dataIn(msg)
 	out = out[:0:0]
-	for at, end := 0, 0; at < len(msg); at = end {
-		end = endOfToken(msg, at)
+	for at := 0; at < len(msg); {
+		end := endOfToken(msg, at)
 		token := msg[at:end]
 		switch {
 		case len(files) > 0 && files[0][0] == at+1:
@@ -253,6 +253,7 @@ func stillJSON(msg []byte, redact func([]byte) []byte) []byte {
 			token = mustJSON(redacted)
 		}
 		out = append(out, token...)
+		at = end
 	}
 	return out
 }
