@@ -250,7 +250,7 @@ func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 	if err := login.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	login.says("Another command's turn still runs here")
+	login.says("A turn still runs here")
 	if err := os.WriteFile(gate, []byte("\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -73,12 +73,13 @@ func (c *promptCommand) Run(p *Program) error {
 	return errors.Join(err, b.Close())
 }
 
-// outlast waits for the turns of other commands that came to this process because it had the data directory. A signal ends the wait.
+// outlast waits for the turns that run in this process: those of other commands, which came to it because it had the data directory, and
+// our own that is being stopped. A signal ends the wait.
 func (p *Program) outlast(b *backend.Backend) {
 	if b.Running() == 0 {
 		return
 	}
-	p.say("Another command's turn still runs here; waiting for it.\n")
+	p.say("A turn still runs here; waiting for its end.\n")
 	ctx, stop := interruptible()
 	defer stop()
 	const pause = 200 * time.Millisecond // also what the other has to read how its turn ended

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -190,6 +191,64 @@ func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
 			}
 			d.sameAsRebuilt(id)
 		})
+	}
+}
+
+// A mode that only one model has is set after the model.
+func TestAModeThatDependsOnTheModel(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "resume depends")
+	d := open(t, dir)
+	id := d.createOf("forgetful").ID
+	d.ready(id)
+	for i, set := range [][2]string{{"model", "large"}, {"mode", "ask"}} {
+		if err := d.SetConfig(t.Context(), id, set[0], json.RawMessage(strconv.Quote(set[1]))); err != nil {
+			t.Fatal(err)
+		}
+		d.until(set[0], func() bool { return d.get(id).ConfigOptions[1-i].Value == set[1] })
+	}
+	d.prompt(id, "one")
+	d.idle(id)
+	d.close()
+
+	d = open(t, dir)
+	d.prompt(id, "two")
+	if text := textOf(d.idle(id), "agent"); strings.Count(text, " session/prompt in ask\n") != 2 {
+		t.Errorf("the agent said %q, and %+v", text, d.get(id).Exit)
+	}
+}
+
+// A message that a start has kept from its agent waits in the queue, once, where its author is writing the next one.
+func TestAMessageThatIsTakenBackLeavesTheDraft(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	forgetfulAgent(t, dir, "resume modes dumb")
+	d := open(t, dir)
+	id := d.createOf("forgetful").ID
+	d.ready(id)
+	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
+	d.prompt(id, "one")
+	d.idle(id)
+	d.close()
+
+	d = open(t, dir)
+	d.prompt(id, "two")
+	d.until("set_mode", func() bool { return d.wrote(id, `"session/set_mode"`) == 2 })
+	next := "three"
+	if _, err := d.Change(t.Context(), id, session.Patch{Draft: &next}); err != nil {
+		t.Fatal(err)
+	}
+	if err := d.Cancel(t.Context(), id); err != nil { // which the agent does not heed, so that it is ended
+		t.Fatal(err)
+	}
+	d.until("end of the start", func() bool { return d.get(id).Phase == session.Closed })
+	rows, err := d.Queue(t.Context(), id)
+	if s := d.get(id); err != nil || s.Draft != next || len(rows) != 1 || rows[0].Message != "two" || rows[0].Held == "" {
+		t.Errorf("%+v %v, draft %q", rows, err, s.Draft)
 	}
 }
 

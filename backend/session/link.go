@@ -83,7 +83,7 @@ func (v *conversation) begin() {
 	if f := &v.fold.facts; len(f.Chosen) == 0 && len(f.Options) > 0 { // else a start before this one has not come as far
 		f.Chosen, v.fold.changed = f.Options, true
 	}
-	a.chosen, v.fold.told = v.fold.facts.Chosen, false
+	a.chosen, v.fold.told = modesLast(v.fold.facts.Chosen), false
 	before := v.gone
 	v.agent, v.gone = a, a.gone
 	v.note(note{Note: noteStarting})
@@ -672,6 +672,12 @@ func (a *link) set(was ConfigOption, failure *acp.Error, then func()) {
 		a.v.fold.unsure(was)
 	}
 	then()
+}
+
+// modesLast are the options with the modes at the end: which modes there are may depend on the others, as on the model.
+func modesLast(list []ConfigOption) []ConfigOption {
+	isMode := func(o ConfigOption) bool { return o.Category == modeCategory }
+	return append(slices.DeleteFunc(slices.Clone(list), isMode), slices.DeleteFunc(slices.Clone(list), func(o ConfigOption) bool { return !isMode(o) })...)
 }
 
 // modeCategory is that of the options by which an agent asks before it does something, or does not.

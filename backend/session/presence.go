@@ -25,20 +25,28 @@ type presence[T comparable] struct {
 type pathLook struct {
 	over  chan struct{}
 	begun time.Time
-	told  bool // somebody has gone with what was found before
+	age   time.Duration // from which on it is not waited for any more: what is there now may be another disk
+	told  bool          // somebody has gone with what was found before
 }
+
+// oldLook is the age from which on a look has another one beside it; that one may become twice as old, so that there are few of them.
+const oldLook = time.Minute
 
 // begin begins a look, or joins one that is under way.
 func (p *presence[T]) begin(path string, find func() T) (l *pathLook, joined bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	age := oldLook
 	if l := p.looks[path]; l != nil {
-		return l, true
+		if time.Since(l.begun) < l.age {
+			return l, true
+		}
+		age = 2 * l.age
 	}
 	if p.looks == nil {
 		p.looks, p.last = map[string]*pathLook{}, map[string]T{}
 	}
-	l = &pathLook{over: make(chan struct{}), begun: time.Now()}
+	l = &pathLook{over: make(chan struct{}), begun: time.Now(), age: age}
 	p.looks[path] = l
 	go func() {
 		if p.end(path, l, find()) && p.other != nil {
@@ -52,10 +60,13 @@ func (p *presence[T]) begin(path string, find func() T) (l *pathLook, joined boo
 func (p *presence[T]) end(path string, l *pathLook, found T) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	defer close(l.over)
+	if p.looks[path] != l { // a newer one knows better
+		return false
+	}
 	other := l.told && p.last[path] != found
 	p.last[path] = found
 	delete(p.looks, path)
-	close(l.over)
 	return other
 }
 
@@ -142,22 +153,24 @@ func (c *Client) refound(path string) {
 	})
 }
 
+// notThere looks whether there is no file at a path.
+func notThere(path string) func() bool {
+	return func() bool {
+		_, err := os.Stat(path)
+		return errors.Is(err, fs.ErrNotExist)
+	}
+}
+
 // lacking tells of files which of them are not where they were.
 func (c *Client) lacking(list []Attachment) map[string]bool {
 	lost := map[string]bool{}
-	find := func(path string) func() bool {
-		return func() bool {
-			_, err := os.Stat(path)
-			return errors.Is(err, fs.ErrNotExist)
-		}
-	}
 	for again := range 2 { // all are asked after before one is waited for
 		for _, a := range list {
 			switch {
 			case a.SHA256 != "" || a.Path == "":
 			case again == 0:
-				c.files.begin(a.Path, find(a.Path))
-			case c.files.at(a.Path, find(a.Path)):
+				c.files.begin(a.Path, notThere(a.Path))
+			case c.files.at(a.Path, notThere(a.Path)):
 				lost[a.ID] = true
 			}
 		}

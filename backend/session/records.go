@@ -111,6 +111,7 @@ type Turn struct {
 
 	prompt      []json.RawMessage // content blocks, for the agent
 	attachments []Attachment      // what becomes more of them, once it is known what the agent takes
+	back        bool              // it was taken back
 }
 
 // TurnError is the agent's JSON-RPC error that ended a turn.

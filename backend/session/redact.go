@@ -112,24 +112,31 @@ func endsWord(before []byte) bool {
 // noWord tells a bearer's token from the next word of a text, as in "bearer authentication".
 func noWord(token []byte) bool { return len(bytes.Trim(token, "abcdefghijklmnopqrstuvwxyz./-")) > 0 }
 
-// keyOnly tells a private key from a text with the marks of one around it: a command between them would be hidden from whoever is asked about
-// it. A key is long words of base64, one of which may be short, with the numbers that its lines have where a file is shown.
+// keyOnly tells a private key from a text with the marks of one around it: a command between them would be hidden from whoever is asked
+// about it. A key is long words of base64, of which the last may be short, with what stands before its lines where a file or a change is
+// shown. The first begins as every key does, DER's or OpenSSH's, or is none that a shell looks for at a path.
 func keyOnly(pem []byte) bool {
-	const begin, end, long = "-----BEGIN ", "-----END ", 16
+	const begin, end, long = "-----BEGIN ", "-----END ", 48
 	_, body, _ := bytes.Cut(pem[len(begin):], []byte("-----"))
-	body = body[:bytes.LastIndex(body, []byte(end))]
-	body = sealed.ReplaceAll(newline.ReplaceAll(body, []byte(" ")), nil)
-	short := 0
-	for word := range bytes.FieldsSeq(body) {
-		word = bytes.TrimLeft(word, "0123456789→:")
-		if bytes.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }) {
+	body = newline.ReplaceAll(body[:bytes.LastIndex(body, []byte(end))], []byte(" "))
+	whole := sealed.ReplaceAll(body, nil)
+	isSealed, first, last := len(whole) < len(body), true, false
+	for word := range bytes.FieldsSeq(whole) {
+		word = bytes.TrimLeft(word, "0123456789→│|:+->")
+		switch {
+		case len(word) == 0:
+			continue
+		case last, bytes.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }):
+			return false
+		case first && (isSealed && word[0] == '/' || !isSealed && word[0] != 'M' && !bytes.HasPrefix(word, []byte("b3BlbnNzaC1rZXk"))):
 			return false
 		}
-		if 0 < len(word) && len(word) < long {
-			short++
+		if last = len(word) < long; last && first {
+			return false
 		}
+		first = false
 	}
-	return short <= 1
+	return !first
 }
 
 // find gives where the secrets of this shape are, in order.
@@ -166,7 +173,7 @@ func (r redactor) file(data []byte) []byte {
 // known takes out only what is known to be a secret. Of what a person approves nothing else may be hidden: a text of a known shape can
 // be a program's name, or stand around one.
 func (r redactor) known(s string) string {
-	return string(stillJSON([]byte(s), r.replaceKnown))
+	return string(stillJSON([]byte(s), r.fixed().replaceKnown))
 }
 
 func (r redactor) replaceKnown(msg []byte) []byte {
@@ -186,8 +193,13 @@ func (r redactor) all() []string {
 	return list
 }
 
+// fixed is a redactor with the secrets as they are now, which are not looked up for each part of a message.
+func (r redactor) fixed() redactor { return redactor{own: r.all()} }
+
 // redact redacts a message; what is JSON stays JSON.
-func (r redactor) redact(msg []byte) []byte { return stillJSON(redactServers(msg), r.redactText) }
+func (r redactor) redact(msg []byte) []byte {
+	return stillJSON(redactServers(msg), r.fixed().redactText)
+}
 
 func (r redactor) redactText(msg []byte) []byte {
 	msg = r.replaceKnown(msg)

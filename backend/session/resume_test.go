@@ -45,6 +45,19 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 	if can("modes") {
 		modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}, {"id": "ask", "name": "Ask"}}}
 	}
+	model := "small"
+	options := func() []any { // which modes there are depends on the model, which comes after them
+		list := []any{map[string]any{"value": "auto", "name": "Auto"}}
+		if model == "large" {
+			list = append(list, map[string]any{"value": "ask", "name": "Ask"})
+		}
+		return []any{
+			map[string]any{"id": "mode", "name": "Mode", "category": "mode", "type": "select", "currentValue": mode, "options": list},
+			map[string]any{"id": "model", "name": "Model", "category": "model", "type": "select", "currentValue": model, "options": []any{
+				map[string]any{"value": "small", "name": "Small"}, map[string]any{"value": "large", "name": "Large"},
+			}},
+		}
+	}
 	sessionCapabilities := map[string]any{}
 	for _, word := range []string{"resume", "close", "delete"} {
 		if can(word) {
@@ -71,7 +84,7 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		var m struct {
 			ID     json.RawMessage
 			Method string
-			Params struct{ SessionID, ModeID string }
+			Params struct{ SessionID, ModeID, ConfigID, Value string }
 		}
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			return err
@@ -86,6 +99,16 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		case "session/new":
 			result["sessionId"] = fmt.Sprintf("s%d", os.Getpid())
 			result["modes"] = modes
+			if can("depends") {
+				result["configOptions"] = options()
+			}
+		case "session/set_config_option":
+			if m.Params.ConfigID == "model" {
+				model = m.Params.Value
+			} else {
+				mode = m.Params.Value
+			}
+			result["configOptions"] = options()
 		case "session/set_mode":
 			switch again := !slices.Contains(called, "session/new"); {
 			case again && can("stubborn"):
@@ -129,8 +152,11 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			if result != nil && !can("mute") {
 				result["modes"] = modes
 			}
+			if result != nil && can("depends") {
+				result["configOptions"] = options()
+			}
 		case "session/prompt":
-			if modes != nil {
+			if modes != nil || can("depends") {
 				called = append(called, "in "+mode)
 			}
 			err = say(m.Params.SessionID, strings.Join(called, " "))

@@ -47,11 +47,17 @@ func (v *conversation) cancel() error {
 // longestTakenBack is the longest message that is taken back, in bytes: a draft travels with every change of its session.
 const longestTakenBack = 1 << 20
 
-// takeBack makes a message that the agent has not got the draft again, with its files, unless another was begun: whoever stops a start, or whose agent does not
-// start, may want to send it after the next.
+// takeBack makes a message that the agent has not got the draft again, with its files: whoever stops a start, or whose agent does not
+// start, may want to send it after the next. Where another was begun meanwhile it waits in the queue.
 func (v *conversation) takeBack() {
-	if v.unheard() {
+	if !v.unheard() || v.turn.back {
+		return
+	}
+	v.turn.back = true
+	if v.row.Draft == "" {
 		v.draftAgain(v.turn)
+	} else {
+		v.waitAgain(v.turn)
 	}
 }
 
