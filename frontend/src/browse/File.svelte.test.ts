@@ -162,6 +162,13 @@ test('Undo of “Put away” takes the place of nothing newer', async () => {
   await write('mine');
   button('Put away').click();
   await settle();
+  button('Edit').click(); // to look
+  await settle();
+  app.toasts.at(-1)?.undo?.();
+  flushSync();
+  expect(written()).toBe('mine');
+  button('Put away').click();
+  await settle();
   await write('newer');
   app.toasts.at(-1)?.undo?.();
   flushSync();

@@ -249,6 +249,14 @@ test('an edit that one key has put away can be taken back, and is held again', a
   await vi.waitFor(() => expect(change).toHaveBeenLastCalledWith('q0', { held: true }));
   expect(fields().map((one) => one.value)).toEqual(['better']);
   expect(document.activeElement).toBe(fields()[0]);
+  // Nor does a look at it in between lose what was written.
+  press(fields()[0] as Element, 'Escape');
+  await vi.waitFor(() => expect(fields()).toEqual([]));
+  button('Edit').click();
+  await vi.waitFor(() => expect(fields()).toHaveLength(1));
+  app.undo();
+  flushSync();
+  expect(fields().map((one) => one.value)).toEqual(['better']);
   // Nothing is offered where nothing was written.
   type('prompt 0');
   await tick();

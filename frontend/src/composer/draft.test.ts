@@ -141,6 +141,19 @@ test('a save that failed is tried again by itself, less and less often, and tell
   expect(save).not.toHaveBeenCalled();
 });
 
+test('what is typed after saves have failed is saved as soon as ever', async () => {
+  const save = vi.fn<Save>().mockRejectedValue(new Error('down'));
+  const draft = new Draft('', save);
+  draft.type('text');
+  await vi.advanceTimersByTimeAsync(60_000); // by now ten seconds lie between two tries
+  save.mockReset().mockResolvedValue();
+  draft.type('text, and more');
+  await vi.advanceTimersByTimeAsync(500);
+  expect(save).toHaveBeenCalledExactlyOnceWith('text, and more', false);
+  await vi.advanceTimersByTimeAsync(60_000);
+  expect(save).toHaveBeenCalledTimes(1);
+});
+
 test('what is refused as it is waits for the next change', async () => {
   const save = vi.fn<Save>().mockRejectedValue(new ApiError('request.invalid', {}, 422));
   const draft = new Draft('', save);

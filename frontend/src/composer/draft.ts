@@ -28,6 +28,8 @@ export class Draft {
   #saved: string;
   #save: Save;
   #timer: ReturnType<typeof setTimeout> | undefined;
+  /** Tries what has failed again, where nothing is typed before. */
+  #retry: ReturnType<typeof setTimeout> | undefined;
   /** Texts that were sent and not heard of again, oldest first. */
   #echoes: string[] = [];
   #chain: Promise<void> = Promise.resolve();
@@ -68,6 +70,7 @@ export class Draft {
   /** Saves nothing for now: the text is being sent. */
   hold(): void {
     clearTimeout(this.#timer);
+    clearTimeout(this.#retry);
     this.#timer = undefined;
   }
 
@@ -106,8 +109,9 @@ export class Draft {
         if (this.#saved === text) this.#saved = before;
         this.#failures++;
         this.failed(thrown);
+        clearTimeout(this.#retry);
         if (this.dirty && this.sending === undefined && !isRefused(thrown))
-          this.#timer ??= setTimeout(() => void this.flush(), backOff(this.#failures, longest));
+          this.#retry = setTimeout(() => void this.flush(), backOff(this.#failures, longest));
       } finally {
         this.#under--;
       }

@@ -267,8 +267,11 @@ test('Cancel takes what was written away, and Undo brings it back', async () => 
   type(field('Name'), 'mine');
   await click('Cancel');
   expect(button('Add server')).toBeDefined();
+  const before = app.view;
   app.toasts.at(-1)?.undo?.();
-  await settled();
+  expect(app.view).not.toBe(before); // which makes the screen anew
+  ended?.();
+  await open();
   expect(field('Name').value).toBe('mine');
 });
 

@@ -33,7 +33,7 @@ export class Editing<T extends Item> {
   #listing: Listing<T>;
   #removals: Removals;
   #remove: Remove;
-  #kind: string;
+  #kind: 'mcp' | 'skills';
 
   constructor(kind: 'mcp' | 'skills', listing: Listing<T>, removals: Removals, remove: Remove) {
     this.#kind = kind;
@@ -56,8 +56,11 @@ export class Editing<T extends Item> {
     if (words && !this.now) this.open(words.item);
   }
 
+  /** Opens the editor: of what something is left of first, which would else stand in that of another. */
   open(item?: T): void {
-    this.now = item ? { item } : {};
+    const words = left<Words<T>>(this.#form);
+    const of = words ? words.item : item;
+    this.now = of ? { item: of } : {};
     this.#back = undefined;
   }
 
@@ -107,6 +110,7 @@ export class Editing<T extends Item> {
   /** What the editor of an entry is given, or that of a new one. */
   editor(item: T | undefined) {
     const form = this.#form;
+    const { directory } = this.#listing;
     return {
       name: item?.name ?? '',
       stored: item?.entry,
@@ -124,13 +128,11 @@ export class Editing<T extends Item> {
         app.toast({
           text: t('equip.given_up'),
           tone: 'info',
-          undo: async () => {
+          undo: () => {
             if (left(form)) return; // something else was written since
             back();
-            if (form !== this.#form) return;
-            this.now = undefined;
-            await tick();
-            this.#reopen();
+            // The screen is made anew, with what is left: this one may be another by now.
+            if (app.view.name === this.#kind) app.show({ name: this.#kind, directory });
           },
         });
       },

@@ -394,6 +394,21 @@ describe('an approval', () => {
       pressed('Allow');
       expect(answer).toHaveBeenCalledTimes(1);
     });
+
+    test('is answered by who presses again and again since it is there', async () => {
+      await show(request({ options }));
+      ended?.();
+      document.body.replaceChildren();
+      const { answer } = await show(request({ id: 'r2', options }));
+      pressed('Allow', 1);
+      vi.advanceTimersByTime(300);
+      pressed('Allow', 2);
+      expect(answer).not.toHaveBeenCalled();
+      vi.advanceTimersByTime(300);
+      flushSync();
+      pressed('Allow', 3);
+      expect(answer).toHaveBeenCalledTimes(1);
+    });
   });
 });
 
