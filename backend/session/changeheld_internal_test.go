@@ -19,6 +19,9 @@ func TestDifferencesAreLetGo(t *testing.T) {
 		}
 		holds := func(want string) {
 			t.Helper()
+			synctest.Wait()
+			l.mu.Lock()
+			defer l.mu.Unlock()
 			have := ""
 			for _, d := range l.diffs {
 				have += d.was
@@ -52,6 +55,8 @@ func TestDifferencesAreLetGo(t *testing.T) {
 		holds("k")
 		time.Sleep(2 * time.Second)
 		holds("")
+		l.mu.Lock()
+		defer l.mu.Unlock()
 		if l.letGo != nil {
 			t.Error("it goes on waiting")
 		}

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,14 +15,16 @@ func TestPresence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var told []string
 		p := &presence[bool]{patience: time.Second, other: func(path string) { told = append(told, path) }}
-		looks, hangs := 0, make(chan struct{})
+		var looks atomic.Int64
+		hangs := make(chan struct{})
 		close(hangs)
 		there := true
 		at := func() bool {
+			until, found := hangs, there
 			return p.at("/far", func() bool {
-				looks++
-				<-hangs
-				return there
+				looks.Add(1)
+				<-until
+				return found
 			})
 		}
 		after := func(want time.Duration, do func()) {
@@ -33,8 +36,8 @@ func TestPresence(t *testing.T) {
 			}
 		}
 		after(0, func() {
-			if !at() || looks != 1 {
-				t.Errorf("%d looks", looks)
+			if !at() || looks.Load() != 1 {
+				t.Errorf("%d looks", looks.Load())
 			}
 		})
 		hangs, there = make(chan struct{}), false
@@ -44,8 +47,8 @@ func TestPresence(t *testing.T) {
 			}
 		})
 		after(0, func() {
-			if !at() || !p.at("/far", nil) || looks != 2 {
-				t.Errorf("%d looks at a time", looks-1)
+			if !at() || !p.at("/far", nil) || looks.Load() != 2 {
+				t.Errorf("%d looks at a time", looks.Load()-1)
 			}
 		})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -58,8 +61,8 @@ func TestPresence(t *testing.T) {
 		after(0, func() { p.at("/near", func() bool { return true }) })
 		close(hangs)
 		synctest.Wait()
-		if len(told) != 1 || told[0] != "/far" || at() || looks != 3 {
-			t.Errorf("%q, %d looks", told, looks)
+		if len(told) != 1 || told[0] != "/far" || at() || looks.Load() != 3 {
+			t.Errorf("%q, %d looks", told, looks.Load())
 		}
 		// A look that has begun before may not have seen what the caller knows of.
 		hangs = make(chan struct{})
@@ -71,6 +74,30 @@ func TestPresence(t *testing.T) {
 		there = true
 		if !at() || len(told) != 1 {
 			t.Errorf("%q", told)
+		}
+	})
+}
+
+// A look that never comes back, as of a disk that was mounted anew, gives way to another after a while.
+func TestALookThatNeverComesBack(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &presence[bool]{patience: time.Second}
+		never := make(chan struct{})
+		p.at("/far", func() bool { <-never; return true })
+		soon, cancel := context.WithTimeout(t.Context(), oldLook/2)
+		defer cancel()
+		if p.answers(soon, "/far", func() bool { return false }) == nil {
+			t.Error("a second look is made at once")
+		}
+		time.Sleep(oldLook)
+		if err := p.answers(t.Context(), "/far", func() bool { return false }); err != nil || p.at("/far", func() bool { return false }) {
+			t.Error(err)
+		}
+		close(never)
+		synctest.Wait()
+		if p.last["/far"] {
+			t.Error("what the old one has found counts")
 		}
 	})
 }

@@ -84,13 +84,13 @@ func TestADiskThatDoesNotAnswer(t *testing.T) {
 		return err == nil && len(batch.Events) > 0 && strings.Contains(string(batch.Events[len(batch.Events)-1].Data), `"missing":true`)
 	})
 
-	until = make(chan struct{})
-	hangs.Store(&until)
+	again := make(chan struct{})
+	hangs.Store(&again)
 	soon("the end", d.close)
 	soon("the next start", func() { d = openAs(t, later, proxy.Config{}, cfg) })
 	if turn := lastTurn(d.transcript(working.ID)); turn.StopReason != "interrupted" {
 		t.Errorf("%+v", turn)
 	}
 	soon("its end", d.close)
-	close(until)
+	close(again)
 }
