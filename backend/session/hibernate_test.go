@@ -150,6 +150,23 @@ func TestWhatAPersonChoseOutlivesSleep(t *testing.T) {
 	}
 }
 
+// rememberedInAsk leaves a conversation behind whose forgetful agent was in the mode "ask", and was sent "one".
+func rememberedInAsk(t *testing.T, dir, words string) (id string) {
+	t.Helper()
+	forgetfulAgent(t, dir, words)
+	d := open(t, dir)
+	id = d.createOf("forgetful").ID
+	d.ready(id)
+	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
+		t.Fatal(err)
+	}
+	d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
+	d.prompt(id, "one")
+	d.idle(id)
+	d.close()
+	return id
+}
+
 // An agent that takes a conversation up again, and does not go back into the mode that was chosen, gets no message in another one. That is told,
 // and the next start goes on with what it offers.
 func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
@@ -160,19 +177,8 @@ func TestAModeThatIsLostStopsTheMessage(t *testing.T) {
 		t.Run(words, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			forgetfulAgent(t, dir, words)
+			id := rememberedInAsk(t, dir, words)
 			d := open(t, dir)
-			id := d.createOf("forgetful").ID
-			d.ready(id)
-			if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
-				t.Fatal(err)
-			}
-			d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
-			d.prompt(id, "one")
-			d.idle(id)
-			d.close()
-
-			d = open(t, dir)
 			d.prompt(id, "two")
 			d.until("end of the turn", func() bool { s := d.get(id); return s.Turn == nil && s.Phase == session.Closed })
 			s := d.get(id)
@@ -223,19 +229,8 @@ func TestAModeThatDependsOnTheModel(t *testing.T) {
 func TestAMessageThatIsTakenBackLeavesTheDraft(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	forgetfulAgent(t, dir, "resume modes dumb")
+	id := rememberedInAsk(t, dir, "resume modes dumb")
 	d := open(t, dir)
-	id := d.createOf("forgetful").ID
-	d.ready(id)
-	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
-		t.Fatal(err)
-	}
-	d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
-	d.prompt(id, "one")
-	d.idle(id)
-	d.close()
-
-	d = open(t, dir)
 	d.prompt(id, "two")
 	d.until("set_mode", func() bool { return d.wrote(id, `"session/set_mode"`) == 2 })
 	next := "three"
@@ -256,19 +251,8 @@ func TestAMessageThatIsTakenBackLeavesTheDraft(t *testing.T) {
 func TestAModeOutlivesAStartThatIsCutOff(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	forgetfulAgent(t, dir, "resume modes dumb")
+	id := rememberedInAsk(t, dir, "resume modes dumb")
 	d := open(t, dir)
-	id := d.createOf("forgetful").ID
-	d.ready(id)
-	if err := d.SetConfig(t.Context(), id, "mode", json.RawMessage(`"ask"`)); err != nil {
-		t.Fatal(err)
-	}
-	d.until("the mode", func() bool { return d.get(id).ConfigOptions[0].Value == "ask" })
-	d.prompt(id, "one")
-	d.idle(id)
-	d.close()
-
-	d = open(t, dir)
 	begins := func(nth int) {
 		t.Helper()
 		d.prompt(id, "two")

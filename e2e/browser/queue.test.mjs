@@ -62,20 +62,26 @@ test("rows are queued, moved, edited, deleted and go out in their turn", async (
   looks.done();
 });
 
-test("a message that is sent while the one before it is on its way goes after it", async (t) => {
-  const desk = await Desk.open(t);
-  const app = await App.open(desk, { agent: "Demo agent" });
-  await app.send("slow");
-  await app.log.getByText("tick 1").first().waitFor();
+/** Sends a message that is on its way until it is released. */
+async function onItsWay(app, text) {
   let release;
   const released = new Promise((resolve) => (release = resolve));
   await app.page.route("**/prompt", async (route) => {
     await released;
     await route.continue();
   });
-  const onItsWay = app.page.waitForRequest("**/prompt");
-  await app.send("plan");
-  await onItsWay;
+  const asked = app.page.waitForRequest("**/prompt");
+  await app.send(text);
+  await asked;
+  return release;
+}
+
+test("a message that is sent while the one before it is on its way goes after it", async (t) => {
+  const desk = await Desk.open(t);
+  const app = await App.open(desk, { agent: "Demo agent" });
+  await app.send("slow");
+  await app.log.getByText("tick 1").first().waitFor();
+  const release = await onItsWay(app, "plan");
   await app.send("thought");
   release();
   await shows(app, ["plan", "thought"]);
@@ -87,15 +93,7 @@ test("Enter pressed twice sends a message once, and nothing that is typed since"
   const app = await App.open(desk, { agent: "Demo agent" });
   await app.send("slow");
   await app.log.getByText("tick 1").first().waitFor();
-  let release;
-  const released = new Promise((resolve) => (release = resolve));
-  await app.page.route("**/prompt", async (route) => {
-    await released;
-    await route.continue();
-  });
-  const onItsWay = app.page.waitForRequest("**/prompt");
-  await app.send("plan");
-  await onItsWay;
+  const release = await onItsWay(app, "plan");
   await app.composer.press("Enter");
   await app.page.getByText("Sending…").waitFor();
   await app.composer.fill("thou");

@@ -160,8 +160,9 @@ test("questions by keys: digits, no accident in the first moment, Escape answers
   await app.log.getByText("You declined the form, so I go on without it.").last().waitFor();
 });
 
-// An agent that asks three questions at once.
-const threefold = `#!${process.execPath}
+/** An agent that asks several things at once: method and params of each, by its name. */
+function askingAtOnce(names, method, params) {
+  return `#!${process.execPath}
 const out = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
 let turn, answers = 0;
 require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
@@ -170,29 +171,19 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   else if (method === "session/new") out({ id, result: { sessionId: "s" } });
   else if (method === "session/prompt") {
     turn = id;
-    for (const n of ["one", "two", "three"]) {
-      out({ id: n, method: "_sandboxagent/session/request_question", params: { sessionId: "s", questionId: n, prompt: "Question " + n, options: ["yes", "no"] } });
-    }
-  } else if (!method && ++answers === 3) out({ id: turn, result: { stopReason: "end_turn" } });
+    for (const message of ${JSON.stringify(names.map((name) => ({ id: name, method, params: { sessionId: "s", ...params(name) } })))}) out(message);
+  } else if (!method && ++answers === ${names.length}) out({ id: turn, result: { stopReason: "end_turn" } });
 });
 `;
+}
 
-// An agent that asks for two approvals in the same moment.
-const twofold = `#!${process.execPath}
-const out = (message) => console.log(JSON.stringify({ jsonrpc: "2.0", ...message }));
-let turn, answers = 0;
-require("node:readline").createInterface({ input: process.stdin }).on("line", (line) => {
-  const { id, method } = JSON.parse(line);
-  if (method === "initialize") out({ id, result: { protocolVersion: 1 } });
-  else if (method === "session/new") out({ id, result: { sessionId: "s" } });
-  else if (method === "session/prompt") {
-    turn = id;
-    for (const n of ["one", "two"]) {
-      out({ id: n, method: "session/request_permission", params: { sessionId: "s", toolCall: { toolCallId: n, title: "Step " + n }, options: [{ optionId: "once", name: "Allow once", kind: "allow_once" }] } });
-    }
-  } else if (!method && ++answers === 2) out({ id: turn, result: { stopReason: "end_turn" } });
-});
-`;
+const threefold = askingAtOnce(["one", "two", "three"], "_sandboxagent/session/request_question", (name) => ({
+  questionId: name, prompt: `Question ${name}`, options: ["yes", "no"],
+}));
+
+const twofold = askingAtOnce(["one", "two"], "session/request_permission", (name) => ({
+  toolCall: { toolCallId: name, title: `Step ${name}` }, options: [{ optionId: "once", name: "Allow once", kind: "allow_once" }],
+}));
 
 test("a double click answers one request, and not the one that comes into its place", async (t) => {
   const desk = Desk.make(t);
