@@ -3,6 +3,8 @@ package session
 import (
 	"bytes"
 	"cmp"
+	"encoding/asn1"
+	"encoding/base64"
 	"encoding/json"
 	"regexp"
 	"slices"
@@ -99,7 +101,9 @@ var (
 	}
 	newline = regexp.MustCompile(`\\+[nrt]`) // of a JSON text in a text, too
 	sealed  = regexp.MustCompile(`^\s*Proc-Type: 4,ENCRYPTED\s+DEK-Info: [A-Z0-9-]+,[0-9A-Fa-f]+\s`)
-	escape  = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
+	// lineMark is what stands before a line: its number with a mark, or what a change has there.
+	lineMark = regexp.MustCompile(`^(?:[0-9]*[→│|:>-])+`)
+	escape   = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
 )
 
 // endsWord tells that a lower-case letter stands before: task-1 is no key. In JSON that letter may be the end of an escape.
@@ -113,30 +117,68 @@ func endsWord(before []byte) bool {
 func noWord(token []byte) bool { return len(bytes.Trim(token, "abcdefghijklmnopqrstuvwxyz./-")) > 0 }
 
 // keyOnly tells a private key from a text with the marks of one around it: a command between them would be hidden from whoever is asked
-// about it. A key is long words of base64, of which the last may be short, with what stands before its lines where a file or a change is
-// shown. The first begins as every key does, DER's or OpenSSH's, or is none that a shell looks for at a path.
+// about it, and a shell runs any line that names a program. So the whole has to be the data of a key, DER's or OpenSSH's, or as long as a
+// cipher's blocks are; which somebody could still make around lines of their choice, so none may be what a system has a program at.
 func keyOnly(pem []byte) bool {
-	const begin, end, long = "-----BEGIN ", "-----END ", 48
+	const begin, end = "-----BEGIN ", "-----END "
 	_, body, _ := bytes.Cut(pem[len(begin):], []byte("-----"))
 	body = newline.ReplaceAll(body[:bytes.LastIndex(body, []byte(end))], []byte(" "))
 	whole := sealed.ReplaceAll(body, nil)
-	isSealed, first, last := len(whole) < len(body), true, false
-	for word := range bytes.FieldsSeq(whole) {
-		word = bytes.TrimLeft(word, "0123456789→│|:+->")
-		switch {
-		case len(word) == 0:
-			continue
-		case last, bytes.ContainsFunc(word, func(r rune) bool { return r >= utf8.RuneSelf || !isBase64(byte(r)) }):
-			return false
-		case first && (isSealed && word[0] == '/' || !isSealed && word[0] != 'M' && !bytes.HasPrefix(word, []byte("b3BlbnNzaC1rZXk"))):
+	lines := keyLines(whole)
+	for i, line := range lines {
+		if mayBeFound(line, i == len(lines)-1) {
 			return false
 		}
-		if last = len(word) < long; last && first {
-			return false
-		}
-		first = false
 	}
-	return !first
+	data, err := base64.StdEncoding.Strict().DecodeString(string(bytes.Join(lines, nil)))
+	switch {
+	case err != nil || len(data) == 0:
+		return false
+	case len(whole) < len(body):
+		const block = 8 // of the shortest cipher
+		return len(data)%block == 0
+	case bytes.HasPrefix(data, []byte("openssh-key-v1\x00")):
+		return true
+	}
+	var key asn1.RawValue
+	rest, err := asn1.Unmarshal(data, &key)
+	const sequence = 0x30
+	return err == nil && len(rest) == 0 && data[0] == sequence
+}
+
+// keyLines are the words of a key without what stands before its lines where a file or a change is shown.
+func keyLines(body []byte) (lines [][]byte) {
+	plus := true // a line of a key may begin with one, too, but not all do
+	for word := range bytes.FieldsSeq(body) {
+		word = lineMark.ReplaceAll(word, nil)
+		if len(bytes.Trim(word, "0123456789")) == 0 || string(word) == "+" {
+			continue
+		}
+		lines, plus = append(lines, word), plus && word[0] == '+'
+	}
+	for i := range lines {
+		if plus {
+			lines[i] = lines[i][1:]
+		}
+	}
+	return lines
+}
+
+// mayBeFound tells of a line of a key that a shell may find a program by: one that is shorter than those of a key, or that has as many slashes
+// as a path must have to be as long. A last one with = at its end is none: a shell takes it for the value of a variable.
+func mayBeFound(line []byte, last bool) bool {
+	const (
+		width    = 64 // of a line, by RFC 7468; OpenSSH's are longer
+		longName = 24 // than any program's of letters and digits alone
+	)
+	slashes := bytes.Count(line, []byte("/"))
+	switch {
+	case last && bytes.HasSuffix(line, []byte("=")):
+		return false
+	case len(line) < width && (!last || len(line) < longName || line[0] == '/' && slashes > 1):
+		return true
+	}
+	return 8*slashes >= len(line)
 }
 
 // find gives where the secrets of this shape are, in order.
