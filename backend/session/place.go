@@ -542,28 +542,27 @@ type pastGeneration struct {
 }
 
 func (g *pastGeneration) take(f frame) {
-	if f.Generation != g.generation {
-		return
-	}
-	switch f.Dir {
-	case noted:
-		g.takeNote(f)
-	case outward:
+	ours := f.Generation == g.generation
+	switch {
+	case f.Dir == noted && (ours || bytes.Contains(f.Data, []byte(noteTurnBegan))):
+		g.takeNote(f, ours)
+	case f.Dir == outward && ours:
 		g.takeOut(f)
-	case inward:
+	case f.Dir == inward && ours:
 		g.takeIn(f)
 	}
 }
 
-func (g *pastGeneration) takeNote(f frame) {
+// takeNote takes what we have noted; ours is of this generation. A turn whose message starts the agent has begun before that.
+func (g *pastGeneration) takeNote(f frame, ours bool) {
 	var n note
 	if json.Unmarshal(f.Data, &n) != nil {
 		return
 	}
-	switch n.Note {
-	case noteTurnBegan:
+	switch {
+	case n.Note == noteTurnBegan:
 		g.inTurn, g.prompt, g.said = n.Turn == g.turn, "", n
-	case noteRequest:
+	case n.Note == noteRequest && ours:
 		g.requests[n.Request] = g.asked
 		if env, err := acp.Peek(g.asked); err == nil {
 			g.asks[env.Key()] = n.Request

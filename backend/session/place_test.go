@@ -621,18 +621,30 @@ func TestATokenGoesNowhereElse(t *testing.T) {
 	}
 }
 
-// The agent goes on while this program is away, and its request is answered after.
+// The agent goes on while this program is away, and its request is answered after. A turn whose message has woken the agent has begun a moment
+// before the agent's generation, and goes on likewise.
 func TestAgentOutlivesTheProgram(t *testing.T) {
-	for _, killed := range []bool{false, true} {
-		t.Run(map[bool]string{true: "killed", false: "closed"}[killed], func(t *testing.T) {
+	for name, how := range map[string]struct{ killed, woken bool }{
+		"closed": {}, "killed": {killed: true}, "woken and closed": {woken: true}, "woken and killed": {killed: true, woken: true},
+	} {
+		t.Run(name, func(t *testing.T) {
 			e := runtimeElsewhere(t, 0)
 			dir := t.TempDir()
 			d := deskWithPlaces(t, dir)
 			s := d.createAt(d.addPlace(e, placeToken).ID)
+			if how.woken {
+				d.prompt(s.ID, "echo before")
+				d.idle(s.ID)
+				d.close() // no turn runs, so the agent ends with us
+				if n := e.instances(); n != 0 {
+					t.Fatalf("%d instances run there", n)
+				}
+				d = deskWithPlaces(t, dir)
+			}
 			d.prompt(s.ID, "permission")
 			r := d.request(s.ID)
 			copied := filepath.Join(t.TempDir(), "copy")
-			if killed { // the directory as it would be, had the program died now
+			if how.killed { // the directory as it would be, had the program died now
 				if err := os.CopyFS(copied, os.DirFS(dir)); err != nil {
 					t.Fatal(err)
 				}
