@@ -48,15 +48,13 @@ func (v *conversation) cancel() error {
 const longestTakenBack = 1 << 20
 
 // takeBack makes a message that the agent has not got the draft again, with its files: whoever stops a start, or whose agent does not
-// start, may want to send it after the next. Where another was begun meanwhile it waits in the queue.
+// start, may want to send it after the next. Where another was begun meanwhile, or it is too long for that, it waits in the queue.
 func (v *conversation) takeBack() {
 	if !v.unheard() || v.turn.back {
 		return
 	}
 	v.turn.back = true
-	if v.row.Draft == "" {
-		v.draftAgain(v.turn)
-	} else {
+	if !v.draftAgain(v.turn) {
 		v.waitAgain(v.turn)
 	}
 }
@@ -64,26 +62,33 @@ func (v *conversation) takeBack() {
 // unheard tells that a turn runs of which the agent knows nothing.
 func (v *conversation) unheard() bool { return v.turn != nil && (!v.state.sent || v.composing != nil) }
 
-func (v *conversation) draftAgain(t *Turn) {
+// draftAgain is false where another draft was begun, or the message is too long for one.
+func (v *conversation) draftAgain(t *Turn) bool {
 	message := textOfPrompt(t.prompt)
 	if v.row.Draft != "" || len(message) > longestTakenBack {
-		return
+		return false
 	}
 	v.row.Draft = message
 	mine := slices.DeleteFunc(slices.Clone(t.attachments), func(a Attachment) bool {
 		return slices.ContainsFunc(v.row.Attachments, func(b Attachment) bool { return b.ID == a.ID })
 	})
 	v.setChips(append(mine, v.row.Attachments...))
+	return true
 }
 
-// waitAgain makes a message that the agent has not got the first of the queue, held: another was sent in its place. It is not made the draft,
-// which whoever sends the other may be writing in.
+// waitAgain makes a message that the agent has not got the first of the queue, held: another was sent in its place, or stands in the draft. It is
+// not made that, which whoever sends the other may be writing in, but where the queue has no room.
 func (v *conversation) waitAgain(t *Turn) {
 	item := v.newItem(said{text: textOfPrompt(t.prompt), files: t.attachments})
 	v.prompts.items[item.ID] = item
 	if v.wish(doRestore{queued{item.ID, heldStopped}, 0}) != nil { // there is no room
 		delete(v.prompts.items, item.ID)
-		v.draftAgain(t)
+		if !v.draftAgain(t) {
+			v.note(note{Note: noteNotice, Notice: &Notice{
+				Severity: "warning", Title: "Your message was not sent",
+				Description: v.agentName + " has not got it, and there is no room for it: a draft was begun, or it is too long for one, and the queue is full. It stands above, to be copied.",
+			}})
+		}
 	}
 	v.step.sync = true
 }

@@ -260,6 +260,54 @@ func TestAMessageThatAnotherWasSentForIsKept(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
+// A message that is too long for a draft waits in the queue. Where that is full as well, it is said.
+func TestAMessageThatFitsInNoDraftIsKept(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("word ", 1<<20/5+1)
+	for name, tc := range map[string]struct {
+		message, draft string
+		queued         int
+		kept           bool
+	}{
+		"too long":                                {long, "", 0, true},
+		"too long, and another is begun":          {long, "another", 1, true},
+		"too long, and the queue is full":         {long, "", 100, false},
+		"another is begun, and the queue is full": {"one", "another", 100, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := waiting(t, t.TempDir())
+			id := d.createOf("waits").ID
+			d.until("session/new", func() bool { return d.wrote(id, `"session/new"`) == 1 })
+			shot := d.upload("shot.png", picture(t, 7, 7))
+			d.sendFiles(id, tc.message, session.Now, byID(shot)...)
+			for range tc.queued {
+				d.queues(id, "later")
+			}
+			if _, err := d.Change(t.Context(), id, session.Patch{Draft: &tc.draft}); err != nil {
+				t.Fatal(err)
+			}
+			for d.get(id).Turn != nil {
+				if err := d.Cancel(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+			}
+			items, err := d.Queue(t.Context(), id)
+			if err != nil || d.get(id).Draft != tc.draft {
+				t.Fatalf("%q %v", d.get(id).Draft, err)
+			}
+			kept := len(items) == tc.queued+1 && items[0].Message == tc.message && items[0].Held == "stopped" && len(items[0].Attachments) == 1
+			if kept != tc.kept || len(items) < tc.queued {
+				t.Errorf("%d items", len(items))
+			}
+			if told := strings.Contains(notices(d.transcript(id)), "Your message was not sent"); told == tc.kept {
+				t.Errorf("%q", notices(d.transcript(id)))
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
 // The program dies while a message waits for a start: it is the draft again. One that the agent has is not.
 func TestAMessageThatWaitedOutlastsAKill(t *testing.T) {
 	t.Parallel()
