@@ -36,17 +36,17 @@ const oldLook = time.Minute
 func (p *presence[T]) begin(path string, find func() T) (l *pathLook, joined bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	age := oldLook
+	age, told := oldLook, false
 	if l := p.looks[path]; l != nil {
 		if time.Since(l.begun) < l.age {
 			return l, true
 		}
-		age = 2 * l.age
+		age, told = 2*l.age, l.told // who went without the old one hears of what this one finds
 	}
 	if p.looks == nil {
 		p.looks, p.last = map[string]*pathLook{}, map[string]T{}
 	}
-	l = &pathLook{over: make(chan struct{}), begun: time.Now(), age: age}
+	l = &pathLook{over: make(chan struct{}), begun: time.Now(), age: age, told: told}
 	p.looks[path] = l
 	go func() {
 		if p.end(path, l, find()) && p.other != nil {
@@ -97,14 +97,21 @@ func (p *presence[T]) await(l *pathLook) bool {
 	}
 }
 
-// answers waits until a path can be looked at, or for the end of ctx. It is for who is about to read there what no context ends.
+// answers waits until a path can be looked at, or for the end of ctx. It is for who is about to read there what no context ends. A look that has
+// become too old may never come back, so it goes on with another one, of whoever began that.
 func (p *presence[T]) answers(ctx context.Context, path string, find func() T) error {
-	l, _ := p.begin(path, find)
-	select {
-	case <-l.over:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for {
+		l, _ := p.begin(path, find)
+		old := time.NewTimer(time.Until(l.begun.Add(l.age)))
+		select {
+		case <-l.over:
+			old.Stop()
+			return nil
+		case <-ctx.Done():
+			old.Stop()
+			return ctx.Err()
+		case <-old.C:
+		}
 	}
 }
 

@@ -54,7 +54,7 @@ func TestPresence(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		after(time.Minute, func() {
-			if err := p.answers(ctx, "/far", nil); !errors.Is(err, context.DeadlineExceeded) {
+			if err := p.answers(ctx, "/far", func() bool { <-hangs; return false }); !errors.Is(err, context.DeadlineExceeded) {
 				t.Error(err)
 			}
 		})
@@ -99,5 +99,25 @@ func TestALookThatNeverComesBack(t *testing.T) {
 		if p.last["/far"] {
 			t.Error("what the old one has found counts")
 		}
+	})
+}
+
+// Who waits for a look waits for another one as well, once it is too old: a disk that was mounted anew never answers the first.
+func TestWhoWaitsForALookWaitsForTheNext(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := &presence[bool]{patience: time.Second}
+		never, looks := make(chan struct{}), 0
+		begun := time.Now()
+		err := p.answers(t.Context(), "/far", func() bool {
+			if looks++; looks < 3 {
+				<-never
+			}
+			return false
+		})
+		if took := time.Since(begun); err != nil || looks != 3 || took != 3*oldLook {
+			t.Errorf("%v, %d looks, %v", err, looks, took)
+		}
+		close(never)
 	})
 }
