@@ -81,9 +81,10 @@ type PromptAttachment struct {
 
 // Refusals of attachments, beside those of attachment.Problem.
 const (
-	refusedUnknownFile = "attachment.unknown"   // id: nothing was taken in under it, or it is gone
-	refusedElsewhere   = "attachment.elsewhere" // name: the agent runs elsewhere, and this file could only be a link
-	refusedNoFile      = "attachment.missing"   // name
+	refusedUnknownFile = "attachment.unknown"    // id: nothing was taken in under it, or it is gone
+	refusedElsewhere   = "attachment.elsewhere"  // name: the agent runs elsewhere, and this file could only be a link
+	refusedNoFile      = "attachment.missing"    // name
+	refusedUnreadable  = "attachment.unreadable" // name, detail
 )
 
 func (a Attachment) file() attachment.File {

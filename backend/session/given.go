@@ -237,7 +237,8 @@ func (c *Client) attachmentsOf(ctx context.Context, session string) ([]Attachmen
 	return query(ctx, c.cfg.Store.Read(), scanJSON[Attachment], `SELECT data FROM attachment WHERE id IN (SELECT attachment FROM attachment_use WHERE session = ?) ORDER BY id`, session)
 }
 
-// Thumbnail is a small PNG of an image, at most side pixels wide and high.
+// Thumbnail is a small PNG of an image, at most side pixels wide and high. A disk that does not answer soon is not waited for: a page shows many
+// pictures, and asks for few of them at a time.
 func (c *Client) Thumbnail(ctx context.Context, id string, side int) ([]byte, error) {
 	a, err := c.Attachment(ctx, id)
 	if err != nil {
@@ -247,8 +248,8 @@ func (c *Client) Thumbnail(ctx context.Context, id string, side int) ([]byte, er
 		return nil, bad("attachment.no_image", "name", a.Filename)
 	}
 	if a.SHA256 == "" { // else those of a disk that does not answer would hold up all others
-		if err := c.files.answers(ctx, a.Path, notThere(a.Path)); err != nil {
-			return nil, err
+		if l, _ := c.files.begin(a.Path, notThere(a.Path)); !c.files.await(l, patientMany) {
+			return nil, &RefusedError{Code: refusedUnreadable, Params: map[string]string{"name": a.Filename, "detail": "its disk does not answer"}}
 		}
 	}
 	png, err := attachment.Thumbnail(ctx, func(ctx context.Context) ([]byte, error) { return c.bytesOf(ctx, a.file()) }, side)

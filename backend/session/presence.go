@@ -73,23 +73,23 @@ func (p *presence[T]) end(path string, l *pathLook, found T) bool {
 // at is what there is at a path now, or else what was there when it was looked at last.
 func (p *presence[T]) at(path string, find func() T) T {
 	l, joined := p.begin(path, find)
-	if p.await(l) && joined { // it may have begun before what the caller knows of
+	if p.await(l, p.patience) && joined { // it may have begun before what the caller knows of
 		l, _ = p.begin(path, find)
-		p.await(l)
+		p.await(l, p.patience)
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.last[path]
 }
 
-// await waits for the end of a look. It is false when there is no more patience for that.
-func (p *presence[T]) await(l *pathLook) bool {
-	patience := time.NewTimer(time.Until(l.begun.Add(p.patience)))
-	defer patience.Stop()
+// await waits for the end of a look, for so long from its beginning on. It is false when there is no more patience for that.
+func (p *presence[T]) await(l *pathLook, patience time.Duration) bool {
+	enough := time.NewTimer(time.Until(l.begun.Add(patience)))
+	defer enough.Stop()
 	select {
 	case <-l.over:
 		return true
-	case <-patience.C:
+	case <-enough.C:
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		l.told = true

@@ -1,6 +1,7 @@
 package session_test
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"os"
@@ -93,4 +94,32 @@ func TestADiskThatDoesNotAnswer(t *testing.T) {
 	}
 	soon("its end", d.close)
 	close(again)
+}
+
+// A small picture of a file on such a disk is not waited for without an end: the page has few places for them.
+func TestASmallPictureOnADiskThatDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	shot := d.attach(s.ID, d.file("shot.png", picture(t, 7, 7)))[0]
+	if shot.SHA256 != "" {
+		t.Fatalf("%+v", shot)
+	}
+	until := make(chan struct{})
+	d.Hang(shot.Path, until)
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for _, at := range []string{"first", "again"} {
+		begun := time.Now()
+		_, err := d.Thumbnail(ctx, shot.ID, 16)
+		refused(t, err, "attachment.unreadable")
+		if took := time.Since(begun); at == "again" && took > time.Second {
+			t.Errorf("it is waited for once more: %v", took)
+		}
+	}
+	close(until)
+	d.until("a picture", func() bool {
+		small, err := d.Thumbnail(ctx, shot.ID, 16)
+		return err == nil && len(small) > 0
+	})
 }

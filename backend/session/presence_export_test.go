@@ -1,0 +1,6 @@
+package session
+
+// Hang has the next look at a file not return before the channel is closed.
+func (c *Client) Hang(path string, until <-chan struct{}) {
+	c.files.begin(path, func() bool { <-until; return false })
+}
