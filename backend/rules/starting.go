@@ -20,7 +20,8 @@ func (p *part) runs(text string) bool {
 	if old := program == "tar" || program == "gtar" || program == "bsdtar"; old && len(p.words) > 1 && p.words[1].text == text && !strings.HasPrefix(text, "-") {
 		return strings.ContainsAny(text, "FIPT") // its first word are letters without -
 	}
-	if program == "go" && len(p.words) > 1 && p.words[1].text == "env" && strings.HasPrefix(text, "-") {
+	env := func(w word) bool { return w.text == "env" }
+	if program == "go" && strings.HasPrefix(text, "-") && slices.ContainsFunc(p.words[1:], env) {
 		return text != "-json" && text != "-changed" // else it writes down what every go of this user does from then on
 	}
 	takes, letters := lettersOf(program)
@@ -31,11 +32,11 @@ func (p *part) runs(text string) bool {
 	})
 }
 
-// sets tells that a program's command of this place changes what it does later on, and may start: what it is to be changed to has to be
-// spelled, too. What only shows what is set is none.
+// sets tells that a word is a program's command that changes what it does later on, and may start: what it is to be changed to has to be
+// spelled, too. It may stand anywhere: which options before it have a value of their own is not known. What only shows what is set is none.
 func (p *part) sets(at int) bool {
 	program := lower(base(p.words[0].text))
-	if at != 1 && (at != 2 || program != "git") || strings.HasPrefix(p.words[at].text, "-") || !slices.Contains(startingWords(program), p.words[at].text) {
+	if strings.HasPrefix(p.words[at].text, "-") || !slices.Contains(startingWords(program), p.words[at].text) {
 		return false
 	}
 	shows := []string{"get", "list", "ls", "view", "current-context", "get-contexts", "--get", "--get-all", "--get-regexp", "--list", "-l"}

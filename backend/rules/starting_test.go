@@ -99,6 +99,18 @@ func TestWhatIsSetHasToBeSpelled(t *testing.T) {
 		{"go env *", "go env GOPATH", rules.Allow},
 		{"gh alias *", "gh alias set co !./evil", rules.Ask},
 		{"pip config *", "pip config list", rules.Allow},
+		{"git -C /w config *", "git -C /w config core.fsmonitor ./evil", rules.Ask},
+		{"git -C /w config *", "git -C /w config --get user.name", rules.Allow},
+		{"git -C /w log *", "git -C /w log -3", rules.Allow},
+		{"git --no-pager -C /w submodule foreach *", "git --no-pager -C /w submodule foreach ./evil", rules.Ask},
+		{"kubectl -n ns config *", "kubectl -n ns config set-credentials x --exec-command=./evil", rules.Ask},
+		{"kubectl -n ns config *", "kubectl -n ns config view", rules.Allow},
+		{"gh -R o/r alias *", "gh -R o/r alias set co !./evil", rules.Ask},
+		{"aws --profile p configure *", "aws --profile p configure set credential_process ./evil", rules.Ask},
+		{"npm --silent config *", "npm --silent config edit", rules.Ask},
+		{"go -C d env *", "go -C d env -w CC=./evil", rules.Ask},
+		{"go -C d env *", "go -C d env GOPATH", rules.Allow},
+		{"go -C d test *", "go -C d test -v", rules.Allow},
 	} {
 		if v := rules.Judge(command(tc.line), where(), []rules.Rule{rule(t, rules.Allow, rules.Execute, tc.pattern)}); v.Effect != tc.want {
 			t.Errorf("%s, by %s: %+v, want %s", tc.line, tc.pattern, v, tc.want)
