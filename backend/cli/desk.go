@@ -135,7 +135,6 @@ func (d *desk) tell(err error) {
 
 // read1 shows a request and reads one answer to it; ok is false when it was taken back or the terminal is closed.
 func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
-	d.from = time.Now()
 	switch r.Kind {
 	case "permission":
 		d.t.aside("? %s asks: %s", r.Agent, barred(r.Title))
@@ -158,7 +157,7 @@ func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bo
 		return d.visit(ctx, r)
 	}
 	d.t.aside("? %s sent a request that cannot be shown here:\n%s\n  Enter dismisses it", r.Agent, r.Raw)
-	_, ok := d.line(ctx)
+	_, ok := d.newLine(ctx)
 	return backend.Answer{Action: "cancel"}, ok
 }
 
@@ -200,12 +199,16 @@ func (d *desk) line(ctx context.Context) (string, bool) {
 	}
 }
 
-// number reads one of 1…n, of which one may allow something, and gives it from 0.
-func (d *desk) number(ctx context.Context, n int) (int, bool) {
+// newLine is a line that was typed when what it answers, shown a moment ago, could be read.
+func (d *desk) newLine(ctx context.Context) (string, bool) {
 	const settles = 400 * time.Millisecond // a key on its way when the request came, as in the window's own dialogs
 	d.from = time.Now().Add(settles)
-	for {
-		line, ok := d.line(ctx)
+	return d.line(ctx)
+}
+
+// number reads one of 1…n, of which one may allow something, and gives it from 0.
+func (d *desk) number(ctx context.Context, n int) (int, bool) {
+	for line, ok := d.newLine(ctx); ; line, ok = d.line(ctx) {
 		if !ok {
 			return 0, false
 		}
@@ -224,7 +227,7 @@ func (d *desk) questions(ctx context.Context, r backend.Request) (backend.Answer
 			d.t.aside("  %d  %s", i+1, barred(o.Label))
 		}
 		d.t.aside("  %s", questionHint(q))
-		line, ok := d.line(ctx)
+		line, ok := d.newLine(ctx)
 		if !ok {
 			return a, false
 		}
@@ -311,7 +314,7 @@ func (d *desk) form(ctx context.Context, r backend.Request) (backend.Answer, boo
 			choices = append(choices, o.Const)
 		}
 		d.t.aside("  %s", barred(fmt.Sprintf("%s (%s) %s %s", name, p.Type, p.Description, strings.Join(choices, " | "))))
-		line, ok := d.line(ctx)
+		line, ok := d.newLine(ctx)
 		if !ok {
 			return backend.Answer{}, false
 		}

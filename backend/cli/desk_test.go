@@ -2,7 +2,13 @@ package cli
 
 import (
 	"encoding/json"
+	"fmt"
+	"io"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	"deskhand/backend"
 )
 
 func TestValuesOfAForm(t *testing.T) {
@@ -36,5 +42,53 @@ func TestAnAgentCannotWriteOurLines(t *testing.T) {
 		if got := barred(text); got != want {
 			t.Errorf("%q: %q", text, got)
 		}
+	}
+}
+
+// A key that was on its way when a question, an item of a form or a request that cannot be shown came up is no answer to that.
+func TestWhatIsTypedBeforeItIsAskedIsNoAnswer(t *testing.T) {
+	t.Parallel()
+	options := []backend.QuestionOption{{ID: "a", Label: "A"}, {ID: "b", Label: "B"}}
+	type at struct {
+		after time.Duration
+		text  string
+	}
+	for name, tc := range map[string]struct {
+		r     backend.Request
+		typed []at
+		want  string
+	}{
+		"questions": {
+			backend.Request{Kind: "question", Questions: []backend.Question{{Prompt: "one", Options: options}, {Prompt: "two", Options: options}}},
+			[]at{{100 * time.Millisecond, "2"}, {time.Second, "1"}, {1100 * time.Millisecond, ""}, {2 * time.Second, "2"}},
+			`{"answers":[["a"],["b"]]} after 2s`,
+		},
+		"form": {
+			backend.Request{Kind: "form", Schema: json.RawMessage(`{"properties":{"a":{"type":"string"},"b":{"type":"string"}}}`)},
+			[]at{{100 * time.Millisecond, "early"}, {time.Second, "x"}, {1100 * time.Millisecond, "!"}, {2 * time.Second, "y"}},
+			`{"action":"accept","content":{"a":"x","b":"y"}} after 2s`,
+		},
+		"raw": {backend.Request{Kind: "raw"}, []at{{100 * time.Millisecond, ""}, {time.Second, ""}}, `{"action":"cancel"} after 1s`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				d := &desk{t: &terminalTurn{p: &Program{Stderr: io.Discard}}, lines: make(chan typed, len(tc.typed)), terminal: true}
+				begun := time.Now()
+				go func() {
+					for _, line := range tc.typed {
+						time.Sleep(time.Until(begun.Add(line.after)))
+						d.lines <- typed{line.text, time.Now()}
+					}
+				}()
+				answer, ok := d.read1(t.Context(), tc.r)
+				took := time.Since(begun)
+				text, err := json.Marshal(answer)
+				if got := fmt.Sprintf("%s after %s", text, took); err != nil || !ok || got != tc.want {
+					t.Errorf("%s %v %v", got, ok, err)
+				}
+				time.Sleep(time.Minute)
+			})
+		})
 	}
 }
