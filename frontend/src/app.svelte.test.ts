@@ -203,6 +203,16 @@ test('after a gap the inbox is that of the snapshot', async () => {
   expect(app.inbox).toEqual([]);
 });
 
+test('a request that is asked again after the program has died waits again', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await tell('request.upsert', request(), 2);
+  await tell('request.upsert', request({ status: 'answered', answeredBy: 'window' }), 3);
+  expect(app.inbox).toEqual([]);
+  server.inbox = server.requests = [request()];
+  await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
+  expect(app.inbox.map((one) => one.id)).toEqual(['r1']);
+});
+
 test('where one pane has room the others are not seen, until they are shown', async () => {
   server.sessions = [session(), session({ id: 's2' })];
   await feed({ gen: 'g', seq: 1, reset: true, events: [] });

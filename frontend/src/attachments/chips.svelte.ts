@@ -67,17 +67,17 @@ export class Chips {
     this.#learn(this.items);
     this.#draft = new Draft(this.#ids(), async (ids, last) => {
       try {
-        await this.#client.patchSession(
-          this.session,
-          { attachments: ids === '' ? [] : ids.split(' ') },
-          last,
-        );
+        await this.#client.patchSession(this.session, { attachments: listed(ids) }, last);
         this.fault = '';
       } catch (thrown) {
         this.fault = errorText(thrown);
         throw thrown;
       }
     });
+    this.#draft.show = (ids) =>
+      (this.items = listed(ids)
+        .map((id) => this.#known.get(id))
+        .filter((one) => one !== undefined));
   }
 
   get shown(): boolean {
@@ -223,11 +223,25 @@ export class Chips {
     this.#set(this.items.filter((one) => one.id !== id));
   }
 
+  /** The files go with a message. */
+  begin(sending: Promise<unknown>): void {
+    this.sending = sending;
+    this.#draft.begin();
+  }
+
   /** What was sent is not in the draft any more; what came meanwhile stays. */
   sent(ids: readonly string[]): void {
-    const gone = new Set(ids);
+    const without = (all: string) =>
+      listed(all)
+        .filter((id) => !ids.includes(id))
+        .join(' ');
     this.troubles = [];
-    this.#set(this.items.filter((one) => !gone.has(one.id)));
+    this.#draft.arrived(without(this.#ids()), without);
+  }
+
+  /** The message could not be sent, and they stay. */
+  kept(): void {
+    this.#draft.kept();
   }
 
   flush(last = false): Promise<void> {
@@ -262,6 +276,11 @@ export class Chips {
   #learn(items: readonly Attachment[]): void {
     for (const one of items) this.#known.set(one.id, { ...this.#known.get(one.id), ...one });
   }
+}
+
+/** The files that a draft of them names. */
+function listed(ids: string): string[] {
+  return ids === '' ? [] : ids.split(' ');
 }
 
 /** The same file of the disk is attached once; bytes without a path are each their own. */

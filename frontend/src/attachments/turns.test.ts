@@ -1,5 +1,7 @@
-import { expect, test } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { inTurn } from './turns';
+
+afterEach(() => vi.useRealTimers());
 
 test('few are asked for at a time, and none that nobody wants any more', async () => {
   const asked: number[] = [];
@@ -24,4 +26,26 @@ test('few are asked for at a time, and none that nobody wants any more', async (
   expect(await Promise.all(all)).toEqual([0, 'Error: broken', 2, 3, 'Error: gone', 5, 6, 7, 8]);
 
   expect(await inTurn(new AbortController().signal, () => Promise.resolve('later'))).toBe('later');
+});
+
+test('pictures that never come do not hold up the others for long', async () => {
+  vi.useFakeTimers();
+  const { signal } = new AbortController();
+  let late!: (value: string) => void;
+  const all = Array.from({ length: 4 }, () =>
+    inTurn(signal, () => new Promise<string>((done) => (late = done))),
+  );
+  const other = vi.fn(() => Promise.resolve('there'));
+  const others = Array.from({ length: 9 }, () => inTurn(signal, other));
+  await vi.advanceTimersByTimeAsync(9_000);
+  expect(other).not.toHaveBeenCalled();
+  await vi.advanceTimersByTimeAsync(2_000);
+  expect(await Promise.all(others)).toHaveLength(9);
+  late('late');
+  expect(await all.at(-1)).toBe('late');
+  // Its place was given away once: there are as many as before.
+  const asked = vi.fn(() => new Promise<void>(() => undefined));
+  for (let n = 0; n < 9; n++) void inTurn(signal, asked);
+  await vi.advanceTimersByTimeAsync(0);
+  expect(asked).toHaveBeenCalledTimes(4);
 });

@@ -2,6 +2,8 @@
 // One that is wanted no longer when it is its turn is never asked for.
 
 const most = 4;
+/** A picture on a disk that does not answer holds up the others for so long, in milliseconds. */
+const patience = 10_000;
 let going = 0;
 const waiting: (() => void)[] = [];
 
@@ -9,12 +11,20 @@ const waiting: (() => void)[] = [];
 export async function inTurn<T>(signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
   if (going < most) going++;
   else await new Promise<void>((go) => waiting.push(go));
+  let had = true;
+  const leave = () => {
+    clearTimeout(late);
+    if (!had) return;
+    had = false;
+    const next = waiting.shift();
+    if (next) next();
+    else going--;
+  };
+  const late = setTimeout(leave, patience);
   try {
     signal.throwIfAborted();
     return await ask();
   } finally {
-    const next = waiting.shift();
-    if (next) next();
-    else going--;
+    leave();
   }
 }

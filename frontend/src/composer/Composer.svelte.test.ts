@@ -138,7 +138,8 @@ test('a message that is on its way when one comes back is sent once, and takes n
   const saved = save.mock.calls.map(([, patch]) => patch);
   expect(saved).not.toContainEqual({ draft: '' });
   expect(saved.findLast((one) => 'draft' in one)).toEqual({ draft: ', and more' });
-  expect(saved.filter((one) => 'attachments' in one)).toEqual([{ attachments: [] }]);
+  expect(saved.filter((one) => 'attachments' in one)).toEqual([]); // the server has taken them out
+  expect(document.querySelector('.shelf')).toBeNull();
   press('Enter');
   expect(prompt).toHaveBeenLastCalledWith('s4', ', and more', 'queue', []);
   await arrives();
@@ -199,4 +200,16 @@ test('what is sent while the message before it is on its way goes after it, as i
   type('two three, or rath');
   await arrives();
   expect([prompt.mock.calls.length, field().value]).toEqual([2, 'three, or rath']);
+});
+
+test('what was sent is not taken out of the draft again: where it is given back at once that would wipe it', async () => {
+  const { arrives } = sending();
+  open('s9');
+  type('to be given back');
+  await vi.advanceTimersByTimeAsync(1_000);
+  save.mockClear();
+  press('Enter');
+  await arrives();
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect([field().value, save.mock.calls]).toEqual(['', []]);
 });

@@ -88,7 +88,7 @@ describe('what the server tells', () => {
 test('while it is being sent nothing is saved', async () => {
   const { draft, save } = make();
   draft.type('message');
-  draft.hold();
+  draft.begin();
   await vi.advanceTimersByTimeAsync(1_000);
   expect(save).not.toHaveBeenCalled();
 });
@@ -97,14 +97,103 @@ test('what is being sent is not saved when it is left, and is the same draft for
   const { save } = make();
   const draft = draftOf('s3', '', save);
   draft.type('message');
-  draft.sending = 'message';
-  draft.hold();
+  draft.begin();
   await leaveDraft('s3', draft);
   expect(save).not.toHaveBeenCalled();
   expect(draftOf('s3', '', save)).toBe(draft);
   draft.type('message, and more');
   await vi.advanceTimersByTimeAsync(1_000);
   expect(save).toHaveBeenCalledExactlyOnceWith('message, and more', false);
+});
+
+describe('a message that has arrived', () => {
+  const out = (saved: string) => ('message'.startsWith(saved) ? '' : undefined);
+  async function sent(saved = 'message') {
+    const { draft, save } = make();
+    const show = vi.fn<Draft['show']>();
+    draft.show = show;
+    draft.type(saved);
+    if (saved !== '') await draft.flush();
+    draft.told(saved);
+    draft.type('message');
+    save.mockClear();
+    draft.begin();
+    return { draft, save, show };
+  }
+
+  test('is not taken out of the draft once more', async () => {
+    for (const saved of ['message', 'mess', '']) {
+      const { draft, save, show } = await sent(saved);
+      draft.arrived('', out);
+      draft.told('');
+      await vi.advanceTimersByTimeAsync(5_000);
+      expect([draft.text, show.mock.lastCall, save.mock.calls]).toEqual(['', [''], []]);
+    }
+  });
+
+  test('and is given back at once is there again, whenever that is heard of', async () => {
+    for (const saved of ['message', 'mess', ''])
+      for (const before of [0, 1, 2]) {
+        const { draft, save, show } = await sent(saved);
+        const told = ['', 'message'];
+        for (const text of told.splice(0, before)) expect(draft.told(text)).toBe(false);
+        draft.arrived('', out);
+        for (const text of told) if (draft.told(text)) draft.show(draft.text);
+        await vi.advanceTimersByTimeAsync(5_000);
+        expect([draft.text, show.mock.lastCall, save.mock.calls]).toEqual(['message', ['message'], []]);
+      }
+  });
+
+  test('and was given back before it was heard that it had been taken out is there again', async () => {
+    const { draft, save, show } = await sent();
+    draft.arrived('', out);
+    expect(draft.told('message')).toBe(false); // it may be of before
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([draft.text, show.mock.lastCall, save.mock.calls]).toEqual(['message', ['message'], []]);
+  });
+
+  test('is not shown again by what is told of before', async () => {
+    const { draft, show } = await sent();
+    draft.arrived('', out);
+    draft.told('message');
+    draft.told('');
+    await vi.advanceTimersByTimeAsync(5_000);
+    expect([draft.text, show.mock.calls]).toEqual(['', [['']]]);
+    expect(draft.told('from elsewhere')).toBe(true);
+  });
+
+  test('leaves what was typed since, which is saved', async () => {
+    const { draft, save } = await sent();
+    draft.type('message more');
+    draft.arrived('more', out);
+    await vi.advanceTimersByTimeAsync(0);
+    draft.told('');
+    expect([draft.text, save.mock.calls]).toEqual(['more', [['more', false]]]);
+  });
+
+  test('is taken out where it is not known what the server had', async () => {
+    const saving = await sent('mess');
+    void saving.draft.flush(true); // at the same time as the message
+    saving.save.mockClear();
+    const longer = await sent('message, and more');
+    for (const { draft, save } of [saving, longer]) {
+      draft.arrived('', out);
+      await vi.advanceTimersByTimeAsync(0);
+      expect(save).toHaveBeenCalledExactlyOnceWith('', false);
+    }
+  });
+
+  test('or not is not changed by the next one', async () => {
+    const { draft, save } = await sent();
+    draft.arrived('', out);
+    draft.type('message');
+    draft.begin();
+    await vi.advanceTimersByTimeAsync(1_000);
+    draft.kept();
+    expect(draft.told('')).toBe(false); // of the first
+    await vi.advanceTimersByTimeAsync(500);
+    expect([draft.text, save.mock.calls]).toEqual(['message', [['message', false]]]);
+  });
 });
 
 test('a save that failed is tried again with the next change', async () => {

@@ -8,6 +8,8 @@ import type { When } from './queue';
 const after = 500;
 /** The longest pause before a save that failed is tried again. */
 const longest = 10_000;
+/** What is told so soon after a message has arrived may still be of before. */
+const stale = 1_000;
 
 /** Writes a draft; `last` when the page is going and the request must outlive it. */
 export type Save = (text: string, last: boolean) => Promise<void>;
@@ -20,8 +22,15 @@ export class Draft {
   ended: (fault: string) => void = () => undefined;
   /** Hears why a save failed, and of nothing when there is no reason to worry any more. */
   failed: (why?: unknown) => void = () => undefined;
-  /** The text that is on its way as a message: it is not saved, for it would come back as one that was never sent. */
-  sending: string | undefined;
+  #sending: string | undefined;
+  /** Nothing was saved since the message began its way, or was about to be: what the server had then is known. */
+  #still = false;
+  /** What was told while it was on its way. */
+  #meanwhile: string[] = [];
+  /** What the server tells once it has taken the message out; until then, what it tells is set aside. */
+  #awaited: string | undefined;
+  #aside: string | undefined;
+  #wait: ReturnType<typeof setTimeout> | undefined;
   /** What was sent meanwhile, and goes after it. */
   again: { when: When; text: string } | undefined;
   /** What the server has, or is about to. */
@@ -49,15 +58,20 @@ export class Draft {
     return this.text !== this.#saved;
   }
 
+  /** The text that is on its way as a message: it is not saved, for it would come back as one that was never sent. */
+  get sending(): string | undefined {
+    return this.#sending;
+  }
+
   /** Nothing of it can be lost any more: it can be made anew from what the server has. */
   get settled(): boolean {
-    return !this.dirty && this.#under === 0 && this.sending === undefined;
+    return !this.dirty && this.#under === 0 && this.#sending === undefined;
   }
 
   type(text: string): void {
     this.text = text;
     if (!this.dirty) {
-      this.hold();
+      this.#hold();
       this.#works();
     } else this.#timer ??= setTimeout(() => void this.flush(), after);
   }
@@ -67,11 +81,70 @@ export class Draft {
     this.#failures = 0;
   }
 
-  /** Saves nothing for now: the text is being sent. */
-  hold(): void {
+  #hold(): void {
     clearTimeout(this.#timer);
     clearTimeout(this.#retry);
     this.#timer = undefined;
+  }
+
+  /** The text goes as a message: it is not saved for now. */
+  begin(): void {
+    this.#hold();
+    this.#heard();
+    this.#sending = this.text;
+    this.#still = this.#under === 0;
+    this.#meanwhile = [];
+  }
+
+  /** The message could not be sent. What stands here is saved again. */
+  kept(): void {
+    this.#end();
+    this.type(this.text);
+    this.show(this.text);
+  }
+
+  /**
+   * The message has arrived, and `rest` is what was written since. The server has taken it out of the draft by itself; `left` tells what
+   * it has then, of what was saved. That is not written once more: an agent that cannot be started gives the message back at once, and it
+   * would be wiped.
+   */
+  arrived(rest: string, left: (saved: string) => string | undefined): void {
+    const now = this.#still ? left(this.#saved) : undefined;
+    this.text = rest;
+    if (now === undefined) this.#end();
+    else {
+      const at = this.#meanwhile.indexOf(now);
+      const news = now !== this.#saved || this.#echoes.length > 0;
+      this.#saved = now;
+      this.#echoes = [];
+      this.#meanwhile.splice(0, at + 1);
+      if (at >= 0 || !news) this.#end();
+      else {
+        this.#sending = undefined;
+        this.#awaited = now;
+        this.#wait = setTimeout(() => {
+          const aside = this.#heard();
+          if (aside !== undefined && this.told(aside)) this.show(this.text);
+        }, stale);
+      }
+    }
+    this.type(this.text);
+    this.show(this.text);
+    void this.flush();
+  }
+
+  /** Takes what was told while the message was on its way. */
+  #end(): void {
+    this.#sending = undefined;
+    for (const text of this.#meanwhile) this.told(text);
+  }
+
+  /** Nothing of before is told any more. */
+  #heard(): string | undefined {
+    clearTimeout(this.#wait);
+    const aside = this.#aside;
+    this.#awaited = this.#aside = undefined;
+    return aside;
   }
 
   /**
@@ -79,8 +152,17 @@ export class Draft {
    * here would be lost. Returns whether the text changed.
    */
   told(text: string): boolean {
+    if (this.#awaited !== undefined) {
+      if (text !== this.#awaited) {
+        this.#aside = text;
+        return false;
+      }
+      this.#heard();
+    }
     const echo = this.#echoes.indexOf(text);
     if (echo >= 0) this.#echoes.splice(0, echo + 1);
+    else if (this.#sending !== undefined) this.#meanwhile.push(text);
+    if (this.#sending !== undefined) return false;
     if (echo >= 0 || this.#echoes.length > 0 || this.dirty) return false;
     this.#saved = text;
     if (text === this.text) return false;
@@ -90,9 +172,10 @@ export class Draft {
 
   /** Saves at once what is not saved, one after the other. */
   flush(last = false): Promise<void> {
-    this.hold();
+    this.#hold();
     // At the end of the page nobody knows whether it still arrives.
-    if (!this.dirty || (!last && this.text === this.sending)) return this.#chain;
+    if (!this.dirty || (!last && this.text === this.#sending)) return this.#chain;
+    this.#still = false;
     const text = this.text;
     const before = this.#saved;
     this.#saved = text;
@@ -110,7 +193,7 @@ export class Draft {
         this.#failures++;
         this.failed(thrown);
         clearTimeout(this.#retry);
-        if (this.dirty && this.sending === undefined && !isRefused(thrown))
+        if (this.dirty && this.#sending === undefined && !isRefused(thrown))
           this.#retry = setTimeout(() => void this.flush(), backOff(this.#failures, longest));
       } finally {
         this.#under--;
