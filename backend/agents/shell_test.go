@@ -216,6 +216,7 @@ func TestHostileShells(t *testing.T) {
 		"no PATH":            {"bash", map[string]string{".profile": "unset PATH\n"}, 0, false, ""},
 		"strict":             {"bash", map[string]string{".profile": "set -eu; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
 		"a broken rc":        {"bash", map[string]string{".profile": "export PATH=$TOOLS:$PATH\nif then fi (\n"}, 0, true, ""},
+		"unsets all":         {"bash", map[string]string{".profile": "for name in $(compgen -e); do unset $name; done\n"}, 0, false, "gave no variable"},
 		"too much": {
 			"bash", map[string]string{".profile": "for i in $(seq 12); do export V$i=$(head -c 100000 /dev/zero | tr '\\0' x); done\n"}, 0, false, "longer than",
 		},
