@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -39,6 +40,11 @@ func Run(ctx context.Context, cfg Config) error {
 	}
 	if cfg.Seal == nil {
 		cfg.Seal = func() {}
+	}
+	if cfg.Programs == nil {
+		cfg.Programs = func(context.Context) (func(string) string, func(string) (string, error)) {
+			return os.Getenv, exec.LookPath
+		}
 	}
 	if err := openDisplay(); err != nil {
 		return err

@@ -302,6 +302,28 @@ func settled(t *testing.T, p *person) *agents.Catalogue {
 	return c
 }
 
+// A desktop's own environment names neither the person's editor nor the directory that it is in.
+func TestProgramsOfThePerson(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, "bash")
+	p.cfg.Desktop = true
+	p.program("tools/code")
+	p.write(map[string]string{".profile": "export PATH=$TOOLS:$PATH VISUAL='code --wait'\n"})
+	env, find := p.open().Programs(t.Context())
+	if got := env("VISUAL"); got != "code --wait" {
+		t.Errorf("VISUAL=%q", got)
+	}
+	if got := env("DESKHAND_TOKEN"); got != "" {
+		t.Errorf("DESKHAND_TOKEN=%q", got)
+	}
+	code := filepath.Join(p.tools, "code")
+	for name, want := range map[string]string{"code": code, code: code, "tools/code": "", "../code": "", "gone": "", filepath.Join(p.tools, "gone"): "", p.tools: "", "": ""} {
+		if got, err := find(name); (err == nil) != (want != "") || err == nil && got != want {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
+}
+
 // TestVersionTools: the shell sets them up as their manuals say, or not at all; either way the agent is found, and the answer says by what.
 func TestVersionTools(t *testing.T) {
 	t.Parallel()
