@@ -316,7 +316,7 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 			return proxy.Command{}, err
 		}
 	}
-	cmd.Env = onTerminal(cmd.Env)
+	cmd.Env = onTerminal(cmd.Env, runtime.GOOS)
 	return cmd, nil
 }
 

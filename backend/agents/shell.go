@@ -276,7 +276,7 @@ func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
 	if err != nil {
 		return proxy.Command{}, err
 	}
-	cmd := proxy.Command{Path: file, Env: onTerminal(c.Environ(ctx))}
+	cmd := proxy.Command{Path: file, Env: onTerminal(c.Environ(ctx), runtime.GOOS)}
 	if lookup(cmd.Env, "SHELL") == "" {
 		cmd.Env = append(cmd.Env, "SHELL="+file)
 	}
@@ -288,10 +288,14 @@ func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
 	return cmd, nil
 }
 
-// onTerminal is an environment for a program on a terminal of ours, without what tells of the one that we were started from.
-func onTerminal(environ []string) []string {
+// onTerminal is an environment for a program on a terminal of ours, without what tells of the one that we were started from. Finder gives no
+// language; in that of C a shell of macOS takes a letter of several bytes for several letters. So it gets what the system's own terminal gives.
+func onTerminal(environ []string, system string) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		return slices.Contains([]string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LINES", "COLUMNS", "PWD", "OLDPWD", "SHLVL"}, nameOf(kv))
 	})
+	if system == "darwin" && lookup(env, "LC_ALL")+lookup(env, "LC_CTYPE")+lookup(env, "LANG") == "" {
+		env = append(env, "LC_CTYPE=UTF-8")
+	}
 	return append(env, "TERM=xterm-256color", "COLORTERM=truecolor")
 }

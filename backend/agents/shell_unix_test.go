@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 )
@@ -54,6 +55,26 @@ func TestEnvironmentPrinter(t *testing.T) {
 	} {
 		if got := environmentPrinter(tc.system, tc.self); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.system, got, tc.want)
+		}
+	}
+}
+
+func TestEnvironmentOnTerminal(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		system, environ, want string
+	}{
+		{"linux", "A=1 TERM=x LINES=3", "A=1"},
+		{"darwin", "A=1 TERM=x LINES=3", "A=1 LC_CTYPE=UTF-8"},
+		{"darwin", "LANG= A=1", "LANG= A=1 LC_CTYPE=UTF-8"},
+		{"darwin", "LANG=de_DE.UTF-8", "LANG=de_DE.UTF-8"},
+		{"darwin", "LC_CTYPE=C", "LC_CTYPE=C"}, // it is the person's
+		{"darwin", "LC_ALL=C", "LC_ALL=C"},
+		{"darwin", "LC_TIME=de_DE.UTF-8", "LC_TIME=de_DE.UTF-8 LC_CTYPE=UTF-8"},
+	} {
+		want := tc.want + " TERM=xterm-256color COLORTERM=truecolor"
+		if got := strings.Join(onTerminal(strings.Fields(tc.environ), tc.system), " "); got != want {
+			t.Errorf("%s, %s: %s, want %s", tc.system, tc.environ, got, want)
 		}
 	}
 }
