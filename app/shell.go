@@ -49,6 +49,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if err := openDisplay(); err != nil {
 		return err
 	}
+	takeReopening()
 	s := newShell(cfg)
 	closed := make(chan struct{})
 	var watching sync.WaitGroup
@@ -82,7 +83,7 @@ func (s *shell) options() *options.App {
 		Logger:         wailsLog{s.cfg.Logger},
 		OnStartup:      s.started,
 		OnDomReady:     s.loaded,
-		OnBeforeClose:  s.beforeClose,
+		OnBeforeClose:  s.end,
 		// Copy and paste in a selection or a field; Wails' page script hides the menu everywhere else.
 		EnableDefaultContextMenu: true,
 		Windows:                  &windows.Options{Theme: windows.SystemDefault},
@@ -141,6 +142,10 @@ func (s *shell) wails() context.Context {
 
 func (s *shell) started(ctx context.Context) {
 	calm()
+	if sizeHasTitle && !s.cfg.Geometry.Maximised { // else it grows by its title bar with each start
+		width, height := s.cfg.Geometry.size()
+		runtime.WindowSetSize(ctx, width, height)
+	}
 	s.ctx = ctx
 	close(s.open)
 }
@@ -269,6 +274,16 @@ func (s *shell) show() {
 	s.hidden.Store(false)
 	runtime.WindowShow(s.wails())
 	runtime.WindowUnminimise(s.wails()) // on Linux this also presents the window and gives it the focus
+}
+
+// end is beforeClose, and the end of the app once that lets the window close.
+func (s *shell) end(ctx context.Context) (stay bool) {
+	if s.beforeClose(ctx) {
+		return true
+	}
+	s.quitting.Store(true)
+	stopNow()
+	return false
 }
 
 // beforeClose answers whether the window stays. Wails calls it in a goroutine of its own, once per click.
