@@ -270,12 +270,6 @@ func (s *shell) forgetCopies() {
 	}
 }
 
-func (s *shell) show() {
-	s.hidden.Store(false)
-	runtime.WindowShow(s.wails())
-	runtime.WindowUnminimise(s.wails()) // on Linux this also presents the window and gives it the focus
-}
-
 // end is beforeClose, and the end of the app once that lets the window close.
 func (s *shell) end(ctx context.Context) (stay bool) {
 	if s.beforeClose(ctx) {
@@ -284,6 +278,12 @@ func (s *shell) end(ctx context.Context) (stay bool) {
 	s.quitting.Store(true)
 	stopNow()
 	return false
+}
+
+func (s *shell) show() {
+	s.hidden.Store(false)
+	runtime.WindowShow(s.wails())
+	runtime.WindowUnminimise(s.wails()) // on Linux this also presents the window and gives it the focus
 }
 
 // beforeClose answers whether the window stays. Wails calls it in a goroutine of its own, once per click.
