@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -96,9 +97,9 @@ func (m *move) check(from, to spot) (same bool, err error) {
 	return os.SameFile(from.self, to.self) && from.name == to.name, nil
 }
 
-// respelled tells whether both names are one: it is spelled otherwise alone, in capitals or in other signs for the same letters, where that
-// makes no other file. The disk is asked: which spellings it takes for one is not known here, and whoever takes one name for two removes
-// the file as the second of them.
+// respelled tells whether both names may be one: it is spelled otherwise alone, in capitals or in other signs for the same letters, where
+// that makes no other file. Two names stand in the directory as they are told. Which spellings a disk takes for one is not known here, and whoever
+// takes one name for two removes the file as the second of them.
 func respelled(from, to spot, folds bool) (bool, error) {
 	if !folds || from.name == to.name || !os.SameFile(from.info, to.info) || !os.SameFile(from.self, to.self) {
 		return false, nil
@@ -107,13 +108,10 @@ func respelled(from, to spot, folds bool) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	names := 0
-	for _, e := range list {
-		if info, err := from.dir.Lstat(e.Name()); err == nil && os.SameFile(info, from.info) {
-			names++
-		}
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == name })
 	}
-	return names == 1, nil
+	return !has(from.name) || !has(to.name), nil
 }
 
 func (m *move) otherKind() error {
