@@ -27,6 +27,7 @@ func window() func(context.Context, cli.Window) error {
 		return app.Run(ctx, app.Config{
 			Logger: w.Logger, Assets: w.Assets, Handler: w.Backend.Window(), Activate: w.Activate, RunningTurns: w.Backend.Running,
 			Seal:     proxy.Seal,
+			Programs: w.Backend.Programs,
 			Geometry: geometry,
 			SaveGeometry: func(g app.Geometry) error {
 				data, err := json.Marshal(g)

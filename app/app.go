@@ -16,6 +16,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -48,6 +49,10 @@ type Config struct {
 
 	Geometry     Geometry             // where the window was; zero: a first start
 	SaveGeometry func(Geometry) error // called before the window closes; nil: forgotten
+
+	// Programs tells how programs of the person are found: a variable of their environment, and where one of a name is. Started from a
+	// desktop, our own environment lacks what their shell sets up. Nil: it is our own.
+	Programs func(context.Context) (env func(string) string, find func(string) (string, error))
 
 	// Activate brings the window to the front, once per value: a second start of the program wants it. May be nil.
 	Activate <-chan struct{}

@@ -4,7 +4,6 @@ package app
 
 import (
 	"os"
-	"os/exec"
 
 	"github.com/skratchdot/open-golang/open"
 	"github.com/wailsapp/wails/v2/pkg/runtime"
@@ -93,7 +92,8 @@ func (f *Files) OpenPath(session, path string, line int) (err error) {
 	defer f.shell.recovered(&err)
 	ctx := f.shell.wails()
 	f.shell.cfg.Seal()
-	return openPath(ctx, f.shell.cfg.Handler, session, path, line, desktopEditor(ctx, os.Getenv, exec.LookPath), open.Run)
+	env, find := f.shell.cfg.Programs(ctx)
+	return openPath(ctx, f.shell.cfg.Handler, session, path, line, desktopEditor(ctx, env, find), open.Run)
 }
 
 // RevealPath shows in the desktop's file browser where something in the directories of a session lies. Codes: as OpenPath's.

@@ -28,7 +28,7 @@ func openNative(s *shell) native {
 	stop := make(chan struct{})
 	n := &toaster{shell: s}
 	return native{
-		focus: watchKeyWindow(stop), ask: s.alert, notify: n.notify,
+		focus: watchKeyWindow(stop, func() { s.hidden.Store(false) }), ask: s.alert, notify: n.notify,
 		close: func() {
 			close(stop)
 			n.close()
@@ -55,9 +55,7 @@ func (s *shell) alert(ctx context.Context, from sheet) (reply, error) {
 	for _, l := range append([]line{{text: from.about}, {}}, from.text...) {
 		text.WriteString(l.text + "\n")
 	}
-	s.dialog.Lock()
-	defer s.dialog.Unlock()
-	pressed, err := runtime.MessageDialog(s.wails(), runtime.MessageDialogOptions{
+	pressed, err := s.press(ctx, runtime.MessageDialogOptions{
 		Type: runtime.QuestionDialog, Title: from.heading, Message: strings.TrimSpace(text.String()), Buttons: names, CancelButton: cancel,
 	})
 	switch i := slices.Index(names, pressed); {
@@ -69,6 +67,31 @@ func (s *shell) alert(ctx context.Context, from sheet) (reply, error) {
 		return reply{button: pressedOpen}, ctx.Err()
 	}
 	return reply{button: pressedLater}, ctx.Err()
+}
+
+// press shows an alert and answers what stands on the button that was pressed. One that is not needed any more by the time that it could be
+// shown is not, and nobody waits for one that stands there: it ends with a press, or with the app.
+func (s *shell) press(ctx context.Context, alert runtime.MessageDialogOptions) (string, error) {
+	var pressed string
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.dialog.Lock()
+		defer s.dialog.Unlock()
+		if err = ctx.Err(); err == nil && s.quitting.Load() {
+			err = context.Canceled
+		}
+		if err == nil {
+			pressed, err = runtime.MessageDialog(s.wails(), alert)
+		}
+	}()
+	select {
+	case <-done:
+		return pressed, err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
 }
 
 // plainer is a sheet as far as an alert can show it. Its buttons are told apart by what stands on them.
@@ -92,8 +115,8 @@ func plainer(s sheet) sheet {
 	return s
 }
 
-// watchKeyWindow tells whether the window has the focus: Wails tells of none.
-func watchKeyWindow(stop <-chan struct{}) <-chan bool {
+// watchKeyWindow tells whether the window has the focus: Wails tells of none. used is called while it has.
+func watchKeyWindow(stop <-chan struct{}, used func()) <-chan bool {
 	focus := make(chan bool)
 	go func() {
 		look := time.NewTicker(500 * time.Millisecond)
@@ -104,8 +127,12 @@ func watchKeyWindow(stop <-chan struct{}) <-chan bool {
 				return
 			case <-look.C:
 			}
+			key := windowIsKey()
+			if key {
+				used() // somebody may have shown it without us
+			}
 			select {
-			case focus <- windowIsKey():
+			case focus <- key:
 			case <-stop:
 				return
 			}

@@ -16,7 +16,8 @@ import (
 type toaster struct {
 	shell *shell
 	begin sync.Once
-	err   error // of the beginning
+	ready chan struct{} // closed when that is done
+	err   error         // of the beginning; set before ready is closed
 
 	mu   sync.Mutex // protects what is below
 	last int
@@ -25,25 +26,37 @@ type toaster struct {
 
 var errNotAllowed = errors.New("the person does not allow notifications")
 
-// start asks the system once.
-func (t *toaster) start() error {
+// start asks the system once. Nobody waits for its answer beyond ctx, nor at the end for the goroutine: macOS asks the person, and Wails waits
+// three minutes for that, whatever ends meanwhile.
+func (t *toaster) start(ctx context.Context) error {
 	t.begin.Do(func() {
-		ctx := t.shell.wails()
-		t.open = map[string]chan string{}
-		if t.err = runtime.InitializeNotifications(ctx); t.err != nil {
-			return
-		}
-		allowed, err := runtime.RequestNotificationAuthorization(ctx)
-		switch {
-		case err != nil:
-			t.err = err
-		case !allowed:
-			t.err = errNotAllowed
-		default:
-			runtime.OnNotificationResponse(ctx, t.heard)
-		}
+		t.open, t.ready = map[string]chan string{}, make(chan struct{})
+		go func() {
+			defer close(t.ready)
+			t.err = t.permission(t.shell.wails())
+		}()
 	})
-	return t.err
+	select {
+	case <-t.ready:
+		return t.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (t *toaster) permission(ctx context.Context) error {
+	if err := runtime.InitializeNotifications(ctx); err != nil {
+		return err
+	}
+	allowed, err := runtime.RequestNotificationAuthorization(ctx)
+	switch {
+	case err != nil:
+		return err
+	case !allowed:
+		return errNotAllowed
+	}
+	runtime.OnNotificationResponse(ctx, t.heard)
+	return nil
 }
 
 // heard takes what a person did.
@@ -64,7 +77,7 @@ func (t *toaster) heard(r runtime.NotificationResult) {
 
 // notify is native's.
 func (t *toaster) notify(ctx context.Context, n notice) (string, error) {
-	if err := t.start(); err != nil {
+	if err := t.start(ctx); err != nil {
 		return "", err
 	}
 	category := runtime.NotificationCategory{}
@@ -99,7 +112,11 @@ func (t *toaster) notify(ctx context.Context, n notice) (string, error) {
 }
 
 func (t *toaster) close() {
-	if t.open != nil && t.err == nil {
-		runtime.CleanupNotifications(t.shell.wails())
+	select {
+	case <-t.ready: // nil where nobody has asked
+		if t.err == nil {
+			runtime.CleanupNotifications(t.shell.wails())
+		}
+	default:
 	}
 }

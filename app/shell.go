@@ -8,6 +8,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"os/exec"
 	"os/signal"
 	"runtime/debug"
 	"strings"
@@ -40,9 +41,15 @@ func Run(ctx context.Context, cfg Config) error {
 	if cfg.Seal == nil {
 		cfg.Seal = func() {}
 	}
+	if cfg.Programs == nil {
+		cfg.Programs = func(context.Context) (func(string) string, func(string) (string, error)) {
+			return os.Getenv, exec.LookPath
+		}
+	}
 	if err := openDisplay(); err != nil {
 		return err
 	}
+	takeReopening()
 	s := newShell(cfg)
 	closed := make(chan struct{})
 	var watching sync.WaitGroup
@@ -76,7 +83,7 @@ func (s *shell) options() *options.App {
 		Logger:         wailsLog{s.cfg.Logger},
 		OnStartup:      s.started,
 		OnDomReady:     s.loaded,
-		OnBeforeClose:  s.beforeClose,
+		OnBeforeClose:  s.end,
 		// Copy and paste in a selection or a field; Wails' page script hides the menu everywhere else.
 		EnableDefaultContextMenu: true,
 		Windows:                  &windows.Options{Theme: windows.SystemDefault},
@@ -135,6 +142,10 @@ func (s *shell) wails() context.Context {
 
 func (s *shell) started(ctx context.Context) {
 	calm()
+	if sizeHasTitle && !s.cfg.Geometry.Maximised { // else it grows by its title bar with each start
+		width, height := s.cfg.Geometry.size()
+		runtime.WindowSetSize(ctx, width, height)
+	}
 	s.ctx = ctx
 	close(s.open)
 }
@@ -257,6 +268,16 @@ func (s *shell) forgetCopies() {
 	if err := os.RemoveAll(s.copied); err != nil {
 		s.cfg.Logger.Warn("copies of opened files are left", "dir", s.copied, "err", err)
 	}
+}
+
+// end is beforeClose, and the end of the app once that lets the window close.
+func (s *shell) end(ctx context.Context) (stay bool) {
+	if s.beforeClose(ctx) {
+		return true
+	}
+	s.quitting.Store(true)
+	stopNow()
+	return false
 }
 
 func (s *shell) show() {

@@ -309,6 +309,11 @@ func (b *Backend) ReadOnly() string {
 // Window is the handler for the window's own asset server.
 func (b *Backend) Window() http.Handler { return b.calls.count(b.api.Window()) }
 
+// Programs tells how programs of the person are found: in the environment that agents have, which their login shell has set up.
+func (b *Backend) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
+	return b.agents.Programs(ctx)
+}
+
 // Running counts the turns that run.
 func (b *Backend) Running() int {
 	if b.client == nil {

@@ -116,6 +116,9 @@ func ReplayAgent(ctx context.Context, cfg Replay, in io.Reader, out, stderr io.W
 	return demoagent.Replay(ctx, cfg, in, out, stderr)
 }
 
+// PrintEnvironment is what a login shell runs when it is asked for its environment where the system has nothing for it.
+func PrintEnvironment(out io.Writer) error { return agents.PrintEnvironment(out) }
+
 // Watchdog is the process that ends our agents when we are killed; in is the pipe that tells it so.
 func Watchdog(in io.Reader) error { return proxy.Watchdog(in) }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"os/exec"
 	"sync"
 
 	"deskhand/backend/httpapi"
@@ -94,6 +96,14 @@ func (h *Host) Running() int {
 		return 0
 	}
 	return h.now.Running()
+}
+
+// Programs is Backend.Programs; while the data is not there it is our own environment.
+func (h *Host) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
+	if b := h.Backend(); b != nil {
+		return b.Programs(ctx)
+	}
+	return os.Getenv, exec.LookPath
 }
 
 // Listen is Backend.Listen; what is behind the address changes with the data directory.

@@ -143,7 +143,7 @@ func (a Agent) IsBuiltin() bool { return a.Source == Builtin }
 
 // Config of a catalogue.
 type Config struct {
-	// Self is our own program, which holds the demo agent.
+	// Self is our own program, which holds the demo agent, and tells its environment to a login shell that asks it to.
 	Self string
 	// File is agents.json; it need not exist.
 	File string

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -130,6 +131,22 @@ func (c *Catalogue) program(name string) string {
 		return file
 	}
 	return ""
+}
+
+// Programs gives a variable of the environment that agents are started in, and where a program of a name is in it, or at a path. It
+// waits for the login shell, like Command.
+func (c *Catalogue) Programs(ctx context.Context) (env func(name string) string, find func(name string) (string, error)) {
+	environ := c.Environ(ctx)
+	env = func(name string) string { return lookup(environ, name) }
+	return env, func(name string) (string, error) {
+		if filepath.IsAbs(name) {
+			return name, executable(name)
+		}
+		if file := c.program(name); file != "" && filepath.Base(name) == name {
+			return file, nil
+		}
+		return "", c.notFound(name)
+	}
 }
 
 func executable(file string) error {

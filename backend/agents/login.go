@@ -258,7 +258,6 @@ func (c *Catalogue) browser() (string, error) {
 		return "", nil
 	}
 	dir := filepath.Join(c.cfg.Dir, ".browser")
-	quote := func(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 	// An agent may hand on PATH and not this variable: we would be found in place of the system's program then, again and again.
 	script := "#!/bin/sh\nexport " + browserVariable + "=" + quote(dir) + "\nexec " + quote(c.cfg.Self) + " open-url \"$1\"\n"
 	for _, name := range browserPrograms() {
@@ -317,7 +316,7 @@ func (c *Catalogue) LoginCommand(ctx context.Context, id string, m LoginMethod) 
 			return proxy.Command{}, err
 		}
 	}
-	cmd.Env = onTerminal(cmd.Env)
+	cmd.Env = onTerminal(cmd.Env, runtime.GOOS)
 	return cmd, nil
 }
 

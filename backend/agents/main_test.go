@@ -30,6 +30,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "demo-agent":
 		err = demoagent.Run(context.Background(), os.Stdin, os.Stdout)
+	case len(os.Args) > 1 && os.Args[1] == "environment":
+		err = agents.PrintEnvironment(os.Stdout)
 	case role == "agent":
 		err = fakeAgent(arg)
 	case role == "sleeper":

@@ -36,6 +36,7 @@ const askingVariable = "DESKHAND_READS_ENVIRONMENT"
 type shell struct {
 	file     string
 	environ  []string // that it starts with
+	print    string   // the command by which it tells the environment that it gives to programs, as env -0 does
 	patience time.Duration
 	life     <-chan struct{}   // closed when nothing may be left of it any more
 	work     func(func()) bool // runs what outlives the answer
@@ -45,7 +46,30 @@ type shell struct {
 var (
 	errForeignShell = errors.New("it is no shell that Deskhand knows")
 	errShellEnded   = errors.New("it ended before it could be asked")
+	errNoVariable   = errors.New("it gave no variable")
 )
+
+// environmentPrinter is the command that a shell runs to tell its environment. The env of macOS knows -0 since its 13th version at the
+// earliest, and without it a value of several lines cannot be told from several variables: there our own program does it.
+func environmentPrinter(system, self string) string {
+	if system == "darwin" && self != "" {
+		return quote(self) + " environment"
+	}
+	return "/usr/bin/env -0"
+}
+
+// PrintEnvironment writes the environment as env -0 does.
+func PrintEnvironment(out io.Writer) error {
+	for _, kv := range os.Environ() {
+		if _, err := io.WriteString(out, kv+"\x00"); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// quote writes a text as one word of a shell.
+func quote(text string) string { return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'" }
 
 // ask gives the environment that the shell gives to programs, within its patience. The shell reads nothing and has no terminal to
 // take. Of what it has started, all that did not make itself independent is ended.
@@ -91,7 +115,7 @@ func shellOptions(file string) (interactive, options []string, err error) {
 func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 	token := rand.Text() // rc files write what they like; the answer stands between two marks
 	// The marks do not stand in the command, which rc files can have the shell print. No alias gets in the way of these.
-	command := fmt.Sprintf("command printf %%s-%%s %[1]s begin; /usr/bin/env -0; command printf %%s-%%s %[1]s end", token)
+	command := fmt.Sprintf("command printf %%s-%%s %[1]s begin; %[2]s; command printf %%s-%%s %[1]s end", token, s.print)
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -125,7 +149,11 @@ func (s shell) once(ctx context.Context, options []string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return clean(found), nil
+	env := clean(found)
+	if len(env) == 0 {
+		return nil, errNoVariable // what should have told them did not work
+	}
+	return env, nil
 }
 
 // patient reads what is in the pipe of a shell that has ended even where we get to it late: a read with a deadline that has passed does not look
@@ -205,7 +233,7 @@ func between(r io.Reader, begin, end string) ([]byte, error) {
 	}
 }
 
-// clean makes variables of what env -0 wrote, without those that are about the shell itself.
+// clean makes variables of what was printed, without those that are about the shell itself.
 func clean(out []byte) []string {
 	var env []string
 	for kv := range strings.SplitSeq(string(out), "\x00") {
@@ -248,7 +276,7 @@ func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
 	if err != nil {
 		return proxy.Command{}, err
 	}
-	cmd := proxy.Command{Path: file, Env: onTerminal(c.Environ(ctx))}
+	cmd := proxy.Command{Path: file, Env: onTerminal(c.Environ(ctx), runtime.GOOS)}
 	if lookup(cmd.Env, "SHELL") == "" {
 		cmd.Env = append(cmd.Env, "SHELL="+file)
 	}
@@ -260,10 +288,14 @@ func (c *Catalogue) PersonShell(ctx context.Context) (proxy.Command, error) {
 	return cmd, nil
 }
 
-// onTerminal is an environment for a program on a terminal of ours, without what tells of the one that we were started from.
-func onTerminal(environ []string) []string {
+// onTerminal is an environment for a program on a terminal of ours, without what tells of the one that we were started from. Finder gives no
+// language; in that of C a shell of macOS takes a letter of several bytes for several letters. So it gets what the system's own terminal gives.
+func onTerminal(environ []string, system string) []string {
 	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
 		return slices.Contains([]string{"TERM", "COLORTERM", "TERM_PROGRAM", "TERM_PROGRAM_VERSION", "LINES", "COLUMNS", "PWD", "OLDPWD", "SHLVL"}, nameOf(kv))
 	})
+	if system == "darwin" && lookup(env, "LC_ALL")+lookup(env, "LC_CTYPE")+lookup(env, "LANG") == "" {
+		env = append(env, "LC_CTYPE=UTF-8")
+	}
 	return append(env, "TERM=xterm-256color", "COLORTERM=truecolor")
 }

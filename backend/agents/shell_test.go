@@ -216,6 +216,7 @@ func TestHostileShells(t *testing.T) {
 		"no PATH":            {"bash", map[string]string{".profile": "unset PATH\n"}, 0, false, ""},
 		"strict":             {"bash", map[string]string{".profile": "set -eu; export PATH=$TOOLS:$PATH\n"}, 0, true, ""},
 		"a broken rc":        {"bash", map[string]string{".profile": "export PATH=$TOOLS:$PATH\nif then fi (\n"}, 0, true, ""},
+		"unsets all":         {"bash", map[string]string{".profile": "for name in $(compgen -e); do unset $name; done\n"}, 0, false, "gave no variable"},
 		"too much": {
 			"bash", map[string]string{".profile": "for i in $(seq 12); do export V$i=$(head -c 100000 /dev/zero | tr '\\0' x); done\n"}, 0, false, "longer than",
 		},
@@ -299,6 +300,28 @@ func settled(t *testing.T, p *person) *agents.Catalogue {
 	c := p.open()
 	c.Settle(t.Context(), false)
 	return c
+}
+
+// A desktop's own environment names neither the person's editor nor the directory that it is in.
+func TestProgramsOfThePerson(t *testing.T) {
+	t.Parallel()
+	p := newPerson(t, "bash")
+	p.cfg.Desktop = true
+	p.program("tools/code")
+	p.write(map[string]string{".profile": "export PATH=$TOOLS:$PATH VISUAL='code --wait'\n"})
+	env, find := p.open().Programs(t.Context())
+	if got := env("VISUAL"); got != "code --wait" {
+		t.Errorf("VISUAL=%q", got)
+	}
+	if got := env("DESKHAND_TOKEN"); got != "" {
+		t.Errorf("DESKHAND_TOKEN=%q", got)
+	}
+	code := filepath.Join(p.tools, "code")
+	for name, want := range map[string]string{"code": code, code: code, "tools/code": "", "../code": "", "gone": "", filepath.Join(p.tools, "gone"): "", p.tools: "", "": ""} {
+		if got, err := find(name); (err == nil) != (want != "") || err == nil && got != want {
+			t.Errorf("%q: %q, %v", name, got, err)
+		}
+	}
 }
 
 // TestVersionTools: the shell sets them up as their manuals say, or not at all; either way the agent is found, and the answer says by what.

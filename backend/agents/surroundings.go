@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"time"
@@ -176,7 +177,7 @@ func (c *Catalogue) askShell() (file string, environ []string, err error) {
 		return file, nil, err
 	}
 	s := shell{
-		file: file, environ: filtered(c.cfg.Environ, nil), patience: cmp.Or(c.cfg.ShellPatience, shellPatience), life: c.life.Done(), work: c.background, show: c.show,
+		file: file, environ: filtered(c.cfg.Environ, nil), print: environmentPrinter(runtime.GOOS, c.cfg.Self), patience: cmp.Or(c.cfg.ShellPatience, shellPatience), life: c.life.Done(), work: c.background, show: c.show,
 	}
 	environ, err = s.ask(c.life)
 	return file, environ, err

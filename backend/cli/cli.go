@@ -76,6 +76,7 @@ type commands struct {
 	ACP       acpCommand      `cmd:"" name:"acp" help:"Be an agent for an editor: its conversations are Deskhand's."`
 	DemoAgent demoCommand     `cmd:"" hidden:""`
 	Watchdog  watchdogCommand `cmd:"" hidden:""`
+	Environ   environCommand  `cmd:"" name:"environment" hidden:""`
 	MCP       mcpCommand      `cmd:"" name:"mcp" hidden:""`
 	OpenURL   openURLCommand  `cmd:"" name:"open-url" hidden:""`
 }
@@ -216,6 +217,11 @@ type watchdogCommand struct{}
 
 // Run is the process that ends our agents when we are killed.
 func (watchdogCommand) Run(p *Program) error { return backend.Watchdog(p.Stdin) }
+
+type environCommand struct{}
+
+// Run tells a login shell's environment, which it was started with.
+func (environCommand) Run(p *Program) error { return backend.PrintEnvironment(p.Stdout) }
 
 type serverCommand struct {
 	common

@@ -846,6 +846,9 @@ func TestVersionAndHelp(t *testing.T) {
 	if out, _, code := run(t, t.TempDir(), "version"); code != 0 || !strings.HasPrefix(out, "deskhand test\n") {
 		t.Errorf("%d %q", code, out)
 	}
+	if out, _, code := run(t, t.TempDir(), "environment"); code != 0 || !strings.Contains("\x00"+out, "\x00PATH=") || !strings.HasSuffix(out, "\x00") {
+		t.Errorf("%d %q", code, out)
+	}
 	out, _, code := run(t, t.TempDir(), "--help")
 	if code != 0 || !strings.Contains(out, "prompt") || strings.Contains(out, "watchdog") {
 		t.Errorf("%d %s", code, out)

@@ -387,3 +387,49 @@ func TestCopyingMoveLeavesWhatIsNewer(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// A disk that takes several spellings for one name finds the same file by both. The disk of the test does not: what it would find is given.
+func TestOtherSpellingIsNoSecondName(t *testing.T) {
+	top := t.TempDir()
+	dir, err := os.OpenRoot(top)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	for _, name := range []string{"stra\u00dfe", "linked"} {
+		if err := os.WriteFile(filepath.Join(top, name), []byte("text"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Link(filepath.Join(top, "linked"), filepath.Join(top, "linked too")); err != nil {
+		t.Fatal(err)
+	}
+	self, err := dir.Stat(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tc := range []struct {
+		stands, from, to string
+		folds, want      bool
+	}{
+		{"stra\u00dfe", "stra\u00dfe", "STRASSE", true, true},
+		{"stra\u00dfe", "STRASSE", "stra\u00dfe", true, true},
+		{"stra\u00dfe", "Strasse", "STRASSE", true, true},
+		{"stra\u00dfe", "stra\u00dfe", "STRASSE", false, false},
+		{"stra\u00dfe", "stra\u00dfe", "stra\u00dfe", true, false},
+		{"linked", "linked", "linked too", true, false},
+		{"linked", "linked", "LINKED", true, true},
+		{"linked", "LINKED", "linked too", true, true}, // nothing is removed where that is not sure
+	} {
+		info, err := dir.Lstat(tc.stands)
+		if err != nil {
+			t.Fatal(err)
+		}
+		at := spot{dir: dir, self: self, info: info}
+		from, to := at, at
+		from.name, to.name = tc.from, tc.to
+		if got, err := respelled(from, to, tc.folds); got != tc.want || err != nil {
+			t.Errorf("%s to %s: %v, %v", tc.from, tc.to, got, err)
+		}
+	}
+}

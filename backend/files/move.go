@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"slices"
 	"syscall"
 )
 
@@ -81,8 +82,8 @@ func (m *move) check(from, to spot) (same bool, err error) {
 	if to.info == nil {
 		return false, m.dst.free(to.self, to.name)
 	}
-	if os.SameFile(from.info, to.info) && os.SameFile(from.self, to.self) && sameName(from.name, to.name) && from.name != to.name {
-		return false, nil // the name changes its case alone, where that makes no other file
+	if again, err := respelled(from, to, folds); err != nil || again {
+		return false, err
 	}
 	if !m.overwrite {
 		return false, fs.ErrExist
@@ -96,13 +97,36 @@ func (m *move) check(from, to spot) (same bool, err error) {
 	return os.SameFile(from.self, to.self) && from.name == to.name, nil
 }
 
+// respelled tells whether both names may be one: it is spelled otherwise alone, in capitals or in other signs for the same letters, where
+// that makes no other file. Two names stand in the directory as they are told. Which spellings a disk takes for one is not known here, and whoever
+// takes one name for two removes the file as the second of them.
+func respelled(from, to spot, folds bool) (bool, error) {
+	if !folds || from.name == to.name || !os.SameFile(from.info, to.info) || !os.SameFile(from.self, to.self) {
+		return false, nil
+	}
+	list, err := readDir(from.dir)
+	if err != nil {
+		return false, err
+	}
+	has := func(name string) bool {
+		return slices.ContainsFunc(list, func(e fs.DirEntry) bool { return e.Name() == name })
+	}
+	return !has(from.name) || !has(to.name), nil
+}
+
 func (m *move) otherKind() error {
 	return refuse(ErrExists, m.dst.given, "exists and is of another kind, which is not replaced")
 }
 
 func (m *move) rename(from, to spot) error {
-	if to.info != nil && !to.info.IsDir() && os.SameFile(from.info, to.info) && (!folds || !sameName(from.name, to.name)) {
-		return from.dir.Remove(from.name) // two names of one file; the system would leave both
+	if to.info != nil && !to.info.IsDir() && os.SameFile(from.info, to.info) {
+		again, err := respelled(from, to, folds)
+		if err != nil {
+			return err
+		}
+		if !again {
+			return from.dir.Remove(from.name) // two names of one file; the system would leave both
+		}
 	}
 	err := rename(from, to, m.overwrite || to.info != nil)
 	switch {

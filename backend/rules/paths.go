@@ -151,15 +151,26 @@ func (r *reading) matchOne(pattern, p, dir string, fold bool) bool {
 		pattern = escape(r.where.real(r.where.clean(r.where.Home))) + "/" + rest
 	}
 	if !rooted(pattern) {
-		if !below(p, dir) {
+		var in bool
+		if p, in = beyond(p, dir, fold); !in {
 			return false
 		}
-		p = strings.TrimPrefix(strings.TrimPrefix(p, strings.TrimSuffix(dir, "/")), "/")
 		if p == "" {
 			return pattern == "**" || pattern == "."
 		}
 	}
 	return matchNames(strings.Split(pattern, "/"), strings.Split(p, "/"), fold)
+}
+
+// beyond is what of a path is within a directory. With fold the directory may be spelled otherwise there.
+func beyond(p, dir string, fold bool) (rest string, in bool) {
+	dir = strings.TrimSuffix(dir, "/")
+	names, n := strings.Split(p, "/"), strings.Count(dir, "/")+1
+	if n > len(names) {
+		return "", false
+	}
+	head := strings.Join(names[:n], "/")
+	return strings.Join(names[n:], "/"), head == dir || fold && lower(head) == lower(dir)
 }
 
 // escape makes a pattern of a path.

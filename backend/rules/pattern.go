@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/unicode/norm"
 )
 
 // Pattern is what a rule is about. Its form depends on the kind:
@@ -144,32 +147,48 @@ func (w patternWord) any() bool { return len(w) == 2 && w[0] == "" && w[1] == ""
 func (w patternWord) literal() bool { return len(w) == 1 }
 
 func (w patternWord) matches(text string, fold bool) bool {
-	pieces := []string(w)
-	if fold {
-		text = lower(text)
-		pieces = make([]string, len(w))
-		for i, s := range w {
-			pieces[i] = lower(s)
-		}
+	if !fold {
+		return w.spell(text)
 	}
-	if len(pieces) == 1 {
-		return text == pieces[0]
+	return w.in(strings.ToLower).spell(strings.ToLower(text)) || w.in(lower).spell(lower(text))
+}
+
+func (w patternWord) in(form func(string) string) patternWord {
+	pieces := make(patternWord, len(w))
+	for i, s := range w {
+		pieces[i] = form(s)
 	}
-	rest, ok := strings.CutPrefix(text, pieces[0])
+	return pieces
+}
+
+func (w patternWord) spell(text string) bool {
+	if len(w) == 1 {
+		return text == w[0]
+	}
+	rest, ok := strings.CutPrefix(text, w[0])
 	if !ok {
 		return false
 	}
-	for _, s := range pieces[1 : len(pieces)-1] {
+	for _, s := range w[1 : len(w)-1] {
 		i := strings.Index(rest, s)
 		if i < 0 {
 			return false
 		}
 		rest = rest[i+len(s):]
 	}
-	return strings.HasSuffix(rest, pieces[len(pieces)-1])
+	return strings.HasSuffix(rest, w[len(w)-1])
 }
 
-func lower(s string) string { return strings.ToLower(s) }
+// lower is a text as what denies and asks compares it. To the disks of macOS, and to some of every system, two texts of one lower form
+// are the same name: small letters alone would let .v\u017fcode by, which is .vscode there, and an accent that is a sign of its own. The
+// wider forms (NFKC) are different names everywhere, and would make a * or [ of signs that are none.
+func lower(s string) string {
+	s = strings.ToLower(s)
+	if strings.IndexFunc(s, func(c rune) bool { return c > unicode.MaxASCII }) < 0 {
+		return s
+	}
+	return norm.NFC.String(cases.Fold().String(norm.NFD.String(s)))
+}
 
 // concerns tells whether a rule that denies or asks is about the part: surely, or maybe, when it depends on what is not known. It is
 // generous: programs are known by their names without their directories, and capital letters are small ones.
@@ -337,11 +356,14 @@ func matchNames(pattern, names []string, fold bool) bool {
 }
 
 func matchName(pattern, name string, fold bool) bool {
-	if fold {
-		pattern, name = lower(pattern), lower(name)
+	in := func(form func(string) string) bool {
+		hit, err := path.Match(form(pattern), form(name))
+		return hit && err == nil
 	}
-	hit, err := path.Match(pattern, name)
-	return hit && err == nil
+	if fold { // both, as a letter that is two in its lower form is still one for ? and [x]
+		return in(strings.ToLower) || in(lower)
+	}
+	return in(func(s string) string { return s })
 }
 
 // hidden tells of characters that a person cannot see, or that change how others are seen.

@@ -534,6 +534,17 @@ func TestPaths(t *testing.T) {
 		{rules.Read, "src/a.go", allow, "**", allow},
 		{rules.Edit, "src/a.go", deny, "SRC/**", deny},
 		{rules.Edit, "SRC/a.go", allow, "src/**", ask},
+		{rules.Edit, filepath.Dir(dir) + "/APP/src/a.go", deny, "src/**", deny},
+		{rules.Edit, filepath.Dir(dir) + "/APP/src/a.go", allow, "src/**", ask},
+		{rules.Edit, ".v\u017fcode/tasks.json", allow, "**", ask}, // on many disks the same as .vscode
+		{rules.Edit, "~/.\u017f\u017fh/config", allow, "~/**", deny},
+		{rules.Edit, "co\ufb01g/a.go", deny, "cofig/**", deny}, // of one sign for two letters
+		{rules.Edit, "b\u00fccher/a.go", deny, "bu\u0308cher/**", deny},
+		{rules.Edit, "bu\u0308cher/a.go", deny, "b\u00fccher/**", deny},
+		{rules.Edit, "BU\u0308CHER/a.go", deny, "b[\u00fc]cher/**", deny},
+		{rules.Edit, "bu\u0308cher/a.go", allow, "b\u00fccher/**", ask},
+		{rules.Edit, "\u00df.go", deny, "?.go", deny},  // two letters in its other form, and still one sign
+		{rules.Edit, "a*.go", deny, "a\uff0a.go", ask}, // another sign, which is none of a pattern
 		{rules.Edit, ".git/hooks/pre-commit", allow, "**", ask},
 		{rules.Edit, "src/.claude/settings.json", allow, "**", ask},
 		{rules.Edit, ".mcp.json", allow, "**", ask},

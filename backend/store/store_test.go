@@ -93,11 +93,26 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	if n := count(t, db); n != 2 {
 		t.Fatalf("%d rows, want 2", n)
 	}
-	var level int
-	if err := db.Write(t.Context(), func(tx *sql.Tx) error {
-		return tx.QueryRowContext(t.Context(), "PRAGMA synchronous").Scan(&level)
-	}); err != nil || level != 1 {
-		t.Fatalf("synchronous is %d (%v) after WriteSync, want 1 (NORMAL)", level, err)
+	for _, tc := range []struct {
+		name  string
+		write func(context.Context, func(*sql.Tx) error) error
+		want  map[string]int
+	}{
+		{"WriteSync", db.WriteSync, map[string]int{"synchronous": 2, "fullfsync": 1, "checkpoint_fullfsync": 1}},
+		{"Write after it", db.Write, map[string]int{"synchronous": 1, "fullfsync": 0, "checkpoint_fullfsync": 1}},
+	} {
+		for pragma, want := range tc.want {
+			var got int
+			if err := tc.write(t.Context(), func(tx *sql.Tx) error {
+				return tx.QueryRowContext(t.Context(), "PRAGMA "+pragma).Scan(&got)
+			}); err != nil || got != want {
+				t.Errorf("%s: %s is %d (%v), want %d", tc.name, pragma, got, err, want)
+			}
+		}
+	}
+	var full int
+	if err := db.Read().QueryRowContext(t.Context(), "PRAGMA checkpoint_fullfsync").Scan(&full); err != nil || full != 1 {
+		t.Errorf("checkpoint_fullfsync is %d (%v) in a reader, whose end may be a checkpoint too", full, err)
 	}
 }
 

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -80,6 +81,7 @@ type Terminal struct {
 	work   sync.WaitGroup
 	read   chan struct{} // closed when nothing is left to read
 	ended  chan struct{} // closed when the program is gone and all is read
+	typed  chan typed    // what write is given, where the system lets a write wait for ever; else nil
 
 	mu      sync.Mutex // protects the fields below
 	kept    []byte     // the newest output
@@ -106,9 +108,53 @@ func Open(ctx context.Context, size Size, start func(context.Context, *os.File) 
 	if err != nil {
 		return nil, errors.Join(err, master.Close())
 	}
+	if errors.Is(master.SetWriteDeadline(time.Time{}), os.ErrNoDeadline) {
+		t.typed = make(chan typed)
+		t.work.Go(t.write)
+	}
 	t.work.Go(t.follow)
 	t.work.Go(t.wait)
 	return t, nil
+}
+
+// typed is what was typed, for write.
+type typed struct {
+	data []byte
+	done chan error // has room
+}
+
+// write writes what is typed where a write knows no deadline (macOS): one that the program lets wait ends with the program, and those who type
+// do not wait with it. A file in Go's poller would do, but kqueue and terminals do not get on (golang/go#22099): a read might end at once.
+func (t *Terminal) write() {
+	for {
+		select {
+		case <-t.ended:
+			return
+		case now := <-t.typed:
+			_, err := t.master.Write(now.data)
+			now.done <- err
+		}
+	}
+}
+
+// hand gives to write. It fails with os.ErrDeadlineExceeded; what was given may be written later then.
+func (t *Terminal) hand(data []byte, limit time.Duration) error {
+	late := time.NewTimer(limit)
+	defer late.Stop()
+	now := typed{slices.Clone(data), make(chan error, 1)}
+	select {
+	case t.typed <- now:
+	case <-t.ended:
+		return os.ErrClosed
+	case <-late.C:
+		return os.ErrDeadlineExceeded
+	}
+	select {
+	case err := <-now.done:
+		return err
+	case <-late.C:
+		return os.ErrDeadlineExceeded
+	}
 }
 
 // follow keeps what the program writes. A terminal that nobody has open any more ends with an error that is none.
@@ -208,10 +254,7 @@ func (t *Terminal) end() int64 {
 
 // Type writes to the program as a keyboard does. It fails with ErrEnded, and with ErrBusy when the program lets it wait for 5 s.
 func (t *Terminal) Type(data []byte) error {
-	if err := t.master.SetWriteDeadline(time.Now().Add(inputLimit)); err != nil && !errors.Is(err, os.ErrNoDeadline) {
-		return ErrEnded
-	}
-	_, err := t.master.Write(data)
+	err := t.put(data)
 	switch {
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return ErrBusy
@@ -219,6 +262,17 @@ func (t *Terminal) Type(data []byte) error {
 		return ErrEnded
 	}
 	return nil
+}
+
+func (t *Terminal) put(data []byte) error {
+	if t.typed != nil {
+		return t.hand(data, inputLimit)
+	}
+	if err := t.master.SetWriteDeadline(time.Now().Add(inputLimit)); err != nil {
+		return err
+	}
+	_, err := t.master.Write(data)
+	return err
 }
 
 // Resize tells the program another size.

@@ -1,0 +1,59 @@
+//go:build !windows
+
+package terminal
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// A pipe of the system's own kind stands for a terminal of macOS: a write to it waits as long as nobody reads.
+func TestTypingWithoutDeadlines(t *testing.T) {
+	var ends [2]int
+	if err := syscall.Pipe(ends[:]); err != nil {
+		t.Fatal(err)
+	}
+	out, in := os.NewFile(uintptr(ends[0]), "out"), os.NewFile(uintptr(ends[1]), "in")
+	defer out.Close()
+	if err := in.SetWriteDeadline(time.Time{}); !errors.Is(err, os.ErrNoDeadline) {
+		t.Fatal("it knows deadlines: ", err)
+	}
+	tty := &Terminal{master: in, ended: make(chan struct{}), typed: make(chan typed)}
+	var writing sync.WaitGroup
+	writing.Go(tty.write)
+	const patient, impatient = time.Minute, 20 * time.Millisecond
+
+	much := bytes.Repeat([]byte("x"), 1<<20)
+	for range 2 { // the second one waits for the first
+		if err := tty.hand(much, impatient); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("nobody reads: %v", err)
+		}
+	}
+	got := make([]byte, len(much))
+	if _, err := io.ReadFull(out, got); err != nil || !bytes.Equal(got, much) {
+		t.Errorf("what was given is lost: %v", err)
+	}
+	if err := tty.hand([]byte("y"), patient); err != nil {
+		t.Error(err)
+	}
+	if _, err := io.ReadFull(out, got[:1]); err != nil || got[0] != 'y' {
+		t.Errorf("%q, %v", got[:1], err)
+	}
+	if err := in.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := tty.Type([]byte("z")); !errors.Is(err, ErrEnded) {
+		t.Errorf("the terminal is closed: %v", err)
+	}
+	close(tty.ended)
+	writing.Wait()
+	if err := tty.Type([]byte("z")); !errors.Is(err, ErrEnded) {
+		t.Errorf("the program is gone: %v", err)
+	}
+}
