@@ -183,22 +183,26 @@ func (l leavingNothing) Close() error {
 
 const logLimit = 8 << 20
 
-// OpenLog opens the log file, and puts an old one that has grown large aside.
+// OpenLog opens the log file, and puts an old one that has grown large aside, if it can: on Windows one that another process of ours has open
+// cannot be renamed, and who asks that process for something is not to fail for it.
 func OpenLog(places Places, level slog.Level) (*slog.Logger, io.Closer, error) {
 	if err := os.MkdirAll(places.State, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
 	}
 	name := filepath.Join(places.State, "deskhand.log")
+	var kept error
 	if info, err := os.Stat(name); err == nil && info.Size() > logLimit {
-		if err := os.Rename(name, name+".1"); err != nil {
-			return nil, nil, fmt.Errorf("the log cannot be put aside: %w", err)
-		}
+		kept = os.Rename(name, name+".1")
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
 	}
-	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})), f, nil
+	logger := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level}))
+	if kept != nil {
+		logger.Info("the log has grown large and is not put aside yet", "why", kept)
+	}
+	return logger, f, nil
 }
 
 func (p Places) settings() string { return filepath.Join(p.Config, "settings.json") }
