@@ -170,7 +170,7 @@ func (b *Backend) open(ctx context.Context) error {
 		return err
 	}
 	b.agents = agents.Open(agents.Config{
-		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile,
+		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile, Rename: store.Rename,
 		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
 		CatalogueURL: b.cfg.CatalogueURL, Vault: filepath.Join(dir, "logins.json"), Keyring: b.cfg.Keyring,
 	})

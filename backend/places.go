@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -94,7 +93,7 @@ func takeLock(dir string) (*lock, error) {
 	}
 	l := &lock{flock: f, owner: owner}
 	// What a killed process has left would name it to others as the holder.
-	if err := os.Remove(owner); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := store.Remove(owner); err != nil {
 		return nil, errors.Join(fmt.Errorf("the data directory cannot be used: %w", err), f.Unlock())
 	}
 	return l, nil
@@ -109,11 +108,7 @@ func (l *lock) describe(o Owner) error {
 }
 
 func (l *lock) release() error {
-	err := os.Remove(l.owner)
-	if errors.Is(err, fs.ErrNotExist) { // the start failed before it was written
-		err = nil
-	}
-	return errors.Join(err, l.flock.Unlock())
+	return errors.Join(store.Remove(l.owner), l.flock.Unlock())
 }
 
 // Unix socket paths end at 108 bytes on Linux and 104 on macOS.

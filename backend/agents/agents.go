@@ -159,6 +159,8 @@ type Config struct {
 	Dir string
 	// WriteFile replaces a file atomically (store.WriteFile). Without it nothing can be installed.
 	WriteFile func(name string, data []byte, mode fs.FileMode) error
+	// Rename renames what was just unpacked, which a scanner may still look at (store.Rename); nil means os.Rename.
+	Rename func(from, to string) error
 	// CatalogueURL is the URL of the agents' registry that Follow asks; "" and "off" mean none, and then a copy of it is not used either.
 	CatalogueURL string
 	// Registry is the URL of the npm registry; "" means what npm itself is set to.
@@ -214,6 +216,9 @@ const atOnce = 2
 func Open(cfg Config) *Catalogue {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()
+	}
+	if cfg.Rename == nil {
+		cfg.Rename = os.Rename
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)

@@ -158,10 +158,10 @@ func (s *sink) finish(ctx context.Context, skill Skill) error {
 	}
 	_ = s.dir.Close() // Windows renames no directory that somebody has open
 	place := filepath.Join(s.cache.dir, "content", skill.Digest)
-	if err := os.Rename(place, s.temp+"-old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := store.Rename(place, s.temp+"-old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(os.Rename(s.temp, place), os.RemoveAll(s.temp+"-old"))
+	return errors.Join(store.Rename(s.temp, place), os.RemoveAll(s.temp+"-old"))
 }
 
 // drop removes what was not finished.
