@@ -122,7 +122,7 @@ func (b *Backend) take() (err error) {
 			return err
 		}
 		dir := p.Data
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := makePrivate(dir); err != nil {
 			return fmt.Errorf("the data directory cannot be made: %w", err)
 		}
 		b.cfg.step("found")
@@ -138,6 +138,7 @@ func (b *Backend) take() (err error) {
 			return err // Close gives the lock back
 		}
 		if p.Data == dir {
+			tellOfStrangers(b.cfg.Logger, dir)
 			return markUsed(dir)
 		}
 		if err := b.lock.release(); err != nil {

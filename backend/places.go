@@ -129,7 +129,7 @@ func (b *Backend) openSocket(ctx context.Context) error {
 // listenPrivately opens a socket that only our user can reach. remove is a directory to be removed after it, "" is none.
 func (b *Backend) listenPrivately(ctx context.Context, name string) (ln net.Listener, remove string, err error) {
 	dir := filepath.Join(b.cfg.Places.Data, "run")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makePrivate(dir); err != nil {
 		return nil, "", err
 	}
 	path := filepath.Join(dir, name)
@@ -181,6 +181,11 @@ const logLimit = 8 << 20
 // OpenLog opens the log file, and puts an old one that has grown large aside, if it can: on Windows one that another process of ours has open
 // cannot be renamed, and who asks that process for something is not to fail for it.
 func OpenLog(places Places, level slog.Level) (*slog.Logger, io.Closer, error) {
+	if places.usual == "" { // it is in the data directory, which this makes
+		if err := makePrivate(places.Data); err != nil {
+			return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
+		}
+	}
 	if err := os.MkdirAll(places.State, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
 	}
