@@ -44,6 +44,7 @@ var (
 	ErrMessage     = errors.New("not a JSON message")                          //
 	ErrStuck       = errors.New("processes are left that could not be killed") //
 	ErrClosed      = errors.New("the set is closed")                           //
+	ErrNoSignal    = errors.New("the agent cannot be sent a signal")           // where there is no way to; it can be ended
 	ErrTerminal    = errors.New("terminals are not available on this system")  // Windows has none that we can open
 )
 
