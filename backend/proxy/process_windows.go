@@ -29,6 +29,16 @@ func familyAt(int) *family { return nil }
 
 func ignoreSignals() {}
 
+// keep holds a directory. Go's os.Open does not share the right to delete, so that with it nobody can remove or rename it; what a program of
+// node has loaded is not open any more, and what stands in its environment cannot be read.
+func keep(dir string) *os.File {
+	if dir == "" {
+		return nil
+	}
+	f, _ := os.Open(dir) // without it the start goes on: the program may say more
+	return f
+}
+
 // isBusy is always false: nothing forks here, so no child holds open what was just written.
 func isBusy(error) bool { return false }
 

@@ -56,6 +56,9 @@ type Command struct {
 	Env  []string
 	Dir  string
 
+	// Keeps is a directory that nobody may remove or rename while the program runs, or what it has started; "" is none. Windows alone sees to it.
+	Keeps string
+
 	// Terminal, when there is one, is the program's side of a pseudo-terminal, which stays the caller's to close. The program leads a
 	// session with it as its controlling terminal, on all three streams: its instance has nothing on its log but its end, and takes no
 	// messages. There are none on Windows: the start fails with ErrTerminal.
