@@ -86,8 +86,8 @@ func (f *Files) RevealAttachment(id string) (err error) {
 }
 
 // OpenPath opens a file in the directories of a session in the person's editor, at a line where one is told (from 1), else in the
-// system's program for it, which is refused for what could be run. Codes: editor.outside, editor.gone, editor.program, editor.failed, and
-// those of the API.
+// system's program for it, which is refused for what could be run. Codes: editor.outside, editor.gone, editor.program, editor.script,
+// editor.failed, and those of the API.
 func (f *Files) OpenPath(session, path string, line int) (err error) {
 	defer f.shell.recovered(&err)
 	ctx := f.shell.wails()

@@ -53,7 +53,7 @@ func within(ctx context.Context, handler http.Handler, session, path string) (st
 	return "", &Error{Code: "editor.outside", Params: name}
 }
 
-// editor opens a file at a line; ok is false where there is none on this computer.
+// editor opens a file at a line; ok is false where there is none on this computer, or with errScript none for that file.
 type editor func(path string, line int) (ok bool, err error)
 
 // openPath opens a file of a session's directories in an editor. Where there is none the system's program for it is taken, and then it
@@ -70,6 +70,9 @@ func openPath(ctx context.Context, handler http.Handler, session, path string, l
 	ok, err := edit(file, line)
 	if !ok {
 		refused := &Error{Code: "editor.program", Params: name}
+		if errors.Is(err, errScript) {
+			refused = &Error{Code: "editor.script", Params: name, cause: err}
+		}
 		if !plainFile(file) {
 			return refused
 		}
@@ -146,12 +149,52 @@ func desktopEditor(ctx context.Context, env func(string) string, find func(strin
 		if !ok {
 			return false, nil
 		}
+		given := args(path, strconv.Itoa(max(line, 1)))
+		if runtime.GOOS == "windows" {
+			var err error
+			if program, err = pastScript(program, given, isFile); err != nil {
+				return false, err
+			}
+		}
 		start := func(program string) error {
-			// It outlives the window: the person's work is in it.
-			return exec.CommandContext(context.WithoutCancel(ctx), program, args(path, strconv.Itoa(max(line, 1)))...).Run()
+			cmd := exec.CommandContext(context.WithoutCancel(ctx), program, given...) // it outlives the window: the person's work is in it
+			cmd.SysProcAttr = unseen()
+			return cmd.Run()
 		}
 		return true, settle(start, program, time.Second)
 	}
+}
+
+// errScript says that there is no editor but a script of Windows' shell, and that this would run a part of the file's name.
+var errScript = errors.New("the editor is started by a script, and the path has a sign of the shell in it")
+
+// pastScript is the program to start for an editor whose command is a script (code.cmd). Windows has its shell read a script's arguments,
+// and an agent may have named a file a&calc.exe&b.ts: Go quotes blanks and tabs alone, and no quotes hold for every script. Most such
+// editors have their program beside the directory of the script; else a script gets nothing that is a sign of the shell.
+func pastScript(program string, args []string, exists func(string) bool) (string, error) {
+	ext := strings.ToLower(filepath.Ext(program))
+	if ext != ".cmd" && ext != ".bat" {
+		return program, nil
+	}
+	own := map[string]string{
+		"code": "Code.exe", "code-insiders": "Code - Insiders.exe", "codium": "VSCodium.exe", "cursor": "Cursor.exe", "windsurf": "Windsurf.exe",
+	}[strings.ToLower(strings.TrimSuffix(filepath.Base(program), filepath.Ext(program)))]
+	for _, up := range []string{"..", "../../.."} { // bin, resources/app/bin
+		if exe := filepath.Join(filepath.Dir(program), up, own); own != "" && exists(exe) {
+			return exe, nil
+		}
+	}
+	for _, arg := range args {
+		if strings.ContainsAny(arg, "&|<>^%!\"()\r\n") {
+			return "", errScript
+		}
+	}
+	return program, nil
+}
+
+func isFile(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Mode().IsRegular()
 }
 
 func chooseEditor(env func(string) string, find func(string) (string, error)) (string, func(path, line string) []string, bool) {
@@ -161,7 +204,7 @@ func chooseEditor(env func(string) string, find func(string) (string, error)) (s
 		if len(words) == 0 {
 			continue
 		}
-		name := strings.TrimSuffix(strings.ToLower(filepath.Base(words[0])), ".exe")
+		name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(filepath.Base(words[0])), ".exe"), ".cmd")
 		for _, e := range list {
 			if program, err := find(words[0]); err == nil && slices.Contains(strings.Fields(e.programs), name) {
 				return program, e.args, true

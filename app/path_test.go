@@ -139,6 +139,45 @@ func TestRevealPath(t *testing.T) {
 	}
 }
 
+// TestPastScript: no script of Windows' shell gets a file's name that would be a command to it.
+func TestPastScript(t *testing.T) {
+	for _, test := range []struct{ program, path, there, want string }{
+		{"/vs/Code.exe", "/w/a&calc.exe&b.ts", "", "/vs/Code.exe"},
+		{"/vs/bin/code.cmd", "/w/a&calc.exe&b.ts", "/vs/Code.exe", "/vs/Code.exe"},
+		{"/vs/bin/CODE.CMD", "/w/b.ts", "/vs/Code.exe", "/vs/Code.exe"},
+		{"/vs/bin/code-insiders.cmd", "/w/b.ts", "/vs/Code - Insiders.exe", "/vs/Code - Insiders.exe"},
+		{"/cursor/resources/app/bin/cursor.cmd", "/w/(a).ts", "/cursor/Cursor.exe", "/cursor/Cursor.exe"},
+		{"/vs/bin/code.cmd", "/w/a b.ts", "", "/vs/bin/code.cmd"},
+		{"/vs/bin/code.cmd", "/w/a&calc.exe&b.ts", "", ""},
+		{"/jb/idea.cmd", "/w/a b.kt", "/jb/idea.exe", "/jb/idea.cmd"},
+		{"/jb/idea.bat", "/R&D/a.kt", "", ""},
+		{"/jb/idea.Bat", "/w/%PATH%.kt", "", ""},
+		{"/jb/idea.cmd", "/w/a^b.kt", "", ""},
+		{"/jb/idea.cmd", "/w/a!b.kt", "", ""},
+		{"/jb/idea.cmd", "/w/a(b.kt", "", ""},
+		{"/jb/idea.cmd", "/w/a\nb.kt", "", ""},
+	} {
+		program, err := pastScript(filepath.FromSlash(test.program), []string{"--goto", test.path + ":3"}, func(path string) bool {
+			return path == filepath.FromSlash(test.there)
+		})
+		if program != filepath.FromSlash(test.want) || (err == nil) != (test.want != "") {
+			t.Errorf("%s for %q: %q, %v, want %q", test.program, test.path, program, err, test.want)
+		}
+	}
+	work := t.TempDir()
+	refusing := func(string, int) (bool, error) { return false, errScript }
+	path := writing(t, filepath.Join(work, "a&b.sh"), "echo")
+	coding(t, openPath(t.Context(), working("local", work), "s1", path, 1, refusing, nobody(t)), "editor.script")
+	path, opened := writing(t, filepath.Join(work, "a&b.md"), "a"), "" // what no system would run needs no editor
+	err := openPath(t.Context(), working("local", work), "s1", path, 1, refusing, func(file string) error {
+		opened = file
+		return nil
+	})
+	if err != nil || filepath.Base(opened) != "a&b.md" {
+		t.Errorf("opened %q, %v", opened, err)
+	}
+}
+
 func TestChooseEditor(t *testing.T) {
 	for _, test := range []struct{ env, there, want string }{
 		{"", "", ""},
@@ -146,7 +185,8 @@ func TestChooseEditor(t *testing.T) {
 		{"", "kate", "kate --line 3 /a b.go"},
 		{"DESKHAND_EDITOR=gedit VISUAL=code", "code gedit", "gedit +3 /a b.go"},
 		{"VISUAL=code_--wait EDITOR=vim", "vim zed code", "code --goto /a b.go:3"},
-		{"VISUAL=vim", "vim zed", "zed /a b.go:3"},             // it has no window
+		{"VISUAL=vim", "vim zed", "zed /a b.go:3"}, // it has no window
+		{"VISUAL=/x/code.cmd", "/x/code.cmd zed", "/x/code.cmd --goto /a b.go:3"},
 		{"VISUAL=code", "subl", "subl /a b.go:3"},              // it is gone
 		{"VISUAL=/opt/x/zed", "kate", "kate --line 3 /a b.go"}, // that path, or none
 		{"VISUAL=sh_-c_rm", "sh", ""},

@@ -125,7 +125,7 @@ type shell struct {
 	ask atomic.Pointer[func(sheet) (reply, error)]
 
 	dialog   sync.Mutex  // held while a native dialog is shown: Wails answers all of them over one channel
-	closing  sync.Mutex  // held while a person is asked whether to stop
+	closing  closing     // the question whether to stop
 	quitting atomic.Bool // the window closes and nobody is asked any more
 	hidden   atomic.Bool // the window, and where it was is saved: of a hidden one the desktop tells nothing right
 }
@@ -286,23 +286,25 @@ func (s *shell) show() {
 	runtime.WindowUnminimise(s.wails()) // on Linux this also presents the window and gives it the focus
 }
 
-// beforeClose answers whether the window stays. Wails calls it in a goroutine of its own, once per click.
+// beforeClose answers whether the window stays. Wails calls it once per click.
 func (s *shell) beforeClose(context.Context) (stay bool) {
 	if s.quitting.Load() {
 		return false // quit has done what is to be done
 	}
-	if !s.closing.TryLock() {
-		presentQuestion() // it is already on the screen
-		return true
-	}
-	defer s.closing.Unlock()
+	return s.closing.stays(closeInWindow, s.mayClose, func() {
+		s.quitting.Store(true)
+		runtime.Quit(s.wails())
+	}, presentQuestion)
+}
+
+func (s *shell) mayClose() bool {
 	if s.cfg.RunningTurns != nil {
 		if n := s.cfg.RunningTurns(); n > 0 && !s.mayQuit(n) {
-			return true
+			return false
 		}
 	}
 	s.remember()
-	return false
+	return true
 }
 
 // mayQuit asks a person who closes the window while agents work. It may be hidden meanwhile: the program goes on, and a second start shows it.

@@ -122,7 +122,7 @@ func (b *Backend) take() (err error) {
 			return err
 		}
 		dir := p.Data
-		if err := os.MkdirAll(dir, 0o700); err != nil {
+		if err := makePrivate(dir); err != nil {
 			return fmt.Errorf("the data directory cannot be made: %w", err)
 		}
 		b.cfg.step("found")
@@ -138,6 +138,7 @@ func (b *Backend) take() (err error) {
 			return err // Close gives the lock back
 		}
 		if p.Data == dir {
+			tellOfStrangers(b.cfg.Logger, dir)
 			return markUsed(dir)
 		}
 		if err := b.lock.release(); err != nil {
@@ -170,7 +171,7 @@ func (b *Backend) open(ctx context.Context) error {
 		return err
 	}
 	b.agents = agents.Open(agents.Config{
-		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile,
+		Self: b.cfg.Self, File: filepath.Join(b.cfg.Places.Config, "agents.json"), Dir: filepath.Join(dir, "agents"), WriteFile: store.WriteFile, Rename: store.Rename,
 		Preinstalled: b.cfg.Preinstalled, Beside: b.runtime, Logger: b.cfg.Logger, LoginShell: b.cfg.LoginShell, Desktop: b.cfg.Desktop,
 		CatalogueURL: b.cfg.CatalogueURL, Vault: filepath.Join(dir, "logins.json"), Keyring: b.cfg.Keyring,
 	})

@@ -21,7 +21,7 @@ const besideName = "beside"
 // besideLock is that lock. It lies where nothing is copied from.
 func besideLock(dir string) (*flock.Flock, error) {
 	run := filepath.Join(dir, "run")
-	if err := os.MkdirAll(run, 0o700); err != nil {
+	if err := makePrivate(run); err != nil {
 		return nil, err
 	}
 	return flock.New(filepath.Join(run, besideName+".lock"), flock.SetPermissions(0o600)), nil

@@ -401,7 +401,7 @@ func (h *Host) endLocked(ctx context.Context, err error) {
 // transfer copies, proves and switches. When it fails, what it has written is gone again.
 func (h *Host) transfer(ctx context.Context, places Places, to string) (err error) {
 	from, m := places.Data, mark{ID: secret(), From: places.Data}
-	if err := errors.Join(os.MkdirAll(to, 0o700), os.Chmod(to, 0o700)); err != nil { //nolint:gosec // a directory
+	if err := errors.Join(makePrivate(to), os.Chmod(to, 0o700)); err != nil { //nolint:gosec // a directory
 		return refuse(refusedMoveWrite, "path", to, "detail", err.Error())
 	}
 	if err := writeJSON(filepath.Join(from, intentName), intent{To: to, ID: m.ID}); err != nil {
@@ -453,7 +453,7 @@ func dropCopy(from Places) error {
 		return err // it is what the next start opens, or may be
 	}
 	if m, err := markOf(i); err != nil || m.ID != i.ID {
-		return errors.Join(err, remove(file)) // it was not begun, or its disk is away: a later move there says that it is not empty
+		return errors.Join(err, store.Remove(file)) // it was not begun, or its disk is away: a later move there says that it is not empty
 	}
 	lock := lockOf(i.To)
 	free, err := lock.TryLock()
@@ -461,7 +461,7 @@ func dropCopy(from Places) error {
 		return err
 	}
 	if !free {
-		return remove(file) // somebody works there
+		return store.Remove(file) // somebody works there
 	}
 	m, err := markOf(i)
 	if err == nil && !m.Used { // else the move was through, and people have worked there since
@@ -473,7 +473,7 @@ func dropCopy(from Places) error {
 	if !m.Used {
 		leaveCopy(i.To)
 	}
-	return remove(file)
+	return store.Remove(file)
 }
 
 func markOf(i intent) (m mark, err error) {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net"
 	"os"
@@ -94,7 +93,7 @@ func takeLock(dir string) (*lock, error) {
 	}
 	l := &lock{flock: f, owner: owner}
 	// What a killed process has left would name it to others as the holder.
-	if err := os.Remove(owner); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := store.Remove(owner); err != nil {
 		return nil, errors.Join(fmt.Errorf("the data directory cannot be used: %w", err), f.Unlock())
 	}
 	return l, nil
@@ -109,11 +108,7 @@ func (l *lock) describe(o Owner) error {
 }
 
 func (l *lock) release() error {
-	err := os.Remove(l.owner)
-	if errors.Is(err, fs.ErrNotExist) { // the start failed before it was written
-		err = nil
-	}
-	return errors.Join(err, l.flock.Unlock())
+	return errors.Join(store.Remove(l.owner), l.flock.Unlock())
 }
 
 // Unix socket paths end at 108 bytes on Linux and 104 on macOS.
@@ -134,7 +129,7 @@ func (b *Backend) openSocket(ctx context.Context) error {
 // listenPrivately opens a socket that only our user can reach. remove is a directory to be removed after it, "" is none.
 func (b *Backend) listenPrivately(ctx context.Context, name string) (ln net.Listener, remove string, err error) {
 	dir := filepath.Join(b.cfg.Places.Data, "run")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := makePrivate(dir); err != nil {
 		return nil, "", err
 	}
 	path := filepath.Join(dir, name)
@@ -183,22 +178,31 @@ func (l leavingNothing) Close() error {
 
 const logLimit = 8 << 20
 
-// OpenLog opens the log file, and puts an old one that has grown large aside.
+// OpenLog opens the log file, and puts an old one that has grown large aside, if it can: on Windows one that another process of ours has open
+// cannot be renamed, and who asks that process for something is not to fail for it.
 func OpenLog(places Places, level slog.Level) (*slog.Logger, io.Closer, error) {
+	if places.usual == "" { // it is in the data directory, which this makes
+		if err := makePrivate(places.Data); err != nil {
+			return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
+		}
+	}
 	if err := os.MkdirAll(places.State, 0o700); err != nil {
 		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
 	}
 	name := filepath.Join(places.State, "deskhand.log")
+	var kept error
 	if info, err := os.Stat(name); err == nil && info.Size() > logLimit {
-		if err := os.Rename(name, name+".1"); err != nil {
-			return nil, nil, fmt.Errorf("the log cannot be put aside: %w", err)
-		}
+		kept = os.Rename(name, name+".1")
 	}
 	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
 	if err != nil {
 		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
 	}
-	return slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level})), f, nil
+	logger := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level}))
+	if kept != nil {
+		logger.Info("the log has grown large and is not put aside yet", "why", kept)
+	}
+	return logger, f, nil
 }
 
 func (p Places) settings() string { return filepath.Join(p.Config, "settings.json") }

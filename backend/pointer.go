@@ -109,7 +109,7 @@ func (p *Places) again() error {
 func (p *Places) point(to pointer) error {
 	left := filepath.Join(to.Directory, noteName)
 	word, _ := os.ReadFile(left) // that it was left; there may be none
-	if err := errors.Join(os.MkdirAll(p.Config, 0o700), remove(left)); err != nil {
+	if err := errors.Join(os.MkdirAll(p.Config, 0o700), store.Remove(left)); err != nil {
 		return err
 	}
 	if err := writeJSON(p.pointer, to); err != nil {
@@ -135,13 +135,6 @@ func (p Places) shared() bool {
 		}
 	}
 	return false
-}
-
-func remove(file string) error {
-	if err := os.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
 }
 
 // note leaves word where the data went.
@@ -278,7 +271,7 @@ func markUsed(dir string) error {
 	if marked, err := readJSON(filepath.Join(dir, markName), &m); err != nil || !marked || m.Used {
 		return err
 	}
-	if err := remove(filepath.Join(dir, store.RecordName)); err != nil {
+	if err := store.Remove(filepath.Join(dir, store.RecordName)); err != nil {
 		return err
 	}
 	m.Used = true

@@ -159,6 +159,8 @@ type Config struct {
 	Dir string
 	// WriteFile replaces a file atomically (store.WriteFile). Without it nothing can be installed.
 	WriteFile func(name string, data []byte, mode fs.FileMode) error
+	// Rename renames what was just unpacked, which a scanner may still look at (store.Rename); nil means os.Rename.
+	Rename func(from, to string) error
 	// CatalogueURL is the URL of the agents' registry that Follow asks; "" and "off" mean none, and then a copy of it is not used either.
 	CatalogueURL string
 	// Registry is the URL of the npm registry; "" means what npm itself is set to.
@@ -214,6 +216,9 @@ const atOnce = 2
 func Open(cfg Config) *Catalogue {
 	if cfg.Environ == nil {
 		cfg.Environ = os.Environ()
+	}
+	if cfg.Rename == nil {
+		cfg.Rename = os.Rename
 	}
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -406,7 +411,7 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 	if at.home != "" {
 		env = append(env, homeVariable+"="+at.home)
 	}
-	return proxy.Command{Path: path, Args: args, Env: env, Dir: cwd}
+	return proxy.Command{Path: path, Args: args, Env: env, Dir: cwd, Keeps: at.home}
 }
 
 // Ensure is Command that installs first what is missing and can be installed, unless Config.Preinstalled. It fails with an

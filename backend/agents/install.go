@@ -573,7 +573,7 @@ func (i *installation) change(ctx context.Context) error {
 	i.at.Installed = time.Now().UTC().Truncate(time.Second)
 	final := filepath.Join(i.home, i.at.Directory)
 	if !i.final {
-		if err := os.Rename(i.dir, final); err != nil {
+		if err := i.c.cfg.Rename(i.dir, final); err != nil {
 			return err
 		}
 		i.dir = final

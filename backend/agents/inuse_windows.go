@@ -1,12 +1,18 @@
 package agents
 
-import "os"
+import "golang.org/x/sys/windows"
 
-// inUse tells whether a process runs from dir: then Windows does not let it be renamed.
+// inUse tells whether an agent from dir runs, or what it started: then it is held open (proxy.Command.Keeps) by whoever has started that, and
+// does not let others delete it. Renaming it would tell as well, but one that cannot be given its name again is lost.
 func inUse(dir string) bool {
-	aside := dir + ".old"
-	if err := os.Rename(dir, aside); err != nil {
+	name, err := windows.UTF16PtrFromString(dir)
+	if err != nil {
 		return true
 	}
-	return os.Rename(aside, dir) != nil
+	const share = windows.FILE_SHARE_READ | windows.FILE_SHARE_WRITE | windows.FILE_SHARE_DELETE
+	h, err := windows.CreateFile(name, windows.DELETE, share, nil, windows.OPEN_EXISTING, windows.FILE_FLAG_BACKUP_SEMANTICS, 0)
+	if err != nil {
+		return true
+	}
+	return windows.CloseHandle(h) != nil
 }

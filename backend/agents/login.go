@@ -252,7 +252,8 @@ const (
 func browserPrograms() []string { return []string{"open-url", "xdg-open"} }
 
 // browser is a directory with programs that open a page in a browser which outlives the agent. Each is one file, and not a command line:
-// what agents do with blanks in BROWSER differs. Where the system itself starts browsers (macOS, Windows) there is none.
+// what agents do with blanks in BROWSER differs. Where the system itself starts browsers (macOS) there is none,
+// nor on Windows, where nothing that agents open pages by asks for a program of a name.
 func (c *Catalogue) browser() (string, error) {
 	if c.cfg.Dir == "" || c.cfg.WriteFile == nil || runtime.GOOS == "darwin" || runtime.GOOS == "windows" {
 		return "", nil

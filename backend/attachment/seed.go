@@ -79,4 +79,16 @@ func URI(path string) string {
 	return fileScheme + escaped(path)
 }
 
+// PathIn is what a file URL names on this computer: its path, which on Windows has a slash before the drive.
+func PathIn(urlPath string) string {
+	return filepath.FromSlash(pathIn(urlPath, runtime.GOOS == "windows"))
+}
+
+func pathIn(urlPath string, windows bool) string {
+	if windows && len(urlPath) > 2 && urlPath[0] == '/' && urlPath[2] == ':' && (len(urlPath) == 3 || urlPath[3] == '/' || urlPath[3] == '\\') {
+		return urlPath[1:]
+	}
+	return urlPath
+}
+
 func escaped(path string) string { return (&url.URL{Path: path}).EscapedPath() }

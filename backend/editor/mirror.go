@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"deskhand/backend/acp"
 )
@@ -206,7 +208,7 @@ func (m *mirror) files(kind string, files []attachment) {
 	for _, a := range files {
 		uri := a.URI
 		if a.Path != "" {
-			uri = (&url.URL{Scheme: "file", Path: a.Path}).String()
+			uri = fileURL(filepath.ToSlash(a.Path))
 		}
 		content := map[string]any{"type": "resource_link", "uri": uri, "name": a.Filename, "mimeType": a.MimeType, "size": a.Size}
 		if uri == "" {
@@ -214,6 +216,11 @@ func (m *mirror) files(kind string, files []attachment) {
 		}
 		m.send(map[string]any{"sessionUpdate": kind, "content": content})
 	}
+}
+
+// fileURL has a slash before a drive of Windows, which would be taken for a host.
+func fileURL(slashed string) string {
+	return (&url.URL{Scheme: "file", Path: "/" + strings.TrimPrefix(slashed, "/")}).String()
 }
 
 func (m *mirror) send(update any) {

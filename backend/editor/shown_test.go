@@ -145,3 +145,13 @@ func TestALongMessageThatCannotBeReadAtOnce(t *testing.T) {
 		})
 	}
 }
+
+func TestFileURL(t *testing.T) {
+	for path, want := range map[string]string{
+		"/work/a b.txt": "file:///work/a%20b.txt", "C:/work/a.txt": "file:///C:/work/a.txt", "//server/share/a": "file:////server/share/a",
+	} {
+		if got := fileURL(path); got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}

@@ -41,7 +41,7 @@ type Process interface {
 	Stderr() io.Reader
 	// Wait blocks until the process itself has ended, whatever its descendants do. It is called once.
 	Wait() Exit
-	// Interrupt and Terminate ask the process's group to stop, and to end.
+	// Interrupt and Terminate ask the process's group to stop, and to end; ErrNoSignal is where it cannot be asked.
 	Interrupt() error
 	Terminate() error
 	// Note remembers the descendants there are: later, with their parents gone, some could not be told any more.
@@ -439,7 +439,7 @@ func (i *Instance) failCalls(err error) {
 	}
 }
 
-// Interrupt sends SIGINT to the agent's process group.
+// Interrupt sends SIGINT to the agent's process group, and fails with ErrNoSignal where there is no such thing.
 func (i *Instance) Interrupt() error {
 	if !i.live() {
 		return &ExitError{Status: i.Status()}
@@ -479,14 +479,16 @@ func (i *Instance) shut(full pressure) error {
 	if await(i.exited, eofGrace) {
 		return nil
 	}
-	if err := i.process.Terminate(); err != nil {
-		i.logger.Debug("terminate", "error", err)
+	told := i.process.Terminate()
+	if told != nil {
+		i.logger.Debug("terminate", "error", told)
 	}
 	grace := termGrace
 	if i.hasty.Load() {
 		grace = soonGrace
 	}
-	if await(i.ended, grace) && await(i.exited, killGrace) {
+	heard := !errors.Is(told, ErrNoSignal) || !i.live() // else there is nothing that it could heed
+	if heard && await(i.ended, grace) && await(i.exited, killGrace) {
 		return nil
 	}
 	err := i.process.Kill(killGrace)

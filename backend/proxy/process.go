@@ -19,6 +19,7 @@ type osProcess struct {
 	stdout *outlet
 	stderr *outlet
 	family *family
+	kept   *os.File // open until the family is gone; nil = there is none
 	merged bool
 }
 
@@ -30,6 +31,7 @@ func startProcess(cmd Command, mark string) (*osProcess, error) {
 	p := &osProcess{merged: cmd.Merged, cmd: &exec.Cmd{
 		Path: cmd.Path, Args: append([]string{cmd.Path}, cmd.Args...), Env: cmd.Env, Dir: cmd.Dir, SysProcAttr: agentAttributes(),
 	}}
+	p.kept = keep(cmd.Keeps)
 	open := p.openPipes
 	if cmd.Terminal != nil {
 		open = func() ([]*os.File, error) { return nil, p.attach(cmd.Terminal) }
@@ -108,7 +110,7 @@ func (p *osProcess) openPipes() ([]*os.File, error) {
 }
 
 func (p *osProcess) closePipes() {
-	closeFiles(p.stdin)
+	closeFiles(p.stdin, p.kept)
 	for _, o := range []*outlet{p.stdout, p.stderr} {
 		if o != nil {
 			closeFiles(o.file)
@@ -135,10 +137,14 @@ func (p *osProcess) Wait() Exit {
 	return Exit{Code: p.cmd.ProcessState.ExitCode(), Signal: signalName(p.cmd.ProcessState)}
 }
 
-func (p *osProcess) Interrupt() error                  { return p.family.interrupt() }
-func (p *osProcess) Terminate() error                  { return p.family.terminate() }
-func (p *osProcess) Note()                             { p.family.note() }
-func (p *osProcess) Kill(patience time.Duration) error { return p.family.kill(patience) }
+func (p *osProcess) Interrupt() error { return p.family.interrupt() }
+func (p *osProcess) Terminate() error { return p.family.terminate() }
+func (p *osProcess) Note()            { p.family.note() }
+
+func (p *osProcess) Kill(patience time.Duration) error {
+	defer p.kept.Close() // which takes nil, and a second time
+	return p.family.kill(patience)
+}
 
 func (p *osProcess) Settle() {
 	p.stdout.settle()

@@ -29,6 +29,16 @@ func familyAt(int) *family { return nil }
 
 func ignoreSignals() {}
 
+// keep holds a directory. Go's os.Open does not share the right to delete, so that with it nobody can remove or rename it; what a program of
+// node has loaded is not open any more, and what stands in its environment cannot be read.
+func keep(dir string) *os.File {
+	if dir == "" {
+		return nil
+	}
+	f, _ := os.Open(dir) // without it the start goes on: the program may say more
+	return f
+}
+
 // isBusy is always false: nothing forks here, so no child holds open what was just written.
 func isBusy(error) bool { return false }
 
@@ -47,8 +57,6 @@ func ownSession() *syscall.SysProcAttr {
 
 // family is the job that the agent and all its descendants are in.
 type family struct {
-	pid int
-
 	mu  sync.Mutex // protects job
 	job windows.Handle
 }
@@ -70,7 +78,7 @@ func adopt(p *os.Process, _ string) (ident, *family, error) {
 	if err != nil {
 		return id, nil, errors.Join(fmt.Errorf("job object: %w", err), windows.CloseHandle(job))
 	}
-	return id, &family{pid: p.Pid, job: job}, nil
+	return id, &family{job: job}, nil
 }
 
 func newJob() (windows.Handle, error) {
@@ -112,12 +120,11 @@ func resume(pid uint32) error {
 
 func (f *family) note() {}
 
-// interrupt sends Ctrl-Break to the agent's group, the nearest to SIGINT that can be sent to one group.
-func (f *family) interrupt() error {
-	return windows.GenerateConsoleCtrlEvent(windows.CTRL_BREAK_EVENT, uint32(f.pid))
-}
+// interrupt: Ctrl-Break, the nearest to SIGINT, reaches the processes of our own console alone, and an agent has one of its own
+// (CREATE_NO_WINDOW). A helper that joins that console could send it, but scripts answer it by a question that nobody sees.
+func (f *family) interrupt() error { return ErrNoSignal }
 
-func (f *family) terminate() error { return f.interrupt() }
+func (f *family) terminate() error { return ErrNoSignal }
 
 // kill ends the job. Its members are gone when their handles are; nothing waits for that but the pipes, which are at their end then.
 func (f *family) kill(time.Duration) error {

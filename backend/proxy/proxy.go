@@ -44,6 +44,7 @@ var (
 	ErrMessage     = errors.New("not a JSON message")                          //
 	ErrStuck       = errors.New("processes are left that could not be killed") //
 	ErrClosed      = errors.New("the set is closed")                           //
+	ErrNoSignal    = errors.New("the agent cannot be sent a signal")           // where there is no way to; it can be ended
 	ErrTerminal    = errors.New("terminals are not available on this system")  // Windows has none that we can open
 )
 
@@ -54,6 +55,9 @@ type Command struct {
 	Args []string // without the program's name
 	Env  []string
 	Dir  string
+
+	// Keeps is a directory that nobody may remove or rename while the program runs, or what it has started; "" is none. Windows alone sees to it.
+	Keeps string
 
 	// Terminal, when there is one, is the program's side of a pseudo-terminal, which stays the caller's to close. The program leads a
 	// session with it as its controlling terminal, on all three streams: its instance has nothing on its log but its end, and takes no

@@ -52,7 +52,7 @@ func (r *reading) disaster(p *part) string {
 	return ""
 }
 
-// at is where a path as it was told may be: as it is written, and behind its links.
+// at is where a path as it was told may be: as it is written, as Windows reads that, and behind its links.
 func (r *reading) at(target string) []string {
 	var list []string
 	if target == "" {
@@ -61,6 +61,9 @@ func (r *reading) at(target string) []string {
 	for _, dir := range r.dirs {
 		told := r.where.absolute(dir, target)
 		list = append(list, told)
+		if plain := r.where.plain(told); plain != told {
+			list = append(list, plain)
+		}
 		if real := r.where.real(told); real != "" && real != told {
 			list = append(list, real)
 		}
@@ -308,6 +311,7 @@ func (r *reading) secretPart(p *part) bool {
 			}
 			_, value, _ := strings.Cut(w.text, "=")
 			return slices.ContainsFunc([]string{w.text, value}, func(text string) bool {
+				text = r.where.unpadded(text)
 				if strings.ContainsAny(base(text), " \n\t") { // the end of a message
 					return slices.ContainsFunc(r.at(text), r.credential)
 				}

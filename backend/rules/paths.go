@@ -73,6 +73,48 @@ func (w Where) absolute(dir, p string) string {
 	return w.clean(p)
 }
 
+// plain is the file that Windows opens by a path: without the stream behind a : in a name, and the dots and blanks at a name's end. .env::$DATA
+// and .env. are .env there, which a rule by names has to see.
+func (w Where) plain(p string) string {
+	if !w.Windows || !misread(p) {
+		return p
+	}
+	names := strings.Split(p, "/")
+	for i, name := range names {
+		if i == 0 && drive(name) {
+			continue
+		}
+		name, _, _ = strings.Cut(name, ":")
+		if names[i] = strings.TrimRight(name, ". "); names[i] == "" {
+			names[i] = strings.TrimRight(name, " ") // nothing but dots
+		}
+	}
+	return path.Clean(strings.Join(names, "/"))
+}
+
+// unpadded is a word without what Windows drops from it as a name, and which would make it look like the end of a message.
+func (w Where) unpadded(text string) string {
+	if !w.Windows {
+		return text
+	}
+	return strings.TrimRight(text, " ")
+}
+
+// misread tells of a path with a name that Windows takes for another one.
+func misread(p string) bool {
+	for i, name := range strings.Split(filepath.ToSlash(p), "/") {
+		if name == "." || name == ".." || i == 0 && drive(name) {
+			continue
+		}
+		if strings.Contains(name, ":") || strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") {
+			return true
+		}
+	}
+	return false
+}
+
+func drive(name string) bool { return len(name) == 2 && name[1] == ':' }
+
 // rooted tells of /x and C:/x.
 func rooted(p string) bool {
 	return strings.HasPrefix(p, "/") || len(p) > 2 && p[1] == ':' && p[2] == '/'
@@ -128,7 +170,8 @@ func (r *reading) matchPath(pattern, target string, generous bool) bool {
 		real := r.where.real(told)
 		hit := real != "" && r.matchOne(pattern, real, r.where.real(r.where.clean(r.where.Directory)), generous)
 		if generous {
-			if hit || r.matchOne(pattern, told, r.where.clean(r.where.Directory), generous) {
+			dir := r.where.clean(r.where.Directory)
+			if hit || r.matchOne(pattern, told, dir, generous) || r.matchOne(pattern, r.where.plain(told), dir, generous) {
 				return true
 			}
 			continue

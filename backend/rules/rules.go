@@ -79,7 +79,7 @@ type Where struct {
 	Directory string
 	Roots     []string // further directories in which it works
 	Home      string   // "" = not known, as on another machine
-	Windows   bool     // commands may be read by its shells
+	Windows   bool     // commands may be read by its shells, and names by its file systems
 
 	// Real follows the links in a path of which not all need be there; nil = paths are taken as they are written.
 	Real func(path string) string
@@ -362,6 +362,8 @@ func (r *reading) file(kind Kind, path string) *part {
 		p.doubt = "hidden_characters"
 	case climbs(path):
 		p.doubt = "parent"
+	case r.where.Windows && misread(path):
+		p.doubt = "misread_name"
 	}
 	return p
 }

@@ -266,6 +266,8 @@ func (r *reading) redirected(kind Kind, to word) *part {
 		p.doubt = "redirection"
 	case climbs(to.text):
 		p.doubt = "parent"
+	case r.where.Windows && misread(to.text):
+		p.doubt = "misread_name"
 	case kind == Read:
 		p.harmless = true
 		for _, dir := range r.dirs {

@@ -200,9 +200,9 @@ func notKept(ctx context.Context, err error) error {
 func fileOf(given, cwd string) string {
 	path := given
 	if u, err := url.Parse(given); err == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") {
-		path = filepath.FromSlash(u.Path)
+		path = attachment.PathIn(u.Path)
 	} else if rest, ok := strings.CutPrefix(given, "file://"); ok {
-		path = rest // it was put together by hand, with what is no URI
+		path = attachment.PathIn(rest) // it was put together by hand, with what is no URI
 	}
 	if !filepath.IsAbs(path) && cwd != "" {
 		path = filepath.Join(cwd, path)

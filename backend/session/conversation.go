@@ -226,9 +226,9 @@ func (v *conversation) stopEffect(e event) {
 		v.stopBy = time.Now().Add(stopLimit)
 		v.arm()
 	case interruptSent:
-		v.note(note{Note: noteInterrupted, Reason: v.agent.interruptible()})
-		v.agent.interrupt()
-		v.armAgain()
+		reason := v.agent.interrupt()
+		v.note(note{Note: noteInterrupted, Reason: reason})
+		v.armAgain(reason)
 	case killed:
 		v.note(note{Note: noteKilled})
 		v.agent.kill()

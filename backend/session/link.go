@@ -251,13 +251,19 @@ func (a *link) send(lines [][]byte) {
 	a.outbox <- lines // has room: we are the only one that puts in
 }
 
-func (a *link) interrupt() {
+// interrupt stands between asking the agent to stop and ending it. It tells where there is no way to send it a signal.
+func (a *link) interrupt() (reason string) {
 	if a.inst == nil {
-		return
+		return ""
 	}
-	if err := a.inst.Interrupt(); err != nil && !errors.Is(err, errNoSignal) {
+	err := a.inst.Interrupt()
+	if errors.Is(err, proxy.ErrNoSignal) {
+		return reasonNoSignal
+	}
+	if err != nil {
 		a.v.c.cfg.Logger.Warn("SIGINT failed", "session", a.v.id, "error", err)
 	}
+	return ""
 }
 
 // kill ends the process tree. The conversation hears of it when it has read what the agent still said, or when that takes too long (armLast).

@@ -20,9 +20,6 @@ import (
 // the agent may outlive this program, and is then taken up again in the middle of its turn (takeUpAgain); and what belongs to this
 // machine (MCP servers and skills of the directory, files, terminals, the memory budget) it gets nothing of.
 
-// errNoSignal is Interrupt where there is no way to.
-var errNoSignal = errors.New("there is no way to send the agent a signal")
-
 // gapError tells that messages of an agent are lost: the runtime, or here the log, holds them no more, or has begun to count anew.
 type gapError struct{ remote.GapError }
 
@@ -161,7 +158,7 @@ func (t *there) Problem() (string, map[string]string) {
 }
 
 // Interrupt cannot: the API has no signals.
-func (*there) Interrupt() error { return errNoSignal }
+func (*there) Interrupt() error { return proxy.ErrNoSignal }
 
 // Close ends the agent, unless it is to outlive this program.
 func (t *there) Close() error {
@@ -344,17 +341,9 @@ func (c *Client) removeLeft(list []left) {
 	}
 }
 
-// interruptible tells whether the agent can be sent a signal, which stands between asking it to stop and ending it.
-func (a *link) interruptible() string {
-	if _, far := a.inst.(*there); far {
-		return reasonNoSignal
-	}
-	return ""
-}
-
 // armAgain waits for the cancel to be heeded after an interrupt. Where none could be sent there is less to wait for.
-func (v *conversation) armAgain() {
-	if v.agent.interruptible() == reasonNoSignal {
+func (v *conversation) armAgain(reason string) {
+	if reason == reasonNoSignal {
 		v.armFor(v.c.cfg.Patience/4, v.escalate)
 		return
 	}

@@ -299,7 +299,7 @@ var dividers = map[string]string{
 	"session.resumed":         "{agent} restarted and resumed the conversation",
 	"turn.interrupt_sent":     "{agent} did not stop when asked: interrupt sent",
 	"turn.killed":             "{agent} did not stop: its processes were ended",
-	"turn.no_signal":          "{agent} did not stop when asked; it cannot be interrupted over this link, so it is ended next",
+	"turn.no_signal":          "{agent} did not stop when asked; it cannot be interrupted, so it is ended next",
 	"workspace.moved":         "The directory moved from {from} to {to}",
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"deskhand/backend/attachment"
 	"deskhand/backend/rules"
 )
 
@@ -250,7 +251,7 @@ func (c *callReader) finish(input map[string]json.RawMessage) {
 	c.paths = slices.DeleteFunc(slices.Compact(c.paths), func(p string) bool { return p == "" })
 	for i, p := range c.paths {
 		if u, err := url.Parse(p); err == nil && u.Scheme == "file" {
-			c.paths[i] = u.Path
+			c.paths[i] = filepath.ToSlash(attachment.PathIn(u.Path))
 		}
 	}
 	switch c.call.Kind {

@@ -18,7 +18,7 @@ type transport interface {
 	Status() proxy.Status
 	// Problem is why it is gone where that is not the end of its process: a code, and what its text needs.
 	Problem() (code string, params map[string]string)
-	// Interrupt sends SIGINT, where there is a way to; else errNoSignal.
+	// Interrupt sends SIGINT, where there is a way to; else proxy.ErrNoSignal.
 	Interrupt() error
 	// Close ends the agent's process and everything that it started.
 	Close() error

@@ -151,21 +151,24 @@ func (s *sink) create(n node) (io.WriteCloser, error) {
 	return s.dir.OpenFile(n.path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, mode)
 }
 
-// finish puts the skill in its place. One that is there already stays, since a session may be reading it, unless somebody has changed it.
+// finish puts the skill in its place, if it is kept at all. One that is there already stays, since a session may be reading it, unless somebody has changed it.
 func (s *sink) finish(ctx context.Context, skill Skill) error {
-	if s.cache.intact(ctx, skill) {
+	if s == nil || s.cache.intact(ctx, skill) {
 		return nil
 	}
 	_ = s.dir.Close() // Windows renames no directory that somebody has open
 	place := filepath.Join(s.cache.dir, "content", skill.Digest)
-	if err := os.Rename(place, s.temp+"-old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err := store.Rename(place, s.temp+"-old"); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return errors.Join(os.Rename(s.temp, place), os.RemoveAll(s.temp+"-old"))
+	return errors.Join(store.Rename(s.temp, place), os.RemoveAll(s.temp+"-old"))
 }
 
 // drop removes what was not finished.
 func (s *sink) drop() {
+	if s == nil {
+		return
+	}
 	_ = s.dir.Close()
 	_ = os.RemoveAll(s.temp) // it is gone when all is well; else the next start removes it
 }
@@ -217,7 +220,10 @@ func (c *cache) compare(ctx context.Context, s Skill, keep *cache) bool {
 		}
 		d.nodes = append(d.nodes, n)
 	}
-	return d.load(ctx, o, keep) == nil && d.Problem == "" && d.Digest == s.Digest
+	to, err := d.copy(ctx, o, keep)
+	o.close() // Windows renames no directory that has an open one in it, and what is finished takes its place
+	defer to.drop()
+	return err == nil && d.Problem == "" && d.Digest == s.Digest && to.finish(ctx, d.Skill) == nil
 }
 
 // prune removes content that no pin names and no link needs: it is of pins that have moved, and of folders.

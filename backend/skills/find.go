@@ -264,17 +264,27 @@ func choose(drafts []*draft, wanted []string) ([]*draft, error) {
 
 // load reads the files of a draft, and keeps them. What the skill may not have makes it one with a problem, which is not kept.
 func (d *draft) load(ctx context.Context, o origin, keep *cache) error {
+	to, err := d.copy(ctx, o, keep)
+	defer to.drop()
+	if err != nil {
+		return err
+	}
+	return to.finish(ctx, d.Skill)
+}
+
+// copy is load without the last step: what is kept waits in the sink, which is to be finished, and dropped; it is nil where nothing is.
+func (d *draft) copy(ctx context.Context, o origin, keep *cache) (*sink, error) {
 	d.Files = []File{}
 	if d.Problem == "" {
 		d.Problem = limits(d.nodes)
 	}
 	links, problem, err := d.follow(ctx, o)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	d.Problem = cmp.Or(d.Problem, problem)
 	if d.Problem != "" {
-		return nil
+		return nil, nil
 	}
 	nodes := slices.Clone(d.nodes)
 	for n := range nodes {
@@ -284,31 +294,24 @@ func (d *draft) load(ctx context.Context, o origin, keep *cache) error {
 		}
 	}
 	if d.Problem = limits(nodes); d.Problem != "" { // a link becomes a copy, however large
-		return nil
+		return nil, nil
 	}
-	var sink *sink
+	var to *sink
 	if keep != nil {
-		if sink, err = keep.begin(d.Name); err != nil {
-			return err
+		if to, err = keep.begin(d.Name); err != nil {
+			return nil, err
 		}
-		defer sink.drop()
 	}
 	next := 0
 	err = o.read(ctx, d.sources(nodes, links), func(_ node, r io.Reader) error {
 		n := nodes[next]
 		next++
-		f, err := take(n, r, sink)
+		f, err := take(n, r, to)
 		d.Files = append(d.Files, f)
 		return err
 	})
-	if err != nil {
-		return err
-	}
 	d.Digest = digest(d.Name, d.Files)
-	if sink != nil {
-		return sink.finish(ctx, d.Skill)
-	}
-	return nil
+	return to, err
 }
 
 // sources are the nodes as the origin knows them, with what a link leads to in its place.

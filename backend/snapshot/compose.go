@@ -11,6 +11,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"deskhand/backend/store"
 )
 
 // Step is two trees.
@@ -170,7 +172,7 @@ func linkOrCopy(from, to string) error {
 	}
 	_, err = io.Copy(out, in)
 	if err = errors.Join(err, out.Sync(), out.Close()); err == nil {
-		err = os.Rename(out.Name(), to)
+		err = store.Rename(out.Name(), to)
 	}
 	if err != nil {
 		return errors.Join(err, os.Remove(out.Name()))

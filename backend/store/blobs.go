@@ -207,5 +207,5 @@ func (b *Blobs) sweep(file string, used func(sha string) (bool, error)) (gone bo
 	if in, err := isUsed(); in || err != nil {
 		return false, err
 	}
-	return true, remove(file)
+	return true, Remove(file)
 }

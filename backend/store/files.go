@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"time"
 )
 
 // unfinished begins the names of files that are being written.
@@ -26,10 +27,10 @@ func WriteFile(name string, data []byte, mode fs.FileMode) error {
 	}
 	err = errors.Join(err, f.Close())
 	if err == nil {
-		err = os.Rename(f.Name(), name)
+		err = Rename(f.Name(), name)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("writing %s: %w", filepath.Base(name), err), remove(f.Name()))
+		return errors.Join(fmt.Errorf("writing %s: %w", filepath.Base(name), err), Remove(f.Name()))
 	}
 	return nil
 }
@@ -49,11 +50,32 @@ func NameFile(file, name string) error {
 	} else if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return os.Rename(file, name)
+	return Rename(file, name)
 }
 
-func remove(name string) error {
-	if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+// Rename is os.Rename. On Windows it waits for two seconds while somebody has the file open, or the one in whose place it goes: a scanner, or a
+// reader of ours, who keeps it from being renamed there.
+func Rename(from, to string) error {
+	return patiently(heldOpen, func() error { return os.Rename(from, to) })
+}
+
+// patience is how long the go command waits as well.
+const patience = 2 * time.Second
+
+// patiently does it again while it fails for somebody who will be gone soon.
+func patiently(held func(error) bool, do func() error) error {
+	end := time.Now().Add(patience)
+	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
+		if err := do(); err == nil || !held(err) || time.Now().After(end) {
+			return err
+		}
+		<-time.After(pause)
+	}
+}
+
+// Remove removes a file if it is there, with Rename's patience.
+func Remove(name string) error {
+	if err := patiently(heldOpen, func() error { return os.Remove(name) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	return nil

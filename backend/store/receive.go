@@ -90,7 +90,7 @@ func (b *Blobs) Receive(ctx context.Context, r io.Reader, most int64) (sha strin
 		err = b.Keep(func() error { return b.receive(f.Name(), sha) })
 	}
 	if err != nil {
-		return "", 0, errors.Join(fmt.Errorf("storing a blob: %w", err), remove(f.Name()))
+		return "", 0, errors.Join(fmt.Errorf("storing a blob: %w", err), Remove(f.Name()))
 	}
 	return sha, size, nil
 }
@@ -114,13 +114,13 @@ func (b *Blobs) incoming() (f *os.File, err error) {
 func (b *Blobs) receive(file, sha string) error {
 	b.held.hold(sha)
 	if _, err := b.Get(sha); err == nil {
-		return remove(file)
+		return Remove(file)
 	}
 	to := b.path(sha) + packed
 	if err := b.makeFor(to); err != nil {
 		return err
 	}
-	if err := os.Rename(file, to); err != nil {
+	if err := Rename(file, to); err != nil {
 		return err
 	}
 	return syncDir(filepath.Dir(to))

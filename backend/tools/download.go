@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -136,7 +135,7 @@ func source(f attachment.File) string {
 	case f.URI != "":
 		return f.URI
 	case f.Path != "":
-		return (&url.URL{Scheme: "file", Path: filepath.ToSlash(f.Path)}).String()
+		return attachment.URI(f.Path)
 	}
 	return "sha256:" + f.SHA256
 }

@@ -161,8 +161,7 @@ export const en = {
   'divider.session.loaded': '{agent} restarted and read the conversation',
   'divider.session.resumed': '{agent} restarted and resumed the conversation',
   'divider.turn.interrupt_sent': '{agent} did not stop when asked: interrupt sent',
-  'divider.turn.no_signal':
-    '{agent} did not stop when asked; it cannot be interrupted over this link, so it is ended next',
+  'divider.turn.no_signal': '{agent} did not stop when asked; it cannot be interrupted, so it is ended next',
   'divider.turn.killed': '{agent} did not stop: its processes were ended',
   'divider.unknown': 'Session change: {code}',
   'divider.workspace.moved': 'The directory moved from {from} to {to}',

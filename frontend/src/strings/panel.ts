@@ -8,6 +8,8 @@ export const panel = {
   'error.editor.outside': '{name} is outside the directories of this conversation.',
   'error.editor.program':
     'No editor was found, and {name} could be a program, so it is not opened from here. Name your editor in the environment variable DESKHAND_EDITOR.',
+  'error.editor.script':
+    'The editor that was found is started by a script of Windows, which would take a sign in the path of {name} for a command. Name the program of your editor (.exe) in the environment variable DESKHAND_EDITOR.',
 
   'panel.changes': 'Changes',
   'panel.close': 'Close the side panel',

@@ -1,0 +1,27 @@
+package agents
+
+import (
+	"os"
+	"testing"
+)
+
+// TestInUse: a directory is in use while it is held open. It was never run on Windows yet.
+func TestInUse(t *testing.T) {
+	dir := t.TempDir()
+	if inUse(dir) {
+		t.Error("nobody uses it")
+	}
+	f, err := os.Open(dir) // as proxy does
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !inUse(dir) {
+		t.Error("it is held")
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if inUse(dir) {
+		t.Error("nobody uses it any more")
+	}
+}
