@@ -65,15 +65,19 @@ export class Chips {
     this.#client = client as Client;
     this.items = session.attachments ?? [];
     this.#learn(this.items);
-    this.#draft = new Draft(this.#ids(), async (ids, last) => {
-      try {
-        await this.#client.patchSession(this.session, { attachments: listed(ids) }, last);
-        this.fault = '';
-      } catch (thrown) {
-        this.fault = errorText(thrown);
-        throw thrown;
-      }
-    });
+    this.#draft = new Draft(
+      this.#ids(),
+      async (ids, last) => {
+        try {
+          await this.#client.patchSession(this.session, { attachments: listed(ids) }, last);
+          this.fault = '';
+        } catch (thrown) {
+          this.fault = errorText(thrown);
+          throw thrown;
+        }
+      },
+      ' ',
+    );
     this.#draft.show = (ids) =>
       (this.items = listed(ids)
         .map((id) => this.#known.get(id))

@@ -152,6 +152,26 @@ describe('a message that has arrived', () => {
     expect([draft.text, show.mock.lastCall, save.mock.calls]).toEqual(['message', ['message'], []]);
   });
 
+  test('and was given back to what was typed since stands before it', async () => {
+    const { draft, save, show } = await sent();
+    draft.arrived('', out);
+    draft.told('message');
+    draft.type('more');
+    await vi.advanceTimersByTimeAsync(900);
+    expect(save).not.toHaveBeenCalled();
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect(show.mock.lastCall).toEqual(['message\n\nmore']);
+    expect(save.mock.calls).toEqual([['message\n\nmore', false]]);
+  });
+
+  test('leaves what was typed since, which is saved though nothing is told', async () => {
+    const { draft, save } = await sent();
+    draft.type('message more');
+    draft.arrived('more', out);
+    await vi.advanceTimersByTimeAsync(1_500);
+    expect(save.mock.calls).toEqual([['more', false]]);
+  });
+
   test('is not shown again by what is told of before', async () => {
     const { draft, show } = await sent();
     draft.arrived('', out);
@@ -166,8 +186,8 @@ describe('a message that has arrived', () => {
     const { draft, save } = await sent();
     draft.type('message more');
     draft.arrived('more', out);
-    await vi.advanceTimersByTimeAsync(0);
     draft.told('');
+    await vi.advanceTimersByTimeAsync(500);
     expect([draft.text, save.mock.calls]).toEqual(['more', [['more', false]]]);
   });
 

@@ -47,10 +47,14 @@ export class Draft {
   /** How many saves in a row have failed. */
   #failures = 0;
 
-  constructor(text: string, save: Save) {
+  /** What stands between a message that was given back and what was written since. */
+  #between: string;
+
+  constructor(text: string, save: Save, between = '\n\n') {
     this.text = text;
     this.#saved = text;
     this.#save = save;
+    this.#between = between;
   }
 
   /** Whether something here is not saved yet. */
@@ -65,7 +69,7 @@ export class Draft {
 
   /** Nothing of it can be lost any more: it can be made anew from what the server has. */
   get settled(): boolean {
-    return !this.dirty && this.#under === 0 && this.#sending === undefined;
+    return !this.dirty && this.#under === 0 && this.#sending === undefined && this.#awaited === undefined;
   }
 
   type(text: string): void {
@@ -90,10 +94,10 @@ export class Draft {
   /** The text goes as a message: it is not saved for now. */
   begin(): void {
     this.#hold();
-    this.#heard();
+    const aside = this.#heard();
     this.#sending = this.text;
     this.#still = this.#under === 0;
-    this.#meanwhile = [];
+    this.#meanwhile = aside === undefined ? [] : [aside];
   }
 
   /** The message could not be sent. What stands here is saved again. */
@@ -123,8 +127,13 @@ export class Draft {
         this.#sending = undefined;
         this.#awaited = now;
         this.#wait = setTimeout(() => {
-          const aside = this.#heard();
-          if (aside !== undefined && this.told(aside)) this.show(this.text);
+          const back = this.#heard();
+          if (back !== undefined) {
+            this.text = this.dirty ? back + this.#between + this.text : back;
+            this.#saved = back;
+          }
+          this.type(this.text);
+          this.show(this.text);
         }, stale);
       }
     }
@@ -158,6 +167,7 @@ export class Draft {
         return false;
       }
       this.#heard();
+      this.type(this.text);
     }
     const echo = this.#echoes.indexOf(text);
     if (echo >= 0) this.#echoes.splice(0, echo + 1);
@@ -175,6 +185,8 @@ export class Draft {
     this.#hold();
     // At the end of the page nobody knows whether it still arrives.
     if (!this.dirty || (!last && this.text === this.#sending)) return this.#chain;
+    // What a message was given back to would be written over.
+    if (this.#awaited !== undefined && !last) return this.#chain;
     this.#still = false;
     const text = this.text;
     const before = this.#saved;
