@@ -73,7 +73,7 @@ type shape struct {
 	mark   string
 	whole  *regexp.Regexp           // the secret from its mark on
 	stays  int                      // how much of that is no secret
-	is     func(secret []byte) bool // nil = always
+	of     func(secret []byte) int  // how much of the rest is one, from its beginning on; nil = all of it
 	inWord func(before []byte) bool // whether the mark is the end of a word; nil = never
 }
 
@@ -96,11 +96,12 @@ var (
 		{mark: "npm_", whole: regexp.MustCompile(`^npm_[A-Za-z0-9]{30,}`)},
 		{mark: "hf_", whole: regexp.MustCompile(`^hf_[A-Za-z0-9]{30,}`)},
 		{mark: "eyJ", whole: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)},
-		{mark: "earer ", whole: regexp.MustCompile(`^earer [A-Za-z0-9._~+/-]{12,}=*`), stays: len("earer "), is: noWord},
-		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`), is: keyOnly},
+		{mark: "earer ", whole: regexp.MustCompile(`^earer [A-Za-z0-9._~+/-]{12,}=*`), stays: len("earer "), of: noWord},
+		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`), of: keyIn},
 	}
-	newline = regexp.MustCompile(`\\+[nrt]`) // of a JSON text in a text, too
-	sealed  = regexp.MustCompile(`^\s*Proc-Type: 4,ENCRYPTED\s+DEK-Info: [A-Z0-9-]+,[0-9A-Fa-f]+\s`)
+	// blank is what stands between the lines of a key, in a JSON text in a text, too.
+	blank  = regexp.MustCompile(`(?:\s|\\+[nrt])+`)
+	sealed = regexp.MustCompile(`^Proc-Type: 4,ENCRYPTED(?:\s|\\+[nrt])+DEK-Info: [A-Z0-9-]+,[0-9A-Fa-f]+(?:\s|\\+[nrt])`)
 	// lineMark is what stands before a line: its number with a mark, or what a change has there.
 	lineMark = regexp.MustCompile(`^(?:[0-9]*[→│|:>-])+`)
 	escape   = regexp.MustCompile(`\\(?:[bfnrt]|u[0-9a-fA-F]{4})$`)
@@ -114,27 +115,59 @@ func endsWord(before []byte) bool {
 }
 
 // noWord tells a bearer's token from the next word of a text, as in "bearer authentication".
-func noWord(token []byte) bool { return len(bytes.Trim(token, "abcdefghijklmnopqrstuvwxyz./-")) > 0 }
+func noWord(token []byte) int {
+	if len(bytes.Trim(token, "abcdefghijklmnopqrstuvwxyz./-")) == 0 {
+		return 0
+	}
+	return len(token)
+}
 
-// keyOnly tells a private key from a text with the marks of one around it: a command between them would be hidden from whoever is asked
+// widthOfKey is how long the lines of a key are at least, by RFC 7468; OpenSSH's are longer.
+const widthOfKey = 64
+
+// keyIn tells a private key from a text with the marks of one around it: a command between them would be hidden from whoever is asked
 // about it, and a shell runs any line that names a program. So the whole has to be the data of a key, DER's or OpenSSH's, or as long as a
-// cipher's blocks are; which somebody could still make around lines of their choice, so none may be what a system has a program at.
-func keyOnly(pem []byte) bool {
+// cipher's blocks are; which somebody could still make around lines of their choice, so none may be what a system has a program at. A last
+// line that is shorter than the others may name one, or be the value of a variable, and stays: with DER there the public part ends, or
+// the last of RSA's numbers, which follows from the others, and with OpenSSH a comment.
+func keyIn(pem []byte) int {
 	const begin, end = "-----BEGIN ", "-----END "
-	_, body, _ := bytes.Cut(pem[len(begin):], []byte("-----"))
-	body = newline.ReplaceAll(body[:bytes.LastIndex(body, []byte(end))], []byte(" "))
-	whole := sealed.ReplaceAll(body, nil)
-	lines := keyLines(whole)
+	start := len(begin) + bytes.Index(pem[len(begin):], []byte("-----")) + len("-----")
+	body := pem[start:bytes.LastIndex(pem, []byte(end))]
+	if first := blank.FindIndex(body); first != nil && first[0] == 0 {
+		start, body = start+first[1], body[first[1]:]
+	}
+	head := sealed.FindIndex(body)
+	if head != nil {
+		start, body = start+head[1], body[head[1]:]
+	}
+	lines := keyLines(body)
+	hidden := len(pem)
 	for i, line := range lines {
-		if mayBeFound(line, i == len(lines)-1) {
-			return false
+		switch last := i == len(lines)-1; {
+		case last && i > 0 && len(line.text) < widthOfKey:
+			hidden = start + lines[i-1].end
+		case mayBeFound(line.text):
+			return 0
 		}
 	}
-	data, err := base64.StdEncoding.Strict().DecodeString(string(bytes.Join(lines, nil)))
+	if !isKey(lines, head != nil) {
+		return 0
+	}
+	return hidden
+}
+
+// isKey tells that lines are the data of a key, together.
+func isKey(lines []keyLine, sealed bool) bool {
+	var text []byte
+	for _, line := range lines {
+		text = append(text, line.text...)
+	}
+	data, err := base64.StdEncoding.Strict().DecodeString(string(text))
 	switch {
 	case err != nil || len(data) == 0:
 		return false
-	case len(whole) < len(body):
+	case sealed:
 		const block = 8 // of the shortest cipher
 		return len(data)%block == 0
 	case bytes.HasPrefix(data, []byte("openssh-key-v1\x00")):
@@ -146,39 +179,39 @@ func keyOnly(pem []byte) bool {
 	return err == nil && len(rest) == 0 && data[0] == sequence
 }
 
+// keyLine is a line of a key, and where it ends.
+type keyLine struct {
+	text []byte
+	end  int
+}
+
 // keyLines are the words of a key without what stands before its lines where a file or a change is shown.
-func keyLines(body []byte) (lines [][]byte) {
+func keyLines(body []byte) (lines []keyLine) {
 	plus := true // a line of a key may begin with one, too, but not all do
-	for word := range bytes.FieldsSeq(body) {
-		word = lineMark.ReplaceAll(word, nil)
-		if len(bytes.Trim(word, "0123456789")) == 0 || string(word) == "+" {
-			continue
+	take := func(from, to int) {
+		word := lineMark.ReplaceAll(body[from:to], nil)
+		if len(bytes.Trim(word, "0123456789")) > 0 && string(word) != "+" {
+			lines, plus = append(lines, keyLine{word, to}), plus && word[0] == '+'
 		}
-		lines, plus = append(lines, word), plus && word[0] == '+'
 	}
+	from := 0
+	for _, b := range blank.FindAllIndex(body, -1) {
+		take(from, b[0])
+		from = b[1]
+	}
+	take(from, len(body))
 	for i := range lines {
 		if plus {
-			lines[i] = lines[i][1:]
+			lines[i].text = lines[i].text[1:]
 		}
 	}
 	return lines
 }
 
 // mayBeFound tells of a line of a key that a shell may find a program by: one that is shorter than those of a key, or that has as many slashes
-// as a path must have to be as long. A last one with = at its end is none: a shell takes it for the value of a variable.
-func mayBeFound(line []byte, last bool) bool {
-	const (
-		width    = 64 // of a line, by RFC 7468; OpenSSH's are longer
-		longName = 24 // than any program's of letters and digits alone
-	)
-	slashes := bytes.Count(line, []byte("/"))
-	switch {
-	case last && bytes.HasSuffix(line, []byte("=")):
-		return false
-	case len(line) < width && (!last || len(line) < longName || line[0] == '/' && slashes > 1):
-		return true
-	}
-	return 8*slashes >= len(line)
+// as a path must have to be as long.
+func mayBeFound(line []byte) bool {
+	return len(line) < widthOfKey || 8*bytes.Count(line, []byte("/")) >= len(line)
 }
 
 // find gives where the secrets of this shape are, in order.
@@ -190,12 +223,20 @@ func (s shape) find(msg []byte) (secrets [][2]int) {
 		}
 		at += i
 		found := s.whole.FindIndex(msg[at:])
-		if found == nil || s.inWord != nil && s.inWord(msg[:at]) || s.is != nil && !s.is(msg[at+s.stays:at+found[1]]) {
+		if found == nil || s.inWord != nil && s.inWord(msg[:at]) {
 			at++
 			continue
 		}
-		secrets = append(secrets, [2]int{at + s.stays, at + found[1]})
-		at += found[1]
+		from, to := at+s.stays, at+found[1]
+		if s.of != nil {
+			to = from + s.of(msg[from:to])
+		}
+		if from == to {
+			at++
+			continue
+		}
+		secrets = append(secrets, [2]int{from, to})
+		at = to
 	}
 }
 

