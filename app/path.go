@@ -204,10 +204,16 @@ func chooseEditor(env func(string) string, find func(string) (string, error)) (s
 		if len(words) == 0 {
 			continue
 		}
-		name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(filepath.Base(words[0])), ".exe"), ".cmd")
-		for _, e := range list {
-			if program, err := find(words[0]); err == nil && slices.Contains(strings.Fields(e.programs), name) {
-				return program, e.args, true
+		for _, given := range []string{strings.TrimSpace(env(variable)), words[0]} { // a path with blanks, or a program with options
+			program, err := find(given)
+			if err != nil {
+				continue
+			}
+			name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(filepath.Base(given)), ".exe"), ".cmd")
+			for _, e := range list {
+				if programs := strings.Fields(e.programs); slices.Contains(programs, name) || slices.Contains(programs, strings.TrimSuffix(name, "64")) {
+					return program, e.args, true
+				}
 			}
 		}
 	}

@@ -200,7 +200,7 @@ func TestChooseEditor(t *testing.T) {
 			return ""
 		}
 		find := func(name string) (string, error) {
-			if slices.Contains(strings.Fields(test.there), name) {
+			if slices.Contains(strings.Fields(test.there), strings.ReplaceAll(name, " ", "_")) {
 				return name, nil
 			}
 			return "", errors.New("no such program")

@@ -86,7 +86,7 @@ func grants(dir string) (list []grant, me string, err error) {
 	if me, err = ourAccount(); err != nil {
 		return nil, "", err
 	}
-	rights, err := windows.GetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION)
+	rights, err := windows.GetNamedSecurityInfo(dir, windows.SE_FILE_OBJECT, windows.DACL_SECURITY_INFORMATION|windows.OWNER_SECURITY_INFORMATION)
 	if err != nil {
 		return nil, "", err
 	}
@@ -94,9 +94,13 @@ func grants(dir string) (list []grant, me string, err error) {
 	if rights == nil {
 		return []grant{{everyone, all}}, me, nil
 	}
+	if owner, _, err := rights.Owner(); err == nil && owner != nil {
+		const writeRights = 0x40000 // whatever the list says
+		list = append(list, grant{owner.String(), writeRights})
+	}
 	acl, _, _ := rights.DACL()
 	if acl == nil { // no list lets everybody in
-		return []grant{{everyone, all}}, me, nil
+		return append(list, grant{everyone, all}), me, nil
 	}
 	for n := range uint32(acl.AceCount) {
 		var ace *windows.ACCESS_ALLOWED_ACE

@@ -82,7 +82,7 @@ func (m *move) check(from, to spot) (same bool, err error) {
 	if to.info == nil {
 		return false, m.dst.free(to.self, to.name)
 	}
-	if again, err := respelled(from, to, folds); err != nil || again {
+	if again, err := respelled(from, to); err != nil || again {
 		return false, err
 	}
 	if !m.overwrite {
@@ -100,8 +100,8 @@ func (m *move) check(from, to spot) (same bool, err error) {
 // respelled tells whether both names may be one: it is spelled otherwise alone, in capitals or in other signs for the same letters, where
 // that makes no other file. Two names stand in the directory as they are told. Which spellings a disk takes for one is not known here, and whoever
 // takes one name for two removes the file as the second of them.
-func respelled(from, to spot, folds bool) (bool, error) {
-	if !folds || from.name == to.name || !os.SameFile(from.info, to.info) || !os.SameFile(from.self, to.self) {
+func respelled(from, to spot) (bool, error) {
+	if from.name == to.name || !os.SameFile(from.info, to.info) || !os.SameFile(from.self, to.self) {
 		return false, nil
 	}
 	list, err := readDir(from.dir)
@@ -120,7 +120,7 @@ func (m *move) otherKind() error {
 
 func (m *move) rename(from, to spot) error {
 	if to.info != nil && !to.info.IsDir() && os.SameFile(from.info, to.info) {
-		again, err := respelled(from, to, folds)
+		again, err := respelled(from, to)
 		if err != nil {
 			return err
 		}

@@ -62,8 +62,9 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 		case <-ctx.Done():
 			if cmd.Grace > 0 {
 				p.Note()
-				_ = p.Terminate()
-				await(ended, cmd.Grace)
+				if !errors.Is(p.Terminate(), ErrNoSignal) {
+					await(ended, cmd.Grace)
+				}
 			}
 			_ = p.Kill(killGrace) // below it is killed with more patience
 		case <-ended:

@@ -279,6 +279,7 @@ func (r *reading) secret(p string) bool {
 	if r.credential(p) {
 		return true
 	}
+	given := strings.ToLower(p) // what lets go by goes by what is written
 	p = lower(p)
 	for name := range strings.SplitSeq(p, "/") {
 		switch name {
@@ -286,12 +287,12 @@ func (r *reading) secret(p string) bool {
 			return true
 		}
 	}
-	name := base(p)
 	for _, harmless := range []string{".example", ".sample", ".template", ".dist", ".pub"} {
-		if strings.HasSuffix(name, harmless) {
+		if strings.HasSuffix(given, harmless) {
 			return false
 		}
 	}
+	name := base(p)
 	for _, pattern := range []string{
 		".env", ".env.*", "*.env", ".envrc", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*",
 		".netrc", "_netrc", ".npmrc", ".pypirc", ".htpasswd", ".pgpass", ".git-credentials", "credentials", "credentials.*", "secrets.*", "secret.*",

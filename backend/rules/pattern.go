@@ -183,9 +183,8 @@ func (w patternWord) spell(text string) bool {
 // are the same name: small letters alone would let .v\u017fcode by, which is .vscode there, and an accent that is a sign of its own. The
 // wider forms (NFKC) are different names everywhere, and would make a * or [ of signs that are none.
 func lower(s string) string {
-	s = strings.ToLower(s)
 	if strings.IndexFunc(s, func(c rune) bool { return c > unicode.MaxASCII }) < 0 {
-		return s
+		return strings.ToLower(s)
 	}
 	return norm.NFC.String(cases.Fold().String(norm.NFD.String(s)))
 }

@@ -315,6 +315,8 @@ func TestCommands(t *testing.T) {
 		{"env -P cat ./evil", ask},
 		{"stdbuf --x cat ./evil", ask},
 		{"setsid -w git status", allow},
+		{"\u017fetsid git status", ask}, // a program of its own
+		{"SETSID git status", ask},
 		{"nohup git status", allow},
 		{"sh -c 'git status'", allow},
 		{"bash -lc 'git status && ls'", allow},
@@ -530,6 +532,9 @@ func TestPaths(t *testing.T) {
 		{rules.Read, ".env", allow, "**", ask},
 		{rules.Read, ".ENV", allow, "**", ask},
 		{rules.Read, ".env.example", allow, "**", allow},
+		{rules.Read, "id_rsa.\u017fample", allow, "**", ask}, // no sample
+		{rules.Edit, "I\u0307s/a.go", deny, "\u0130s/**", deny},
+		{rules.Edit, "\u0130s/a.go", deny, "I\u0307s/**", deny},
 		{rules.Read, "src/server.key", allow, "**", ask},
 		{rules.Read, "src/a.go", allow, "**", allow},
 		{rules.Edit, "src/a.go", deny, "SRC/**", deny},

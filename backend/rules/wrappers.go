@@ -142,8 +142,10 @@ func (r *reading) wraps(p *part, w wrapper, depth int, fed bool) {
 		p.doubt = q.doubt
 	}
 	p.within = append(p.within, q)
+	// A name that only looks like a wrapper's is a program of its own where a disk tells them apart, and so is one with a directory.
 	name := p.words[0].text
-	p.through = w.through && name == base(name) && (name != "command" || i == 1)
+	_, exact := wrapperOf(name)
+	p.through = exact && w.through && (name != "command" || i == 1)
 }
 
 // options are those of a wrapper, before its command.

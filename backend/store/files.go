@@ -40,7 +40,7 @@ func WriteFile(name string, data []byte, mode fs.FileMode) error {
 func NameFile(file, name string) error {
 	err := os.Link(file, name)
 	if err == nil {
-		return os.Remove(file)
+		return Remove(file)
 	}
 	if errors.Is(err, fs.ErrExist) {
 		return err
