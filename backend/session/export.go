@@ -84,16 +84,14 @@ func (c *Client) Export(ctx context.Context, id, format string) (*Export, error)
 	switch format {
 	case Markdown:
 		x.Name, x.Type = x.Name+".md", "text/markdown; charset=utf-8"
-		x.write = func(w io.Writer) (lost, err error) { return o.writeMarkdown(ctx, w) }
 	case JSON:
 		x.Name, x.Type = x.Name+".json", "application/json"
-		x.write = func(w io.Writer) (lost, err error) { return o.writeJSON(ctx, w) }
 	case Recording:
 		x.Name, x.Type = x.Name+".deskhand.zip", "application/zip"
-		x.write = func(w io.Writer) (lost, err error) { return o.writeRecording(ctx, w) }
 	default:
 		return nil, bad("export.format", "format", format)
 	}
+	x.write = func(w io.Writer) (lost, err error) { return o.write(ctx, format, w) }
 	return x, nil
 }
 
@@ -114,6 +112,25 @@ func (c *Client) outgoing(ctx context.Context, s Session, unread error) outgoing
 	}
 	o.s.Title = o.secret.text(s.Title)
 	return o
+}
+
+// write writes it, and tells what is lost. One that has been erased meanwhile is not there.
+func (o outgoing) write(ctx context.Context, format string, w io.Writer) (lost, err error) {
+	switch format {
+	case Markdown:
+		lost, err = o.writeMarkdown(ctx, w)
+	case JSON:
+		lost, err = o.writeJSON(ctx, w)
+	default:
+		lost, err = o.writeRecording(ctx, w)
+	}
+	switch erased, unread := o.c.erased(ctx, o.s.ID); {
+	case unread != nil:
+		err = errors.Join(err, unread)
+	case erased:
+		return nil, notFound(o.s.ID)
+	}
+	return lost, err
 }
 
 func (o outgoing) fileName() string { return fileName(o.s.Title, o.s.CreatedAt.Time) }

@@ -174,9 +174,13 @@ func whole(ctx context.Context, db *store.DB, session string, each func(storedFr
 	}
 }
 
-// whatIsThere hands over each frame of a journal that can be read, in order, and tells of the first that cannot, or is missing.
+// whatIsThere hands over each frame of a journal that can be read, in order, and tells of the first that cannot, or is missing: at its end,
+// too, since it may be erased while it is read.
 func whatIsThere(ctx context.Context, db *store.DB, session string, each func(frame)) (lost, err error) {
-	want := int64(1)
+	newest, want := int64(0), int64(1)
+	if err := db.Read().QueryRowContext(ctx, `SELECT coalesce(max(n), 0) FROM frame WHERE session = ?`, session).Scan(&newest); err != nil {
+		return nil, err
+	}
 	err = whole(ctx, db, session, func(f storedFrame) error {
 		if f.N != want {
 			lost = cmp.Or[error](lost, &damage{want, errGap})
@@ -189,6 +193,9 @@ func whatIsThere(ctx context.Context, db *store.DB, session string, each func(fr
 		each(f.frame)
 		return nil
 	})
+	if err == nil && want <= newest {
+		lost = cmp.Or[error](lost, &damage{want, errGap})
+	}
 	return lost, err
 }
 

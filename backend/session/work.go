@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -280,7 +279,7 @@ func (c *Client) writeArchive(ctx context.Context, z *zip.Writer, out *counter) 
 		}
 		one, err := c.archive(ctx, z, id, unread)
 		switch {
-		case errors.Is(err, ErrNotFound): // it was deleted meanwhile
+		case errors.Is(err, ErrNotFound) && one.Folder == "": // it was deleted meanwhile
 			continue
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -323,15 +322,15 @@ func (c *Client) archive(ctx context.Context, z *zip.Writer, id string, unread e
 	for _, part := range []struct {
 		name   string
 		method uint16
-		write  func(context.Context, io.Writer) (lost, err error)
-	}{{"conversation.md", zip.Deflate, o.writeMarkdown}, {"recording.zip", zip.Store, o.writeRecording}} { // the second is compressed by itself
+		format string
+	}{{"conversation.md", zip.Deflate, Markdown}, {"recording.zip", zip.Store, Recording}} { // the second is compressed by itself
 		w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + part.name, Method: part.method, Modified: s.UpdatedAt.Time})
 		if err != nil {
 			return archived{}, err
 		}
 		one.Folder = folder
 		out := bufio.NewWriterSize(w, 64<<10)
-		broken = errors.Join(broken, errors.Join(part.write(ctx, out)))
+		broken = errors.Join(broken, errors.Join(o.write(ctx, part.format, out)))
 		if err := errors.Join(ctx.Err(), out.Flush()); err != nil { // the archive itself cannot be written
 			return archived{}, err
 		}
