@@ -53,6 +53,50 @@ func TestADamagedJournalTakesNothingBack(t *testing.T) {
 	}
 }
 
+// What a lost frame has begun is stored. What the journal goes on with then is not put beside it, nor onto what stands before it.
+func TestADamagedJournalShowsNothingTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
+	custom(t, dir, map[string]string{"looks": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		big=$(head -c 20000 /dev/zero | tr '\0' x)
+		read l; ` + update + `{"sessionUpdate":"tool_call","toolCallId":"1","title":"Look","status":"in_progress","rawInput":"'$big'"}}}'
+		` + update + `{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}}}'
+		` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'$big'"}}}}'
+		` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":" and more."}}}}'
+		` + update + `{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"First I thought this."}}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"2","title":"Look","status":"completed","rawInput":"'$big'"}}}'
+		` + update + `{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Then I thought that."}}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"3","title":"Look again","status":"in_progress"}}}'
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+		cat >/dev/null`})
+	d := open(t, dir)
+	s := d.createOf("looks")
+	d.prompt(s.ID, "go")
+	d.idle(s.ID)
+	before := d.transcript(s.ID).Items
+	if len(kinds(d.transcript(s.ID), "thought")) != 2 || len(kinds(d.transcript(s.ID), "tool")) != 3 {
+		t.Fatal(len(before))
+	}
+	d.alter(`UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)
+	d.close()
+	d.removeBlobs()
+	d = open(t, dir)
+	tr := d.transcript(s.ID)
+	if len(tr.Items) <= len(before) || lastTurn(tr).StopReason != "interrupted" {
+		t.Fatalf("%d entries of %d, %+v", len(tr.Items), len(before), lastTurn(tr))
+	}
+	for i, is := range tr.Items {
+		switch {
+		case i >= len(before) && is.Kind != "divider":
+			t.Errorf("it is there once more: %.300s", asJSON(t, is))
+		case i < len(before) && string(asJSON(t, before[i])) != string(asJSON(t, is)):
+			t.Errorf("\n  was %.300s\nis now %.300s", asJSON(t, before[i]), asJSON(t, is))
+		}
+	}
+}
+
 // Of a journal that has lost one frame the rest is there: long messages can be read whole. It is not forked, and no agent is asked to.
 func TestWhatIsLeftOfADamagedJournalCanBeRead(t *testing.T) {
 	t.Parallel()
