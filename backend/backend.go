@@ -504,7 +504,8 @@ func (b *Backend) serveOn(l *Listener) error {
 	if b.lock == nil {
 		return b.beside.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL})
 	}
-	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: l.URL})
+	b.describe(l.URL)
+	return nil
 }
 
 func loopback(host string) bool {

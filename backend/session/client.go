@@ -220,7 +220,10 @@ func (c *Client) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := v.call(ctx, func() error { return v.recover(ctx) }); err != nil {
+		switch err := v.call(ctx, func() error { return v.recover(ctx) }); {
+		case errors.Is(err, ErrStorage): // on a full disk what there is can be shown. The step is held until it is written, and with it the conversation
+			c.cfg.Logger.Error("what ran when the program ended is told when the disk takes it", "session", id)
+		case err != nil:
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 	}

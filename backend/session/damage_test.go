@@ -214,3 +214,49 @@ func TestWhatWasNeverWrittenLeavesNoGap(t *testing.T) {
 	d.idle(s.ID)
 	d.sameAsRebuilt(s.ID)
 }
+
+// What ran when the program ended cannot be told on a full disk. All that there is is shown all the same; nothing is said in that conversation
+// before it is told, and it is told once.
+func TestAFullDiskKeepsNothingShut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	s, other := d.create(), d.create()
+	for _, id := range []string{s.ID, other.ID} {
+		d.prompt(id, "echo before")
+		d.idle(id)
+	}
+	d.close()
+	d = open(t, dir)
+	d.alter(`UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)
+	d.alter(`CREATE TRIGGER refused BEFORE INSERT ON frame BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+	d.close()
+	d = open(t, dir)
+	for _, id := range []string{s.ID, other.ID} {
+		if tr := d.transcript(id); !strings.Contains(textOf(tr, "agent"), "before") || lastTurn(tr).State != "running" {
+			t.Errorf("%q, %+v", textOf(tr, "agent"), lastTurn(tr))
+		}
+		if _, err := d.Prompt(t.Context(), id, "echo too early"); !errors.Is(err, session.ErrStorage) {
+			t.Error(err)
+		}
+	}
+	d.alter(`DROP TRIGGER refused`)
+	for _, id := range []string{s.ID, other.ID} {
+		d.until("end of the turn", func() bool { return lastTurn(d.transcript(id)).StopReason == "interrupted" })
+		d.prompt(id, "echo after")
+		d.idle(id)
+		d.sameAsRebuilt(id)
+		said := 0
+		for _, e := range d.transcript(id).Items {
+			if e.Divider != nil && e.Divider.Code == "app.interrupted" {
+				said++
+			}
+			if e.Kind == "user" && strings.Contains(e.Text, "too early") {
+				t.Error("what was refused is there")
+			}
+		}
+		if said != 1 {
+			t.Errorf("it is told %d times", said)
+		}
+	}
+}
