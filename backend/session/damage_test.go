@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -258,5 +259,64 @@ func TestAFullDiskKeepsNothingShut(t *testing.T) {
 		if said != 1 {
 			t.Errorf("it is told %d times", said)
 		}
+	}
+}
+
+// What cannot be read for the moment is no damage: a transcript of older rules is made anew as soon as it can be, and until then it is what it was.
+func TestWhatCannotBeReadNowIsNotLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	d.isReady(s.ID)
+	d.sendFiles(s.ID, "echo\n"+strings.Repeat("long ", 8<<10), session.Now, byID(d.upload("notes.txt", []byte("notes")))...)
+	d.idle(s.ID)
+	d.prompt(s.ID, "echo what can be read")
+	d.idle(s.ID)
+	before := d.transcript(s.ID)
+	d.alter(`UPDATE session SET projection = 1`)
+	d.close()
+	files, err := filepath.Glob(filepath.Join(dir, "blobs", "??", "*.zst"))
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files { // a directory cannot be read as a file, and is there
+		if err := errors.Join(os.Rename(file, file+".kept"), os.Mkdir(file, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = open(t, dir)
+	if is := d.transcript(s.ID); len(is.Items) != len(before.Items) {
+		t.Errorf("%d entries of %d", len(is.Items), len(before.Items))
+	}
+	codes := map[string]int{}
+	for _, f := range d.verified(session.Verify{}) {
+		codes[f.Code]++
+	}
+	if codes["verify.failed"] != 2 || len(codes) > 1 {
+		t.Errorf("%v", codes)
+	}
+	x, err := d.Export(t.Context(), s.ID, session.Markdown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if _, err := x.WriteTo(&text); err != nil || x.Lost == nil || !strings.Contains(text.String(), "what can be read") {
+		t.Errorf("%v, lost: %v", err, x.Lost)
+	}
+	d.close()
+	for _, file := range files {
+		if err := errors.Join(os.Remove(file), os.Rename(file+".kept", file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = open(t, dir)
+	d.sameAsRebuilt(s.ID)
+	if found := d.verified(session.Verify{}); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	n := 0
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT projection FROM session`).Scan(&n); err != nil || n < 2 {
+		t.Errorf("it was not made anew: %d, %v", n, err)
 	}
 }

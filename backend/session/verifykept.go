@@ -98,8 +98,10 @@ func (x *examination) attachments(ctx context.Context) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			x.find(foundNoFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256)
-		case err != nil:
+		case errors.Is(err, store.ErrDamaged):
 			x.find(foundBadFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256, "detail", err.Error())
+		case err != nil: // as it is now
+			x.find(foundFailed, "", false, "detail", a.Filename+": "+err.Error())
 		}
 	}
 	return err
@@ -317,9 +319,12 @@ func (r *comparing) frame(f storedFrame) error {
 	}
 	r.want = f.N + 1
 	err := f.decode(r.db)
+	_, damaged := errors.AsType[*damage](err)
 	switch {
 	case err == nil:
 		r.apply(f.frame)
+	case !damaged:
+		return err
 	case f.encoding == encodedBlob && errors.Is(err, fs.ErrNotExist):
 		r.wrong(foundNoBlob, f.N, "sha256", string(f.payload))
 	case f.encoding == encodedBlob:
