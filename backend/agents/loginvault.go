@@ -258,27 +258,42 @@ func (v *vault) recall(ctx context.Context, reach Reach) error {
 	}
 	var unread, silent error
 	mayAsk := sync.OnceValue(func() error { return v.mayAsk(ctx, reach) })
-	for _, owner := range slices.Sorted(maps.Keys(f.Agents)) {
-		for _, name := range slices.Sorted(maps.Keys(f.Agents[owner])) {
-			k := f.Agents[owner][name]
-			if !k.Secret || k.Place == keptInKeyring && reach == InFile {
-				continue
-			}
-			if k.Place == keptInKeyring && silent == nil && !v.knows(k.Key) {
-				silent = mayAsk()
-			}
-			value, err := v.valueOf(ctx, k, silent)
-			switch {
-			case err == nil:
-				v.hide(value)
-				continue
-			case errors.Is(err, errSilent) || ctx.Err() != nil:
-				silent = err
-			}
-			unread = errors.Join(unread, fmt.Errorf("%s of %s: %w", name, owner, err))
+	for _, s := range f.secrets() {
+		if s.Place == keptInKeyring && reach == InFile {
+			continue
 		}
+		if s.Place == keptInKeyring && silent == nil && !v.knows(s.Key) {
+			silent = mayAsk()
+		}
+		value, err := v.valueOf(ctx, s.kept, silent)
+		switch {
+		case err == nil:
+			v.hide(value)
+			continue
+		case errors.Is(err, errSilent) || ctx.Err() != nil:
+			silent = err
+		}
+		unread = errors.Join(unread, fmt.Errorf("%s: %w", s.name, err))
 	}
 	return unread
+}
+
+// keptSecret is a value that must not be written, and what it is called.
+type keptSecret struct {
+	kept
+	name string
+}
+
+// secrets are those of a file, in a lasting order.
+func (f vaultFile) secrets() (list []keptSecret) {
+	for _, owner := range slices.Sorted(maps.Keys(f.Agents)) {
+		for _, name := range slices.Sorted(maps.Keys(f.Agents[owner])) {
+			if k := f.Agents[owner][name]; k.Secret {
+				list = append(list, keptSecret{k, name + " of " + owner})
+			}
+		}
+	}
+	return list
 }
 
 // mayAsk tells why the keyring is not to be asked for what nobody has been given yet; nil = it may.
