@@ -15,6 +15,8 @@ func keyringThere(ctx context.Context) error {
 	return err
 }
 
+var errLocked = errors.New("the keyring is locked")
+
 // keyringUnlocked tells why the keyring cannot be used without asking anybody for a password. Nothing is started for it.
 func keyringUnlocked(ctx context.Context) error {
 	_, err := patiently(ctx, func() (string, error) {

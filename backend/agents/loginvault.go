@@ -244,10 +244,7 @@ const (
 	Asking                  // and in one that does
 )
 
-var (
-	errLocked = errors.New("the keyring is locked")
-	errOff    = errors.New("the keyring of the system is switched off")
-)
+var errOff = errors.New("the keyring of the system is switched off")
 
 // recall has the secrets that runs before this one have kept kept out of what is written, though nobody has been given them in this one: an
 // agent may find them elsewhere, and a conversation of before may quote them. The error tells which could not be read.
