@@ -251,6 +251,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Self: b.cfg.Self, Version: b.cfg.Version, Private: b.private(), Logger: b.cfg.Logger,
 		Serve: func(ln net.Listener, h http.Handler) io.Closer { return serve(ln, h) }, Socket: b.toolSocket,
 	})
+	ofDiscord := b.vault("discord-token.json")
 	b.client, err = session.Open(ctx, session.Config{
 		Store: b.db, Agents: b.agents, Proxy: b.own, Logger: b.cfg.Logger, Version: b.cfg.Version, Secrets: secrets,
 		Skills:       b.skills,
@@ -262,15 +263,14 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		LineStall:    b.cfg.LineStall,
 		Tools:        b.tools.Give,
 		ToolsEnded:   b.tools.End,
-		Tokens: agents.OpenVault(agents.VaultConfig{
-			File: filepath.Join(b.cfg.Places.Data, "place-tokens.json"), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
-		}),
+		Tokens:       b.vault("place-tokens.json"),
+		Vault:        ofDiscord,
 	})
 	if err != nil {
 		return nil, err
 	}
 	b.tools.Use(b.client)
-	if err := b.openDiscord(ctx); err != nil {
+	if err := b.openDiscord(ctx, ofDiscord); err != nil {
 		return nil, err
 	}
 	if b.access, err = httpapi.OpenAccess(ctx, b.db, b.cfg.Logger); err != nil {
@@ -285,6 +285,12 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Login:  func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
+}
+
+func (b *Backend) vault(name string) *agents.Vault {
+	return agents.OpenVault(agents.VaultConfig{
+		File: filepath.Join(b.cfg.Places.Data, name), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
+	})
 }
 
 // Places are those that it was opened with, the data's where it is now: it may have been moved since somebody looked.
@@ -504,7 +510,8 @@ func (b *Backend) serveOn(l *Listener) error {
 	if b.lock == nil {
 		return b.beside.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL})
 	}
-	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String(), URL: l.URL})
+	b.describe(l.URL)
+	return nil
 }
 
 func loopback(host string) bool {

@@ -3,7 +3,6 @@ package backend
 import (
 	"context"
 	"errors"
-	"os"
 	"sync"
 	"syscall"
 
@@ -98,9 +97,7 @@ func (b *Backend) endLocalLocked() {
 	b.mu.Lock()
 	b.base = ""
 	b.mu.Unlock()
-	if err := b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: b.socket.Addr.String()}); err != nil {
-		b.cfg.Logger.Error("the owner's file names an address that is served no more", "error", err)
-	}
+	b.describe("")
 	l.ends.Go(func() {
 		if err := listener.Close(); err != nil {
 			b.cfg.Logger.Warn("the API on this machine did not end as it should", "error", err)

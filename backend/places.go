@@ -117,13 +117,14 @@ const longestSocket = 100
 // openSocket serves the client API on a socket that only our user can reach: the command line's way in. Who can open it could also
 // read the database, so it asks for no token.
 func (b *Backend) openSocket(ctx context.Context) error {
-	ln, remove, err := b.listenPrivately(ctx, "client.sock")
+	ln, remove, err := b.listenPrivately(ctx, socketName)
 	if err != nil {
 		return fmt.Errorf("the private socket cannot be opened: %w", err)
 	}
 	b.socket = serve(ln, b.calls.count(b.api.Window())) //nolint:contextcheck // it lives until Close, not as long as ctx
 	b.socket.remove = remove
-	return b.lock.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, Socket: ln.Addr().String()})
+	b.describe("")
+	return nil
 }
 
 // listenPrivately opens a socket that only our user can reach. remove is a directory to be removed after it, "" is none.

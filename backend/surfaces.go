@@ -2,18 +2,13 @@ package backend
 
 import (
 	"context"
-	"path/filepath"
 
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
-	"deskhand/backend/store"
 )
 
 // openDiscord opens the surface of Discord. One whose data is of a newer version and cannot be read is not there.
-func (b *Backend) openDiscord(ctx context.Context) error {
-	vault := agents.OpenVault(agents.VaultConfig{
-		File: filepath.Join(b.cfg.Places.Data, "discord-token.json"), WriteFile: store.WriteFile, Keyring: b.cfg.Keyring, Logger: b.cfg.Logger,
-	})
+func (b *Backend) openDiscord(ctx context.Context, vault *agents.Vault) error {
 	const owner = "discord"
 	d, err := discord.New(ctx, discord.Config{
 		Sessions: b.client, Store: b.db, Logger: b.cfg.Logger, Version: b.cfg.Version,

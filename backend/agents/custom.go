@@ -77,6 +77,15 @@ func (c *Catalogue) Env(id string) map[string]string {
 	return nil
 }
 
+// Envs are Env of all agents, one after the other.
+func (c *Catalogue) Envs() (list []map[string]string) {
+	own, _ := c.custom()
+	for _, e := range own {
+		list = append(list, e.env)
+	}
+	return list
+}
+
 // customAgent is one entry of agents.json.
 type customAgent struct {
 	ID       string            `json:"id"`

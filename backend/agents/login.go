@@ -444,7 +444,11 @@ func (c *Catalogue) forgetAnswers(id string) {
 	}
 }
 
-// Secrets are the values that were given to agents since we were started, and must not be written anywhere else.
+// Recall adds the values to Secrets that runs before this one have kept for agents, as far as it reaches. The error tells which could not
+// be read.
+func (c *Catalogue) Recall(ctx context.Context, reach Reach) error { return c.vault.recall(ctx, reach) }
+
+// Secrets are the values that were given to agents since we were started, or recalled, and must not be written anywhere else.
 func (c *Catalogue) Secrets() []string { return c.vault.secrets() }
 
 // signInOf reads what an agent says of logins in its answer to initialize. What cannot be read is left out.

@@ -15,25 +15,66 @@ func keyringThere(ctx context.Context) error {
 	return err
 }
 
-func secretService() error {
+var errLocked = errors.New("the keyring is locked")
+
+// keyringUnlocked tells why the keyring cannot be used without asking anybody for a password. Nothing is started for it.
+func keyringUnlocked(ctx context.Context) error {
+	_, err := patiently(ctx, func() (string, error) {
+		conn, err := sessionBus()
+		if err != nil {
+			return "", err
+		}
+		defer conn.Close()
+		return "", unlocked(conn)
+	})
+	return err
+}
+
+// unlocked looks at the collection that package keyring takes: the one called login, else the default.
+func unlocked(conn *dbus.Conn) (err error) {
+	for _, path := range []dbus.ObjectPath{"/org/freedesktop/secrets/collection/login", "/org/freedesktop/secrets/aliases/default"} {
+		var locked bool
+		call := conn.Object(secretsName, path).Call("org.freedesktop.DBus.Properties.Get", dbus.FlagNoAutoStart, "org.freedesktop.Secret.Collection", "Locked")
+		switch err = call.Store(&locked); {
+		case err == nil && locked:
+			return errLocked
+		case err == nil:
+			return nil
+		}
+	}
+	return fmt.Errorf("the keyring does not tell whether it is locked: %w", err)
+}
+
+const secretsName = "org.freedesktop.secrets"
+
+func sessionBus() (*dbus.Conn, error) {
 	conn, err := dbus.SessionBusPrivateNoAutoStartup()
 	if err != nil {
-		return fmt.Errorf("there is no D-Bus session: %w", err)
+		return nil, fmt.Errorf("there is no D-Bus session: %w", err)
 	}
-	defer conn.Close()
 	if err := conn.Auth(nil); err != nil {
-		return fmt.Errorf("the D-Bus session does not answer: %w", err)
+		return nil, errors.Join(silentBus(err), conn.Close())
 	}
 	if err := conn.Hello(); err != nil {
-		return fmt.Errorf("the D-Bus session does not answer: %w", err)
+		return nil, errors.Join(silentBus(err), conn.Close())
 	}
-	const secrets = "org.freedesktop.secrets"
+	return conn, nil
+}
+
+func silentBus(err error) error { return fmt.Errorf("the D-Bus session does not answer: %w", err) }
+
+func secretService() error {
+	conn, err := sessionBus()
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
 	for _, list := range []string{"ListNames", "ListActivatableNames"} {
 		var names []string
 		if err := conn.BusObject().Call("org.freedesktop.DBus."+list, 0).Store(&names); err != nil {
-			return fmt.Errorf("the D-Bus session does not answer: %w", err)
+			return silentBus(err)
 		}
-		if slices.Contains(names, secrets) {
+		if slices.Contains(names, secretsName) {
 			return nil
 		}
 	}

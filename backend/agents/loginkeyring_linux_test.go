@@ -33,6 +33,11 @@ func keyringScenario(arg string) error {
 		Environ: []string{"HOME=" + dir},
 	})
 	ctx := context.Background()
+	if reach, is := map[string]agents.Reach{"in file": agents.InFile, "if unlocked": agents.IfUnlocked, "asking": agents.Asking}[what]; is {
+		err := c.Recall(ctx, reach)
+		said := struct{ Place, Error string }{strings.Join(c.Secrets(), " "), fmt.Sprint(err)}
+		return errors.Join(json.NewEncoder(os.Stdout).Encode(said), c.Close())
+	}
 	m, err := c.LoginMethod(ctx, "keyed", "demo-key")
 	if err != nil {
 		return err
@@ -201,6 +206,39 @@ func TestKeyringThatGivesNothingUp(t *testing.T) {
 	}
 }
 
+// TestSecretsOfEarlierRuns: what is in the keyring is known again before anybody is given it, and nobody is asked for a password unasked.
+func TestSecretsOfEarlierRuns(t *testing.T) {
+	t.Parallel()
+	b := openBus(t)
+	s := b.serveSecrets(false)
+	b.run("keep")
+	for _, try := range []struct {
+		what, known, err string
+		locked           bool
+	}{
+		{"in file", "", "<nil>", false},
+		{"if unlocked", "of the keyring", "<nil>", false},
+		{"if unlocked", "", "DESKHAND_DEMO_KEY of keyed: the keyring is locked", true},
+		{"asking", "of the keyring", "<nil>", true},
+	} {
+		s.mu.Lock()
+		s.shut, s.asked = try.locked, false
+		s.mu.Unlock()
+		if said := b.run(try.what); said.Place != try.known || said.Error != try.err {
+			t.Errorf("%+v: %+v", try, said)
+		}
+		s.mu.Lock()
+		if asked := s.asked; asked != (try.known != "") {
+			t.Errorf("%+v: it was asked: %v", try, asked)
+		}
+		s.mu.Unlock()
+	}
+	_ = s.conn.Close()
+	if said := b.run("if unlocked"); said.Place != "" || !strings.Contains(said.Error, "does not tell whether it is locked") {
+		t.Errorf("no keyring: %+v", said)
+	}
+}
+
 // A keyring that is there and refuses is no reason to refuse the person.
 func TestKeyringThatRefuses(t *testing.T) {
 	t.Parallel()
@@ -285,6 +323,8 @@ type secrets struct {
 	prompt dbus.ObjectPath // that unlocking asks for, if any
 	keeps  bool            // it gives nothing up
 	hang   chan struct{}   // unlocking waits for it, if there is one
+	shut   bool            // it says that it is locked; its owner has the password
+	asked  bool            // it was to unlock something
 	conn   *dbus.Conn
 	next   int
 	items  map[dbus.ObjectPath]secret
@@ -317,6 +357,7 @@ func (b *bus) serveSecrets(locked bool) *secrets {
 	err = errors.Join(
 		conn.ExportMethodTable(map[string]any{"OpenSession": s.openSession, "Unlock": s.unlock}, secretsPath, "org.freedesktop.Secret.Service"),
 		conn.ExportMethodTable(map[string]any{"CreateItem": s.createItem, "SearchItems": s.searchItems}, collection, "org.freedesktop.Secret.Collection"),
+		conn.ExportMethodTable(map[string]any{"Get": s.property}, collection, "org.freedesktop.DBus.Properties"),
 		conn.ExportMethodTable(map[string]any{"Close": func() *dbus.Error { return nil }}, secretsPath+"/session/1", "org.freedesktop.Secret.Session"),
 	)
 	if err != nil {
@@ -337,6 +378,15 @@ func (s *secrets) values() (list []string) {
 	return list
 }
 
+func (s *secrets) property(of, name string) (dbus.Variant, *dbus.Error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if of != "org.freedesktop.Secret.Collection" || name != "Locked" {
+		return dbus.Variant{}, dbus.MakeFailedError(errors.New("no such property"))
+	}
+	return dbus.MakeVariant(s.shut), nil
+}
+
 func (s *secrets) openSession(string, dbus.Variant) (dbus.Variant, dbus.ObjectPath, *dbus.Error) {
 	return dbus.MakeVariant(""), secretsPath + "/session/1", nil
 }
@@ -344,6 +394,7 @@ func (s *secrets) openSession(string, dbus.Variant) (dbus.Variant, dbus.ObjectPa
 func (s *secrets) unlock(paths []dbus.ObjectPath) ([]dbus.ObjectPath, dbus.ObjectPath, *dbus.Error) {
 	s.mu.Lock()
 	hang := s.hang
+	s.asked = true
 	s.mu.Unlock()
 	if hang != nil {
 		<-hang

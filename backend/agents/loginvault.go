@@ -19,8 +19,8 @@ import (
 )
 
 // vault keeps the values that people enter for agents. Which there are, and for whom, is in one file; the values themselves are in the
-// system's keyring, or in that file, which only its owner may read, where there is no keyring. They are read when an agent is started
-// and not before: a keyring may ask its owner for a password.
+// system's keyring, or in that file, which only its owner may read, where there is no keyring. A keyring may ask its owner for a password,
+// so it is asked when an agent is started, and before that only as far as recall is told to.
 type vault struct {
 	file   string // "" keeps nothing
 	write  func(name string, data []byte, mode fs.FileMode) error
@@ -112,7 +112,7 @@ func (v *vault) peek(agent string) []string {
 // place tells where a value would be kept, and why not in the keyring.
 func (v *vault) place(ctx context.Context) (keyring, warning string) {
 	if !v.system {
-		return keptInFile, v.warning("the keyring of the system is switched off")
+		return keptInFile, v.warning(errOff.Error())
 	}
 	if err := keyringThere(ctx); err != nil {
 		return keptInFile, v.warning(err.Error())
@@ -234,12 +234,89 @@ func (v *vault) environ(ctx context.Context, agent string) []string {
 	return env
 }
 
+// Reach is how far is gone for the secrets that runs before this one have kept.
+type Reach int
+
+// From the nearest to the furthest.
+const (
+	InFile     Reach = iota // nobody has to be waited for
+	IfUnlocked              // and in a keyring that asks nobody for a password; that can take as long as the keyring likes
+	Asking                  // and in one that does
+)
+
+var errOff = errors.New("the keyring of the system is switched off")
+
+// recall has the secrets that runs before this one have kept kept out of what is written, though nobody has been given them in this one: an
+// agent may find them elsewhere, and a conversation of before may quote them. The error tells which could not be read.
+func (v *vault) recall(ctx context.Context, reach Reach) error {
+	f, err := v.read()
+	if err != nil {
+		return err
+	}
+	var unread, silent error
+	mayAsk := sync.OnceValue(func() error { return v.mayAsk(ctx, reach) })
+	for _, s := range f.secrets() {
+		if s.Place == keptInKeyring && reach == InFile {
+			continue
+		}
+		if s.Place == keptInKeyring && silent == nil && !v.knows(s.Key) {
+			silent = mayAsk()
+		}
+		value, err := v.valueOf(ctx, s.kept, silent)
+		switch {
+		case err == nil:
+			v.hide(value)
+			continue
+		case errors.Is(err, errSilent) || ctx.Err() != nil:
+			silent = err
+		}
+		unread = errors.Join(unread, fmt.Errorf("%s: %w", s.name, err))
+	}
+	return unread
+}
+
+// keptSecret is a value that must not be written, and what it is called.
+type keptSecret struct {
+	kept
+	name string
+}
+
+// secrets are those of a file, in a lasting order.
+func (f vaultFile) secrets() (list []keptSecret) {
+	for _, owner := range slices.Sorted(maps.Keys(f.Agents)) {
+		for _, name := range slices.Sorted(maps.Keys(f.Agents[owner])) {
+			if k := f.Agents[owner][name]; k.Secret {
+				list = append(list, keptSecret{k, name + " of " + owner})
+			}
+		}
+	}
+	return list
+}
+
+// mayAsk tells why the keyring is not to be asked for what nobody has been given yet; nil = it may.
+func (v *vault) mayAsk(ctx context.Context, reach Reach) error {
+	switch {
+	case !v.system:
+		return errOff
+	case reach == IfUnlocked:
+		return keyringUnlocked(ctx)
+	}
+	return nil
+}
+
+func (v *vault) knows(key string) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	_, known := v.values[key]
+	return known
+}
+
 // valueOf is a value wherever it is kept; silent is why the keyring is not to be asked, if there is a reason.
 func (v *vault) valueOf(ctx context.Context, k kept, silent error) (string, error) {
 	switch {
 	case k.Place != keptInKeyring:
 		return k.Value, nil
-	case silent != nil:
+	case silent != nil && !v.knows(k.Key):
 		return "", silent
 	}
 	return v.get(ctx, k.Key)

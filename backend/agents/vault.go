@@ -57,5 +57,8 @@ func (v *Vault) Value(ctx context.Context, owner string) (string, error) {
 // Forget removes the secret of an owner.
 func (v *Vault) Forget(ctx context.Context, owner string) error { return v.v.forget(ctx, owner) }
 
-// Secrets are those that were given out, to be kept out of what is written.
+// Recall adds those to Secrets that runs before this one have kept, as far as it reaches. The error tells which could not be read.
+func (v *Vault) Recall(ctx context.Context, reach Reach) error { return v.v.recall(ctx, reach) }
+
+// Secrets are those that were given out or recalled, to be kept out of what is written.
 func (v *Vault) Secrets() []string { return v.v.secrets() }

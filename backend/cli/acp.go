@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -112,12 +111,8 @@ func (n *nearest) become(ctx context.Context) error {
 }
 
 func dialOwner(ctx context.Context, places backend.Places) (net.Conn, error) {
-	data, err := os.ReadFile(ownerFile(places))
+	owner, err := places.Owner()
 	if err != nil {
-		return nil, err
-	}
-	var owner backend.Owner
-	if err := json.Unmarshal(data, &owner); err != nil {
 		return nil, err
 	}
 	var d net.Dialer

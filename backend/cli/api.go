@@ -10,8 +10,6 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"strconv"
 	"time"
 
@@ -39,18 +37,11 @@ func (e *problem) Error() string {
 	return e.Code
 }
 
-// ownerFile says who has the data directory.
-func ownerFile(places backend.Places) string { return filepath.Join(places.Data, "owner.json") }
-
 // dial finds the socket of the running process. One that has just taken the directory gets a moment to open it.
 func dial(ctx context.Context, places backend.Places) (*api, error) {
 	var lastErr error
 	for range 20 {
-		data, err := os.ReadFile(ownerFile(places))
-		var owner backend.Owner
-		if err == nil {
-			err = json.Unmarshal(data, &owner)
-		}
+		owner, err := places.Owner()
 		if err == nil {
 			a := socketAPI(owner.Socket)
 			if err = a.call(ctx, "GET", "hello", nil, nil); err == nil {

@@ -2,10 +2,8 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -276,11 +274,7 @@ func (p *Program) withHost(c common, f func(ctx context.Context, reach func() (*
 
 // dialMoving is dial for a program that may be moving its data: then nothing but that answers.
 func dialMoving(ctx context.Context, places backend.Places) (*api, error) {
-	data, err := os.ReadFile(ownerFile(places))
-	var owner backend.Owner
-	if err == nil {
-		err = json.Unmarshal(data, &owner)
-	}
+	owner, err := places.Owner()
 	if err != nil {
 		return nil, err
 	}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -43,7 +42,7 @@ func (c *psCommand) Run(p *Program) error {
 
 // everOwned is false when no process says that it has the data directory: then there is none to wait for.
 func everOwned(places backend.Places) bool {
-	_, err := os.Stat(ownerFile(places))
+	_, err := places.Owner()
 	return !errors.Is(err, fs.ErrNotExist)
 }
 

@@ -77,13 +77,14 @@ func (c *Client) exportRoute() {
 	})
 }
 
-// spool writes an export to a file that nobody else can open and that is gone when it is closed.
-func spool(x *session.Export) (*spooled, error) {
+// spool writes an export to a file that nobody else can open and that is gone when it is closed. Where an open file can lose its name it does
+// so before anything is in it: a kill would leave a whole conversation behind. Windows keeps the name as long as the file is open.
+func spool(x io.WriterTo) (*spooled, error) {
 	f, err := os.CreateTemp("", "deskhand-export-*")
 	if err != nil {
 		return nil, err
 	}
-	s := &spooled{File: f}
+	s := &spooled{File: f, nameless: os.Remove(f.Name()) == nil}
 	if s.size, err = x.WriteTo(f); err == nil {
 		_, err = f.Seek(0, io.SeekStart)
 	}
@@ -95,8 +96,15 @@ func spool(x *session.Export) (*spooled, error) {
 
 type spooled struct {
 	*os.File
-	size int64
+	size     int64
+	nameless bool
 }
 
 // Close removes the file as well.
-func (s *spooled) Close() error { return errors.Join(s.File.Close(), os.Remove(s.Name())) }
+func (s *spooled) Close() error {
+	err := s.File.Close()
+	if !s.nameless {
+		err = errors.Join(err, os.Remove(s.Name()))
+	}
+	return err
+}

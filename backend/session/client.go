@@ -88,6 +88,7 @@ type Config struct {
 	Parting      time.Duration // how long an agent that is taken leave of has for an answer; 0 = 1 s, and less when the program ends
 
 	Tokens    *agents.Vault // of places elsewhere; nil = they have none
+	Vault     *agents.Vault // of what else has secrets that must never be written; nil = there is none
 	LineStall time.Duration // how long the line to an agent elsewhere may be silent before it counts as broken; 0 = 40 s
 
 	// Tools gives the MCP server whose tools the agent of a session gets from us, as an element of mcpServers, for an agent that takes these
@@ -177,11 +178,13 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	}
 	c.sampler = newSampler(c)
 	c.ctx, c.stop = context.WithCancel(context.WithoutCancel(ctx))
+	c.recallLogged(ctx, agents.InFile) // before anything is written
 	work, err := c.takeOver(ctx)
 	if err != nil {
 		return nil, errors.Join(err, c.Close())
 	}
 	cfg.Agents.Watch(c.announce)
+	c.wg.Go(func() { c.recallLogged(c.ctx, agents.IfUnlocked) })
 	c.wg.Go(func() { c.sampler.run(c.ctx) })
 	c.wg.Go(func() { c.keyboard.watch(c.ctx, c.tellKeyboard) })
 	for _, f := range work {
@@ -217,7 +220,10 @@ func (c *Client) recover(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := v.call(ctx, func() error { return v.recover(ctx) }); err != nil {
+		switch err := v.call(ctx, func() error { return v.recover(ctx) }); {
+		case errors.Is(err, ErrStorage): // on a full disk what there is can be shown. The step is held until it is written, and with it the conversation
+			c.cfg.Logger.Error("what ran when the program ended is told when the disk takes it", "session", id)
+		case err != nil:
 			return fmt.Errorf("session %s: %w", id, err)
 		}
 	}

@@ -668,7 +668,7 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
 func (v *conversation) recover(ctx context.Context) error {
-	db := v.c.cfg.Store
+	db, journal := v.c.cfg.Store, v.frames
 	var begun begunTurn
 	damaged := errors.Join(whatIsThere(ctx, db, v.id, func(f frame) {
 		begun.take(f)
@@ -705,31 +705,34 @@ func (v *conversation) recover(ctx context.Context) error {
 		v.do(doExited{problemInterrupted})
 	}
 	if damaged != nil {
-		return v.keepStored(ctx, !taken)
+		return v.keepStored(ctx, journal, !taken)
 	}
 	return nil
 }
 
 // keepStored takes what is stored for what was folded of a journal that cannot be read whole, wherever that is less or something else. What went
-// on then has ended, unless the agent goes on.
-func (v *conversation) keepStored(ctx context.Context, ended bool) error {
+// on then has ended, unless the agent goes on. journal is its last frame: what is of a later one was never there.
+func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool) error {
 	folded := make(map[string]*Entry, len(v.fold.dirty))
 	for _, e := range v.fold.dirty {
 		folded[e.ID] = e
+	}
+	unmade, same, err := v.madeAnew(ctx, journal, folded)
+	if err != nil {
+		return err
 	}
 	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT data FROM entry WHERE session = ?`, v.id)
 	if err != nil {
 		return err
 	}
 	defer rows.Close()
-	same := map[*Entry]bool{}
 	for rows.Next() {
 		stored, err := scanJSON[Entry](rows)
 		if err != nil {
 			return err
 		}
 		f := folded[stored.ID]
-		if f != nil && behind(mustJSON(&stored), f) {
+		if f != nil && f.Seq > unmade[f.Kind] && behind(mustJSON(&stored), f) {
 			continue
 		}
 		cutOff := ended && stored.cutOff(Time{time.Now()})
@@ -743,6 +746,35 @@ func (v *conversation) keepStored(ctx context.Context, ended bool) error {
 	}
 	v.fold.forget(same)
 	return rows.Err()
+}
+
+// madeAnew finds what the fold has made of the wrong frames because the one that began an entry is lost. What goes on with that is an entry of its
+// own then, below what is stored, where every entry is stored with its frame: again is what would be there twice. Or it goes on with the entry
+// before: unmade has the newest that is stored and was not folded, of each kind, and what is above it may have its text.
+func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[string]*Entry) (unmade map[string]int64, again map[*Entry]bool, err error) {
+	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT id, seq, coalesce(`+storedKind+`, '') FROM entry WHERE session = ? ORDER BY seq`, v.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer rows.Close()
+	unmade, again = map[string]int64{}, map[*Entry]bool{}
+	stored, highest := map[string]bool{}, int64(0)
+	for rows.Next() {
+		var id, kind string
+		if err := rows.Scan(&id, &highest, &kind); err != nil {
+			return nil, nil, err
+		}
+		stored[id] = true
+		if folded[id] == nil {
+			unmade[kind] = highest
+		}
+	}
+	for id, e := range folded {
+		if !stored[id] && e.Seq < min(highest, (journal+1)*perFrame) {
+			again[e] = true
+		}
+	}
+	return unmade, again, rows.Err()
 }
 
 // quit ends the conversation with the program: a turn that runs is told as interrupted, the agent ends. Where the last step could not be written

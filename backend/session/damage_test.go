@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -49,6 +50,50 @@ func TestADamagedJournalTakesNothingBack(t *testing.T) {
 		}
 		if a, b := string(asJSON(t, was)), string(asJSON(t, is)); a != b {
 			t.Errorf("\n  was %.200s\nis now %.200s", a, b)
+		}
+	}
+}
+
+// What a lost frame has begun is stored. What the journal goes on with then is not put beside it, nor onto what stands before it.
+func TestADamagedJournalShowsNothingTwice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
+	custom(t, dir, map[string]string{"looks": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		big=$(head -c 20000 /dev/zero | tr '\0' x)
+		read l; ` + update + `{"sessionUpdate":"tool_call","toolCallId":"1","title":"Look","status":"in_progress","rawInput":"'$big'"}}}'
+		` + update + `{"sessionUpdate":"tool_call_update","toolCallId":"1","status":"completed"}}}'
+		` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"'$big'"}}}}'
+		` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":" and more."}}}}'
+		` + update + `{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"First I thought this."}}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"2","title":"Look","status":"completed","rawInput":"'$big'"}}}'
+		` + update + `{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Then I thought that."}}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"3","title":"Look again","status":"in_progress"}}}'
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+		cat >/dev/null`})
+	d := open(t, dir)
+	s := d.createOf("looks")
+	d.prompt(s.ID, "go")
+	d.idle(s.ID)
+	before := d.transcript(s.ID).Items
+	if len(kinds(d.transcript(s.ID), "thought")) != 2 || len(kinds(d.transcript(s.ID), "tool")) != 3 {
+		t.Fatal(len(before))
+	}
+	d.alter(`UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)
+	d.close()
+	d.removeBlobs()
+	d = open(t, dir)
+	tr := d.transcript(s.ID)
+	if len(tr.Items) <= len(before) || lastTurn(tr).StopReason != "interrupted" {
+		t.Fatalf("%d entries of %d, %+v", len(tr.Items), len(before), lastTurn(tr))
+	}
+	for i, is := range tr.Items {
+		switch {
+		case i >= len(before) && is.Kind != "divider":
+			t.Errorf("it is there once more: %.300s", asJSON(t, is))
+		case i < len(before) && string(asJSON(t, before[i])) != string(asJSON(t, is)):
+			t.Errorf("\n  was %.300s\nis now %.300s", asJSON(t, before[i]), asJSON(t, is))
 		}
 	}
 }
@@ -169,4 +214,109 @@ func TestWhatWasNeverWrittenLeavesNoGap(t *testing.T) {
 	d.prompt(s.ID, "echo again")
 	d.idle(s.ID)
 	d.sameAsRebuilt(s.ID)
+}
+
+// What ran when the program ended cannot be told on a full disk. All that there is is shown all the same; nothing is said in that conversation
+// before it is told, and it is told once.
+func TestAFullDiskKeepsNothingShut(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	s, other := d.create(), d.create()
+	for _, id := range []string{s.ID, other.ID} {
+		d.prompt(id, "echo before")
+		d.idle(id)
+	}
+	d.close()
+	d = open(t, dir)
+	d.alter(`UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)
+	d.alter(`CREATE TRIGGER refused BEFORE INSERT ON frame BEGIN SELECT RAISE(ABORT, 'the disk is full'); END`)
+	d.close()
+	d = open(t, dir)
+	for _, id := range []string{s.ID, other.ID} {
+		if tr := d.transcript(id); !strings.Contains(textOf(tr, "agent"), "before") || lastTurn(tr).State != "running" {
+			t.Errorf("%q, %+v", textOf(tr, "agent"), lastTurn(tr))
+		}
+		if _, err := d.Prompt(t.Context(), id, "echo too early"); !errors.Is(err, session.ErrStorage) {
+			t.Error(err)
+		}
+	}
+	d.alter(`DROP TRIGGER refused`)
+	for _, id := range []string{s.ID, other.ID} {
+		d.until("end of the turn", func() bool { return lastTurn(d.transcript(id)).StopReason == "interrupted" })
+		d.prompt(id, "echo after")
+		d.idle(id)
+		d.sameAsRebuilt(id)
+		said := 0
+		for _, e := range d.transcript(id).Items {
+			if e.Divider != nil && e.Divider.Code == "app.interrupted" {
+				said++
+			}
+			if e.Kind == "user" && strings.Contains(e.Text, "too early") {
+				t.Error("what was refused is there")
+			}
+		}
+		if said != 1 {
+			t.Errorf("it is told %d times", said)
+		}
+	}
+}
+
+// What cannot be read for the moment is no damage: a transcript of older rules is made anew as soon as it can be, and until then it is what it was.
+func TestWhatCannotBeReadNowIsNotLost(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	d := open(t, dir)
+	s := d.create()
+	d.isReady(s.ID)
+	d.sendFiles(s.ID, "echo\n"+strings.Repeat("long ", 8<<10), session.Now, byID(d.upload("notes.txt", []byte("notes")))...)
+	d.idle(s.ID)
+	d.prompt(s.ID, "echo what can be read")
+	d.idle(s.ID)
+	before := d.transcript(s.ID)
+	d.alter(`UPDATE session SET projection = 1`)
+	d.close()
+	files, err := filepath.Glob(filepath.Join(dir, "blobs", "??", "*.zst"))
+	if err != nil || len(files) < 2 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files { // a directory cannot be read as a file, and is there
+		if err := errors.Join(os.Rename(file, file+".kept"), os.Mkdir(file, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = open(t, dir)
+	if is := d.transcript(s.ID); len(is.Items) != len(before.Items) {
+		t.Errorf("%d entries of %d", len(is.Items), len(before.Items))
+	}
+	codes := map[string]int{}
+	for _, f := range d.verified(session.Verify{}) {
+		codes[f.Code]++
+	}
+	if codes["verify.failed"] != 2 || len(codes) > 1 {
+		t.Errorf("%v", codes)
+	}
+	x, err := d.Export(t.Context(), s.ID, session.Markdown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text strings.Builder
+	if _, err := x.WriteTo(&text); err != nil || x.Lost == nil || !strings.Contains(text.String(), "what can be read") {
+		t.Errorf("%v, lost: %v", err, x.Lost)
+	}
+	d.close()
+	for _, file := range files {
+		if err := errors.Join(os.Remove(file), os.Rename(file+".kept", file)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d = open(t, dir)
+	d.sameAsRebuilt(s.ID)
+	if found := d.verified(session.Verify{}); len(found) > 0 {
+		t.Errorf("%+v", found)
+	}
+	n := 0
+	if err := d.db.Read().QueryRowContext(t.Context(), `SELECT projection FROM session`).Scan(&n); err != nil || n < 2 {
+		t.Errorf("it was not made anew: %d, %v", n, err)
+	}
 }

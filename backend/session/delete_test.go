@@ -1,9 +1,11 @@
 package session_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -498,4 +500,50 @@ func (d *desk) archive(id string) {
 func openAgain(d *desk, dir string) *desk {
 	d.close()
 	return openAs(d.t, dir, proxy.Config{Purpose: session.ForSession}, session.Config{Undo: time.Hour, Parting: 20 * time.Second})
+}
+
+// TestWhatIsReadWhileItIsErased: nothing that is made of a conversation while that is erased passes for all of it.
+func TestWhatIsReadWhileItIsErased(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	d.prompt(s.ID, "echo what there is")
+	d.idle(s.ID)
+	d.alter(`WITH RECURSIVE more (n) AS (SELECT max(n) + 1 FROM frame UNION ALL SELECT n + 1 FROM more WHERE n < 1200)
+		INSERT INTO frame (session, n, generation, at, dir, encoding, payload) SELECT '` + s.ID + `', n, 1, 0, 'in', 'raw', CAST('{}' AS BLOB) FROM more`)
+	read := 0
+	lost, err := d.WhatIsThere(t.Context(), s.ID, func([]byte) {
+		if read++; read == 1 {
+			d.alter(`DELETE FROM frame`)
+		}
+	})
+	if err != nil || lost == nil {
+		t.Errorf("erased to its end: %d frames, lost: %v, %v", read, lost, err)
+	}
+
+	s = d.create()
+	d.prompt(s.ID, "echo what there is")
+	d.idle(s.ID)
+	x := map[string]*session.Export{}
+	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
+		if x[format], err = d.Export(t.Context(), s.ID, format); err != nil {
+			t.Fatal(err)
+		}
+	}
+	d.alter(`UPDATE session SET deleted_at = 1, projection = 0 WHERE id = '` + s.ID + `'`)
+	d.alter(`DELETE FROM frame WHERE n <= 2`)
+	if found, err := d.Examine(t.Context(), s.ID); err != nil || len(found) > 0 {
+		t.Errorf("half of it is erased: %+v, %v", found, err)
+	}
+	if batch, err := d.Feed().After(t.Context(), session.Query{Gen: d.Feed().Gen()}); err != nil || bytes.Contains(asJSON(t, batch.Events), []byte("journal.damaged")) {
+		t.Errorf("people are told of damage: %v", err)
+	}
+	if err := d.Erase(t.Context(), s.ID); err != nil {
+		t.Fatal(err)
+	}
+	for format, x := range x {
+		if _, err := x.WriteTo(io.Discard); !errors.Is(err, session.ErrNotFound) {
+			t.Errorf("as %s: %v, lost: %v", format, err, x.Lost)
+		}
+	}
 }

@@ -280,15 +280,10 @@ func (c *Client) servers(ctx context.Context, directory string) ([]Executable, e
 		return nil, err
 	}
 	defer root.Close()
-	entries, err := config.Open(root, c.cfg.Replace).List(ctx, config.MCP)
+	entries, err := c.entries(ctx, root)
 	var list []Executable
 	reading := reading{begun: time.Now()}
-	for _, name := range slices.Sorted(maps.Keys(entries)) {
-		s, broken := mcp.Parse(name, entries[name])
-		if broken != nil {
-			err = errors.Join(err, broken)
-			continue
-		}
+	for _, s := range entries {
 		if reading.full(ctx) {
 			continue
 		}
@@ -297,6 +292,20 @@ func (c *Client) servers(ctx context.Context, directory string) ([]Executable, e
 		}
 	}
 	return list, errors.Join(err, reading.problem())
+}
+
+// entries reads mcp.json, by name, and tells what of it cannot be used.
+func (c *Client) entries(ctx context.Context, root *os.Root) (list []mcp.Server, err error) {
+	entries, err := config.Open(root, c.cfg.Replace).List(ctx, config.MCP)
+	for _, name := range slices.Sorted(maps.Keys(entries)) {
+		s, broken := mcp.Parse(name, entries[name])
+		if broken != nil {
+			err = errors.Join(err, broken)
+			continue
+		}
+		list = append(list, s)
+	}
+	return list, err
 }
 
 func (c *Client) executable(s mcp.Server, root *os.Root, directory string) Executable {

@@ -15,6 +15,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"deskhand/backend/agents"
+	"deskhand/backend/mcp"
 )
 
 // Formats of an export.
@@ -76,22 +79,95 @@ func (c *Client) Export(ctx context.Context, id, format string) (*Export, error)
 	if err != nil {
 		return nil, err
 	}
-	s.Title = c.secret.text(s.Title)
-	x := &Export{Name: fileName(s.Title, s.CreatedAt.Time)}
+	o := c.outgoing(ctx, s, c.recallAsking(ctx))
+	x := &Export{Name: o.fileName()}
 	switch format {
 	case Markdown:
 		x.Name, x.Type = x.Name+".md", "text/markdown; charset=utf-8"
-		x.write = func(w io.Writer) (lost, err error) { return c.writeMarkdown(ctx, s, w) }
 	case JSON:
 		x.Name, x.Type = x.Name+".json", "application/json"
-		x.write = func(w io.Writer) (lost, err error) { return c.writeJSON(ctx, s, w) }
 	case Recording:
 		x.Name, x.Type = x.Name+".deskhand.zip", "application/zip"
-		x.write = func(w io.Writer) (lost, err error) { return c.writeRecording(ctx, s, w) }
 	default:
 		return nil, bad("export.format", "format", format)
 	}
+	x.write = func(w io.Writer) (lost, err error) { return o.write(ctx, format, w) }
 	return x, nil
+}
+
+// outgoing is a conversation that is written for somebody.
+type outgoing struct {
+	c       *Client
+	s       Session
+	secret  redactor // which knows the secrets of the conversation's directory, too
+	unknown error    // the secrets that it does not know, since they cannot be read
+}
+
+// outgoing makes one ready; unread is what recall could not read.
+func (c *Client) outgoing(ctx context.Context, s Session, unread error) outgoing {
+	secrets, err := c.serverSecrets(ctx, s)
+	o := outgoing{c: c, s: s, secret: c.secret.with(secrets), unknown: errors.Join(unread, err)}
+	if o.unknown != nil {
+		c.cfg.Logger.Warn("a conversation goes out, and secrets that it may hold cannot be read", "session", s.ID, "error", o.unknown)
+	}
+	o.s.Title = o.secret.text(s.Title)
+	return o
+}
+
+// write writes it, and tells what is lost. One that has been erased meanwhile is not there.
+func (o outgoing) write(ctx context.Context, format string, w io.Writer) (lost, err error) {
+	switch format {
+	case Markdown:
+		lost, err = o.writeMarkdown(ctx, w)
+	case JSON:
+		lost, err = o.writeJSON(ctx, w)
+	default:
+		lost, err = o.writeRecording(ctx, w)
+	}
+	switch erased, unread := o.c.erased(ctx, o.s.ID); {
+	case unread != nil:
+		err = errors.Join(err, unread)
+	case erased:
+		return nil, notFound(o.s.ID)
+	}
+	return lost, err
+}
+
+func (o outgoing) fileName() string { return fileName(o.s.Title, o.s.CreatedAt.Time) }
+
+// askKeyring is how long something that goes out waits for the keyring: its owner may have to enter a password.
+const askKeyring = 20 * time.Second
+
+func (c *Client) recallAsking(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askKeyring)
+	defer cancel()
+	return c.recall(ctx, agents.Asking)
+}
+
+// serverSecrets are those that the MCP servers of a session's directory have now: the program that gave them to its agent may have ended
+// since. They count for what goes out alone. Whoever wrote the file need not be trusted to say what is hidden elsewhere.
+func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, err error) {
+	if s.Place != LocalPlace {
+		return nil, nil // nothing of ours is given to an agent there
+	}
+	look, _ := c.directories.begin(s.Cwd, func() bool { return c.cfg.Gone(s.Cwd) })
+	if !c.directories.await(look, patientMany) {
+		return nil, fmt.Errorf("the MCP servers of %s: its disk does not answer", s.Cwd)
+	}
+	if c.missing(s.Cwd) {
+		return nil, nil
+	}
+	root, err := openDirectory(s.Cwd)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	servers, err := c.entries(ctx, root)
+	lookup := mcp.Lookup(c.cfg.Agents.Environ(ctx))
+	for _, server := range servers {
+		list = append(list, server.Certain(lookup)...)
+	}
+	return list, err
 }
 
 // fileName is a title that any file system takes.
@@ -141,12 +217,11 @@ func textOf(err error) string {
 }
 
 // writeJSON writes all of the conversation that can be read, and tells what is lost.
-func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) (lost, err error) {
-	t, damaged, err := c.everything(ctx, s.ID)
+func (o outgoing) writeJSON(ctx context.Context, w io.Writer) (lost, err error) {
+	t, damaged, err := o.c.everything(ctx, o.s.ID)
 	if err != nil {
 		return nil, err
 	}
-	s.Draft, s.Attachments = "", []Attachment{}
 	var records bytes.Buffer
 	enc := json.NewEncoder(&records)
 	enc.SetEscapeHTML(false)
@@ -154,38 +229,39 @@ func (c *Client) writeJSON(ctx context.Context, s Session, w io.Writer) (lost, e
 	err = enc.Encode(struct {
 		Format   string    `json:"format"`
 		Damage   string    `json:"damage,omitempty"`
+		Unknown  string    `json:"unknownSecrets,omitempty"`
 		Session  Session   `json:"session"`
 		Entries  []Entry   `json:"entries"`
 		Turns    []Turn    `json:"turns"`
 		Requests []Request `json:"requests"`
-	}{"deskhand.conversation/1", textOf(damaged), s, t.Items, t.Turns, t.Requests})
+	}{"deskhand.conversation/1", textOf(damaged), textOf(o.unknown), o.asHead(), t.Items, t.Turns, t.Requests})
 	if err != nil {
 		return nil, err
 	}
-	list, err := c.attachmentsOf(ctx, s.ID)
+	list, err := o.c.attachmentsOf(ctx, o.s.ID)
 	if err != nil {
 		return nil, err
 	}
 	text := records.String()
 	if len(list) == 0 {
-		_, err = io.WriteString(cleaning{w, c.secret}, text)
+		_, err = io.WriteString(cleaning{w, o.secret}, text)
 		return damaged, err
 	}
-	if _, err := io.WriteString(cleaning{w, c.secret}, strings.TrimSuffix(text, "\n}\n")); err != nil {
+	if _, err := io.WriteString(cleaning{w, o.secret}, strings.TrimSuffix(text, "\n}\n")); err != nil {
 		return nil, err
 	}
-	lost, err = c.writeBlobs(w, list)
+	lost, err = o.writeBlobs(w, list)
 	return errors.Join(damaged, lost), err
 }
 
 // writeBlobs ends a JSON export with the bytes of attachments, each once. One whose bytes are lost is left out, and told
 // behind them: its record is there.
-func (c *Client) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
+func (o outgoing) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
 	if _, err := io.WriteString(w, ",\n  \"blobs\": {"); err != nil {
 		return nil, err
 	}
 	next := "\n"
-	lost, err = c.eachBlob(list, func(sha string, data []byte) error {
+	lost, err = o.eachBlob(list, func(sha string, data []byte) error {
 		_, begun := fmt.Fprintf(w, "%s    %q: \"", next, sha)
 		next = ",\n"
 		enc := base64.NewEncoder(base64.StdEncoding, w)
@@ -196,27 +272,27 @@ func (c *Client) writeBlobs(w io.Writer, list []Attachment) (lost, err error) {
 	if lost != nil {
 		end = fmt.Sprintf("\n  },\n  \"lost\": %s\n}\n", mustJSON(lost.Error()))
 	}
-	return lost, errors.Join(err, second(io.WriteString(cleaning{w, c.secret}, end)))
+	return lost, errors.Join(err, second(io.WriteString(cleaning{w, o.secret}, end)))
 }
 
 func second[T any](_ T, err error) error { return err }
 
 // eachBlob hands over the bytes of attachments, each once and without its secrets, and tells of the first that are lost. The name stays the
 // sha256 of what was attached, which is what the records have: whoever reads an export may find other bytes under it.
-func (c *Client) eachBlob(list []Attachment, each func(sha string, data []byte) error) (lost, err error) {
+func (o outgoing) eachBlob(list []Attachment, each func(sha string, data []byte) error) (lost, err error) {
 	seen := map[string]bool{"": true}
 	for _, a := range list {
 		if seen[a.SHA256] {
 			continue
 		}
 		seen[a.SHA256] = true
-		data, err := c.cfg.Store.Blobs.Get(a.SHA256)
+		data, err := o.c.cfg.Store.Blobs.Get(a.SHA256)
 		if err != nil {
-			c.cfg.Logger.Warn("an attachment is not exported", "sha256", a.SHA256, "error", err)
+			o.c.cfg.Logger.Warn("an attachment is not exported", "sha256", a.SHA256, "error", err)
 			lost = cmp.Or(lost, fmt.Errorf("%s is lost: %w", a.Filename, err))
 			continue
 		}
-		if err := each(a.SHA256, c.secret.file(data)); err != nil {
+		if err := each(a.SHA256, o.secret.file(data)); err != nil {
 			return lost, err
 		}
 	}
@@ -234,39 +310,46 @@ type recorded struct {
 
 // writeRecording writes all of the journal that can be read, and tells what is lost. The head comes behind the frames: only they tell whether
 // it is whole.
-func (c *Client) writeRecording(ctx context.Context, s Session, w io.Writer) (lost, err error) {
+func (o outgoing) writeRecording(ctx context.Context, w io.Writer) (lost, err error) {
 	z := zip.NewWriter(w)
-	damaged, err := c.recordFrames(ctx, s, z)
-	gone, kept := c.recordBlobs(ctx, s, z)
+	damaged, err := o.recordFrames(ctx, z)
+	gone, kept := o.recordBlobs(ctx, z)
 	lost = errors.Join(damaged, gone)
-	return lost, errors.Join(err, c.recordHead(s, lost, z), kept, z.Close())
+	return lost, errors.Join(err, o.recordHead(lost, z), kept, z.Close())
 }
 
 // recordHead tells what the recording is, and what keeps it from being whole.
-func (c *Client) recordHead(s Session, damaged error, z *zip.Writer) error {
-	head, err := z.CreateHeader(&zip.FileHeader{Name: "session.json", Method: zip.Deflate, Modified: s.CreatedAt.Time})
+func (o outgoing) recordHead(damaged error, z *zip.Writer) error {
+	head, err := z.CreateHeader(&zip.FileHeader{Name: "session.json", Method: zip.Deflate, Modified: o.s.CreatedAt.Time})
 	if err != nil {
 		return err
 	}
-	s.Draft, s.Attachments = "", []Attachment{}
-	return json.NewEncoder(cleaning{head, c.secret}).Encode(struct {
+	return json.NewEncoder(cleaning{head, o.secret}).Encode(struct {
 		Format  string  `json:"format"`
 		Damage  string  `json:"damage,omitempty"`
+		Unknown string  `json:"unknownSecrets,omitempty"`
 		Session Session `json:"session"`
-	}{"deskhand.recording/1", textOf(damaged), s})
+	}{"deskhand.recording/1", textOf(damaged), textOf(o.unknown), o.asHead()})
+}
+
+// asHead is the session without what nobody has sent yet.
+func (o outgoing) asHead() Session {
+	s := o.s
+	s.Draft, s.Attachments = "", []Attachment{}
+	return s
 }
 
 // recordFrames writes the frames of the journal that can be read.
-func (c *Client) recordFrames(ctx context.Context, s Session, z *zip.Writer) (lost, err error) {
-	journal, err := z.CreateHeader(&zip.FileHeader{Name: "frames.jsonl", Method: zip.Deflate, Modified: s.UpdatedAt.Time})
+func (o outgoing) recordFrames(ctx context.Context, z *zip.Writer) (lost, err error) {
+	journal, err := z.CreateHeader(&zip.FileHeader{Name: "frames.jsonl", Method: zip.Deflate, Modified: o.s.UpdatedAt.Time})
 	if err != nil {
 		return nil, err
 	}
-	enc := json.NewEncoder(cleaning{journal, c.secret})
+	enc := json.NewEncoder(cleaning{journal, o.secret})
 	enc.SetEscapeHTML(false)
 	var first time.Time
 	var failed error
-	lost, err = whatIsThere(ctx, c.cfg.Store, s.ID, func(f frame) {
+	lost, err = whatIsThere(ctx, o.c.cfg.Store, o.s.ID, func(f frame) {
 		if first.IsZero() {
 			first = f.At
 		}
@@ -278,13 +361,13 @@ func (c *Client) recordFrames(ctx context.Context, s Session, z *zip.Writer) (lo
 }
 
 // recordBlobs puts the bytes of attachments beside the journal, by their sha256.
-func (c *Client) recordBlobs(ctx context.Context, s Session, z *zip.Writer) (lost, err error) {
-	list, err := c.attachmentsOf(ctx, s.ID)
+func (o outgoing) recordBlobs(ctx context.Context, z *zip.Writer) (lost, err error) {
+	list, err := o.c.attachmentsOf(ctx, o.s.ID)
 	if err != nil {
 		return nil, err
 	}
-	return c.eachBlob(list, func(sha string, data []byte) error {
-		part, err := z.CreateHeader(&zip.FileHeader{Name: "blobs/" + sha, Method: zip.Deflate, Modified: s.UpdatedAt.Time})
+	return o.eachBlob(list, func(sha string, data []byte) error {
+		part, err := z.CreateHeader(&zip.FileHeader{Name: "blobs/" + sha, Method: zip.Deflate, Modified: o.s.UpdatedAt.Time})
 		if err != nil {
 			return err
 		}
@@ -302,9 +385,10 @@ func asJSON(data []byte) json.RawMessage {
 }
 
 // writeMarkdown writes all of the conversation that can be read, and tells what is lost.
-func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) (lost, err error) {
-	t, damaged, err := c.everything(ctx, s.ID)
-	m := &markdown{w: cleaning{w, c.secret}, agent: s.AgentName, requests: map[string]Request{}}
+func (o outgoing) writeMarkdown(ctx context.Context, w io.Writer) (lost, err error) {
+	s := o.s
+	t, damaged, err := o.c.everything(ctx, s.ID)
+	m := &markdown{w: cleaning{w, o.secret}, agent: s.AgentName, requests: map[string]Request{}}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
 	}
@@ -315,6 +399,9 @@ func (c *Client) writeMarkdown(ctx context.Context, s Session, w io.Writer) (los
 	m.print("# %s\n\n%s in `%s`, %s\n", flat(title), s.AgentName, flat(s.Cwd), s.CreatedAt.UTC().Format("2 January 2006, 15:04 MST"))
 	if damaged != nil {
 		m.print("\n> Not all of this conversation could be read, because what is kept of it is damaged: %s\n", flat(damaged.Error()))
+	}
+	if o.unknown != nil {
+		m.print("\n> Secrets that could not be read are not hidden here, should anything have them: %s\n", flat(o.unknown.Error()))
 	}
 	for _, e := range t.Items {
 		m.entry(e)

@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
+	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
 
@@ -181,21 +183,26 @@ func TestNoExportHoldsASecret(t *testing.T) {
 	d.says(s.ID, "echo our-own-token and key-of-a-person-4711", nil)
 	d.sendFiles(s.ID, "echo", session.Now, byID(d.upload("keys.env", []byte("FIRST=line\n"+strings.Join(secrets, "\n")+"\nLAST=line\n")))...)
 	d.idle(s.ID)
-	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
-		_, data := d.export(s.ID, format)
-		data = allOf(t, format, data)
-		for _, secret := range secrets {
-			if i := bytes.Index(data, []byte(secret)); i >= 0 {
-				t.Errorf("%s goes out as %s: %s", secret, format, data[max(0, i-200):i+len(secret)])
+	// Before and after a restart.
+	for range 2 {
+		for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
+			_, data := d.export(s.ID, format)
+			data = allOf(t, format, data)
+			for _, secret := range secrets {
+				if i := bytes.Index(data, []byte(secret)); i >= 0 {
+					t.Errorf("%s goes out as %s: %s", secret, format, data[max(0, i-200):i+len(secret)])
+				}
+			}
+			if !bytes.Contains(data, []byte("[redacted]")) || !bytes.Contains(data, []byte("near/said")) {
+				t.Errorf("as %s the secrets were not there at all", format)
+			}
+			file := "FIRST=line\n" + strings.Repeat("[redacted]\n", len(secrets)) + "LAST=line\n"
+			if format != session.Markdown && !bytes.Contains(data, []byte(file)) { // for people a file is named
+				t.Errorf("as %s the rest of the file is not there", format)
 			}
 		}
-		if !bytes.Contains(data, []byte("[redacted]")) || !bytes.Contains(data, []byte("near/said")) {
-			t.Errorf("as %s the secrets were not there at all", format)
-		}
-		file := "FIRST=line\n" + strings.Repeat("[redacted]\n", len(secrets)) + "LAST=line\n"
-		if format != session.Markdown && !bytes.Contains(data, []byte(file)) { // for people a file is named
-			t.Errorf("as %s the rest of the file is not there", format)
-		}
+		d.close()
+		d = open(t, d.dir)
 	}
 }
 
@@ -212,11 +219,91 @@ func TestAnExportHoldsNoSecretOfLater(t *testing.T) {
 		t.Fatalf("%+v", l)
 	}
 	d.says(d.createOf("by-env").ID, "silent", nil) // an agent has it now
-	for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
-		name, data := d.export(s.ID, format)
-		data = allOf(t, format, data)
-		if bytes.Contains(data, []byte(key)) || strings.Contains(name, key) || !bytes.Contains(data, []byte("[redacted]")) {
-			t.Errorf("as %s, %s: the key goes out", format, name)
+	// Before and after a restart.
+	for range 2 {
+		for _, format := range []string{session.Markdown, session.JSON, session.Recording} {
+			name, data := d.export(s.ID, format)
+			data = allOf(t, format, data)
+			if bytes.Contains(data, []byte(key)) || strings.Contains(name, key) || !bytes.Contains(data, []byte("[redacted]")) {
+				t.Errorf("as %s, %s: the key goes out", format, name)
+			}
+		}
+		if text, err := d.Summary(t.Context(), s.ID); err != nil || strings.Contains(text, key) || !strings.Contains(text, "[redacted]") {
+			t.Errorf("in a summary: %v, %s", err, text)
+		}
+		d.close()
+		d = open(t, d.dir)
+	}
+}
+
+// TestASecretOfAnEarlierRunIsNotWritten: an agent finds what was kept for another, which nobody has started since we were.
+func TestASecretOfAnEarlierRunIsNotWritten(t *testing.T) {
+	t.Parallel()
+	const kept, given = "kept-for-another-4711", "given-to-another-8472"
+	d := locked(t)
+	if l := d.login("by-env", "demo-key", map[string]string{"DESKHAND_DEMO_KEY": kept}); l.State != "done" {
+		t.Fatalf("%+v", l)
+	}
+	file := filepath.Join(d.dir, "agents.json")
+	data, err := os.ReadFile(file)
+	if err == nil {
+		err = os.WriteFile(file, bytes.Replace(data, []byte(`"env":{`), []byte(`"env":{"API_TOKEN":"`+given+`",`), 1), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.close()
+	d = open(t, d.dir)
+	s := d.create()
+	d.says(s.ID, "echo "+kept+" and "+given, nil)
+	d.idle(s.ID)
+	for _, data := range d.journal(s.ID) {
+		if text := string(data); strings.Contains(text, kept) || strings.Contains(text, given) {
+			t.Error(text)
+		}
+	}
+}
+
+// TestAnExportTellsOfSecretsThatItCannotKnow: a value is in a keyring that is not asked, and the directory on a disk that does not answer.
+func TestAnExportTellsOfSecretsThatItCannotKnow(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	still := make(chan struct{})
+	defer close(still)
+	var dead atomic.Bool
+	d := openAs(t, dir, proxy.Config{}, session.Config{Gone: func(string) bool {
+		if dead.Load() {
+			<-still
+		}
+		return false
+	}})
+	s := d.create()
+	d.says(s.ID, "echo what there is", nil)
+	d.idle(s.ID)
+	formats := []string{session.Markdown, session.JSON, session.Recording}
+	told := func(format string) string {
+		_, data := d.export(s.ID, format)
+		for line := range strings.Lines(string(allOf(t, format, data))) {
+			if strings.Contains(line, "unknownSecrets") || strings.Contains(line, "Secrets that could not be read") {
+				return line
+			}
+		}
+		return ""
+	}
+	for _, format := range formats {
+		if text := told(format); text != "" {
+			t.Errorf("%s: %s", format, text)
+		}
+	}
+	kept := `{"agents":{"by-env":{"DESKHAND_DEMO_KEY":{"secret":true,"place":"system","key":"k"},"PLAIN":{"secret":false,"place":"system","key":"p"}}}}`
+	if err := os.WriteFile(filepath.Join(dir, "logins.json"), []byte(kept), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dead.Store(true)
+	for _, format := range formats {
+		text := told(format)
+		if !strings.Contains(text, "DESKHAND_DEMO_KEY of by-env") || !strings.Contains(text, "does not answer") || strings.Contains(text, "PLAIN") {
+			t.Errorf("%s: %q", format, text)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"deskhand/backend/store"
 )
@@ -26,7 +27,7 @@ const (
 // errGap means that frames of a journal are missing.
 var errGap = errors.New("frames are missing")
 
-// damage is what keeps a frame from being read.
+// damage is what keeps a frame from being read for good.
 type damage struct {
 	n   int64 // of the frame
 	err error
@@ -80,7 +81,8 @@ func encoded(db *store.DB, frames []frame) ([]storedFrame, error) {
 	return list, nil
 }
 
-// decode gives back the message that was kept.
+// decode gives back the message that was kept. Only what is gone, or is not what it was, is damage: what cannot be read now, for want of a
+// descriptor or of a disk that works, can be later.
 func (f *storedFrame) decode(db *store.DB) (err error) {
 	switch f.encoding {
 	case encodedBlob:
@@ -93,8 +95,11 @@ func (f *storedFrame) decode(db *store.DB) (err error) {
 	if err == nil && f.Dir == noted && !json.Valid(f.Data) { // an agent may say anything, but we do not
 		err = store.ErrDamaged
 	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, store.ErrDamaged):
 		return &damage{f.N, err}
+	case err != nil:
+		return fmt.Errorf("frame %d: %w", f.N, err)
 	}
 	return nil
 }
@@ -174,9 +179,13 @@ func whole(ctx context.Context, db *store.DB, session string, each func(storedFr
 	}
 }
 
-// whatIsThere hands over each frame of a journal that can be read, in order, and tells of the first that cannot, or is missing.
+// whatIsThere hands over each frame of a journal that can be read, in order, and tells of the first that cannot, or is missing: at its end,
+// too, since it may be erased while it is read.
 func whatIsThere(ctx context.Context, db *store.DB, session string, each func(frame)) (lost, err error) {
-	want := int64(1)
+	newest, want := int64(0), int64(1)
+	if err := db.Read().QueryRowContext(ctx, `SELECT coalesce(max(n), 0) FROM frame WHERE session = ?`, session).Scan(&newest); err != nil {
+		return nil, err
+	}
 	err = whole(ctx, db, session, func(f storedFrame) error {
 		if f.N != want {
 			lost = cmp.Or[error](lost, &damage{want, errGap})
@@ -189,6 +198,9 @@ func whatIsThere(ctx context.Context, db *store.DB, session string, each func(fr
 		each(f.frame)
 		return nil
 	})
+	if err == nil && want <= newest {
+		lost = cmp.Or[error](lost, &damage{want, errGap})
+	}
 	return lost, err
 }
 

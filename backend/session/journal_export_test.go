@@ -6,3 +6,15 @@ import "context"
 func (c *Client) Frames(ctx context.Context, id string, each func(dir string, data []byte)) error {
 	return frames(ctx, c.cfg.Store, id, func(f frame) { each(string(f.Dir), f.Data) })
 }
+
+// WhatIsThere gives what can be read of the journal of a session.
+func (c *Client) WhatIsThere(ctx context.Context, id string, each func(data []byte)) (lost, err error) {
+	return whatIsThere(ctx, c.cfg.Store, id, func(f frame) { each(f.Data) })
+}
+
+// Examine verifies one session, as Verify does with those that were there when it began.
+func (c *Client) Examine(ctx context.Context, id string) ([]Finding, error) {
+	v := &verifying{}
+	err := (&examination{c: c, v: v}).session(ctx, id)
+	return v.now.Findings, err
+}

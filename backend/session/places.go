@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
 	"deskhand/backend/remote"
 )
@@ -92,13 +93,16 @@ type farPlaces struct {
 // secrets are what must not be written, of agents and of places.
 func (cfg Config) secrets() []string {
 	list := slices.Clone(cfg.Agents.Secrets())
-	if cfg.Tokens != nil {
-		list = append(list, cfg.Tokens.Secrets()...)
+	for _, v := range []*agents.Vault{cfg.Tokens, cfg.Vault} {
+		if v != nil {
+			list = append(list, v.Secrets()...)
+		}
 	}
 	return slices.DeleteFunc(list, mcp.Usual)
 }
 
-// loadPlaces reads them.
+// loadPlaces reads them. Not their tokens: recall knows those in the file by now, and a line that needs another asks for it before anything
+// comes over it. Open waited for a keyring to be unlocked here.
 func (c *Client) loadPlaces(ctx context.Context) error {
 	list, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (Place, error) {
 		p := Place{State: placeUnknown}
@@ -108,11 +112,6 @@ func (c *Client) loadPlaces(ctx context.Context) error {
 		return err
 	}
 	for _, p := range list {
-		if c.cfg.Tokens != nil { // so that it is known what must not be written, before anything is
-			if _, err := c.cfg.Tokens.Value(ctx, placeOwner(p.ID)); err != nil {
-				c.cfg.Logger.Error("the token of a place cannot be read", "place", p.ID, "error", err)
-			}
-		}
 		c.places.all[p.ID] = c.newPlace(p)
 	}
 	return nil

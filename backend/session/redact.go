@@ -3,15 +3,18 @@ package session
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"encoding/asn1"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
 )
 
@@ -64,6 +67,28 @@ func (t *told) all() []string {
 
 // tells notes what agents.json gives to an agent that is about to be started.
 func (c *Client) tells(agent string) { c.secret.told.add(mcp.CertainIn(c.cfg.Agents.Env(agent))) }
+
+// recall learns the secrets that runs before this one were given, as far as it reaches: of agents.json, and of what is kept. The error tells
+// which could not be read.
+func (c *Client) recall(ctx context.Context, reach agents.Reach) error {
+	for _, env := range c.cfg.Agents.Envs() {
+		c.secret.told.add(mcp.CertainIn(env))
+	}
+	err := c.cfg.Agents.Recall(ctx, reach)
+	for _, v := range []*agents.Vault{c.cfg.Tokens, c.cfg.Vault} {
+		if v != nil {
+			err = errors.Join(err, v.Recall(ctx, reach))
+		}
+	}
+	return err
+}
+
+// recallLogged is recall where nobody waits for it.
+func (c *Client) recallLogged(ctx context.Context, reach agents.Reach) {
+	if err := c.recall(ctx, reach); err != nil && ctx.Err() == nil {
+		c.cfg.Logger.Warn("secrets that are kept cannot be read, so that they are not taken out of what is written", "error", err)
+	}
+}
 
 const redacted = "[redacted]"
 
@@ -262,7 +287,9 @@ func (r redactor) known(s string) string {
 func (r redactor) replaceKnown(msg []byte) []byte {
 	for _, secret := range r.all() {
 		for _, form := range written(secret) {
-			msg = bytes.ReplaceAll(msg, []byte(form), []byte(redacted))
+			if bytes.Contains(msg, []byte(form)) { // else it would be copied
+				msg = bytes.ReplaceAll(msg, []byte(form), []byte(redacted))
+			}
 		}
 	}
 	return msg
@@ -274,6 +301,13 @@ func (r redactor) all() []string {
 		list = append(list, r.given()...)
 	}
 	return list
+}
+
+// with is a redactor that knows more secrets.
+func (r redactor) with(secrets []string) redactor {
+	all := &told{list: r.told.all()}
+	all.add(secrets)
+	return redactor{own: r.own, given: r.given, told: all}
 }
 
 // fixed is a redactor with the secrets as they are now, which are not looked up for each part of a message.

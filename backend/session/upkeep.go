@@ -209,6 +209,9 @@ func (c *Client) rebuildOrTell(ctx context.Context, id string) error {
 	if !damaged {
 		return wrapSession(id, err)
 	}
+	if erased, _ := c.erased(ctx, id); erased {
+		return nil
+	}
 	c.cfg.Logger.Error("a transcript cannot be made anew, its journal is damaged", "session", id, "error", err)
 	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, -projection, id)

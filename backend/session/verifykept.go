@@ -98,8 +98,10 @@ func (x *examination) attachments(ctx context.Context) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist):
 			x.find(foundNoFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256)
-		case err != nil:
+		case errors.Is(err, store.ErrDamaged):
 			x.find(foundBadFile, "", false, "attachment", a.ID, "name", a.Filename, "sha256", a.SHA256, "detail", err.Error())
+		case err != nil: // as it is now
+			x.find(foundFailed, "", false, "detail", a.Filename+": "+err.Error())
 		}
 	}
 	return err
@@ -170,27 +172,31 @@ func scanInt(s scanner) (n int64, err error) { return n, s.Scan(&n) }
 
 // session compares one session with its journal, and makes it anew where they differ.
 func (x *examination) session(ctx context.Context, id string) error {
-	if err := x.c.bringUp(ctx, id); err != nil {
-		return wrapSession(id, err)
-	}
-	found, err := x.c.compare(ctx, id)
-	if err != nil {
-		return wrapSession(id, err)
-	}
-	if !x.wish.Repair || found.damaged() || found.clean() {
-		found.tell(x, id, comparison{})
+	found, left, err := x.look(ctx, id)
+	if erased, _ := x.c.erased(ctx, id); erased { // what is missing of it was meant to be
 		return nil
 	}
-	err = x.c.alone(ctx, id, func() error { return x.c.rebuild(ctx, id) })
-	if err != nil {
-		return wrapSession(id, err)
-	}
-	left, err := x.c.compare(ctx, id)
 	if err != nil {
 		return wrapSession(id, err)
 	}
 	found.tell(x, id, left)
 	return nil
+}
+
+// look compares a session with its journal, and repairs it where that is wanted; left is what was left then.
+func (x *examination) look(ctx context.Context, id string) (found, left comparison, err error) {
+	if err := x.c.bringUp(ctx, id); err != nil {
+		return found, left, err
+	}
+	found, err = x.c.compare(ctx, id)
+	if err != nil || !x.wish.Repair || found.damaged() || found.clean() {
+		return found, left, err
+	}
+	if err := x.c.alone(ctx, id, func() error { return x.c.rebuild(ctx, id) }); err != nil {
+		return found, left, err
+	}
+	left, err = x.c.compare(ctx, id)
+	return found, left, err
 }
 
 // differ is how two lists of the same things differ.
@@ -313,9 +319,12 @@ func (r *comparing) frame(f storedFrame) error {
 	}
 	r.want = f.N + 1
 	err := f.decode(r.db)
+	_, damaged := errors.AsType[*damage](err)
 	switch {
 	case err == nil:
 		r.apply(f.frame)
+	case !damaged:
+		return err
 	case f.encoding == encodedBlob && errors.Is(err, fs.ErrNotExist):
 		r.wrong(foundNoBlob, f.N, "sha256", string(f.payload))
 	case f.encoding == encodedBlob:

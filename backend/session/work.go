@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -272,14 +271,15 @@ func (c *Client) writeArchive(ctx context.Context, z *zip.Writer, out *counter) 
 		return err
 	}
 	list := []archived{}
+	unread := c.recallAsking(ctx)
 	for i, id := range ids {
 		due := c.upkeep.doing.change(func(w *Work) { w.Done, w.Total, w.Bytes = i, len(ids), out.n })
 		if due {
 			c.tellWork()
 		}
-		one, err := c.archive(ctx, z, id)
+		one, err := c.archive(ctx, z, id, unread)
 		switch {
-		case errors.Is(err, ErrNotFound): // it was deleted meanwhile
+		case errors.Is(err, ErrNotFound) && one.Folder == "": // it was deleted meanwhile
 			continue
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -309,28 +309,28 @@ func (c *Client) writeArchive(ctx context.Context, z *zip.Writer, out *counter) 
 
 // archive puts one conversation into an archive. A folder with an error is one whose conversation is not whole: what can be read of it is there.
 // It is read as it is kept: nothing is woken for it.
-func (c *Client) archive(ctx context.Context, z *zip.Writer, id string) (archived, error) {
+func (c *Client) archive(ctx context.Context, z *zip.Writer, id string, unread error) (archived, error) {
 	r, _, err := c.load(ctx, id, false)
 	if err != nil {
 		return archived{}, err
 	}
-	s := c.show(r)
-	s.Title = c.secret.text(s.Title)
+	o := c.outgoing(ctx, c.show(r), unread)
+	s := o.s
 	one := archived{ID: id, Title: s.Title, Agent: s.AgentName, Directory: s.Cwd, CreatedAt: s.CreatedAt}
-	folder := fileName(s.Title, s.CreatedAt.Time) + "-" + id[max(0, len(id)-8):]
+	folder := o.fileName() + "-" + id[max(0, len(id)-8):]
 	var broken error
 	for _, part := range []struct {
 		name   string
 		method uint16
-		write  func(context.Context, Session, io.Writer) (lost, err error)
-	}{{"conversation.md", zip.Deflate, c.writeMarkdown}, {"recording.zip", zip.Store, c.writeRecording}} { // the second is compressed by itself
+		format string
+	}{{"conversation.md", zip.Deflate, Markdown}, {"recording.zip", zip.Store, Recording}} { // the second is compressed by itself
 		w, err := z.CreateHeader(&zip.FileHeader{Name: folder + "/" + part.name, Method: part.method, Modified: s.UpdatedAt.Time})
 		if err != nil {
 			return archived{}, err
 		}
 		one.Folder = folder
 		out := bufio.NewWriterSize(w, 64<<10)
-		broken = errors.Join(broken, errors.Join(part.write(ctx, s, out)))
+		broken = errors.Join(broken, errors.Join(o.write(ctx, part.format, out)))
 		if err := errors.Join(ctx.Err(), out.Flush()); err != nil { // the archive itself cannot be written
 			return archived{}, err
 		}

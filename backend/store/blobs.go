@@ -93,8 +93,8 @@ func (b *Blobs) Get(sha string) ([]byte, error) {
 	}
 	data, err := b.unpacked(sha)
 	if err != nil {
-		if plain, plainErr := os.ReadFile(b.path(sha)); plainErr == nil {
-			data, err = plain, nil
+		if plain, plainErr := os.ReadFile(b.path(sha)); plainErr == nil || errors.Is(err, fs.ErrNotExist) {
+			data, err = plain, plainErr
 		}
 	}
 	if err != nil {
