@@ -125,7 +125,7 @@ func (t *there) Send(ctx context.Context, msg []byte) (err error) {
 	if len(msg) > 0 {
 		err = t.inst.Send(ctx, msg)
 	}
-	if ctx.Err() == nil { // what will never arrive needs not be sent again either
+	if ctx.Err() == nil && !errors.Is(err, remote.ErrGone) && !errors.Is(err, remote.ErrClosed) { // what is refused needs not be sent again either
 		t.a.post(func() {
 			t.a.reached.Sent++
 			t.a.v.progress(t.a.reached)
@@ -241,6 +241,13 @@ func (v *conversation) progress(p progress) {
 	}
 	text := string(mustJSON(p))
 	v.step.line = &text
+}
+
+// waits tells that the prompt of the turn has not left for an agent elsewhere, whose end is not that of its process. Of one that has ended by
+// itself it is not known: that may have been for the prompt, and be heard of before its confirmation.
+func (a *link) waits() bool {
+	t, far := a.inst.(*there)
+	return far && a.v.turn != nil && a.reached.Sent < a.promptAt && !t.inst.Exit().Ended
 }
 
 // reached notes that a message of an agent elsewhere is in the journal, with the step.
@@ -403,6 +410,8 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	}
 	a := newLink(v)
 	a.can, a.nextID, a.kept, a.from, a.reached = past.can, past.lastID, true, at.Seq, at
+	a.given, a.promptAt = at.Sent, past.promptAt
+	v.turn.prompt, v.turn.attachments = past.said.Prompt, past.said.Attachments // for the draft, if the agent has it not yet and is gone
 	a.pending[past.prompt] = v.promptReply(v.turn.ID)
 	a.servers = []any{}
 	v.agent, v.gone, v.restored = a, a.gone, "resume"
@@ -531,6 +540,7 @@ type pastGeneration struct {
 	can      acp.Initialized
 	lastID   int64
 	prompt   acp.Key  // of the turn, while it is not answered
+	promptAt int      // which of the messages to the agent that is, from 1
 	said     note     // how that turn began
 	sent     [][]byte // all messages to the agent
 	requests map[string]json.RawMessage
@@ -582,9 +592,9 @@ func (g *pastGeneration) takeOut(f frame) {
 	switch env.Method() {
 	case "initialize":
 		g.initialize = env.Key()
-	case "session/prompt":
+	case methodPrompt:
 		if g.inTurn {
-			g.prompt = env.Key()
+			g.prompt, g.promptAt = env.Key(), len(g.sent)
 		}
 	}
 }

@@ -533,23 +533,80 @@ func TestRuntimeThatWasRestarted(t *testing.T) {
 	d.prompt(s.ID, "permission")
 	d.request(s.ID)
 	e.line.set(true)
+	e.restarted()
+	tr := d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "agent_exited" {
+		t.Fatalf("%+v", turn)
+	}
+	if got := d.get(s.ID); got.Phase != session.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" || got.Draft != "" { // what it had may be done
+		t.Fatalf("%s %+v, the draft is %q", got.Phase, got.Exit, got.Draft)
+	}
+	d.prompt(s.ID, "echo again")
+	tr = d.idle(s.ID)
+	if !strings.Contains(textOf(tr, "agent"), "again") || lastTurn(tr).StopReason != "end_turn" {
+		t.Fatalf("%s", textOf(tr, "agent"))
+	}
+}
+
+// restarted has the runtime be another one at the same address, which knows none of the first one's agents.
+func (e *elsewhere) restarted() {
+	e.t.Helper()
 	e.stop()
 	e.begin(0)
 	e.line.mu.Lock()
 	e.line.to = e.server.Listener.Addr().String()
 	e.line.mu.Unlock()
 	e.line.set(false)
-	tr := d.idle(s.ID)
-	if turn := lastTurn(tr); turn.StopReason != "agent_exited" {
-		t.Fatalf("%+v", turn)
-	}
-	if got := d.get(s.ID); got.Phase != session.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" {
-		t.Fatalf("%s %+v", got.Phase, got.Exit)
-	}
-	d.prompt(s.ID, "echo again")
-	tr = d.idle(s.ID)
-	if !strings.Contains(textOf(tr, "agent"), "again") || lastTurn(tr).StopReason != "end_turn" {
-		t.Fatalf("%s", textOf(tr, "agent"))
+}
+
+// A prompt that waits for a line is not lost with an agent that never gets it: it is the draft again.
+func TestPromptThatNeverLeaves(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]struct {
+		reason, problem string
+		how             func(e *elsewhere, d *desk, id string, again func() *desk) *desk
+	}{
+		"the runtime is restarted": {"agent_exited", "place.gone", func(e *elsewhere, d *desk, _ string, _ func() *desk) *desk {
+			e.restarted()
+			return d
+		}},
+		"both are restarted": {"agent_exited", "place.gone", func(e *elsewhere, d *desk, _ string, again func() *desk) *desk {
+			d.close()
+			e.restarted()
+			return again()
+		}},
+		"it is stopped": {"cancelled", "place.unended", func(_ *elsewhere, d *desk, id string, _ func() *desk) *desk {
+			if err := d.Cancel(d.t.Context(), id); err != nil {
+				d.t.Fatal(err)
+			}
+			return d
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := runtimeElsewhere(t, 0)
+			dir := t.TempDir()
+			d := deskWithPlaces(t, dir)
+			s := d.createAt(d.addPlace(e, placeToken).ID)
+			d.prompt(s.ID, "echo first")
+			d.idle(s.ID)
+			if draft := d.get(s.ID).Draft; draft != "" {
+				t.Fatalf("the draft is %q", draft)
+			}
+			e.line.set(true)
+			d.lineIs(s.ID, "broken")
+			d.prompt(s.ID, "echo Hello there")
+			d = end.how(e, d, s.ID, func() *desk { return deskWithPlaces(t, dir) })
+			turn := lastTurn(d.idle(s.ID))
+			now := d.get(s.ID)
+			if turn.StopReason != end.reason || now.Exit == nil || now.Exit.Problem != end.problem {
+				t.Errorf("%+v, %+v", turn, now.Exit)
+			}
+			if now.Draft != "echo Hello there" {
+				t.Errorf("the draft is %q", now.Draft)
+			}
+			d.sameAsRebuilt(s.ID)
+		})
 	}
 }
 
