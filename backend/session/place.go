@@ -70,6 +70,7 @@ type there struct {
 	leaving atomic.Bool // this program ends, and the agent goes on
 	gone    atomic.Bool // the runtime has lost it
 	left    atomic.Bool // the runtime has not said that it has ended it
+	again   int         // so many of the next messages may have been sent by the program before this one; of who sends
 }
 
 // reach makes the line to an agent elsewhere.
@@ -122,8 +123,13 @@ func (a *link) runThere(agent, cwd, serverID string) {
 
 // Send waits for the runtime to have the message, and notes that it has. An empty one stands for what is not sent again, see unsent.
 func (t *there) Send(ctx context.Context, msg []byte) (err error) {
+	send := t.inst.Send
+	if t.again > 0 {
+		t.again--
+		send = t.inst.SendAgain
+	}
 	if len(msg) > 0 {
-		err = t.inst.Send(ctx, msg)
+		err = send(ctx, msg)
 	}
 	if ctx.Err() == nil && !errors.Is(err, remote.ErrGone) && !errors.Is(err, remote.ErrClosed) { // what is refused needs not be sent again either
 		t.a.post(func() {
@@ -400,7 +406,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	if err != nil || at.Server != serverIDOf(v.row.Session) {
 		return false
 	}
-	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}}
+	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
 	if err := frames(ctx, v.c.cfg.Store, v.id, past.take); err != nil || past.prompt == "" {
 		return false
 	}
@@ -426,7 +432,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	v.saveTurn()
 	v.touched()
 	t := a.reach(p, remote.Start{ServerID: at.Server, Agent: v.row.Agent, Cwd: v.row.Cwd, Running: true, After: at.Seq})
-	a.inst = t
+	a.inst, t.again = t, len(unsent)
 	a.send(unsent)
 	v.links.Go(func() {
 		defer close(a.gone)
@@ -457,6 +463,8 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 			unanswered[answered] = !whole
 		}
 		switch {
+		case env.Kind == acp.Request && past.answered[env.Key()]:
+			lines[i] = nil // it has arrived, and its answer does not come once more
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompt:
 			v.state.sent, v.turn.prompt, v.turn.attachments = false, past.said.Prompt, past.said.Attachments
@@ -545,6 +553,7 @@ type pastGeneration struct {
 	sent     [][]byte // all messages to the agent
 	requests map[string]json.RawMessage
 	asks     map[acp.Key]string // the same by the agent's ids, of each the newest
+	answered map[acp.Key]bool   // of our requests
 
 	initialize acp.Key
 	inTurn     bool
@@ -608,6 +617,7 @@ func (g *pastGeneration) takeIn(f frame) {
 	case acp.Request:
 		g.asked = f.Data
 	case acp.Response:
+		g.answered[env.Key()] = true
 		if env.Key() == g.prompt {
 			g.prompt = ""
 		}

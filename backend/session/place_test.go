@@ -34,6 +34,8 @@ type elsewhere struct {
 	line   *line
 	token  atomic.Pointer[string]
 	stop   func()
+
+	prompts atomic.Int32 // that have come
 }
 
 const placeToken = "the-token-of-the-runtime-elsewhere"
@@ -81,6 +83,11 @@ func (e *elsewhere) begin(logBytes int64) {
 			r.Header.Set("Authorization", "Bearer wrong")
 		}
 		r.Host = listener.Addr().String() // the line has an address of its own
+		if body, err := io.ReadAll(r.Body); err == nil {
+			if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte(`"session/prompt"`)) {
+				e.prompts.Add(1)
+			}
+		}
 		inner.ServeHTTP(w, r)
 	}))
 	_ = e.server.Listener.Close()
@@ -120,6 +127,7 @@ type line struct {
 	to    string
 	down  bool
 	held  chan struct{} // closed when bytes flow; nil while they do
+	deaf  bool          // only those to the client are held
 	conns map[net.Conn]struct{}
 	cutAt int64 // after so many more bytes to the client every connection is cut; 0 = never
 	more  int   // so often it is cut again
@@ -183,7 +191,7 @@ func (l *line) copy(to, from net.Conn, toClient bool) {
 	for {
 		n, err := from.Read(buf)
 		l.mu.Lock()
-		held, cut := l.held, false
+		held, deaf, cut := l.held, l.deaf, false
 		if toClient && l.cutAt > 0 {
 			if l.cutAt -= int64(n); l.cutAt <= 0 {
 				n, cut, l.cutAt = n/2, true, 0 // in the middle of a frame
@@ -194,7 +202,7 @@ func (l *line) copy(to, from net.Conn, toClient bool) {
 			}
 		}
 		l.mu.Unlock()
-		if held != nil {
+		if held != nil && (toClient || !deaf) {
 			<-held
 		}
 		if _, werr := to.Write(buf[:n]); werr != nil || err != nil {
@@ -246,12 +254,20 @@ func (l *line) hold() {
 	}
 }
 
+// deafen is hold for what comes to the client.
+func (l *line) deafen() {
+	l.hold()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = true
+}
+
 func (l *line) flow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held != nil {
 		close(l.held)
-		l.held = nil
+		l.held, l.deaf = nil, false
 	}
 }
 
@@ -607,6 +623,32 @@ func TestPromptThatNeverLeaves(t *testing.T) {
 			}
 			d.sameAsRebuilt(s.ID)
 		})
+	}
+}
+
+// A prompt of which we did not hear that it arrived is not sent again by the next start, whose line brings its answer.
+func TestPromptThatTheNextStartFindsAnswered(t *testing.T) {
+	t.Parallel()
+	e := runtimeElsewhere(t, 0)
+	dir := t.TempDir()
+	d := deskWithPlaces(t, dir)
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.idle(s.ID)
+	before := e.seen(s.ID + ".1")
+	e.line.deafen()
+	d.prompt(s.ID, "echo Hello there")
+	d.until("answer", func() bool { return e.seen(s.ID+".1") > before+1 })
+	d.close()
+	e.line.cut() // what is held for the program before comes to nobody
+	e.line.flow()
+	d = deskWithPlaces(t, dir)
+	tr := d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "end_turn" || strings.Count(textOf(tr, "agent"), "Hello there") != 1 {
+		t.Errorf("%+v: %s", turn, textOf(tr, "agent"))
+	}
+	d.close() // which waits for what is being sent
+	if n := e.prompts.Load(); n != 1 {
+		t.Errorf("the agent got it %d times", n)
 	}
 }
 
