@@ -213,7 +213,7 @@ func (i *Instance) arrived() {
 
 // post sends what has no answer. It may arrive twice when the line breaks; nothing that we send minds.
 func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
-	req, end, err := i.paced(ctx, e, i.runtime.cfg.Answer, func() {})
+	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() {})
 	defer end()
 	if err != nil {
 		return err
@@ -242,7 +242,7 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 		}
 	})
 	var wrote atomic.Bool
-	req, end, err := i.paced(ctx, e, i.patience(), func() { wrote.Store(true) })
+	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() { wrote.Store(true) })
 	defer end()
 	if err != nil {
 		return err
@@ -297,12 +297,14 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 	return req, end, err
 }
 
-// patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed.
-func (i *Instance) patience() time.Duration {
+// patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed, and of one that counts
+// as written megabytes may be in the system's buffers yet. Given up by a shorter limit it is sent again, and again, over a line of 2 Mbit/s.
+func (i *Instance) patience(length int) time.Duration {
 	if i.query() != nil {
 		return 15 * time.Minute
 	}
-	return i.runtime.cfg.Answer
+	const slow, buffers = 32 << 10, 8 << 20 // bytes a second; bytes
+	return i.runtime.cfg.Answer + time.Duration(min(length, buffers)/slow)*time.Second
 }
 
 // settled waits for the line to be there again, and for what the runtime held to have come over it. It tells whether the answer was
