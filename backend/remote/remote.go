@@ -117,13 +117,25 @@ func New(cfg Config) *Runtime {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
-	t.DisableCompression = true                          // a stream is to come as it is written
-	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	return &Runtime{cfg: cfg, http: &http.Client{
-		Transport:     t,
+		Transport:     transport(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// transport has a connection for each request at a time: HTTP/1. What is given up is given up with its connection then. Over HTTP/2, which
+// proxies offer, the next try went out on the same one, dead or not, until the system gave it up after a quarter of an hour; its pings would
+// take a line whose buffers a long message fills for dead.
+func transport() *http.Transport { // no copy of the usual one, which offers HTTP/2 whatever its Protocols say
+	t := &http.Transport{
+		Proxy:       http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		Protocols:   new(http.Protocols), TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+		MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+		DisableCompression: true, // a stream is to come as it is written
+	}
+	t.Protocols.SetHTTP1(true)
+	return t
 }
 
 // Close gives up the connections that nobody uses.
