@@ -11,8 +11,8 @@
 // agent do it twice, [Instance.Next] tells with a [DoubtError].
 //
 // Failure. A runtime that no longer knows the instance has lost it: [ErrGone]. What it refuses for good (an unknown agent, one that cannot
-// be started) comes as the JSON-RPC error that it has no other way to send, with the problem in its data. A token that is refused is no
-// end: it may be replaced, and the line is tried on.
+// be started) comes as the JSON-RPC error that it has no other way to send, with the problem in its data. An agent that a
+// Deskhand cannot write to is [ErrInput]. A token that is refused is no end: it may be replaced, and the line is tried on.
 //
 // A runtime is reached by https, or by http on this machine; further by http only when somebody has said that they want it. Redirects are
 // not followed, and every body is bounded.
@@ -43,6 +43,7 @@ var (
 	ErrProblem     = errors.New("the runtime says no")                       // a *ProblemError has the details
 	ErrGone        = errors.New("the runtime no longer knows the agent")     // it was restarted, or somebody ended it there
 	ErrClosed      = errors.New("the agent was let go")                      // by Close or Leave
+	ErrInput       = errors.New("the agent takes no messages")               // though it runs
 	ErrNotEnded    = errors.New("the runtime has not confirmed the end")     // of the agent, by Close
 	ErrURL         = errors.New("this is no URL of a runtime")               //
 	ErrInsecure    = errors.New("http would send the token in the open")     // to another machine

@@ -467,16 +467,20 @@ func (i *Instance) byPostLocked(e acp.Envelope, c *call, data []byte) {
 
 // refused is the end of a message that the runtime will not take. The instance may be gone with it.
 func (i *Instance) refused(ctx context.Context, e acp.Envelope, err error) error {
+	problem, _ := errors.AsType[*ProblemError](err)
 	if i.query() == nil {
-		if known, lost := i.runtime.knows(ctx, i.id); lost == nil && !known {
+		known, lost := i.runtime.knows(ctx, i.id)
+		switch {
+		case lost == nil && !known:
 			i.finish(ErrGone)
 			return ErrGone
+		case lost == nil && problem.kind() == "stream_error" && i.runtime.careful.Load(): // of another it may mean anything
+			return fmt.Errorf("%w: %w", ErrInput, err)
 		}
 	}
 	if e.Kind != acp.Request {
 		return err
 	}
-	problem, _ := errors.AsType[*ProblemError](err)
 	data, _ := json.Marshal(problem)
 	answer, failed := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeInternalError, Message: problem.Error(), Data: data})
 	if failed != nil {

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -130,6 +131,9 @@ func (t *there) Send(ctx context.Context, msg []byte) (err error) {
 	}
 	if len(msg) > 0 {
 		err = send(ctx, msg)
+	}
+	if errors.Is(err, remote.ErrInput) {
+		err = fmt.Errorf("%w: %w", proxy.ErrInput, err) // which is what its end follows from, as on this machine
 	}
 	if ctx.Err() == nil && !errors.Is(err, remote.ErrGone) && !errors.Is(err, remote.ErrClosed) { // what is refused needs not be sent again either
 		t.a.post(func() {

@@ -64,6 +64,7 @@ func (e *elsewhere) begin(logBytes int64) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	custom(t, dir, map[string]string{"deaf": deafAgent})
 	e.agents = agents.Open(agents.Config{
 		Self: self, File: filepath.Join(dir, "agents.json"), Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
@@ -650,6 +651,22 @@ func TestPromptThatTheNextStartFindsAnswered(t *testing.T) {
 	if n := e.prompts.Load(); n != 1 {
 		t.Errorf("the agent got it %d times", n)
 	}
+}
+
+// An agent elsewhere that has closed its input is ended, as one here is: nothing would ever come of what it is told.
+func TestAgentElsewhereThatTakesNoMessages(t *testing.T) {
+	t.Parallel()
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s, err := d.Create(t.Context(), session.New{Agent: "deaf", Cwd: d.work, Place: d.addPlace(e, placeToken).ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.prompt(s.ID, "hello")
+	if turn := lastTurn(d.idle(s.ID)); turn.StopReason != "agent_exited" {
+		t.Errorf("%+v", turn)
+	}
+	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == session.Closed })
 }
 
 func TestTokenIsRefused(t *testing.T) {
