@@ -286,13 +286,23 @@ func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) err
 	return err
 }
 
-// forgetProgress notes that no agent of the session runs elsewhere any more.
+// forgetProgress notes that an agent elsewhere does not run any more, whoever it was of.
 func (c *Client) forgetProgress(session, server string) error {
 	ctx := context.WithoutCancel(c.ctx)
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE session SET line = '' WHERE id = ? AND json_extract(nullif(line, ''), '$.server') = ?`, session, server)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM stray WHERE server = ?`, server)
+		}
 		return err
 	})
+}
+
+// keepStray keeps in mind the agent elsewhere that the session's row tells of, if any, for when the row does not any more.
+func keepStray(ctx context.Context, tx *sql.Tx, session string) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO stray (server, place)
+		SELECT json_extract(line, '$.server'), place FROM session WHERE id = ? AND json_extract(nullif(line, ''), '$.server') <> ''`, session)
+	return err
 }
 
 // stray is an agent elsewhere that this program started and no longer reads.
@@ -306,13 +316,15 @@ func (c *Client) stray(ctx context.Context, session string) (progress, error) {
 	return p, err
 }
 
-// removeStray ends the agent of a generation before, which may have outlived its conversation: two must not have one ACP session.
+// removeStray ends the agent of a generation before, which may have outlived its conversation: two must not have one ACP session. One that
+// cannot be ended now is when all are that are left: the row is the next one's.
 func (c *Client) removeStray(ctx context.Context, p *farPlace, session, but string) {
 	left, err := c.stray(ctx, session)
 	if err != nil || left.Server == "" || left.Server == but {
 		return
 	}
 	if err := c.runtimeOf(p).Remove(ctx, left.Server); err != nil {
+		err = errors.Join(err, c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return keepStray(ctx, tx, session) }))
 		c.cfg.Logger.Warn("an agent elsewhere is left", "place", p.ID, "server_id", left.Server, "error", err)
 		return
 	}
@@ -321,23 +333,26 @@ func (c *Client) removeStray(ctx context.Context, p *farPlace, session, but stri
 	}
 }
 
-// left is an agent that outlived the program that started it, and that is not read on.
+// left is an agent that outlived the program that started it, or its conversation (session is "" then), and that is not read on.
 type left struct{ session, place, server string }
 
-// leftAgents asks for the agents elsewhere that this program has started and that may still run; scanLeft reads one.
-const leftAgents = `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''`
+// What asks for the agents elsewhere that this program has started and that may still run: those that a session's row tells of, and the others.
+const (
+	leftAgents = `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''`
+	strayOnes  = `SELECT '', place, server FROM stray`
+)
 
 func scanLeft(s scanner) (l left, err error) { return l, s.Scan(&l.session, &l.place, &l.server) }
 
 // findLeft finds those that no turn goes on with, before any is started.
 func (c *Client) findLeft(ctx context.Context) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), scanLeft, leftAgents+`
+	return query(ctx, c.cfg.Store.Read(), scanLeft, strayOnes+` UNION ALL `+leftAgents+`
 		AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
 }
 
 // leftAt finds those at a place.
 func (c *Client) leftAt(ctx context.Context, place string) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), scanLeft, leftAgents+` AND place = ?`, place)
+	return query(ctx, c.cfg.Store.Read(), scanLeft, strayOnes+` WHERE place = ?1 UNION ALL `+leftAgents+` AND place = ?1`, place)
 }
 
 // endLeft ends one of them, and logs that it could not. Where its place was removed there is nobody who could be asked to.

@@ -36,6 +36,7 @@ type elsewhere struct {
 	stop   func()
 
 	prompts atomic.Int32 // that have come
+	endless atomic.Bool  // no agent can be ended, for a gateway
 }
 
 const placeToken = "the-token-of-the-runtime-elsewhere"
@@ -82,6 +83,10 @@ func (e *elsewhere) begin(logBytes int64) {
 			r.Header.Set("Authorization", "Bearer "+placeToken)
 		} else {
 			r.Header.Set("Authorization", "Bearer wrong")
+		}
+		if r.Method == http.MethodDelete && e.endless.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
 		}
 		r.Host = listener.Addr().String() // the line has an address of its own
 		if body, err := io.ReadAll(r.Body); err == nil {
@@ -957,6 +962,66 @@ func TestStopElsewhere(t *testing.T) {
 	}
 }
 
+// An agent that could not be ended is ended by the next start, whatever has become of its conversation.
+func TestAgentThatIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]func(t *testing.T, e *elsewhere, d *desk, id string){
+		"it is deleted": func(t *testing.T, e *elsewhere, d *desk, id string) {
+			t.Helper()
+			e.line.set(true)
+			d.lineIs(id, "broken")
+			if err := d.Erase(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another is started": func(t *testing.T, e *elsewhere, d *desk, id string) {
+			t.Helper()
+			e.endless.Store(true)
+			if err := d.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.idle(id)
+			d.prompt(id, "echo back again")
+			d.idle(id)
+			if n := e.instances(); n != 2 {
+				t.Fatalf("%d run there", n)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := runtimeElsewhere(t, 0)
+			dir := t.TempDir()
+			d := deskWithPlaces(t, dir)
+			id := d.createAt(d.addPlace(e, placeToken).ID).ID
+			d.prompt(id, "hang")
+			d.until("words", func() bool { return strings.Contains(textOf(d.transcript(id), "agent"), "I hang now") })
+			how(t, e, d, id)
+			e.endless.Store(false)
+			d.close()
+			e.line.set(false)
+			if n := e.instances(); n != 1 {
+				t.Fatalf("%d run there", n)
+			}
+			d = deskWithPlaces(t, dir)
+			d.until("end", func() bool { return e.instances() == 0 })
+			d.until("end of the search", func() bool {
+				n, err := d.left()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n == 0
+			})
+		})
+	}
+}
+
+// left is how many agents elsewhere are stored as left.
+func (d *desk) left() (n int, err error) {
+	err = d.db.Read().QueryRow(`SELECT (SELECT count(*) FROM session WHERE line <> '') + (SELECT count(*) FROM stray)`).Scan(&n)
+	return n, err
+}
+
 // A place that only archived and deleted conversations are at can be removed, and what still runs there for them ends before its token is
 // forgotten. Where it cannot be reached, how much is left is told; and nobody looks for it any more.
 func TestRemovingAPlace(t *testing.T) {
@@ -1003,8 +1068,8 @@ func TestRemovingAPlace(t *testing.T) {
 			d.close()
 			d = deskWithPlacesAnd(t, dir, time.Minute)
 			d.until("end of the search", func() bool {
-				var n int
-				if err := d.db.Read().QueryRow(`SELECT count(*) FROM session WHERE line <> ''`).Scan(&n); err != nil {
+				n, err := d.left()
+				if err != nil {
 					t.Fatal(err)
 				}
 				return n == 0
