@@ -434,11 +434,9 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 		return false
 	}
 	a := newLink(v)
-	a.can, a.nextID, a.kept, a.from, a.reached = past.can, past.lastID, true, at.Seq, at
-	a.given, a.promptAt = at.Sent, past.promptAt
-	v.turn.prompt, v.turn.attachments = past.said.Prompt, past.said.Attachments // for the draft, if the agent has it not yet and is gone
+	a.can, a.nextID, a.kept, a.servers = past.can, past.lastID, true, []any{}
+	a.from, a.reached, a.given, a.promptAt = at.Seq, at, at.Sent, past.promptAt
 	a.pending[past.prompt] = v.promptReply(v.turn.ID)
-	a.servers = []any{}
 	v.agent, v.gone, v.restored = a, a.gone, "resume"
 	v.row.Exit = nil
 	for id, r := range v.requests {
@@ -471,6 +469,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent int) (lines [][]byte, again bool) {
 	lines = slices.Clone(past.sent[min(sent, len(past.sent)):])
 	lost, unanswered := false, map[string]bool{}
+	v.turn.prompt, v.turn.attachments = past.said.Prompt, past.said.Attachments // for the draft
 	for i, line := range lines {
 		env, _ := acp.Peek(line) // we have written it ourselves
 		answered := ""
@@ -486,7 +485,7 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 			lines[i] = nil // it has arrived, and its answer does not come once more
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompt:
-			v.state.sent, v.turn.prompt, v.turn.attachments = false, past.said.Prompt, past.said.Attachments
+			v.state.sent = false
 			v.tellLost("Your message was not sent", putSecretIn)
 			return nil, false
 		default:
