@@ -303,8 +303,7 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, inst *proxy.Insta
 		return
 	}
 	if async {
-		w.Header().Set("Preference-Applied", "respond-async")
-		w.WriteHeader(http.StatusAccepted)
+		a.confirm(w, call)
 		return
 	}
 	select {
@@ -323,6 +322,26 @@ func (a *API) call(ctx context.Context, w http.ResponseWriter, inst *proxy.Insta
 		w.Header().Set("Content-Type", "application/json")
 	}
 	_, _ = w.Write(answer) // the agent's own bytes; the caller is gone if this fails
+}
+
+// unwritten is how long a call whose caller does not wait for the answer may wait for the agent to read it. A pipe that breaks is known by then.
+const unwritten = 3 * time.Second
+
+// confirm answers that the agent has a call, or that it never will. What one that is busy has not read by then is on its way all the same.
+func (a *API) confirm(w http.ResponseWriter, call *proxy.Call) {
+	limit := time.NewTimer(unwritten)
+	defer limit.Stop()
+	select {
+	case <-call.Written():
+	case <-limit.C:
+	case <-call.Done():
+		if _, err := call.Outcome(); err != nil {
+			a.refuse(w, err)
+			return
+		}
+	}
+	w.Header().Set("Preference-Applied", "respond-async")
+	w.WriteHeader(http.StatusAccepted)
 }
 
 // refuseCall answers a message with an error: with a problem, or where that is too late with the JSON-RPC error that the agent did not

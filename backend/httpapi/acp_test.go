@@ -122,6 +122,42 @@ func TestRespondAsync(t *testing.T) {
 	})
 }
 
+// What cannot be written to the agent is not confirmed.
+func TestRespondAsyncToAnAgentThatDoesNotListen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, func(stdin io.Reader, _, _ io.Writer) int {
+			_ = stdin.(io.Closer).Close()
+			<-t.Context().Done()
+			return 0
+		})
+		for _, path := range []string{"/v1/acp/a?agent=fake", "/v1/acp/a"} { // the first fails as it is written, the second is not taken
+			isProblem(t, w.do("POST", path, `{"id":1,"method":"m"}`, "Prefer", "respond-async"), 502, "stream_error")
+		}
+	})
+}
+
+// One that reads later has it: it is not known to be lost, and its id is taken.
+func TestRespondAsyncWhileTheAgentDoesNotRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, Config{}, func(stdin io.Reader, stdout, stderr io.Writer) int {
+			time.Sleep(time.Minute)
+			return agent(stdin, stdout, stderr)
+		})
+		begin := time.Now()
+		res := w.do("POST", "/v1/acp/a?agent=fake", `{"id":1,"method":"m"}`, "Prefer", "respond-async")
+		if took := time.Since(begin); res.code != 202 || took > 5*time.Second {
+			t.Errorf("%d after %v", res.code, took)
+		}
+		isProblem(t, w.do("POST", "/v1/acp/a", `{"id":1,"method":"m"}`, "Prefer", "respond-async"), 409, "conflict")
+		events := follow(t, w.do("GET", "/v1/acp/a", ""))
+		for got := ": heartbeat"; got != "event: message\nid: 1\ndata: "+`{"jsonrpc":"2.0","id":1,"result":{"id":1,"method":"m"}}`; got = events.next(t) {
+			if got != ": heartbeat" {
+				t.Fatal(got)
+			}
+		}
+	})
+}
+
 func TestCallerThatGoesDoesNotCancel(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, Config{}, agent)

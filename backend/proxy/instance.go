@@ -351,10 +351,14 @@ func lineOf(e acp.Envelope) []byte {
 // Call is a request that an agent was sent. It stays in flight, and its id taken, until the agent answers it, whether somebody
 // waits or not.
 type Call struct {
-	done   chan struct{}
-	answer []byte
-	err    error
+	written chan struct{}
+	done    chan struct{}
+	answer  []byte
+	err     error
 }
+
+// Written is closed when the agent's input has the call. It never is where that fails, and the call's outcome says why.
+func (c *Call) Written() <-chan struct{} { return c.written }
 
 // Done is closed when the call has an outcome.
 func (c *Call) Done() <-chan struct{} { return c.done }
@@ -373,21 +377,21 @@ func (i *Instance) Call(e acp.Envelope) (*Call, error) {
 	if e.Kind != acp.Request || key == "" {
 		return nil, fmt.Errorf("%w: not a request", ErrMessage)
 	}
-	call := &Call{done: make(chan struct{})}
+	call := &Call{written: make(chan struct{}), done: make(chan struct{})}
 	if err := i.putCall(key, call); err != nil {
 		return nil, err
 	}
-	fail := func(err error) {
-		// Calls of a process that has ended are failed once its last output is read: the answer may be there.
-		if err == nil || errors.Is(err, ErrExited) {
-			return
-		}
-		if i.dropCall(key, call) {
+	written := func(err error) {
+		switch {
+		case err == nil:
+			close(call.written)
+		case errors.Is(err, ErrExited): // it is failed once the process's last output is read: the answer may be there
+		case i.dropCall(key, call):
 			call.finish(nil, err)
 		}
 	}
-	if err := i.stdin.put(outgoing{line: lineOf(e), written: fail}); err != nil {
-		fail(err)
+	if err := i.stdin.put(outgoing{line: lineOf(e), written: written}); err != nil {
+		written(err)
 	}
 	return call, nil
 }

@@ -11,8 +11,8 @@
 // agent do it twice, [Instance.Next] tells with a [DoubtError].
 //
 // Failure. A runtime that no longer knows the instance has lost it: [ErrGone]. What it refuses for good (an unknown agent, one that cannot
-// be started) comes as the JSON-RPC error that it has no other way to send, with the problem in its data. A token that is refused is no
-// end: it may be replaced, and the line is tried on.
+// be started) comes as the JSON-RPC error that it has no other way to send, with the problem in its data. An agent that a
+// Deskhand cannot write to is [ErrInput]. A token that is refused is no end: it may be replaced, and the line is tried on.
 //
 // A runtime is reached by https, or by http on this machine; further by http only when somebody has said that they want it. Redirects are
 // not followed, and every body is bounded.
@@ -43,6 +43,7 @@ var (
 	ErrProblem     = errors.New("the runtime says no")                       // a *ProblemError has the details
 	ErrGone        = errors.New("the runtime no longer knows the agent")     // it was restarted, or somebody ended it there
 	ErrClosed      = errors.New("the agent was let go")                      // by Close or Leave
+	ErrInput       = errors.New("the agent takes no messages")               // though it runs
 	ErrNotEnded    = errors.New("the runtime has not confirmed the end")     // of the agent, by Close
 	ErrURL         = errors.New("this is no URL of a runtime")               //
 	ErrInsecure    = errors.New("http would send the token in the open")     // to another machine
@@ -117,13 +118,25 @@ func New(cfg Config) *Runtime {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	t := http.DefaultTransport.(*http.Transport).Clone() //nolint:forcetypeassert // it is one
-	t.DisableCompression = true                          // a stream is to come as it is written
-	t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext
 	return &Runtime{cfg: cfg, http: &http.Client{
-		Transport:     t,
+		Transport:     transport(),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
+}
+
+// transport has a connection for each request at a time: HTTP/1. What is given up is given up with its connection then. Over HTTP/2, which
+// proxies offer, the next try went out on the same one, dead or not, until the system gave it up after a quarter of an hour; its pings would
+// take a line whose buffers a long message fills for dead.
+func transport() *http.Transport { // no copy of the usual one, which offers HTTP/2 whatever its Protocols say
+	t := &http.Transport{
+		Proxy:       http.ProxyFromEnvironment,
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
+		Protocols:   new(http.Protocols), TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
+		MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
+		DisableCompression: true, // a stream is to come as it is written
+	}
+	t.Protocols.SetHTTP1(true)
+	return t
 }
 
 // Close gives up the connections that nobody uses.

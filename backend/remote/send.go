@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -18,7 +19,13 @@ import (
 
 // Send sends a message, and returns when the runtime has it: while the line is broken it waits, until ctx ends or the instance is let go. An
 // error tells that the message will not arrive; of a request that comes as its answer instead.
-func (i *Instance) Send(ctx context.Context, msg []byte) error {
+func (i *Instance) Send(ctx context.Context, msg []byte) error { return i.send(ctx, msg, false) }
+
+// SendAgain is Send of a message that may have been sent before, to an instance that is read on. A request is not sent while its answer may be
+// among what the runtime holds; and of a runtime that would have the agent do it twice it is not sent at all, which is told as a [DoubtError].
+func (i *Instance) SendAgain(ctx context.Context, msg []byte) error { return i.send(ctx, msg, true) }
+
+func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 	e, err := acp.Peek(msg)
 	if err != nil {
 		return err
@@ -27,17 +34,16 @@ func (i *Instance) Send(ctx context.Context, msg []byte) error {
 	defer cancel(nil)
 	defer context.AfterFunc(i.ctx, func() { cancel(ErrClosed) })() //nolint:contextcheck // what is sent ends with the caller's context and with the instance's
 	var c *call
+	var answered chan struct{}
 	if e.Kind == acp.Request {
-		c = &call{answered: make(chan struct{})}
+		answered = make(chan struct{})
+		c = &call{answered: answered, doubtful: before, before: before}
 		i.mu.Lock()
 		i.calls[e.Key()] = c
 		i.mu.Unlock()
 	}
 	for pause := firstPause; ; pause = min(2*pause, i.runtime.cfg.Backoff) {
-		if c.isAnswered() { // while we waited to send it again
-			return nil
-		}
-		err := i.try(ctx, e, c)
+		err := i.tryOnce(ctx, e, c)
 		var problem *ProblemError
 		switch {
 		case err == nil:
@@ -52,21 +58,36 @@ func (i *Instance) Send(ctx context.Context, msg []byte) error {
 			pause = max(pause, problem.after)
 		}
 		i.note(err)
-		if errors.Is(err, errUnknown) {
-			i.renew()
-			if i.settled(ctx, c) {
-				return nil
-			}
-		}
 		line, person := i.better()
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)
+		case <-answered:
+			return nil
 		case <-line:
 		case <-person:
 		case <-time.After(pause):
 		}
+		if c != nil && c.doubtful && !c.isAnswered() {
+			i.renew() // it may be dead and not know it, and the answer with it
+		}
 	}
+}
+
+// tryOnce tries a message unless its answer has come. A request that may have arrived is not tried before that is known; this holds until a
+// try is confirmed, whatever became of those in between: the answer may have come to a line that was dead by then.
+func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
+	if c.isAnswered() || c != nil && c.doubtful && i.settled(ctx, c) {
+		return nil
+	}
+	err := i.try(ctx, e, c)
+	if errors.Is(err, errUnknown) {
+		c.doubtful = true
+	}
+	if err != nil && c.isAnswered() {
+		return nil
+	}
+	return err
 }
 
 // isAnswered tells whether the answer has come; nil is what has none.
@@ -116,8 +137,14 @@ func (i *Instance) try(ctx context.Context, e acp.Envelope, c *call) error {
 	if c == nil {
 		return i.post(ctx, e)
 	}
-	if i.runtime.careful.Load() {
+	switch {
+	case i.runtime.careful.Load():
 		return i.ask(ctx, e, c)
+	case c.before:
+		i.mu.Lock()
+		defer i.mu.Unlock()
+		i.putLocked(item{err: &DoubtError{e.Method()}})
+		return nil
 	}
 	return i.call(ctx, e, c)
 }
@@ -186,7 +213,7 @@ func (i *Instance) arrived() {
 
 // post sends what has no answer. It may arrive twice when the line breaks; nothing that we send minds.
 func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
-	req, end, err := i.paced(ctx, e, i.runtime.cfg.Answer, func() {})
+	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() {})
 	defer end()
 	if err != nil {
 		return err
@@ -200,10 +227,22 @@ func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
 	return nil
 }
 
-// ask sends a request to a runtime that confirms it at once. Its answer comes over the stream.
+// ask sends a request to a runtime that confirms it at once. Its answer comes over the stream; where that is the answer to a try before, this
+// one is given up: its id is free again as soon as the agent has answered, and a message that takes long to be sent would be taken anew.
 func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
+	var watching sync.WaitGroup
+	defer watching.Wait()
+	ctx, over := context.WithCancel(ctx)
+	defer over()
+	watching.Go(func() {
+		select {
+		case <-c.answered:
+			over()
+		case <-ctx.Done():
+		}
+	})
 	var wrote atomic.Bool
-	req, end, err := i.paced(ctx, e, i.patience(), func() { wrote.Store(true) })
+	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() { wrote.Store(true) })
 	defer end()
 	if err != nil {
 		return err
@@ -258,12 +297,14 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 	return req, end, err
 }
 
-// patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed.
-func (i *Instance) patience() time.Duration {
+// patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed, and of one that counts
+// as written megabytes may be in the system's buffers yet. Given up by a shorter limit it is sent again, and again, over a line of 2 Mbit/s.
+func (i *Instance) patience(length int) time.Duration {
 	if i.query() != nil {
 		return 15 * time.Minute
 	}
-	return i.runtime.cfg.Answer
+	const slow, buffers = 32 << 10, 8 << 20 // bytes a second; bytes
+	return i.runtime.cfg.Answer + time.Duration(min(length, buffers)/slow)*time.Second
 }
 
 // settled waits for the line to be there again, and for what the runtime held to have come over it. It tells whether the answer was
@@ -426,16 +467,20 @@ func (i *Instance) byPostLocked(e acp.Envelope, c *call, data []byte) {
 
 // refused is the end of a message that the runtime will not take. The instance may be gone with it.
 func (i *Instance) refused(ctx context.Context, e acp.Envelope, err error) error {
+	problem, _ := errors.AsType[*ProblemError](err)
 	if i.query() == nil {
-		if known, lost := i.runtime.knows(ctx, i.id); lost == nil && !known {
+		known, lost := i.runtime.knows(ctx, i.id)
+		switch {
+		case lost == nil && !known:
 			i.finish(ErrGone)
 			return ErrGone
+		case lost == nil && problem.kind() == "stream_error" && i.runtime.careful.Load(): // of another it may mean anything
+			return fmt.Errorf("%w: %w", ErrInput, err)
 		}
 	}
 	if e.Kind != acp.Request {
 		return err
 	}
-	problem, _ := errors.AsType[*ProblemError](err)
 	data, _ := json.Marshal(problem)
 	answer, failed := acp.NewErrorResponse(e.ID, &acp.Error{Code: acp.CodeInternalError, Message: problem.Error(), Data: data})
 	if failed != nil {

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -76,7 +77,8 @@ func TestALoginPageIsNoLine(t *testing.T) {
 	}
 }
 
-// A message may take as long to be sent as its line needs, while it gets on.
+// A message may take as long to be sent as its line needs, while it gets on; and longer to be confirmed than a short one, since the system holds
+// megabytes of what counts as written.
 func TestALargeMessageOverASlowLine(t *testing.T) {
 	t.Parallel()
 	for name, message := range map[string]string{
@@ -86,7 +88,7 @@ func TestALargeMessageOverASlowLine(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			th := runtimeThere(t, "Deskhand")
-			th.r.cfg.Answer = 2 * time.Second
+			th.r.cfg.Answer = time.Second
 			var posts atomic.Int32
 			th.on("GET", silent)
 			th.on("POST", func(w http.ResponseWriter, r *http.Request) {
@@ -133,5 +135,144 @@ func TestAMessageThatDoesNotGetOn(t *testing.T) {
 	}
 	if n := posts.Load(); n != 2 {
 		t.Errorf("it is sent %d times", n)
+	}
+}
+
+// lines are the streams of an instance, of which each does what comes next; the last is silent.
+func (th *there) lines(each ...func(say func(string), r *http.Request)) {
+	var n atomic.Int32
+	th.on("GET", func(w http.ResponseWriter, r *http.Request) {
+		answer(w, http.StatusOK, "text/event-stream", "")
+		say := func(text string) {
+			_, _ = io.WriteString(w, text)
+			_ = http.NewResponseController(w).Flush()
+		}
+		say(": here\n\n")
+		if k := int(n.Add(1)); k <= len(each) {
+			each[k-1](say, r)
+		}
+		<-r.Context().Done()
+	})
+}
+
+func nothing(func(string), *http.Request) {}
+
+// answered brings the answer to the first request, in two parts.
+func answered(say func(string), _ *http.Request) {
+	say("id: 1\n")
+	<-time.After(quietFor)
+	say("data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n\n")
+}
+
+// lost takes a message and says nothing of it.
+func lost(w http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	if conn, _, err := http.NewResponseController(w).Hijack(); err == nil {
+		_ = conn.Close()
+	}
+}
+
+// A request that the program before this one may have sent is not sent before what the runtime held has come, and of a runtime that would
+// take it twice it is told instead.
+func TestWhatMayHaveArrivedIsNotSentAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		runtime string
+		line    func(func(string), *http.Request)
+		posts   int32
+		doubt   bool
+	}{
+		"it is answered":             {"Deskhand", answered, 0, false},
+		"it is not":                  {"Deskhand", nothing, 1, false},
+		"it is answered, by another": {"another", answered, 0, false},
+		"it is not, by another":      {"another", nothing, 0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			th := runtimeThere(t, c.runtime)
+			var posts atomic.Int32
+			th.lines(c.line)
+			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
+				posts.Add(1)
+				w.WriteHeader(http.StatusAccepted)
+			})
+			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+			defer i.Leave()
+			if err := i.SendAgain(t.Context(), []byte(initialize)); err != nil {
+				t.Fatal(err)
+			}
+			if n := posts.Load(); n != c.posts {
+				t.Errorf("it is sent %d times", n)
+			}
+			i.mu.Lock()
+			defer i.mu.Unlock()
+			if doubt := len(i.queue) == 1 && i.queue[0].err != nil; doubt != c.doubt {
+				t.Errorf("it is doubted: %v", doubt)
+			}
+		})
+	}
+}
+
+// That a request may have arrived is not forgotten with a try that surely has not.
+func TestADoubtLasts(t *testing.T) {
+	t.Parallel()
+	th := runtimeThere(t, "Deskhand")
+	var posts atomic.Int32
+	th.lines(nothing, nothing, answered)
+	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+		switch posts.Add(1) {
+		case 1:
+			lost(w, r)
+		case 2:
+			answer(w, http.StatusServiceUnavailable, "text/plain", "a gateway")
+		default:
+			w.WriteHeader(http.StatusAccepted)
+		}
+	})
+	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+	defer i.Leave()
+	if err := i.Send(t.Context(), []byte(initialize)); err != nil {
+		t.Fatal(err)
+	}
+	if n := posts.Load(); n != 2 {
+		t.Errorf("it is sent %d times", n)
+	}
+}
+
+// A request that is on its way once more is given up with the answer to the first, before the runtime has it whole.
+func TestWhatIsAnsweredIsNotSentToItsEnd(t *testing.T) {
+	t.Parallel()
+	th := runtimeThere(t, "Deskhand")
+	under, whole := make(chan struct{}), make(chan bool, 1)
+	var posts atomic.Int32
+	th.lines(nothing, func(say func(string), r *http.Request) {
+		select {
+		case <-under:
+			answered(say, r)
+		case <-r.Context().Done():
+		}
+	})
+	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+		if posts.Add(1) == 1 {
+			lost(w, r)
+			return
+		}
+		close(under)
+		for {
+			<-time.After(100 * time.Millisecond)
+			if _, err := io.CopyN(io.Discard, r.Body, 1<<20); err != nil {
+				whole <- errors.Is(err, io.EOF)
+				return
+			}
+		}
+	})
+	i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+	defer i.Leave()
+	message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`, strings.Repeat("x", 24<<20))
+	if err := i.Send(t.Context(), message); err != nil {
+		t.Fatal(err)
+	}
+	if within(t, "end of the second", whole) {
+		t.Error("it is sent twice")
 	}
 }

@@ -339,7 +339,7 @@ func (v *conversation) composePrompt(turn string) {
 			v.turn.attachments = made.files
 			v.note(note{Note: noteComposed, Turn: turn, Attachments: made.files, Text: made.text})
 			params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": made.prompt, "_meta": made.meta(map[string]any{})}
-			v.request("session/prompt", params, v.promptReply(turn))
+			v.request(methodPrompt, params, v.promptReply(turn))
 		})
 	})
 }

@@ -336,7 +336,10 @@ func (c *Client) eraseRows(ctx context.Context, id string) error {
 		}
 	}
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM session WHERE id = ?`, id) // and of every table, by its foreign key
+		err := keepStray(ctx, tx, id)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM session WHERE id = ?`, id) // and of every table, by its foreign key
+		}
 		return err
 	})
 }

@@ -52,6 +52,8 @@ type link struct {
 	toolless  bool           // there are none of our own for it
 	from      uint64         // up to here its messages are in the journal already
 	reached   progress       // of an agent elsewhere
+	given     int            // so many messages are in the outbox, or were
+	promptAt  int            // of these, and those of the step, which is the prompt of the turn; 0 = none was made
 
 	again        func()                         // starts the limit anew
 	methods      map[acp.Key]string             // of the requests in pending
@@ -70,6 +72,9 @@ type link struct {
 	last    uint64   // the last of its messages that was handed over; of the goroutine that reads
 	taken   uint64   // the last that the conversation has taken
 }
+
+// methodPrompt is the request that a turn is.
+const methodPrompt = "session/prompt"
 
 // reply is called with the agent's answer, in the conversation's goroutine.
 type reply func(result json.RawMessage, failure *acp.Error)
@@ -244,6 +249,7 @@ func (a *link) send(lines [][]byte) {
 	if len(lines) == 0 {
 		return
 	}
+	a.given += len(lines)
 	select {
 	case waiting := <-a.outbox:
 		lines = append(waiting, lines...)
@@ -402,6 +408,9 @@ func (v *conversation) exited() {
 		exit.Problem = problemHandshake
 	}
 	v.lastExit = exit
+	if v.agent.waits() {
+		v.state.sent = false // so that it is taken back
+	}
 	v.do(doExited{exit.Problem})
 }
 
@@ -411,6 +420,9 @@ func (v *conversation) request(method string, params any, then reply) {
 	id := json.RawMessage(strconv.FormatInt(v.agent.nextID, 10))
 	v.agent.pending[acp.Key(id)], v.agent.methods[acp.Key(id)] = then, method
 	v.out(acp.NewRequest(id, method, params))
+	if method == methodPrompt {
+		v.agent.promptAt = v.agent.given + len(v.step.send)
+	}
 }
 
 func (v *conversation) notify(method string, params any) { v.out(acp.NewNotification(method, params)) }
@@ -606,7 +618,7 @@ func (v *conversation) sendPrompt(turn string) {
 		return
 	}
 	params := map[string]any{"sessionId": v.row.ACPSessionID, "prompt": v.turn.prompt}
-	v.request("session/prompt", params, v.promptReply(turn))
+	v.request(methodPrompt, params, v.promptReply(turn))
 }
 
 // promptReply takes the agent's answer to the prompt of a turn.

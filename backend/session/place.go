@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -67,6 +68,7 @@ type there struct {
 	leaving atomic.Bool // this program ends, and the agent goes on
 	gone    atomic.Bool // the runtime has lost it
 	left    atomic.Bool // the runtime has not said that it has ended it
+	again   int         // so many of the next messages may have been sent by the program before this one; of who sends
 }
 
 // reach makes the line to an agent elsewhere.
@@ -119,10 +121,18 @@ func (a *link) runThere(agent, cwd, serverID string) {
 
 // Send waits for the runtime to have the message, and notes that it has. An empty one stands for what is not sent again, see unsent.
 func (t *there) Send(ctx context.Context, msg []byte) (err error) {
-	if len(msg) > 0 {
-		err = t.inst.Send(ctx, msg)
+	send := t.inst.Send
+	if t.again > 0 {
+		t.again--
+		send = t.inst.SendAgain
 	}
-	if ctx.Err() == nil { // what will never arrive needs not be sent again either
+	if len(msg) > 0 {
+		err = send(ctx, msg)
+	}
+	if errors.Is(err, remote.ErrInput) {
+		err = fmt.Errorf("%w: %w", proxy.ErrInput, err) // which is what its end follows from, as on this machine
+	}
+	if ctx.Err() == nil && !errors.Is(err, remote.ErrGone) && !errors.Is(err, remote.ErrClosed) { // what is refused needs not be sent again either
 		t.a.post(func() {
 			t.a.reached.Sent++
 			t.a.v.progress(t.a.reached)
@@ -240,6 +250,13 @@ func (v *conversation) progress(p progress) {
 	v.step.line = &text
 }
 
+// waits tells that the prompt of the turn has not left for an agent elsewhere, whose end is not that of its process. Of one that has ended by
+// itself it is not known: that may have been for the prompt, and be heard of before its confirmation.
+func (a *link) waits() bool {
+	t, far := a.inst.(*there)
+	return far && a.v.turn != nil && a.reached.Sent < a.promptAt && !t.inst.Exit().Ended
+}
+
 // reached notes that a message of an agent elsewhere is in the journal, with the step.
 func (v *conversation) reached(a *link, seq uint64) {
 	if v.agent == a && a.reached.Server != "" {
@@ -266,13 +283,23 @@ func saveLine(ctx context.Context, tx *sql.Tx, session string, line *string) err
 	return err
 }
 
-// forgetProgress notes that no agent of the session runs elsewhere any more.
+// forgetProgress notes that an agent elsewhere does not run any more, whoever it was of.
 func (c *Client) forgetProgress(session, server string) error {
 	ctx := context.WithoutCancel(c.ctx)
 	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, `UPDATE session SET line = '' WHERE id = ? AND json_extract(nullif(line, ''), '$.server') = ?`, session, server)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, `DELETE FROM stray WHERE server = ?`, server)
+		}
 		return err
 	})
+}
+
+// keepStray keeps in mind the agent elsewhere that the session's row tells of, if any, for when the row does not any more.
+func keepStray(ctx context.Context, tx *sql.Tx, session string) error {
+	_, err := tx.ExecContext(ctx, `INSERT OR IGNORE INTO stray (server, place)
+		SELECT json_extract(line, '$.server'), place FROM session WHERE id = ? AND json_extract(nullif(line, ''), '$.server') <> ''`, session)
+	return err
 }
 
 // stray is an agent elsewhere that this program started and no longer reads.
@@ -286,13 +313,15 @@ func (c *Client) stray(ctx context.Context, session string) (progress, error) {
 	return p, err
 }
 
-// removeStray ends the agent of a generation before, which may have outlived its conversation: two must not have one ACP session.
+// removeStray ends the agent of a generation before, which may have outlived its conversation: two must not have one ACP session. One that
+// cannot be ended now is when all are that are left: the row is the next one's.
 func (c *Client) removeStray(ctx context.Context, p *farPlace, session, but string) {
 	left, err := c.stray(ctx, session)
 	if err != nil || left.Server == "" || left.Server == but {
 		return
 	}
 	if err := c.runtimeOf(p).Remove(ctx, left.Server); err != nil {
+		err = errors.Join(err, c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return keepStray(ctx, tx, session) }))
 		c.cfg.Logger.Warn("an agent elsewhere is left", "place", p.ID, "server_id", left.Server, "error", err)
 		return
 	}
@@ -301,23 +330,26 @@ func (c *Client) removeStray(ctx context.Context, p *farPlace, session, but stri
 	}
 }
 
-// left is an agent that outlived the program that started it, and that is not read on.
+// left is an agent that outlived the program that started it, or its conversation (session is "" then), and that is not read on.
 type left struct{ session, place, server string }
 
-// leftAgents asks for the agents elsewhere that this program has started and that may still run; scanLeft reads one.
-const leftAgents = `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''`
+// What asks for the agents elsewhere that this program has started and that may still run: those that a session's row tells of, and the others.
+const (
+	leftAgents = `SELECT id, place, coalesce(json_extract(nullif(line, ''), '$.server'), '') FROM session WHERE line <> ''`
+	strayOnes  = `SELECT '', place, server FROM stray`
+)
 
 func scanLeft(s scanner) (l left, err error) { return l, s.Scan(&l.session, &l.place, &l.server) }
 
 // findLeft finds those that no turn goes on with, before any is started.
 func (c *Client) findLeft(ctx context.Context) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), scanLeft, leftAgents+`
+	return query(ctx, c.cfg.Store.Read(), scanLeft, strayOnes+` UNION ALL `+leftAgents+`
 		AND NOT EXISTS (SELECT 1 FROM turn WHERE turn.session = session.id AND state <> 'done')`)
 }
 
 // leftAt finds those at a place.
 func (c *Client) leftAt(ctx context.Context, place string) ([]left, error) {
-	return query(ctx, c.cfg.Store.Read(), scanLeft, leftAgents+` AND place = ?`, place)
+	return query(ctx, c.cfg.Store.Read(), scanLeft, strayOnes+` WHERE place = ?1 UNION ALL `+leftAgents+` AND place = ?1`, place)
 }
 
 // endLeft ends one of them, and logs that it could not. Where its place was removed there is nobody who could be asked to.
@@ -382,7 +414,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	if err != nil || at.Server != serverIDOf(v.row.Session) {
 		return false
 	}
-	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}}
+	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
 	if err := frames(ctx, v.c.cfg.Store, v.id, past.take); err != nil || past.prompt == "" {
 		return false
 	}
@@ -391,9 +423,9 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 		return false
 	}
 	a := newLink(v)
-	a.can, a.nextID, a.kept, a.from, a.reached = past.can, past.lastID, true, at.Seq, at
+	a.can, a.nextID, a.kept, a.servers = past.can, past.lastID, true, []any{}
+	a.from, a.reached, a.given, a.promptAt = at.Seq, at, at.Sent, past.promptAt
 	a.pending[past.prompt] = v.promptReply(v.turn.ID)
-	a.servers = []any{}
 	v.agent, v.gone, v.restored = a, a.gone, "resume"
 	v.row.Exit = nil
 	for id, r := range v.requests {
@@ -406,7 +438,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	v.saveTurn()
 	v.touched()
 	t := a.reach(p, remote.Start{ServerID: at.Server, Agent: v.row.Agent, Cwd: v.row.Cwd, Running: true, After: at.Seq})
-	a.inst = t
+	a.inst, t.again = t, len(unsent)
 	a.send(unsent)
 	v.links.Go(func() {
 		defer close(a.gone)
@@ -426,6 +458,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent int) (lines [][]byte, again bool) {
 	lines = slices.Clone(past.sent[min(sent, len(past.sent)):])
 	lost, unanswered := false, map[string]bool{}
+	v.turn.prompt, v.turn.attachments = past.said.Prompt, past.said.Attachments // for the draft
 	for i, line := range lines {
 		env, _ := acp.Peek(line) // we have written it ourselves
 		answered := ""
@@ -437,9 +470,11 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 			unanswered[answered] = !whole
 		}
 		switch {
+		case env.Kind == acp.Request && past.answered[env.Key()]:
+			lines[i] = nil // it has arrived, and its answer does not come once more
 		case whole:
 		case env.Kind == acp.Request && env.Key() == past.prompt:
-			v.state.sent, v.turn.prompt, v.turn.attachments = false, past.said.Prompt, past.said.Attachments
+			v.state.sent = false
 			v.tellLost("Your message was not sent", putSecretIn)
 			return nil, false
 		default:
@@ -520,10 +555,12 @@ type pastGeneration struct {
 	can      acp.Initialized
 	lastID   int64
 	prompt   acp.Key  // of the turn, while it is not answered
+	promptAt int      // which of the messages to the agent that is, from 1
 	said     note     // how that turn began
 	sent     [][]byte // all messages to the agent
 	requests map[string]json.RawMessage
 	asks     map[acp.Key]string // the same by the agent's ids, of each the newest
+	answered map[acp.Key]bool   // of our requests
 
 	initialize acp.Key
 	inTurn     bool
@@ -571,9 +608,9 @@ func (g *pastGeneration) takeOut(f frame) {
 	switch env.Method() {
 	case "initialize":
 		g.initialize = env.Key()
-	case "session/prompt":
+	case methodPrompt:
 		if g.inTurn {
-			g.prompt = env.Key()
+			g.prompt, g.promptAt = env.Key(), len(g.sent)
 		}
 	}
 }
@@ -587,6 +624,7 @@ func (g *pastGeneration) takeIn(f frame) {
 	case acp.Request:
 		g.asked = f.Data
 	case acp.Response:
+		g.answered[env.Key()] = true
 		if env.Key() == g.prompt {
 			g.prompt = ""
 		}

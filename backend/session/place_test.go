@@ -34,6 +34,9 @@ type elsewhere struct {
 	line   *line
 	token  atomic.Pointer[string]
 	stop   func()
+
+	prompts atomic.Int32 // that have come
+	endless atomic.Bool  // no agent can be ended, for a gateway
 }
 
 const placeToken = "the-token-of-the-runtime-elsewhere"
@@ -62,6 +65,7 @@ func (e *elsewhere) begin(logBytes int64) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
+	custom(t, dir, map[string]string{"deaf": deafAgent})
 	e.agents = agents.Open(agents.Config{
 		Self: self, File: filepath.Join(dir, "agents.json"), Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
@@ -80,7 +84,16 @@ func (e *elsewhere) begin(logBytes int64) {
 		} else {
 			r.Header.Set("Authorization", "Bearer wrong")
 		}
+		if r.Method == http.MethodDelete && e.endless.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return
+		}
 		r.Host = listener.Addr().String() // the line has an address of its own
+		if body, err := io.ReadAll(r.Body); err == nil {
+			if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte(`"session/prompt"`)) {
+				e.prompts.Add(1)
+			}
+		}
 		inner.ServeHTTP(w, r)
 	}))
 	_ = e.server.Listener.Close()
@@ -120,6 +133,7 @@ type line struct {
 	to    string
 	down  bool
 	held  chan struct{} // closed when bytes flow; nil while they do
+	deaf  bool          // only those to the client are held
 	conns map[net.Conn]struct{}
 	cutAt int64 // after so many more bytes to the client every connection is cut; 0 = never
 	more  int   // so often it is cut again
@@ -183,7 +197,7 @@ func (l *line) copy(to, from net.Conn, toClient bool) {
 	for {
 		n, err := from.Read(buf)
 		l.mu.Lock()
-		held, cut := l.held, false
+		held, deaf, cut := l.held, l.deaf, false
 		if toClient && l.cutAt > 0 {
 			if l.cutAt -= int64(n); l.cutAt <= 0 {
 				n, cut, l.cutAt = n/2, true, 0 // in the middle of a frame
@@ -194,7 +208,7 @@ func (l *line) copy(to, from net.Conn, toClient bool) {
 			}
 		}
 		l.mu.Unlock()
-		if held != nil {
+		if held != nil && (toClient || !deaf) {
 			<-held
 		}
 		if _, werr := to.Write(buf[:n]); werr != nil || err != nil {
@@ -246,12 +260,20 @@ func (l *line) hold() {
 	}
 }
 
+// deafen is hold for what comes to the client.
+func (l *line) deafen() {
+	l.hold()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.deaf = true
+}
+
 func (l *line) flow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.held != nil {
 		close(l.held)
-		l.held = nil
+		l.held, l.deaf = nil, false
 	}
 }
 
@@ -533,24 +555,123 @@ func TestRuntimeThatWasRestarted(t *testing.T) {
 	d.prompt(s.ID, "permission")
 	d.request(s.ID)
 	e.line.set(true)
-	e.stop()
-	e.begin(0)
-	e.line.mu.Lock()
-	e.line.to = e.server.Listener.Addr().String()
-	e.line.mu.Unlock()
-	e.line.set(false)
+	e.restarted()
 	tr := d.idle(s.ID)
 	if turn := lastTurn(tr); turn.StopReason != "agent_exited" {
 		t.Fatalf("%+v", turn)
 	}
-	if got := d.get(s.ID); got.Phase != session.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" {
-		t.Fatalf("%s %+v", got.Phase, got.Exit)
+	if got := d.get(s.ID); got.Phase != session.Closed || got.Exit == nil || got.Exit.Problem != "place.gone" || got.Draft != "" { // what it had may be done
+		t.Fatalf("%s %+v, the draft is %q", got.Phase, got.Exit, got.Draft)
 	}
 	d.prompt(s.ID, "echo again")
 	tr = d.idle(s.ID)
 	if !strings.Contains(textOf(tr, "agent"), "again") || lastTurn(tr).StopReason != "end_turn" {
 		t.Fatalf("%s", textOf(tr, "agent"))
 	}
+}
+
+// restarted has the runtime be another one at the same address, which knows none of the first one's agents.
+func (e *elsewhere) restarted() {
+	e.t.Helper()
+	e.stop()
+	e.begin(0)
+	e.line.mu.Lock()
+	e.line.to = e.server.Listener.Addr().String()
+	e.line.mu.Unlock()
+	e.line.set(false)
+}
+
+// A prompt that waits for a line is not lost with an agent that never gets it: it is the draft again.
+func TestPromptThatNeverLeaves(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]struct {
+		reason, problem string
+		how             func(e *elsewhere, d *desk, id string, again func() *desk) *desk
+	}{
+		"the runtime is restarted": {"agent_exited", "place.gone", func(e *elsewhere, d *desk, _ string, _ func() *desk) *desk {
+			e.restarted()
+			return d
+		}},
+		"both are restarted": {"agent_exited", "place.gone", func(e *elsewhere, d *desk, _ string, again func() *desk) *desk {
+			d.close()
+			e.restarted()
+			return again()
+		}},
+		"it is stopped": {"cancelled", "place.unended", func(_ *elsewhere, d *desk, id string, _ func() *desk) *desk {
+			if err := d.Cancel(d.t.Context(), id); err != nil {
+				d.t.Fatal(err)
+			}
+			return d
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := runtimeElsewhere(t, 0)
+			dir := t.TempDir()
+			d := deskWithPlaces(t, dir)
+			s := d.createAt(d.addPlace(e, placeToken).ID)
+			d.prompt(s.ID, "echo first")
+			d.idle(s.ID)
+			if draft := d.get(s.ID).Draft; draft != "" {
+				t.Fatalf("the draft is %q", draft)
+			}
+			e.line.set(true)
+			d.lineIs(s.ID, "broken")
+			d.prompt(s.ID, "echo Hello there")
+			d = end.how(e, d, s.ID, func() *desk { return deskWithPlaces(t, dir) })
+			turn := lastTurn(d.idle(s.ID))
+			now := d.get(s.ID)
+			if turn.StopReason != end.reason || now.Exit == nil || now.Exit.Problem != end.problem {
+				t.Errorf("%+v, %+v", turn, now.Exit)
+			}
+			if now.Draft != "echo Hello there" {
+				t.Errorf("the draft is %q", now.Draft)
+			}
+			d.sameAsRebuilt(s.ID)
+		})
+	}
+}
+
+// A prompt of which we did not hear that it arrived is not sent again by the next start, whose line brings its answer.
+func TestPromptThatTheNextStartFindsAnswered(t *testing.T) {
+	t.Parallel()
+	e := runtimeElsewhere(t, 0)
+	dir := t.TempDir()
+	d := deskWithPlaces(t, dir)
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.idle(s.ID)
+	before := e.seen(s.ID + ".1")
+	e.line.deafen()
+	d.prompt(s.ID, "echo Hello there")
+	d.until("answer", func() bool { return e.seen(s.ID+".1") > before+1 })
+	d.close()
+	e.line.cut() // what is held for the program before comes to nobody
+	e.line.flow()
+	d = deskWithPlaces(t, dir)
+	tr := d.idle(s.ID)
+	if turn := lastTurn(tr); turn.StopReason != "end_turn" || strings.Count(textOf(tr, "agent"), "Hello there") != 1 {
+		t.Errorf("%+v: %s", turn, textOf(tr, "agent"))
+	}
+	d.close() // which waits for what is being sent
+	if n := e.prompts.Load(); n != 1 {
+		t.Errorf("the agent got it %d times", n)
+	}
+}
+
+// An agent elsewhere that has closed its input is ended, as one here is: nothing would ever come of what it is told.
+func TestAgentElsewhereThatTakesNoMessages(t *testing.T) {
+	t.Parallel()
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s, err := d.Create(t.Context(), session.New{Agent: "deaf", Cwd: d.work, Place: d.addPlace(e, placeToken).ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.prompt(s.ID, "hello")
+	if turn := lastTurn(d.idle(s.ID)); turn.StopReason != "agent_exited" {
+		t.Errorf("%+v", turn)
+	}
+	d.until("end", func() bool { return e.instances() == 0 && d.get(s.ID).Phase == session.Closed })
 }
 
 func TestTokenIsRefused(t *testing.T) {
@@ -841,6 +962,66 @@ func TestStopElsewhere(t *testing.T) {
 	}
 }
 
+// An agent that could not be ended is ended by the next start, whatever has become of its conversation.
+func TestAgentThatIsLeft(t *testing.T) {
+	t.Parallel()
+	for name, how := range map[string]func(t *testing.T, e *elsewhere, d *desk, id string){
+		"it is deleted": func(t *testing.T, e *elsewhere, d *desk, id string) {
+			t.Helper()
+			e.line.set(true)
+			d.lineIs(id, "broken")
+			if err := d.Erase(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"another is started": func(t *testing.T, e *elsewhere, d *desk, id string) {
+			t.Helper()
+			e.endless.Store(true)
+			if err := d.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.idle(id)
+			d.prompt(id, "echo back again")
+			d.idle(id)
+			if n := e.instances(); n != 2 {
+				t.Fatalf("%d run there", n)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := runtimeElsewhere(t, 0)
+			dir := t.TempDir()
+			d := deskWithPlaces(t, dir)
+			id := d.createAt(d.addPlace(e, placeToken).ID).ID
+			d.prompt(id, "hang")
+			d.until("words", func() bool { return strings.Contains(textOf(d.transcript(id), "agent"), "I hang now") })
+			how(t, e, d, id)
+			e.endless.Store(false)
+			d.close()
+			e.line.set(false)
+			if n := e.instances(); n != 1 {
+				t.Fatalf("%d run there", n)
+			}
+			d = deskWithPlaces(t, dir)
+			d.until("end", func() bool { return e.instances() == 0 })
+			d.until("end of the search", func() bool {
+				n, err := d.left()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return n == 0
+			})
+		})
+	}
+}
+
+// left is how many agents elsewhere are stored as left.
+func (d *desk) left() (n int, err error) {
+	err = d.db.Read().QueryRow(`SELECT (SELECT count(*) FROM session WHERE line <> '') + (SELECT count(*) FROM stray)`).Scan(&n)
+	return n, err
+}
+
 // A place that only archived and deleted conversations are at can be removed, and what still runs there for them ends before its token is
 // forgotten. Where it cannot be reached, how much is left is told; and nobody looks for it any more.
 func TestRemovingAPlace(t *testing.T) {
@@ -887,8 +1068,8 @@ func TestRemovingAPlace(t *testing.T) {
 			d.close()
 			d = deskWithPlacesAnd(t, dir, time.Minute)
 			d.until("end of the search", func() bool {
-				var n int
-				if err := d.db.Read().QueryRow(`SELECT count(*) FROM session WHERE line <> ''`).Scan(&n); err != nil {
+				n, err := d.left()
+				if err != nil {
 					t.Fatal(err)
 				}
 				return n == 0

@@ -100,16 +100,15 @@ type begunTurn struct {
 }
 
 func (b *begunTurn) take(f frame) {
-	const prompt = "session/prompt"
 	switch {
 	case f.Dir == noted && bytes.Contains(f.Data, []byte(noteTurnBegan)):
 		var n note
 		if json.Unmarshal(f.Data, &n) == nil && n.Note == noteTurnBegan {
 			b.said, b.sent = n, false
 		}
-	case f.Dir == outward && !b.sent && bytes.Contains(f.Data, []byte(prompt)):
+	case f.Dir == outward && !b.sent && bytes.Contains(f.Data, []byte(methodPrompt)):
 		env, err := acp.Peek(f.Data)
-		b.sent = err == nil && env.Method() == prompt
+		b.sent = err == nil && env.Method() == methodPrompt
 	}
 }
 

@@ -385,12 +385,15 @@ func TestAnImportThatHangsCanBeStopped(t *testing.T) {
 	}
 }
 
+// deafAgent has a session, and closes its input.
+const deafAgent = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+	read l; exec <&-; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; sleep 1000`
+
 // An agent that has closed its input can be told nothing. A turn does not wait for it without an end.
 func TestAnAgentThatHasClosedItsInput(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	custom(t, dir, map[string]string{"deaf": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
-		read l; exec <&-; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; sleep 1000`})
+	custom(t, dir, map[string]string{"deaf": deafAgent})
 	d := open(t, dir)
 	id := d.createOf("deaf").ID
 	d.isReady(id)

@@ -1,0 +1,29 @@
+package session
+
+import (
+	"encoding/json"
+	"testing"
+
+	"deskhand/backend/acp"
+)
+
+// What the agent has answered has arrived, also where we ended before that was noted: it is not sent again.
+func TestWhatIsAnsweredIsNotUnsent(t *testing.T) {
+	t.Parallel()
+	past := pastGeneration{generation: 1, turn: "t", requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
+	for n, f := range []frame{
+		{Dir: noted, Data: mustJSON(note{Note: noteTurnBegan, Turn: "t"})},
+		{Dir: outward, Data: []byte(`{"jsonrpc":"2.0","id":3,"method":"session/prompt","params":{}}`)},
+		{Dir: outward, Data: []byte(`{"jsonrpc":"2.0","id":4,"method":"session/set_mode","params":{}}`)},
+		{Dir: inward, Data: []byte(`{"jsonrpc":"2.0","id":4,"result":{}}`)},
+		{Dir: outward, Data: []byte(`{"jsonrpc":"2.0","id":5,"method":"session/set_mode","params":{}}`)},
+	} {
+		f.N, f.Generation = int64(n), 1
+		past.take(f)
+	}
+	v := conversation{turn: &Turn{ID: "t"}}
+	lines, again := v.unsent(t.Context(), &past, 1)
+	if !again || len(lines) != 2 || len(lines[0]) != 0 || len(lines[1]) == 0 || past.promptAt != 1 {
+		t.Errorf("%v, %q; the prompt is the %dth", again, lines, past.promptAt)
+	}
+}
