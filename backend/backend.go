@@ -491,14 +491,12 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	front := &swapped{}
 	l := serve(ln, front) //nolint:contextcheck // it lives until Close, not as long as ctx
 	l.front, l.URL = front, "http://"+net.JoinHostPort(shown, p)
-	if err := b.serveOn(l); err != nil {
-		return nil, errors.Join(err, l.Close())
-	}
+	b.serveOn(l)
 	return l, nil
 }
 
 // serveOn has an address serve this backend.
-func (b *Backend) serveOn(l *Listener) error {
+func (b *Backend) serveOn(l *Listener) {
 	h, unmount := b.calls.count(b.api.Loopback(l.Addr)), func() {}
 	if b.tools != nil {
 		h, unmount = b.tools.Mount(l.Addr, h)
@@ -508,10 +506,12 @@ func (b *Backend) serveOn(l *Listener) error {
 	b.base = l.URL
 	b.mu.Unlock()
 	if b.lock == nil {
-		return b.beside.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL})
+		if err := b.beside.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL}); err != nil {
+			b.cfg.Logger.Warn("others are not told what is beside the program that has the data", "error", err) // it holds its lock all the same
+		}
+		return
 	}
 	b.describe(l.URL)
-	return nil
 }
 
 func loopback(host string) bool {

@@ -653,11 +653,8 @@ func (b *Backend) inherit(old *Backend, l *Listener) {
 	n.mu.Unlock()
 	o.mu.Unlock()
 	for _, l := range listeners {
-		if l == nil {
-			continue
-		}
-		if err := b.serveOn(l); err != nil {
-			b.cfg.Logger.Error("who has the data is not written down", "error", err)
+		if l != nil {
+			b.serveOn(l)
 		}
 	}
 }

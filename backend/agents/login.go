@@ -448,6 +448,12 @@ func (c *Catalogue) forgetAnswers(id string) {
 // be read.
 func (c *Catalogue) Recall(ctx context.Context, reach Reach) error { return c.vault.recall(ctx, reach) }
 
+// UsesKeyring tells whether a value of an agent is kept in the keyring.
+func (c *Catalogue) UsesKeyring(agent string) bool {
+	f, err := c.vault.read()
+	return err == nil && slices.ContainsFunc(slices.Collect(maps.Values(f.Agents[agent])), func(k kept) bool { return k.Place == keptInKeyring })
+}
+
 // Secrets are the values that were given to agents since we were started, or recalled, and must not be written anywhere else.
 func (c *Catalogue) Secrets() []string { return c.vault.secrets() }
 

@@ -267,8 +267,8 @@ func (v *vault) recall(ctx context.Context, reach Reach) error {
 		case err == nil:
 			v.hide(value)
 			continue
-		case errors.Is(err, errSilent) || ctx.Err() != nil:
-			silent = err
+		case s.Place == keptInKeyring && !errors.Is(err, keyring.ErrNotFound):
+			silent = err // its owner may have dismissed the question for a password, and is not asked once more for each
 		}
 		unread = errors.Join(unread, fmt.Errorf("%s: %w", s.name, err))
 	}

@@ -749,7 +749,7 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 }
 
 // madeAnew finds what the fold has made of the wrong frames because the one that began an entry is lost. What goes on with that is an entry of its
-// own then, below what is stored, where every entry is stored with its frame: again is what would be there twice. Or it goes on with the entry
+// own then, of a frame that the journal has, with which all of its entries are stored: again is what would be there twice. Or it goes on with the entry
 // before: unmade has the newest that is stored and was not folded, of each kind, and what is above it may have its text.
 func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[string]*Entry) (unmade map[string]int64, again map[*Entry]bool, err error) {
 	rows, err := v.c.cfg.Store.Read().QueryContext(ctx, `SELECT id, seq, coalesce(`+storedKind+`, '') FROM entry WHERE session = ? ORDER BY seq`, v.id)
@@ -758,19 +758,20 @@ func (v *conversation) madeAnew(ctx context.Context, journal int64, folded map[s
 	}
 	defer rows.Close()
 	unmade, again = map[string]int64{}, map[*Entry]bool{}
-	stored, highest := map[string]bool{}, int64(0)
+	stored := map[string]bool{}
 	for rows.Next() {
 		var id, kind string
-		if err := rows.Scan(&id, &highest, &kind); err != nil {
+		var seq int64
+		if err := rows.Scan(&id, &seq, &kind); err != nil {
 			return nil, nil, err
 		}
 		stored[id] = true
 		if folded[id] == nil {
-			unmade[kind] = highest
+			unmade[kind] = seq
 		}
 	}
 	for id, e := range folded {
-		if !stored[id] && e.Seq < min(highest, (journal+1)*perFrame) {
+		if !stored[id] && e.Seq < (journal+1)*perFrame {
 			again[e] = true
 		}
 	}

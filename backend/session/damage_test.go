@@ -70,6 +70,8 @@ func TestADamagedJournalShowsNothingTwice(t *testing.T) {
 		` + update + `{"sessionUpdate":"tool_call","toolCallId":"2","title":"Look","status":"completed","rawInput":"'$big'"}}}'
 		` + update + `{"sessionUpdate":"agent_thought_chunk","content":{"type":"text","text":"Then I thought that."}}}}'
 		` + update + `{"sessionUpdate":"tool_call","toolCallId":"3","title":"Look again","status":"in_progress"}}}'
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"4","title":"Look","status":"completed","rawInput":"'$big'"}}}'
+		` + update + `{"sessionUpdate":"tool_call_update","toolCallId":"4","_meta":{"terminal_output":{"terminal_id":"t","data":"It was here."}}}}}'
 		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
 		cat >/dev/null`})
 	d := open(t, dir)
@@ -77,7 +79,7 @@ func TestADamagedJournalShowsNothingTwice(t *testing.T) {
 	d.prompt(s.ID, "go")
 	d.idle(s.ID)
 	before := d.transcript(s.ID).Items
-	if len(kinds(d.transcript(s.ID), "thought")) != 2 || len(kinds(d.transcript(s.ID), "tool")) != 3 {
+	if len(kinds(d.transcript(s.ID), "thought")) != 2 || len(kinds(d.transcript(s.ID), "tool")) != 4 || len(kinds(d.transcript(s.ID), "terminal")) != 1 {
 		t.Fatal(len(before))
 	}
 	d.alter(`UPDATE turn SET state = 'running', stop_reason = '', ended_at = 0`)

@@ -144,6 +144,13 @@ func (c *Client) recallAsking(ctx context.Context) error {
 	return c.recall(ctx, agents.Asking)
 }
 
+// recallAtOnce is for what people wait for: it asks nobody.
+func (c *Client) recallAtOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, patientMany)
+	defer cancel()
+	return c.recall(ctx, agents.IfUnlocked)
+}
+
 // serverSecrets are those that the MCP servers of a session's directory have now: the program that gave them to its agent may have ended
 // since. They count for what goes out alone. Whoever wrote the file need not be trusted to say what is hidden elsewhere.
 func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, err error) {
@@ -163,6 +170,9 @@ func (c *Client) serverSecrets(ctx context.Context, s Session) (list []string, e
 	}
 	defer root.Close()
 	servers, err := c.entries(ctx, root)
+	if len(servers) == 0 {
+		return nil, err // what follows may wait for the login shell
+	}
 	lookup := mcp.Lookup(c.cfg.Agents.Environ(ctx))
 	for _, server := range servers {
 		list = append(list, server.Certain(lookup)...)

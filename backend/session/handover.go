@@ -50,7 +50,7 @@ func (c *Client) summary(ctx context.Context, s Session) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return c.outgoing(ctx, s, c.recallAsking(ctx)).secret.text(h.markdown()), nil
+	return c.outgoing(ctx, s, c.recallAtOnce(ctx)).secret.text(h.markdown()), nil
 }
 
 // Bounds of a summary, in bytes as it is written. Their sum leaves room for the headings.

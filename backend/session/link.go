@@ -153,7 +153,9 @@ func (a *link) spawn(agent, cwd, serverID string) (transport, string, error) {
 	case err != nil:
 		return nil, problemFile, err
 	}
-	a.v.c.background(func() { _ = a.v.c.recall(a.v.c.ctx, agents.IfUnlocked) }) // the start may have unlocked the keyring; that it is locked was logged
+	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
+		a.v.c.background(func() { _ = a.v.c.recall(a.v.c.ctx, agents.IfUnlocked) })
+	}
 	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
 	return here{inst}, problemSpawn, err

@@ -76,9 +76,13 @@ func (c *Client) recall(ctx context.Context, reach agents.Reach) error {
 	}
 	err := c.cfg.Agents.Recall(ctx, reach)
 	for _, v := range []*agents.Vault{c.cfg.Tokens, c.cfg.Vault} {
-		if v != nil {
-			err = errors.Join(err, v.Recall(ctx, reach))
+		if v == nil {
+			continue
 		}
+		if err != nil {
+			reach = min(reach, agents.IfUnlocked) // whoever was asked for a password has not given it
+		}
+		err = errors.Join(err, v.Recall(ctx, reach))
 	}
 	return err
 }
