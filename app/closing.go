@@ -1,13 +1,6 @@
 package app
 
-import (
-	"runtime"
-	"sync"
-)
-
-// closeInWindow says that Wails asks whether the window may close in the window's own thread, and not in a goroutine. That must not wait
-// for a person there: no message would be handled meanwhile, and Windows puts a dead picture in the window's place.
-const closeInWindow = runtime.GOOS == "windows"
+import "sync"
 
 // closing is the question whether the window may close. It is asked once at a time.
 type closing struct {

@@ -198,26 +198,19 @@ func isFile(path string) bool {
 }
 
 func chooseEditor(env func(string) string, find func(string) (string, error)) (string, func(path, line string) []string, bool) {
-	list := known()
 	for _, variable := range []string{"DESKHAND_EDITOR", "VISUAL", "EDITOR"} {
 		words := strings.Fields(env(variable))
 		if len(words) == 0 {
 			continue
 		}
 		for _, given := range []string{strings.TrimSpace(env(variable)), words[0]} { // a path with blanks, or a program with options
-			program, err := find(given)
-			if err != nil {
-				continue
-			}
-			name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(filepath.Base(given)), ".exe"), ".cmd")
-			for _, e := range list {
-				if programs := strings.Fields(e.programs); slices.Contains(programs, name) || slices.Contains(programs, strings.TrimSuffix(name, "64")) {
-					return program, e.args, true
-				}
+			args := argsOf(given)
+			if program, err := find(given); err == nil && args != nil {
+				return program, args, true
 			}
 		}
 	}
-	for _, e := range list {
+	for _, e := range known() {
 		for name := range strings.FieldsSeq(e.programs) {
 			if program, err := find(name); err == nil {
 				return program, e.args, true
@@ -225,4 +218,15 @@ func chooseEditor(env func(string) string, find func(string) (string, error)) (s
 		}
 	}
 	return "", nil, false
+}
+
+// argsOf is how an editor that we know is told of a file and a line; nil = we do not know it.
+func argsOf(program string) func(path, line string) []string {
+	name := strings.TrimSuffix(strings.TrimSuffix(strings.ToLower(filepath.Base(program)), ".exe"), ".cmd")
+	for _, e := range known() {
+		if programs := strings.Fields(e.programs); slices.Contains(programs, name) || slices.Contains(programs, strings.TrimSuffix(name, "64")) {
+			return e.args
+		}
+	}
+	return nil
 }

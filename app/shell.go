@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	goruntime "runtime"
 	"runtime/debug"
 	"strings"
 	"sync"
@@ -291,7 +292,10 @@ func (s *shell) beforeClose(context.Context) (stay bool) {
 	if s.quitting.Load() {
 		return false // quit has done what is to be done
 	}
-	return s.closing.stays(closeInWindow, s.mayClose, func() {
+	// Wails for Windows asks in the window's own thread, and not in a goroutine. That must not wait for a person: no message would be handled
+	// meanwhile, and Windows puts a dead picture in the window's place.
+	const inWindow = goruntime.GOOS == "windows"
+	return s.closing.stays(inWindow, s.mayClose, func() {
 		s.quitting.Store(true)
 		runtime.Quit(s.wails())
 	}, presentQuestion)

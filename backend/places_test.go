@@ -23,7 +23,7 @@ func TestALargeLogIsPutAsideIfItCan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		logger.Info(word)
+		logger.Info("said", "word", word)
 		if err := log.Close(); err != nil {
 			t.Fatal(err)
 		}

@@ -60,13 +60,7 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 	work.Go(func() {
 		select {
 		case <-ctx.Done():
-			if cmd.Grace > 0 {
-				p.Note()
-				if !errors.Is(p.Terminate(), ErrNoSignal) {
-					await(ended, cmd.Grace)
-				}
-			}
-			_ = p.Kill(killGrace) // below it is killed with more patience
+			p.endSoon(ended, cmd.Grace)
 		case <-ended:
 		}
 	})
@@ -77,6 +71,17 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 	_ = p.Stdin().Close() // what has got away may hold the other end, and would have us write for ever
 	work.Wait()
 	return Ran{exit, said.text()}, errors.Join(context.Cause(ctx), left)
+}
+
+// endSoon has a program end by itself, where it is given the time, and else ends it.
+func (p *osProcess) endSoon(ended <-chan struct{}, grace time.Duration) {
+	if grace > 0 {
+		p.Note()
+		if !errors.Is(p.Terminate(), ErrNoSignal) {
+			await(ended, grace)
+		}
+	}
+	_ = p.Kill(killGrace) // who waits for it kills it with more patience
 }
 
 // enter takes the caller for one of those that Close waits for, unless the Set is closed.
