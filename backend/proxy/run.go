@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"time"
 )
 
 // Ran is how a program ended that was run to its end.
@@ -60,7 +61,7 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 	work.Go(func() {
 		select {
 		case <-ctx.Done():
-			p.endSoon(ended, cmd.Grace)
+			endSoon(p, ended, cmd.Grace)
 		case <-ended:
 		}
 	})
@@ -74,7 +75,7 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 }
 
 // endSoon has a program end by itself, where it is given the time, and else ends it.
-func (p *osProcess) endSoon(ended <-chan struct{}, grace time.Duration) {
+func endSoon(p Process, ended <-chan struct{}, grace time.Duration) {
 	if grace > 0 {
 		p.Note()
 		if !errors.Is(p.Terminate(), ErrNoSignal) {
