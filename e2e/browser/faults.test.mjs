@@ -261,7 +261,10 @@ test("a directory that has vanished is told, and comes back", async (t) => {
   fs.renameSync(desk.work, elsewhere);
   await app.send("help");
   await app.page.getByText(`The directory ${desk.work} is missing`).or(app.exit.getByText("the directory is missing")).first().waitFor();
-  assert.equal(await app.composer.inputValue() || "help", "help", "the text is lost");
+  await until("the message, to be sent again", async () => (await app.composer.inputValue()) === "help");
+  await app.holds(2_000);
+  assert.equal(await app.composer.inputValue(), "help");
+  assert.equal((await desk.session()).draft, "help");
 
   await app.button("New conversation", app.sidebar).click();
   await app.page.getByRole("textbox", { name: "Directory" }).fill(desk.work);
