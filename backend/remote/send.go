@@ -30,6 +30,9 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 	if err != nil {
 		return err
 	}
+	if i.lost() {
+		return ErrGone
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(i.ctx, func() { cancel(ErrClosed) })() //nolint:contextcheck // what is sent ends with the caller's context and with the instance's
@@ -74,6 +77,13 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 	}
 }
 
+// lost tells that the runtime is known not to have the instance: what waits behind what it has refused is not tried.
+func (i *Instance) lost() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return errors.Is(i.final, ErrGone)
+}
+
 // tryOnce tries a message unless its answer has come. A request that may have arrived is not tried before that is known; this holds until a
 // try is confirmed, whatever became of those in between: the answer may have come to a line that was dead by then.
 func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
@@ -81,13 +91,24 @@ func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
 		return nil
 	}
 	err := i.try(ctx, e, c)
-	if errors.Is(err, errUnknown) {
+	switch {
+	case errors.Is(err, errUnknown):
 		c.doubtful = true
+	case errors.Is(err, ErrProblem) && c != nil && !c.doubtful:
+		c.written.Store(false) // the runtime says itself that it has not taken it
 	}
 	if err != nil && c.isAnswered() {
 		return nil
 	}
 	return err
+}
+
+// MayHave tells whether a request that is being sent, or was given up, may have reached the runtime: it was written whole once.
+func (i *Instance) MayHave(request acp.Key) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	c := i.calls[request]
+	return c != nil && (c.before || c.written.Load())
 }
 
 // isAnswered tells whether the answer has come; nil is what has none.
@@ -242,7 +263,10 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 		}
 	})
 	var wrote atomic.Bool
-	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() { wrote.Store(true) })
+	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() {
+		wrote.Store(true)
+		c.written.Store(true)
+	})
 	defer end()
 	if err != nil {
 		return err
@@ -347,6 +371,7 @@ func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
 	wrote := make(chan struct{}, 1)
 	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
 		if w.Err == nil {
+			c.written.Store(true)
 			select {
 			case wrote <- struct{}{}:
 			default:
