@@ -71,8 +71,8 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 		case <-person:
 		case <-time.After(pause):
 		}
-		if c != nil && c.doubtful && !c.isAnswered() {
-			i.renew() // it may be dead and not know it, and the answer with it
+		if c != nil && c.doubtful && !c.isAnswered() && problem == nil {
+			i.renew() // it may be dead and not know it, and the answer with it; not where something has answered
 		}
 	}
 }

@@ -218,13 +218,21 @@ func TestADoubtLasts(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	var posts atomic.Int32
-	th.lines(nothing, nothing, answered)
+	refused := make(chan struct{})
+	th.lines(nothing, func(say func(string), r *http.Request) {
+		select {
+		case <-refused:
+			answered(say, r)
+		case <-r.Context().Done():
+		}
+	})
 	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
 		switch posts.Add(1) {
 		case 1:
 			lost(w, r)
 		case 2:
 			answer(w, http.StatusServiceUnavailable, "text/plain", "a gateway")
+			close(refused)
 		default:
 			w.WriteHeader(http.StatusAccepted)
 		}
