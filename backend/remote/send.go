@@ -499,7 +499,7 @@ func (i *Instance) refused(ctx context.Context, e acp.Envelope, err error) error
 		case lost == nil && !known:
 			i.finish(ErrGone)
 			return ErrGone
-		case lost == nil && problem.kind() == "stream_error" && i.runtime.careful.Load(): // of another it may mean anything
+		case lost == nil && problem.closedInput():
 			return fmt.Errorf("%w: %w", ErrInput, err)
 		}
 	}

@@ -284,3 +284,24 @@ func TestWhatIsAnsweredIsNotSentToItsEnd(t *testing.T) {
 		t.Error("it is sent twice")
 	}
 }
+
+// Only an agent that has closed its input takes no more messages.
+func TestStreamErrors(t *testing.T) {
+	t.Parallel()
+	for details, closed := range map[string]bool{`{"reason":"input_closed"}`: true, `{"reason":"another"}`: false, `null`: false, `"input_closed"`: false} {
+		t.Run(details, func(t *testing.T) {
+			t.Parallel()
+			th := runtimeThere(t, "Deskhand")
+			th.on("GET", silent)
+			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
+				answer(w, http.StatusBadGateway, "application/problem+json", `{"type":"urn:sandbox-agent:error:stream_error","status":502,"details":`+details+`}`)
+			})
+			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+			defer i.Leave()
+			err := i.Send(t.Context(), []byte(initialize))
+			if errors.Is(err, ErrInput) != closed || !closed && err != nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
