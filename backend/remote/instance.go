@@ -113,6 +113,7 @@ type Instance struct {
 	final   error // nothing comes any more
 	exit    Exit
 	up      bool
+	made    int       // so many times the line was
 	down    time.Time // since when it is not
 	why     error     // that it is not
 	heard   time.Time // when the line was made, or something last came over it
@@ -200,6 +201,7 @@ func (i *Instance) broke(err error) bool {
 // connected notes that the line is made.
 func (i *Instance) connected() {
 	i.mu.Lock()
+	i.made++
 	i.up, i.started, i.heard, i.partly, i.down, i.why = true, true, time.Now(), false, time.Time{}, nil
 	if i.late != nil {
 		i.late.Stop()

@@ -292,20 +292,37 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 }
 
 // paced is a message that is given up when nothing goes on: no more of it is sent for a time, or, once it is written, no answer comes
-// within patience. How long it takes in all is the line's affair: 13 MB of pictures take an ordinary one half a minute. end is for when
-// its answer was read.
+// within patience. How long it takes in all is the line's affair: 13 MB of pictures take an ordinary one half a minute. The patience is for a
+// connection that is slow, not for one that is likely dead (stale). end is for when its answer was read.
 func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Duration, written func()) (req *http.Request, end func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	limit := i.runtime.cfg.Answer
+	limit, first := i.runtime.cfg.Answer, i.query() != nil
 	watch := time.AfterFunc(limit, func() { cancel(errStalled) })
+	wrote := make(chan struct{})
+	var once sync.Once
+	var waiting sync.WaitGroup
+	if !first { // what that waits for no line knows
+		waiting.Go(func() {
+			select {
+			case <-wrote:
+			case <-ctx.Done():
+				return
+			}
+			if i.stale(ctx) {
+				watch.Reset(limit)
+			}
+		})
+	}
 	end = func() {
-		watch.Stop()
 		cancel(nil)
+		waiting.Wait()
+		watch.Stop()
 	}
 	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
 		if w.Err == nil {
 			watch.Reset(patience)
 			written()
+			once.Do(func() { close(wrote) })
 		}
 	}}
 	req, err = i.message(httptrace.WithClientTrace(ctx, trace), e)
@@ -319,6 +336,29 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 	}
 	req.Body, err = req.GetBody()
 	return req, end, err
+}
+
+// stale waits until a connection over which nothing comes is likely dead: the line has been made anew since, or a person wants it tried. It is
+// false when ctx ends before.
+func (i *Instance) stale(ctx context.Context) bool {
+	i.mu.Lock()
+	made, person := i.made, i.again
+	i.mu.Unlock()
+	for {
+		i.mu.Lock()
+		now, changed := i.made, i.changed
+		i.mu.Unlock()
+		if now != made {
+			return true
+		}
+		select {
+		case <-person:
+			return true
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed, and of one that counts
