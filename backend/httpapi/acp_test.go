@@ -131,7 +131,10 @@ func TestRespondAsyncToAnAgentThatDoesNotListen(t *testing.T) {
 			return 0
 		})
 		for _, path := range []string{"/v1/acp/a?agent=fake", "/v1/acp/a"} { // the first fails as it is written, the second is not taken
-			isProblem(t, w.do("POST", path, `{"id":1,"method":"m"}`, "Prefer", "respond-async"), 502, "stream_error")
+			d := isProblem(t, w.do("POST", path, `{"id":1,"method":"m"}`, "Prefer", "respond-async"), 502, "stream_error")
+			if details, _ := d.Details.(map[string]any); details["reason"] != "input_closed" {
+				t.Errorf("%+v", d)
+			}
 		}
 	})
 }

@@ -103,7 +103,9 @@ func instanceProblem(err error) (Problem, bool) {
 		return Problem{Type: "invalid_request", Detail: "the server_id is unknown, and there is no agent to start it with"}, true
 	case errors.Is(err, proxy.ErrConflict), errors.Is(err, proxy.ErrDuplicateID):
 		return Problem{Type: "conflict", Detail: err.Error()}, true
-	case errors.Is(err, proxy.ErrSpawn), errors.Is(err, proxy.ErrInput), errors.Is(err, proxy.ErrBacklog), errors.Is(err, proxy.ErrRemoved),
+	case errors.Is(err, proxy.ErrInput):
+		return Problem{Type: "stream_error", Detail: err.Error(), Details: inputDetails{"input_closed"}}, true
+	case errors.Is(err, proxy.ErrSpawn), errors.Is(err, proxy.ErrBacklog), errors.Is(err, proxy.ErrRemoved),
 		errors.Is(err, proxy.ErrClosed):
 		return Problem{Type: "stream_error", Detail: err.Error()}, true
 	default:
@@ -183,6 +185,11 @@ type exitDetails struct {
 	ExitCode   *int   `json:"exitCode,omitempty"`
 	Signal     string `json:"signal,omitempty"`
 	StderrTail string `json:"stderrTail,omitempty"`
+}
+
+// inputDetails is why an agent takes no more messages: of what else is a stream_error it may take the next.
+type inputDetails struct {
+	Reason string `json:"reason"`
 }
 
 // installDetails is what the installer wrote last.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"deskhand/backend/acp"
@@ -82,8 +83,9 @@ type call struct {
 	answered chan struct{} // closed when its response was handed over
 	byPost   bool          // and from its POST: the stream's copy is to be dropped
 
-	before   bool // it may have been sent by the program before this one; of who sends it, and so is
-	doubtful bool // it may have arrived
+	written  atomic.Bool // in one of its tries it was, whole
+	before   bool        // it may have been sent by the program before this one; of who sends it, and so is
+	doubtful bool        // it may have arrived
 }
 
 // Instance is one agent in a runtime elsewhere. One goroutine reads its line, for as long as it is not let go; each request that waits for
@@ -111,6 +113,7 @@ type Instance struct {
 	final   error // nothing comes any more
 	exit    Exit
 	up      bool
+	made    int       // so many times the line was
 	down    time.Time // since when it is not
 	why     error     // that it is not
 	heard   time.Time // when the line was made, or something last came over it
@@ -198,6 +201,7 @@ func (i *Instance) broke(err error) bool {
 // connected notes that the line is made.
 func (i *Instance) connected() {
 	i.mu.Lock()
+	i.made++
 	i.up, i.started, i.heard, i.partly, i.down, i.why = true, true, time.Now(), false, time.Time{}, nil
 	if i.late != nil {
 		i.late.Stop()

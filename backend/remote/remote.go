@@ -262,6 +262,15 @@ func (p *ProblemError) kind() string {
 	return kind
 }
 
+// closedInput tells that the agent takes no messages any more. Other stream errors may be over with the next message: it is behind with
+// reading, say.
+func (p *ProblemError) closedInput() bool {
+	var details struct {
+		Reason string `json:"reason"`
+	}
+	return p.kind() == "stream_error" && json.Unmarshal(p.Details, &details) == nil && details.Reason == "input_closed"
+}
+
 // Is makes a problem ErrRefused, ErrUnreachable or ErrProblem. What comes from something between us and the runtime (a gateway whose
 // server is away) is no word of the runtime.
 func (p *ProblemError) Is(target error) bool {

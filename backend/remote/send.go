@@ -30,6 +30,9 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 	if err != nil {
 		return err
 	}
+	if i.lost() {
+		return ErrGone
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(i.ctx, func() { cancel(ErrClosed) })() //nolint:contextcheck // what is sent ends with the caller's context and with the instance's
@@ -68,10 +71,17 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 		case <-person:
 		case <-time.After(pause):
 		}
-		if c != nil && c.doubtful && !c.isAnswered() {
-			i.renew() // it may be dead and not know it, and the answer with it
+		if c != nil && c.doubtful && !c.isAnswered() && problem == nil {
+			i.renew() // it may be dead and not know it, and the answer with it; not where something has answered
 		}
 	}
+}
+
+// lost tells that the runtime is known not to have the instance: what waits behind what it has refused is not tried.
+func (i *Instance) lost() bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return errors.Is(i.final, ErrGone)
 }
 
 // tryOnce tries a message unless its answer has come. A request that may have arrived is not tried before that is known; this holds until a
@@ -81,13 +91,24 @@ func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
 		return nil
 	}
 	err := i.try(ctx, e, c)
-	if errors.Is(err, errUnknown) {
+	switch {
+	case errors.Is(err, errUnknown):
 		c.doubtful = true
+	case errors.Is(err, ErrProblem) && c != nil && !c.doubtful:
+		c.written.Store(false) // the runtime says itself that it has not taken it
 	}
 	if err != nil && c.isAnswered() {
 		return nil
 	}
 	return err
+}
+
+// MayHave tells whether a request that is being sent, or was given up, may have reached the runtime: it was written whole once.
+func (i *Instance) MayHave(request acp.Key) bool {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	c := i.calls[request]
+	return c != nil && (c.before || c.written.Load())
 }
 
 // isAnswered tells whether the answer has come; nil is what has none.
@@ -242,7 +263,10 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 		}
 	})
 	var wrote atomic.Bool
-	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() { wrote.Store(true) })
+	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() {
+		wrote.Store(true)
+		c.written.Store(true)
+	})
 	defer end()
 	if err != nil {
 		return err
@@ -268,20 +292,37 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 }
 
 // paced is a message that is given up when nothing goes on: no more of it is sent for a time, or, once it is written, no answer comes
-// within patience. How long it takes in all is the line's affair: 13 MB of pictures take an ordinary one half a minute. end is for when
-// its answer was read.
+// within patience. How long it takes in all is the line's affair: 13 MB of pictures take an ordinary one half a minute. The patience is for a
+// connection that is slow, not for one that is likely dead (stale). end is for when its answer was read.
 func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Duration, written func()) (req *http.Request, end func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	limit := i.runtime.cfg.Answer
+	limit, first := i.runtime.cfg.Answer, i.query() != nil
 	watch := time.AfterFunc(limit, func() { cancel(errStalled) })
+	wrote := make(chan struct{})
+	var once sync.Once
+	var waiting sync.WaitGroup
+	if !first { // what that waits for no line knows
+		waiting.Go(func() {
+			select {
+			case <-wrote:
+			case <-ctx.Done():
+				return
+			}
+			if i.stale(ctx) {
+				watch.Reset(limit)
+			}
+		})
+	}
 	end = func() {
-		watch.Stop()
 		cancel(nil)
+		waiting.Wait()
+		watch.Stop()
 	}
 	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
 		if w.Err == nil {
 			watch.Reset(patience)
 			written()
+			once.Do(func() { close(wrote) })
 		}
 	}}
 	req, err = i.message(httptrace.WithClientTrace(ctx, trace), e)
@@ -295,6 +336,29 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 	}
 	req.Body, err = req.GetBody()
 	return req, end, err
+}
+
+// stale waits until a connection over which nothing comes is likely dead: the line has been made anew since, or a person wants it tried. It is
+// false when ctx ends before.
+func (i *Instance) stale(ctx context.Context) bool {
+	i.mu.Lock()
+	made, person := i.made, i.again
+	i.mu.Unlock()
+	for {
+		i.mu.Lock()
+		now, changed := i.made, i.changed
+		i.mu.Unlock()
+		if now != made {
+			return true
+		}
+		select {
+		case <-person:
+			return true
+		case <-changed:
+		case <-ctx.Done():
+			return false
+		}
+	}
 }
 
 // patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed, and of one that counts
@@ -347,6 +411,7 @@ func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
 	wrote := make(chan struct{}, 1)
 	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
 		if w.Err == nil {
+			c.written.Store(true)
 			select {
 			case wrote <- struct{}{}:
 			default:
@@ -474,7 +539,7 @@ func (i *Instance) refused(ctx context.Context, e acp.Envelope, err error) error
 		case lost == nil && !known:
 			i.finish(ErrGone)
 			return ErrGone
-		case lost == nil && problem.kind() == "stream_error" && i.runtime.careful.Load(): // of another it may mean anything
+		case lost == nil && problem.closedInput():
 			return fmt.Errorf("%w: %w", ErrInput, err)
 		}
 	}

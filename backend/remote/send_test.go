@@ -218,13 +218,21 @@ func TestADoubtLasts(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	var posts atomic.Int32
-	th.lines(nothing, nothing, answered)
+	refused := make(chan struct{})
+	th.lines(nothing, func(say func(string), r *http.Request) {
+		select {
+		case <-refused:
+			answered(say, r)
+		case <-r.Context().Done():
+		}
+	})
 	th.on("POST", func(w http.ResponseWriter, r *http.Request) {
 		switch posts.Add(1) {
 		case 1:
 			lost(w, r)
 		case 2:
 			answer(w, http.StatusServiceUnavailable, "text/plain", "a gateway")
+			close(refused)
 		default:
 			w.WriteHeader(http.StatusAccepted)
 		}
@@ -274,5 +282,64 @@ func TestWhatIsAnsweredIsNotSentToItsEnd(t *testing.T) {
 	}
 	if within(t, "end of the second", whole) {
 		t.Error("it is sent twice")
+	}
+}
+
+// Only an agent that has closed its input takes no more messages.
+func TestStreamErrors(t *testing.T) {
+	t.Parallel()
+	for details, closed := range map[string]bool{`{"reason":"input_closed"}`: true, `{"reason":"another"}`: false, `null`: false, `"input_closed"`: false} {
+		t.Run(details, func(t *testing.T) {
+			t.Parallel()
+			th := runtimeThere(t, "Deskhand")
+			th.on("GET", silent)
+			th.on("POST", func(w http.ResponseWriter, _ *http.Request) {
+				answer(w, http.StatusBadGateway, "application/problem+json", `{"type":"urn:sandbox-agent:error:stream_error","status":502,"details":`+details+`}`)
+			})
+			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+			defer i.Leave()
+			err := i.Send(t.Context(), []byte(initialize))
+			if errors.Is(err, ErrInput) != closed || !closed && err != nil {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// A long message may be confirmed late, but not over a connection that is likely dead: its line was made anew, or a person wants it tried.
+func TestALongMessageIsTriedAnew(t *testing.T) {
+	t.Parallel()
+	for name, hurry := range map[string]func(*Instance){"a person wants it": (*Instance).Retry, "the line is made anew": (*Instance).renew} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			th := runtimeThere(t, "Deskhand")
+			th.r.cfg.Answer = 500 * time.Millisecond
+			th.on("GET", silent)
+			there := make(chan struct{})
+			var posts atomic.Int32
+			th.on("POST", func(w http.ResponseWriter, r *http.Request) {
+				_, _ = io.Copy(io.Discard, r.Body)
+				if posts.Add(1) == 1 {
+					close(there)
+					<-r.Context().Done()
+					return
+				}
+				w.WriteHeader(http.StatusAccepted)
+			})
+			i := th.r.Instance(Start{ServerID: "a", Agent: "x", Running: true})
+			defer i.Leave()
+			message := fmt.Appendf(nil, `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`, strings.Repeat("x", 1<<20))
+			begin, sent := time.Now(), make(chan error, 1)
+			go func() { sent <- i.Send(t.Context(), message) }()
+			within(t, "first try", there)
+			<-time.After(quietFor) // it is known to be written
+			hurry(i)
+			if err := <-sent; err != nil {
+				t.Error(err)
+			}
+			if took := time.Since(begin); took > 15*time.Second || posts.Load() != 2 {
+				t.Errorf("it is sent %d times, in %v", posts.Load(), took)
+			}
+		})
 	}
 }

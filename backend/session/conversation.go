@@ -157,6 +157,7 @@ func (v *conversation) do(c command) []event {
 	switch c.(type) {
 	case doExited, doDelete:
 		if v.refusal == nil { // what was refused is sent again by itself, after the login
+			v.unsend()
 			v.takeBack()
 		}
 	}

@@ -53,7 +53,7 @@ type link struct {
 	from      uint64         // up to here its messages are in the journal already
 	reached   progress       // of an agent elsewhere
 	given     int            // so many messages are in the outbox, or were
-	promptAt  int            // of these, and those of the step, which is the prompt of the turn; 0 = none was made
+	prompted  prompted       // how the turn was asked of it
 
 	again        func()                         // starts the limit anew
 	methods      map[acp.Key]string             // of the requests in pending
@@ -238,6 +238,9 @@ func (a *link) write(inst transport) {
 						a.end(inst)
 						return
 					}
+					if a.ctx.Err() != nil { // the last words are said now, by another
+						return
+					}
 				}
 			}
 		case <-a.ctx.Done():
@@ -374,6 +377,7 @@ func (v *conversation) take(data []byte) {
 	if err != nil {
 		return // the transcript shows it
 	}
+	v.agent.prompted.hear(env)
 	switch env.Kind {
 	case acp.Response:
 		v.answered(env.Key(), data)
@@ -410,9 +414,6 @@ func (v *conversation) exited() {
 		exit.Problem = problemHandshake
 	}
 	v.lastExit = exit
-	if v.agent.waits() {
-		v.state.sent = false // so that it is taken back
-	}
 	v.do(doExited{exit.Problem})
 }
 
@@ -423,7 +424,7 @@ func (v *conversation) request(method string, params any, then reply) {
 	v.agent.pending[acp.Key(id)], v.agent.methods[acp.Key(id)] = then, method
 	v.out(acp.NewRequest(id, method, params))
 	if method == methodPrompt {
-		v.agent.promptAt = v.agent.given + len(v.step.send)
+		v.agent.prompted = prompted{at: v.agent.given + len(v.step.send), key: acp.Key(id)}
 	}
 }
 

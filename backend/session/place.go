@@ -65,10 +65,11 @@ type there struct {
 	p       *farPlace
 	server  string
 	inst    *remote.Instance
-	leaving atomic.Bool // this program ends, and the agent goes on
-	gone    atomic.Bool // the runtime has lost it
-	left    atomic.Bool // the runtime has not said that it has ended it
-	again   int         // so many of the next messages may have been sent by the program before this one; of who sends
+	leaving atomic.Bool  // this program ends, and the agent goes on
+	gone    atomic.Bool  // the runtime has lost it
+	left    atomic.Bool  // the runtime has not said that it has ended it
+	again   atomic.Int64 // so many of the next messages are of these
+	before  int          // up to this one its messages may have been sent by the program before this one
 }
 
 // reach makes the line to an agent elsewhere.
@@ -122,8 +123,7 @@ func (a *link) runThere(agent, cwd, serverID string) {
 // Send waits for the runtime to have the message, and notes that it has. An empty one stands for what is not sent again, see unsent.
 func (t *there) Send(ctx context.Context, msg []byte) (err error) {
 	send := t.inst.Send
-	if t.again > 0 {
-		t.again--
+	if t.again.Add(-1) >= 0 {
 		send = t.inst.SendAgain
 	}
 	if len(msg) > 0 {
@@ -250,11 +250,60 @@ func (v *conversation) progress(p progress) {
 	v.step.line = &text
 }
 
-// waits tells that the prompt of the turn has not left for an agent elsewhere, whose end is not that of its process. Of one that has ended by
-// itself it is not known: that may have been for the prompt, and be heard of before its confirmation.
-func (a *link) waits() bool {
+// prompted is how the prompt of the turn was given to the agent.
+type prompted struct {
+	at    int     // it is that of the messages to it, from 1; 0 = none was
+	key   acp.Key // its id
+	heard bool    // the agent has said or asked something since
+}
+
+// hear takes what the agent says. Facts of its session come at any time; what it says, does or asks is for a prompt.
+func (p *prompted) hear(env acp.Envelope) {
+	switch {
+	case p.heard || p.at == 0:
+	case env.Kind == acp.Request:
+		p.heard = true
+	case env.Kind == acp.Notification && env.Method() == "session/update":
+		var m struct {
+			Params struct {
+				Update struct {
+					Kind string `json:"sessionUpdate"`
+				} `json:"update"`
+			} `json:"params"`
+		}
+		p.heard = json.Unmarshal(env.Raw, &m) == nil && slices.Contains([]string{
+			"agent_message_chunk", "agent_thought_chunk", "tool_call", "tool_call_update", "plan",
+		}, m.Params.Update.Kind)
+	}
+}
+
+// unsend has the prompt of the turn be one that the agent has not got, so that it is taken back, when it is still on its way to an agent
+// elsewhere. It may have arrived, and the word of that be lost with the line: then it is taken back too, and that is told; but not where
+// the agent has said something since, or has ended by itself, which may have been for it.
+func (v *conversation) unsend() {
+	a := v.agent
+	if a == nil || v.turn == nil || !v.state.sent || a.reached.Sent >= a.prompted.at {
+		return
+	}
 	t, far := a.inst.(*there)
-	return far && a.v.turn != nil && a.reached.Sent < a.promptAt && !t.inst.Exit().Ended
+	if !far {
+		return
+	}
+	doubt := a.prompted.at <= t.before || t.inst.MayHave(a.prompted.key)
+	if doubt && (a.prompted.heard || t.inst.Exit().Ended) {
+		return
+	}
+	v.state.sent = false
+	select {
+	case <-a.outbox: // or it were said with the last words
+	default:
+	}
+	if doubt {
+		a.tell([]Notice{{
+			Severity: "warning", Title: "The line broke while the agent was being told something",
+			Description: "It is not known whether " + v.agentName + " got your message, which is taken back. Look at what it did before you send it again.",
+		}})
+	}
 }
 
 // reached notes that a message of an agent elsewhere is in the journal, with the step.
@@ -415,7 +464,7 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 		return false
 	}
 	past := pastGeneration{generation: v.row.Generation, turn: v.turn.ID, requests: map[string]json.RawMessage{}, asks: map[acp.Key]string{}, answered: map[acp.Key]bool{}}
-	if err := frames(ctx, v.c.cfg.Store, v.id, past.take); err != nil || past.prompt == "" {
+	if err := frames(ctx, v.c.cfg.Store, v.id, past.take); err != nil || past.prompted.key == "" {
 		return false
 	}
 	unsent, again := v.unsent(ctx, &past, at.Sent)
@@ -424,8 +473,8 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	}
 	a := newLink(v)
 	a.can, a.nextID, a.kept, a.servers = past.can, past.lastID, true, []any{}
-	a.from, a.reached, a.given, a.promptAt = at.Seq, at, at.Sent, past.promptAt
-	a.pending[past.prompt] = v.promptReply(v.turn.ID)
+	a.from, a.reached, a.given, a.prompted = at.Seq, at, at.Sent, past.prompted
+	a.pending[past.prompted.key] = v.promptReply(v.turn.ID)
 	v.agent, v.gone, v.restored = a, a.gone, "resume"
 	v.row.Exit = nil
 	for id, r := range v.requests {
@@ -438,7 +487,8 @@ func (v *conversation) takeUpAgain(ctx context.Context) bool {
 	v.saveTurn()
 	v.touched()
 	t := a.reach(p, remote.Start{ServerID: at.Server, Agent: v.row.Agent, Cwd: v.row.Cwd, Running: true, After: at.Seq})
-	a.inst, t.again = t, len(unsent)
+	a.inst, t.before = t, at.Sent+len(unsent)
+	t.again.Store(int64(len(unsent)))
 	a.send(unsent)
 	v.links.Go(func() {
 		defer close(a.gone)
@@ -473,7 +523,7 @@ func (v *conversation) unsent(ctx context.Context, past *pastGeneration, sent in
 		case env.Kind == acp.Request && past.answered[env.Key()]:
 			lines[i] = nil // it has arrived, and its answer does not come once more
 		case whole:
-		case env.Kind == acp.Request && env.Key() == past.prompt:
+		case env.Kind == acp.Request && env.Key() == past.prompted.key:
 			v.state.sent = false
 			v.tellLost("Your message was not sent", putSecretIn)
 			return nil, false
@@ -554,8 +604,7 @@ type pastGeneration struct {
 
 	can      acp.Initialized
 	lastID   int64
-	prompt   acp.Key  // of the turn, while it is not answered
-	promptAt int      // which of the messages to the agent that is, from 1
+	prompted prompted // of the turn, while it is not answered
 	said     note     // how that turn began
 	sent     [][]byte // all messages to the agent
 	requests map[string]json.RawMessage
@@ -587,7 +636,7 @@ func (g *pastGeneration) takeNote(f frame, ours bool) {
 	}
 	switch {
 	case n.Note == noteTurnBegan:
-		g.inTurn, g.prompt, g.said = n.Turn == g.turn, "", n
+		g.inTurn, g.prompted, g.said = n.Turn == g.turn, prompted{}, n
 	case n.Note == noteRequest && ours:
 		g.requests[n.Request] = g.asked
 		if env, err := acp.Peek(g.asked); err == nil {
@@ -610,7 +659,7 @@ func (g *pastGeneration) takeOut(f frame) {
 		g.initialize = env.Key()
 	case methodPrompt:
 		if g.inTurn {
-			g.prompt, g.promptAt = env.Key(), len(g.sent)
+			g.prompted = prompted{at: len(g.sent), key: env.Key()}
 		}
 	}
 }
@@ -620,13 +669,14 @@ func (g *pastGeneration) takeIn(f frame) {
 	if err != nil {
 		return
 	}
+	g.prompted.hear(env)
 	switch env.Kind {
 	case acp.Request:
 		g.asked = f.Data
 	case acp.Response:
 		g.answered[env.Key()] = true
-		if env.Key() == g.prompt {
-			g.prompt = ""
+		if env.Key() == g.prompted.key {
+			g.prompted = prompted{}
 		}
 		if env.Key() == g.initialize {
 			var m struct {

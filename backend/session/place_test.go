@@ -35,8 +35,9 @@ type elsewhere struct {
 	token  atomic.Pointer[string]
 	stop   func()
 
-	prompts atomic.Int32 // that have come
-	endless atomic.Bool  // no agent can be ended, for a gateway
+	prompts     atomic.Int32 // that have come
+	unconfirmed atomic.Bool  // those that come now are taken, and the answer that says so does not get back
+	endless     atomic.Bool  // no agent can be ended, for a gateway
 }
 
 const placeToken = "the-token-of-the-runtime-elsewhere"
@@ -92,6 +93,11 @@ func (e *elsewhere) begin(logBytes int64) {
 		if body, err := io.ReadAll(r.Body); err == nil {
 			if r.Body = io.NopCloser(bytes.NewReader(body)); bytes.Contains(body, []byte(`"session/prompt"`)) {
 				e.prompts.Add(1)
+				if e.unconfirmed.Load() {
+					inner.ServeHTTP(httptest.NewRecorder(), r)
+					<-r.Context().Done()
+					return
+				}
 			}
 		}
 		inner.ServeHTTP(w, r)
@@ -603,12 +609,32 @@ func TestPromptThatNeverLeaves(t *testing.T) {
 			}
 			return d
 		}},
+		"it is started anew": {"interrupted", "", func(e *elsewhere, d *desk, id string, _ func() *desk) *desk {
+			if err := d.Restart(d.t.Context(), id); err != nil {
+				d.t.Fatal(err)
+			}
+			e.line.set(false) // and what is said to the one before is said
+			return d
+		}},
+		"it is deleted, and restored": {"cancelled", "", func(e *elsewhere, d *desk, id string, _ func() *desk) *desk {
+			d.delete(id)
+			e.line.set(false)
+			d.restore(id)
+			return d
+		}},
+		"the program ends while it is being stopped": {"cancelled", "", func(_ *elsewhere, d *desk, id string, again func() *desk) *desk {
+			if err := d.Cancel(d.t.Context(), id); err != nil {
+				d.t.Fatal(err)
+			}
+			d.close()
+			return again()
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			e := runtimeElsewhere(t, 0)
 			dir := t.TempDir()
-			d := deskWithPlaces(t, dir)
+			d := deskWithPlacesAnd(t, dir, time.Minute)
 			s := d.createAt(d.addPlace(e, placeToken).ID)
 			d.prompt(s.ID, "echo first")
 			d.idle(s.ID)
@@ -617,17 +643,73 @@ func TestPromptThatNeverLeaves(t *testing.T) {
 			}
 			e.line.set(true)
 			d.lineIs(s.ID, "broken")
+			if err := d.SetConfig(t.Context(), s.ID, "mode", json.RawMessage(`"plan"`)); err != nil { // so that the prompt waits behind something
+				t.Fatalf("%v: %+v", err, d.get(s.ID).ConfigOptions)
+			}
 			d.prompt(s.ID, "echo Hello there")
-			d = end.how(e, d, s.ID, func() *desk { return deskWithPlaces(t, dir) })
-			turn := lastTurn(d.idle(s.ID))
-			now := d.get(s.ID)
-			if turn.StopReason != end.reason || now.Exit == nil || now.Exit.Problem != end.problem {
+			d = end.how(e, d, s.ID, func() *desk { return deskWithPlacesAnd(t, dir, time.Minute) })
+			tr := d.idle(s.ID)
+			turn, now := lastTurn(tr), d.get(s.ID)
+			if turn.StopReason != end.reason || end.problem != "" && (now.Exit == nil || now.Exit.Problem != end.problem) {
 				t.Errorf("%+v, %+v", turn, now.Exit)
 			}
 			if now.Draft != "echo Hello there" {
 				t.Errorf("the draft is %q", now.Draft)
 			}
+			if doubted := strings.Contains(string(mustJSON(t, tr)), "not known whether"); doubted != (name == "both are restarted") {
+				t.Errorf("it is doubted: %v", doubted)
+			}
 			d.sameAsRebuilt(s.ID)
+			d.close()
+			if n := e.prompts.Load(); n != 1 && end.problem != "place.gone" { // of a runtime that refuses it too
+				t.Errorf("%d prompts have come", n)
+			}
+		})
+	}
+}
+
+// A prompt that may have arrived is given back with a word about that; one that the agent is at is not.
+func TestPromptThatMayHaveArrived(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		prompt string
+		begun  bool
+		draft  string
+	}{
+		"nothing is heard of it": {"echo Hello there", false, "echo Hello there"},
+		"the agent is at it":     {"permission", true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			e := runtimeElsewhere(t, 0)
+			d := deskWithPlaces(t, t.TempDir())
+			s := d.createAt(d.addPlace(e, placeToken).ID)
+			d.idle(s.ID)
+			before := e.seen(s.ID + ".1")
+			if c.begun {
+				e.unconfirmed.Store(true)
+			} else {
+				e.line.deafen()
+			}
+			d.prompt(s.ID, c.prompt)
+			d.until("answer", func() bool { return e.seen(s.ID+".1") > before+1 })
+			if c.begun {
+				d.request(s.ID)
+				e.line.set(true)
+			}
+			if err := d.Cancel(t.Context(), s.ID); err != nil {
+				t.Fatal(err)
+			}
+			tr := d.idle(s.ID)
+			if got := d.get(s.ID); lastTurn(tr).StopReason != "cancelled" || got.Draft != c.draft {
+				t.Errorf("%+v, the draft is %q", lastTurn(tr), got.Draft)
+			}
+			if doubted := strings.Contains(string(mustJSON(t, tr)), "not known whether"); doubted == c.begun {
+				t.Errorf("it is doubted: %v", doubted)
+			}
+			e.line.set(false)
+			e.line.flow()
+			e.unconfirmed.Store(false)
 		})
 	}
 }
