@@ -100,30 +100,31 @@ type Instance struct {
 	kick    chan struct{} // of one: try the line now
 	posting sync.RWMutex  // held for reading while a message goes out
 
-	mu      sync.Mutex // protects the fields below
-	queue   []item
-	size    int
-	last    uint64 // number of the last message that was taken from the line
-	hole    uint64 // last when a hole was found behind it
-	count   uint64 // of the messages that came over the line
-	calls   map[acp.Key]*call
-	asked   bool  // a message that starts it may have reached the runtime
-	started bool  // the runtime has it
-	closing bool  // and is told to end it
-	final   error // nothing comes any more
-	exit    Exit
-	up      bool
-	made    int       // so many times the line was
-	down    time.Time // since when it is not
-	why     error     // that it is not
-	heard   time.Time // when the line was made, or something last came over it
-	partly  bool      // of a message at whose end it has not arrived yet, as far as that can be known
-	full    bool      // what comes over it waits in it
-	late    *time.Timer
-	cut     context.CancelCauseFunc // breaks the line
-	denied  error                   // what was sent last was refused for its token
-	again   chan struct{}           // closed when a person wants it tried now
-	changed chan struct{}           // closed when something above has changed
+	mu       sync.Mutex // protects the fields below
+	queue    []item
+	size     int
+	last     uint64 // number of the last message that was taken from the line
+	hole     uint64 // last when a hole was found behind it
+	count    uint64 // of the messages that came over the line
+	calls    map[acp.Key]*call
+	answered acp.Key // the last of them
+	asked    bool    // a message that starts it may have reached the runtime
+	started  bool    // the runtime has it
+	closing  bool    // and is told to end it
+	final    error   // nothing comes any more
+	exit     Exit
+	up       bool
+	made     int       // so many times the line was
+	down     time.Time // since when it is not
+	why      error     // that it is not
+	heard    time.Time // when the line was made, or something last came over it
+	partly   bool      // of a message at whose end it has not arrived yet, as far as that can be known
+	full     bool      // what comes over it waits in it
+	late     *time.Timer
+	cut      context.CancelCauseFunc // breaks the line
+	denied   error                   // what was sent last was refused for its token
+	again    chan struct{}           // closed when a person wants it tried now
+	changed  chan struct{}           // closed when something above has changed
 
 	telling sync.Mutex // held while told is changed and told of
 	told    Line
@@ -381,6 +382,7 @@ func (i *Instance) fresh(data []byte) bool {
 			return true
 		}
 		delete(i.calls, e.Key())
+		i.answered = e.Key()
 		if c.byPost {
 			return false
 		}

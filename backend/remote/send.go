@@ -94,7 +94,7 @@ func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
 	switch {
 	case errors.Is(err, errUnknown):
 		c.doubtful = true
-	case errors.Is(err, ErrProblem) && c != nil && !c.doubtful:
+	case (errors.Is(err, ErrProblem) || errors.Is(err, ErrRefused)) && c != nil && !c.doubtful:
 		c.written.Store(false) // the runtime says itself that it has not taken it
 	}
 	if err != nil && c.isAnswered() {
@@ -108,7 +108,7 @@ func (i *Instance) MayHave(request acp.Key) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	c := i.calls[request]
-	return c != nil && (c.before || c.written.Load())
+	return request == i.answered || c != nil && (c.before || c.written.Load())
 }
 
 // isAnswered tells whether the answer has come; nil is what has none.

@@ -104,6 +104,8 @@ type shape struct {
 	stays  int                      // how much of that is no secret
 	of     func(secret []byte) int  // how much of the rest is one, from its beginning on; nil = all of it
 	inWord func(before []byte) bool // whether the mark is the end of a word; nil = never
+	apart  bool                     // another mark is not within the secret
+	inRun  bool                     // none begins later in a run of letters where none began at its first mark
 }
 
 //nolint:gochecknoglobals // constants in all but name
@@ -124,9 +126,9 @@ var (
 		{mark: "deskhand_", whole: regexp.MustCompile(`^deskhand_[A-Za-z0-9_-]{43}`)}, // tokens of our own API, of which only the hash is kept
 		{mark: "npm_", whole: regexp.MustCompile(`^npm_[A-Za-z0-9]{30,}`)},
 		{mark: "hf_", whole: regexp.MustCompile(`^hf_[A-Za-z0-9]{30,}`)},
-		{mark: "eyJ", whole: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`)},
+		{mark: "eyJ", whole: regexp.MustCompile(`^eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}`), inRun: true},
 		{mark: "earer ", whole: regexp.MustCompile(`^earer [A-Za-z0-9._~+/-]{12,}=*`), stays: len("earer "), of: noWord},
-		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`), of: keyIn},
+		{mark: "-----BEGIN ", whole: regexp.MustCompile(`^-----BEGIN [A-Z ]*PRIVATE KEY-----[^"]*?-----END [A-Z ]*PRIVATE KEY-----`), of: keyIn, apart: true},
 	}
 	// blank is what stands between the lines of a key, in a JSON text in a text, too.
 	blank  = regexp.MustCompile(`(?:\s|\\+[nrt])+`)
@@ -243,7 +245,8 @@ func mayBeFound(line []byte) bool {
 	return len(line) < widthOfKey || 8*bytes.Count(line, []byte("/")) >= len(line)
 }
 
-// find gives where the secrets of this shape are, in order.
+// find gives where the secrets of this shape are, in order. An agent may say anything: no text of any length is looked through again from each of
+// its marks on.
 func (s shape) find(msg []byte) (secrets [][2]int) {
 	for at := 0; ; {
 		i := bytes.Index(msg[at:], []byte(s.mark))
@@ -251,22 +254,42 @@ func (s shape) find(msg []byte) (secrets [][2]int) {
 			return secrets
 		}
 		at += i
-		found := s.whole.FindIndex(msg[at:])
-		if found == nil || s.inWord != nil && s.inWord(msg[:at]) {
-			at++
+		if from, to := s.at(msg, at); from < to {
+			secrets = append(secrets, [2]int{from, to})
+			at = to
 			continue
 		}
-		from, to := at+s.stays, at+found[1]
-		if s.of != nil {
-			to = from + s.of(msg[from:to])
+		at++
+		if s.inRun {
+			at += len(msg[at:]) - len(bytes.TrimLeftFunc(msg[at:], inWordOfToken))
 		}
-		if from == to {
-			at++
-			continue
-		}
-		secrets = append(secrets, [2]int{from, to})
-		at = to
 	}
+}
+
+// at is the secret whose mark stands there; empty = there is none.
+func (s shape) at(msg []byte, at int) (from, to int) {
+	if s.inWord != nil && s.inWord(msg[:at]) {
+		return at, at
+	}
+	rest := msg[at:]
+	if s.apart {
+		if next := bytes.Index(rest[len(s.mark):], []byte(s.mark)); next >= 0 {
+			rest = rest[:len(s.mark)+next]
+		}
+	}
+	found := s.whole.FindIndex(rest)
+	if found == nil {
+		return at, at
+	}
+	from, to = at+s.stays, at+found[1]
+	if s.of != nil {
+		to = from + s.of(msg[from:to])
+	}
+	return from, to
+}
+
+func inWordOfToken(r rune) bool {
+	return 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9' || r == '_' || r == '-'
 }
 
 // text redacts a text of a record.

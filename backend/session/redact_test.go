@@ -255,3 +255,36 @@ func TestTheBytesOfFilesAreNotRedacted(t *testing.T) {
 		}
 	}
 }
+
+// An agent may print anything. Each of these took minutes to hours when the whole text was looked through from each mark on.
+func TestManyMarksAreLookedThroughOnce(t *testing.T) {
+	const many = 1 << 16
+	for _, text := range []string{
+		strings.Repeat("-----BEGIN PRIVATE KEY-----\n", many),
+		strings.Repeat("-----BEGIN PRIVATE KEY-----\n", many) + "-----END PRIVATE KEY-----",
+		strings.Repeat("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", many/4),
+		strings.Repeat("eyJ", many), strings.Repeat("ask-", many), strings.Repeat("earer ", many), strings.Repeat("xoxb", many),
+	} {
+		for _, msg := range [][]byte{[]byte(text), mustJSON(map[string]string{"text": text})} {
+			if got := (redactor{}).redact(msg); string(got) != string(msg) {
+				t.Errorf("%.60s is %.60s", msg, got)
+			}
+		}
+	}
+	const token = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0NTY3ODkwIn0.dBjftJeZ4CVP-mB92K27uhbUJU1p1r"
+	for text, want := range map[string]string{
+		"eyJeyJ " + token:                       "eyJeyJ [redacted]",
+		"xoxoxb-123456789012":                   "xo[redacted]",
+		"eyJx." + token:                         "eyJx.[redacted]",
+		"-----BEGIN PRIVATE KEY-----\n" + key(): "-----BEGIN PRIVATE KEY-----\n[redacted]\nAA==\n-----END PRIVATE KEY-----",
+	} {
+		if got := (redactor{}).text(text); got != want {
+			t.Errorf("%s is %s", text, got)
+		}
+	}
+}
+
+func key() string {
+	const line = "MF8CAQAwDQYJKoZIhvcNAQEBBQAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+	return "-----BEGIN PRIVATE KEY-----\n" + line + "\n" + strings.Repeat("A", 64) + "\nAA==\n-----END PRIVATE KEY-----"
+}

@@ -164,6 +164,17 @@ describe('a message that has arrived', () => {
     expect(save.mock.calls).toEqual([['message\n\nmore', false]]);
   });
 
+  test('and was given back after something was typed stands before that', async () => {
+    const { draft, save } = await sent();
+    draft.arrived('', out);
+    draft.type('more');
+    draft.told('');
+    await vi.advanceTimersByTimeAsync(200);
+    expect(draft.told('message')).toBe(true);
+    await vi.advanceTimersByTimeAsync(500);
+    expect([draft.text, save.mock.calls]).toEqual(['message\n\nmore', [['message\n\nmore', false]]]);
+  });
+
   test('leaves what was typed since, which is saved though nothing is told', async () => {
     const { draft, save } = await sent();
     draft.type('message more');

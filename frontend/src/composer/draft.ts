@@ -128,10 +128,7 @@ export class Draft {
         this.#awaited = now;
         this.#wait = setTimeout(() => {
           const back = this.#heard();
-          if (back !== undefined) {
-            this.text = this.dirty ? back + this.#between + this.text : back;
-            this.#saved = back;
-          }
+          if (back !== undefined) this.told(back);
           this.type(this.text);
           this.show(this.text);
         }, stale);
@@ -157,8 +154,9 @@ export class Draft {
   }
 
   /**
-   * The server tells of a draft: an echo of ours, or a change in another window. Only the latter is taken, and only while nothing
-   * here would be lost. Returns whether the text changed.
+   * The server tells of a draft: an echo of ours, or something new, of another window or given back by an agent. Only the latter is taken,
+   * and only while nothing here would be lost; where the server had nothing, it is put before what is written here, which would be
+   * saved over it. Returns whether the text changed.
    */
   told(text: string): boolean {
     if (this.#awaited !== undefined) {
@@ -173,7 +171,13 @@ export class Draft {
     if (echo >= 0) this.#echoes.splice(0, echo + 1);
     else if (this.#sending !== undefined) this.#meanwhile.push(text);
     if (this.#sending !== undefined) return false;
-    if (echo >= 0 || this.#echoes.length > 0 || this.dirty) return false;
+    if (echo >= 0 || this.#echoes.length > 0) return false;
+    if (this.dirty) {
+      if (this.#saved !== '' || text === '') return false;
+      this.#saved = text;
+      this.type(text + this.#between + this.text);
+      return true;
+    }
     this.#saved = text;
     if (text === this.text) return false;
     this.text = text;
