@@ -107,16 +107,17 @@ func TestWhoWaitsForALookWaitsForTheNext(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		p := &presence[bool]{patience: time.Second}
-		never, looks := make(chan struct{}), 0
+		var looks atomic.Int64
+		never := make(chan struct{})
 		begun := time.Now()
 		err := p.answers(t.Context(), "/far", func() bool {
-			if looks++; looks < 3 {
+			if looks.Add(1) < 3 {
 				<-never
 			}
 			return false
 		})
-		if took := time.Since(begun); err != nil || looks != 3 || took != 3*oldLook {
-			t.Errorf("%v, %d looks, %v", err, looks, took)
+		if took := time.Since(begun); err != nil || looks.Load() != 3 || took != 3*oldLook {
+			t.Errorf("%v, %d looks, %v", err, looks.Load(), took)
 		}
 		close(never)
 	})
