@@ -231,22 +231,32 @@ func (a *link) write(inst transport) {
 	for {
 		select {
 		case lines := <-a.outbox:
-			for _, line := range lines {
-				if err := inst.Send(a.ctx, line); err != nil {
-					a.v.c.cfg.Logger.Debug("the agent takes no message", "session", a.v.id, "error", err)
-					if errors.Is(err, proxy.ErrInput) {
-						a.end(inst)
-						return
-					}
-					if a.ctx.Err() != nil { // the last words are said now, by another
-						return
-					}
-				}
+			if !a.writeAll(inst, lines) {
+				return
 			}
 		case <-a.ctx.Done():
 			return
 		}
 	}
+}
+
+// writeAll tells whether there is anything left to write to.
+func (a *link) writeAll(inst transport, lines [][]byte) bool {
+	for _, line := range lines {
+		err := inst.Send(a.ctx, line)
+		if err == nil {
+			continue
+		}
+		a.v.c.cfg.Logger.Debug("the agent takes no message", "session", a.v.id, "error", err)
+		if errors.Is(err, proxy.ErrInput) {
+			a.end(inst)
+			return false
+		}
+		if a.ctx.Err() != nil { // the last words are said now, by another
+			return false
+		}
+	}
+	return true
 }
 
 // send puts lines into the outbox, behind what is there; only the conversation's goroutine does.
