@@ -132,7 +132,12 @@ func (t *there) Send(ctx context.Context, msg []byte) (err error) {
 	if errors.Is(err, remote.ErrInput) {
 		err = fmt.Errorf("%w: %w", proxy.ErrInput, err) // which is what its end follows from, as on this machine
 	}
-	if ctx.Err() == nil && !errors.Is(err, remote.ErrGone) && !errors.Is(err, remote.ErrClosed) && !errors.Is(err, remote.ErrInput) { // what else is refused needs not be sent again either
+	for _, never := range []error{remote.ErrGone, remote.ErrClosed, remote.ErrInput} {
+		if errors.Is(err, never) {
+			return err // nobody has it
+		}
+	}
+	if ctx.Err() == nil { // what else is refused needs not be sent again either
 		t.a.post(func() {
 			t.a.reached.Sent++
 			t.a.v.progress(t.a.reached)

@@ -283,6 +283,16 @@ func (l *line) flow() {
 	}
 }
 
+// idleElsewhere is a conversation whose agent runs at a place, and waits.
+func idleElsewhere(t *testing.T, dir string) (*elsewhere, *desk, session.Session) {
+	t.Helper()
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, dir)
+	s := d.createAt(d.addPlace(e, placeToken).ID)
+	d.idle(s.ID)
+	return e, d, s
+}
+
 // deskWithPlaces is a desk that can have places.
 func deskWithPlaces(t *testing.T, dir string) *desk {
 	t.Helper()
@@ -485,10 +495,7 @@ func TestPromptWaitsForTheLine(t *testing.T) {
 // A line over which nothing comes any more, though it stands, is noticed and made anew.
 func TestLineThatStalls(t *testing.T) {
 	t.Parallel()
-	e := runtimeElsewhere(t, 0)
-	d := deskWithPlaces(t, t.TempDir())
-	s := d.createAt(d.addPlace(e, placeToken).ID)
-	d.idle(s.ID)
+	e, d, s := idleElsewhere(t, t.TempDir())
 	d.prompt(s.ID, "permission")
 	r := d.request(s.ID)
 	e.line.hold()
@@ -681,10 +688,7 @@ func TestPromptThatMayHaveArrived(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := runtimeElsewhere(t, 0)
-			d := deskWithPlaces(t, t.TempDir())
-			s := d.createAt(d.addPlace(e, placeToken).ID)
-			d.idle(s.ID)
+			e, d, s := idleElsewhere(t, t.TempDir())
 			before := e.seen(s.ID + ".1")
 			if c.begun {
 				e.unconfirmed.Store(true)
@@ -717,11 +721,8 @@ func TestPromptThatMayHaveArrived(t *testing.T) {
 // A prompt of which we did not hear that it arrived is not sent again by the next start, whose line brings its answer.
 func TestPromptThatTheNextStartFindsAnswered(t *testing.T) {
 	t.Parallel()
-	e := runtimeElsewhere(t, 0)
 	dir := t.TempDir()
-	d := deskWithPlaces(t, dir)
-	s := d.createAt(d.addPlace(e, placeToken).ID)
-	d.idle(s.ID)
+	e, d, s := idleElsewhere(t, dir)
 	before := e.seen(s.ID + ".1")
 	e.line.deafen()
 	d.prompt(s.ID, "echo Hello there")
@@ -928,11 +929,8 @@ func TestSecretsThatWereNotSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			e := runtimeElsewhere(t, 0)
 			dir := t.TempDir()
-			d := deskWithPlaces(t, dir)
-			s := d.createAt(d.addPlace(e, placeToken).ID)
-			d.idle(s.ID)
+			e, d, s := idleElsewhere(t, dir)
 			if name == "answer" {
 				d.prompt(s.ID, "form")
 				d.request(s.ID)
@@ -962,11 +960,8 @@ func TestSecretsThatWereNotSent(t *testing.T) {
 // What came while the program was away is read when it is back: everything, once.
 func TestBurstWhileTheProgramIsAway(t *testing.T) {
 	t.Parallel()
-	e := runtimeElsewhere(t, 0)
 	dir := t.TempDir()
-	d := deskWithPlaces(t, dir)
-	s := d.createAt(d.addPlace(e, placeToken).ID)
-	d.idle(s.ID)
+	e, d, s := idleElsewhere(t, dir)
 	e.line.cutAfter(300_000) // of some two million bytes
 	d.prompt(s.ID, "burst")
 	d.until("cut", func() bool {
