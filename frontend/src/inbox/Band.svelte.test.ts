@@ -4,6 +4,7 @@ import type { Request } from '../api/records';
 import { app } from '../app.svelte';
 import { request, session } from '../test/records';
 import Band from './Band.svelte';
+import { leavesPlace } from './guard';
 
 const options = [{ id: 'yes', name: 'Allow', kind: 'allow_once' }];
 let ended: (() => void) | undefined;
@@ -24,6 +25,7 @@ function show(...ids: string[]) {
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance', 'setTimeout', 'clearTimeout'] });
+  leavesPlace(-Infinity); // one of another file's cards may have gone by the real clock, which is ahead of this one
   vi.spyOn(app.client, 'suggestRules').mockResolvedValue({ suggestions: [] });
 });
 afterEach(() => {
