@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"deskhand/backend/acp"
 )
 
 // connectTime bounds how long an MCP server may take to start.
@@ -201,7 +203,7 @@ func (t *turn) call(ctx context.Context, call invocation) {
 		ended.Status, answered = "failed", "answered with an error"
 	}
 	t.change(ctx, id, ended)
-	t.say(ctx, fmt.Sprintf("`%s` %s:\n\n%s", name, answered, fenced("", strings.Join(told, "\n"))))
+	t.say(ctx, fmt.Sprintf("`%s` %s:\n\n%s", name, answered, acp.Fenced("", strings.Join(told, "\n"))))
 }
 
 func (t *turn) invoke(ctx context.Context, call invocation) (*mcp.CallToolResult, error) {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+
+	"deskhand/backend/acp"
 )
 
 // questionMethod is the extension by which a question is asked; clients that do not know it answer -32601.
@@ -132,7 +134,7 @@ func formAnswer(r reply) (told, ended string) {
 		if given(response.Content) {
 			_ = json.Indent(&sent, response.Content, "", "  ") // it has been parsed before
 		}
-		return "You sent the form:\n\n" + fenced("json", sent.String()), "completed"
+		return "You sent the form:\n\n" + acp.Fenced("json", sent.String()), "completed"
 	case "decline":
 		return "You declined the form, so I go on without it.", "completed"
 	case "cancel":

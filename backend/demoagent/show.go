@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"deskhand/backend/acp"
 )
 
 //go:embed sample.md
@@ -56,7 +58,7 @@ func echo(ctx context.Context, t *turn) {
 		panic(fmt.Sprintf("demo agent: a prompt that was read cannot be written: %v", err))
 	}
 	id := t.nextMessage()
-	for _, piece := range split(fenced("json", out.String()), 64<<10) {
+	for _, piece := range split(acp.Fenced("json", out.String()), 64<<10) {
 		t.chunk(ctx, "agent_message_chunk", id, piece)
 	}
 }

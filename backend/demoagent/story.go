@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"deskhand/backend/acp"
 )
 
 // The steps of the plain run's plan.
@@ -100,7 +102,7 @@ func (t *turn) look(ctx context.Context) seen {
 	case !found.exists:
 		shown.Content = []any{content(text("There is no such file yet."))}
 	default:
-		shown.Content = []any{content(text(fenced("markdown", found.text)))}
+		shown.Content = []any{content(text(acp.Fenced("markdown", found.text)))}
 	}
 	t.change(ctx, id, shown)
 	return found
@@ -128,22 +130,7 @@ func (t *turn) count(ctx context.Context) int {
 func commandOutput(status, command, output string, exitCode int) toolCall {
 	return toolCall{
 		Status:    status,
-		Content:   []any{content(text(fenced("console", "$ "+command+"\n"+output)))},
+		Content:   []any{content(text(acp.Fenced("console", "$ "+command+"\n"+output)))},
 		RawOutput: map[string]any{"output": output, "exitCode": exitCode},
 	}
-}
-
-// fenced puts text into a code fence that nothing in it can close.
-func fenced(language, s string) string {
-	longest, run := 2, 0
-	for _, r := range s {
-		if r == '`' {
-			run++
-			longest = max(longest, run)
-		} else {
-			run = 0
-		}
-	}
-	fence := strings.Repeat("`", longest+1)
-	return fence + language + "\n" + strings.TrimSuffix(s, "\n") + "\n" + fence
 }

@@ -3,7 +3,6 @@ package editor
 import (
 	"encoding/json"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
@@ -204,18 +203,11 @@ func (m *mirror) rendered(c *call) []json.RawMessage {
 
 // block is what a program wrote, as content of a tool call.
 func (p *program) block() json.RawMessage {
-	fence := "```"
-	for strings.Contains(p.text, fence) {
-		fence += "`"
-	}
 	text := p.text
 	if p.skipped {
 		text = "…\n" + text
 	}
-	if text != "" && !strings.HasSuffix(text, "\n") {
-		text += "\n"
-	}
-	return encoded(map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": fence + "console\n" + text + fence}})
+	return encoded(map[string]any{"type": "content", "content": map[string]any{"type": "text", "text": acp.Fenced("console", text)}})
 }
 
 // with is a JSON object with another value of one of its members.

@@ -84,12 +84,8 @@ func (m *message) link(name, uri string) {
 }
 
 func (m *message) quote(uri, text string) {
-	fence := "```"
-	for strings.Contains(text, fence) {
-		fence += "`"
-	}
 	kind := strings.TrimPrefix(path.Ext(nameOf(uri)), ".")
-	fmt.Fprintf(&m.texts, "\n\n%s\n%s%s\n%s\n%s", uri, fence, kind, strings.TrimSuffix(text, "\n"), fence)
+	fmt.Fprintf(&m.texts, "\n\n%s\n%s", uri, acp.Fenced(kind, text))
 }
 
 func (m *message) file(uri, kind, mime, data string) error {

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"time"
 
+	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
 )
@@ -459,7 +460,7 @@ func (m *markdown) entry(e Entry) {
 		m.blocks(e.Blocks)
 	case "thought":
 		m.says(m.agent)
-		m.print("\n<details><summary>Thought</summary>\n\n%s\n\n</details>\n", m.fence("", e.Text))
+		m.print("\n<details><summary>Thought</summary>\n\n%s\n\n</details>\n", acp.Fenced("", e.Text))
 	case "tool":
 		m.says(m.agent)
 		m.tool(e.Tool)
@@ -481,7 +482,7 @@ func (m *markdown) entry(e Entry) {
 		m.says(m.agent)
 		m.served(e)
 	case "raw":
-		m.print("\n%s\n", m.fence("json", string(e.Raw)))
+		m.print("\n%s\n", acp.Fenced("json", string(e.Raw)))
 	}
 }
 
@@ -522,10 +523,10 @@ func (m *markdown) tool(t *ToolCall) {
 		}
 		switch c.Type {
 		case "diff":
-			m.print("\n%s\n\n%s\n", m.code(c.Path), m.fence("diff", difference(c.OldText, c.NewText)))
+			m.print("\n%s\n\n%s\n", m.code(c.Path), acp.Fenced("diff", difference(c.OldText, c.NewText)))
 		case "content":
 			if c.Content.Text != "" {
-				m.print("\n%s\n", m.fence("", c.Content.Text))
+				m.print("\n%s\n", acp.Fenced("", c.Content.Text))
 			}
 		}
 	}
@@ -549,15 +550,6 @@ func (m *markdown) request(id string) {
 }
 
 func (m *markdown) code(s string) string { return "`" + strings.ReplaceAll(flat(s), "`", "'") + "`" }
-
-// fence is longer than any in the text.
-func (m *markdown) fence(language, text string) string {
-	mark := "```"
-	for strings.Contains(text, mark) {
-		mark += "`"
-	}
-	return mark + language + "\n" + strings.TrimSuffix(text, "\n") + "\n" + mark
-}
 
 // difference tells what was taken out and put in between the lines that are the same at the beginning and at the end.
 func difference(before, after string) string {

@@ -3,6 +3,8 @@ package session
 import (
 	"encoding/json"
 	"strings"
+
+	"deskhand/backend/acp"
 )
 
 // served writes what we did for the agent, and what it tells of itself.
@@ -21,13 +23,13 @@ func (m *markdown) served(e Entry) {
 		}
 		m.print("\n**terminal** %s (%s)\n", m.code(strings.Join(append([]string{e.Terminal.Command}, e.Terminal.Args...), " ")), how)
 		if e.Text != "" {
-			m.print("\n%s\n", m.fence("", e.Text))
+			m.print("\n%s\n", acp.Fenced("", e.Text))
 		}
 	case e.File != nil:
 		m.print("\n**file** %s\n", m.code(e.File.Path))
 		var d struct{ OldText, NewText string }
 		if json.Unmarshal(e.File.Diff, &d) == nil {
-			m.print("\n%s\n", m.fence("diff", difference(d.OldText, d.NewText)))
+			m.print("\n%s\n", acp.Fenced("diff", difference(d.OldText, d.NewText)))
 		}
 	case e.Compaction != nil:
 		m.print("\n**compaction** (%s)\n", flat(e.Compaction.Status))
