@@ -204,3 +204,33 @@ describe('pieces', () => {
     expect(shown(false)).toBe(shown(true));
   });
 });
+
+// An agent may print anything. Each of these took the parser from half a minute to hours, in which the window stood still.
+test.each([
+  ['emphasis that does not end', '*a '.repeat(60_000) + 'a*'],
+  ['emphasis within emphasis', '**a '.repeat(20_000) + 'a**'.repeat(20_000)],
+  ['an address that ends with signs', 'http://a' + '!'.repeat(200_000)],
+  ['a word of addresses', 'https://a'.repeat(28_000)],
+  ['markup that does not end', 'a' + '<?'.repeat(400_000)],
+  ['a word with signs', 'a!'.repeat(200_000)],
+  ['a word of base64url', 'aB_c'.repeat(80_000)],
+  ['links without a space', '[a](b)'.repeat(80_000)],
+  ['quotations within quotations', '>'.repeat(100_000)],
+  ['lists within lists', '- '.repeat(100_000) + 'a'],
+])('%s', (_, text) => {
+  const start = performance.now();
+  expect(
+    lex(text, {})
+      .map((token) => token.raw)
+      .join(''),
+  ).toBe(text);
+  expect(performance.now() - start).toBeLessThan(20_000);
+});
+
+test('what people write is read as Marked reads it', () => {
+  const texts = Object.values(
+    import.meta.glob<string>('../../../docs/**/*.md', { query: '?raw', import: 'default', eager: true }),
+  );
+  expect(texts.length).toBeGreaterThan(50);
+  for (const text of texts) expect([...lex(text, {})]).toEqual([...new Lexer({ gfm: true }).lex(text)]);
+});

@@ -1,4 +1,4 @@
-import { Lexer, Tokenizer, type Token, type Tokens, type TokensList } from 'marked';
+import { Lexer, Tokenizer, type Token, type TokensList } from 'marked';
 
 // Markdown that grows. The text is cut into top-level blocks; a block that has ended is rendered once and never looked at again,
 // only the last one is parsed anew when text is added. Parsing everything for every chunk makes slow frames in every engine.
@@ -28,19 +28,106 @@ export const empty: Blocks = { source: '', blocks: [], finished: 0, settled: 0, 
 /** Parses one piece of Markdown; a test counts the calls. */
 export type Lex = (text: string, links: TokensList['links']) => TokensList;
 
+/** Containers and marks stand in each other to this depth. Each level reads all that is within it, and a thousand are more than the stack holds. */
+const deepest = 20;
+/** What is no heading within so many characters is none. */
+const longestHeading = 16_384;
+/** The end of an address is found by taking away sign after sign. */
+const longestAddress = 4_096;
+const address = new RegExp(`^(?:https?|ftp|www)[^\\s<]{${longestAddress}}`, 'i');
+
+/** What stands before the @ of an address of mail has 64 characters at most (RFC 5321, 4.5.3.1.1): each word was read to its end from each sign on. */
+const { gfm } = Lexer.rules.inline;
+const inline = { ...gfm, text: short(gfm.text), url: short(gfm.url) };
+
+function short(rule: RegExp): RegExp {
+  return new RegExp(rule.source.replace(/(-\])\+(?=\(?@)/g, '$1{1,64}'), rule.flags);
+}
+
 /**
- * The rule for a heading that is underlined goes through each paragraph sign by sign, in a pattern that WebKit does not compile: of a line of
- * 2,000 characters to which words are added it was three fifths of all parsing. It is asked where a line may be such a line alone.
+ * Marked's rules, which look for the end of each mark in all that follows it: a hundred kilobytes of marks without ends took a minute, in
+ * which the window stood still. So looking has a price, and what remains when that is spent is text. No text that people read is near it.
  */
 class Rules extends Tokenizer {
-  override lheading(text: string): Tokens.Heading | undefined {
-    const end = text.indexOf('\n\n');
-    return /\n {0,3}[=-]/.test(end < 0 ? text : text.slice(0, end)) ? super.lheading(text) : undefined;
+  #left: number;
+  #depth = 0;
+
+  constructor(text: string) {
+    super();
+    this.#left = 1_000_000 + 16 * text.length;
+  }
+
+  #within<T>(look: () => T | undefined): T | undefined {
+    if (this.#depth >= deepest) return undefined;
+    this.#depth++;
+    try {
+      return look();
+    } finally {
+      this.#depth--;
+    }
+  }
+
+  /** A mark that is tried. One that has no end was looked for in all of the text. */
+  #tried<T extends { raw: string }>(
+    marks: string,
+    text: string,
+    look: () => T | undefined,
+    least = 0,
+  ): T | undefined {
+    if (this.#left <= 0 || !marks.includes(text.charAt(0))) return undefined;
+    const found = this.#within(look);
+    this.#left -= found ? Math.max(found.raw.length, least) : text.length;
+    return found;
+  }
+
+  override blockquote(text: string) {
+    return this.#within(() => super.blockquote(text));
+  }
+
+  override list(text: string) {
+    return this.#within(() => super.list(text));
+  }
+
+  override emStrong(text: string, masked: string, before?: string) {
+    return this.#tried('*_', text, () => super.emStrong(text, masked, before));
+  }
+
+  override del(text: string, masked: string, before?: string) {
+    return this.#tried('~', text, () => super.del(text, masked, before));
+  }
+
+  /** An address is read to the next space first, whatever of it belongs to the link. */
+  override link(text: string) {
+    return this.#tried('[!', text, () => super.link(text), text.length >> 3);
+  }
+
+  override reflink(text: string, links: TokensList['links']) {
+    return this.#tried('[!', text, () => super.reflink(text, links));
+  }
+
+  override tag(text: string) {
+    return this.#tried('<', text, () => super.tag(text));
+  }
+
+  override url(text: string) {
+    return address.test(text) ? undefined : super.url(text);
+  }
+
+  /**
+   * The rule for a heading that is underlined goes through each paragraph sign by sign, in a pattern that WebKit does not compile: of a line of
+   * 2,000 characters to which words are added it was three fifths of all parsing. It is asked where a line may be such a line alone.
+   */
+  override lheading(text: string) {
+    const near = text.slice(0, longestHeading);
+    const end = near.indexOf('\n\n');
+    return /\n {0,3}[=-]/.test(end < 0 ? near : near.slice(0, end)) ? super.lheading(text) : undefined;
   }
 }
 
 export const lex: Lex = (text, links) => {
-  const lexer = new Lexer({ gfm: true, tokenizer: new Rules() });
+  const tokenizer = new Rules(text);
+  const lexer = new Lexer({ gfm: true, tokenizer });
+  tokenizer.rules = { ...tokenizer.rules, inline };
   Object.assign(lexer.tokens.links, links);
   return lexer.lex(text);
 };

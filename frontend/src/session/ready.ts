@@ -21,5 +21,7 @@ export function makeReady(): void {
   // Whoever needs them asks again, and tells of it when they cannot be had.
   void import('../changes/footer').catch(() => undefined);
   void import('../composer/Queue.svelte').catch(() => undefined);
-  void import('./finding').catch(() => undefined); // what is typed after its keys is for it
+  // What is typed after their keys is for them.
+  void import('./finding').catch(() => undefined);
+  void import('../start/NewConversation.svelte').catch(() => undefined);
 }
