@@ -1,5 +1,5 @@
 import type { Attachment } from '../api/records';
-import { mostPixels } from '../content/pixels';
+import { mostPixels } from '../content/blocks';
 
 // What of a file can be shown in the page. The type is the server's, which has looked at the bytes.
 

@@ -1,9 +1,6 @@
 // How many pixels a picture has, told from its first bytes as the engine would tell it: by what they are, whatever type they were said to
 // be of. Each pixel takes four bytes once it is decoded, however few bytes the picture itself has.
 
-/** So many may be decoded; the same bound as where Go decodes them. */
-export const mostPixels = 2 ** 26;
-
 /** So much of it is looked at, in base64: what cameras put before the size of a JPEG is less. */
 const headLength = 2 ** 20;
 
