@@ -1,17 +1,28 @@
 // How many pixels a picture has, told from its first bytes as the engine would tell it: by what they are, whatever type they were said to
 // be of. Each pixel takes four bytes once it is decoded, however few bytes the picture itself has.
 
-/** So much of it is looked at, in base64: what cameras put before the size of a JPEG is less. */
-const headLength = 2 ** 20;
+/** So much of it is looked at: what cameras put before the size of a JPEG is less. */
+const headBytes = 3 * 2 ** 18;
 
 /** Of base64; undefined where it cannot be told. */
 export function pixelsOf(data: string): number | undefined {
   try {
-    const head = atob(data.slice(0, headLength));
+    const head = atob(data.slice(0, (headBytes / 3) * 4));
     return sizes.find(([begin]) => begin.test(head))?.[1](head) || undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Of bytes. */
+export async function pixelsIn(blob: Blob): Promise<number | undefined> {
+  const reader = new FileReader();
+  await new Promise((done, failed) => {
+    reader.onload = done;
+    reader.onerror = failed;
+    reader.readAsDataURL(blob.slice(0, headBytes));
+  });
+  return pixelsOf(String(reader.result).replace(/^.*,/, ''));
 }
 
 // What is beyond the end is NaN, and so is what is made of it: no bits are shifted here, which would make it 0.
