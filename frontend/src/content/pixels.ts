@@ -44,7 +44,7 @@ function little(head: string, at: number, bytes = 2): number {
 const bits = 2 ** 14;
 
 const sizes: readonly [RegExp, (head: string) => number][] = [
-  [/^\x89PNG\r\n\x1a\n[^]{4}IHDR/, (head) => big(head, 16, 4) * big(head, 20, 4)],
+  [/^\x89PNG[^]{8}IHDR/, (head) => big(head, 16, 4) * big(head, 20, 4)],
   [/^GIF8[79]a/, gif],
   [/^\xff\xd8/, jpeg],
   [/^RIFF[^]{4}WEBPVP8X/, (head) => (little(head, 24, 3) + 1) * (little(head, 27, 3) + 1)],
