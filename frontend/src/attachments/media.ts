@@ -1,4 +1,5 @@
 import type { Attachment } from '../api/records';
+import { mostPixels } from '../content/blocks';
 
 // What of a file can be shown in the page. The type is the server's, which has looked at the bytes.
 
@@ -8,8 +9,6 @@ export type Shown = 'image' | 'audio' | 'video';
 const pictures = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp', 'image/avif']);
 const mostPicture = 32 * 1024 * 1024;
 const mostMedia = 64 * 1024 * 1024;
-/** However few bytes it has: each of them takes four once it is decoded. */
-const mostPixels = 2 ** 26;
 
 /** How it can be shown; too_large where it could, but is too much to be held by the page. */
 export function shownAs(of: Attachment): Shown | 'too_large' | undefined {

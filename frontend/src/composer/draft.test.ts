@@ -376,3 +376,57 @@ describe('a draft whose composer is gone', () => {
     expect(save).toHaveBeenCalledTimes(2);
   });
 });
+
+describe('a draft that is too long to outlive its page', () => {
+  const long = 'ä'.repeat(31_000);
+  const never = () => vi.fn<Save>(() => new Promise(() => undefined));
+
+  /** What a page of its own has, with nothing of another in its memory. */
+  async function page() {
+    vi.resetModules();
+    return await import('./draft');
+  }
+
+  /** A page that ends, perhaps before its last save has arrived. */
+  async function ended(told: string, typed: string, save: Save) {
+    const draft = (await page()).draftOf('s1', told, save);
+    draft.type(typed);
+    void draft.flush(true);
+    await vi.advanceTimersByTimeAsync(0);
+  }
+
+  /** What a page has that begins after it. */
+  async function next(session: string, told: string) {
+    const { text } = (await page()).draftOf(session, told, never());
+    return text.length < 100 ? text : `${text.length} characters`;
+  }
+
+  beforeEach(() => localStorage.clear());
+
+  test('is there when the next one begins, and is saved there', async () => {
+    await ended('told', long, never());
+    expect(await next('s2', 'told')).toBe('told');
+    const save = never();
+    const draft = (await page()).draftOf('s1', 'told', save);
+    expect(draft.text === long).toBe(true);
+    await vi.advanceTimersByTimeAsync(500);
+    expect(save.mock.calls.map(([text, last]) => [text === long, last])).toEqual([[true, false]]);
+    expect(await next('s1', 'told')).toBe('told'); // it is taken once
+  });
+
+  test('takes the place of nothing that was written since', async () => {
+    await ended('told', long, never());
+    expect(await next('s1', 'of another window')).toBe('of another window');
+    expect(await next('s1', 'told')).toBe('told');
+  });
+
+  test.each([
+    ['that arrived all the same', long, () => Promise.resolve(), false],
+    ['that may be kept alive for its bytes', 'ä'.repeat(29_000), never(), true],
+  ])('one %s is not kept here', async (_, text, answer, lasts) => {
+    const save = vi.fn<Save>(answer);
+    await ended('told', text, save);
+    expect(save.mock.calls.map(([, last]) => last)).toEqual([lasts]);
+    expect(localStorage.length).toBe(0);
+  });
+});

@@ -2,6 +2,7 @@
 
 import { isRefused } from '../api/errors';
 import { backOff } from '../api/limit';
+import { store } from '../ui/storage';
 import type { When } from './queue';
 
 /** So much typing is lost at the most. Not counted from the last key: who types without a pause would have nothing saved. */
@@ -22,6 +23,11 @@ export class Draft {
   ended: (fault: string) => void = () => undefined;
   /** Hears why a save failed, and of nothing when there is no reason to worry any more. */
   failed: (why?: unknown) => void = () => undefined;
+  /**
+   * Keeps what no request can take along at the end of the page, and what the server has in place of it. It is told when that has arrived
+   * all the same.
+   */
+  keep: (text: string, before: string) => (() => void) | undefined = () => undefined;
   #sending: string | undefined;
   /** Nothing was saved since the message began its way, or was about to be: what the server had then is known. */
   #still = false;
@@ -200,7 +206,9 @@ export class Draft {
     this.#under++;
     const write = async () => {
       try {
-        await this.#save(text, last);
+        const arrived = last ? this.keep(text, before) : undefined;
+        await this.#save(text, last && !arrived);
+        arrived?.();
         this.#works();
       } catch (thrown) {
         // It stands in the composer still, and is tried again by itself; what was refused as it is waits for the next change.
@@ -228,9 +236,42 @@ const left = new Map<string, Draft>();
 export function draftOf(session: string, text: string, save: Save): Draft {
   const draft = left.get(session);
   left.delete(session);
-  if (!draft || draft.settled) return new Draft(text, save);
+  if (!draft || draft.settled) {
+    const made = new Draft(text, save);
+    made.keep = (now, before) => keep(session, now, before);
+    const kept = take(session, text);
+    if (kept !== undefined) made.type(kept);
+    return made;
+  }
   draft.type(draft.text); // tries again by itself
   return draft;
+}
+
+// What is sent as a page ends may be 64 KiB, all of it taken together; more is refused as though there were no line (the Fetch standard,
+// HTTP-network-or-cache fetch). A longer draft is sent in the ordinary way, which seldom arrives then, and kept here for the next page.
+
+const mostLast = 60_000;
+const key = 'deskhand.draft';
+
+function keep(session: string, text: string, before: string): (() => void) | undefined {
+  if (new Blob([JSON.stringify(text)]).size <= mostLast) return undefined;
+  const kept = JSON.stringify([session, before, text]);
+  store(key, kept);
+  return () => {
+    if (localStorage.getItem(key) === kept) localStorage.removeItem(key);
+  };
+}
+
+/** What was kept of a conversation, once; nothing where the server has something else than then: that is newer, or it was sent. */
+function take(session: string, told: string): string | undefined {
+  try {
+    const [of, before, text] = JSON.parse(localStorage.getItem(key) ?? '') as unknown[];
+    if (of !== session) return undefined;
+    localStorage.removeItem(key);
+    return before === told && typeof text === 'string' ? text : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 /** The composer is gone; what is not saved stays, and is tried again, at the end of the page at the latest. */

@@ -24,6 +24,9 @@ function decodedSize(base64: string): number {
   return Math.max(0, Math.floor((base64.length * 3) / 4) - padding);
 }
 
+/** So many are decoded of an image, as where Go decodes them: each takes four bytes then, however few bytes the image has. */
+export const mostPixels = 2 ** 26;
+
 /** The kinds of image that are mounted; an SVG may hold anything. */
 const images = new Set(['image/png', 'image/jpeg', 'image/gif', 'image/webp']);
 

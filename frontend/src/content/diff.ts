@@ -15,6 +15,9 @@ export interface Diff {
   coarse: boolean;
 }
 
+/** So many lines are shown where nobody has asked to see them. */
+export const briefLines = 40;
+
 const context = 3;
 /** Beyond this many differing lines the comparison would hold up the window. */
 const mostSteps = 1_500;

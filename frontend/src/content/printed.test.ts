@@ -91,6 +91,21 @@ test('one endless line is cut as well', () => {
   expect(runs.at(-1)?.text.length).toBe(mostBytes / 2);
 });
 
+test('what changes its colour all the time is coloured at its end alone, and loses nothing', () => {
+  const text = 'ab'.repeat(30_000);
+  const gaudy = printed(text.replaceAll('a', '\u001b[31ma').replaceAll('b', '\u001b[32mb'));
+  for (const all of [false, true]) {
+    const { runs } = gaudy.excerpt(all);
+    expect(runs.length).toBe((all ? 20_000 : 2_000) + 1);
+    expect(runs[0]?.look).toBeUndefined();
+    expect(brief(runs.slice(-2))).toEqual([
+      ['a', '#b43524'],
+      ['b', '#1c7048'],
+    ]);
+    expect(textOf(runs)).toBe(text);
+  }
+});
+
 test('a short output is whole', () => {
   expect(printed('a\nb').excerpt()).toEqual({ runs: [{ text: 'a\nb', look: undefined }], hidden: 0 });
   expect(printed('\n\n').excerpt()).toEqual({ runs: [], hidden: 0 });

@@ -20,6 +20,8 @@ export interface Excerpt {
 
 export const mostLines = 200;
 export const mostBytes = 64 * 1024;
+/** Each may be an element of its own; ten times as many where a person has asked for all. */
+const mostRuns = 2_000;
 
 // CSI sequences other than colours (cursor, erasing), OSC sequences (titles, links), and other two-character escapes.
 const steering =
@@ -104,8 +106,15 @@ export class Printed {
       if (n > 0) push(runs, { text: '\n' });
       for (const run of all ? line : tail(line)) push(runs, run);
     }
-    return { runs, hidden: from };
+    const over = runs.length - mostRuns * (all ? 10 : 1);
+    return { runs: over > 0 ? endOf(runs, over) : runs, hidden: from };
   }
+}
+
+/** The first so many lose their looks: what went wrong is told last. */
+function endOf(runs: readonly Run[], plain: number): Run[] {
+  const text = runs.slice(0, plain).map((run) => run.text);
+  return [{ text: text.join('') }, ...runs.slice(plain)];
 }
 
 function lengthOf(line: Line): number {

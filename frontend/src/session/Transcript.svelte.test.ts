@@ -42,7 +42,7 @@ async function show(items: Entry[], preface: (text: string) => void = () => unde
   });
   ended = () => void unmount(transcript);
   flushSync();
-  return transcript;
+  return { transcript, view };
 }
 
 const prompts = () => [...document.querySelectorAll('[data-prompt]')].map((one) => one.textContent.trim());
@@ -51,7 +51,7 @@ test('keys lead to the prompt before and after, however much of a turn stands be
   const thought = (seq: number) => entry(seq, { kind: 'thought', text: 'Hm' });
   const long = (from: number) => Array.from({ length: 399 }, (_, n) => thought(from + n));
   const said = (seq: number, text: string) => entry(seq, { kind: 'user', text });
-  const transcript = await show([said(1, 'First'), ...long(2), said(401, 'Second'), ...long(402)]);
+  const { transcript } = await show([said(1, 'First'), ...long(2), said(401, 'Second'), ...long(402)]);
   expect(prompts()).toEqual([]);
   await toPrompt(transcript, -1);
   flushSync();
@@ -86,4 +86,19 @@ test('where the agent has lost what was said, a summary of it can be put into th
   document.querySelector<HTMLElement>('[data-key=e4] button')?.click();
   await vi.waitFor(() => expect(preface).toHaveBeenCalledWith('You have not seen it.'));
   expect(asked.mock.calls.map(([path]) => path)).toEqual(['/client/sessions/s1/summary']);
+});
+
+test('the view knows where the mounted part ends while somebody reads, and no longer than that', async () => {
+  const { transcript, view } = await show(
+    Array.from({ length: 800 }, (_, n) => entry(n + 1, { kind: 'thought', text: 'Hm' })),
+  );
+  expect(view.reading).toBeUndefined();
+  await transcript.reveal(100, 'place');
+  flushSync();
+  const rows = [...document.querySelectorAll<HTMLElement>('[data-key]')].map((one) => one.dataset['key']);
+  expect(rows).toContain('e100');
+  expect(rows.at(-1)).toBe(`e${view.reading}`);
+  ended?.();
+  ended = undefined;
+  expect(view.reading).toBeUndefined();
 });

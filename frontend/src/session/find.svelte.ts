@@ -1,5 +1,6 @@
 import type { Client } from '../api/client';
 import { asApiError, type ApiError } from '../api/errors';
+import { marking, rangesIn } from './highlight';
 import { termsOf, type Term } from './words';
 
 /** After the last key, as in the search over all conversations. */
@@ -28,6 +29,10 @@ export class Find {
   readonly found: ReadonlySet<number> = $derived(new Set(this.places));
   /** Its number, from 1. */
   readonly nth = $derived(this.at === undefined ? 0 : this.places.indexOf(this.at) + 1);
+
+  /** What shows it in the page comes with it: nobody looks for anything as the page starts. */
+  readonly marking = marking;
+  readonly rangesIn = rangesIn;
 
   #client: Pick<Client, 'find'>;
   #session: string;

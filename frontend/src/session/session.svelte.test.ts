@@ -99,13 +99,34 @@ test('an older page that came at the second try leaves no error, so that the nex
 test('while the tail is followed the oldest are forgotten, while somebody reads nothing is', async () => {
   const { view } = viewWith(Promise.resolve(page({})));
   await view.load();
-  view.reading = true;
+  view.reading = 1;
   view.apply(Array.from({ length: 1_500 }, (_, n) => upsert(entry(n + 1))));
   expect(view.items).toHaveLength(1_500);
-  view.reading = false;
+  view.reading = undefined;
   view.apply([upsert(entry(1_501))]);
   expect(view.items).toHaveLength(1_000);
   expect(view.next).toBe(view.items[0]?.seq);
+});
+
+test('who has scrolled up and goes away holds a bounded part of it, however long the agent works', async () => {
+  const entries = vi
+    .fn()
+    .mockResolvedValueOnce(page({ items: Array.from({ length: 60 }, (_, n) => entry(n + 1)) }))
+    .mockResolvedValueOnce(page({ items: [entry(9_060)], next: 9_060 }));
+  const view = new SessionView('s1', { entries } as unknown as Client, () => undefined);
+  await view.load();
+  const since = view.arrived;
+  view.reading = 60;
+  for (let n = 61; n <= 9_060; n++) {
+    view.apply([upsert(entry(n))]);
+    expect(view.items.length).toBeLessThanOrEqual(2_000);
+  }
+  expect(view.items.map((item) => item.seq)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
+  expect(view.newer).toBe(60);
+  expect(view.arrived - since).toBe(9_000);
+  await view.toTail();
+  expect(view.items.at(-1)?.seq).toBe(9_060);
+  expect(view.newer).toBeUndefined();
 });
 
 test('who reads upwards through a long conversation holds a bounded part of it, and finds the rest again', async () => {
@@ -118,7 +139,7 @@ test('who reads upwards through a long conversation holds a bounded part of it, 
     ...older.map((first) => Promise.resolve(page({ items: from(first), next: first }))),
   );
   await view.load();
-  view.reading = true;
+  view.reading = 1;
   for (const first of older) {
     await view.loadOlder();
     expect(view.items[0]?.seq).toBe(first);

@@ -6,6 +6,7 @@ import {
   applyEvents,
   applyPage,
   forget,
+  forgetBelow,
   forgetNewest,
   plainItem,
   refresh,
@@ -56,8 +57,8 @@ export class SessionView implements Transcript {
   error = $state.raw<ApiError | undefined>();
   /** Counts entries that came at the end, for the pill that says how many are new. */
   arrived = $state.raw(0);
-  /** The person reads further up: nothing above may be dropped. */
-  reading = false;
+  /** The last seq that is mounted while the person reads further up: nothing above it may be dropped. */
+  reading: number | undefined;
 
   #client: Client;
   #held: Event[] = [];
@@ -170,7 +171,10 @@ export class SessionView implements Transcript {
     }
     const change = applyEvents(this, events, live);
     this.arrived += change.added;
-    if (!this.reading && this.newer === undefined) forget(this, kept, keptText);
+    if (this.newer === undefined) {
+      if (this.reading === undefined) forget(this, kept, keptText);
+      else forgetBelow(this, this.reading, 2 * kept, keptText);
+    }
     if (change.gap !== undefined) void this.#heal(change.gap).catch(() => undefined);
   }
 

@@ -1,6 +1,14 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { append, entry, event, turn, upsert } from '../test/records';
-import { applyEvents, applyPage, forget, plainItem, refresh, type Transcript } from './transcript';
+import {
+  applyEvents,
+  applyPage,
+  forget,
+  forgetBelow,
+  plainItem,
+  refresh,
+  type Transcript,
+} from './transcript';
 
 let held: Transcript;
 
@@ -175,6 +183,23 @@ describe('pages', () => {
     apply(upsert(entry(111)), upsert(entry(112)));
     forget(held, 100);
     expect(held.items).toHaveLength(100);
+  });
+
+  test('of what stands below the one that is read little is kept, however it came to be much', () => {
+    const texts = (count: number, characters: number) =>
+      Array.from({ length: count }, (_, n) => entry(n + 1, { text: 'x'.repeat(characters) }));
+    const read = (items: ReturnType<typeof entry>[], seq: number) => {
+      held.newer = undefined;
+      held.items = items.map(plainItem);
+      forgetBelow(held, seq, 20, 100);
+      return [held.items.length, held.newer];
+    };
+    expect(read(texts(20, 1), 5)).toEqual([20, undefined]);
+    expect(read(texts(21, 1), 5)).toEqual([5, 5]);
+    expect(read(texts(21, 1), 21)).toEqual([21, undefined]); // all of it is mounted
+    expect(read(texts(8, 50), 5)).toEqual([5, 5]);
+    expect(read(texts(8, 50), 6)).toEqual([8, undefined]); // the long ones stand above
+    expect(read(texts(21, 1), 0)).toEqual([21, undefined]); // nothing of it is mounted
   });
 
   test('what is forgotten can be asked for again', () => {

@@ -146,6 +146,20 @@ export function forgetNewest(transcript: Transcript, keep: number): void {
   transcript.newer = transcript.items.at(-1)?.seq;
 }
 
+/**
+ * Forgets what stands below the item with this seq, the last that is mounted where somebody reads further up: once more than so many are
+ * held, or there are more characters than that below it. Nothing above goes, and nothing that can be seen.
+ */
+export function forgetBelow(transcript: Transcript, seq: number, most: number, characters: number): void {
+  const { items } = transcript;
+  let to = items.length;
+  for (let sum = 0; to > 0 && (items[to - 1]?.seq ?? 0) > seq;) {
+    sum += items[--to]?.text.length ?? 0;
+    if (sum > characters) most = 0;
+  }
+  if (to > 0 && items.length > most) forgetNewest(transcript, to);
+}
+
 function put(item: Item, entry: Entry): void {
   item.entry = entry;
   item.text = entry.text ?? '';

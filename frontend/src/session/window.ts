@@ -1,3 +1,6 @@
+import type { ToolCall } from '../api/records';
+import { briefLines } from '../content/diff';
+import { parts } from '../content/tool';
 import type { Item } from './transcript';
 
 // Which part of the items held is mounted. Mounting all of a long conversation takes seconds in every engine, so a slice of the
@@ -40,12 +43,20 @@ function weigh({ entry, text }: Item): number {
       // What of a long one is not near sleeps.
       return Math.min(6 + text.length / 60 + 8 * codeLines(text), longest);
     case 'tool':
-      return entry.tool?.status === 'failed' ? 60 : 20;
+      return entry.tool?.status === 'failed' ? 60 + diffLines(entry.tool) * 4 : 20;
     case 'plan':
       return 8 + 8 * (entry.plan?.length ?? 0);
     default:
       return 14;
   }
+}
+
+/** What of its diffs is shown: one that has failed is open. */
+function diffLines(tool: ToolCall): number {
+  return parts(tool).reduce(
+    (sum, part) => sum + (part.kind === 'diff' ? Math.min(part.diff.lines.length, briefLines) : 0),
+    0,
+  );
 }
 
 /** Every word of code has a colour, and so an element, of its own. */
