@@ -203,6 +203,15 @@ test('after a gap the inbox is that of the snapshot', async () => {
   expect(app.inbox).toEqual([]);
 });
 
+test('after a gap a request that was answered meanwhile waits no more where its conversation is open, though no page tells how', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await tell('request.upsert', request(), 2);
+  await feed({ gen: 'g', seq: 90, reset: true, events: [] });
+  expect(app.inbox).toEqual([]);
+  await tell('request.upsert', request(), 91); // one that began while the snapshots were read
+  expect(app.inbox).toHaveLength(1);
+});
+
 test('a request that is asked again after the program has died waits again', async () => {
   app.show({ name: 'session', id: 's1' });
   await tell('request.upsert', request(), 2);

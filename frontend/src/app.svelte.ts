@@ -269,11 +269,9 @@ export class App {
     this.olderArchived = archived.next;
     const open = new Set(waiting.map((request) => request.id));
     for (const request of this.requests.values()) {
-      const waits = request.status === 'requested';
-      // It was resolved while nobody listened; its conversation tells how, if it is open. Or it is asked again: an answer that had not
-      // reached its agent when the program ended is wanted anew.
-      if (waits ? !open.has(request.id) && !this.#views.has(request.session) : open.has(request.id))
-        this.requests.delete(request.id);
+      // It was resolved while nobody listened, and no page has told how; what begins to wait meanwhile is told by its event. Or it is asked
+      // again: an answer that had not reached its agent when the program ended is wanted anew.
+      if ((request.status === 'requested') !== open.has(request.id)) this.requests.delete(request.id);
     }
     forgetTypedBut(open);
     this.#putRequests(waiting);
