@@ -317,6 +317,31 @@ test('a conversation that is gone does not keep the others from loading', async 
   expect(app.panes.current?.view?.error?.code).toBe('not_found');
 });
 
+describe('a conversation that is shown, and in no list after a gap,', () => {
+  const gap = async (seq = 90) => {
+    server.sessions = [];
+    await feed({ gen: 'g', seq, reset: true, events: [] });
+  };
+
+  test('is as it is now', async () => {
+    await app.open('s9');
+    await tell('session.upsert', session({ id: 's9', title: 'Before', phase: 'working' }), 2);
+    await gap();
+    expect(app.link).toBe('live');
+    expect(app.current).toMatchObject({ title: 'Far away', phase: 'ready' });
+  });
+
+  test('is gone when it was deleted, and stays when nobody can tell', async () => {
+    app.show({ name: 'session', id: 's1' });
+    refuse = (path) => path.endsWith('/s1') && { code: 'storage.newer_unreadable', status: 409 };
+    await gap();
+    expect(app.view.name).toBe('session');
+    refuse = (path) => path.includes('/s1') && { code: 'not_found', status: 404 };
+    await gap(91);
+    expect([app.link, app.sessions.size, app.view.name]).toEqual(['live', 0, 'new']);
+  });
+});
+
 describe('answers', () => {
   test('go by the kind of the request', async () => {
     await app.answer(request(), { optionId: 'yes' });

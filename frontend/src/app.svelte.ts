@@ -260,10 +260,12 @@ export class App {
         : Promise.resolve<Page<Session>>({ items: [] }),
       this.client.inbox(signal),
       this.#loadTaste(signal),
-      ...[...this.#views.values(), ...this.#queues.values()].map((view) => this.#reload(view, signal)),
+      ...[...this.#views.values(), ...this.#queues.values()].map((view) =>
+        this.#reload(() => view.load(signal)),
+      ),
     ]);
     this.hello = hello;
-    this.#replaceSessions([...page.items, ...archived.items]);
+    const unlisted = this.#replaceSessions([...page.items, ...archived.items]);
     this.savedAt = this.ordered[0]?.updatedAt ?? '';
     this.older = page.next;
     this.olderArchived = archived.next;
@@ -279,7 +281,13 @@ export class App {
       this.loaded = true;
       this.#firstView();
     }
-    await this.#loadMachine(signal);
+    await Promise.all([
+      this.#loadMachine(signal),
+      // They are put away, old ones, or were deleted.
+      ...unlisted.map((id) =>
+        this.#reload(async () => this.sessions.set(id, await this.client.session(id)), id),
+      ),
+    ]);
   }
 
   /** What a person has chosen, and where conversations are. They go on without it. */
@@ -307,21 +315,24 @@ export class App {
     ]);
   }
 
-  /** A conversation that is gone must not keep the others from loading; it shows its own error. */
-  async #reload(view: SessionView | QueueView, signal: AbortSignal): Promise<void> {
+  /** A conversation that is gone must not keep the others from loading; it shows its own error, or leaves where its id is given. */
+  async #reload(load: () => Promise<unknown>, id = ''): Promise<void> {
     try {
-      await view.load(signal);
+      await load();
     } catch (thrown) {
       if (!isRefused(thrown) || thrown.status === 401) throw thrown;
+      if (id && thrown.status === 404) this.#removeSession(id);
     }
   }
 
-  #replaceSessions(items: readonly Session[]): void {
+  /** Gives those that are shown, and not among them. */
+  #replaceSessions(items: readonly Session[]): string[] {
     const fresh = new Set(items.map((session) => session.id));
     for (const id of [...this.sessions.keys()]) {
       if (!fresh.has(id) && !this.panes.shows(id)) this.sessions.delete(id);
     }
     for (const session of items) this.sessions.set(session.id, session);
+    return this.panes.list.map((pane) => pane.session).filter((id) => !fresh.has(id));
   }
 
   #firstView(): void {
