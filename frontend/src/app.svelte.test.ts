@@ -342,6 +342,14 @@ describe('a conversation that is shown, and in no list after a gap,', () => {
   });
 });
 
+test('a page begins with one look at the conversation that was open last', async () => {
+  app.show({ name: 'session', id: 's1' });
+  app.close();
+  calls = [];
+  await begin();
+  expect(calls.filter(({ path }) => path.includes('/entries'))).toHaveLength(1);
+});
+
 describe('answers', () => {
   test('go by the kind of the request', async () => {
     await app.answer(request(), { optionId: 'yes' });

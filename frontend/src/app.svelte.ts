@@ -248,6 +248,7 @@ export class App {
     // What still waits belongs to before the gap; the snapshots have it.
     this.#frames.clear();
     this.stalls.clear(); // it is told again while it lasts
+    const held = [...this.#views.values(), ...this.#queues.values()];
     // What was shown last is shown again: its transcript comes beside the list, not after it.
     this.#last ??= lastShown();
     if (!this.loaded && this.#last.id !== undefined) this.transcript(this.#last.id);
@@ -260,9 +261,7 @@ export class App {
         : Promise.resolve<Page<Session>>({ items: [] }),
       this.client.inbox(signal),
       this.#loadTaste(signal),
-      ...[...this.#views.values(), ...this.#queues.values()].map((view) =>
-        this.#reload(() => view.load(signal)),
-      ),
+      ...held.map((view) => this.#reload(() => view.load(signal))),
     ]);
     this.hello = hello;
     const unlisted = this.#replaceSessions([...page.items, ...archived.items]);
