@@ -203,6 +203,15 @@ test('after a gap the inbox is that of the snapshot', async () => {
   expect(app.inbox).toEqual([]);
 });
 
+test('after a gap a request that was answered meanwhile waits no more where its conversation is open, though no page tells how', async () => {
+  app.show({ name: 'session', id: 's1' });
+  await tell('request.upsert', request(), 2);
+  await feed({ gen: 'g', seq: 90, reset: true, events: [] });
+  expect(app.inbox).toEqual([]);
+  await tell('request.upsert', request(), 91); // one that began while the snapshots were read
+  expect(app.inbox).toHaveLength(1);
+});
+
 test('a request that is asked again after the program has died waits again', async () => {
   app.show({ name: 'session', id: 's1' });
   await tell('request.upsert', request(), 2);
@@ -306,6 +315,39 @@ test('a conversation that is gone does not keep the others from loading', async 
   await feed({ gen: 'g2', seq: 1, reset: true, events: [] });
   expect(app.link).toBe('live');
   expect(app.panes.current?.view?.error?.code).toBe('not_found');
+});
+
+describe('a conversation that is shown, and in no list after a gap,', () => {
+  const gap = async (seq = 90) => {
+    server.sessions = [];
+    await feed({ gen: 'g', seq, reset: true, events: [] });
+  };
+
+  test('is as it is now', async () => {
+    await app.open('s9');
+    await tell('session.upsert', session({ id: 's9', title: 'Before', phase: 'working' }), 2);
+    await gap();
+    expect(app.link).toBe('live');
+    expect(app.current).toMatchObject({ title: 'Far away', phase: 'ready' });
+  });
+
+  test('is gone when it was deleted, and stays when nobody can tell', async () => {
+    app.show({ name: 'session', id: 's1' });
+    refuse = (path) => path.endsWith('/s1') && { code: 'storage.newer_unreadable', status: 409 };
+    await gap();
+    expect(app.view.name).toBe('session');
+    refuse = (path) => path.includes('/s1') && { code: 'not_found', status: 404 };
+    await gap(91);
+    expect([app.link, app.sessions.size, app.view.name]).toEqual(['live', 0, 'new']);
+  });
+});
+
+test('a page begins with one look at the conversation that was open last', async () => {
+  app.show({ name: 'session', id: 's1' });
+  app.close();
+  calls = [];
+  await begin();
+  expect(calls.filter(({ path }) => path.includes('/entries'))).toHaveLength(1);
 });
 
 describe('answers', () => {

@@ -248,6 +248,7 @@ export class App {
     // What still waits belongs to before the gap; the snapshots have it.
     this.#frames.clear();
     this.stalls.clear(); // it is told again while it lasts
+    const held = [...this.#views.values(), ...this.#queues.values()];
     // What was shown last is shown again: its transcript comes beside the list, not after it.
     this.#last ??= lastShown();
     if (!this.loaded && this.#last.id !== undefined) this.transcript(this.#last.id);
@@ -260,20 +261,18 @@ export class App {
         : Promise.resolve<Page<Session>>({ items: [] }),
       this.client.inbox(signal),
       this.#loadTaste(signal),
-      ...[...this.#views.values(), ...this.#queues.values()].map((view) => this.#reload(view, signal)),
+      ...held.map((view) => this.#reload(() => view.load(signal))),
     ]);
     this.hello = hello;
-    this.#replaceSessions([...page.items, ...archived.items]);
+    const unlisted = this.#replaceSessions([...page.items, ...archived.items]);
     this.savedAt = this.ordered[0]?.updatedAt ?? '';
     this.older = page.next;
     this.olderArchived = archived.next;
     const open = new Set(waiting.map((request) => request.id));
     for (const request of this.requests.values()) {
-      const waits = request.status === 'requested';
-      // It was resolved while nobody listened; its conversation tells how, if it is open. Or it is asked again: an answer that had not
-      // reached its agent when the program ended is wanted anew.
-      if (waits ? !open.has(request.id) && !this.#views.has(request.session) : open.has(request.id))
-        this.requests.delete(request.id);
+      // It was resolved while nobody listened, and no page has told how; what begins to wait meanwhile is told by its event. Or it is asked
+      // again: an answer that had not reached its agent when the program ended is wanted anew.
+      if ((request.status === 'requested') !== open.has(request.id)) this.requests.delete(request.id);
     }
     forgetTypedBut(open);
     this.#putRequests(waiting);
@@ -281,7 +280,13 @@ export class App {
       this.loaded = true;
       this.#firstView();
     }
-    await this.#loadMachine(signal);
+    await Promise.all([
+      this.#loadMachine(signal),
+      // They are put away, old ones, or were deleted.
+      ...unlisted.map((id) =>
+        this.#reload(async () => this.sessions.set(id, await this.client.session(id)), id),
+      ),
+    ]);
   }
 
   /** What a person has chosen, and where conversations are. They go on without it. */
@@ -309,21 +314,24 @@ export class App {
     ]);
   }
 
-  /** A conversation that is gone must not keep the others from loading; it shows its own error. */
-  async #reload(view: SessionView | QueueView, signal: AbortSignal): Promise<void> {
+  /** A conversation that is gone must not keep the others from loading; it shows its own error, or leaves where its id is given. */
+  async #reload(load: () => Promise<unknown>, id = ''): Promise<void> {
     try {
-      await view.load(signal);
+      await load();
     } catch (thrown) {
       if (!isRefused(thrown) || thrown.status === 401) throw thrown;
+      if (id && thrown.status === 404) this.#removeSession(id);
     }
   }
 
-  #replaceSessions(items: readonly Session[]): void {
+  /** Gives those that are shown, and not among them. */
+  #replaceSessions(items: readonly Session[]): string[] {
     const fresh = new Set(items.map((session) => session.id));
     for (const id of [...this.sessions.keys()]) {
       if (!fresh.has(id) && !this.panes.shows(id)) this.sessions.delete(id);
     }
     for (const session of items) this.sessions.set(session.id, session);
+    return this.panes.list.map((pane) => pane.session).filter((id) => !fresh.has(id));
   }
 
   #firstView(): void {

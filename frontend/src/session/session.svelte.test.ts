@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import type { Client } from '../api/client';
 import type { EntryPage } from '../api/records';
-import { append, entry, upsert } from '../test/records';
+import { append, entry, tool, turn, upsert } from '../test/records';
 import { SessionView } from './session.svelte';
 
 function deferred<T>() {
@@ -163,6 +163,106 @@ test('a tool call is found by its id, the newest of them', async () => {
   expect(view.find('c2')).toBeUndefined();
 });
 
+describe('after a gap in the events', () => {
+  const call = (status: 'in_progress' | 'completed') => ({
+    kind: 'tool' as const,
+    turn: 't1',
+    tool: tool({ status }),
+  });
+
+  test('what was said before the newest page is fetched anew when it is asked for, its turn too', async () => {
+    const running = turn({ state: 'running' });
+    const { view } = viewWith(
+      Promise.resolve(page({ items: [entry(1, call('in_progress')), entry(2)], turns: [running] })),
+      Promise.resolve(page({ items: [entry(2), entry(3)], next: 2 })),
+      Promise.resolve(page({ items: [entry(1, call('completed'))], turns: [turn()] })),
+    );
+    await view.load();
+    const second = view.items[1];
+    await view.load();
+    expect(view.items.map(({ seq }) => seq)).toEqual([2, 3]);
+    expect(view.items[0]).toBe(second);
+    await view.loadOlder();
+    expect(view.items[0]?.entry.tool?.status).toBe('completed');
+    expect(view.turns.get('t1')?.state).toBe('done');
+  });
+
+  test('all that is held where somebody reads is as it is now, and nothing else has left', async () => {
+    const then = Array.from({ length: 300 }, (_, n) => entry(n + 10, call('in_progress')));
+    const now = [...then, entry(310), entry(311)]
+      .filter(({ seq }) => seq !== 12)
+      .map((one) => (one.seq === 11 ? { ...one, ...call('completed') } : one));
+    const entriesAfter = vi.fn((_id: string, after: number) => {
+      const items = now.filter(({ seq }) => seq > after).slice(0, 200);
+      const newer = items.at(-1)?.seq ?? 0;
+      return Promise.resolve(page({ items, ...(newer < 311 ? { newer } : {}) }));
+    });
+    const entries = vi.fn(() => Promise.resolve(page({ items: then, next: 10 })));
+    const view = new SessionView('s1', { entries, entriesAfter } as unknown as Client, () => undefined);
+    await view.load();
+    const [first, second] = view.items;
+    view.reading = true;
+    await view.load();
+    expect(view.items.map(({ seq }) => seq)).toEqual(now.map(({ seq }) => seq));
+    expect(view.items[0]).toBe(first);
+    expect(view.items[1]).toBe(second);
+    expect(second?.entry.tool?.status).toBe('completed');
+    expect([view.next, view.newer]).toEqual([10, undefined]);
+    expect(entriesAfter).toHaveBeenCalledTimes(2);
+    expect(entries).toHaveBeenCalledTimes(1);
+  });
+
+  test('a page that is under way is not taken for that of after it, and of what waits for it one comes after the other', async () => {
+    const [before, after] = [deferred<EntryPage>(), deferred<EntryPage>()];
+    const { view, entries } = viewWith(
+      before.promise,
+      after.promise,
+      Promise.resolve(page({ items: [entry(1), entry(2)] })),
+    );
+    const loaded = [view.load(), view.load(), view.load()];
+    before.resolve(page({ items: [entry(1)] }));
+    await vi.waitFor(() => expect(view.items).toHaveLength(1));
+    await new Promise((soon) => setTimeout(soon));
+    expect(entries).toHaveBeenCalledTimes(2);
+    after.resolve(page({ items: [entry(1)] }));
+    await Promise.all(loaded);
+    expect(view.items.map(({ seq }) => seq)).toEqual([1, 2]);
+  });
+
+  test('neither events of before it are applied, nor an older page that is under way', async () => {
+    const older = deferred<EntryPage>();
+    const { view } = viewWith(
+      Promise.resolve(page({ items: [entry(5, { text: 'before' })], next: 5 })),
+      older.promise,
+      Promise.resolve(page({ items: [entry(5, { text: 'now' })], next: 5 })),
+    );
+    await view.load();
+    const paged = view.loadOlder();
+    view.apply([upsert(entry(5, { text: 'then' }))]);
+    await view.load();
+    older.resolve(page({ items: [entry(4, { text: 'old' })] }));
+    await paged;
+    expect(view.items.map(({ text }) => text)).toEqual(['now']);
+    expect(view.next).toBe(5);
+  });
+
+  test('an older page waits for what is being fetched anew', async () => {
+    const anew = deferred<EntryPage>();
+    const { view, entries } = viewWith(
+      Promise.resolve(page({ items: [entry(5)], next: 5 })),
+      anew.promise,
+      Promise.resolve(page({ items: [entry(6)], next: 6 })),
+    );
+    await view.load();
+    const loaded = view.load();
+    const paged = view.loadOlder();
+    anew.resolve(page({ items: [entry(7), entry(8)], next: 7 }));
+    await Promise.all([loaded, paged]);
+    expect(view.items.map(({ seq }) => seq)).toEqual([6, 7, 8]);
+    expect(entries.mock.calls.map((args: unknown[]) => args[1])).toEqual([undefined, undefined, 7]);
+  });
+});
+
 describe('a place far from the tail', () => {
   const from = (first: number, last: number, part: Partial<EntryPage> = {}) =>
     page({ items: Array.from({ length: last - first + 1 }, (_, n) => entry(first + n)), ...part });
@@ -218,16 +318,16 @@ describe('a place far from the tail', () => {
     expect(calls).toEqual(['tail']);
   });
 
-  test('is kept when the events have a gap', async () => {
+  test('is kept when the events have a gap, as it is now', async () => {
     const view = far({
-      'around 12': from(11, 13, { newer: 13 }),
-      'around 13': page({ items: [entry(12), entry(13, { text: 'changed' }), entry(14)], newer: 14 }),
+      'around 12': from(11, 13, { next: 11, newer: 13 }),
+      'after 10': page({ items: [entry(11), entry(13, { text: 'changed' }), entry(14)], newer: 14 }),
     });
     await view.around(12);
     await view.load();
-    expect(seqs(view)).toEqual([11, 12, 13]);
-    expect(view.items[2]?.text).toBe('changed');
-    expect(view.newer).toBe(13);
+    expect(seqs(view)).toEqual([11, 13, 14]);
+    expect(view.items[1]?.text).toBe('changed');
+    expect([view.next, view.newer]).toEqual([11, 14]);
   });
 
   test('is left for the tail', async () => {

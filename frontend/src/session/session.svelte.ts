@@ -62,6 +62,7 @@ export class SessionView implements Transcript {
 
   #client: Client;
   #held: Event[] = [];
+  /** A page that replaces others: the next one waits until there is none, and then begins at once, since two may wait for the same. */
   #underway: Promise<void> | undefined;
   #requests: (requests: readonly Request[]) => void;
 
@@ -71,40 +72,48 @@ export class SessionView implements Transcript {
     this.#requests = requests;
   }
 
-  /** Fetches the tail, or what is held of it; also what heals a gap. */
+  /** Fetches the tail; also what heals a gap: anything that is held may have changed, or be gone. */
   async load(signal?: AbortSignal): Promise<void> {
-    if (this.loading) return;
-    const last = this.items.at(-1)?.seq;
-    if (this.newer === undefined || last === undefined) {
-      const size = this.loaded ? pageSize : firstPage;
-      await this.#take(() => this.#client.entries(this.id, undefined, size, signal), 'tail');
-      return;
-    }
-    // The person reads elsewhere, and stays there. What changes is near the end of what is held, if it is held at all.
-    await this.#take(() => this.#client.entriesAround(this.id, last, pageSize, signal), 'refresh');
+    this.#held = []; // it is of before the gap, as is a page that is under way
+    while (this.#underway) await this.#underway;
+    await this.#take(async () => {
+      const { items, next } = this;
+      const first = items[0];
+      const last = items.at(-1);
+      if (!first || !last || (!this.reading && this.newer === undefined))
+        return this.#client.entries(this.id, undefined, this.loaded ? pageSize : firstPage, signal);
+      // The person reads elsewhere, and stays there.
+      let page = await this.#client.entriesAfter(this.id, first.seq - 1, pageSize, signal);
+      while (page.newer !== undefined && page.newer < last.seq) {
+        const before = page;
+        page = await this.#client.entriesAfter(this.id, page.newer, pageSize, signal);
+        page.items.unshift(...before.items);
+        page.turns.unshift(...before.turns);
+        page.requests.unshift(...before.requests);
+      }
+      return Object.assign(page, { next });
+    }, 'anew');
   }
 
   /** Fetches the tail, wherever the person was. */
   async toTail(): Promise<void> {
-    await this.#settled();
+    while (this.#underway) await this.#underway;
     if (this.newer === undefined && this.loaded) return;
     await this.#take(() => this.#client.entries(this.id, undefined, firstPage), 'tail');
   }
 
   /** Fetches what stands around a place, unless it is held. */
   async around(seq: number): Promise<void> {
-    await this.#settled();
+    while (this.#underway) await this.#underway;
     if (this.items.some((item) => item.seq === seq)) return;
     await this.#take(() => this.#client.entriesAround(this.id, seq, firstPage), 'around');
   }
 
-  /** Waits until no page is under way that replaces others. */
-  async #settled(): Promise<void> {
-    while (this.#underway) await this.#underway;
-  }
-
   /** Takes a page that may touch what events touch as well: they wait meanwhile. */
-  async #take(ask: () => Promise<EntryPage>, place: 'tail' | 'around' | 'newer' | 'refresh'): Promise<void> {
+  async #take(
+    ask: () => Promise<EntryPage>,
+    place: 'tail' | 'around' | 'newer' | 'anew' | 'refresh',
+  ): Promise<void> {
     let end: () => void = () => undefined;
     this.#underway = new Promise((done) => (end = done));
     this.loading = true;
@@ -130,11 +139,14 @@ export class SessionView implements Transcript {
     if (this.loadingOlder || this.next === undefined) return;
     this.loadingOlder = true;
     this.error = undefined;
-    const before = this.next;
     try {
+      while (this.#underway) await this.#underway;
+      const [before, held] = [this.next, this.#held];
+      if (before === undefined) return;
       const page = await this.#client.entries(this.id, before, pageSize);
+      // Other entries have taken the place of those that it stands before, or it is of before a gap.
+      if (this.next !== before || this.#held !== held) return;
       this.#requests(page.requests);
-      if (this.next !== before) return; // other entries have taken the place of those that it stands before
       applyPage(this, page, 'older', live);
       forgetNewest(this, kept);
     } catch (thrown) {
@@ -150,7 +162,7 @@ export class SessionView implements Transcript {
     if (this.loadingNewer) return;
     this.loadingNewer = true;
     try {
-      await this.#settled();
+      while (this.#underway) await this.#underway;
       const after = this.newer;
       if (after === undefined) return;
       await this.#take(() => this.#client.entriesAfter(this.id, after, pageSize), 'newer');

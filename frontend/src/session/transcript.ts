@@ -65,15 +65,16 @@ export function applyEvents(transcript: Transcript, events: readonly Event[], ma
 }
 
 /**
- * Takes a page of entries: the newest, or those around a place, which replace what was there; or those that stand before or after
- * what is there.
+ * Takes a page of entries: the newest, or those around a place, which replace what was there; those of after a gap, of before which
+ * nothing stays; or those that stand before or after what is there.
  */
 export function applyPage(
   transcript: Transcript,
   page: { items: readonly Entry[]; turns: readonly Turn[]; next?: number; newer?: number },
-  place: 'tail' | 'around' | 'older' | 'newer',
+  place: 'tail' | 'around' | 'older' | 'newer' | 'anew',
   make: MakeItem,
 ): void {
+  if (place === 'anew') transcript.turns.clear();
   for (const turn of page.turns) {
     // A turn in an older page may have ended since: what is held came later.
     if (place !== 'older' || !transcript.turns.has(turn.id)) transcript.turns.set(turn.id, turn);
