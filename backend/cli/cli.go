@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"syscall"
 	"time"
 
@@ -29,6 +30,7 @@ const (
 	exitRefused  = 3
 	exitCancel   = 4
 	exitApproval = 5
+	exitUnread   = 141 // what a shell reports of a program that a closed pipe has ended
 )
 
 // Program is the world that a command runs in.
@@ -98,6 +100,9 @@ func (f *failure) Unwrap() error { return f.err }
 
 // Run runs the command and gives its exit code.
 func (p *Program) Run() int {
+	// Nobody who reads our output any more is a failure of the write, and no death by SIGPIPE: turns of other commands, or an editor's, may run
+	// in this process. It is not ignored, for the programs that we start would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var cmds commands
 	exited := -1
 	parser, err := kong.New(&cmds, kong.Name("deskhand"), kong.Description("The agent client that cannot lose your work."),
@@ -108,6 +113,9 @@ func (p *Program) Run() int {
 	ctx, err := parser.Parse(p.Args)
 	if exited >= 0 {
 		return exited // --help
+	}
+	if p.unread(err) {
+		return exitUnread
 	}
 	if err != nil {
 		parser.Errorf("%s", err)
@@ -120,6 +128,9 @@ func (p *Program) Run() int {
 }
 
 func (p *Program) fail(err error) int {
+	if p.unread(err) {
+		return exitUnread
+	}
 	code := exitError
 	if f, ok := errors.AsType[*failure](err); ok {
 		code = f.code
@@ -128,6 +139,17 @@ func (p *Program) fail(err error) int {
 		p.say("deskhand: %s\n", text)
 	}
 	return code
+}
+
+// unread tells that nothing is wrong but that nobody reads our output any more: a pager was quit, or head has what it wanted. A pipe or a
+// socket of another kind that is broken is an error like any other.
+func (p *Program) unread(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // all that is in it is looked at
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !p.unread(err) })
+	}
+	failed, ok := errors.AsType[*fs.PathError](err)
+	out, isFile := p.Stdout.(*os.File)
+	return ok && isFile && failed.Path == out.Name() && errors.Is(failed, syscall.EPIPE)
 }
 
 // say writes for people.

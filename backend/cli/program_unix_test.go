@@ -262,6 +262,87 @@ func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 	}
 }
 
+// unread closes the pipe of a program that has begun to print, as a pager does that is quit.
+func (p *program) unread() {
+	p.t.Helper()
+	if _, err := p.stdout.ReadByte(); err != nil {
+		p.t.Fatalf("%v %s", err, p.stderr)
+	}
+	if err := p.pipe.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// A pager that is quit ends what fills it, and no turn of another command that came to the same process.
+func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	gate := filepath.Join(dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ownAgents(t, dir, map[string]string{"a": gated(gate), "long": floods(3_000) + `echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; read l`})
+	if _, stderr, code := run(t, dir, "prompt", "--dir", work, "--agent", "long", "go"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	pager := start(t, dir, "sessions", "show", "last")
+	if _, err := pager.stdout.Peek(1); err != nil {
+		t.Fatalf("%v %s", err, pager.stderr)
+	}
+	turn := start(t, dir, "prompt", "--dir", work, "--agent", "a", "go")
+	if _, err := turn.stdout.ReadByte(); err != nil {
+		t.Fatalf("%v %s", err, turn.stderr)
+	}
+	pager.unread()
+	pager.says("A turn still runs here")
+	if err := os.WriteFile(gate, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := turn.end(); code != 0 || out != "egun\n" {
+		t.Errorf("exit %d, %q\n%s", code, out, turn.stderr)
+	}
+	if _, code := pager.end(); code != 141 || strings.Contains(pager.stderr.String(), "pipe") {
+		t.Errorf("exit %d\n%s", code, pager.stderr)
+	}
+}
+
+// A turn whose words nobody reads any more is stopped, and the agent is told so; it is not killed. What it starts dies of a closed pipe as
+// programs do.
+func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	heard := filepath.Join(dir, "heard")
+	ownAgents(t, dir, map[string]string{"long": floods(3_000) + `read l; echo "$l" >` + heard + `
+		if /bin/sh -c 'kill -PIPE $$'; then echo "it is ignored" >>` + heard + `; fi
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l`})
+	p := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "long", "go")
+	p.unread()
+	if _, code := p.end(); code != 141 || strings.Contains(p.stderr.String(), "deskhand: ") {
+		t.Errorf("exit %d\n%s", code, p.stderr)
+	}
+	if text, err := os.ReadFile(heard); err != nil || !strings.Contains(string(text), "session/cancel") || strings.Contains(string(text), "ignored") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// The help is cut off by head as often as anything.
+func TestHelpThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	defer w.Close()
+	var said strings.Builder
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--help")
+	cmd.Stdout, cmd.Stderr = w, &said
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 141 || said.Len() > 0 {
+		t.Errorf("exit %d, %q", code, said.String())
+	}
+}
+
 // gated is an agent that says "begun", and no more until its gate is opened.
 func gated(gate string) string {
 	return `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
