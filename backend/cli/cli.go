@@ -13,6 +13,7 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -136,7 +137,7 @@ func (p *Program) fail(err error) int {
 		code = f.code
 	}
 	if text := err.Error(); text != "" {
-		p.say("deskhand: %s\n", text)
+		p.say("deskhand: %s\n", strings.ReplaceAll(text, "\r\n", "\n")) // what a program said on Windows, for one
 	}
 	return code
 }
@@ -152,13 +153,13 @@ func (p *Program) unread(err error) bool {
 	return ok && isFile && failed.Path == out.Name() && errors.Is(failed, syscall.EPIPE)
 }
 
-// say writes for people.
+// say writes for people. Much of it is in the words of an agent, errors above all.
 func (p *Program) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.Stderr, format, args...) // nobody to tell if this fails
+	_, _ = io.WriteString(p.Stderr, withoutControls(fmt.Sprintf(format, args...))) // nobody to tell if this fails
 }
 
 func (p *Program) print(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.Stdout, format, args...)
+	_, err := io.WriteString(p.Stdout, harmless(p.Stdout, fmt.Sprintf(format, args...)))
 	return err
 }
 

@@ -343,6 +343,41 @@ func TestHelpThatIsNotRead(t *testing.T) {
 	}
 }
 
+// What an agent says acts on no terminal, wherever a command repeats it; a pipe gets what was exported as it is.
+func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	const clipboard = `\u001b]52;c;eA==\u0007 \u009b2J \u202e`
+	ownAgents(t, dir, map[string]string{
+		"rude": `say() { printf '%s\n' "$1"; }
+			read l; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A ` + clipboard + `"},{"id":"b","name":"B"}]}}'
+			read l; say '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+			read l; say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"said ` + clipboard + `"}}}}'
+			say '{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"why ` + clipboard + `"}}'; read l`,
+		"dies": `printf 'dead \033]52;c;eA==\007\r\nof it\n' >&2; exit 7`,
+	})
+	for _, tc := range []struct{ has, args string }{ // the first begins the conversation
+		{"the agent failed: why \ufffd]52", "prompt --agent rude --dir " + work + " go"},
+		{"said \ufffd]52", "sessions show last"},
+		{"said \ufffd]52", "sessions export last -o -"},
+		{"\ufffd2J", "sessions export last -o - --format json"},
+		{"\ufffd2J", "login rude --method c"},
+		{"dead \ufffd]52;c;eA==\ufffd\r\n", "doctor dies"}, // the terminal's own end of a line
+		{"\ufffd]52", "prompt --agent dies --dir " + work + " go"},
+	} {
+		screen, _ := atTerminal(t, dir, "> ", "", strings.Fields(tc.args)...)
+		if strings.ContainsAny(screen, "\x1b\a\u009b\u202e") || !strings.Contains(screen, tc.has) {
+			t.Errorf("%s: %q", tc.args, screen)
+		}
+	}
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "rude", "--dir", work, "go"); code != 1 || !strings.Contains(stderr, "why \ufffd]52") || strings.ContainsAny(stderr, "\x1b\a\u009b\u202e") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	if out, _, _ := run(t, dir, "sessions", "export", "last", "-o", "-"); !strings.Contains(out, "said \x1b]52;c;eA==\a \u009b2J") {
+		t.Errorf("%q", out)
+	}
+}
+
 // gated is an agent that says "begun", and no more until its gate is opened.
 func gated(gate string) string {
 	return `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'

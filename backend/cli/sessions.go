@@ -18,8 +18,6 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/term"
-
 	"deskhand/backend"
 )
 
@@ -168,17 +166,22 @@ type sessionsShow struct {
 // Run prints a conversation.
 func (c *sessionsShow) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
-		var text strings.Builder
-		if err := p.export(ctx, api, c.ID, "md", &text); err != nil {
-			return err
-		}
-		return p.print("%s", p.harmless(text.String()))
+		return p.show(ctx, api, c.ID, "md")
 	})
 }
 
-// harmless is a text of an agent's that leaves a terminal as it is; a pipe gets every byte.
-func (p *Program) harmless(text string) string {
-	if f, ok := p.Stdout.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+// show prints a conversation at once.
+func (p *Program) show(ctx context.Context, api *api, id, format string) error {
+	var text strings.Builder
+	if err := p.export(ctx, api, id, format, &text); err != nil {
+		return err
+	}
+	return p.print("%s", text.String())
+}
+
+// harmless is a text that may be an agent's, and leaves out as it is, should that be a terminal; a pipe gets every byte.
+func harmless(out io.Writer, text string) string {
+	if !isTerminal(out) {
 		return text
 	}
 	return withoutControls(text)
@@ -206,6 +209,9 @@ type sessionsExport struct {
 func (c *sessionsExport) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		if c.Output == "-" {
+			if isTerminal(p.Stdout) && c.Format != "recording" { // an archive is no text, and not looked at
+				return p.show(ctx, api, c.ID, c.Format)
+			}
 			return p.export(ctx, api, c.ID, c.Format, p.Stdout)
 		}
 		there := &failure{exitUsage, fmt.Errorf("%s is there already", c.Output)}
