@@ -114,8 +114,11 @@ func (a *api) each(ctx context.Context, f func(backend.Session) (enough bool)) e
 // find gives the id that begins so. All of them are looked at for a beginning: one that is not seen may share it, and be the one that is meant.
 func (a *api) find(ctx context.Context, id string) (string, error) {
 	const whole = 36
-	if len(id) == whole {
+	switch len(id) {
+	case whole:
 		return id, nil
+	case 0: // it would begin every id; a script's variable was not set
+		return "", noConversation(id)
 	}
 	var found []string
 	err := a.each(ctx, func(s backend.Session) (enough bool) {
