@@ -242,7 +242,7 @@ func (c *sessionsExport) Run(p *Program) error {
 
 type sessionsSearch struct {
 	common
-	Query []string `arg:"" help:"Words, of which all must be there; \"a phrase\"; -without."`
+	Query []string `arg:"" help:"Words, of which all must be there; \"a phrase\"; -without, behind --."`
 	Agent string   `help:"Said in conversations with this agent."`
 	Dir   string   `placeholder:"DIR" help:"Said in conversations of this directory."`
 	From  day      `placeholder:"DATE" help:"Said on this day or later."`

@@ -35,6 +35,11 @@ func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
 	if text, stderr, code := run(t, dir, "sessions", "search", "zepp"); code != 0 || strings.Count(text, "the quick zeppelin") != 3 || !strings.Contains(text, id) {
 		t.Errorf("%d %s\n%s", code, stderr, text)
 	}
+	for without, found := range map[string]bool{"-dirigible": true, "-quick": false} {
+		if text, stderr, code := run(t, dir, "sessions", "search", "--limit", "3", "--", "zeppelin", without); code != 0 || strings.Contains(text, id) != found {
+			t.Errorf("%s: %d %s\n%s", without, code, stderr, text)
+		}
+	}
 	if text, stderr, code := run(t, dir, "sessions", "search", "dirigible"); code != 0 || text != "" || !strings.Contains(stderr, "Nothing was found") {
 		t.Errorf("%d %s\n%s", code, stderr, text)
 	}
