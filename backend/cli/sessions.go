@@ -403,6 +403,9 @@ func (c *tailCommand) Run(p *Program) error {
 		if ctx.Err() != nil {
 			return t.newLine()
 		}
+		if p, ok := errors.AsType[*problem](err); ok && p.Code == "not_found" {
+			return noConversation(id)
+		}
 		return err
 	})
 }
@@ -410,6 +413,9 @@ func (c *tailCommand) Run(p *Program) error {
 // overhear shows what is said, and answers nothing.
 func (t *terminalTurn) overhear(e backend.Event) (bool, error) {
 	switch e.Type {
+	case "session.removed":
+		t.aside("· the conversation was deleted")
+		return true, nil
 	case "request.upsert":
 		var r backend.Request
 		if err := json.Unmarshal(e.Data, &r); err != nil {

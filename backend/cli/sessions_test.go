@@ -133,12 +133,22 @@ func TestTailShowsWhatIsSaid(t *testing.T) {
 			t.Fatalf("%q, %v", said, err)
 		}
 	}
+	other := start(t, dir, "tail", s.ID)
+	other.says("Ctrl-C ends this")
 	_ = p.Process.Signal(os.Interrupt)
 	if out, code := p.end(); code != 0 {
 		t.Errorf("%d %s %s", code, out, p.stderr)
 	}
 	if text := p.stderr.String(); !strings.Contains(text, "> echo second words") {
 		t.Error(text)
+	}
+	c.do("DELETE", "/client/sessions/"+s.ID, nil)
+	other.says("was deleted")
+	if out, code := other.end(); code != 0 {
+		t.Errorf("%d %s %s", code, out, other.stderr)
+	}
+	if _, stderr, code := run(t, dir, "tail", s.ID); code != 2 || !strings.Contains(stderr, "no conversation") {
+		t.Errorf("one that is not there: %d %s", code, stderr)
 	}
 }
 
