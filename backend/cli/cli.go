@@ -145,7 +145,7 @@ func (p *Program) fail(err error) int {
 // unread tells that nothing is wrong but that nobody reads our output any more: a pager was quit, or head has what it wanted. A pipe or a
 // socket of another kind that is broken is an error like any other.
 func (p *Program) unread(err error) bool {
-	if joined, ok := err.(interface{ Unwrap() []error }); ok { //nolint:errorlint // all that is in it is looked at
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
 		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !p.unread(err) })
 	}
 	failed, ok := errors.AsType[*fs.PathError](err)

@@ -281,7 +281,7 @@ func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
 	if err := syscall.Mkfifo(gate, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	ownAgents(t, dir, map[string]string{"a": gated(gate), "long": floods(3_000) + `echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; read l`})
+	ownAgents(t, dir, map[string]string{"a": gated(gate), "long": floods(2_500) + `echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; read l`})
 	if _, stderr, code := run(t, dir, "prompt", "--dir", work, "--agent", "long", "go"); code != 0 {
 		t.Fatal(code, stderr)
 	}
@@ -312,7 +312,7 @@ func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	heard := filepath.Join(dir, "heard")
-	ownAgents(t, dir, map[string]string{"long": floods(3_000) + `read l; echo "$l" >` + heard + `
+	ownAgents(t, dir, map[string]string{"long": floods(2_500) + `read l; echo "$l" >` + heard + `
 		if /bin/sh -c 'kill -PIPE $$'; then echo "it is ignored" >>` + heard + `; fi
 		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l`})
 	p := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "long", "go")

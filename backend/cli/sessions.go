@@ -212,10 +212,7 @@ type sessionsExport struct {
 func (c *sessionsExport) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		if c.Output == "-" {
-			if isTerminal(p.Stdout) && c.Format != "recording" { // an archive is no text, and not looked at
-				return p.show(ctx, api, c.ID, c.Format)
-			}
-			return p.export(ctx, api, c.ID, c.Format, p.Stdout)
+			return c.print(ctx, p, api)
 		}
 		there := &failure{exitUsage, fmt.Errorf("%s is there already", c.Output)}
 		if _, err := os.Lstat(c.Output); err == nil {
@@ -238,6 +235,14 @@ func (c *sessionsExport) Run(p *Program) error {
 		p.say("written to %s\n", c.Output)
 		return nil
 	})
+}
+
+// print writes it to standard output; at a terminal as text, unless it is an archive, which is none.
+func (c *sessionsExport) print(ctx context.Context, p *Program, api *api) error {
+	if isTerminal(p.Stdout) && c.Format != "recording" {
+		return p.show(ctx, api, c.ID, c.Format)
+	}
+	return p.export(ctx, api, c.ID, c.Format, p.Stdout)
 }
 
 type sessionsSearch struct {
