@@ -6,10 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"os"
-	"os/signal"
 	"sync"
-	"syscall"
 	"time"
 
 	"deskhand/backend"
@@ -27,7 +24,6 @@ func (c *acpCommand) Run(p *Program) error {
 	if c.Login {
 		return (&loginCommand{common: c.common, Agent: c.Agent}).Run(p)
 	}
-	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // an editor that is gone is no reason to end what it began
 	cfg, log, err := p.config(c.common, "command")
 	if err != nil {
 		return err

@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"deskhand/backend"
@@ -279,10 +280,15 @@ func (a *api) events(ctx context.Context, q backend.FeedQuery, wait int) (backen
 	return batch, a.call(ctx, "GET", "events?"+v.Encode(), nil, &batch)
 }
 
-// printJSON writes a value for programs.
+// printJSON writes a value for programs. JSON escapes a part only of what a terminal acts on.
 func printJSON(out io.Writer, value any) error {
-	enc := json.NewEncoder(out)
+	var text strings.Builder
+	enc := json.NewEncoder(&text)
 	enc.SetEscapeHTML(false)
 	enc.SetIndent("", "  ")
-	return enc.Encode(value)
+	if err := enc.Encode(value); err != nil {
+		return err
+	}
+	_, err := io.WriteString(out, harmless(out, text.String()))
+	return err
 }

@@ -12,6 +12,8 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -29,6 +31,7 @@ const (
 	exitRefused  = 3
 	exitCancel   = 4
 	exitApproval = 5
+	exitUnread   = 141 // what a shell reports of a program that a closed pipe has ended
 )
 
 // Program is the world that a command runs in.
@@ -98,6 +101,9 @@ func (f *failure) Unwrap() error { return f.err }
 
 // Run runs the command and gives its exit code.
 func (p *Program) Run() int {
+	// Nobody who reads our output any more is a failure of the write, and no death by SIGPIPE: turns of other commands, or an editor's, may run
+	// in this process. It is not ignored, for the programs that we start would inherit that.
+	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE)
 	var cmds commands
 	exited := -1
 	parser, err := kong.New(&cmds, kong.Name("deskhand"), kong.Description("The agent client that cannot lose your work."),
@@ -108,6 +114,9 @@ func (p *Program) Run() int {
 	ctx, err := parser.Parse(p.Args)
 	if exited >= 0 {
 		return exited // --help
+	}
+	if p.unread(err) {
+		return exitUnread
 	}
 	if err != nil {
 		parser.Errorf("%s", err)
@@ -120,23 +129,37 @@ func (p *Program) Run() int {
 }
 
 func (p *Program) fail(err error) int {
+	if p.unread(err) {
+		return exitUnread
+	}
 	code := exitError
 	if f, ok := errors.AsType[*failure](err); ok {
 		code = f.code
 	}
 	if text := err.Error(); text != "" {
-		p.say("deskhand: %s\n", text)
+		p.say("deskhand: %s\n", strings.ReplaceAll(text, "\r\n", "\n")) // what a program said on Windows, for one
 	}
 	return code
 }
 
-// say writes for people.
+// unread tells that nothing is wrong but that nobody reads our output any more: a pager was quit, or head has what it wanted. A pipe or a
+// socket of another kind that is broken is an error like any other.
+func (p *Program) unread(err error) bool {
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return !slices.ContainsFunc(joined.Unwrap(), func(err error) bool { return !p.unread(err) })
+	}
+	failed, ok := errors.AsType[*fs.PathError](err)
+	out, isFile := p.Stdout.(*os.File)
+	return ok && isFile && failed.Path == out.Name() && errors.Is(failed, syscall.EPIPE)
+}
+
+// say writes for people. Much of it is in the words of an agent, errors above all.
 func (p *Program) say(format string, args ...any) {
-	_, _ = fmt.Fprintf(p.Stderr, format, args...) // nobody to tell if this fails
+	_, _ = io.WriteString(p.Stderr, withoutControls(fmt.Sprintf(format, args...))) // nobody to tell if this fails
 }
 
 func (p *Program) print(format string, args ...any) error {
-	_, err := fmt.Fprintf(p.Stdout, format, args...)
+	_, err := io.WriteString(p.Stdout, harmless(p.Stdout, fmt.Sprintf(format, args...)))
 	return err
 }
 

@@ -65,7 +65,7 @@ func (p *Program) tellDiscord(s backend.DiscordState) error {
 		return p.print("Discord is not set up; deskhand discord setup does that.\n")
 	}
 	w := tabwriter.NewWriter(p.Stdout, 0, 0, 2, ' ', 0)
-	row := func(name, text string) { _, _ = fmt.Fprintf(w, "%s\t%s\n", name, text) } // Flush tells of failures
+	row := func(name, text string) { _, _ = fmt.Fprintf(w, "%s\t%s\n", name, printable(text)) } // Flush tells of failures
 	row("Status", discordStatusWords(s))
 	if s.Bot != nil {
 		row("Bot", plain(s.Bot.Name)+" ("+s.Bot.ID+")")

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/url"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ func (c *doctorCommand) Run(p *Program) error {
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = c.show(p.Stdout, reports)
+			err = c.show(p, reports)
 		}
 		return err
 	})
@@ -88,9 +87,9 @@ func found(ctx context.Context, api *api) (ids []string, fault string, err error
 }
 
 // show prints the reports.
-func (c *doctorCommand) show(out io.Writer, reports agentReports) error {
+func (c *doctorCommand) show(p *Program, reports agentReports) error {
 	if c.JSON {
-		return printJSON(out, reports)
+		return printJSON(p.Stdout, reports)
 	}
 	pages := make([]string, 0, len(reports.Items)+1)
 	if reports.Problem != "" {
@@ -99,8 +98,7 @@ func (c *doctorCommand) show(out io.Writer, reports agentReports) error {
 	for _, r := range reports.Items {
 		pages = append(pages, page(r))
 	}
-	_, err := io.WriteString(out, strings.Join(pages, "\n"))
-	return err
+	return p.print("%s", strings.Join(pages, "\n"))
 }
 
 // page is one report for people.
@@ -108,7 +106,7 @@ func page(r backend.Report) string {
 	var b strings.Builder
 	a := r.Agent
 	row := func(name, value string) {
-		if value = strings.TrimSpace(value); value != "" {
+		if value = strings.TrimSpace(strings.ReplaceAll(value, "\r\n", "\n")); value != "" {
 			fmt.Fprintf(&b, "  %-10s %s\n", name, strings.ReplaceAll(value, "\n", "\n             "))
 		}
 	}

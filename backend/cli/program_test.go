@@ -40,6 +40,7 @@ func TestMain(m *testing.M) {
 type program struct {
 	*exec.Cmd
 	t      *testing.T
+	pipe   io.Closer // where stdout comes out
 	stdout *bufio.Reader
 	stderr *lockedBuffer
 }
@@ -93,7 +94,7 @@ func startWith(t *testing.T, dir, input string, args ...string) *program {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p.stdout = bufio.NewReader(out)
+	p.pipe, p.stdout = out, bufio.NewReader(out)
 	if err := p.Start(); err != nil {
 		t.Fatal(err)
 	}

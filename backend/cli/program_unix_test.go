@@ -262,6 +262,122 @@ func TestACommandThatFailsOutlastsTheTurnsOfOthers(t *testing.T) {
 	}
 }
 
+// unread closes the pipe of a program that has begun to print, as a pager does that is quit.
+func (p *program) unread() {
+	p.t.Helper()
+	if _, err := p.stdout.ReadByte(); err != nil {
+		p.t.Fatalf("%v %s", err, p.stderr)
+	}
+	if err := p.pipe.Close(); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// A pager that is quit ends what fills it, and no turn of another command that came to the same process.
+func TestACommandThatIsNotReadOutlastsTheTurnsOfOthers(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	gate := filepath.Join(dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ownAgents(t, dir, map[string]string{"a": gated(gate), "long": floods(2_500) + `echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; read l`})
+	if _, stderr, code := run(t, dir, "prompt", "--dir", work, "--agent", "long", "go"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	pager := start(t, dir, "sessions", "show", "last")
+	if _, err := pager.stdout.Peek(1); err != nil {
+		t.Fatalf("%v %s", err, pager.stderr)
+	}
+	turn := start(t, dir, "prompt", "--dir", work, "--agent", "a", "go")
+	if _, err := turn.stdout.ReadByte(); err != nil {
+		t.Fatalf("%v %s", err, turn.stderr)
+	}
+	pager.unread()
+	pager.says("A turn still runs here")
+	if err := os.WriteFile(gate, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := turn.end(); code != 0 || out != "egun\n" {
+		t.Errorf("exit %d, %q\n%s", code, out, turn.stderr)
+	}
+	if _, code := pager.end(); code != 141 || strings.Contains(pager.stderr.String(), "pipe") {
+		t.Errorf("exit %d\n%s", code, pager.stderr)
+	}
+}
+
+// A turn whose words nobody reads any more is stopped, and the agent is told so; it is not killed. What it starts dies of a closed pipe as
+// programs do.
+func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	heard := filepath.Join(dir, "heard")
+	ownAgents(t, dir, map[string]string{"long": floods(2_500) + `read l; echo "$l" >` + heard + `
+		if /bin/sh -c 'kill -PIPE $$'; then echo "it is ignored" >>` + heard + `; fi
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l`})
+	p := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "long", "go")
+	p.unread()
+	if _, code := p.end(); code != 141 || strings.Contains(p.stderr.String(), "deskhand: ") {
+		t.Errorf("exit %d\n%s", code, p.stderr)
+	}
+	if text, err := os.ReadFile(heard); err != nil || !strings.Contains(string(text), "session/cancel") || strings.Contains(string(text), "ignored") {
+		t.Errorf("%v\n%s", err, text)
+	}
+}
+
+// The help is cut off by head as often as anything.
+func TestHelpThatIsNotRead(t *testing.T) {
+	t.Parallel()
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Close()
+	defer w.Close()
+	var said strings.Builder
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "--help")
+	cmd.Stdout, cmd.Stderr = w, &said
+	_ = cmd.Run()
+	if code := cmd.ProcessState.ExitCode(); code != 141 || said.Len() > 0 {
+		t.Errorf("exit %d, %q", code, said.String())
+	}
+}
+
+// What an agent says acts on no terminal, wherever a command repeats it; a pipe gets what was exported as it is.
+func TestNothingOfAnAgentsActsOnTheTerminal(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	const clipboard = `\u001b]52;c;eA==\u0007 \u009b2J \u202e`
+	ownAgents(t, dir, map[string]string{
+		"rude": `say() { printf '%s\n' "$1"; }
+			read l; say '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"authMethods":[{"id":"a","name":"A ` + clipboard + `"},{"id":"b","name":"B"}]}}'
+			read l; say '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+			read l; say '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"said ` + clipboard + `"}}}}'
+			say '{"jsonrpc":"2.0","id":3,"error":{"code":-32000,"message":"why ` + clipboard + `"}}'; read l`,
+		"dies": `printf 'dead \033]52;c;eA==\007\r\nof it\n' >&2; exit 7`,
+	})
+	for _, tc := range []struct{ has, args string }{ // the first begins the conversation
+		{"the agent failed: why \ufffd]52", "prompt --agent rude --dir " + work + " go"},
+		{"said \ufffd]52", "sessions show last"},
+		{"said \ufffd]52", "sessions export last -o -"},
+		{"\ufffd2J", "sessions export last -o - --format json"},
+		{"\ufffd2J", "login rude --method c"},
+		{"dead \ufffd]52;c;eA==\ufffd\r\n", "doctor dies"}, // the terminal's own end of a line
+		{"\ufffd]52", "prompt --agent dies --dir " + work + " go"},
+	} {
+		screen, _ := atTerminal(t, dir, "> ", "", strings.Fields(tc.args)...)
+		if strings.ContainsAny(screen, "\x1b\a\u009b\u202e") || !strings.Contains(screen, tc.has) {
+			t.Errorf("%s: %q", tc.args, screen)
+		}
+	}
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "rude", "--dir", work, "go"); code != 1 || !strings.Contains(stderr, "why \ufffd]52") || strings.ContainsAny(stderr, "\x1b\a\u009b\u202e") {
+		t.Errorf("exit %d, %q", code, stderr)
+	}
+	if out, _, _ := run(t, dir, "sessions", "export", "last", "-o", "-"); !strings.Contains(out, "said \x1b]52;c;eA==\a \u009b2J") {
+		t.Errorf("%q", out)
+	}
+}
+
 // gated is an agent that says "begun", and no more until its gate is opened.
 func gated(gate string) string {
 	return `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'

@@ -432,7 +432,7 @@ func (t *terminalTurn) sayLocked(text string) error {
 	if text != "" {
 		t.midLine = !strings.HasSuffix(text, "\n")
 	}
-	return t.p.print("%s", t.p.harmless(text))
+	return t.p.print("%s", text)
 }
 
 // newLine ends the line that the agent is in the middle of.
@@ -452,7 +452,7 @@ func (t *terminalTurn) aside(format string, args ...any) {
 	if t.midLine {
 		_ = t.sayLocked("\n") // a broken pipe is found by the next word of the agent
 	}
-	t.p.say("%s\n", withoutControls(fmt.Sprintf(format, args...)))
+	t.p.say(format+"\n", args...)
 }
 
 func (t *terminalTurn) entry(e backend.Entry) error {

@@ -18,8 +18,6 @@ import (
 	"time"
 	"unicode"
 
-	"golang.org/x/term"
-
 	"deskhand/backend"
 )
 
@@ -116,8 +114,11 @@ func (a *api) each(ctx context.Context, f func(backend.Session) (enough bool)) e
 // find gives the id that begins so. All of them are looked at for a beginning: one that is not seen may share it, and be the one that is meant.
 func (a *api) find(ctx context.Context, id string) (string, error) {
 	const whole = 36
-	if len(id) == whole {
+	switch len(id) {
+	case whole:
 		return id, nil
+	case 0: // it would begin every id; a script's variable was not set
+		return "", noConversation(id)
 	}
 	var found []string
 	err := a.each(ctx, func(s backend.Session) (enough bool) {
@@ -168,17 +169,22 @@ type sessionsShow struct {
 // Run prints a conversation.
 func (c *sessionsShow) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
-		var text strings.Builder
-		if err := p.export(ctx, api, c.ID, "md", &text); err != nil {
-			return err
-		}
-		return p.print("%s", p.harmless(text.String()))
+		return p.show(ctx, api, c.ID, "md")
 	})
 }
 
-// harmless is a text of an agent's that leaves a terminal as it is; a pipe gets every byte.
-func (p *Program) harmless(text string) string {
-	if f, ok := p.Stdout.(*os.File); !ok || !term.IsTerminal(int(f.Fd())) {
+// show prints a conversation at once.
+func (p *Program) show(ctx context.Context, api *api, id, format string) error {
+	var text strings.Builder
+	if err := p.export(ctx, api, id, format, &text); err != nil {
+		return err
+	}
+	return p.print("%s", text.String())
+}
+
+// harmless is a text that may be an agent's, and leaves out as it is, should that be a terminal; a pipe gets every byte.
+func harmless(out io.Writer, text string) string {
+	if !isTerminal(out) {
 		return text
 	}
 	return withoutControls(text)
@@ -206,7 +212,7 @@ type sessionsExport struct {
 func (c *sessionsExport) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		if c.Output == "-" {
-			return p.export(ctx, api, c.ID, c.Format, p.Stdout)
+			return c.print(ctx, p, api)
 		}
 		there := &failure{exitUsage, fmt.Errorf("%s is there already", c.Output)}
 		if _, err := os.Lstat(c.Output); err == nil {
@@ -231,9 +237,17 @@ func (c *sessionsExport) Run(p *Program) error {
 	})
 }
 
+// print writes it to standard output; at a terminal as text, unless it is an archive, which is none.
+func (c *sessionsExport) print(ctx context.Context, p *Program, api *api) error {
+	if isTerminal(p.Stdout) && c.Format != "recording" {
+		return p.show(ctx, api, c.ID, c.Format)
+	}
+	return p.export(ctx, api, c.ID, c.Format, p.Stdout)
+}
+
 type sessionsSearch struct {
 	common
-	Query []string `arg:"" help:"Words, of which all must be there; \"a phrase\"; -without."`
+	Query []string `arg:"" help:"Words, of which all must be there; \"a phrase\"; -without, behind --."`
 	Agent string   `help:"Said in conversations with this agent."`
 	Dir   string   `placeholder:"DIR" help:"Said in conversations of this directory."`
 	From  day      `placeholder:"DATE" help:"Said on this day or later."`
@@ -394,6 +408,9 @@ func (c *tailCommand) Run(p *Program) error {
 		if ctx.Err() != nil {
 			return t.newLine()
 		}
+		if p, ok := errors.AsType[*problem](err); ok && p.Code == "not_found" {
+			return noConversation(id)
+		}
 		return err
 	})
 }
@@ -401,6 +418,9 @@ func (c *tailCommand) Run(p *Program) error {
 // overhear shows what is said, and answers nothing.
 func (t *terminalTurn) overhear(e backend.Event) (bool, error) {
 	switch e.Type {
+	case "session.removed":
+		t.aside("· the conversation was deleted")
+		return true, nil
 	case "request.upsert":
 		var r backend.Request
 		if err := json.Unmarshal(e.Data, &r); err != nil {

@@ -35,6 +35,11 @@ func TestSessionsAreListedShownFoundAndExported(t *testing.T) {
 	if text, stderr, code := run(t, dir, "sessions", "search", "zepp"); code != 0 || strings.Count(text, "the quick zeppelin") != 3 || !strings.Contains(text, id) {
 		t.Errorf("%d %s\n%s", code, stderr, text)
 	}
+	for without, found := range map[string]bool{"-dirigible": true, "-quick": false} {
+		if text, stderr, code := run(t, dir, "sessions", "search", "--limit", "3", "--", "zeppelin", without); code != 0 || strings.Contains(text, id) != found {
+			t.Errorf("%s: %d %s\n%s", without, code, stderr, text)
+		}
+	}
 	if text, stderr, code := run(t, dir, "sessions", "search", "dirigible"); code != 0 || text != "" || !strings.Contains(stderr, "Nothing was found") {
 		t.Errorf("%d %s\n%s", code, stderr, text)
 	}
@@ -128,12 +133,22 @@ func TestTailShowsWhatIsSaid(t *testing.T) {
 			t.Fatalf("%q, %v", said, err)
 		}
 	}
+	other := start(t, dir, "tail", s.ID)
+	other.says("Ctrl-C ends this")
 	_ = p.Process.Signal(os.Interrupt)
 	if out, code := p.end(); code != 0 {
 		t.Errorf("%d %s %s", code, out, p.stderr)
 	}
 	if text := p.stderr.String(); !strings.Contains(text, "> echo second words") {
 		t.Error(text)
+	}
+	c.do("DELETE", "/client/sessions/"+s.ID, nil)
+	other.says("was deleted")
+	if out, code := other.end(); code != 0 {
+		t.Errorf("%d %s %s", code, out, other.stderr)
+	}
+	if _, stderr, code := run(t, dir, "tail", s.ID); code != 2 || !strings.Contains(stderr, "no conversation") {
+		t.Errorf("one that is not there: %d %s", code, stderr)
 	}
 }
 

@@ -90,7 +90,13 @@ func TestSessionsAreDeletedOnceAPersonSaysSo(t *testing.T) {
 	if left := begun(t, dir); len(left) != 2 || left[0] != ids[1] {
 		t.Errorf("%v", left)
 	}
-	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ids[1], ids[2][:20]); code != 0 || strings.Count(out, "deleted ") != 2 {
+	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ids[1]); code != 0 || strings.Count(out, "deleted ") != 1 {
+		t.Errorf("%d %s%s", code, out, stderr)
+	}
+	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ""); code != 2 || out != "" || !strings.Contains(stderr, `no conversation ""`) {
+		t.Errorf("no name, where one conversation is left: %d %s%s", code, out, stderr)
+	}
+	if out, stderr, code := run(t, dir, "sessions", "delete", "--yes", ids[2][:20]); code != 0 || strings.Count(out, "deleted ") != 1 {
 		t.Errorf("%d %s%s", code, out, stderr)
 	}
 	for name, code := range map[string]int{"show": 2, "delete": 2} {
