@@ -472,7 +472,7 @@ func (v *conversation) answered(key acp.Key, data []byte) {
 func (v *conversation) capabilities() map[string]any {
 	meta := map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}}
 	meta["terminal_output"] = true // what its own programs write comes in _meta of tool calls, see acp.TerminalDisplay
-	here := v.serves("fs/read_text_file")
+	here := v.serves("fs/read_text_file") && !v.c.cfg.Agents.Quirks(v.row.Agent).NoFS
 	return map[string]any{
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": v.c.cfg.Version},
