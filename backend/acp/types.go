@@ -157,6 +157,12 @@ type ToolCallPatch struct {
 	Display    *TerminalDisplay // what it tells of a program
 }
 
+// Changes tells whether anything of the call itself is named, rather than what a program of it writes: that comes many times a second.
+func (p ToolCallPatch) Changes() bool {
+	return p.Title != nil || p.Name != nil || p.Kind != nil || p.Status != nil || p.Content != nil || p.Locations != nil ||
+		p.RawInput != nil || p.RawOutput != nil || p.Parent != ""
+}
+
 // isStatus tells of those that a tool call may have: the schema's, and the one by which some agents tell of a call that was stopped. Any other
 // is as one that is left out, also for the schema: a call that "runs" would be taken for one that is over, and never be stopped.
 func isStatus(s string) bool {

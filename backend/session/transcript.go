@@ -717,7 +717,9 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 	case e.goesOn(): // though it may have been cut off with its turn
 		e.Tool.EndedAt = nil
 	}
-	t.touch(e)
+	if p.Changes() {
+		t.touch(e)
+	}
 	if p.Display != nil {
 		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Turn != e.Turn && d.Seq < e.Seq {
 			delete(t.displays, p.Display.ID) // it is of a call before this one
