@@ -62,7 +62,7 @@ type link struct {
 	serving      map[acp.Key]context.CancelFunc // what the agent has asked of us and we are at
 	programs     map[string]*program            // that run for it, or are not released, by terminal id
 	lastTerminal int
-	lastFile     <-chan struct{} // closed when the newest work on files has ended; nil before the first
+	lastFile     <-chan struct{} // closed when the newest work on files has ended, or what a life before writes; nil before the first
 	work         sync.WaitGroup  // the goroutines of these
 
 	outbox chan [][]byte
