@@ -144,6 +144,28 @@ func TestADeadDiskPutsNoOldTextOverANewOne(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
+// One that is withdrawn is answered, though nobody knows what will become of it, and told when it is written after all.
+func TestAWriteOnADeadDiskIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
+	d := disk.desk(t)
+	id := d.asking()
+	slow := write(filepath.Join(d.work, "dead-write"), "late")
+	slow.As = "w"
+	d.begin(id, slow, asksQuestion(nil), step{Cancel: "w"}, step{Await: "w"})
+	disk.is(t, "dead-write")
+	d.answer(d.request(id), session.Answer{Action: "cancel"})
+	if text := textOf(d.idle(id), "agent"); !strings.Contains(text, "-32800") || !strings.Contains(text, "may still be written") {
+		t.Errorf("the agent is told %s", text)
+	}
+	if list := kinds(d.transcript(id), "file"); len(list) != 0 {
+		t.Errorf("%d are told as written", len(list))
+	}
+	disk.comeBack()
+	d.until("it to be told", func() bool { return len(kinds(d.transcript(id), "file")) == 1 })
+	d.sameAsRebuilt(id)
+}
+
 // asks waits until an agent has asked for something so many times.
 func (d *desk) asks(id, method string, times int) {
 	d.t.Helper()

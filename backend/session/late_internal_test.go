@@ -91,8 +91,10 @@ func TestOutputIsNoChangeOfItsCall(t *testing.T) {
 			t.Errorf("%s changes %d entries, the first %+v", meta, len(changes), changes[0].Entry)
 		}
 	}
-	for _, field := range []string{`"title":"T"`, `"status":"completed"`, `"content":[]`, `"rawInput":{}`, `"rawOutput":{}`, `"locations":[]`, `"kind":"read"`,
-		`"name":"n"`, `"_meta":{"claudeCode":{"parentToolUseId":"0"}}`} {
+	for _, field := range []string{
+		`"title":"T"`, `"status":"completed"`, `"content":[]`, `"rawInput":{}`, `"rawOutput":{}`, `"locations":[]`, `"kind":"read"`, `"name":"n"`,
+		`"_meta":{"claudeCode":{"parentToolUseId":"0"}}`,
+	} {
 		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1",%s}`, field)
 		if changes, _ := s.fold.take(); len(changes) != 1 || changes[0].Entry.Kind != "tool" {
 			t.Errorf("%s changes %d entries", field, len(changes))
