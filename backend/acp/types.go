@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // The types below decode what agents send, by the leniency rules of the published schema: a bad optional field takes its
@@ -156,6 +157,18 @@ type ToolCallPatch struct {
 	Display    *TerminalDisplay // what it tells of a program
 }
 
+// Changes tells whether anything of the call itself is named, rather than what a program of it writes: that comes many times a second.
+func (p ToolCallPatch) Changes() bool {
+	return p.Title != nil || p.Name != nil || p.Kind != nil || p.Status != nil || p.Content != nil || p.Locations != nil ||
+		p.RawInput != nil || p.RawOutput != nil || p.Parent != ""
+}
+
+// isStatus tells of those that a tool call may have: the schema's, and the one by which some agents tell of a call that was stopped. Any other
+// is as one that is left out, also for the schema: a call that "runs" would be taken for one that is over, and never be stopped.
+func isStatus(s string) bool {
+	return slices.Contains([]string{"pending", "in_progress", "completed", "failed", "cancelled"}, s)
+}
+
 // ParseToolCall decodes a tool call or an update of one.
 func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	var t struct {
@@ -176,6 +189,7 @@ func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	if t.ToolCallID == "" {
 		return ToolCallPatch{}, fmt.Errorf("%w: a tool call without toolCallId", ErrShape)
 	}
+	t.Status.given = t.Status.given && isStatus(t.Status.value)
 	p := ToolCallPatch{
 		ToolCallID: t.ToolCallID, Title: t.Title.pointer(), Name: t.Name.pointer(), Kind: t.Kind.pointer(), Status: t.Status.pointer(),
 		RawInput: notNull(t.RawInput), RawOutput: notNull(t.RawOutput), Parent: t.Meta.parent(), Display: t.Meta.display(t.ToolCallID),

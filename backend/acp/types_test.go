@@ -14,7 +14,7 @@ func TestBadFieldsOfAToolCallAreLeftOut(t *testing.T) {
 	t.Parallel()
 	bad := []string{`null`, `7`, `"x"`, `{}`, `true`, `[]`, `["x"]`}
 	for field, good := range map[string][]string{
-		"title": {`"x"`}, "name": {`"x"`}, "kind": {`"x"`}, "status": {`"x"`},
+		"title": {`"x"`}, "name": {`"x"`}, "kind": {`"x"`}, "status": {},
 		"content": {`[]`, `["x"]`}, "locations": {`[]`, `["x"]`},
 	} {
 		for _, value := range bad {
@@ -26,6 +26,15 @@ func TestBadFieldsOfAToolCallAreLeftOut(t *testing.T) {
 			if named != slices.Contains(good, value) {
 				t.Errorf("%s %s: named %v", field, value, named)
 			}
+		}
+	}
+	for status, known := range map[string]bool{
+		"pending": true, "in_progress": true, "completed": true, "failed": true, "cancelled": true,
+		"": false, "running": false, "paused": false, "Completed": false,
+	} {
+		p, err := ParseToolCall(fmt.Appendf(nil, `{"toolCallId":"1","status":%q}`, status))
+		if err != nil || (p.Status != nil) != known || known && *p.Status != status {
+			t.Errorf("status %q: %+v, %v", status, p, err)
 		}
 	}
 	p, err := ParseToolCall(json.RawMessage(`{"toolCallId":"1","title":"x","title":7,"locations":[{"path":"/a","line":"3"},{"path":"/b","line":4},{"line":1}],

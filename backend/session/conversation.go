@@ -63,6 +63,8 @@ type conversation struct {
 	forks     []chan<- fork           // who waits for one
 	branching int                     // of these, for how many the agent has been asked
 	links     sync.WaitGroup          // the goroutines of every agent process of this session
+	lastWrite <-chan struct{}         // closed when the newest file that one of them had us write is written, or is not; nil before the first
+	filing    atomic.Int32            // what of their work on files has not ended
 }
 
 func newConversation(c *Client, r row, lastFrame int64) *conversation {

@@ -13,11 +13,21 @@ import (
 // modesOption is the id under which an agent's older modes are shown as a config option.
 const modesOption = "mode"
 
-func clipString(s string) string {
-	if len(s) <= maxItem {
+// What is kept of the agent's facts at most. They stand in the session's record, which is stored and told whole again and again.
+const (
+	maxFacts = 1 << 20 // bytes of all commands; of all options; of all their choices
+	maxWords = 4 << 10 // of a title, and of what describes a command, an option or a choice
+	maxLabel = 1 << 10 // of a word that is one of few, and of a name
+)
+
+func clipString(s string) string { return clipTo(s, maxItem) }
+
+// clipTo is the text as far as so many bytes, and a mark.
+func clipTo(s string, most int) string {
+	if len(s) <= most {
 		return s
 	}
-	cut := maxItem
+	cut := most
 	for !utf8.RuneStart(s[cut]) {
 		cut--
 	}
@@ -60,7 +70,7 @@ func (t *transcript) applyFact(u acp.Update) (known bool, err error) {
 			return true, err
 		}
 		if info.Title != nil {
-			t.facts.Title = *info.Title
+			t.facts.Title = clipTo(*info.Title, maxWords)
 		}
 	case "usage_update":
 		usage, err := acp.ParseUsage(u.Body)
@@ -73,13 +83,18 @@ func (t *transcript) applyFact(u acp.Update) (known bool, err error) {
 	return true, nil
 }
 
+// commands are the first of an agent's, as far as there is room. A name is whole or not there: it is what a person sends.
 func commands(list []acp.Command) []Command {
-	out := make([]Command, len(list))
-	for i, c := range list {
-		out[i] = Command{Name: c.Name, Description: c.Description}
+	out, room := make([]Command, 0, len(list)), maxFacts
+	for _, c := range list {
+		command := Command{Name: c.Name, Description: clipTo(c.Description, maxWords)}
 		if c.Input != nil {
-			out[i].Hint = c.Input.Hint
+			command.Hint = clipTo(c.Input.Hint, maxWords)
 		}
+		if room -= len(mustJSON(command)); room < 0 {
+			break
+		}
+		out = append(out, command)
 	}
 	return out
 }
@@ -96,25 +111,47 @@ func (t *transcript) applyOptions(body json.RawMessage) {
 	}
 	if m, ok := acp.ParseModes(body); ok {
 		option := ConfigOption{ID: modesOption, Name: "Mode", Category: modeCategory, Type: "select", Value: m.Current}
-		for _, c := range m.List {
-			option.Choices = append(option.Choices, ConfigChoice(c))
-		}
+		room := maxFacts
+		option.offer(m.List, &room)
 		t.facts.Options, t.facts.Modes, t.changed, t.told = []ConfigOption{option}, true, true, true
 	}
 }
 
+// configOptions are the first of an agent's, as far as there is room.
 func configOptions(list []acp.ConfigOption) []ConfigOption {
-	out := make([]ConfigOption, len(list))
-	for i, o := range list {
-		out[i] = ConfigOption{ID: o.ID, Name: o.Name, Description: o.Description, Category: o.Category, Type: o.Type}
-		for _, c := range o.Choices {
-			out[i].Choices = append(out[i].Choices, ConfigChoice(c))
-		}
+	out, room := make([]ConfigOption, 0, len(list)), maxFacts
+	for _, o := range list {
+		option := ConfigOption{ID: o.ID, Name: clipTo(o.Name, maxLabel), Description: clipTo(o.Description, maxWords), Category: o.Category, Type: o.Type}
 		// The type decides which of the two is meant; a value of the wrong type is none.
-		_ = json.Unmarshal(o.Current, &out[i].Value)
-		_ = json.Unmarshal(o.Current, &out[i].Checked)
+		_ = json.Unmarshal(o.Current, &option.Value)
+		_ = json.Unmarshal(o.Current, &option.Checked)
+		if room -= len(mustJSON(option)); room < 0 {
+			break
+		}
+		out = append(out, option)
+	}
+	room = maxFacts
+	for _, modes := range []bool{true, false} { // whatever there is of models, a mode in which it asks can be chosen
+		for i := range out {
+			if (out[i].Category == modeCategory) == modes {
+				out[i].offer(list[i].Choices, &room)
+			}
+		}
 	}
 	return out
+}
+
+// offer adds choices as far as there is room. The one that the option has is among them however many stand before it: without it nobody
+// sees which that is.
+func (o *ConfigOption) offer(list []acp.ConfigChoice, room *int) {
+	for _, c := range list {
+		choice := ConfigChoice{Value: c.Value, Name: clipTo(c.Name, maxLabel), Description: clipTo(c.Description, maxWords), Group: clipTo(c.Group, maxLabel)}
+		size := len(mustJSON(choice))
+		if size <= *room || c.Value == o.Value && size <= maxFacts {
+			o.Choices = append(o.Choices, choice)
+			*room -= size
+		}
+	}
 }
 
 // setMode changes the mode that is shown, whichever way the agent offers it.

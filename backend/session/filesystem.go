@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"deskhand/backend/acp"
@@ -25,20 +26,83 @@ const (
 var errTooLong = errors.New("is too long")
 
 // inOrder makes file work start when that before it has ended: an agent that writes and then reads, without waiting for the answer
-// between, reads what it wrote.
-func (a *link) inOrder(work chore) chore {
-	before, done := a.lastFile, make(chan struct{})
+// between, reads what it wrote. A disk that does not answer may hold it for ever, so it is done in a goroutine of its own, which like those of
+// presence may outlive us, and the chore ends with ctx. What comes after it waits all the same, so that a life of the agent holds one such thread
+// at most; in the next life what writes alone is waited for, lest it put an old text over a new one.
+func (a *link) inOrder(writes bool, work chore) chore {
+	v, before, done := a.v, a.lastFile, make(chan struct{})
 	a.lastFile = done
-	return func(ctx context.Context) outcome {
-		defer close(done)
-		if before != nil {
-			<-before // does not last: it ends with its own context
-		}
-		if ctx.Err() != nil {
-			return withdrawnOutcome()
-		}
-		return work(ctx)
+	if writes {
+		v.lastWrite = done
 	}
+	v.filing.Add(1)
+	return func(ctx context.Context) outcome {
+		w := filing{ended: make(chan outcome), left: make(chan struct{}), late: v.post}
+		defer close(w.left)
+		go func() {
+			defer v.filing.Add(-1)
+			defer close(done)
+			if w.waits(ctx, before) {
+				w.end(work(ctx))
+			}
+		}()
+		return w.outcome(ctx, writes)
+	}
+}
+
+// filing is work on files, and the chore that waits for it.
+type filing struct {
+	ended chan outcome
+	left  chan struct{} // closed when the chore waits no more
+	late  func(func())  // hears of what was done after that
+}
+
+// waits waits for the work before, and tells whether this one is still wanted.
+func (w *filing) waits(ctx context.Context, before <-chan struct{}) bool {
+	if before != nil {
+		select {
+		case <-before:
+		case <-ctx.Done():
+			w.end(withdrawnOutcome())
+			<-before // who comes after us waits for that too
+			return false
+		}
+	}
+	if ctx.Err() != nil {
+		w.end(withdrawnOutcome())
+		return false
+	}
+	return true
+}
+
+func (w *filing) end(out outcome) {
+	select {
+	case w.ended <- out:
+	case <-w.left:
+		if out.told != nil { // a file that was written after all
+			w.late(out.told)
+		}
+	}
+}
+
+// outcome is what became of the work. That mostly ends with ctx too; where it does not, nobody knows whether it will.
+func (w *filing) outcome(ctx context.Context, writes bool) outcome {
+	select {
+	case out := <-w.ended:
+		return out
+	case <-ctx.Done():
+	}
+	enough := time.NewTimer(patientMany)
+	defer enough.Stop()
+	select {
+	case out := <-w.ended:
+		return out
+	case <-enough.C:
+	}
+	if writes {
+		return failed(acp.CodeRequestCancelled, "the disk does not answer: the file may still be written")
+	}
+	return withdrawnOutcome()
 }
 
 func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
@@ -54,7 +118,7 @@ func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
 		return nil, wrong("path must be absolute")
 	}
 	roots, files := a.v.roots(), a.v.c.cfg.Files
-	return a.inOrder(func(ctx context.Context) outcome {
+	return a.inOrder(false, func(ctx context.Context) outcome {
 		f, err := files.Open(roots, p.Path)
 		if err != nil {
 			return fileFailure(err)
@@ -151,7 +215,7 @@ func (a *link) writeFile(params json.RawMessage) (chore, *acp.Error) {
 		return nil, wrong(fmt.Sprintf("content is longer than %d MiB", mostFile>>20))
 	}
 	v, roots, files := a.v, a.v.roots(), a.v.c.cfg.Files
-	return a.inOrder(func(ctx context.Context) outcome {
+	return a.inOrder(true, func(ctx context.Context) outcome {
 		change := FileChange{Path: p.Path, Bytes: int64(len(*p.Content))}
 		old, known := textBefore(files, roots, p.Path, &change)
 		if err := files.Write(roots, p.Path, store.While(ctx, strings.NewReader(*p.Content))); err != nil {

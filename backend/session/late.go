@@ -56,10 +56,11 @@ func (v *conversation) spared(now late) {
 // grew tells that nothing but text was added to an entry that is stored.
 func (c change) grew() bool { return c.Append != nil && c.Append.Offset > 0 }
 
-// adds tells that a step does nothing but go on with what its frames say.
+// adds tells that a step does nothing but go on with what its frames say, and with the session's record: agents tell of what they use between
+// two words.
 func (s *step) adds() bool {
 	rest := *s
-	rest.frames, rest.line, rest.send, rest.shown = nil, nil, nil, nil
+	rest.frames, rest.row, rest.line, rest.send, rest.shown = nil, nil, nil, nil, nil
 	return rest.empty() && !s.sync && !s.imported && s.deletion == nil && s.parting == nil
 }
 

@@ -75,3 +75,53 @@ func TestARepairIsNeverBehindTheConversation(t *testing.T) {
 		t.Errorf("at the end: %q", text())
 	}
 }
+
+// What a program of the agent's own writes changes nothing of the call that it belongs to: told anew with each word, that had the whole output
+// stored with each word.
+func TestOutputIsNoChangeOfItsCall(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"Test","status":"in_progress","_meta":{"terminal_info":{"terminal_id":"p","cwd":"/w"}}}`)
+	s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{"terminal_output_delta":{"terminal_id":"p","data":"one"}}}`)
+	s.fold.take()
+	for _, meta := range []string{`"terminal_output_delta":{"terminal_id":"p","data":" two"}`, `"terminal_output":{"data":" three","terminal_id":"p"}`} {
+		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{%s}}`, meta)
+		if changes, _ := s.fold.take(); len(changes) != 1 || changes[0].Entry.Kind != "terminal" || !changes[0].grew() {
+			t.Errorf("%s changes %d entries, the first %+v", meta, len(changes), changes[0].Entry)
+		}
+	}
+	for _, field := range []string{
+		`"title":"T"`, `"status":"completed"`, `"content":[]`, `"rawInput":{}`, `"rawOutput":{}`, `"locations":[]`, `"kind":"read"`, `"name":"n"`,
+		`"_meta":{"claudeCode":{"parentToolUseId":"0"}}`,
+	} {
+		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1",%s}`, field)
+		if changes, _ := s.fold.take(); len(changes) != 1 || changes[0].Entry.Kind != "tool" {
+			t.Errorf("%s changes %d entries", field, len(changes))
+		}
+	}
+}
+
+// Agents tell of what they use between two words. The record of the session is stored with that, and not the message anew.
+func TestAMessageIsLateWhateverIsToldOfUsage(t *testing.T) {
+	t.Parallel()
+	grown := change{Entry: &Entry{ID: "e", Kind: "agent", Text: "one two"}, Append: &Append{ID: "e", Text: " two", Offset: 3}}
+	for name, c := range map[string]struct {
+		alter func(v *conversation)
+		late  bool
+	}{
+		"nothing else":        {func(*conversation) {}, true},
+		"the record":          {func(v *conversation) { v.saveRow() }, true},
+		"the end of the turn": {func(v *conversation) { v.turn = nil }, false},
+		"the turn's state":    {func(v *conversation) { v.step.turns = map[string]*Turn{"t": v.turn} }, false},
+		"it is due":           {func(v *conversation) { v.saveRow(); v.overdue = true }, false},
+	} {
+		v := &conversation{turn: &Turn{ID: "t"}}
+		v.late.Store(&late{})
+		c.alter(v)
+		stored, now := v.spare([]change{grown})
+		if is := len(stored) == 0 && now["e"] == grown.Entry; is != c.late {
+			t.Errorf("with %s: %d are stored, %d are late", name, len(stored), len(now))
+		}
+	}
+}

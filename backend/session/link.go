@@ -62,7 +62,7 @@ type link struct {
 	serving      map[acp.Key]context.CancelFunc // what the agent has asked of us and we are at
 	programs     map[string]*program            // that run for it, or are not released, by terminal id
 	lastTerminal int
-	lastFile     <-chan struct{} // closed when the newest work on files has ended; nil before the first
+	lastFile     <-chan struct{} // closed when the newest work on files has ended, or what a life before writes; nil before the first
 	work         sync.WaitGroup  // the goroutines of these
 
 	outbox chan [][]byte
@@ -472,7 +472,7 @@ func (v *conversation) answered(key acp.Key, data []byte) {
 func (v *conversation) capabilities() map[string]any {
 	meta := map[string]any{"terminal-auth": true, "sandboxagent.dev": map[string]any{"extensions": map[string]any{"sessionRequestQuestion": true}}}
 	meta["terminal_output"] = true // what its own programs write comes in _meta of tool calls, see acp.TerminalDisplay
-	here := v.serves("fs/read_text_file")
+	here := v.serves("fs/read_text_file") && !v.c.cfg.Agents.Quirks(v.row.Agent).NoFS
 	return map[string]any{
 		"protocolVersion": 1,
 		"clientInfo":      map[string]any{"name": "deskhand", "title": "Deskhand", "version": v.c.cfg.Version},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"deskhand/backend/files"
+	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
 
@@ -54,4 +56,44 @@ func TestQuirksSayWhatIsRefusedAtOnce(t *testing.T) {
 	}
 	d.answer(r, session.Answer{Action: "cancel"})
 	d.idle(s.ID)
+}
+
+// TestFilesAreNotOfferedToAnAgentThatBreaksOnThem: Gemini cannot make a new file where it is offered to read files through us. Programs are
+// offered to it, and files to others.
+func TestFilesAreNotOfferedToAnAgentThatBreaksOnThem(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []map[string]any
+	for _, id := range []string{"gemini", "mine"} {
+		list = append(list, map[string]any{"id": id, "override": true, "command": self, "args": []string{"asking-agent"}})
+	}
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), mustJSON(t, map[string]any{"agents": list}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	within := files.Within{}
+	d := openAs(t, dir, proxy.Config{}, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
+	for agent, want := range map[string]string{"gemini": `"readTextFile":false,"writeTextFile":false`, "mine": `"readTextFile":true,"writeTextFile":true`} {
+		s, err := d.Create(t.Context(), session.New{Agent: agent, Cwd: d.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.idle(s.ID)
+		told := 0
+		d.frames(s.ID, func(dir string, data []byte) {
+			if dir != "out" || !strings.Contains(string(data), `"initialize"`) {
+				return
+			}
+			told++
+			if !strings.Contains(string(data), want) || !strings.Contains(string(data), `"terminal":true`) {
+				t.Errorf("%s is told %s", agent, data)
+			}
+		})
+		if told != 1 {
+			t.Errorf("%s is told %d times what it may use", agent, told)
+		}
+	}
 }

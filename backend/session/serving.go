@@ -32,7 +32,7 @@ type outcome struct {
 	told      func()
 }
 
-// chore is the work behind a request. It ends with ctx at the latest.
+// chore is the work behind a request. It ends with ctx, soon: the end of the agent is waited for.
 type chore func(ctx context.Context) outcome
 
 func failed(code int, message string) outcome {
@@ -63,7 +63,7 @@ func (v *conversation) serve(r *openRequest, params json.RawMessage) {
 		v.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
 		return
 	}
-	if len(a.serving) >= mostServed {
+	if len(a.serving) >= mostServed || v.filing.Load() >= mostServed {
 		v.refuse(r, acp.CodeInternalError, "too many requests are open")
 		return
 	}

@@ -1,6 +1,7 @@
 package session
 
 import (
+	"fmt"
 	"strings"
 	"unicode/utf8"
 
@@ -158,12 +159,15 @@ func (t *transcript) compaction(f frame, p acp.CompactionPatch) {
 		t.touch(e)
 	}
 	for _, c := range p.Content {
-		if c.Block != nil {
-			e.Blocks = append(e.Blocks, clipRaw(c.Block))
+		switch block := clipRaw(c.Block); {
+		case c.Block == nil:
+			t.extend(e, c.Text)
+		case e.hasRoom(block):
+			e.Blocks = append(e.Blocks, block)
 			t.touch(e)
-			continue
+		default:
+			t.extend(e, fmt.Sprintf("\n… %d"+clippedMark+"\n", len(block)))
 		}
-		t.extend(e, c.Text)
 	}
 	if p.Status == "" {
 		return

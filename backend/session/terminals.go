@@ -123,6 +123,9 @@ func (p *program) start(asked context.Context, roots []string, now Terminal, env
 		}
 		return out
 	}
+	if p.a.v.c.answers(asked, now.Cwd) != nil {
+		return fail(acp.CodeRequestCancelled, "the request was cancelled")
+	}
 	dir, err := cfg.Files.Directory(roots, now.Cwd)
 	if err != nil {
 		return fail(acp.CodeInvalidParams, err.Error())

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -17,6 +18,10 @@ import (
 const (
 	maxText = 256 << 10 // bytes of one message
 	maxItem = 64 << 10  // bytes of one text, diff side or raw value within a tool call
+
+	// Of the blocks that are not text, such as images: an entry is stored and told whole with each that is added to it.
+	mostBlocks = 64
+	maxBlocks  = 1 << 20 // bytes of them together; one may be longer
 )
 
 // transcript folds the frames of a session into entries: a pure function with a memory. Fold the same frames and you get the same
@@ -529,7 +534,7 @@ func (t *transcript) applyUpdate(f frame, u acp.Update) error {
 	case "notice":
 		n, err := acp.ParseNotice(u.Body)
 		if err == nil {
-			t.add(f, "notice").Notice = &Notice{Severity: n.Severity, Title: n.Title, Description: n.Description}
+			t.add(f, "notice").Notice = &Notice{Severity: clipTo(n.Severity, maxLabel), Title: clipString(n.Title), Description: clipString(n.Description)}
 		}
 		return err
 	}
@@ -562,36 +567,55 @@ func (t *transcript) chunk(f frame, u acp.Update, kind string) error {
 		return nil // Qwen sends these around its tool calls; each would be an entry without a word
 	}
 	e := t.message(f, kind, c.MessageID)
-	if c.Block != nil {
-		e.Blocks = append(e.Blocks, clipRaw(c.Block))
-		t.touch(e)
+	if c.Block == nil {
+		t.extend(e, c.Text)
 		return nil
 	}
-	t.extend(e, c.Text)
+	block := clipRaw(c.Block)
+	if !e.hasRoom(block) {
+		e = t.begin(f, kind, c.MessageID) // nothing is left out: the message goes on in another entry
+	}
+	e.Blocks = append(e.Blocks, block)
+	t.touch(e)
 	return nil
+}
+
+// hasRoom tells whether a block can be added to those that an entry has.
+func (e *Entry) hasRoom(block json.RawMessage) bool {
+	size := len(block)
+	for _, b := range e.Blocks {
+		size += len(b)
+	}
+	return len(e.Blocks) == 0 || len(e.Blocks) < mostBlocks && size <= maxBlocks
 }
 
 // message finds the entry that a chunk goes on, or begins one.
 func (t *transcript) message(f frame, kind, id string) *Entry {
-	key := kind + "\x00" + id
 	if id == "" {
 		if t.open != nil && t.open.Kind == kind {
 			return t.open
 		}
-	} else if e := t.byID[key]; e != nil {
+	} else if e := t.byID[messageKey(kind, id)]; e != nil {
 		t.open = e
 		return e
 	}
 	if kind == "user" {
 		t.importedTurn(f)
 	}
+	return t.begin(f, kind, id)
+}
+
+// begin makes the entry that the chunks of a message go on from now on.
+func (t *transcript) begin(f frame, kind, id string) *Entry {
 	e := t.add(f, kind)
 	t.open = e
 	if id != "" {
-		t.byID[key] = e
+		t.byID[messageKey(kind, id)] = e
 	}
 	return e
 }
+
+func messageKey(kind, id string) string { return kind + "\x00" + id }
 
 // extend adds text to a message, as far as there is room.
 func (t *transcript) extend(e *Entry, text string) {
@@ -693,12 +717,22 @@ func (t *transcript) setPlan(f frame, u acp.Update) error {
 	if t.plan == nil {
 		t.plan = t.add(f, "plan")
 	}
-	t.plan.Plan = make([]PlanItem, len(steps))
-	for i, s := range steps {
-		t.plan.Plan[i] = PlanItem(s)
-	}
+	t.plan.Plan = planItems(steps)
 	t.touch(t.plan)
 	return nil
+}
+
+// planItems are the steps of a plan. Of one that is too long the last tells how many more there are.
+func planItems(steps []acp.PlanItem) []PlanItem {
+	list, room := make([]PlanItem, 0, len(steps)), maxText
+	for i, s := range steps {
+		item := PlanItem{Content: clipString(s.Content), Priority: clipTo(s.Priority, maxLabel), Status: clipTo(s.Status, maxLabel)}
+		if room -= len(mustJSON(item)); room < 0 {
+			return append(list, PlanItem{Content: fmt.Sprintf("… %d more steps, kept in the journal", len(steps)-i), Status: "pending"})
+		}
+		list = append(list, item)
+	}
+	return list
 }
 
 // patchTool creates or changes a tool call: what the patch does not name stays.
@@ -717,7 +751,9 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 	case e.goesOn(): // though it may have been cut off with its turn
 		e.Tool.EndedAt = nil
 	}
-	t.touch(e)
+	if p.Changes() {
+		t.touch(e)
+	}
 	if p.Display != nil {
 		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Turn != e.Turn && d.Seq < e.Seq {
 			delete(t.displays, p.Display.ID) // it is of a call before this one
@@ -746,7 +782,7 @@ func (t *transcript) begunAnew(f frame, id string) {
 func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
 	set := func(to *string, from *string) {
 		if from != nil {
-			*to = *from
+			*to = clipString(*from)
 		}
 	}
 	set(&tool.Title, p.Title)

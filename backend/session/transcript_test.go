@@ -599,3 +599,21 @@ func TestWhatCannotGoOnIsNotHeld(t *testing.T) {
 		t.Errorf("%d texts", n)
 	}
 }
+
+// A state that the protocol does not know is not the end of a call: a stop still ends that.
+func TestAnUnknownStateOfACallIsNone(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.begin("go")
+	for n, state := range []string{"running", "paused", ""} {
+		s.update(`{"sessionUpdate":"tool_call","toolCallId":"a%d","title":"Begins","status":%q}`, n, state)
+		s.update(`{"sessionUpdate":"tool_call","toolCallId":"b%d","title":"Goes on","status":"in_progress"}`, n)
+		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"b%d","status":%q}`, n, state)
+	}
+	s.want("user: go", "tool: a0 Begins pending", "tool: b0 Goes on in_progress", "tool: a1 Begins pending", "tool: b1 Goes on in_progress",
+		"tool: a2 Begins pending", "tool: b2 Goes on in_progress")
+	s.frame(outward, `{"jsonrpc":"2.0","method":"session/cancel","params":{"sessionId":"x"}}`)
+	if changes, _ := s.fold.take(); len(changes) != 6 {
+		t.Errorf("a stop ends %d of six", len(changes))
+	}
+}

@@ -1,0 +1,181 @@
+package session_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"deskhand/backend/files"
+	"deskhand/backend/proxy"
+	"deskhand/backend/session"
+)
+
+// deadDisk is one that does not answer for files named "dead…" until it is told to.
+type deadDisk struct {
+	asked   chan string // the names
+	answers chan struct{}
+	once    sync.Once
+}
+
+func (k *deadDisk) look(path string) {
+	if name := filepath.Base(path); strings.HasPrefix(name, "dead") {
+		k.asked <- name
+		<-k.answers
+	}
+}
+
+func (k *deadDisk) comeBack() { k.once.Do(func() { close(k.answers) }) }
+
+func (k *deadDisk) is(t *testing.T, name string) {
+	t.Helper()
+	select {
+	case got := <-k.asked:
+		if got != name {
+			t.Fatalf("%s is worked on, not %s", got, name)
+		}
+	case <-time.After(time.Minute):
+		t.Fatalf("nobody works on %s", name)
+	}
+}
+
+func (k *deadDisk) desk(t *testing.T) *desk {
+	t.Helper()
+	within := files.Within{}
+	d := askingDeskOn(t, session.Files{
+		Open: func(roots []string, path string) (*os.File, error) {
+			if strings.HasSuffix(path, "write") { // what stood there before it is written
+				return nil, fs.ErrNotExist
+			}
+			k.look(path)
+			return within.Open(roots, path)
+		},
+		Write: func(roots []string, path string, content io.Reader) error {
+			text, err := io.ReadAll(content)
+			k.look(path)
+			return errors.Join(err, within.Write(roots, path, strings.NewReader(string(text))))
+		},
+		Directory: within.Directory,
+	})
+	t.Cleanup(k.comeBack) // before the desk is closed
+	return d
+}
+
+func askingDeskOn(t *testing.T, disk session.Files) *desk {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := map[string]any{"agents": []any{map[string]any{"id": "asking", "name": "Asking", "command": self, "args": []string{"asking-agent"}}}}
+	if err := os.WriteFile(filepath.Join(dir, "agents.json"), mustJSON(t, agents), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return openAs(t, dir, proxy.Config{}, session.Config{Files: disk})
+}
+
+// A file that an agent reads on a disk that does not answer keeps neither the next start of its conversation nor the end of Deskhand; nor does
+// it keep the agent that is started then from reading others.
+func TestADeadDiskHoldsUpNoStart(t *testing.T) {
+	t.Parallel()
+	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
+	d := disk.desk(t)
+	live := d.write("live", "here")
+	id := d.asking()
+	d.begin(id, read(d.write("dead1", "")))
+	disk.is(t, "dead1")
+	if err := d.Restart(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	if got := content(t, d.steps(id, read(live))[0]); got != "here" {
+		t.Errorf("%q", got)
+	}
+	withdrawn := step{Ask: "fs/read_text_file", Params: map[string]any{"path": d.write("dead2", "")}, As: "r"}
+	if got := d.steps(id, withdrawn, step{Cancel: "r"}, step{Await: "r"})[0]; got.Error == nil || got.Error.Code != -32800 {
+		t.Errorf("a request that was withdrawn is answered with %s", got.Result)
+	}
+	d.begin(id, read(d.write("dead3", "")))
+	d.asks(id, "fs/read_text_file", 4)
+	closed := make(chan struct{})
+	go func() { d.close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(30 * time.Second):
+		t.Error("it does not end")
+		disk.comeBack()
+		<-closed
+	}
+}
+
+// A file that may still be written is not told as written until it is, and nothing of the next agent comes before it.
+func TestADeadDiskPutsNoOldTextOverANewOne(t *testing.T) {
+	t.Parallel()
+	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
+	d := disk.desk(t)
+	id := d.asking()
+	file := filepath.Join(d.work, "dead-write")
+	d.begin(id, write(file, "old"))
+	disk.is(t, "dead-write")
+	if err := d.Restart(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	d.begin(id, write(file, "new"))
+	d.asks(id, "fs/write_text_file", 2)
+	select {
+	case <-disk.asked:
+		t.Error("it is written anew while the old text may still come")
+	case <-time.After(300 * time.Millisecond):
+	}
+	if list := kinds(d.transcript(id), "file"); len(list) != 0 {
+		t.Errorf("%d are told as written", len(list))
+	}
+	disk.comeBack()
+	d.idle(id)
+	d.until("both to be told", func() bool { return len(kinds(d.transcript(id), "file")) == 2 })
+	if data, err := os.ReadFile(file); err != nil || string(data) != "new" {
+		t.Errorf("%q, %v", data, err)
+	}
+	d.sameAsRebuilt(id)
+}
+
+// One that is withdrawn is answered, though nobody knows what will become of it, and told when it is written after all.
+func TestAWriteOnADeadDiskIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
+	d := disk.desk(t)
+	id := d.asking()
+	slow := write(filepath.Join(d.work, "dead-write"), "late")
+	slow.As = "w"
+	d.begin(id, slow, asksQuestion(nil), step{Cancel: "w"}, step{Await: "w"})
+	disk.is(t, "dead-write")
+	d.answer(d.request(id), session.Answer{Action: "cancel"})
+	if text := textOf(d.idle(id), "agent"); !strings.Contains(text, "-32800") || !strings.Contains(text, "may still be written") {
+		t.Errorf("the agent is told %s", text)
+	}
+	if list := kinds(d.transcript(id), "file"); len(list) != 0 {
+		t.Errorf("%d are told as written", len(list))
+	}
+	disk.comeBack()
+	d.until("it to be told", func() bool { return len(kinds(d.transcript(id), "file")) == 1 })
+	d.sameAsRebuilt(id)
+}
+
+// asks waits until an agent has asked for something so many times.
+func (d *desk) asks(id, method string, times int) {
+	d.t.Helper()
+	d.until(method, func() bool {
+		n := 0
+		for dir, data := range d.journal(id) {
+			if dir == "in" && strings.Contains(string(data), `"method":"`+method+`"`) {
+				n++
+			}
+		}
+		return n == times
+	})
+}
