@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"deskhand/backend/acp"
 )
@@ -294,42 +292,6 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 		return "", nil, bad("answer.invalid", "detail", err.Error())
 	}
 	return statusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
-}
-
-// fits checks a form's content against the schema that the agent asked for. A schema that cannot be compiled checks nothing but
-// that the content is an object: the agent will say what it does not like.
-func fits(schema, content json.RawMessage) error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return fmt.Errorf("an object is expected")
-	}
-	if compiled := compile(schema); compiled != nil {
-		return compiled.Validate(value)
-	}
-	return nil
-}
-
-// compile is nil for a schema that cannot be compiled.
-func compile(schema json.RawMessage) *jsonschema.Schema {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil
-	}
-	const name = "form.json"
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is ever fetched
-	if c.AddResource(name, document) != nil {
-		return nil
-	}
-	compiled, err := c.Compile(name)
-	if err != nil {
-		return nil
-	}
-	return compiled
 }
 
 func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
