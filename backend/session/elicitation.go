@@ -93,6 +93,12 @@ func readDestination(address string) (destination, error) {
 	case err != nil:
 		return destination{}, errors.New("it cannot be read")
 	case u.Scheme != "http" && u.Scheme != "https":
+// endsInNumber tells of a name that a browser takes for an address; it does not mind a dot at the end.
+func endsInNumber(name string) bool {
+	name = strings.TrimSuffix(name, ".")
+	return number.MatchString(name[strings.LastIndexByte(name, '.')+1:])
+}
+
 		return destination{}, errors.New("only http and https are")
 	case u.User != nil:
 		return destination{}, errors.New("what stands before the @ can be taken for its host")
@@ -106,7 +112,7 @@ func readDestination(address string) (destination, error) {
 		if ip.Is6() {
 			name = "[" + name + "]"
 		}
-	} else if name, err = asciiName(name); err != nil || name == "" || number.MatchString(name[strings.LastIndexByte(name, '.')+1:]) {
+	} else if name, err = asciiName(name); err != nil || name == "" || endsInNumber(name) {
 		return destination{}, errors.New("its host is no name")
 	}
 	if strings.Contains("."+name, ".xn--") {
