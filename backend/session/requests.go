@@ -362,5 +362,8 @@ func (v *conversation) endRequest(id, status string) {
 		v.out(acp.NewResponse(r.id, map[string]any{"status": "rejected"}))
 	default:
 		v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"}))
+	if v.agent != nil && v.agent.limit != nil {
+		v.agent.again() // it waited for a person, and goes on now
+	}
 	}
 }
