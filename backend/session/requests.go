@@ -285,10 +285,17 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 	case "decline", "cancel":
 		return statusRejected, map[string]any{"action": a.Action}, nil
 	case "accept":
+	case "session/request_permission":
+		return statusRejected, permissionCancelled(), nil
 	default:
 		return "", nil, bad("answer.no_action")
 	}
 	if err := fits(r.Schema, a.Content); err != nil {
+// permissionCancelled is the answer to a permission that nobody has given or turned down.
+func permissionCancelled() any {
+	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
+}
+
 		return "", nil, bad("answer.invalid", "detail", err.Error())
 	}
 	return statusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
@@ -355,7 +362,7 @@ func (v *conversation) endRequest(id, status string) {
 	}
 	switch {
 	case r.method == "session/request_permission":
-		v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}))
+		v.out(acp.NewResponse(r.id, permissionCancelled()))
 	case r.method == "elicitation/create":
 		v.out(acp.NewResponse(r.id, map[string]any{"action": "cancel"}))
 	case r.Kind == kindQuestion:
