@@ -23,6 +23,10 @@ const (
 	kindRaw        = "raw"        // a method that nobody knows, or a form that cannot be shown: dismissed, never guessed
 )
 
+// mostOpen is how many requests may wait in a conversation. Each one costs a look at all the others, and an agent that asks in a loop would hold
+// up its conversation, and bury what a person can answer.
+const mostOpen = 256
+
 // openRequest is a request that waits. One that outlived its process has no key and is only there to be ended.
 type openRequest struct {
 	Request
@@ -77,15 +81,24 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	if r.Status != statusRequested {
 		return // refused while it was read
 	}
+	if len(v.requests) >= mostOpen {
+		v.refuse(r, acp.CodeInternalError, "too many requests are open")
+		return
+	}
 	if !ok {
 		r.Kind, r.Title, r.Raw = kindRaw, method, clipRaw(v.c.secret.redact(data))
 	}
+	unread := v.row.Unread
+	v.opens(r)
+	v.judged(r.ID, unread)
+}
+
+// opens has a request wait for a person.
+func (v *conversation) opens(r *openRequest) {
 	v.requests[r.ID] = r
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
-	unread := v.row.Unread
 	v.do(doOpen{r.ID})
-	v.judged(r.ID, unread)
 }
 
 // refusedAtOnce are the requests that must not keep a turn waiting, of whatever agent: extensions of the protocol, and what we did not
@@ -274,10 +287,18 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 	if a.Action != "cancel" {
 		return "", nil, bad("answer.only_cancel")
 	}
-	if r.method == "elicitation/create" {
+	switch r.method {
+	case "elicitation/create":
 		return statusRejected, map[string]any{"action": "cancel"}, nil
+	case "session/request_permission":
+		return statusRejected, permissionCancelled(), nil
 	}
 	return statusRejected, nil, nil
+}
+
+// permissionCancelled is the answer to a permission that nobody has given or turned down.
+func permissionCancelled() any {
+	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
 }
 
 func (r *openRequest) respondForm(a Answer) (string, any, error) {
@@ -285,17 +306,10 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 	case "decline", "cancel":
 		return statusRejected, map[string]any{"action": a.Action}, nil
 	case "accept":
-	case "session/request_permission":
-		return statusRejected, permissionCancelled(), nil
 	default:
 		return "", nil, bad("answer.no_action")
 	}
 	if err := fits(r.Schema, a.Content); err != nil {
-// permissionCancelled is the answer to a permission that nobody has given or turned down.
-func permissionCancelled() any {
-	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
-}
-
 		return "", nil, bad("answer.invalid", "detail", err.Error())
 	}
 	return statusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
@@ -353,6 +367,9 @@ func (v *conversation) endRequest(id, status string) {
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
 	v.keepOpened(r)
+	if v.agent != nil && v.agent.limit != nil {
+		v.agent.again() // it waited for a person, and goes on now
+	}
 	if r.ended != nil {
 		r.ended <- r.Request // has room: it ends once
 		return
@@ -369,8 +386,5 @@ func (v *conversation) endRequest(id, status string) {
 		v.out(acp.NewResponse(r.id, map[string]any{"status": "rejected"}))
 	default:
 		v.out(acp.NewErrorResponse(r.id, &acp.Error{Code: acp.CodeRequestCancelled, Message: "cancelled"}))
-	if v.agent != nil && v.agent.limit != nil {
-		v.agent.again() // it waited for a person, and goes on now
-	}
 	}
 }
