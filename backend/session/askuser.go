@@ -67,9 +67,9 @@ func (v *conversation) askUser(id string, questions []Question, ended chan<- Req
 	if decide(v.state, doOpen{id})[0] != event(requestOpened{id}) {
 		return &RefusedError{Code: "session.not_ready"}
 	}
-	v.requests[id] = r
-	v.saveRequest(&r.Request)
-	v.tellQuestions(&r.Request)
-	v.do(doOpen{id})
+	if len(v.requests) >= mostOpen {
+		return &RefusedError{Code: "question.too_many"}
+	}
+	v.opens(r)
 	return nil
 }

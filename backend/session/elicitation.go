@@ -19,13 +19,22 @@ import (
 // An elicitation is what an agent wants to know of a person by ACP's own method: a form to fill in, or an address to go to. To accept an
 // address is to agree that it is opened, no more; that something was done there is told later, by elicitation/complete.
 
-// elicitation is elicitation/create, as far as it is understood.
+// elicitation is elicitation/create, as far as it is understood. Which of the rest is needed is for its mode to say.
 type elicitation struct {
 	Mode          string          `json:"mode"`
-	Message       string          `json:"message"`
+	Message       looseText       `json:"message"`
 	Schema        json.RawMessage `json:"requestedSchema"`
-	ElicitationID string          `json:"elicitationId"`
-	URL           string          `json:"url"`
+	ElicitationID looseText       `json:"elicitationId"`
+	URL           looseText       `json:"url"`
+}
+
+// looseText is empty where something else than a text was sent.
+type looseText string
+
+// UnmarshalJSON never fails.
+func (t *looseText) UnmarshalJSON(raw []byte) error {
+	*t = looseText(stringOf(raw))
+	return nil
 }
 
 func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) bool {
@@ -33,7 +42,7 @@ func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) b
 	if json.Unmarshal(params, &p) != nil || tooDeep(p.Schema) {
 		return false
 	}
-	r.Title = v.c.secret.text(p.Message)
+	r.Title = v.c.secret.text(string(p.Message))
 	switch p.Mode {
 	case "form":
 		if !showable(p.Schema) {
@@ -45,13 +54,13 @@ func (v *conversation) readElicitation(r *openRequest, params json.RawMessage) b
 		return v.readURL(r, p)
 	}
 	v.refuse(r, acp.CodeInvalidParams, fmt.Sprintf("this client takes no elicitation of mode %q", p.Mode))
-	v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: p.Message, Description: "elicitation mode " + p.Mode}})
+	v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: string(p.Message), Description: "elicitation mode " + p.Mode}})
 	return false
 }
 
 // readURL refuses an address that is not opened whatever the person says: people see why, and are not asked.
 func (v *conversation) readURL(r *openRequest, p elicitation) bool {
-	to, err := readDestination(p.URL)
+	to, err := readDestination(string(p.URL))
 	if err == nil && v.c.secret.text(to.url) != to.url {
 		err = errors.New("it holds a secret")
 	}
@@ -60,10 +69,10 @@ func (v *conversation) readURL(r *openRequest, p elicitation) bool {
 	}
 	if err != nil {
 		v.refuse(r, acp.CodeInvalidParams, "this client does not open this address: "+err.Error())
-		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: p.Message, Description: "The address is not opened: " + err.Error() + ": " + clipString(p.URL)}})
+		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "warning", Title: string(p.Message), Description: "The address is not opened: " + err.Error() + ": " + clipString(string(p.URL))}})
 		return false
 	}
-	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = kindURL, to.url, to.host, to.unicode, to.unicode != "", p.ElicitationID
+	r.Kind, r.URL, r.Host, r.HostUnicode, r.Punycode, r.ElicitationID = kindURL, to.url, to.host, to.unicode, to.unicode != "", string(p.ElicitationID)
 	return true
 }
 
@@ -83,6 +92,12 @@ var domain = idna.New(idna.MapForLookup(), idna.BidiRule(), idna.Transitional(fa
 
 // number is a last label that browsers read as a part of an IPv4 address, in any of its old spellings.
 var number = regexp.MustCompile(`^(?:0[xX][0-9a-fA-F]*|[0-9]+)$`)
+
+// endsInNumber tells of a name that a browser takes for an address; it does not mind a dot at the end.
+func endsInNumber(name string) bool {
+	name = strings.TrimSuffix(name, ".")
+	return number.MatchString(name[strings.LastIndexByte(name, '.')+1:])
+}
 
 func readDestination(address string) (destination, error) {
 	if len(address) > longestURL || !utf8.ValidString(address) {
@@ -106,7 +121,7 @@ func readDestination(address string) (destination, error) {
 		if ip.Is6() {
 			name = "[" + name + "]"
 		}
-	} else if name, err = asciiName(name); err != nil || name == "" || number.MatchString(name[strings.LastIndexByte(name, '.')+1:]) {
+	} else if name, err = asciiName(name); err != nil || name == "" || endsInNumber(name) {
 		return destination{}, errors.New("its host is no name")
 	}
 	if strings.Contains("."+name, ".xn--") {

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// formField is one property of a form, as far as an answer needs to know it; jsonschema checks the rest.
+// formField is one property of a form, as far as an answer needs to know it; what its value is checked by is its schema.
 type formField struct {
 	name, kind         string // the kind: string, number, integer, boolean, array
 	title, description string
@@ -16,6 +16,7 @@ type formField struct {
 	required           bool
 	of                 string // of a text: the select beside which it stands, for who wants to say something else
 	other              bool   // Codex: the last choice says that the answer stands in that text
+	property           *property
 }
 
 // property is a property of a schema. What is only shown may be of any type; what is wrong is as if it were not there.
@@ -29,6 +30,15 @@ type property struct {
 	AnyOf       []json.RawMessage `json:"anyOf"`
 	Items       *property         `json:"items"`
 	Meta        json.RawMessage   `json:"_meta"`
+
+	MinLength json.RawMessage `json:"minLength"`
+	MaxLength json.RawMessage `json:"maxLength"`
+	Pattern   json.RawMessage `json:"pattern"`
+	Format    json.RawMessage `json:"format"`
+	Minimum   json.RawMessage `json:"minimum"`
+	Maximum   json.RawMessage `json:"maximum"`
+	MinItems  json.RawMessage `json:"minItems"`
+	MaxItems  json.RawMessage `json:"maxItems"`
 }
 
 // fieldMeta is what of a field's _meta is understood: by it Codex ties the text for an own answer to its question.
@@ -39,15 +49,18 @@ type fieldMeta struct {
 	} `json:"codex"`
 }
 
+// mostFields is more than a person fills in. All that is done with a form looks from each field at the others: of a hundred thousand it would hold
+// up the conversation.
+const mostFields = 1000
+
 // readForm gives the fields of a form in the order of its schema; ok is false where there is no control for one of them. The frontend
 // decides the same by itself, in inbox/form.ts.
 func readForm(schema json.RawMessage) (fields []formField, ok bool) {
-	var s struct {
-		Type       json.RawMessage `json:"type"`
+	var s struct { // its type is an object, whatever stands there: so the published schema has it
 		Properties json.RawMessage `json:"properties"`
 		Required   json.RawMessage `json:"required"`
 	}
-	if len(bytes.TrimSpace(schema)) == 0 || json.Unmarshal(schema, &s) != nil || bytes.TrimSpace(schema)[0] != '{' || isSet(s.Type) && stringOf(s.Type) != "object" {
+	if len(bytes.TrimSpace(schema)) == 0 || json.Unmarshal(schema, &s) != nil || bytes.TrimSpace(schema)[0] != '{' {
 		return nil, false
 	}
 	if isSet(s.Properties) {
@@ -83,15 +96,15 @@ func readProperties(object json.RawMessage) (fields []formField, ok bool) {
 		// Of two of one name the last counts, as everywhere.
 		if i := slices.IndexFunc(fields, func(o formField) bool { return o.name == name }); i >= 0 {
 			fields[i] = f
-		} else {
-			fields = append(fields, f)
+		} else if fields = append(fields, f); len(fields) > mostFields {
+			return nil, false
 		}
 	}
 	return fields, true
 }
 
 func (p *property) field(name string) (f formField, ok bool) {
-	f = formField{name: name, kind: stringOf(p.Type), title: stringOf(p.Title), description: stringOf(p.Description)}
+	f = formField{property: p, name: name, kind: stringOf(p.Type), title: stringOf(p.Title), description: stringOf(p.Description)}
 	var meta fieldMeta
 	_ = json.Unmarshal(p.Meta, &meta) // of whatever shape it is
 	f.of, f.other = meta.Codex.QuestionID, meta.Codex.IsOther

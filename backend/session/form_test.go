@@ -2,14 +2,17 @@ package session
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 func TestWhereAnAddressLeads(t *testing.T) {
 	for address, want := range map[string]destination{
 		"https://example.com":                      {url: "https://example.com", host: "example.com"},
 		"HTTP://EXAMPLE.com:8080/P?q#f":            {url: "http://example.com:8080/P?q#f", host: "example.com:8080"},
+		"https://example.com./":                    {url: "https://example.com./", host: "example.com."},
 		"https://sub_domain.example.com/":          {url: "https://sub_domain.example.com/", host: "sub_domain.example.com"},
 		"http://127.0.0.1:7/":                      {url: "http://127.0.0.1:7/", host: "127.0.0.1:7"},
 		"http://[::1]:7/":                          {url: "http://[::1]:7/", host: "[::1]:7"},
@@ -29,7 +32,7 @@ func TestWhereAnAddressLeads(t *testing.T) {
 	for _, address := range []string{
 		"", "example.com", "//example.com", "/x", "ftp://example.com", "javascript:alert(1)", "data:text/html,x", "file:///etc/passwd", "mailto:a@b", "https:", "https:/example.com",
 		"https:///example.com", "https://", "https://:80/", "https://user@example.com", "https://a:b@example.com/", `https://example.com\@evil.com`, "https://exam ple.com",
-		"https://example.com\n.evil.com", "\thttps://example.com", "http://0x7f.1/", "http://2130706433/", "http://127.1/", "http://[::1", "https://example.com:port/", "https://%zz/",
+		"https://example.com\n.evil.com", "\thttps://example.com", "http://0x7f.1/", "http://2130706433/", "http://127.1/", "http://2130706433./", "http://127.0.0.1./", "http://0x7f000001.:8080/", "http://[::1", "https://example.com:port/", "https://%zz/",
 		"https://xn--\u0430.com/", "https://example.com/" + strings.Repeat("a", longestURL),
 	} {
 		if have, err := readDestination(address); err == nil {
@@ -77,7 +80,7 @@ func TestTheFieldsOfAForm(t *testing.T) {
 		t.Errorf("%s %+v", have, fields)
 	}
 	for _, schema := range []string{
-		``, `null`, `[]`, `7`, `"x"`, `{"type":"array"}`, `{"properties":[]}`, `{"properties":{"a":{}}}`, `{"properties":{"a":null}}`, `{"properties":{"a":{"type":"object"}}}`,
+		``, `null`, `[]`, `7`, `"x"`, `{"properties":[]}`, `{"properties":{"a":{}}}`, `{"properties":{"a":null}}`, `{"properties":{"a":{"type":"object"}}}`,
 		`{"properties":{"a":{"type":"string","enum":[]}}}`, `{"properties":{"a":{"type":"string","enum":[1]}}}`, `{"properties":{"a":{"type":"string","enum":[null]}}}`,
 		`{"properties":{"a":{"type":"string","oneOf":[{"title":"x"}]}}}`, `{"properties":{"a":{"type":"array"}}}`, `{"properties":{"a":{"type":"array","items":{"type":"string"}}}}`,
 		`{"properties":{"a":{"type":"array","items":{"type":"number","enum":["a"]}}}}`, `{"properties":{"a":{"type":["string","null"]}}}`,
@@ -86,10 +89,124 @@ func TestTheFieldsOfAForm(t *testing.T) {
 			t.Errorf("%s is shown as %+v", schema, fields)
 		}
 	}
-	for _, schema := range []string{`{}`, `{"type":null,"properties":null,"required":null}`, `{"type":"object","properties":{"a":{"type":"string","enum":null,"oneOf":null}}}`} {
+	for _, schema := range []string{`{}`, `{"type":"array"}`, `{"type":7,"properties":{"a":{"type":"boolean"}}}`, `{"type":null,"properties":null,"required":null}`, `{"type":"object","properties":{"a":{"type":"string","enum":null,"oneOf":null}}}`} {
 		if _, ok := readForm(json.RawMessage(schema)); !ok {
 			t.Errorf("%s is not shown", schema)
 		}
+	}
+}
+
+// A form is the agent's: whatever stands in it, what is answered is looked at in a moment, and ends nothing.
+func TestNoFormHoldsOrEndsAConversation(t *testing.T) {
+	t.Parallel()
+	number := func(limit string) string { return `{"properties":{"n":{"type":"number",` + limit + `}}}` }
+	text := func(pattern string) string {
+		return `{"properties":{"s":{"type":"string","pattern":"` + pattern + `"}}}`
+	}
+	var each strings.Builder
+	for i := range 40 {
+		fmt.Fprintf(&each, `"a%d":{"allOf":[{"$ref":"#/$defs/a%d"},{"$ref":"#/$defs/a%d"}]},`, i, i+1, i+1)
+	}
+	var expressions []string
+	for i := range 500 {
+		expressions = append(expressions, fmt.Sprintf(`"s%d":{"type":"string","pattern":"%s"}`, i, strings.Repeat(`(.?){1000}`, 100)))
+	}
+	for name, c := range map[string]struct {
+		schema, content string
+		fits            bool
+	}{
+		"a step beyond all numbers":        {number(`"multipleOf":1e2000000`), `{"n":1}`, true},
+		"a limit beyond all numbers":       {number(`"maximum":1e2000000`), `{"n":1}`, true},
+		"a limit next to nothing":          {number(`"minimum":1e-2000000`), `{"n":1}`, true},
+		"a limit that is nothing, at last": {number(`"minimum":0e99999999999999999999`), `{"n":1}`, true},
+		"a number beyond all numbers":      {number(`"minimum":1`), `{"n":1e2000000}`, false},
+		"a number below all numbers":       {number(`"minimum":1`), `{"n":-1e2000000}`, false},
+		"a number next to nothing":         {number(`"minimum":1`), `{"n":1e-2000000}`, false},
+		"a number that nobody asked for":   {number(`"minimum":1`), `{"m":1e2000000}`, false},
+		"references that double":           {`{"type":"object","properties":{},"allOf":[{"$ref":"#/$defs/a0"}],"$defs":{` + each.String() + `"a40":{}}}`, `{}`, true},
+		"a long expression":                {text(strings.Repeat(`(.?){1000}`, 100) + "x"), `{"s":"` + strings.Repeat("a", 100_000) + `"}`, true},
+		"an expression and a long text":    {text(`^(a?){900}b`), `{"s":"` + strings.Repeat("a", 10<<20) + `"}`, true},
+		"many long expressions":            {`{"properties":{` + strings.Join(expressions, ",") + `}}`, `{"s0":"a"}`, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ended := make(chan any, 1)
+			go func() {
+				defer func() {
+					if fault := recover(); fault != nil {
+						ended <- fault
+					}
+				}()
+				r := &openRequest{Request: Request{Kind: kindForm, Schema: json.RawMessage(c.schema)}}
+				_, _, err := r.respond(Answer{Action: "accept", Content: json.RawMessage(c.content)})
+				ended <- err
+			}()
+			select {
+			case got := <-ended:
+				if _, refused := got.(*RefusedError); got != nil && !refused || refused == c.fits {
+					t.Errorf("%.200v", got)
+				}
+			case <-time.After(time.Minute):
+				t.Error("it goes on")
+			}
+		})
+	}
+	var properties []string
+	for i := range 100_000 {
+		properties = append(properties, fmt.Sprintf(`"p%d":{"type":"boolean"}`, i))
+	}
+	if showable(json.RawMessage(`{"properties":{` + strings.Join(properties, ",") + `}}`)) {
+		t.Error("a hundred thousand fields are shown")
+	}
+	if all := `{"properties":{` + strings.Join(properties[:mostFields], ",") + `}}`; !showable(json.RawMessage(all)) || fits(json.RawMessage(all), json.RawMessage(`{"p7":true}`)) != nil {
+		t.Error("a long form is not shown, or not taken")
+	}
+}
+
+// What the protocol lets an agent ask of a field is asked of the answer, and it is said of which field.
+func TestWhatAFieldAsksFor(t *testing.T) {
+	t.Parallel()
+	for field, answers := range map[string]struct{ fit, unfit string }{
+		`{"type":"string"}`:                                                                {`"", "a"`, `1, true, null, ["a"]`},
+		`{"type":"string","minLength":2,"maxLength":3}`:                                    {`"ab", "äöü"`, `"a", "abcd"`},
+		`{"type":"string","minLength":2.0,"maxLength":-1}`:                                 {`"ab", "abcd"`, `"a"`},
+		`{"type":"string","minLength":"2","maxLength":3}`:                                  {`"a", "abc"`, `"abcd"`},
+		`{"type":"string","minLength":null,"maxLength":1e30}`:                              {`"a"`, `1`},
+		`{"type":"string","pattern":"^a+$"}`:                                               {`"a", "aa"`, `"", "ab"`},
+		`{"type":"string","pattern":"(?<=a)b","maxLength":2}`:                              {`"b"`, `"abc"`},
+		`{"type":"string","format":"email"}`:                                               {`"a@b.example"`, `"a"`},
+		`{"type":"string","format":"uri"}`:                                                 {`"https://a.example"`, `"a"`},
+		`{"type":"string","format":"date"}`:                                                {`"2026-11-26"`, `"2026-11-31"`},
+		`{"type":"string","format":"date-time"}`:                                           {`"2026-11-26T10:00:00Z"`, `"2026-11-26"`},
+		`{"type":"string","format":"colour"}`:                                              {`"red"`, `1`},
+		`{"type":"string","enum":["a","b"]}`:                                               {`"a"`, `"c", 1`},
+		`{"type":"string","oneOf":[{"const":"a"},{"const":"b"}]}`:                          {`"b"`, `"c", 1`},
+		`{"type":"integer","minimum":1,"maximum":9007199254740993}`:                        {`1, 2.0, 1e3, 9007199254740993`, `0, 1.5, 9007199254740994, "1"`},
+		`{"type":"number","minimum":-0.1,"maximum":1e300}`:                                 {`-0.1, 7, 1e299`, `-0.2, 1e301`},
+		`{"type":"number","minimum":"1","maximum":2}`:                                      {`0`, `3`},
+		`{"type":"boolean"}`:                                                               {`true, false`, `"true", 0`},
+		`{"type":"array","items":{"enum":["a","b"]},"minItems":1,"maxItems":1}`:            {`["a"]`, `[], ["a","b"], ["c"], "a", [1]`},
+		`{"type":"array","items":{"type":"string","anyOf":[{"const":"a"},{"const":"b"}]}}`: {`[], ["a","b"]`, `["c"], [1e2000000]`},
+	} {
+		schema := json.RawMessage(`{"type":"object","properties":{"a/b":` + field + `},"required":["a/b"]}`)
+		for list, want := range map[string]bool{answers.fit: true, answers.unfit: false} {
+			var values []json.RawMessage
+			if err := json.Unmarshal([]byte("["+list+"]"), &values); err != nil {
+				t.Fatal(err)
+			}
+			for _, value := range values {
+				err := fits(schema, json.RawMessage(`{"a/b":`+string(value)+`}`))
+				if (err == nil) != want || err != nil && !strings.Contains(err.Error(), "/a~1b") {
+					t.Errorf("%s for %s: %v", value, field, err)
+				}
+			}
+		}
+		if err := fits(schema, json.RawMessage(`{}`)); err == nil || !strings.Contains(err.Error(), "a/b") {
+			t.Errorf("%s is left out: %v", field, err)
+		}
+	}
+	if err := fits(json.RawMessage(`{"properties":{"n":{"type":"number"}}}`), json.RawMessage(`{"n":1e2000000}`)); err == nil || !strings.Contains(err.Error(), "/n") {
+		t.Error(err)
 	}
 }
 

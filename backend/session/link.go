@@ -347,6 +347,8 @@ func (a *link) within(d time.Duration, step string) {
 		a.post(func() {
 			switch {
 			case a.limit != limit: // the answer came in the same moment
+			case len(a.v.state.open) > 0: // it may wait for a person, such as for a sign-in; endRequest begins the limit anew
+				a.again()
 			case a.failsOver():
 				a.fail(problemMode, a.setting.lost()...)
 			default:

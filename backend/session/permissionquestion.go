@@ -48,7 +48,7 @@ func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) str
 func (q *permissionQuestion) result(status string, answers [][]string) any {
 	if status != statusAnswered {
 		if q.reject == "" {
-			return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
+			return permissionCancelled()
 		}
 		return map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": q.reject}}
 	}

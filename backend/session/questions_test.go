@@ -482,6 +482,75 @@ func TestAHundredRequestsAtOnce(t *testing.T) {
 	d.sameAsRebuilt(id)
 }
 
+// Who asks without end is refused from some number of open requests on, and may ask again when they have ended.
+func TestRequestsWithoutEnd(t *testing.T) {
+	t.Parallel()
+	const many = 256
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	var steps []step
+	for i := range many + 1 {
+		steps = append(steps, as(fmt.Sprint(i), asksPermission(object{"title": "Look"}, option("y", "Yes", "allow_once"))))
+	}
+	d.begin(id, append(steps, step{Await: fmt.Sprint(many)}, step{Await: "0"})...)
+	d.until("all that may wait", func() bool { return d.get(id).Waiting == many })
+	_, _, err := d.AskUser(t.Context(), id, []session.Question{{Prompt: "And this?"}})
+	refused(t, err, "question.too_many")
+	d.answer(d.transcript(id).Requests[0], session.Answer{OptionID: "y"})
+	if got := d.heard(id); got[0].Error == nil || got[0].Error.Code != -32603 || got[0].Error.Message != "too many requests are open" {
+		t.Errorf("%s %+v", got[0].Result, got[0].Error)
+	}
+	if have := len(d.transcript(id).Requests); have != many {
+		t.Errorf("%d requests were shown", have)
+	}
+	d.begin(id, steps[0], step{Await: "0"})
+	d.answer(d.request(id), session.Answer{OptionID: "y"})
+	if got := d.heard(id); !strings.Contains(string(got[0].Result), "selected") {
+		t.Errorf("afterwards: %s %+v", got[0].Result, got[0].Error)
+	}
+}
+
+// A permission that offers nothing is shown as it came, and what it hears is an answer to a permission.
+func TestAPermissionWithoutAnOption(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	for _, options := range [][]object{{}, {{"optionId": 7, "name": "Yes", "kind": "allow_once"}}} {
+		d.begin(id, asksPermission(object{"title": "Look"}, options...))
+		r := d.request(id)
+		if r.Kind != "raw" {
+			t.Fatalf("%+v", r)
+		}
+		d.answer(r, session.Answer{Action: "cancel"})
+		if got := d.heard(id); string(got[0].Result) != `{"outcome":{"outcome":"cancelled"}}` {
+			t.Errorf("%v: the agent hears %s, %+v", options, got[0].Result, got[0].Error)
+		}
+	}
+	d.checkFrames(t, id)
+}
+
+// What is wrong in a field of an elicitation that it does not need is as if it were not there.
+func TestAnElicitationWithAWrongField(t *testing.T) {
+	t.Parallel()
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	form, address := asksForm("Look", `{"type":7,"properties":{"a":{"type":"string"}}}`), asksURL("e", "https://example.com/")
+	form.Params["url"], form.Params["elicitationId"], address.Params["requestedSchema"] = 5, []string{}, "none"
+	for kind, s := range map[string]step{"form": form, "url": address} {
+		d.begin(id, s)
+		r := d.request(id)
+		if r.Kind != kind {
+			t.Errorf("%+v, want %s", r, kind)
+		}
+		d.answer(r, session.Answer{Action: "cancel"})
+		d.idle(id)
+	}
+	address.Params["url"] = 5
+	if got := d.steps(id, address); got[0].Error == nil || got[0].Error.Code != -32602 {
+		t.Errorf("no address: %s, %+v", got[0].Result, got[0].Error)
+	}
+}
+
 // An address is opened by agreement only. What is done there is told by the agent, before or after somebody has agreed.
 func TestAnAddressToOpen(t *testing.T) {
 	complete := func(id string) step { return step{Notify: "elicitation/complete", Params: object{"elicitationId": id}} }

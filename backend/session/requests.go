@@ -1,7 +1,6 @@
 package session
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -10,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"deskhand/backend/acp"
 )
@@ -24,6 +22,10 @@ const (
 	kindTrust      = "trust"      // ours: what a directory would start beside the agent
 	kindRaw        = "raw"        // a method that nobody knows, or a form that cannot be shown: dismissed, never guessed
 )
+
+// mostOpen is how many requests may wait in a conversation. Each one costs a look at all the others, and an agent that asks in a loop would hold
+// up its conversation, and bury what a person can answer.
+const mostOpen = 256
 
 // openRequest is a request that waits. One that outlived its process has no key and is only there to be ended.
 type openRequest struct {
@@ -79,15 +81,24 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	if r.Status != statusRequested {
 		return // refused while it was read
 	}
+	if len(v.requests) >= mostOpen {
+		v.refuse(r, acp.CodeInternalError, "too many requests are open")
+		return
+	}
 	if !ok {
 		r.Kind, r.Title, r.Raw = kindRaw, method, clipRaw(v.c.secret.redact(data))
 	}
+	unread := v.row.Unread
+	v.opens(r)
+	v.judged(r.ID, unread)
+}
+
+// opens has a request wait for a person.
+func (v *conversation) opens(r *openRequest) {
 	v.requests[r.ID] = r
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
-	unread := v.row.Unread
 	v.do(doOpen{r.ID})
-	v.judged(r.ID, unread)
 }
 
 // refusedAtOnce are the requests that must not keep a turn waiting, of whatever agent: extensions of the protocol, and what we did not
@@ -276,10 +287,18 @@ func (r *openRequest) respond(a Answer) (status string, result any, err error) {
 	if a.Action != "cancel" {
 		return "", nil, bad("answer.only_cancel")
 	}
-	if r.method == "elicitation/create" {
+	switch r.method {
+	case "elicitation/create":
 		return statusRejected, map[string]any{"action": "cancel"}, nil
+	case "session/request_permission":
+		return statusRejected, permissionCancelled(), nil
 	}
 	return statusRejected, nil, nil
+}
+
+// permissionCancelled is the answer to a permission that nobody has given or turned down.
+func permissionCancelled() any {
+	return map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}
 }
 
 func (r *openRequest) respondForm(a Answer) (string, any, error) {
@@ -294,42 +313,6 @@ func (r *openRequest) respondForm(a Answer) (string, any, error) {
 		return "", nil, bad("answer.invalid", "detail", err.Error())
 	}
 	return statusAnswered, map[string]any{"action": "accept", "content": a.Content}, nil
-}
-
-// fits checks a form's content against the schema that the agent asked for. A schema that cannot be compiled checks nothing but
-// that the content is an object: the agent will say what it does not like.
-func fits(schema, content json.RawMessage) error {
-	value, err := jsonschema.UnmarshalJSON(bytes.NewReader(content))
-	if err != nil {
-		return err
-	}
-	if _, ok := value.(map[string]any); !ok {
-		return fmt.Errorf("an object is expected")
-	}
-	if compiled := compile(schema); compiled != nil {
-		return compiled.Validate(value)
-	}
-	return nil
-}
-
-// compile is nil for a schema that cannot be compiled.
-func compile(schema json.RawMessage) *jsonschema.Schema {
-	document, err := jsonschema.UnmarshalJSON(bytes.NewReader(schema))
-	if err != nil {
-		return nil
-	}
-	const name = "form.json"
-	c := jsonschema.NewCompiler()
-	c.AssertFormat()
-	c.UseLoader(jsonschema.SchemeURLLoader{}) // nothing is ever fetched
-	if c.AddResource(name, document) != nil {
-		return nil
-	}
-	compiled, err := c.Compile(name)
-	if err != nil {
-		return nil
-	}
-	return compiled
 }
 
 func (r *openRequest) respondQuestion(a Answer) (string, any, error) {
@@ -384,6 +367,9 @@ func (v *conversation) endRequest(id, status string) {
 	v.saveRequest(&r.Request)
 	v.tellQuestions(&r.Request)
 	v.keepOpened(r)
+	if v.agent != nil && v.agent.limit != nil {
+		v.agent.again() // it waited for a person, and goes on now
+	}
 	if r.ended != nil {
 		r.ended <- r.Request // has room: it ends once
 		return
@@ -393,7 +379,7 @@ func (v *conversation) endRequest(id, status string) {
 	}
 	switch {
 	case r.method == "session/request_permission":
-		v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "cancelled"}}))
+		v.out(acp.NewResponse(r.id, permissionCancelled()))
 	case r.method == "elicitation/create":
 		v.out(acp.NewResponse(r.id, map[string]any{"action": "cancel"}))
 	case r.Kind == kindQuestion:

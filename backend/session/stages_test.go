@@ -144,3 +144,63 @@ func TestHowLongASessionMayTake(t *testing.T) {
 		})
 	}
 }
+
+// signsIn has a person go to an address before it opens a session, which takes it so long then.
+func signsIn(open time.Duration) proxytest.Agent {
+	return func(in io.Reader, out, _ io.Writer) int {
+		var opens json.RawMessage
+		for lines := bufio.NewScanner(in); lines.Scan(); {
+			var m struct {
+				ID     json.RawMessage
+				Method string
+			}
+			_ = json.Unmarshal(lines.Bytes(), &m)
+			switch m.Method {
+			case "initialize":
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`+"\n", m.ID)
+			case "session/new":
+				opens = m.ID
+				_, _ = fmt.Fprintln(out, `{"jsonrpc":"2.0","id":"a","method":"elicitation/create","params":{"mode":"url","message":"Sign in","elicitationId":"e","url":"https://example.com/"}}`)
+			case "":
+				time.Sleep(open)
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`+"\n", opens)
+			}
+		}
+		return 0
+	}
+}
+
+// While a person reads what an agent asks at its start, the agent has no limit; when it is answered, it has all of one.
+func TestAStartWaitsForAPerson(t *testing.T) {
+	for name, tc := range map[string]struct {
+		open  time.Duration
+		ready bool
+	}{
+		"in time": {59 * time.Second, true},
+		"silent":  {61 * time.Second, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				d := openWith(t, dir, proxy.Config{Spawn: proxytest.Spawn(signsIn(tc.open))})
+				s := d.create()
+				r := d.request(s.ID)
+				pass(10*time.Minute + 50*time.Second)
+				if now := d.get(s.ID); now.Phase != session.Waiting {
+					t.Fatalf("%s while it is read: %+v", now.Phase, now.Exit)
+				}
+				d.answer(r, session.Answer{Action: "accept"})
+				pass(62 * time.Second)
+				now := d.get(s.ID)
+				switch {
+				case tc.ready && now.Phase != session.Ready:
+					t.Errorf("%s: %+v", now.Phase, now.Exit)
+				case !tc.ready && (now.Exit == nil || now.Exit.Problem != "agent.no_answer" || now.Exit.Params["step"] != "session"):
+					t.Errorf("%s: %+v", now.Phase, now.Exit)
+				}
+				d.close()
+				time.Sleep(time.Hour) // until the agent has noticed
+			})
+		})
+	}
+}

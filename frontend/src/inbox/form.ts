@@ -54,11 +54,12 @@ export type FieldError =
 
 export type Checked = { ok: true; content: Json } | { ok: false; errors: Record<string, FieldError> };
 
-/** The fields of a schema in its order; undefined when any part of it cannot be shown as a control. */
+/**
+ * The fields of a schema in its order; undefined when any part of it cannot be shown as a control. The schema's own type is an object,
+ * whatever stands there: so the published schema has it.
+ */
 export function readForm(schema: unknown): Field[] | undefined {
   if (!isObject(schema)) return undefined;
-  const type = schema['type'];
-  if (isSet(type) && type !== 'object') return undefined;
   const properties = schema['properties'] ?? {};
   if (!isObject(properties)) return undefined;
   const required = Array.isArray(schema['required']) ? schema['required'] : [];

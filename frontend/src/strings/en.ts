@@ -230,6 +230,7 @@ export const en = {
   'error.list.before': 'The list cannot be continued there.',
   'error.paths.elsewhere': 'Its files are not on this computer, so they cannot be searched here.',
   'error.question.empty': 'The question is empty.',
+  'error.question.too_many': 'Too many questions wait for an answer.',
   'error.save.failed': '{path} could not be written: {detail}',
   'error.save.refused': 'This cannot be saved as a file.',
   'error.search.empty': 'Nothing to search for: enter a word with a letter or a digit.',
