@@ -99,17 +99,20 @@ type begunTurn struct {
 	sent bool
 }
 
-func (b *begunTurn) take(f frame) {
+// take is true where a turn begins.
+func (b *begunTurn) take(f frame) bool {
 	switch {
 	case f.Dir == noted && bytes.Contains(f.Data, []byte(noteTurnBegan)):
 		var n note
 		if json.Unmarshal(f.Data, &n) == nil && n.Note == noteTurnBegan {
 			b.said, b.sent = n, false
+			return true
 		}
 	case f.Dir == outward && !b.sent && bytes.Contains(f.Data, []byte(methodPrompt)):
 		env, err := acp.Peek(f.Data)
 		b.sent = err == nil && env.Method() == methodPrompt
 	}
+	return false
 }
 
 // unsay has a turn that the program died in be one that the agent knows nothing of, if its prompt never went out. The journal has that without
