@@ -156,10 +156,8 @@ func (v *conversation) post(f func()) {
 func (v *conversation) do(c command) []event {
 	switch c.(type) {
 	case doExited, doDelete:
-		if v.refusal == nil { // what was refused is sent again by itself, after the login
-			v.unsend()
-			v.takeBack()
-		}
+		v.unsend()
+		v.takeBack() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
 	}
 	events := decide(v.state, c)
 	for _, e := range events {

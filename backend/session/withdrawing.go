@@ -81,7 +81,9 @@ func (v *conversation) draftAgain(t *Turn) bool {
 func (v *conversation) waitAgain(t *Turn) {
 	item := v.newItem(said{text: textOfPrompt(t.prompt), files: t.attachments})
 	v.prompts.items[item.ID] = item
+	t.again = item.ID
 	if v.wish(doRestore{queued{item.ID, heldStopped}, 0}) != nil { // there is no room
+		t.again = ""
 		delete(v.prompts.items, item.ID)
 		if !v.draftAgain(t) {
 			v.note(note{Note: noteNotice, Notice: &Notice{
