@@ -159,11 +159,22 @@ func (a *link) unanswered(key acp.Key) {
 }
 
 // stopped tells whether a step of the start has failed because a person has stopped it, and then ends the agent: it is as if it had not
-// been started.
+// been started. What was sent since then is not what was stopped: it has a start of its own.
 func (a *link) stopped(failure *acp.Error) bool {
 	if failure == nil || failure.Code != acp.CodeRequestCancelled || !a.cancelled {
 		return false
 	}
-	a.v.do(doExited{problemQuit})
+	v, since := a.v, a.v.turn // one of before ended with the stop
+	if since == nil {
+		v.do(doExited{problemQuit})
+		return true
+	}
+	err := v.restart()
+	if err == nil {
+		err = v.sayAgain(since)
+	}
+	if err != nil {
+		v.c.cfg.Logger.Warn("what was sent after a stop waits", "session", v.id, "error", err)
+	}
 	return true
 }
