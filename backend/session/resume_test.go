@@ -321,3 +321,54 @@ func TestAStartAfterACrashWritesOnlyTheLastTurn(t *testing.T) {
 	}
 	after.sameAsRebuilt(id)
 }
+
+// What an agent ends over, each time that it is given its session back, is left out at the next start: by another way, and in the end afresh,
+// which is told. One that was taken up again is asked the usual way after that.
+func TestAnAgentThatDiesOverItsSession(t *testing.T) {
+	t.Parallel()
+	for can, want := range map[string][]string{
+		`"loadSession":true,"sessionCapabilities":{"resume":{}}`: {"session/resume", "session/load"},
+		`"loadSession":true`:                  {"session/load", "session/load"}, // it may have been the machine
+		`"sessionCapabilities":{"resume":{}}`: {"session/resume", "session/resume"},
+	} {
+		t.Run(can, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			custom(t, dir, map[string]string{"dies": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{` + can + `}}}'
+				read l; case $l in *'"session/new"'*) ;; *) [ -e whole ] || exit 1 ;; esac
+				echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; cat >/dev/null`})
+			d := open(t, dir)
+			id := d.createOf("dies").ID
+			d.isReady(id)
+			asked := map[string]int{}
+			for _, method := range want {
+				if err := d.Restart(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				d.until("end", func() bool { s := d.get(id); return s.Phase == session.Closed && s.Exit != nil })
+				asked[method]++
+				for name := range map[string]int{"session/resume": 0, "session/load": 0} {
+					if n := d.wrote(id, `"`+name+`"`); n != asked[name] {
+						t.Errorf("%s was asked %d times, want %v", name, n, asked)
+					}
+				}
+			}
+			if err := d.Restart(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.isReady(id)
+			if told := dividers(d.transcript(id)); !strings.HasSuffix(told, "session.fresh") {
+				t.Errorf("%q", told)
+			}
+			d.write("whole", "")
+			if err := d.Restart(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.isReady(id)
+			if n := d.wrote(id, `"`+want[0]+`"`); n != asked[want[0]]+1 {
+				t.Errorf("%s was asked %d times", want[0], n)
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}
