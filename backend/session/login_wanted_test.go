@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -276,4 +277,31 @@ func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
 			d.sameAsRebuilt(id)
 		})
 	}
+}
+
+// That an agent wants a login is told by somebody who looks for it on the disk first. A directory of PATH that does not answer holds up nobody.
+func TestATurnDoesNotWaitForWhatIsToldOfALogin(t *testing.T) {
+	t.Parallel()
+	d := locked(t)
+	d.ended(d.login("by-agent", "demo", nil))
+	s := d.createOf("by-agent")
+	d.isReady(s.ID)
+	if err := os.Remove(filepath.Join(d.dir, "signed-in")); err != nil {
+		t.Fatal(err)
+	}
+	told := d.HoldAnnouncing()
+	defer told()
+	d.prompt(s.ID, "echo some words")
+	d.idle(s.ID)
+	told()
+	d.until("want of a login", func() bool { return d.wantsLogin("by-agent") })
+}
+
+func (d *desk) wantsLogin(agent string) bool {
+	d.t.Helper()
+	list, err := d.ListAgents(d.t.Context(), false, false)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return slices.ContainsFunc(list, func(a agents.Agent) bool { return a.ID == agent && a.State == agents.NeedsLogin })
 }
