@@ -119,12 +119,52 @@ func (c *Client) told(a agents.Agent) agents.Agent {
 	return c.failures.of(a)
 }
 
-// noteLogin tells the catalogue that an agent has refused for want of a login, or, with nil, that it has not.
+// loginNews is what agents have last said of a login, until the catalogue is told.
+type loginNews struct {
+	mu      sync.Mutex // protects what is below
+	of      map[string]*acp.Error
+	telling bool
+}
+
+// noteLogin tells the catalogue that an agent has refused for want of a login, or, with nil, that it has not. The catalogue looks for the agent on
+// the disk then, which may take for ever: no conversation waits for that.
 func (c *Client) noteLogin(id string, refused *acp.Error) {
 	if refused != nil {
 		refused = &acp.Error{Code: refused.Code, Message: c.secret.text(refused.Message)}
 	}
-	c.cfg.Agents.NoteLogin(id, refused)
+	n := &c.loginNews
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.of == nil {
+		n.of = map[string]*acp.Error{}
+	}
+	n.of[id] = refused
+	if !n.telling {
+		n.telling = c.background(c.tellLogins)
+	}
+}
+
+// tellLogins tells it what each of them said last, one after the other.
+func (c *Client) tellLogins() {
+	for {
+		id, refused, some := c.loginNews.next()
+		if !some {
+			return
+		}
+		c.cfg.Agents.NoteLogin(id, refused)
+	}
+}
+
+// next takes the news of one agent; where there are none who tells them has ended.
+func (n *loginNews) next() (id string, refused *acp.Error, some bool) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for id, refused = range n.of {
+		delete(n.of, id)
+		return id, refused, true
+	}
+	n.telling = false
+	return "", nil, false
 }
 
 // announceAgent tells the feed how an agent is now. What it tells is looked up and told in one go, so that what is told last holds.

@@ -109,7 +109,5 @@ func TestLoginThatAConversationMisses(t *testing.T) {
 	d.idle(s.ID)
 	d.prompt(s.ID, "hello again")
 	d.idle(s.ID)
-	if a := shy(); a.State != agents.Ready {
-		t.Errorf("%+v", a)
-	}
+	d.until("a turn", func() bool { return shy().State == agents.Ready })
 }

@@ -122,6 +122,7 @@ type Client struct {
 	failures   failures   // of installations
 	trials     *proxy.Set // MCP servers that are tried
 	logins     logins
+	loginNews  loginNews
 	shells     shells
 	looks      looks
 	settings   *settings

@@ -158,10 +158,8 @@ func (v *conversation) post(f func()) {
 func (v *conversation) do(c command) []event {
 	switch c.(type) {
 	case doExited, doDelete:
-		if v.refusal == nil { // what was refused is sent again by itself, after the login
-			v.unsend()
-			v.takeBack()
-		}
+		v.unsend()
+		v.takeBack() // also what a login is wanted for: nobody knows whether it comes while we wait for it (retry)
 	}
 	events := decide(v.state, c)
 	for _, e := range events {
@@ -672,14 +670,13 @@ func (v *conversation) setConfig(option string, value json.RawMessage) error {
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.
 func (v *conversation) recover(ctx context.Context) error {
 	db, journal := v.c.cfg.Store, v.frames
-	var begun begunTurn
-	damaged := errors.Join(whatIsThere(ctx, db, v.id, func(f frame) {
-		begun.take(f)
-		v.fold.apply(f)
-	}))
+	begun, damaged := v.refold(ctx, true)
 	if damaged != nil {
 		// One damaged conversation must not keep all the others shut. What was shown of it is stored beside its journal.
 		v.c.cfg.Logger.Error("a journal cannot be read whole", "session", v.id, "error", damaged)
+		v.fold = newTranscript(v.id, v.row.facts)
+		_, again := v.refold(ctx, false)
+		damaged = errors.Join(damaged, again)
 		v.fold.facts, v.fold.changed = v.row.facts, false
 	}
 	v.fold.facts.Options, v.fold.facts.Modes = v.row.facts.Options, v.row.facts.Modes // the older modes change without a word in the journal
@@ -711,6 +708,19 @@ func (v *conversation) recover(ctx context.Context) error {
 		return v.keepStored(ctx, journal, !taken)
 	}
 	return nil
+}
+
+// refold folds the journal into the transcript, and gives how its newest turn began. With tail, only what the newest turn has changed is changed
+// then: what came before is stored with the step that began that turn, at the latest (spare). All of a long conversation would be written, told
+// and indexed anew, before anything is shown.
+func (v *conversation) refold(ctx context.Context, tail bool) (begun begunTurn, damaged error) {
+	lost, err := whatIsThere(ctx, v.c.cfg.Store, v.id, func(f frame) {
+		if begun.take(f) && tail {
+			_, v.fold.changed = v.fold.take()
+		}
+		v.fold.apply(f)
+	})
+	return begun, errors.Join(lost, err)
 }
 
 // keepStored takes what is stored for what was folded of a journal that cannot be read whole, wherever that is less or something else. What went

@@ -473,6 +473,42 @@ func TestAnAgentIsToldThatItsSessionIsClosedOrDeleted(t *testing.T) {
 	}
 }
 
+// An agent that is at work and does not heed that its session is over is not kept at it for as long as the deletion can be undone.
+func TestADeletedSessionsAgentDoesNotWorkOn(t *testing.T) {
+	t.Parallel()
+	const heeds = `read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l; echo "$l" >>heard; exit`
+	for name, tc := range map[string]struct {
+		can, then string
+		kept      bool
+	}{
+		"it ignores the close":  {`"close":{},"delete":{}`, `sleep 1000`, false},
+		"it ignores the cancel": {`"delete":{}`, `sleep 1000`, false},
+		"it heeds the cancel":   {`"delete":{}`, heeds, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			custom(t, dir, map[string]string{"busy": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{` + tc.can + `}}}}'
+				read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; read l; touch at-it; ` + tc.then})
+			cfg := session.Config{Undo: time.Hour, Parting: 300 * time.Millisecond}
+			if tc.kept {
+				cfg = session.Config{Undo: 3 * time.Second, Parting: 20 * time.Second}
+			}
+			d := openAs(t, dir, proxy.Config{}, cfg)
+			id := d.createOf("busy").ID
+			d.isReady(id)
+			d.prompt(id, "go on")
+			d.until("work", func() bool { _, err := os.Stat(filepath.Join(d.work, "at-it")); return err == nil })
+			d.delete(id)
+			d.until("end of the process", func() bool { n, _ := d.set.Running(); return n == 0 })
+			heard, _ := os.ReadFile(filepath.Join(d.work, "heard"))
+			if kept := strings.Contains(string(heard), "session/delete"); kept != tc.kept {
+				t.Errorf("it heard %q", heard)
+			}
+		})
+	}
+}
+
 // importAgain takes up a deleted session's conversation anew, by what the agent has of it.
 func (d *desk) importAgain(id string) {
 	d.t.Helper()

@@ -73,8 +73,11 @@ type link struct {
 	taken   uint64   // the last that the conversation has taken
 }
 
-// methodPrompt is the request that a turn is.
-const methodPrompt = "session/prompt"
+const (
+	methodPrompt = "session/prompt" // the request that a turn is
+	methodResume = "session/resume"
+	methodLoad   = "session/load"
+)
 
 // reply is called with the agent's answer, in the conversation's goroutine.
 type reply func(result json.RawMessage, failure *acp.Error)
@@ -352,6 +355,7 @@ func (a *link) within(d time.Duration, step string) {
 			case a.failsOver():
 				a.fail(problemMode, a.setting.lost()...)
 			default:
+				a.unopened()
 				a.fail(problemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second)))
 			}
 		})
@@ -425,6 +429,7 @@ func (v *conversation) exited() {
 	} else if v.state.base == Starting || v.state.base == Replaying {
 		exit.Problem = problemHandshake
 	}
+	v.agent.unopened()
 	v.lastExit = exit
 	v.do(doExited{exit.Problem})
 }
@@ -534,8 +539,10 @@ func (a *link) open() {
 		a.takeOver()
 	case a.v.row.ACPSessionID == "":
 		a.create("new")
-	case a.can.Resume:
-		a.restore("session/resume", "resume", func() {
+	case len(a.v.fold.facts.Unopened) > 1:
+		a.afresh()
+	case a.can.Resume && (!a.can.LoadSession || !slices.Contains(a.v.fold.facts.Unopened, methodResume)):
+		a.restore(methodResume, "resume", func() {
 			if a.can.LoadSession {
 				a.load()
 				return
@@ -554,7 +561,18 @@ func (a *link) load() {
 		return
 	}
 	a.v.do(doReplay{})
-	a.restore("session/load", "load", a.afresh)
+	a.restore(methodLoad, "load", a.afresh)
+}
+
+// unopened notes that the start fails while the agent takes its session up. One that ends or says nothing over what it has kept of that would do so at
+// every start, for ever: the next one tries another way. Where there is none it is tried once more, since the new session that is left then knows
+// nothing of what was said.
+func (a *link) unopened() {
+	for key, method := range a.methods {
+		if f := a.v.fold; (method == methodResume || method == methodLoad) && !a.withdrawn[key] && !a.v.importing() {
+			f.facts.Unopened, f.changed = append(slices.Clone(f.facts.Unopened), method), true
+		}
+	}
 }
 
 // setup is what opens a session; our own tools are made for it anew.
@@ -617,6 +635,9 @@ func (a *link) ready(how string) {
 	}
 	if f := a.v.fold; len(f.facts.Chosen) > 0 {
 		f.facts.Chosen, f.changed = nil, true
+	}
+	if f := a.v.fold; len(f.facts.Unopened) > 0 {
+		f.facts.Unopened, f.changed = nil, true
 	}
 	a.limit.Stop()
 	a.limit = nil

@@ -3,7 +3,6 @@ package session
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -407,9 +406,8 @@ func (c *Client) refusedLogin(agent string, err error) error {
 
 // refusal is what an agent has refused for want of a login: its start, or a prompt.
 type refusal struct {
-	prompt []json.RawMessage
-	files  []Attachment // that went with it
-	at     time.Time
+	turn *Turn // the prompt, or what waited for the start; nil = none
+	at   time.Time
 }
 
 // retryWithin is how long after its refusal a prompt is sent again: one of yesterday is no longer what its person waits for.
@@ -418,8 +416,8 @@ const retryWithin = time.Hour
 // barred remembers what is refused at this moment, until something else is begun. A prompt that a person has stopped is not wanted again.
 func (v *conversation) barred() {
 	v.refusal = &refusal{at: time.Now()}
-	if v.turn != nil && v.state.base != Cancelling {
-		v.refusal.prompt, v.refusal.files = v.turn.prompt, v.turn.attachments
+	if v.state.base != Cancelling {
+		v.refusal.turn = v.turn
 	}
 }
 
@@ -434,13 +432,38 @@ func (v *conversation) retry() {
 		v.c.cfg.Logger.Warn("the agent is not started again", "session", v.id, "error", err)
 		return
 	}
-	if missed.prompt == nil || time.Since(missed.at) > retryWithin {
+	if missed.turn == nil || time.Since(missed.at) > retryWithin {
 		return
 	}
-	v.turn = v.newTurn(uuid.Must(uuid.NewV7()).String(), missed.prompt...)
-	v.turn.attachments = v.planned(missed.files)
-	if err := v.wish(doPrompt{v.turn.ID}); err != nil {
-		v.turn = nil
+	if err := v.sayAgain(missed.turn); err != nil {
 		v.c.cfg.Logger.Warn("the prompt is not sent again", "session", v.id, "error", err)
 	}
+}
+
+// sayAgain sends a message once more: out of where it waits if it was given back, and as long as it waits there as it was. One that its person has
+// changed, sent or thrown away since is theirs.
+func (v *conversation) sayAgain(t *Turn) error {
+	text := textOfPrompt(t.prompt)
+	unchanged := func(now string, files []Attachment) bool {
+		return now == text && slices.EqualFunc(files, t.attachments, func(a, b Attachment) bool { return a.ID == b.ID })
+	}
+	switch {
+	case t.again != "":
+		if q, waits := v.prompts.items[t.again]; waits && unchanged(q.Message, q.Attachments) {
+			return v.wish(doSend{t.again})
+		}
+		return nil
+	case t.back && !unchanged(v.row.Draft, v.row.Attachments):
+		return nil
+	case t.back:
+		v.row.Draft = ""
+		v.setChips(nil)
+	}
+	v.turn = v.newTurn(uuid.Must(uuid.NewV7()).String(), t.prompt...)
+	v.turn.attachments = v.planned(t.attachments)
+	err := v.wish(doPrompt{v.turn.ID})
+	if err != nil {
+		v.turn = nil
+	}
+	return err
 }

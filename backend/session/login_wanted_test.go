@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -195,4 +196,112 @@ func TestWhyAnAgentWantsALoginHoldsNoSecret(t *testing.T) {
 			t.Errorf("%s: …%s", name, text[max(0, at-80):at])
 		}
 	}
+}
+
+// A message whose start was refused for want of a login is given back at once: it may be long before anybody signs in, or the program may end.
+// Signed in, it goes out of where it waits, once; what its person has made of it meanwhile is theirs.
+func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
+	t.Parallel()
+	const message, other = "echo some words", "something else"
+	change := func(p session.Patch) func(*desk, string) {
+		return func(d *desk, id string) {
+			if _, err := d.Change(d.t.Context(), id, p); err != nil {
+				d.t.Fatal(err)
+			}
+		}
+	}
+	remove := func(d *desk, id string) {
+		if items, err := d.Queue(d.t.Context(), id); err != nil || len(items) != 1 || d.RemoveQueued(d.t.Context(), id, items[0].ID) != nil {
+			d.t.Fatalf("%+v %v", items, err)
+		}
+	}
+	restart := func(d *desk, id string) { // signed in elsewhere
+		if err := os.WriteFile(filepath.Join(d.dir, "signed-in"), nil, 0o600); err != nil {
+			d.t.Fatal(err)
+		}
+		if err := d.Restart(d.t.Context(), id); err != nil {
+			d.t.Fatal(err)
+		}
+	}
+	for name, tc := range map[string]struct {
+		begun     string // a draft, before the refusal
+		meanwhile func(*desk, string)
+		sent      int
+		draft     string
+		files     int
+		queue     string
+	}{
+		"it is sent after the login":                {sent: 1},
+		"it is changed":                             {meanwhile: change(session.Patch{Draft: new(message + " and more")}), draft: message + " and more", files: 1},
+		"it is thrown away":                         {meanwhile: change(session.Patch{Draft: new(""), Attachments: new([]string{})})},
+		"its file is taken out":                     {meanwhile: change(session.Patch{Attachments: new([]string{})}), draft: message},
+		"it is signed in elsewhere":                 {meanwhile: restart, draft: message, files: 1},
+		"another is begun":                          {begun: other, sent: 1, draft: other},
+		"another is begun, and it is thrown away":   {begun: other, meanwhile: remove, draft: other},
+		"another is begun, and signed in elsewhere": {begun: other, meanwhile: restart, draft: other, queue: message + " stopped"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := locked(t)
+			id := d.createOf("by-agent").ID
+			d.refused(id)
+			if tc.begun != "" {
+				change(session.Patch{Draft: &tc.begun})(d, id)
+			}
+			shot := d.upload("shot.png", picture(t, 7, 7))
+			d.sendFiles(id, message, session.Now, byID(shot)...)
+			d.refused(id)
+			items, err := d.Queue(t.Context(), id)
+			s := d.get(id)
+			inDraft := s.Draft == message && len(s.Attachments) == 1 && s.Attachments[0].ID == shot.ID && len(items) == 0
+			inQueue := s.Draft == other && len(items) == 1 && items[0].Message == message && items[0].Held != "" && len(items[0].Attachments) == 1
+			if err != nil || tc.begun == "" && !inDraft || tc.begun != "" && !inQueue {
+				t.Fatalf("it is not given back: %q, %+v, %+v, %v", s.Draft, s.Attachments, items, err)
+			}
+			if tc.meanwhile != nil {
+				tc.meanwhile(d, id)
+			}
+			younger := d.createOf("by-agent") // its turn comes when that of the other has gone by
+			d.ended(d.login("by-agent", "demo", nil))
+			for _, s := range []string{id, younger.ID} {
+				d.isReady(s)
+			}
+			d.idle(id)
+			if n := d.wrote(id, `"session/prompt"`); n != tc.sent {
+				t.Errorf("it was sent %d times", n)
+			}
+			if s := d.get(id); s.Draft != tc.draft || len(s.Attachments) != tc.files {
+				t.Errorf("%q, %+v", s.Draft, s.Attachments)
+			}
+			d.queueIs(id, tc.queue)
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
+// That an agent wants a login is told by somebody who looks for it on the disk first. A directory of PATH that does not answer holds up nobody.
+func TestATurnDoesNotWaitForWhatIsToldOfALogin(t *testing.T) {
+	t.Parallel()
+	d := locked(t)
+	d.ended(d.login("by-agent", "demo", nil))
+	s := d.createOf("by-agent")
+	d.isReady(s.ID)
+	if err := os.Remove(filepath.Join(d.dir, "signed-in")); err != nil {
+		t.Fatal(err)
+	}
+	told := d.HoldAnnouncing()
+	defer told()
+	d.prompt(s.ID, "echo some words")
+	d.idle(s.ID)
+	told()
+	d.until("want of a login", func() bool { return d.wantsLogin("by-agent") })
+}
+
+func (d *desk) wantsLogin(agent string) bool {
+	d.t.Helper()
+	list, err := d.ListAgents(d.t.Context(), false, false)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	return slices.ContainsFunc(list, func(a agents.Agent) bool { return a.ID == agent && a.State == agents.NeedsLogin })
 }

@@ -22,7 +22,8 @@ const (
 // parting is what is still said to an agent whose conversation has let go of it.
 type parting struct {
 	lines   [][]byte      // as they go on the wire
-	closing acp.Key       // of a session/close among them
+	closing acp.Key       // what tells that it is at nothing more: the answer to a session/close among them, or to the prompt
+	busy    bool          // it is at a prompt
 	written chan struct{} // closed when they are in the journal
 	forget  chan bool     // whether it is to forget the session; nil = nobody will say
 	session string        // the agent's id of it
@@ -49,6 +50,9 @@ func (v *conversation) dismiss(orderly, kept bool) {
 
 func (v *conversation) part(a *link, kept bool) *parting {
 	p := &parting{written: make(chan struct{}), session: v.row.ACPSessionID}
+	if _, waits := a.pending[a.prompted.key]; waits {
+		p.busy, p.closing = true, a.prompted.key
+	}
 	params := map[string]any{"sessionId": p.session}
 	switch {
 	case a.can.Close: // which ends what runs as well
@@ -74,20 +78,22 @@ func (v *conversation) release(forget bool) {
 	}
 }
 
-// takeLeave says what is left to be said, once the conversation has let go of the agent. Whatever becomes of that, its process ends next.
+// takeLeave says what is left to be said, once the conversation has let go of the agent. Whatever becomes of that, its process ends next: at once
+// where it does not say that it has stopped what it was at, or it would work on for as long as a deletion can be undone.
 func (a *link) takeLeave(inst transport) {
 	if a.ctx.Err() == nil || a.parting == nil {
 		return // it has ended by itself, or there is nothing to say
 	}
 	p := a.parting
 	ctx, cancel := a.moment()
+	idle := !p.busy
 	select {
 	case <-p.written:
-		a.lastWords(ctx, inst, p)
+		idle = a.lastWords(ctx, inst, p) || idle
 	case <-ctx.Done(): // what cannot be written is not sent either
 	}
 	cancel()
-	if p.forget == nil || !<-p.forget {
+	if !idle || p.forget == nil || !<-p.forget {
 		return
 	}
 	ctx, cancel = a.moment()
@@ -110,7 +116,8 @@ func (a *link) moment() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel() }
 }
 
-func (a *link) lastWords(ctx context.Context, inst transport, p *parting) {
+// lastWords is true where the agent has answered to them.
+func (a *link) lastWords(ctx context.Context, inst transport, p *parting) bool {
 	lines := p.lines
 	select {
 	case before := <-a.outbox:
@@ -119,26 +126,24 @@ func (a *link) lastWords(ctx context.Context, inst transport, p *parting) {
 	}
 	for _, line := range lines {
 		if inst.Send(ctx, line) != nil {
-			return // it is gone
+			return false // it is gone
 		}
 	}
-	if p.closing != "" {
-		a.awaitAnswer(ctx, inst, p.closing)
-	}
+	return p.closing != "" && a.awaitAnswer(ctx, inst, p.closing)
 }
 
 // awaitAnswer reads on until the agent has answered, or there is no more time. What it says meanwhile nobody hears.
-func (a *link) awaitAnswer(ctx context.Context, inst transport, key acp.Key) {
+func (a *link) awaitAnswer(ctx context.Context, inst transport, key acp.Key) bool {
 	r := inst.After(a.last)
 	defer r.Close()
 	for {
 		batch, err := r.Next(ctx)
 		if _, missing := errors.AsType[*gapError](err); err != nil && !missing {
-			return
+			return false
 		}
 		for _, m := range batch {
 			if env, err := acp.Peek(m.Data); err == nil && env.Kind == acp.Response && env.Key() == key {
-				return
+				return true
 			}
 		}
 	}

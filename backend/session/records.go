@@ -112,6 +112,7 @@ type Turn struct {
 	prompt      []json.RawMessage // content blocks, for the agent
 	attachments []Attachment      // what becomes more of them, once it is known what the agent takes
 	back        bool              // it was taken back
+	again       string            // the item of the queue that it was made then; "" = the draft
 }
 
 // TurnError is the agent's JSON-RPC error that ended a turn.

@@ -257,3 +257,118 @@ func TestASessionComesBackTheBestWayThereIs(t *testing.T) {
 		})
 	}
 }
+
+// After a crash only the turn that ran is written, told and indexed anew, however long the conversation was before it: what is stored of the
+// others is what the journal makes of them.
+func TestAStartAfterACrashWritesOnlyTheLastTurn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	const update = `echo '{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":`
+	custom(t, dir, map[string]string{"works": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+		read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+		read l; ` + update + `{"sessionUpdate":"tool_call","toolCallId":"1","title":"Look","status":"completed"}}}'
+		` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"First this."}}}}'
+		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'
+		until [ -e go ]; do sleep 0.02; done
+		` + update + `{"sessionUpdate":"tool_call","toolCallId":"2","title":"In the background","status":"in_progress"}}}'
+		read l; ` + update + `{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"Then that."}}}}'
+		until [ -e end ]; do sleep 0.02; done; cat >/dev/null`})
+	d := open(t, dir)
+	id := d.createOf("works").ID
+	d.prompt(id, "one")
+	d.idle(id)
+	d.write("go", "")
+	d.until("work in the background", func() bool { return len(kinds(d.transcript(id), "tool")) == 2 })
+	d.prompt(id, "two")
+	d.until("an answer", func() bool { return strings.Contains(textOf(d.transcript(id), "agent"), "Then that.") })
+	before := d.transcript(id).Items
+	d.alter(`CREATE TABLE told (id TEXT)`)
+	d.alter(`CREATE TRIGGER updated AFTER UPDATE OF data ON entry BEGIN INSERT INTO told VALUES (NEW.id); END`)
+	d.alter(`DELETE FROM told`)
+	later := t.TempDir()
+	if err := os.CopyFS(later, os.DirFS(dir)); err != nil { // as a crash would leave it
+		t.Fatal(err)
+	}
+	after := open(t, later)
+	tr := after.transcript(id)
+	if lastTurn(tr).StopReason != "interrupted" || len(tr.Items) < len(before) {
+		t.Fatalf("%d entries of %d, %+v", len(tr.Items), len(before), lastTurn(tr))
+	}
+	rows, err := after.db.Read().Query(`SELECT DISTINCT seq FROM entry JOIN told USING (id) ORDER BY seq`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	written := map[int64]bool{}
+	for rows.Next() {
+		var seq int64
+		if err := rows.Scan(&seq); err != nil {
+			t.Fatal(err)
+		}
+		written[seq] = true
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range tr.Items {
+		background := e.Tool != nil && e.Tool.ToolCallID == "2"
+		if background && e.Tool.Status != "cancelled" {
+			t.Errorf("it goes on: %+v", e.Tool)
+		}
+		if old := e.Seq < before[len(before)-2].Seq; old && !background && written[e.Seq] {
+			t.Errorf("it was written again: %.200s", asJSON(t, e))
+		}
+	}
+	after.sameAsRebuilt(id)
+}
+
+// What an agent ends over, each time that it is given its session back, is left out at the next start: by another way, and in the end afresh,
+// which is told. One that was taken up again is asked the usual way after that.
+func TestAnAgentThatDiesOverItsSession(t *testing.T) {
+	t.Parallel()
+	for can, want := range map[string][]string{
+		`"loadSession":true,"sessionCapabilities":{"resume":{}}`: {"session/resume", "session/load"},
+		`"loadSession":true`:                  {"session/load", "session/load"}, // it may have been the machine
+		`"sessionCapabilities":{"resume":{}}`: {"session/resume", "session/resume"},
+	} {
+		t.Run(can, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			custom(t, dir, map[string]string{"dies": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{` + can + `}}}'
+				read l; case $l in *'"session/new"'*) ;; *) [ -e whole ] || exit 1 ;; esac
+				echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; cat >/dev/null`})
+			d := open(t, dir)
+			id := d.createOf("dies").ID
+			d.isReady(id)
+			asked := map[string]int{}
+			for _, method := range want {
+				if err := d.Restart(t.Context(), id); err != nil {
+					t.Fatal(err)
+				}
+				d.until("end", func() bool { s := d.get(id); return s.Phase == session.Closed && s.Exit != nil })
+				asked[method]++
+				for name := range map[string]int{"session/resume": 0, "session/load": 0} {
+					if n := d.wrote(id, `"`+name+`"`); n != asked[name] {
+						t.Errorf("%s was asked %d times, want %v", name, n, asked)
+					}
+				}
+			}
+			if err := d.Restart(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.isReady(id)
+			if told := dividers(d.transcript(id)); !strings.HasSuffix(told, "session.fresh") {
+				t.Errorf("%q", told)
+			}
+			d.write("whole", "")
+			if err := d.Restart(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.isReady(id)
+			if n := d.wrote(id, `"`+want[0]+`"`); n != asked[want[0]]+1 {
+				t.Errorf("%s was asked %d times", want[0], n)
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}

@@ -81,6 +81,7 @@ type facts struct {
 	Offers   []string       `json:"offers"`             // what the agent can do beside the usual; null before it was first asked
 	Takes    *takes         `json:"takes,omitempty"`    // nil before it was first asked
 	Imported bool           `json:"imported,omitempty"` // its history is taken in
+	Unopened []string       `json:"unopened,omitempty"` // how starts since the last that went well were to take the session up, and the agent ended or said nothing
 
 	Terminals int `json:"terminals,omitempty"` // how many programs run for the agent
 	GoingOn   int `json:"goingOn,omitempty"`   // how many entries are not over, as of the last time that no turn ran

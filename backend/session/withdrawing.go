@@ -81,7 +81,9 @@ func (v *conversation) draftAgain(t *Turn) bool {
 func (v *conversation) waitAgain(t *Turn) {
 	item := v.newItem(said{text: textOfPrompt(t.prompt), files: t.attachments})
 	v.prompts.items[item.ID] = item
+	t.again = item.ID
 	if v.wish(doRestore{queued{item.ID, heldStopped}, 0}) != nil { // there is no room
+		t.again = ""
 		delete(v.prompts.items, item.ID)
 		if !v.draftAgain(t) {
 			v.note(note{Note: noteNotice, Notice: &Notice{
@@ -99,17 +101,20 @@ type begunTurn struct {
 	sent bool
 }
 
-func (b *begunTurn) take(f frame) {
+// take is true where a turn begins.
+func (b *begunTurn) take(f frame) bool {
 	switch {
 	case f.Dir == noted && bytes.Contains(f.Data, []byte(noteTurnBegan)):
 		var n note
 		if json.Unmarshal(f.Data, &n) == nil && n.Note == noteTurnBegan {
 			b.said, b.sent = n, false
+			return true
 		}
 	case f.Dir == outward && !b.sent && bytes.Contains(f.Data, []byte(methodPrompt)):
 		env, err := acp.Peek(f.Data)
 		b.sent = err == nil && env.Method() == methodPrompt
 	}
+	return false
 }
 
 // unsay has a turn that the program died in be one that the agent knows nothing of, if its prompt never went out. The journal has that without
@@ -154,11 +159,22 @@ func (a *link) unanswered(key acp.Key) {
 }
 
 // stopped tells whether a step of the start has failed because a person has stopped it, and then ends the agent: it is as if it had not
-// been started.
+// been started. What was sent since then is not what was stopped: it has a start of its own.
 func (a *link) stopped(failure *acp.Error) bool {
 	if failure == nil || failure.Code != acp.CodeRequestCancelled || !a.cancelled {
 		return false
 	}
-	a.v.do(doExited{problemQuit})
+	v, since := a.v, a.v.turn // one of before ended with the stop
+	if since == nil {
+		v.do(doExited{problemQuit})
+		return true
+	}
+	err := v.restart()
+	if err == nil {
+		err = v.sayAgain(since)
+	}
+	if err != nil {
+		v.c.cfg.Logger.Warn("what was sent after a stop waits", "session", v.id, "error", err)
+	}
 	return true
 }

@@ -83,6 +83,40 @@ func TestAStartWithAMessageCanBeStopped(t *testing.T) {
 	}
 }
 
+// What is sent after a stop is not stopped: when the start that was has ended, there is another for it.
+func TestWhatIsSentAfterAStopOfAStartIsSent(t *testing.T) {
+	t.Parallel()
+	const message = "hello once more"
+	for name, begun := range map[string]string{"": "", "another is begun meanwhile": "something else"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			custom(t, dir, map[string]string{"hangs": `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'
+				read l; [ -e hung ] || { touch hung; sleep 1000; }
+				echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'
+				read l; echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"end_turn"}}'; cat >/dev/null`})
+			d := openAs(t, dir, proxy.Config{}, session.Config{Patience: time.Second})
+			id := d.createOf("hangs").ID
+			d.until("a start that hangs", func() bool { _, err := os.Stat(filepath.Join(d.work, "hung")); return err == nil })
+			if err := d.Cancel(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.prompt(id, message)
+			if _, err := d.Change(t.Context(), id, session.Patch{Draft: &begun}); err != nil {
+				t.Fatal(err)
+			}
+			d.until("answer", func() bool { s := d.get(id); return s.Turn == nil && s.Phase != session.Starting })
+			if last := lastTurn(d.transcript(id)); last.StopReason != "end_turn" || d.wrote(id, `"session/prompt"`) != 1 {
+				t.Errorf("%+v", last)
+			}
+			if s := d.get(id); s.Draft != begun || s.Queue != 0 || s.Exit != nil {
+				t.Errorf("%+v", s)
+			}
+			d.sameAsRebuilt(id)
+		})
+	}
+}
+
 // A person who asks once more does not wait for the answer to the first time.
 func TestAStartThatIsStoppedTwiceEndsAtOnce(t *testing.T) {
 	d := askingDeskWith(t, t.TempDir(), time.Minute, "", "session/new")

@@ -1,0 +1,9 @@
+package session
+
+import "sync"
+
+// HoldAnnouncing has whoever tells of an agent wait, as if the disk that it is looked for on did not answer, until release is called.
+func (c *Client) HoldAnnouncing() (release func()) {
+	c.announcing.Lock()
+	return sync.OnceFunc(c.announcing.Unlock)
+}
