@@ -210,6 +210,21 @@ func TestTranscriptsOfOlderRulesAreMadeAnew(t *testing.T) {
 	})
 }
 
+// What was made anew is found soon: the index is told of it, whether or not somebody says something.
+func TestWhatIsMadeAnewIsIndexed(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	s.put("s", newStoryteller(t, 1).tell(1))
+	c := &Client{cfg: Config{Store: s.db}, unsearched: make(chan struct{}, 1)} // nobody else tells
+	s.age("s")
+	if err := c.rebuild(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.unsearched) == 0 || s.number(`SELECT count(*) FROM unsearched`) == 0 {
+		t.Error("entries wait for the index, and it was not told")
+	}
+}
+
 // A session that somebody looks at is made anew before, whoever else waits for it.
 func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
 	t.Parallel()
