@@ -282,7 +282,7 @@ func (t *transcript) endImport(f frame, unseen bool) {
 		t.touch(e)
 	}
 	t.facts.Imported, t.changed = true, true
-	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	t.mixed = true
 	d := &Divider{Code: "session.imported", Params: map[string]string{"messages": strconv.Itoa(messages)}}
 	if unseen {
 		d = &Divider{Code: "session.imported_unseen"}
