@@ -225,6 +225,28 @@ func TestWhatIsMadeAnewIsIndexed(t *testing.T) {
 	}
 }
 
+// The program died while a history was stored: what is there of it goes, and what the agent had printed before stays.
+func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	story := newStoryteller(t, 1)
+	story.start()
+	story.frame(inward, "a word before the history")
+	story.note(note{Note: noteImporting})
+	story.say("agent_message_chunk", 8)
+	s.put("s", story.frames)
+	s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)
+	want := s.told("s")
+	if !strings.Contains(want, `"raw"`) {
+		t.Fatal(want)
+	}
+	s.exec(`INSERT INTO entry (id, session, seq, data) VALUES ('half', 's', ?, '{"id":"half","kind":"agent","text":"half"}')`, len(story.frames)*perFrame)
+	s.open()
+	if now := s.told("s"); now != want {
+		t.Errorf("%s\nbefore %s", now, want)
+	}
+}
+
 // A session that somebody looks at is made anew before, whoever else waits for it.
 func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
 	t.Parallel()
