@@ -218,7 +218,7 @@ func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) err
 	if err != nil {
 		return err
 	}
-	turns, requests, err := c.copied(ctx, f, r.ID)
+	turns, requests, err := c.copied(ctx, f, r.ID, notes)
 	if err != nil {
 		return err
 	}
@@ -276,9 +276,15 @@ func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (notes
 	return append(notes, forked), entries, err
 }
 
-// copied are the parent's turns and requests as those of the fork.
-func (c *Client) copied(ctx context.Context, f fork, session string) (map[string]*Turn, map[string]*Request, error) {
-	db := c.cfg.Store.Read()
+// copied are the parent's turns and requests as those of the fork: those that its notes tell of. The parent may have gone on since.
+func (c *Client) copied(ctx context.Context, f fork, session string, notes []frame) (map[string]*Turn, map[string]*Request, error) {
+	db, told := c.cfg.Store.Read(), map[string]bool{}
+	for _, fr := range notes {
+		var n note
+		if json.Unmarshal(fr.Data, &n) == nil {
+			told[n.Turn], told[n.Request] = true, true
+		}
+	}
 	turns, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state = 'done'`, f.parent.ID)
 	if err != nil {
 		return nil, nil, err
@@ -290,7 +296,9 @@ func (c *Client) copied(ctx context.Context, f fork, session string) (map[string
 	byTurn, byRequest := map[string]*Turn{}, map[string]*Request{}
 	for i := range turns {
 		turns[i].ID, turns[i].Session = renamedID(session, turns[i].ID), session
-		byTurn[turns[i].ID] = &turns[i]
+		if told[turns[i].ID] {
+			byTurn[turns[i].ID] = &turns[i]
+		}
 	}
 	for i := range requests {
 		q := &requests[i]
@@ -298,7 +306,9 @@ func (c *Client) copied(ctx context.Context, f fork, session string) (map[string
 		if q.Status == statusRequested {
 			q.Status = statusExpired // it waits in the parent
 		}
-		byRequest[q.ID] = q
+		if told[q.ID] {
+			byRequest[q.ID] = q
+		}
 	}
 	return byTurn, byRequest, nil
 }
@@ -386,13 +396,15 @@ func (a *link) afresh() {
 	})
 }
 
-// unspokenFork gives the agent's id of the parent of a fork, while no turn has ended in either since; else "".
+// unspokenFork gives the agent's id of the parent of a fork, while no turn has ended in either since; else "". The parent may have gone on
+// before the fork was stored: what counts of it is the last turn that the fork has of it.
 func (v *conversation) unspokenFork() (parent string) {
 	if v.row.Origin == nil || v.row.Origin.Kind != originFork {
 		return ""
 	}
-	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT acp_session_id FROM session s WHERE id = ? AND deleted_at = 0 AND NOT EXISTS
-		(SELECT 1 FROM turn WHERE session IN (s.id, ?) AND started_at >= ? AND (state = 'done' OR session = s.id))`,
+	err := v.c.cfg.Store.Read().QueryRowContext(v.c.ctx, `SELECT acp_session_id FROM session s WHERE id = ?1 AND deleted_at = 0 AND NOT EXISTS
+		(SELECT 1 FROM turn WHERE session = ?2 AND started_at >= ?3 AND state = 'done' OR session = s.id
+			AND started_at > (SELECT coalesce(max(started_at), 0) FROM turn WHERE session = ?2 AND started_at < ?3))`,
 		v.row.Origin.Session, v.id, millis(v.row.CreatedAt.Time)).Scan(&parent)
 	if err != nil {
 		return "" // it is gone, or has gone on

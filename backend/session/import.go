@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -282,7 +283,7 @@ func (t *transcript) endImport(f frame, unseen bool) {
 		t.touch(e)
 	}
 	t.facts.Imported, t.changed = true, true
-	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	t.mixed = true
 	d := &Divider{Code: "session.imported", Params: map[string]string{"messages": strconv.Itoa(messages)}}
 	if unseen {
 		d = &Divider{Code: "session.imported_unseen"}
@@ -343,17 +344,44 @@ func saveAhead(ctx context.Context, db *store.DB, session string, entries []chan
 	return entries, nil
 }
 
-// dropHalfImported removes what was stored of histories whose import did not come to its end.
+// dropHalfImported removes what was stored of histories whose import did not come to its end. What was shown before that import began,
+// such as a line that the agent has printed, stays.
 func (c *Client) dropHalfImported(ctx context.Context) error {
-	const half = `session IN (SELECT id FROM session WHERE origin <> '' AND json_extract(origin, '$.kind') = ?
-		AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
+	const half = `coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
 		AND CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.turn'), '') ELSE '' END = ''`
-	var n int
-	if err := c.cfg.Store.Read().QueryRowContext(ctx, `SELECT count(*) FROM entry WHERE `+half, originImport).Scan(&n); err != nil || n == 0 {
+	ids, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT DISTINCT session FROM entry WHERE session IN (SELECT id FROM session WHERE origin <> ''
+		AND json_extract(origin, '$.kind') = ? AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND `+half, originImport)
+	if err != nil {
 		return err
 	}
-	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `DELETE FROM entry WHERE `+half, originImport)
-		return err
+	for _, id := range ids {
+		from, err := c.importBegan(ctx, id)
+		if err != nil {
+			return err
+		}
+		rows, err := query(ctx, c.cfg.Store.Read(), scanInt, `SELECT rowid FROM entry WHERE session = ? AND seq >= ? AND `+half, id, from*perFrame)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 { // a start on a full disk writes nothing
+			continue
+		}
+		if err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return each(ctx, tx, `DELETE FROM entry WHERE rowid = ?`, rows) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// importBegan is the frame by which the last import of a session began. Where the journal is damaged before that nothing is known to be
+// half, and nothing is after the frame that it gives then.
+func (c *Client) importBegan(ctx context.Context, session string) (n int64, err error) {
+	n = math.MaxInt64 / perFrame
+	_, err = whatIsThere(ctx, c.cfg.Store, session, func(f frame) {
+		var told note
+		if f.Dir == noted && json.Unmarshal(f.Data, &told) == nil && told.Note == noteImporting {
+			n = f.N
+		}
 	})
+	return n, err
 }

@@ -146,6 +146,7 @@ const (
 // entries from the damaged frame on as they are.
 func (c *Client) rebuild(ctx context.Context, session string) error {
 	b := &rebuilding{c: c, session: session, retelling: retell(session), made: map[string]bool{}}
+	defer c.changedEntries() // also of one that is broken off: the index waits for a word, and nobody may speak for days
 	if err := c.readable(ctx, session); err != nil {
 		return err
 	}

@@ -3,6 +3,8 @@ package session
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -68,4 +70,26 @@ func BenchmarkVerifySession(b *testing.B) {
 		}
 	}
 	b.SetBytes(int64(size))
+}
+
+// BenchmarkFoldWhole folds the journal of 20,000 short turns at once, as an export and a fork do: nothing is taken before the end.
+func BenchmarkFoldWhole(b *testing.B) {
+	const turns = 20_000
+	s := newStoryteller(b, 11)
+	s.start()
+	for range turns {
+		id := fmt.Sprintf("turn-%d", len(s.frames))
+		s.note(note{Note: noteTurnBegan, Turn: id, Prompt: []json.RawMessage{json.RawMessage(`{"type":"text","text":"go on"}`)}})
+		s.say("agent_message_chunk", 8)
+		s.note(note{Note: noteTurnEnded, Turn: id, Reason: stopEnd})
+	}
+	for b.Loop() {
+		t := newTranscript("s", facts{})
+		for _, f := range s.frames {
+			t.apply(f)
+		}
+		if changes, _ := t.take(); len(changes) != 2*turns {
+			b.Fatalf("%d entries", len(changes))
+		}
+	}
 }

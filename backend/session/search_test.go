@@ -54,7 +54,7 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 	d.prompt(s.ID, "echo the Zürich zeppelin")
 	d.idle(s.ID)
 	other := d.create()
-	d.prompt(other.ID, "echo zeppelins do not fly")
+	d.prompt(other.ID, "echo zeppelins do not fly エラー404")
 	d.idle(other.ID)
 
 	if got := hits(d.found(session.Search{Query: "zurich zeppelin"})); got != "agent: Zürich zeppelin; user: Zürich zeppelin; " {
@@ -70,6 +70,9 @@ func TestSearchFindsWhatWasSaid(t *testing.T) {
 		want int
 	}{
 		"phrase":        {session.Search{Query: `"do not fly"`}, 2},
+		"after a mark":  {session.Search{Query: "404"}, 2},
+		"with the mark": {session.Search{Query: "エラー404"}, 2},
+		"a beginning":   {session.Search{Query: "エラー"}, 2},
 		"without":       {session.Search{Query: "zeppelin -fly"}, 2},
 		"agent":         {session.Search{Query: "zeppelin", Agent: "mock"}, 4},
 		"other agent":   {session.Search{Query: "zeppelin", Agent: "claude"}, 0},

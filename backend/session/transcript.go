@@ -63,8 +63,9 @@ type transcript struct {
 
 	goingOn map[*Entry]bool // what is not over, as of take
 
-	dirty   []*Entry        // changed since take, in order
+	dirty   []*Entry        // changed since take, in order unless mixed
 	isDirty map[*Entry]bool // the same, to be asked
+	mixed   bool            // an end has touched earlier ones: take puts them in order
 	appends map[*Entry]*Append
 	changed bool // facts changed since take
 	told    bool // the agent has told of its options since it was started
@@ -103,6 +104,9 @@ type change struct {
 
 // take gives what changed since the last take, oldest first, and whether the facts did.
 func (t *transcript) take() ([]change, bool) {
+	if t.mixed { // once, and not at the end of each turn: whoever folds a whole journal takes at its end alone, after thousands
+		slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	}
 	list := make([]change, 0, len(t.dirty))
 	for _, e := range t.dirty {
 		c := change{Entry: clone(e), Append: t.appends[e]}
@@ -115,7 +119,7 @@ func (t *transcript) take() ([]change, bool) {
 	}
 	t.countGoingOn()
 	facts := t.changed
-	t.dirty, t.changed = nil, false
+	t.dirty, t.mixed, t.changed = nil, false, false
 	clear(t.isDirty)
 	clear(t.appends)
 	return list, facts
@@ -399,7 +403,7 @@ func (t *transcript) endTurn(f frame) {
 		}
 	}
 	t.endCompactions(f)
-	slices.SortStableFunc(t.dirty, func(a, b *Entry) int { return int(a.Seq - b.Seq) })
+	t.mixed = true
 	t.turn, t.plan, t.open, t.prompt, t.asking = "", nil, nil, "", nil
 	clear(t.byID)
 	clear(t.growing)

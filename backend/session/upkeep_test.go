@@ -210,6 +210,76 @@ func TestTranscriptsOfOlderRulesAreMadeAnew(t *testing.T) {
 	})
 }
 
+// What was made anew is found soon: the index is told of it, whether or not somebody says something.
+func TestWhatIsMadeAnewIsIndexed(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	s.put("s", newStoryteller(t, 1).tell(1))
+	c := &Client{cfg: Config{Store: s.db}, unsearched: make(chan struct{}, 1)} // nobody else tells
+	s.age("s")
+	if err := c.rebuild(t.Context(), "s"); err != nil {
+		t.Fatal(err)
+	}
+	if len(c.unsearched) == 0 || s.number(`SELECT count(*) FROM unsearched`) == 0 {
+		t.Error("entries wait for the index, and it was not told")
+	}
+}
+
+// A message that the parent got while its agent made the fork is no part of it, and the agent must not be asked for the same fork again.
+func TestAForkHasNoTurnThatItsJournalHasNot(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	story := newStoryteller(t, 1)
+	until := int64(len(story.tell(2)))
+	story.turn()
+	s.put("parent", story.frames)
+	s.exec(`UPDATE session SET acp_session_id = 'theirs'`)
+	c := s.open()
+	parent, _, err := c.load(t.Context(), "parent", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unspoken := func(id string, until int64) string {
+		r := parent
+		r.ID, r.CreatedAt, r.Origin = id, Time{time.Now()}, &Origin{Kind: originFork, Session: "parent"}
+		if err := c.copyJournal(t.Context(), fork{peer: "p", until: until, parent: parent}, r, until+1); err != nil {
+			t.Fatal(err)
+		}
+		return (&conversation{c: c, id: id, row: r}).unspokenFork()
+	}
+	if again := unspoken("early", until); again != "" || s.number(`SELECT count(*) FROM turn WHERE session = 'early'`) != 2 {
+		t.Errorf("%d turns, and it is made again of %q", s.number(`SELECT count(*) FROM turn WHERE session = 'early'`), again)
+	}
+	if again := unspoken("late", int64(len(story.frames))); again != "theirs" || s.number(`SELECT count(*) FROM turn WHERE session = 'late'`) != 3 {
+		t.Errorf("%d turns, and it is made again of %q", s.number(`SELECT count(*) FROM turn WHERE session = 'late'`), again)
+	}
+	if codes := verified(t, c, Verify{}); len(codes) != 0 {
+		t.Errorf("%v", codes)
+	}
+}
+
+// The program died while a history was stored: what is there of it goes, and what the agent had printed before stays.
+func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	story := newStoryteller(t, 1)
+	story.start()
+	story.frame(inward, "a word before the history")
+	story.note(note{Note: noteImporting})
+	story.say("agent_message_chunk", 8)
+	s.put("s", story.frames)
+	s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)
+	want := s.told("s")
+	if !strings.Contains(want, `"raw"`) {
+		t.Fatal(want)
+	}
+	s.exec(`INSERT INTO entry (id, session, seq, data) VALUES ('half', 's', ?, '{"id":"half","kind":"agent","text":"half"}')`, len(story.frames)*perFrame)
+	s.open()
+	if now := s.told("s"); now != want {
+		t.Errorf("%s\nbefore %s", now, want)
+	}
+}
+
 // A session that somebody looks at is made anew before, whoever else waits for it.
 func TestWhatIsLookedAtIsMadeAnewFirst(t *testing.T) {
 	t.Parallel()

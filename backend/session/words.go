@@ -131,8 +131,10 @@ func fields(text string) []string {
 	return list
 }
 
+// standsAlone tells of a sign that is a word of its own. The marks of Japanese that lengthen and voice the sign before them are no script's
+// in Unicode, but letters: they would take what follows to themselves, and nobody would find the number in エラー404.
 func standsAlone(r rune) bool {
-	return r >= utf8.RuneSelf && unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana)
+	return r >= utf8.RuneSelf && (unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana) || strings.ContainsRune("ーｰﾞﾟ", r))
 }
 
 // inWord tells whether a sign belongs to a word: to one that has begun, marks do too.

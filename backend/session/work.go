@@ -186,6 +186,14 @@ func (c *Client) takes(ctx context.Context) (int64, error) {
 // compact rewrites the database. The index of the search knows entries by the numbers of their rows.
 func (c *Client) compact(ctx context.Context) error {
 	const numbers = `SELECT count(*) || ' ' || coalesce(sum(rowid), 0) || ' ' || coalesce(sum((rowid % 65521) * (seq + 1)), 0) FROM entry`
+	// What was deleted is only marked so in the index, and its words stay there until it happens to be merged.
+	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `INSERT INTO words (words) VALUES ('optimize')`)
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	renumbered, err := c.cfg.Store.Compact(ctx, numbers)
 	if err != nil || !renumbered {
 		return err

@@ -144,6 +144,34 @@ func TestCompact(t *testing.T) {
 	}
 }
 
+// Of a conversation that was erased no word is left in the index afterwards.
+func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	for n, id := range []string{"kept", "erased"} {
+		s.put(id, newStoryteller(t, uint64(n)).tell(3))
+	}
+	s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'okapiquagga ' || json_extract(data, '$.text')) WHERE session = 'erased' AND json_extract(data, '$.kind') = 'user'`)
+	c := s.open()
+	s.indexed(c)
+	words := func() int { // of a word there may be only the end: its beginning is the one's before
+		return s.number(`SELECT count(*) FROM words_data WHERE instr(block, CAST('apiquagga' AS BLOB)) > 0`)
+	}
+	if err := c.eraseRows(t.Context(), "erased"); err != nil {
+		t.Fatal(err)
+	}
+	if words() == 0 {
+		t.Fatal("there is nothing to leave")
+	}
+	begun, err := c.Compact()
+	if now := worked(t, c, begun, err); now.State != workDone || words() != 0 {
+		t.Errorf("%+v, and %d pages have its word", now, words())
+	}
+	if codes := verified(t, c, Verify{}); len(codes) != 0 {
+		t.Errorf("%v", codes)
+	}
+}
+
 // One work at a time; who cancels it finds nothing half.
 func TestWorkIsOneAtATime(t *testing.T) {
 	t.Parallel()

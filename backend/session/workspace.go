@@ -78,6 +78,9 @@ func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) 
 	if err != nil {
 		return Workspace{}, err
 	}
+	if err := c.makeRoom(ctx, path, b); err != nil {
+		return Workspace{}, err
+	}
 	if w, ok := c.recognize(ctx, path, b); ok {
 		return Workspace{ID: w.ID, Path: w.Path}, nil
 	}
@@ -103,6 +106,37 @@ const workspaceColumns = `w.id, w.place, w.path, w.device, w.inode, w.born,
 func scanWorkspace(s scanner) (w KnownWorkspace, err error) {
 	err = s.Scan(&w.ID, &w.Place, &w.Path, &w.birth.device, &w.birth.inode, &w.birth.born, &w.Sessions)
 	return w, err
+}
+
+// makeRoom has the workspace at path follow its directory, when that was renamed and another one, a fresh clone or a copy, stands there
+// now: else that one would take its conversations over, and nothing would know the renamed one any more. What stands in the way of that
+// refuses the new one, since a path is one workspace. A directory that is found nowhere leaves what it had to the path, and so does a link
+// that leads elsewhere now, whose path is what people mean.
+func (c *Client) makeRoom(ctx context.Context, path string, b birth) error {
+	list, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w WHERE w.place = 'local' AND w.path = ?`, path)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if len(list) == 0 || !list[0].birth.known() || !b.known() || list[0].birth == b {
+		return nil
+	}
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		return nil //nolint:nilerr // it was there a moment ago: what is wrong with it is told by whoever works there
+	}
+	w := list[0]
+	to := movedTo(path, w.birth)
+	if to == "" {
+		return nil
+	}
+	at, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w WHERE w.place = 'local' AND w.path = ?`, to)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	if len(at) > 0 && at[0].birth.known() && at[0].birth != w.birth { // two have changed places: to put them together would mix what they had
+		return nil
+	}
+	_, err = c.relink(ctx, w.ID, to, w.birth)
+	return err
 }
 
 // recognize relinks a workspace whose directory has moved to path. What stands in the way of that (a turn that runs there) makes it a

@@ -307,3 +307,77 @@ func TestAnOpenedDirectoryWaitsForTheTurnInIt(t *testing.T) {
 		t.Errorf("%+v", now)
 	}
 }
+
+// A directory is renamed, and a fresh clone takes its place. A conversation that is begun there does not take over those of the renamed
+// one, which follow it; a turn in them refuses it until it is over.
+func TestAFreshCloneTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	path, renamed := directory(t, d.dir, "app"), filepath.Join(d.dir, "app-old")
+	old := d.in("mock", path)
+	recognizes(t, d, old.Workspace)
+	d.prompt(old.ID, "please write a note")
+	d.request(old.ID)
+	rename(t, path, renamed)
+	directory(t, path)
+	_, err := d.Create(t.Context(), session.New{Agent: "mock", Cwd: path})
+	refused(t, err, "workspace.busy")
+	if err := d.Cancel(t.Context(), old.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.idle(old.ID)
+	clone := d.in("mock", path)
+	if now := d.get(old.ID); now.Cwd != renamed || now.Workspace.ID != old.Workspace.ID || clone.Workspace.ID == old.Workspace.ID || clone.Cwd != path {
+		t.Errorf("the old one is at %s of %s, the new one at %s of %s", now.Cwd, now.Workspace.ID, clone.Cwd, clone.Workspace.ID)
+	}
+	if again := d.in("mock", renamed); again.Workspace.ID != old.Workspace.ID {
+		t.Errorf("the renamed directory is %+v, it was %+v", again.Workspace, old.Workspace)
+	}
+	d.sameAsRebuilt(old.ID)
+}
+
+// What another directory has brought along is not mixed with what was at its new path before.
+func TestADirectoryThatMovesToTheOldPathOfAnotherTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	path, renamed, other := directory(t, d.dir, "app"), filepath.Join(d.dir, "app-old"), directory(t, d.dir, "other")
+	old, moved := d.in("mock", path), d.in("mock", other)
+	recognizes(t, d, old.Workspace)
+	rename(t, path, renamed)
+	rename(t, other, path)
+	if now := d.in("mock", path); now.Workspace.ID != moved.Workspace.ID {
+		t.Errorf("%+v, not %+v", now.Workspace, moved.Workspace)
+	}
+	if now := d.get(old.ID); now.Cwd != renamed || now.Workspace.ID != old.Workspace.ID {
+		t.Errorf("%+v", now)
+	}
+}
+
+// What stays as it was: a directory that is nowhere any more, a link that leads elsewhere, and two that have changed places.
+func TestWhatIsAtAPathKeepsWhatNobodyElseIsThere(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	removed, one, two := directory(t, d.dir, "removed"), directory(t, d.dir, "one"), directory(t, d.dir, "two")
+	link := filepath.Join(d.dir, "link")
+	if err := os.Symlink(directory(t, d.dir, "v1"), link); err != nil {
+		t.Skip(err)
+	}
+	ids := map[string]string{}
+	for _, path := range []string{removed, one, two, link} {
+		s := d.in("mock", path)
+		recognizes(t, d, s.Workspace)
+		ids[path] = s.Workspace.ID
+	}
+	if err := errors.Join(os.Remove(removed), os.Remove(link), os.Symlink(directory(t, d.dir, "v2"), link)); err != nil {
+		t.Fatal(err)
+	}
+	directory(t, removed)
+	rename(t, one, one+"-")
+	rename(t, two, one)
+	rename(t, one+"-", two)
+	for _, path := range []string{removed, link, one, two} {
+		if now := d.in("mock", path); now.Workspace.ID != ids[path] || now.Cwd != path {
+			t.Errorf("%s: %+v, not %s", path, now.Workspace, ids[path])
+		}
+	}
+}
