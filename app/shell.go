@@ -182,7 +182,7 @@ func (s *shell) watch(ctx context.Context, closed <-chan struct{}) {
 		case <-s.cfg.Activate:
 			s.show()
 		case sig := <-signals:
-			signal.Reset() // the second one is not ours
+			signal.Reset(os.Interrupt, syscall.SIGTERM, syscall.SIGHUP) // the second one is not ours; a closed pipe stays an error of who writes
 			s.cfg.Logger.Info("closing the window", "signal", sig.String())
 			s.quit(closed)
 			return

@@ -312,11 +312,20 @@ func TestPromptThatIsNotReadToItsEnd(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	heard := filepath.Join(dir, "heard")
-	ownAgents(t, dir, map[string]string{"long": floods(2_500) + `read l; echo "$l" >` + heard + `
+	gate := filepath.Join(dir, "gate")
+	if err := syscall.Mkfifo(gate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	// One word after the pipe is closed: an agent that floods it hears of that late, and is ended in between.
+	ownAgents(t, dir, map[string]string{"long": floods(1) + "read open <" + gate + "\n" + told(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"more\\n"}}`) + `
+		read l; echo "$l" >` + heard + `
 		if /bin/sh -c 'kill -PIPE $$'; then echo "it is ignored" >>` + heard + `; fi
 		echo '{"jsonrpc":"2.0","id":3,"result":{"stopReason":"cancelled"}}'; read l`})
 	p := start(t, dir, "prompt", "--dir", t.TempDir(), "--agent", "long", "go")
 	p.unread()
+	if err := os.WriteFile(gate, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	if _, code := p.end(); code != 141 || strings.Contains(p.stderr.String(), "deskhand: ") {
 		t.Errorf("exit %d\n%s", code, p.stderr)
 	}

@@ -409,7 +409,7 @@ func (c *tailCommand) Run(p *Program) error {
 			return t.newLine()
 		}
 		if p, ok := errors.AsType[*problem](err); ok && p.Code == "not_found" {
-			return noConversation(id)
+			return errors.Join(t.newLine(), noConversation(id))
 		}
 		return err
 	})

@@ -227,6 +227,15 @@ test.each([
   expect(performance.now() - start).toBeLessThan(20_000);
 });
 
+test('a log or a listing that stands in a paragraph takes nothing from what follows', () => {
+  const log = Array.from(
+    { length: 300 },
+    (_, n) => `[INFO] (${n}) the_name_of_it = a <b> && c!, as of ${n}`,
+  ).join('\n');
+  const source = `${log}\n\n`.repeat(10) + 'And **this**, with a [link](https://example.com).';
+  expect(html(...lex(source, {}))).toContain('<strong>this</strong>, with a <a ');
+});
+
 test('what people write is read as Marked reads it', () => {
   const texts = Object.values(
     import.meta.glob<string>('../../../docs/**/*.md', { query: '?raw', import: 'default', eager: true }),

@@ -67,16 +67,11 @@ class Rules extends Tokenizer {
     }
   }
 
-  /** A mark that is tried. One that has no end was looked for in all of the text. */
-  #tried<T extends { raw: string }>(
-    marks: string,
-    text: string,
-    look: () => T | undefined,
-    least = 0,
-  ): T | undefined {
-    if (this.#left <= 0 || !marks.includes(text.charAt(0))) return undefined;
+  /** A mark that is tried, at the price of what is read for it when it has no end. */
+  #tried<T extends { raw: string }>(price: number, look: () => T | undefined, least = 0): T | undefined {
+    if (this.#left <= 0) return undefined;
     const found = this.#within(look);
-    this.#left -= found ? Math.max(found.raw.length, least) : text.length;
+    this.#left -= found ? Math.max(found.raw.length, least) : price;
     return found;
   }
 
@@ -88,25 +83,31 @@ class Rules extends Tokenizer {
     return this.#within(() => super.list(text));
   }
 
-  override emStrong(text: string, masked: string, before?: string) {
-    return this.#tried('*_', text, () => super.emStrong(text, masked, before));
+  override emStrong(text: string, masked: string, before = '') {
+    // Nor does one within a word begin anything; names of variables are free of charge by that.
+    if (!/^[*_]/.test(text) || (text.startsWith('_') && /[\p{L}\p{N}]$/u.test(before))) return undefined;
+    return this.#tried(text.length, () => super.emStrong(text, masked, before));
   }
 
   override del(text: string, masked: string, before?: string) {
-    return this.#tried('~', text, () => super.del(text, masked, before));
+    if (!text.startsWith('~')) return undefined;
+    return this.#tried(text.length, () => super.del(text, masked, before));
   }
 
   /** An address is read to the next space first, whatever of it belongs to the link. */
   override link(text: string) {
-    return this.#tried('[!', text, () => super.link(text), text.length >> 3);
+    if (!this.lexer.state.linkParenPossible || !/^!?\[/.test(text)) return undefined;
+    return this.#tried(text.length >> 3, () => super.link(text), text.length >> 3);
   }
 
   override reflink(text: string, links: TokensList['links']) {
-    return this.#tried('[!', text, () => super.reflink(text, links));
+    if (!/^!?\[/.test(text)) return undefined;
+    return this.#tried(text.length >> 3, () => super.reflink(text, links));
   }
 
+  /** What begins otherwise ends at the next sign like it. */
   override tag(text: string) {
-    return this.#tried('<', text, () => super.tag(text));
+    return /^<[?!]/.test(text) ? this.#tried(text.length, () => super.tag(text)) : super.tag(text);
   }
 
   override url(text: string) {
