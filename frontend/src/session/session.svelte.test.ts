@@ -121,8 +121,8 @@ test('who has scrolled up and goes away holds a bounded part of it, however long
     view.apply([upsert(entry(n))]);
     expect(view.items.length).toBeLessThanOrEqual(2_000);
   }
-  expect(view.items.map((item) => item.seq)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
-  expect(view.newer).toBe(60);
+  expect(view.items.map((item) => item.seq)).toEqual(Array.from({ length: 260 }, (_, n) => n + 1));
+  expect(view.newer).toBe(260);
   expect(view.arrived - since).toBe(9_000);
   await view.toTail();
   expect(view.items.at(-1)?.seq).toBe(9_060);
@@ -149,6 +149,44 @@ test('who reads upwards through a long conversation holds a bounded part of it, 
   view.apply([upsert(entry(last + 1))]);
   expect(view.items.at(-1)?.seq).toBeLessThan(last);
   expect(view.arrived).toBe(1);
+});
+
+describe('long texts at the end of a conversation', () => {
+  const long = (first: number, last: number) =>
+    Array.from({ length: last - first + 1 }, (_, n) => entry(first + n, { text: 'x'.repeat(3_000) }));
+
+  function reader(tail: EntryPage, after: EntryPage) {
+    const around = page({ items: long(1, 60), newer: 60 });
+    const view = new SessionView(
+      's1',
+      {
+        entries: () => Promise.resolve(tail),
+        entriesAround: () => Promise.resolve(around),
+        entriesAfter: () => Promise.resolve(after),
+      } as unknown as Client,
+      () => undefined,
+    );
+    return view;
+  }
+
+  test('are there once their page has come, and are not fetched again for ever', async () => {
+    const view = reader(page({}), page({ items: long(61, 260) }));
+    await view.around(30);
+    view.reading = 60;
+    await view.loadNewer();
+    expect(view.newer).toBeUndefined();
+    expect(view.items.at(-1)?.seq).toBe(260);
+  });
+
+  test('are there for who goes to the end, also where that joins what is held', async () => {
+    const view = reader(page({ items: long(255, 314), next: 255 }), page({ items: long(61, 260), newer: 260 }));
+    await view.around(30);
+    view.reading = 60;
+    await view.loadNewer();
+    await view.toTail();
+    expect(view.newer).toBeUndefined();
+    expect(view.items.at(-1)?.seq).toBe(314);
+  });
 });
 
 test('a tool call is found by its id, the newest of them', async () => {

@@ -123,6 +123,8 @@ export class SessionView implements Transcript {
       this.#requests(page.requests);
       if (place === 'refresh') refresh(this, page, live);
       else applyPage(this, page, place, live);
+      // Whoever asked for the end reads there now: what came would be forgotten as though it were below the place that was left.
+      if (place === 'tail') this.reading = undefined;
     } catch (thrown) {
       this.error = asApiError(thrown);
       throw thrown;
@@ -185,7 +187,7 @@ export class SessionView implements Transcript {
     this.arrived += change.added;
     if (this.newer === undefined) {
       if (this.reading === undefined) forget(this, kept, keptText);
-      else forgetBelow(this, this.reading, 2 * kept, keptText);
+      else forgetBelow(this, this.reading, pageSize, 2 * kept, keptText);
     }
     if (change.gap !== undefined) void this.#heal(change.gap).catch(() => undefined);
   }
