@@ -9,7 +9,12 @@ export function pixelsOf(data: string): number | undefined {
   try {
     const most = (headBytes / 3) * 4;
     // Some write it in lines; their ends are taken out of twice as much, which is more than enough.
-    const head = atob(data.slice(0, 2 * most).replace(/\s/g, '').slice(0, most));
+    const head = atob(
+      data
+        .slice(0, 2 * most)
+        .replace(/\s/g, '')
+        .slice(0, most),
+    );
     return sizes.find(([begin]) => begin.test(head))?.[1](head) || undefined;
   } catch {
     return undefined;

@@ -195,7 +195,10 @@ describe('long texts at the end of a conversation', () => {
   });
 
   test('are there for who goes to the end, also where that joins what is held', async () => {
-    const view = reader(page({ items: long(255, 314), next: 255 }), page({ items: long(61, 260), newer: 260 }));
+    const view = reader(
+      page({ items: long(255, 314), next: 255 }),
+      page({ items: long(61, 260), newer: 260 }),
+    );
     await view.around(30);
     view.reading = 60;
     await view.loadNewer();
