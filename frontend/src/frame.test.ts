@@ -136,3 +136,17 @@ test('what is hidden by keys gives the focus back', async () => {
   expect(part('aside.panel')).toBeNull();
   expect(document.activeElement).toBe(message());
 });
+
+test('a screen for a new conversation that cannot be loaded says so, and is asked for again', async () => {
+  vi.doMock('./start/NewConversation.svelte', () => {
+    throw new Error('gone');
+  });
+  app.view = { name: 'new' };
+  open(1_200);
+  await vi.waitFor(() => expect(document.querySelector('main .wait[role=alert] button')).not.toBeNull());
+  vi.doUnmock('./start/NewConversation.svelte');
+  document.querySelector<HTMLElement>('main .wait[role=alert] button')?.click();
+  flushSync();
+  await vi.waitFor(() => expect(document.querySelector('main h1')).not.toBeNull(), 20_000);
+  expect(document.querySelector('main .wait[role=alert]')).toBeNull();
+});

@@ -1,9 +1,11 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { ApiError } from '../api/errors';
-import { Draft, draftOf, leaveDraft, type Save } from './draft';
+import { Draft, draftOf as made, leaveDraft, type Save } from './draft';
 
 beforeEach(() => vi.useFakeTimers());
 afterEach(() => vi.useRealTimers());
+
+const draftOf = (session: string, text: string, save: Save) => made(session, text, save, () => 'then');
 
 function make(text = '') {
   const save = vi.fn<Save>(() => Promise.resolve());
@@ -389,15 +391,15 @@ describe('a draft that is too long to outlive its page', () => {
 
   /** A page that ends, perhaps before its last save has arrived. */
   async function ended(told: string, typed: string, save: Save) {
-    const draft = (await page()).draftOf('s1', told, save);
+    const draft = (await page()).draftOf('s1', told, save, () => 'then');
     draft.type(typed);
     void draft.flush(true);
     await vi.advanceTimersByTimeAsync(0);
   }
 
   /** What a page has that begins after it. */
-  async function next(session: string, told: string) {
-    const { text } = (await page()).draftOf(session, told, never());
+  async function next(session: string, told: string, since = 'then') {
+    const { text } = (await page()).draftOf(session, told, never(), () => since);
     return text.length < 100 ? text : `${text.length} characters`;
   }
 
@@ -407,7 +409,7 @@ describe('a draft that is too long to outlive its page', () => {
     await ended('told', long, never());
     expect(await next('s2', 'told')).toBe('told');
     const save = never();
-    const draft = (await page()).draftOf('s1', 'told', save);
+    const draft = (await page()).draftOf('s1', 'told', save, () => 'then');
     expect(draft.text === long).toBe(true);
     await vi.advanceTimersByTimeAsync(500);
     expect(save.mock.calls.map(([text, last]) => [text === long, last])).toEqual([[true, false]]);
@@ -418,6 +420,61 @@ describe('a draft that is too long to outlive its page', () => {
     await ended('told', long, never());
     expect(await next('s1', 'of another window')).toBe('of another window');
     expect(await next('s1', 'told')).toBe('told');
+  });
+
+  test.each([
+    ['what was on its way has arrived', 'one'],
+    ['it has not', 'told'],
+  ])('is there where an earlier save was on its way: %s', async (_, told) => {
+    const draft = (await page()).draftOf('s1', 'told', never(), () => 'then');
+    draft.type('one');
+    void draft.flush();
+    await vi.advanceTimersByTimeAsync(0);
+    draft.type(long);
+    void draft.flush(true);
+    expect(await next('s1', told)).toBe('31000 characters');
+  });
+
+  test('is there where it was on its way itself when the page ended', async () => {
+    const draft = (await page()).draftOf('s1', 'told', never(), () => 'then');
+    draft.type(long);
+    void draft.flush();
+    await vi.advanceTimersByTimeAsync(0);
+    void draft.flush(true);
+    expect(await next('s1', 'told')).toBe('31000 characters');
+  });
+
+  test('is there though nothing was saved before, unless anything has happened since: it may have been sent', async () => {
+    await ended('', long, never());
+    expect(await next('s1', '')).toBe('31000 characters');
+    await ended('', long, never());
+    expect(await next('s1', '', 'later')).toBe('');
+    expect(await next('s1', '')).toBe('');
+  });
+
+  test.each([
+    ['as it stands', ''],
+    ['and was typed on in', ', and more'],
+  ])('is not kept while it is sent, %s', async (_, more) => {
+    for (const told of ['', long.slice(1_000)]) {
+      const draft = (await page()).draftOf('s1', told, never(), () => 'then');
+      draft.type(long);
+      draft.begin();
+      draft.type(long + more);
+      void draft.flush(true);
+      expect(localStorage.length).toBe(0);
+    }
+  });
+
+  test('is not saved once more where the message has it', async () => {
+    const save = never();
+    const draft = (await page()).draftOf('s1', '', save, () => 'then');
+    draft.type(long);
+    void draft.flush();
+    draft.begin();
+    void draft.flush(true);
+    await vi.advanceTimersByTimeAsync(0);
+    expect([save.mock.calls.length, localStorage.length]).toEqual([1, 0]);
   });
 
   test.each([

@@ -24,10 +24,10 @@ export class Draft {
   /** Hears why a save failed, and of nothing when there is no reason to worry any more. */
   failed: (why?: unknown) => void = () => undefined;
   /**
-   * Keeps what no request can take along at the end of the page, and what the server has in place of it. It is told when that has arrived
-   * all the same.
+   * Keeps what no request can take along at the end of the page, and what the server may have in place of it. It is told when that has
+   * arrived all the same.
    */
-  keep: (text: string, before: string) => (() => void) | undefined = () => undefined;
+  keep: (text: string, befores: readonly string[]) => (() => void) | undefined = () => undefined;
   #sending: string | undefined;
   /** Nothing was saved since the message began its way, or was about to be: what the server had then is known. */
   #still = false;
@@ -41,6 +41,8 @@ export class Draft {
   again: { when: When; text: string } | undefined;
   /** What the server has, or is about to. */
   #saved: string;
+  /** What it had when it was last heard of. */
+  #known: string;
   #save: Save;
   #timer: ReturnType<typeof setTimeout> | undefined;
   /** Tries what has failed again, where nothing is typed before. */
@@ -58,7 +60,7 @@ export class Draft {
 
   constructor(text: string, save: Save, between = '\n\n') {
     this.text = text;
-    this.#saved = text;
+    this.#saved = this.#known = text;
     this.#save = save;
     this.#between = between;
   }
@@ -125,7 +127,7 @@ export class Draft {
     else {
       const at = this.#meanwhile.indexOf(now);
       const news = now !== this.#saved || this.#echoes.length > 0;
-      this.#saved = now;
+      this.#saved = this.#known = now;
       this.#echoes = [];
       this.#meanwhile.splice(0, at + 1);
       if (at >= 0 || !news) this.#end();
@@ -173,6 +175,7 @@ export class Draft {
       this.#heard();
       this.type(this.text);
     }
+    this.#known = text;
     const echo = this.#echoes.indexOf(text);
     if (echo >= 0) this.#echoes.splice(0, echo + 1);
     else if (this.#sending !== undefined) this.#meanwhile.push(text);
@@ -194,7 +197,9 @@ export class Draft {
   flush(last = false): Promise<void> {
     this.#hold();
     // At the end of the page nobody knows whether it still arrives.
-    if (!this.dirty || (!last && this.text === this.#sending)) return this.#chain;
+    if (!last && this.text === this.#sending) return this.#chain;
+    // What is under way ends with its page, and goes once more; but not what a message may have taken out meanwhile.
+    if (!this.dirty && !(last && this.#under > 0 && this.#sending === undefined)) return this.#chain;
     // What a message was given back to would be written over.
     if (this.#awaited !== undefined && !last) return this.#chain;
     this.#still = false;
@@ -206,8 +211,11 @@ export class Draft {
     this.#under++;
     const write = async () => {
       try {
-        const arrived = last ? this.keep(text, before) : undefined;
+        // What is being sent would come back as though it had not been.
+        const unsent = last && this.#sending === undefined;
+        const arrived = unsent ? this.keep(text, [this.#known, ...this.#echoes]) : undefined;
         await this.#save(text, last && !arrived);
+        this.#known = text;
         arrived?.();
         this.#works();
       } catch (thrown) {
@@ -232,14 +240,17 @@ export class Draft {
 /** Those whose composer is gone and that are not saved yet, or on their way, by conversation. */
 const left = new Map<string, Draft>();
 
-/** The draft of a conversation: the one that was left while it could not be saved, or was being sent, else what the server has. */
-export function draftOf(session: string, text: string, save: Save): Draft {
+/**
+ * The draft of a conversation: the one that was left while it could not be saved, or was being sent, else what the server has. `since` tells
+ * when something last happened in the conversation: not when its draft is saved, but whenever something is sent.
+ */
+export function draftOf(session: string, text: string, save: Save, since: () => string): Draft {
   const draft = left.get(session);
   left.delete(session);
   if (!draft || draft.settled) {
     const made = new Draft(text, save);
-    made.keep = (now, before) => keep(session, now, before);
-    const kept = take(session, text);
+    made.keep = (now, befores) => keep(session, now, befores, since());
+    const kept = take(session, text, since());
     if (kept !== undefined) made.type(kept);
     return made;
   }
@@ -253,22 +264,32 @@ export function draftOf(session: string, text: string, save: Save): Draft {
 const mostLast = 60_000;
 const key = 'deskhand.draft';
 
-function keep(session: string, text: string, before: string): (() => void) | undefined {
+function keep(
+  session: string,
+  text: string,
+  befores: readonly string[],
+  since: string,
+): (() => void) | undefined {
   if (new Blob([JSON.stringify(text)]).size <= mostLast) return undefined;
-  const kept = JSON.stringify([session, before, text]);
+  const others = befores.filter((before) => before !== text);
+  const kept = JSON.stringify([session, since, text, ...others]);
   store(key, kept);
   return () => {
     if (localStorage.getItem(key) === kept) localStorage.removeItem(key);
   };
 }
 
-/** What was kept of a conversation, once; nothing where the server has something else than then: that is newer, or it was sent. */
-function take(session: string, told: string): string | undefined {
+/**
+ * What was kept of a conversation, once; nothing where the server has something else than it may have had then: that is newer. Nothing is
+ * what it has as well after the same was sent: then nothing may have happened in the conversation since.
+ */
+function take(session: string, told: string, since: string): string | undefined {
   try {
-    const [of, before, text] = JSON.parse(localStorage.getItem(key) ?? '') as unknown[];
+    const [of, then, text, ...befores] = JSON.parse(localStorage.getItem(key) ?? '') as unknown[];
     if (of !== session) return undefined;
     localStorage.removeItem(key);
-    return before === told && typeof text === 'string' ? text : undefined;
+    if (typeof text !== 'string' || !befores.includes(told)) return undefined;
+    return told !== '' || then === since ? text : undefined;
   } catch {
     return undefined;
   }

@@ -2,6 +2,7 @@ import { flushSync, mount, unmount } from 'svelte';
 import { afterEach, expect, test, vi } from 'vitest';
 import { readContent } from './blocks';
 import ContentBlock from './ContentBlock.svelte';
+import './pixels'; // what is awaited below is the block, and not its compiler
 
 let ended: (() => void) | undefined;
 
@@ -38,4 +39,14 @@ test('a large one waits until it is asked for', async () => {
   document.querySelector('button')?.click();
   flushSync();
   expect(document.querySelector('img')).not.toBeNull();
+});
+
+test('one is named where what measures it cannot be had', async () => {
+  vi.doMock('./pixels', () => {
+    throw new Error('gone');
+  });
+  await show(png('\0\0\x20\0'));
+  vi.doUnmock('./pixels');
+  expect(document.querySelector('img, button')).toBeNull();
+  expect(document.body.textContent).toMatch(/Image image\/png, .* cannot be shown/);
 });

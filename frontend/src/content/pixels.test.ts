@@ -69,3 +69,9 @@ test.each<[string, string, number | undefined]>([
 ])('how many pixels %s has', (_, data, pixels) => {
   expect(pixelsOf(data)).toBe(pixels);
 });
+
+test('how many pixels one has whose base64 is in lines, however long it is', () => {
+  const long = base64(0x89, 'PNG\r\n\x1a\n\0\0\0\rIHDR', 0, 0, 1, 0, 0, 0, 1, 0, '\0'.repeat(2 ** 20));
+  for (const line of [/.{64}/g, /.{76}/g])
+    for (const end of ['\n', '\r\n']) expect(pixelsOf(long.replace(line, `$&${end}`))).toBe(65_536);
+});

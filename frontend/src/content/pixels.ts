@@ -7,7 +7,14 @@ const headBytes = 3 * 2 ** 18;
 /** Of base64; undefined where it cannot be told. */
 export function pixelsOf(data: string): number | undefined {
   try {
-    const head = atob(data.slice(0, (headBytes / 3) * 4));
+    const most = (headBytes / 3) * 4;
+    // Some write it in lines; their ends are taken out of twice as much, which is more than enough.
+    const head = atob(
+      data
+        .slice(0, 2 * most)
+        .replace(/\s/g, '')
+        .slice(0, most),
+    );
     return sizes.find(([begin]) => begin.test(head))?.[1](head) || undefined;
   } catch {
     return undefined;

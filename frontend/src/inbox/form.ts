@@ -323,8 +323,17 @@ function checkText(field: Extract<Field, { kind: 'text' }>, typed: string): Fiel
   }
 }
 
-/** A pattern that this engine cannot read is the agent's to check. */
+/** So much of a pattern, or of a text, is nothing to any engine, when it repeats one thing at the most. */
+const longestRun = 1_000;
+
+/**
+ * A pattern that this engine cannot read is not checked here, nor is one that it may go back in, (a+)+ or a?a?a?: it is an agent's, and thirty
+ * signs would stop the window for minutes. The server has an engine that never goes back, and says what does not fit.
+ */
 function matches(pattern: string, typed: string): boolean {
+  const repeats = pattern.match(/[*+?{]/g) ?? [];
+  if (repeats.length > 1 || /[(|]/.test(pattern) || Math.max(pattern.length, typed.length) > longestRun)
+    return true;
   try {
     return new RegExp(pattern, 'u').test(typed);
   } catch {

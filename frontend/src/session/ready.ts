@@ -24,4 +24,5 @@ export function makeReady(): void {
   // What is typed after their keys is for them.
   void import('./finding').catch(() => undefined);
   void import('../start/NewConversation.svelte').catch(() => undefined);
+  void import('../content/pixels').catch(() => undefined);
 }

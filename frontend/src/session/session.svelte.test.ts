@@ -96,6 +96,22 @@ test('an older page that came at the second try leaves no error, so that the nex
   expect(view.error).toBeUndefined();
 });
 
+test('an older page that waited for one which could not be had leaves no error either', async () => {
+  const failing = deferred<EntryPage>();
+  const { view } = viewWith(
+    Promise.resolve(page({ items: [entry(9)], next: 9 })),
+    failing.promise.then(() => Promise.reject(new Error('boom'))),
+    Promise.resolve(page({ items: [entry(8)], next: 8 })),
+  );
+  await view.load();
+  const again = view.load().catch(() => undefined);
+  const paged = view.loadOlder();
+  failing.resolve(page({}));
+  await Promise.all([again, paged]);
+  expect(view.items.map((item) => item.seq)).toEqual([8, 9]);
+  expect(view.error).toBeUndefined();
+});
+
 test('while the tail is followed the oldest are forgotten, while somebody reads nothing is', async () => {
   const { view } = viewWith(Promise.resolve(page({})));
   await view.load();
@@ -121,8 +137,8 @@ test('who has scrolled up and goes away holds a bounded part of it, however long
     view.apply([upsert(entry(n))]);
     expect(view.items.length).toBeLessThanOrEqual(2_000);
   }
-  expect(view.items.map((item) => item.seq)).toEqual(Array.from({ length: 60 }, (_, n) => n + 1));
-  expect(view.newer).toBe(60);
+  expect(view.items.map((item) => item.seq)).toEqual(Array.from({ length: 260 }, (_, n) => n + 1));
+  expect(view.newer).toBe(260);
   expect(view.arrived - since).toBe(9_000);
   await view.toTail();
   expect(view.items.at(-1)?.seq).toBe(9_060);
@@ -149,6 +165,47 @@ test('who reads upwards through a long conversation holds a bounded part of it, 
   view.apply([upsert(entry(last + 1))]);
   expect(view.items.at(-1)?.seq).toBeLessThan(last);
   expect(view.arrived).toBe(1);
+});
+
+describe('long texts at the end of a conversation', () => {
+  const long = (first: number, last: number) =>
+    Array.from({ length: last - first + 1 }, (_, n) => entry(first + n, { text: 'x'.repeat(3_000) }));
+
+  function reader(tail: EntryPage, after: EntryPage) {
+    const around = page({ items: long(1, 60), newer: 60 });
+    const view = new SessionView(
+      's1',
+      {
+        entries: () => Promise.resolve(tail),
+        entriesAround: () => Promise.resolve(around),
+        entriesAfter: () => Promise.resolve(after),
+      } as unknown as Client,
+      () => undefined,
+    );
+    return view;
+  }
+
+  test('are there once their page has come, and are not fetched again for ever', async () => {
+    const view = reader(page({}), page({ items: long(61, 260) }));
+    await view.around(30);
+    view.reading = 60;
+    await view.loadNewer();
+    expect(view.newer).toBeUndefined();
+    expect(view.items.at(-1)?.seq).toBe(260);
+  });
+
+  test('are there for who goes to the end, also where that joins what is held', async () => {
+    const view = reader(
+      page({ items: long(255, 314), next: 255 }),
+      page({ items: long(61, 260), newer: 260 }),
+    );
+    await view.around(30);
+    view.reading = 60;
+    await view.loadNewer();
+    await view.toTail();
+    expect(view.newer).toBeUndefined();
+    expect(view.items.at(-1)?.seq).toBe(314);
+  });
 });
 
 test('a tool call is found by its id, the newest of them', async () => {
@@ -188,20 +245,20 @@ describe('after a gap in the events', () => {
   });
 
   test('all that is held where somebody reads is as it is now, and nothing else has left', async () => {
-    const then = Array.from({ length: 300 }, (_, n) => entry(n + 10, call('in_progress')));
-    const now = [...then, entry(310), entry(311)]
+    const then = Array.from({ length: 1_300 }, (_, n) => entry(n + 10, call('in_progress')));
+    const now = [...then, entry(1_310), entry(1_311)]
       .filter(({ seq }) => seq !== 12)
       .map((one) => (one.seq === 11 ? { ...one, ...call('completed') } : one));
-    const entriesAfter = vi.fn((_id: string, after: number) => {
-      const items = now.filter(({ seq }) => seq > after).slice(0, 200);
+    const entriesAfter = vi.fn((_id: string, after: number, limit: number) => {
+      const items = now.filter(({ seq }) => seq > after).slice(0, limit);
       const newer = items.at(-1)?.seq ?? 0;
-      return Promise.resolve(page({ items, ...(newer < 311 ? { newer } : {}) }));
+      return Promise.resolve(page({ items, ...(newer < 1_311 ? { newer } : {}) }));
     });
     const entries = vi.fn(() => Promise.resolve(page({ items: then, next: 10 })));
     const view = new SessionView('s1', { entries, entriesAfter } as unknown as Client, () => undefined);
+    view.reading = 0; // nothing is mounted yet: nothing may go
     await view.load();
     const [first, second] = view.items;
-    view.reading = 300;
     await view.load();
     expect(view.items.map(({ seq }) => seq)).toEqual(now.map(({ seq }) => seq));
     expect(view.items[0]).toBe(first);

@@ -37,6 +37,8 @@ const live = (entry: Entry): Item => new LiveItem(entry);
 const pageSize = 200;
 /** Fills any view, and takes a third of the time: what is asked for when a person waits for a place. */
 const firstPage = 60;
+/** The most that the server gives at once. */
+const mostAsked = 1_000;
 /** How many entries are kept: those around what the person reads. */
 const kept = 1_000;
 /** And so many characters of their texts, while the tail is followed: what streams all day must not fill the window. */
@@ -80,13 +82,14 @@ export class SessionView implements Transcript {
       const { items, next } = this;
       const first = items[0];
       const last = items.at(-1);
-      if (!first || !last || (!this.reading && this.newer === undefined))
+      if (!first || !last || (this.reading === undefined && this.newer === undefined))
         return this.#client.entries(this.id, undefined, this.loaded ? pageSize : firstPage, signal);
-      // The person reads elsewhere, and stays there.
-      let page = await this.#client.entriesAfter(this.id, first.seq - 1, pageSize, signal);
+      // The person reads elsewhere, and stays there; all that is held is asked for at once.
+      const limit = Math.min(mostAsked, items.length + pageSize);
+      let page = await this.#client.entriesAfter(this.id, first.seq - 1, limit, signal);
       while (page.newer !== undefined && page.newer < last.seq) {
         const before = page;
-        page = await this.#client.entriesAfter(this.id, page.newer, pageSize, signal);
+        page = await this.#client.entriesAfter(this.id, page.newer, limit, signal);
         page.items.unshift(...before.items);
         page.turns.unshift(...before.turns);
         page.requests.unshift(...before.requests);
@@ -123,6 +126,8 @@ export class SessionView implements Transcript {
       this.#requests(page.requests);
       if (place === 'refresh') refresh(this, page, live);
       else applyPage(this, page, place, live);
+      // Whoever asked for the end reads there now: what came would be forgotten as though it were below the place that was left.
+      if (place === 'tail') this.reading = undefined;
     } catch (thrown) {
       this.error = asApiError(thrown);
       throw thrown;
@@ -138,9 +143,9 @@ export class SessionView implements Transcript {
   async loadOlder(): Promise<void> {
     if (this.loadingOlder || this.next === undefined) return;
     this.loadingOlder = true;
-    this.error = undefined;
     try {
       while (this.#underway) await this.#underway;
+      this.error = undefined; // also that of what it has waited for: with one there no further page is fetched
       const [before, held] = [this.next, this.#held];
       if (before === undefined) return;
       const page = await this.#client.entries(this.id, before, pageSize);
@@ -185,7 +190,7 @@ export class SessionView implements Transcript {
     this.arrived += change.added;
     if (this.newer === undefined) {
       if (this.reading === undefined) forget(this, kept, keptText);
-      else forgetBelow(this, this.reading, 2 * kept, keptText);
+      else forgetBelow(this, this.reading, pageSize, 2 * kept, keptText);
     }
     if (change.gap !== undefined) void this.#heal(change.gap).catch(() => undefined);
   }

@@ -191,13 +191,14 @@ describe('pages', () => {
     const read = (items: ReturnType<typeof entry>[], seq: number) => {
       held.newer = undefined;
       held.items = items.map(plainItem);
-      forgetBelow(held, seq, 20, 100);
+      forgetBelow(held, seq, 4, 20, 100);
       return [held.items.length, held.newer];
     };
     expect(read(texts(20, 1), 5)).toEqual([20, undefined]);
-    expect(read(texts(21, 1), 5)).toEqual([5, 5]);
+    expect(read(texts(21, 1), 5)).toEqual([9, 9]);
     expect(read(texts(21, 1), 21)).toEqual([21, undefined]); // all of it is mounted
-    expect(read(texts(8, 50), 5)).toEqual([5, 5]);
+    expect(read(texts(10, 50), 5)).toEqual([9, 9]);
+    expect(read(texts(9, 50), 5)).toEqual([9, undefined]); // no more than a page
     expect(read(texts(8, 50), 6)).toEqual([8, undefined]); // the long ones stand above
     expect(read(texts(21, 1), 0)).toEqual([21, undefined]); // nothing of it is mounted
   });

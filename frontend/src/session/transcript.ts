@@ -149,16 +149,23 @@ export function forgetNewest(transcript: Transcript, keep: number): void {
 
 /**
  * Forgets what stands below the item with this seq, the last that is mounted where somebody reads further up: once more than so many are
- * held, or there are more characters than that below it. Nothing above goes, and nothing that can be seen.
+ * held, or there are more characters than that below it. Nothing above goes, nothing that can be seen, and no page right below it: the
+ * one that was just fetched would be fetched again, for ever.
  */
-export function forgetBelow(transcript: Transcript, seq: number, most: number, characters: number): void {
+export function forgetBelow(
+  transcript: Transcript,
+  seq: number,
+  page: number,
+  most: number,
+  characters: number,
+): void {
   const { items } = transcript;
   let to = items.length;
   for (let sum = 0; to > 0 && (items[to - 1]?.seq ?? 0) > seq;) {
     sum += items[--to]?.text.length ?? 0;
     if (sum > characters) most = 0;
   }
-  if (to > 0 && items.length > most) forgetNewest(transcript, to);
+  if (to > 0 && items.length > most) forgetNewest(transcript, to + page);
 }
 
 function put(item: Item, entry: Entry): void {

@@ -16,22 +16,19 @@ const edit = (lines: number) =>
     content: [{ type: 'diff', path: '/home/ada/app/a.go', oldText: '', newText: 'line\n'.repeat(lines) }],
   });
 
-function show(lines: number, found = false) {
-  const call = edit(lines);
-  const made = mount(Tool, {
-    target: document.body,
-    props: { tool: call, cwd: '/home/ada/app', live: false, found },
-  });
+function show(lines: number, found = false, call = edit(lines)) {
+  const props = $state({ tool: call, cwd: '/home/ada/app', live: false, found });
+  const made = mount(Tool, { target: document.body, props });
   ended = () => void unmount(made);
   flushSync();
-  return weightOf(plainItem(entry(1, { kind: 'tool', tool: call })));
+  return { weight: weightOf(plainItem(entry(1, { kind: 'tool', tool: call }))), props };
 }
 
 const elements = () => document.body.querySelectorAll('*').length;
 const lines = () => document.querySelectorAll('.line').length;
 
 test('an edit that failed is opened unasked, with as much of it as it is weighed to be', () => {
-  const weight = show(500);
+  const { weight } = show(500);
   expect(lines()).toBe(40);
   expect(elements()).toBeLessThanOrEqual(weight);
   document.querySelector<HTMLElement>('.more')?.click();
@@ -40,7 +37,7 @@ test('an edit that failed is opened unasked, with as much of it as it is weighed
 });
 
 test('a short one is light', () => {
-  const weight = show(2);
+  const { weight } = show(2);
   expect(lines()).toBe(2);
   expect(elements()).toBeLessThanOrEqual(weight);
   expect(weight).toBeLessThan(100);
@@ -48,5 +45,16 @@ test('a short one is light', () => {
 
 test('one that was looked for is shown further: what was found may stand there', () => {
   show(500, true);
+  expect(lines()).toBe(400);
+});
+
+test('one that somebody has opened and reads stays as it is when it fails', () => {
+  const { props } = show(500, false, { ...edit(500), status: 'in_progress' });
+  expect(lines()).toBe(0);
+  document.querySelector<HTMLElement>('.head')?.click();
+  flushSync();
+  expect(lines()).toBe(400);
+  props.tool = edit(500);
+  flushSync();
   expect(lines()).toBe(400);
 });
