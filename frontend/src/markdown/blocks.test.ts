@@ -217,6 +217,8 @@ test.each([
   ['links without a space', '[a](b)'.repeat(80_000)],
   ['quotations within quotations', '>'.repeat(100_000)],
   ['lists within lists', '- '.repeat(100_000) + 'a'],
+  ['a list with much below it', '- a\n' + '- '.repeat(30_000) + '===\n'.repeat(15_000)],
+  ['a list with much room', '- a\n-' + ' '.repeat(60_000) + '-\n' + '===\n'.repeat(15_000)],
 ])('%s', (_, text) => {
   const start = performance.now();
   expect(
@@ -232,7 +234,7 @@ test('a log or a listing that stands in a paragraph takes nothing from what foll
     { length: 300 },
     (_, n) => `[INFO] (${n}) the_name_of_it = a <b> && c!, as of ${n}`,
   ).join('\n');
-  const source = `${log}\n\n`.repeat(10) + 'And **this**, with a [link](https://example.com).';
+  const source = `${log}\n\n`.repeat(3) + 'And **this**, with a [link](https://example.com).';
   expect(html(...lex(source, {}))).toContain('<strong>this</strong>, with a <a ');
 });
 

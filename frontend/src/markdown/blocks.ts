@@ -36,6 +36,9 @@ const longestHeading = 16_384;
 const longestAddress = 4_096;
 const address = new RegExp(`^(?:https?|ftp|www)[^\\s<]{${longestAddress}}`, 'i');
 
+/** Nobody's list: whether its first line is a rule across the page is asked anew for each line below it. */
+const noList = /(?:[-*_][ \t]+){200}|[-*_][ \t]{500}/;
+
 /** What stands before the @ of an address of mail has 64 characters at most (RFC 5321, 4.5.3.1.1): each word was read to its end from each sign on. */
 const { gfm } = Lexer.rules.inline;
 const inline = { ...gfm, text: short(gfm.text), url: short(gfm.url) };
@@ -50,11 +53,13 @@ function short(rule: RegExp): RegExp {
  */
 class Rules extends Tokenizer {
   #left: number;
+  readonly #wild: boolean;
   #depth = 0;
 
   constructor(text: string) {
     super();
     this.#left = 1_000_000 + 16 * text.length;
+    this.#wild = noList.test(text);
   }
 
   #within<T>(look: () => T | undefined): T | undefined {
@@ -80,7 +85,7 @@ class Rules extends Tokenizer {
   }
 
   override list(text: string) {
-    return this.#within(() => super.list(text));
+    return this.#wild ? undefined : this.#within(() => super.list(text));
   }
 
   override emStrong(text: string, masked: string, before = '') {
