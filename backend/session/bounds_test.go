@@ -126,6 +126,19 @@ func TestFactsHaveABound(t *testing.T) {
 	if f = s.fold.facts; len(mustJSON(f)) > most || !f.Modes || !f.Options[0].offers("m59999") {
 		t.Errorf("%d bytes of modes", len(mustJSON(f)))
 	}
+	for name, told := range map[string]string{
+		"one choice again and again": `[{"id":"model","name":"Model","type":"select","currentValue":"m","options":` + list(60_000, `{"value":"m","name":"#","description":"`+long[:100]+`"}`) + `}]`,
+		"options of one choice each": list(5000, `{"id":"o#","name":"O","type":"select","currentValue":"m","options":[{"value":"m","name":"#","description":"`+long[:4000]+`"}]}`),
+	} {
+		s.update(`{"sessionUpdate":"config_option_update","configOptions":%s}`, told)
+		if f = s.fold.facts; len(mustJSON(f)) > most || !f.Options[0].offers("m") {
+			t.Errorf("%d bytes of %s", len(mustJSON(f)), name)
+		}
+	}
+	s.frame(inward, fmt.Sprintf(`{"jsonrpc":"2.0","id":2,"result":{"modes":{"currentModeId":%q,"availableModes":[{"id":"m","name":"M"}]}}}`, strings.Repeat("x", most)))
+	if f = s.fold.facts; len(mustJSON(f)) > most || len(f.Options) != 0 {
+		t.Errorf("%d bytes of the mode's id", len(mustJSON(f)))
+	}
 }
 
 func TestPlansNoticesAndTitlesHaveABound(t *testing.T) {

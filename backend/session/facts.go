@@ -110,10 +110,13 @@ func (t *transcript) applyOptions(body json.RawMessage) {
 		return
 	}
 	if m, ok := acp.ParseModes(body); ok {
-		option := ConfigOption{ID: modesOption, Name: "Mode", Category: modeCategory, Type: "select", Value: m.Current}
-		room := maxFacts
-		option.offer(m.List, &room)
-		t.facts.Options, t.facts.Modes, t.changed, t.told = []ConfigOption{option}, true, true, true
+		list := []ConfigOption{}
+		if len(m.Current) <= maxWords { // it is whole or not there, as what is chosen of it has to be
+			option, room := ConfigOption{ID: modesOption, Name: "Mode", Category: modeCategory, Type: "select", Value: m.Current}, maxFacts
+			option.offer(m.List, &room)
+			list = append(list, option)
+		}
+		t.facts.Options, t.facts.Modes, t.changed, t.told = list, true, true, true
 	}
 }
 
@@ -142,13 +145,15 @@ func configOptions(list []acp.ConfigOption) []ConfigOption {
 }
 
 // offer adds choices as far as there is room. The one that the option has is among them however many stand before it: without it nobody
-// sees which that is.
+// sees which that is. Those of all options have as much room again.
 func (o *ConfigOption) offer(list []acp.ConfigChoice, room *int) {
+	shown := false
 	for _, c := range list {
 		choice := ConfigChoice{Value: c.Value, Name: clipTo(c.Name, maxLabel), Description: clipTo(c.Description, maxWords), Group: clipTo(c.Group, maxLabel)}
 		size := len(mustJSON(choice))
-		if size <= *room || c.Value == o.Value && size <= maxFacts {
-			o.Choices = append(o.Choices, choice)
+		current := c.Value == o.Value
+		if size <= *room || current && !shown && size <= *room+maxFacts {
+			o.Choices, shown = append(o.Choices, choice), shown || current
 			*room -= size
 		}
 	}

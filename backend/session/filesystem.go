@@ -28,12 +28,16 @@ var errTooLong = errors.New("is too long")
 // inOrder makes file work start when that before it has ended: an agent that writes and then reads, without waiting for the answer
 // between, reads what it wrote. A disk that does not answer may hold it for ever, so it is done in a goroutine of its own, which like those of
 // presence may outlive us, and the chore ends with ctx. What comes after it waits all the same, so that a life of the agent holds one such thread
-// at most; in the next life what writes alone is waited for, lest it put an old text over a new one.
+// at most; in the next life what writes alone is waited for, lest it put an old text over a new one. A write that has not begun by then never does,
+// and is waited for no longer than those before it: behind a read that hangs it had all file work of every later life wait.
 func (a *link) inOrder(writes bool, work chore) chore {
 	v, before, done := a.v, a.lastFile, make(chan struct{})
 	a.lastFile = done
+	var earlier <-chan struct{}
+	var wrote chan struct{}
 	if writes {
-		v.lastWrite = done
+		earlier, wrote = v.lastWrite, make(chan struct{})
+		v.lastWrite = wrote
 	}
 	v.filing.Add(1)
 	return func(ctx context.Context) outcome {
@@ -41,12 +45,39 @@ func (a *link) inOrder(writes bool, work chore) chore {
 		defer close(w.left)
 		go func() {
 			defer v.filing.Add(-1)
-			defer close(done)
 			if w.waits(ctx, before) {
 				w.end(work(ctx))
 			}
+			if writes {
+				over(earlier)
+				close(wrote)
+			}
+			over(before) // who comes after us waits for that too
+			close(done)
 		}()
-		return w.outcome(ctx, writes)
+		return a.surely(w.outcome(ctx, writes))
+	}
+}
+
+// surely has people told of a file that is written, also where its agent has ended since: nothing of a life that is over is taken (post).
+func (a *link) surely(out outcome) outcome {
+	told := out.told
+	if told == nil {
+		return out
+	}
+	alive := context.AfterFunc(a.ctx, func() { a.v.post(told) })
+	out.told = func() {
+		if alive() {
+			told()
+		}
+	}
+	return out
+}
+
+// over waits for the end of work; nil = there was none.
+func over(work <-chan struct{}) {
+	if work != nil {
+		<-work
 	}
 }
 
@@ -64,7 +95,6 @@ func (w *filing) waits(ctx context.Context, before <-chan struct{}) bool {
 		case <-before:
 		case <-ctx.Done():
 			w.end(withdrawnOutcome())
-			<-before // who comes after us waits for that too
 			return false
 		}
 	}

@@ -47,7 +47,7 @@ func (k *deadDisk) is(t *testing.T, name string) {
 func (k *deadDisk) desk(t *testing.T) *desk {
 	t.Helper()
 	within := files.Within{}
-	d := askingDeskOn(t, session.Files{
+	d := askingDeskOn(t, session.Config{Files: session.Files{
 		Open: func(roots []string, path string) (*os.File, error) {
 			if strings.HasSuffix(path, "write") { // what stood there before it is written
 				return nil, fs.ErrNotExist
@@ -61,12 +61,12 @@ func (k *deadDisk) desk(t *testing.T) *desk {
 			return errors.Join(err, within.Write(roots, path, strings.NewReader(string(text))))
 		},
 		Directory: within.Directory,
-	})
+	}})
 	t.Cleanup(k.comeBack) // before the desk is closed
 	return d
 }
 
-func askingDeskOn(t *testing.T, disk session.Files) *desk {
+func askingDeskOn(t *testing.T, cfg session.Config) *desk {
 	t.Helper()
 	dir := t.TempDir()
 	self, err := os.Executable()
@@ -77,24 +77,31 @@ func askingDeskOn(t *testing.T, disk session.Files) *desk {
 	if err := os.WriteFile(filepath.Join(dir, "agents.json"), mustJSON(t, agents), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return openAs(t, dir, proxy.Config{}, session.Config{Files: disk})
+	return openAs(t, dir, proxy.Config{}, cfg)
 }
 
 // A file that an agent reads on a disk that does not answer keeps neither the next start of its conversation nor the end of Deskhand; nor does
-// it keep the agent that is started then from reading others.
+// it, or what the agent wanted to write after it, keep the agent that is started then from reading and writing others.
 func TestADeadDiskHoldsUpNoStart(t *testing.T) {
 	t.Parallel()
 	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
 	d := disk.desk(t)
 	live := d.write("live", "here")
 	id := d.asking()
-	d.begin(id, read(d.write("dead1", "")))
+	hung, queued := read(d.write("dead1", "")), filepath.Join(d.work, "queued")
+	hung.As = "hung"
+	d.begin(id, hung, write(queued, "never"))
 	disk.is(t, "dead1")
+	d.asks(id, "fs/write_text_file", 1)
 	if err := d.Restart(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	if got := content(t, d.steps(id, read(live))[0]); got != "here" {
-		t.Errorf("%q", got)
+	got := d.steps(id, read(live), write(live, "new"), read(live))
+	if was, is := content(t, got[0]), content(t, got[2]); was != "here" || is != "new" {
+		t.Errorf("%q, then %q", was, is)
+	}
+	if _, err := os.Stat(queued); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("what waited is written: %v", err)
 	}
 	withdrawn := step{Ask: "fs/read_text_file", Params: map[string]any{"path": d.write("dead2", "")}, As: "r"}
 	if got := d.steps(id, withdrawn, step{Cancel: "r"}, step{Await: "r"})[0]; got.Error == nil || got.Error.Code != -32800 {
@@ -140,6 +147,30 @@ func TestADeadDiskPutsNoOldTextOverANewOne(t *testing.T) {
 	d.until("both to be told", func() bool { return len(kinds(d.transcript(id), "file")) == 2 })
 	if data, err := os.ReadFile(file); err != nil || string(data) != "new" {
 		t.Errorf("%q, %v", data, err)
+	}
+	d.sameAsRebuilt(id)
+}
+
+// A file that is written in the moment in which its agent ends is told, though nobody is there to hear the answer.
+func TestAWriteThatOutlivesItsAgentIsTold(t *testing.T) {
+	t.Parallel()
+	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
+	d := disk.desk(t)
+	id := d.asking()
+	file := filepath.Join(d.work, "dead-write")
+	d.begin(id, write(file, "slow"))
+	disk.is(t, "dead-write")
+	if err := d.Restart(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	disk.comeBack()
+	d.until("it to be told", func() bool { return len(kinds(d.transcript(id), "file")) == 1 })
+	if data, err := os.ReadFile(file); err != nil || string(data) != "slow" {
+		t.Errorf("%q, %v", data, err)
+	}
+	d.steps(id, read(file))
+	if list := kinds(d.transcript(id), "file"); len(list) != 1 {
+		t.Errorf("it is told %d times", len(list))
 	}
 	d.sameAsRebuilt(id)
 }

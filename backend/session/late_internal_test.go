@@ -88,7 +88,7 @@ func TestOutputIsNoChangeOfItsCall(t *testing.T) {
 	for _, meta := range []string{`"terminal_output_delta":{"terminal_id":"p","data":" two"}`, `"terminal_output":{"data":" three","terminal_id":"p"}`} {
 		s.update(`{"sessionUpdate":"tool_call_update","toolCallId":"1","_meta":{%s}}`, meta)
 		if changes, _ := s.fold.take(); len(changes) != 1 || changes[0].Entry.Kind != "terminal" || !changes[0].grew() {
-			t.Errorf("%s changes %d entries, the first %+v", meta, len(changes), changes[0].Entry)
+			t.Errorf("%s changes %d entries: %s", meta, len(changes), mustJSON(changes))
 		}
 	}
 	for _, field := range []string{

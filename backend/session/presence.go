@@ -131,6 +131,22 @@ func (c *Client) answers(ctx context.Context, path string) error {
 	return c.directories.answers(ctx, path, func() bool { return c.cfg.Gone(path) })
 }
 
+// allAnswer waits as answers does, for all that is looked at to find a directory in the roots: those, and then it where it is in one of them. Of others
+// nothing is looked at: they are refused by their text.
+func (c *Client) allAnswer(ctx context.Context, roots []string, dir string) error {
+	in := false
+	for _, root := range roots {
+		in = in || liesIn(root, dir)
+		if err := c.answers(ctx, root); err != nil {
+			return err
+		}
+	}
+	if !in {
+		return nil
+	}
+	return c.answers(ctx, dir)
+}
+
 // askAfter begins looks at the directories of sessions, so that many that do not answer are not waited for one after the other.
 func (c *Client) askAfter(list []row) {
 	for _, r := range list {

@@ -63,7 +63,7 @@ func (v *conversation) serve(r *openRequest, params json.RawMessage) {
 		v.refuse(r, acp.CodeInvalidRequest, "a request with this id is open already")
 		return
 	}
-	if len(a.serving) >= mostServed || v.filing.Load() >= mostServed {
+	if len(a.serving) >= mostServed || strings.HasPrefix(r.method, "fs/") && v.filing.Load() >= mostServed { // which outlives its agent
 		v.refuse(r, acp.CodeInternalError, "too many requests are open")
 		return
 	}

@@ -123,7 +123,7 @@ func (p *program) start(asked context.Context, roots []string, now Terminal, env
 		}
 		return out
 	}
-	if p.a.v.c.answers(asked, now.Cwd) != nil {
+	if p.a.v.c.allAnswer(asked, roots, now.Cwd) != nil {
 		return fail(acp.CodeRequestCancelled, "the request was cancelled")
 	}
 	dir, err := cfg.Files.Directory(roots, now.Cwd)

@@ -9,10 +9,12 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unicode/utf8"
 
+	"deskhand/backend/files"
 	"deskhand/backend/session"
 )
 
@@ -371,4 +373,89 @@ func TestAProgramWritesDuringAnotherTurn(t *testing.T) {
 	d.write("stop", "")
 	d.idle(id)
 	d.sameAsRebuilt(id)
+}
+
+// A program that an agent wants on a disk that does not answer keeps the next start waiting no more than a file there does, be it the session's
+// further directory or a disk in it. Where no program may run is refused without a look at it.
+func TestAProgramOnADeadDiskHoldsUpNoStart(t *testing.T) {
+	t.Parallel()
+	for name, further := range map[string]bool{"a further directory": true, "a disk in the directory": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var far, outside string // before there is an agent
+			var dead atomic.Bool
+			var looks atomic.Int64
+			until := make(chan struct{})
+			look := func(path string) {
+				if dead.Load() && path == far {
+					<-until
+				}
+			}
+			within := files.Within{}
+			d := askingDeskOn(t, session.Config{
+				Gone: func(path string) bool {
+					if path == outside {
+						looks.Add(1)
+					}
+					look(path)
+					return false
+				},
+				Files: session.Files{Open: within.Open, Write: within.Write, Directory: func(roots []string, path string) (string, error) {
+					for _, root := range roots {
+						look(root)
+					}
+					look(path)
+					return within.Directory(roots, path)
+				}},
+			})
+			t.Cleanup(func() { close(until) }) // before the desk is closed
+			outside = t.TempDir()
+			var id string
+			program := shell("echo here")
+			if further {
+				far = t.TempDir()
+				id = d.asking(far)
+			} else {
+				far = filepath.Dir(d.write("far/file", ""))
+				id = d.asking()
+				program = shell("echo here", "cwd", far)
+			}
+			if got := d.steps(id, shell("echo here", "cwd", outside))[0]; got.Error == nil || got.Error.Code != -32602 || looks.Load() != 0 {
+				t.Errorf("%s %+v after %d looks", got.Result, got.Error, looks.Load())
+			}
+			dead.Store(true)
+			d.begin(id, program)
+			d.asks(id, "terminal/create", 2)
+			if err := d.Restart(t.Context(), id); err != nil {
+				t.Fatal(err)
+			}
+			d.until("the next start", func() bool { return d.get(id).Phase == session.Ready })
+		})
+	}
+}
+
+// Files that no disk gives to the agents before keep nobody from running programs.
+func TestProgramsRunWhateverFilesHang(t *testing.T) {
+	t.Parallel()
+	disk := &deadDisk{asked: make(chan string, 9), answers: make(chan struct{})}
+	d := disk.desk(t)
+	id := d.asking()
+	hung := make([]step, 256)
+	for i := range hung {
+		hung[i] = read(d.write("dead", ""))
+		hung[i].As = "hung"
+	}
+	d.begin(id, append(hung, step{Await: "hung"})...)
+	disk.is(t, "dead")
+	d.asks(id, "fs/read_text_file", len(hung))
+	if err := d.Restart(t.Context(), id); err != nil {
+		t.Fatal(err)
+	}
+	got := d.steps(id, read(d.write("live", "")), shell("echo here"), of("wait_for_exit"), of("output"))
+	if got[0].Error == nil {
+		t.Error("another file is read while so many hang")
+	}
+	if o := result[output](t, got[3]); o.Output != "here\n" {
+		t.Errorf("%+v", o)
+	}
 }
