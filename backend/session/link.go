@@ -69,8 +69,7 @@ type link struct {
 	gone   chan struct{} // closed when the process and all that it started have ended
 
 	parting *parting // what is said to it at the end; written before ctx ends
-	last    uint64   // the last of its messages that was handed over; of the goroutine that reads
-	taken   uint64   // the last that the conversation has taken
+	taken   uint64   // the last of its messages that the conversation has taken
 }
 
 const (
@@ -215,7 +214,6 @@ func (a *link) read(inst transport) {
 		if err != nil {
 			return
 		}
-		a.last = batch[len(batch)-1].Seq
 		if !a.hand(r, batch) {
 			return
 		}
