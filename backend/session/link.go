@@ -348,7 +348,7 @@ func (a *link) within(d time.Duration, step string) {
 		a.post(func() {
 			switch {
 			case a.limit != limit: // the answer came in the same moment
-			case len(a.v.state.open) > 0: // it may wait for a person, such as for a sign-in; endRequest begins the limit anew
+			case len(a.v.state.open) > 0 || len(a.v.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
 				a.again()
 			case a.failsOver():
 				a.fail(problemMode, a.setting.lost()...)
