@@ -484,6 +484,7 @@ func TestADeletedSessionsAgentDoesNotWorkOn(t *testing.T) {
 		"it ignores the close":  {`"close":{},"delete":{}`, `sleep 1000`, false},
 		"it ignores the cancel": {`"delete":{}`, `sleep 1000`, false},
 		"it heeds the cancel":   {`"delete":{}`, heeds, true},
+		"it takes its time":     {`"delete":{}`, `sleep 1.5; ` + heeds, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -492,7 +493,7 @@ func TestADeletedSessionsAgentDoesNotWorkOn(t *testing.T) {
 				read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}'; read l; touch at-it; ` + tc.then})
 			cfg := session.Config{Undo: time.Hour, Parting: 300 * time.Millisecond}
 			if tc.kept {
-				cfg = session.Config{Undo: 3 * time.Second, Parting: 20 * time.Second}
+				cfg = session.Config{Undo: 3 * time.Second, Patience: 20 * time.Second}
 			}
 			d := openAs(t, dir, proxy.Config{}, cfg)
 			id := d.createOf("busy").ID

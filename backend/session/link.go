@@ -69,8 +69,7 @@ type link struct {
 	gone   chan struct{} // closed when the process and all that it started have ended
 
 	parting *parting // what is said to it at the end; written before ctx ends
-	last    uint64   // the last of its messages that was handed over; of the goroutine that reads
-	taken   uint64   // the last that the conversation has taken
+	taken   uint64   // the last of its messages that the conversation has taken
 }
 
 const (
@@ -215,7 +214,6 @@ func (a *link) read(inst transport) {
 		if err != nil {
 			return
 		}
-		a.last = batch[len(batch)-1].Seq
 		if !a.hand(r, batch) {
 			return
 		}
@@ -350,12 +348,14 @@ func (a *link) within(d time.Duration, step string) {
 		a.post(func() {
 			switch {
 			case a.limit != limit: // the answer came in the same moment
-			case len(a.v.state.open) > 0: // it may wait for a person, such as for a sign-in; endRequest begins the limit anew
+			case len(a.v.state.open) > 0 || len(a.v.opened) > 0: // it may wait for a person, who reads, or is at an address that was accepted
 				a.again()
 			case a.failsOver():
 				a.fail(problemMode, a.setting.lost()...)
 			default:
-				a.unopened()
+				if a.v.row.Line == nil { // else it may have answered long ago
+					a.unopened()
+				}
 				a.fail(problemSlow, "step", step, "seconds", strconv.Itoa(int(d/time.Second)))
 			}
 		})
@@ -422,14 +422,18 @@ func (v *conversation) exited() {
 	}
 	status := v.agent.inst.Status()
 	exit := &Exit{Problem: problemExited, Code: status.ExitCode, Signal: status.Signal, StderrTail: v.agent.stderr(), At: Time{time.Now()}}
-	if code, params := v.agent.inst.Problem(); code != "" {
+	code, params := v.agent.inst.Problem()
+	if code == "" {
+		v.agent.unopened()
+	}
+	switch {
+	case code != "":
 		exit.Problem, exit.Params = code, params
-	} else if v.agent.failsOver() {
+	case v.agent.failsOver():
 		exit.Problem, exit.Params = problemMode, bad("", v.agent.setting.lost()...).Params
-	} else if v.state.base == Starting || v.state.base == Replaying {
+	case v.state.base == Starting || v.state.base == Replaying:
 		exit.Problem = problemHandshake
 	}
-	v.agent.unopened()
 	v.lastExit = exit
 	v.do(doExited{exit.Problem})
 }
@@ -534,14 +538,15 @@ func (a *link) failed(failure *acp.Error) {
 
 // open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
 func (a *link) open() {
+	failed := unopenedLately(a.v.fold.facts.Unopened, time.Now())
 	switch {
 	case a.v.importing():
 		a.takeOver()
 	case a.v.row.ACPSessionID == "":
 		a.create("new")
-	case len(a.v.fold.facts.Unopened) > 1:
+	case len(failed) > 1:
 		a.afresh()
-	case a.can.Resume && (!a.can.LoadSession || !slices.Contains(a.v.fold.facts.Unopened, methodResume)):
+	case a.can.Resume && (!a.can.LoadSession || !slices.ContainsFunc(failed, func(u unopened) bool { return u.Method == methodResume })):
 		a.restore(methodResume, "resume", func() {
 			if a.can.LoadSession {
 				a.load()
@@ -570,9 +575,23 @@ func (a *link) load() {
 func (a *link) unopened() {
 	for key, method := range a.methods {
 		if f := a.v.fold; (method == methodResume || method == methodLoad) && !a.withdrawn[key] && !a.v.importing() {
-			f.facts.Unopened, f.changed = append(slices.Clone(f.facts.Unopened), method), true
+			now := time.Now()
+			f.facts.Unopened, f.changed = append(unopenedLately(f.facts.Unopened, now), unopened{method, Time{now}}), true
 		}
 	}
+}
+
+// unopened is a start that failed while the agent took its session up.
+type unopened struct {
+	Method string `json:"method"`
+	At     Time   `json:"at"`
+}
+
+// unopenedFor is how long it counts: what went wrong this morning, as on a machine without memory, need not be the session.
+const unopenedFor = time.Hour
+
+func unopenedLately(list []unopened, now time.Time) []unopened {
+	return slices.DeleteFunc(slices.Clone(list), func(u unopened) bool { return now.Sub(u.At.Time) > unopenedFor })
 }
 
 // setup is what opens a session; our own tools are made for it anew.

@@ -358,6 +358,7 @@ func (c *Client) SignedIn(agent string) error {
 }
 
 func (c *Client) signedIn(agent string) {
+	c.noteLogin(agent, nil)      // in the place of a refusal that is yet to be told, and after one that is being told
 	c.cfg.Agents.SignedIn(agent) // which has announce called when that is news
 	c.mu.Lock()
 	live := slices.SortedFunc(maps.Values(c.live), func(a, b *conversation) int { return cmp.Compare(a.id, b.id) }) // the oldest first

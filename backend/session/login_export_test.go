@@ -7,3 +7,10 @@ func (c *Client) HoldAnnouncing() (release func()) {
 	c.announcing.Lock()
 	return sync.OnceFunc(c.announcing.Unlock)
 }
+
+// LoginsAreTold tells that there is no news of a login that the catalogue is not told of.
+func (c *Client) LoginsAreTold() bool {
+	c.loginNews.mu.Lock()
+	defer c.loginNews.mu.Unlock()
+	return !c.loginNews.telling
+}

@@ -225,6 +225,7 @@ func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
 	}
 	for name, tc := range map[string]struct {
 		begun     string // a draft, before the refusal
+		file      bool   // one is in the draft by then
 		meanwhile func(*desk, string)
 		sent      int
 		draft     string
@@ -237,6 +238,7 @@ func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
 		"its file is taken out":                     {meanwhile: change(session.Patch{Attachments: new([]string{})}), draft: message},
 		"it is signed in elsewhere":                 {meanwhile: restart, draft: message, files: 1},
 		"another is begun":                          {begun: other, sent: 1, draft: other},
+		"another is begun with a file":              {file: true, sent: 1, files: 1},
 		"another is begun, and it is thrown away":   {begun: other, meanwhile: remove, draft: other},
 		"another is begun, and signed in elsewhere": {begun: other, meanwhile: restart, draft: other, queue: message + " stopped"},
 	} {
@@ -248,20 +250,24 @@ func TestAMessageThatALoginIsWantedForIsKept(t *testing.T) {
 			if tc.begun != "" {
 				change(session.Patch{Draft: &tc.begun})(d, id)
 			}
+			if tc.file {
+				change(session.Patch{Attachments: new([]string{d.upload("another.png", picture(t, 8, 8)).ID})})(d, id)
+			}
 			shot := d.upload("shot.png", picture(t, 7, 7))
 			d.sendFiles(id, message, session.Now, byID(shot)...)
 			d.refused(id)
 			items, err := d.Queue(t.Context(), id)
 			s := d.get(id)
 			inDraft := s.Draft == message && len(s.Attachments) == 1 && s.Attachments[0].ID == shot.ID && len(items) == 0
-			inQueue := s.Draft == other && len(items) == 1 && items[0].Message == message && items[0].Held != "" && len(items[0].Attachments) == 1
-			if err != nil || tc.begun == "" && !inDraft || tc.begun != "" && !inQueue {
+			inQueue := s.Draft == tc.begun && len(items) == 1 && items[0].Message == message && items[0].Held != "" && len(items[0].Attachments) == 1
+			if begun := tc.begun != "" || tc.file; err != nil || !begun && !inDraft || begun && !inQueue {
 				t.Fatalf("it is not given back: %q, %+v, %+v, %v", s.Draft, s.Attachments, items, err)
 			}
+			younger := d.createOf("by-agent") // its turn comes when that of the other has gone by: nothing else starts it again
+			d.refused(younger.ID)
 			if tc.meanwhile != nil {
 				tc.meanwhile(d, id)
 			}
-			younger := d.createOf("by-agent") // its turn comes when that of the other has gone by
 			d.ended(d.login("by-agent", "demo", nil))
 			for _, s := range []string{id, younger.ID} {
 				d.isReady(s)
@@ -295,6 +301,30 @@ func TestATurnDoesNotWaitForWhatIsToldOfALogin(t *testing.T) {
 	d.idle(s.ID)
 	told()
 	d.until("want of a login", func() bool { return d.wantsLogin("by-agent") })
+}
+
+// What an agent said before its login is not told after that.
+func TestARefusalIsNotToldAfterTheLogin(t *testing.T) {
+	t.Parallel()
+	d := locked(t)
+	told := d.HoldAnnouncing()
+	defer told()
+	before := d.createOf("by-env") // whose refusal is being told: the next ones wait
+	d.refused(before.ID)
+	d.until("want of a login", func() bool { return d.wantsLogin("by-env") })
+	s := d.createOf("by-agent")
+	d.refused(s.ID)
+	if _, err := d.Change(t.Context(), s.ID, session.Patch{Archived: new(true)}); err != nil { // so that it tells nothing new
+		t.Fatal(err)
+	}
+	if err := d.SignedIn("by-agent"); err != nil {
+		t.Fatal(err)
+	}
+	told()
+	d.until("news", d.LoginsAreTold)
+	if d.wantsLogin("by-agent") || !d.wantsLogin("by-env") {
+		t.Error("the other way round")
+	}
 }
 
 func (d *desk) wantsLogin(agent string) bool {

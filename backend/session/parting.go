@@ -15,7 +15,7 @@ import (
 // then is it asked to forget the session, and no process is ever started for that.
 
 const (
-	partingTime  = time.Second            // for an answer
+	partingTime  = time.Second            // for an answer; to stop a prompt it has Patience
 	quittingTime = 200 * time.Millisecond // when a person waits for the program to end
 )
 
@@ -24,6 +24,7 @@ type parting struct {
 	lines   [][]byte      // as they go on the wire
 	closing acp.Key       // what tells that it is at nothing more: the answer to a session/close among them, or to the prompt
 	busy    bool          // it is at a prompt
+	heard   uint64        // the last of its messages that the conversation took: one that was read since may be the answer
 	written chan struct{} // closed when they are in the journal
 	forget  chan bool     // whether it is to forget the session; nil = nobody will say
 	session string        // the agent's id of it
@@ -49,7 +50,7 @@ func (v *conversation) dismiss(orderly, kept bool) {
 }
 
 func (v *conversation) part(a *link, kept bool) *parting {
-	p := &parting{written: make(chan struct{}), session: v.row.ACPSessionID}
+	p := &parting{written: make(chan struct{}), session: v.row.ACPSessionID, heard: a.taken}
 	if _, waits := a.pending[a.prompted.key]; waits {
 		p.busy, p.closing = true, a.prompted.key
 	}
@@ -85,7 +86,11 @@ func (a *link) takeLeave(inst transport) {
 		return // it has ended by itself, or there is nothing to say
 	}
 	p := a.parting
-	ctx, cancel := a.moment()
+	answer := partingTime
+	if p.busy && p.forget != nil { // to stop takes longer, and one that has not is never asked to forget
+		answer = a.v.c.cfg.Patience
+	}
+	ctx, cancel := a.moment(answer)
 	idle := !p.busy
 	select {
 	case <-p.written:
@@ -96,18 +101,18 @@ func (a *link) takeLeave(inst transport) {
 	if !idle || p.forget == nil || !<-p.forget {
 		return
 	}
-	ctx, cancel = a.moment()
+	ctx, cancel = a.moment(partingTime)
 	defer cancel()
 	id := strconv.FormatInt(p.nextID, 10)
 	line, err := acp.NewRequest(json.RawMessage(id), "session/delete", map[string]any{"sessionId": p.session})
 	if err == nil && inst.Send(ctx, line) == nil {
-		a.awaitAnswer(ctx, inst, acp.Key(id))
+		p.awaitAnswer(ctx, inst, acp.Key(id))
 	}
 }
 
-// moment is as long as an answer is waited for.
-func (a *link) moment() (context.Context, context.CancelFunc) {
-	answer, quitting := partingTime, quittingTime
+// moment is as long as an answer is waited for, and less when the program ends.
+func (a *link) moment(answer time.Duration) (context.Context, context.CancelFunc) {
+	quitting := quittingTime
 	if own := a.v.c.cfg.Parting; own > 0 {
 		answer, quitting = own, own
 	}
@@ -129,12 +134,12 @@ func (a *link) lastWords(ctx context.Context, inst transport, p *parting) bool {
 			return false // it is gone
 		}
 	}
-	return p.closing != "" && a.awaitAnswer(ctx, inst, p.closing)
+	return p.closing != "" && p.awaitAnswer(ctx, inst, p.closing)
 }
 
 // awaitAnswer reads on until the agent has answered, or there is no more time. What it says meanwhile nobody hears.
-func (a *link) awaitAnswer(ctx context.Context, inst transport, key acp.Key) bool {
-	r := inst.After(a.last)
+func (p *parting) awaitAnswer(ctx context.Context, inst transport, key acp.Key) bool {
+	r := inst.After(p.heard)
 	defer r.Close()
 	for {
 		batch, err := r.Next(ctx)

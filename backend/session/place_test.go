@@ -66,7 +66,7 @@ func (e *elsewhere) begin(logBytes int64) {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	custom(t, dir, map[string]string{"deaf": deafAgent})
+	custom(t, dir, map[string]string{"deaf": deafAgent, "mute": muteAgent})
 	e.agents = agents.Open(agents.Config{
 		Self: self, File: filepath.Join(dir, "agents.json"), Environ: append(os.Environ(), "DESKHAND_DEMO_STATE="+filepath.Join(dir, "demo")),
 	})
@@ -580,6 +580,34 @@ func TestRuntimeThatWasRestarted(t *testing.T) {
 	tr = d.idle(s.ID)
 	if !strings.Contains(textOf(tr, "agent"), "again") || lastTurn(tr).StopReason != "end_turn" {
 		t.Fatalf("%s", textOf(tr, "agent"))
+	}
+}
+
+// muteAgent makes a session, and says nothing to who wants it back.
+const muteAgent = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1,"agentCapabilities":{"sessionCapabilities":{"resume":{}}}}}'
+	read l; case $l in *'"session/new"'*) echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}' ;; esac; cat >/dev/null`
+
+// That the runtime was lost while an agent took its session up tells nothing of that session: it is not given up for it.
+func TestARuntimeThatIsLostIsNoFaultOfTheSession(t *testing.T) {
+	t.Parallel()
+	e := runtimeElsewhere(t, 0)
+	d := deskWithPlaces(t, t.TempDir())
+	s, err := d.Create(t.Context(), session.New{Agent: "mute", Cwd: d.work, Place: d.addPlace(e, placeToken).ID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d.isReady(s.ID)
+	for n := range 3 {
+		if err := d.Restart(t.Context(), s.ID); err != nil {
+			t.Fatal(err)
+		}
+		d.until("session/resume", func() bool { return d.wrote(s.ID, `"session/resume"`) == n+1 })
+		e.line.set(true)
+		e.restarted()
+		d.until("end", func() bool {
+			now := d.get(s.ID)
+			return now.Phase == session.Closed && now.Exit != nil && now.Exit.Problem == "place.gone"
+		})
 	}
 }
 

@@ -492,15 +492,24 @@ func TestRequestsWithoutEnd(t *testing.T) {
 	for i := range many + 1 {
 		steps = append(steps, as(fmt.Sprint(i), asksPermission(object{"title": "Look"}, option("y", "Yes", "allow_once"))))
 	}
-	d.begin(id, append(steps, step{Await: fmt.Sprint(many)}, step{Await: "0"})...)
+	d.rule(session.NewRule{Effect: "allow", Pattern: "git status"})
+	d.rule(session.NewRule{Effect: "deny", Pattern: "git push"})
+	steps = append(steps, as("allowed", permit(commanding("git status"))), as("denied", permit(commanding("git push"))), as("without", permit(commanding("git status"), "allow_always")))
+	d.begin(id, append(steps, step{Await: fmt.Sprint(many)}, step{Await: "allowed"}, step{Await: "denied"}, step{Await: "without"}, step{Await: "0"})...)
 	d.until("all that may wait", func() bool { return d.get(id).Waiting == many })
 	_, _, err := d.AskUser(t.Context(), id, []session.Question{{Prompt: "And this?"}})
 	refused(t, err, "question.too_many")
 	d.answer(d.transcript(id).Requests[0], session.Answer{OptionID: "y"})
-	if got := d.heard(id); got[0].Error == nil || got[0].Error.Code != -32603 || got[0].Error.Message != "too many requests are open" {
-		t.Errorf("%s %+v", got[0].Result, got[0].Error)
+	got := d.heard(id)
+	for _, i := range []int{0, 3} { // what no rule answers
+		if got[i].Error == nil || got[i].Error.Code != -32603 || got[i].Error.Message != "too many requests are open" {
+			t.Errorf("%s %+v", got[i].Result, got[i].Error)
+		}
 	}
-	if have := len(d.transcript(id).Requests); have != many {
+	if chosen(got[1]) != "allow_once-1" || chosen(got[2]) != "reject_once-2" {
+		t.Errorf("by rules: %+v", got)
+	}
+	if have := len(d.transcript(id).Requests); have != many+2 {
 		t.Errorf("%d requests were shown", have)
 	}
 	d.begin(id, steps[0], step{Await: "0"})

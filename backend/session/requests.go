@@ -24,7 +24,7 @@ const (
 )
 
 // mostOpen is how many requests may wait in a conversation. Each one costs a look at all the others, and an agent that asks in a loop would hold
-// up its conversation, and bury what a person can answer.
+// up its conversation, and bury what a person can answer. What a rule answers does not wait.
 const mostOpen = 256
 
 // openRequest is a request that waits. One that outlived its process has no key and is only there to be ended.
@@ -81,7 +81,8 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	if r.Status != statusRequested {
 		return // refused while it was read
 	}
-	if len(v.requests) >= mostOpen {
+	d := v.decided(r)
+	if d == nil && len(v.requests) >= mostOpen {
 		v.refuse(r, acp.CodeInternalError, "too many requests are open")
 		return
 	}
@@ -90,7 +91,7 @@ func (v *conversation) asked(env acp.Envelope, data []byte) {
 	}
 	unread := v.row.Unread
 	v.opens(r)
-	v.judged(r.ID, unread)
+	v.answerBy(r, d, unread)
 }
 
 // opens has a request wait for a person.

@@ -73,53 +73,59 @@ func parsed(list []Rule) (out []rules.Rule, broken bool) {
 	return out, broken
 }
 
-// judged answers a request by a rule, if one decides; unread is what the session was before it.
-func (v *conversation) judged(id string, unread bool) {
-	r := v.requests[id]
-	if r == nil || r.Kind != kindPermission || r.id == nil {
-		return
+// decision is a rule and how it answers a request.
+type decision struct {
+	rule   Rule
+	used   []string // the rules that count as hit
+	option string   // the agent's
+	status string
+}
+
+// decided is what the rules have for a request; nil = a person is asked. It is for once: where the agent has no such option, a person is.
+func (v *conversation) decided(r *openRequest) *decision {
+	if r.Kind != kindPermission || r.id == nil {
+		return nil
 	}
 	ctx := context.WithoutCancel(v.c.ctx)
 	list, err := v.c.rulesOf(ctx, &v.row.Session)
-	if err != nil { // then a person is asked
+	if err != nil {
 		v.c.cfg.Logger.Error("rules cannot be read", "session", v.id, "error", err)
-		return
+		return nil
 	}
 	compiled, broken := parsed(list)
 	verdict := rules.Judge(callOf(&r.Request), whereIs(&v.row.Session), compiled)
 	if verdict.Why != rules.ByRule || verdict.Effect == rules.Ask || verdict.Effect == rules.Allow && broken {
-		return
+		return nil
 	}
-	if v.answerBy(r, verdict, list) {
-		v.row.Unread = unread
-	}
-}
-
-// answerBy answers for once; an agent that offers no such option asks a person.
-func (v *conversation) answerBy(r *openRequest, verdict rules.Verdict, list []Rule) bool {
-	wanted, status := "allow_once", statusAnswered
+	d := &decision{used: verdict.Used, option: r.option("allow_once"), status: statusAnswered}
 	if verdict.Effect == rules.Deny {
-		wanted, status = "reject_once", statusRejected
+		d.option, d.status = r.option("reject_once"), statusRejected
+		d.used = append([]string{verdict.Rule}, verdict.Used...)
 	}
-	option := r.option(wanted)
 	all := append(slices.Clone(list), builtinRules()...)
 	i := slices.IndexFunc(all, func(rule Rule) bool { return rule.ID == verdict.Rule })
-	if option == "" || i < 0 {
-		return false
+	if d.option == "" || i < 0 {
+		return nil
 	}
-	rule := all[i]
+	d.rule = all[i]
+	return d
+}
+
+// answerBy answers a request that waits as it was decided, if it was; unread is what the session was before it.
+func (v *conversation) answerBy(r *openRequest, d *decision, unread bool) {
+	if d == nil || v.requests[r.ID] != r {
+		return
+	}
+	rule := d.rule
 	r.Rule = &RequestRule{ID: rule.ID, Effect: rule.Effect, Text: rule.Text}
-	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(Answer{OptionID: option})), answeredByRule
-	if verdict.Effect == rules.Deny {
-		v.step.hits = append(v.step.hits, rule.ID)
-	}
-	v.step.hits = append(v.step.hits, verdict.Used...)
-	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": option}}))
+	r.Answer, r.AnsweredBy = v.c.secret.redact(mustJSON(Answer{OptionID: d.option})), answeredByRule
+	v.step.hits = append(v.step.hits, d.used...)
+	v.out(acp.NewResponse(r.id, map[string]any{"outcome": map[string]any{"outcome": "selected", "optionId": d.option}}))
 	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
-		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: option, Builtin: rule.Builtin,
+		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Request: r.ID, Title: r.Title, OptionID: d.option, Builtin: rule.Builtin,
 	}})
-	v.do(doResolve{r.ID, status})
-	return true
+	v.do(doResolve{r.ID, d.status})
+	v.row.Unread = unread
 }
 
 // option is the id of the first option of a kind, "" where there is none.
@@ -145,7 +151,7 @@ func (v *conversation) judgeWaiting() {
 	list := v.waiting()
 	slices.SortFunc(list, func(a, b *openRequest) int { return strings.Compare(a.ID, b.ID) })
 	for _, r := range list {
-		v.judged(r.ID, v.row.Unread)
+		v.answerBy(r, v.decided(r), v.row.Unread)
 	}
 }
 

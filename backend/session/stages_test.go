@@ -173,11 +173,15 @@ func signsIn(open time.Duration) proxytest.Agent {
 // While a person reads what an agent asks at its start, the agent has no limit; when it is answered, it has all of one.
 func TestAStartWaitsForAPerson(t *testing.T) {
 	for name, tc := range map[string]struct {
-		open  time.Duration
-		ready bool
+		action string
+		open   time.Duration // how long it takes after the answer
+		stop   bool
+		ready  bool
 	}{
-		"in time": {59 * time.Second, true},
-		"silent":  {61 * time.Second, false},
+		"in time":                        {"decline", 59 * time.Second, false, true},
+		"silent":                         {"decline", 61 * time.Second, false, false},
+		"who accepts is at it for long":  {"accept", 20 * time.Minute, false, true},
+		"who accepts can stop the start": {"accept", time.Hour, true, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -189,13 +193,24 @@ func TestAStartWaitsForAPerson(t *testing.T) {
 				if now := d.get(s.ID); now.Phase != session.Waiting {
 					t.Fatalf("%s while it is read: %+v", now.Phase, now.Exit)
 				}
-				d.answer(r, session.Answer{Action: "accept"})
-				pass(62 * time.Second)
+				d.answer(r, session.Answer{Action: tc.action})
+				if tc.stop {
+					pass(5 * time.Minute)
+					if now := d.get(s.ID); now.Phase != session.Starting {
+						t.Errorf("%s: %+v", now.Phase, now.Exit)
+					}
+					if err := d.Cancel(t.Context(), s.ID); err != nil {
+						t.Error(err)
+					}
+				}
+				pass(min(tc.open, 20*time.Minute) + 2*time.Second)
 				now := d.get(s.ID)
 				switch {
 				case tc.ready && now.Phase != session.Ready:
 					t.Errorf("%s: %+v", now.Phase, now.Exit)
-				case !tc.ready && (now.Exit == nil || now.Exit.Problem != "agent.no_answer" || now.Exit.Params["step"] != "session"):
+				case tc.stop && (now.Phase != session.Closed || now.Exit != nil):
+					t.Errorf("%s: %+v", now.Phase, now.Exit)
+				case !tc.ready && !tc.stop && (now.Exit == nil || now.Exit.Problem != "agent.no_answer" || now.Exit.Params["step"] != "session"):
 					t.Errorf("%s: %+v", now.Phase, now.Exit)
 				}
 				d.close()

@@ -78,11 +78,11 @@ type facts struct {
 	Chosen   []ConfigOption `json:"chosen,omitempty"` // as they were before a start that goes on, or has failed: the next one sets them again
 	Commands []Command      `json:"commands,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`
-	Title    string         `json:"title,omitempty"`    // the agent's own
-	Offers   []string       `json:"offers"`             // what the agent can do beside the usual; null before it was first asked
-	Takes    *takes         `json:"takes,omitempty"`    // nil before it was first asked
-	Imported bool           `json:"imported,omitempty"` // its history is taken in
-	Unopened []string       `json:"unopened,omitempty"` // how starts since the last that went well were to take the session up, and the agent ended or said nothing
+	Title    string         `json:"title,omitempty"`      // the agent's own
+	Offers   []string       `json:"offers"`               // what the agent can do beside the usual; null before it was first asked
+	Takes    *takes         `json:"takes,omitempty"`      // nil before it was first asked
+	Imported bool           `json:"imported,omitempty"`   // its history is taken in
+	Unopened []unopened     `json:"unopenedAt,omitempty"` // since the last start that went well; with "unopened" they have no time
 
 	Terminals int `json:"terminals,omitempty"` // how many programs run for the agent
 	GoingOn   int `json:"goingOn,omitempty"`   // how many entries are not over, as of the last time that no turn ran

@@ -48,13 +48,16 @@ func (v *conversation) cancel() error {
 const longestTakenBack = 1 << 20
 
 // takeBack makes a message that the agent has not got the draft again, with its files: whoever stops a start, or whose agent does not
-// start, may want to send it after the next. Where another was begun meanwhile, or it is too long for that, it waits in the queue.
+// start, may want to send it after the next. Where another was begun meanwhile, if only with a file, or it is too long for that, it waits in the queue.
 func (v *conversation) takeBack() {
 	if !v.unheard() || v.turn.back {
 		return
 	}
 	v.turn.back = true
-	if !v.draftAgain(v.turn) {
+	another := slices.ContainsFunc(v.row.Attachments, func(a Attachment) bool {
+		return !slices.ContainsFunc(v.turn.attachments, func(b Attachment) bool { return b.ID == a.ID })
+	})
+	if another || !v.draftAgain(v.turn) { // beside the files of another it would go with them, or, after a login, not at all
 		v.waitAgain(v.turn)
 	}
 }

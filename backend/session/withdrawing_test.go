@@ -226,7 +226,9 @@ func TestAMessageThatWaitedForAStartIsKept(t *testing.T) {
 			if draft := d.get(id).Draft; draft != message {
 				d.t.Errorf("%q", draft)
 			}
-			d.prompt(id, message)
+			d.sendFiles(id, message, session.Now, byID(d.get(id).Attachments[0])...)
+			d.until("the next start", func() bool { return d.wrote(id, `"session/new"`) == 2 })
+			d.write("end", "")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

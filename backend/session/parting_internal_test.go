@@ -1,0 +1,64 @@
+package session
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/proxy"
+)
+
+// says is an agent that has said this, and hears what it is told.
+type says struct {
+	transport
+	said  []proxy.Message
+	heard []string
+}
+
+func (s *says) Send(_ context.Context, msg []byte) error {
+	s.heard = append(s.heard, string(msg))
+	return nil
+}
+
+func (s *says) After(seq uint64) reader {
+	left := s.said[min(int(seq), len(s.said)):]
+	return &saysReader{left: left}
+}
+
+type saysReader struct{ left []proxy.Message }
+
+func (r *saysReader) Next(context.Context) ([]proxy.Message, error) {
+	if len(r.left) == 0 {
+		return nil, io.EOF
+	}
+	next := r.left[:1]
+	r.left = r.left[1:]
+	return next, nil
+}
+func (*saysReader) Working() {}
+func (*saysReader) Close()   {}
+
+// An answer that was read and that the conversation did not come to take is one: the agent has stopped.
+func TestAnAnswerThatNobodyTookCounts(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		taken uint64
+		asked bool
+	}{"it was not taken": {1, true}, "there is none": {2, false}} {
+		agent := &says{said: []proxy.Message{{Seq: 1, Data: []byte(`{"jsonrpc":"2.0","id":1,"result":{}}`)}, {Seq: 2, Data: []byte(`{"jsonrpc":"2.0","id":3,"result":{}}`)}}}
+		v := &conversation{c: &Client{ctx: t.Context(), cfg: Config{Parting: time.Minute}}, fold: newTranscript("", facts{})}
+		a := newLink(v)
+		a.can.Delete, a.taken = true, c.taken
+		a.pending["3"], a.prompted.key = nil, "3"
+		a.parting = v.part(a, true)
+		close(a.parting.written)
+		v.release(true)
+		a.stop()
+		a.takeLeave(agent)
+		if asked := strings.Contains(strings.Join(agent.heard, ""), "session/delete"); asked != c.asked {
+			t.Errorf("%s: it heard %q", name, agent.heard)
+		}
+	}
+}
