@@ -344,8 +344,8 @@ func saveAhead(ctx context.Context, db *store.DB, session string, entries []chan
 	return entries, nil
 }
 
-// dropHalfImported removes what was stored of histories whose import did not come to its end. What was shown before that import began,
-// such as a line that the agent has printed, stays.
+// dropHalfImported removes what was stored of histories whose import did not come to its end. What was shown before that import began or
+// after it broke off, such as a line that the agent has printed, stays.
 func (c *Client) dropHalfImported(ctx context.Context) error {
 	const half = `coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
 		AND CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.turn'), '') ELSE '' END = ''`
@@ -355,11 +355,12 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 		return err
 	}
 	for _, id := range ids {
-		from, err := c.importBegan(ctx, id)
+		from, to, err := c.lastImport(ctx, id)
 		if err != nil {
 			return err
 		}
-		rows, err := query(ctx, c.cfg.Store.Read(), scanInt, `SELECT rowid FROM entry WHERE session = ? AND seq >= ? AND `+half, id, from*perFrame)
+		rows, err := query(ctx, c.cfg.Store.Read(), scanInt, `SELECT rowid FROM entry WHERE session = ? AND seq >= ? AND seq < ? AND `+half,
+			id, from*perFrame, to*perFrame)
 		if err != nil {
 			return err
 		}
@@ -373,15 +374,23 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 	return nil
 }
 
-// importBegan is the frame by which the last import of a session began. Where the journal is damaged before that nothing is known to be
-// half, and nothing is after the frame that it gives then.
-func (c *Client) importBegan(ctx context.Context, session string) (n int64, err error) {
-	n = math.MaxInt64 / perFrame
-	_, err = whatIsThere(ctx, c.cfg.Store, session, func(f frame) {
+// lastImport is the frame by which the last import of a session began, and the one by which it broke off: a crash leaves none, and the start
+// after it may have told the end of the agent by now. Where the journal is damaged there nothing is known to be half, and nothing lies between
+// the two that it gives then. The notes alone are read: an agent may have said very much, and each start asks.
+func (c *Client) lastImport(ctx context.Context, session string) (from, to int64, err error) {
+	const end = math.MaxInt64 / perFrame
+	notes, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (f frame, err error) { return f, s.Scan(&f.N, &f.Data) },
+		`SELECT n, payload FROM frame WHERE session = ? AND dir = ? AND encoding = ? ORDER BY n`, session, string(noted), encodedRaw)
+	from, to = end, end
+	for _, f := range notes {
 		var told note
-		if f.Dir == noted && json.Unmarshal(f.Data, &told) == nil && told.Note == noteImporting {
-			n = f.N
+		switch err := json.Unmarshal(f.Data, &told); {
+		case err != nil: // it is damaged
+		case told.Note == noteImporting:
+			from, to = f.N, end
+		case to == end && (told.Note == noteStarting || told.Note == noteClosed):
+			to = f.N
 		}
-	})
-	return n, err
+	}
+	return from, to, err
 }

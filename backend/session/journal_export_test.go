@@ -18,3 +18,12 @@ func (c *Client) Examine(ctx context.Context, id string) ([]Finding, error) {
 	err := (&examination{c: c, v: v}).session(ctx, id)
 	return v.now.Findings, err
 }
+
+// Follows has a workspace follow its directory as [Client.makeRoom] does, by what is known of it now, when what it gives is called.
+func (c *Client) Follows(ctx context.Context, id, to string) (func() error, error) {
+	w, err := c.knownWorkspace(ctx, id)
+	return func() error {
+		_, err := c.relink(ctx, w.ID, to, w.birth, w.birth)
+		return err
+	}, err
+}

@@ -259,25 +259,43 @@ func TestAForkHasNoTurnThatItsJournalHasNot(t *testing.T) {
 	}
 }
 
-// The program died while a history was stored: what is there of it goes, and what the agent had printed before stays.
+// The program died while a history was stored: what is there of it goes, and what the agent had printed before stays. So does what it has
+// printed since, where the history broke off and another process of it was begun.
 func TestAHalfImportTakesNothingElseAlong(t *testing.T) {
 	t.Parallel()
-	s := openShelf(t)
-	story := newStoryteller(t, 1)
-	story.start()
-	story.frame(inward, "a word before the history")
-	story.note(note{Note: noteImporting})
-	story.say("agent_message_chunk", 8)
-	s.put("s", story.frames)
-	s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)
-	want := s.told("s")
-	if !strings.Contains(want, `"raw"`) {
-		t.Fatal(want)
-	}
-	s.exec(`INSERT INTO entry (id, session, seq, data) VALUES ('half', 's', ?, '{"id":"half","kind":"agent","text":"half"}')`, len(story.frames)*perFrame)
-	s.open()
-	if now := s.told("s"); now != want {
-		t.Errorf("%s\nbefore %s", now, want)
+	for name, since := range map[string]func(*storyteller){
+		"at once": func(*storyteller) {},
+		"after it broke off": func(story *storyteller) {
+			story.note(note{Note: noteClosed, Exit: &Exit{Problem: problemImport}})
+			story.frame(inward, "a word after the end")
+		},
+		"after another start": func(story *storyteller) {
+			story.note(note{Note: noteStarting})
+			story.frame(inward, "a word after another start")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShelf(t)
+			story := newStoryteller(t, 1)
+			story.start()
+			story.frame(inward, "a word before the history")
+			story.note(note{Note: noteImporting})
+			story.say("agent_message_chunk", 8)
+			half := len(story.frames) * perFrame
+			since(story)
+			s.put("s", story.frames)
+			s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)
+			want := s.told("s")
+			if !strings.Contains(want, `"raw"`) {
+				t.Fatal(want)
+			}
+			s.exec(`INSERT INTO entry (id, session, seq, data) VALUES ('half', 's', ?, '{"id":"half","kind":"agent","text":"half"}')`, half)
+			s.open()
+			if now := s.told("s"); now != want {
+				t.Errorf("%s\nbefore %s", now, want)
+			}
+		})
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // Work is something long that is done to all that is kept, one at a time: the database gives back what it does not use, or every
-// conversation is written to a file. It changes nothing until it is through, and can be ended before.
+// conversation is written to a file. Nothing of what is kept changes by it, and it can be ended before it is through.
 type Work struct {
 	Kind      string            `json:"kind" enum:"compact,export"`
 	State     string            `json:"state" enum:"running,done,failed,cancelled"`
@@ -186,13 +186,17 @@ func (c *Client) takes(ctx context.Context) (int64, error) {
 // compact rewrites the database. The index of the search knows entries by the numbers of their rows.
 func (c *Client) compact(ctx context.Context) error {
 	const numbers = `SELECT count(*) || ' ' || coalesce(sum(rowid), 0) || ' ' || coalesce(sum((rowid % 65521) * (seq + 1)), 0) FROM entry`
-	// What was deleted is only marked so in the index, and its words stay there until it happens to be merged.
+	// What was deleted is only marked so in the index, and its words stay there until it happens to be merged. Once is not enough: a merge that
+	// was half done is only gone on with, and what it has made by then has the words of what was deleted since. What is one already costs nothing.
 	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `INSERT INTO words (words) VALUES ('optimize')`)
+		_, err := tx.ExecContext(ctx, `INSERT INTO words (words) VALUES ('optimize'); INSERT INTO words (words) VALUES ('optimize')`)
 		return err
 	})
-	if err != nil {
-		return err
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil: // the rest of the database has its space all the same
+		c.cfg.Logger.Error("the index of the search cannot be merged", "error", err)
 	}
 	renumbered, err := c.cfg.Store.Compact(ctx, numbers)
 	if err != nil || !renumbered {

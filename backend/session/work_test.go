@@ -153,6 +153,7 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	}
 	s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'okapiquagga ' || json_extract(data, '$.text')) WHERE session = 'erased' AND json_extract(data, '$.kind') = 'user'`)
 	c := s.open()
+	s.exec(`INSERT INTO words (words, rank) VALUES ('automerge', 0), ('deletemerge', 0)`) // else it happens to be merged, by the length of the texts
 	s.indexed(c)
 	words := func() int { // of a word there may be only the end: its beginning is the one's before
 		return s.number(`SELECT count(*) FROM words_data WHERE instr(block, CAST('apiquagga' AS BLOB)) > 0`)
@@ -169,6 +170,45 @@ func TestCompactLeavesNoWordOfTheErased(t *testing.T) {
 	}
 	if codes := verified(t, c, Verify{}); len(codes) != 0 {
 		t.Errorf("%v", codes)
+	}
+}
+
+// Nor is one where a merge of the index was half done: what it has made by then is not looked through for what was deleted since.
+func TestCompactLeavesNoWordInAHalfMerge(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	c := s.open()
+	s.exec(`INSERT INTO words (words, rank) VALUES ('automerge', 0), ('pgsz', 64), ('usermerge', 2)`)
+	const rows = 400 // of a transaction, which is a segment
+	for n := range 4 {
+		s.exec(`WITH RECURSIVE n (i) AS (VALUES (?1 * ?2 + 1) UNION ALL SELECT i + 1 FROM n WHERE i < (?1 + 1) * ?2)
+			INSERT INTO words (rowid, text) SELECT i, 'ibex wombat' || i FROM n`, n, rows)
+	}
+	s.exec(`INSERT INTO words (words, rank) VALUES ('merge', 100)`)
+	s.exec(`DELETE FROM words`)
+	words := func() int {
+		return s.number(`SELECT count(*) FROM words_data WHERE instr(block, CAST('ibex' AS BLOB)) + instr(block, CAST('wombat' AS BLOB)) > 0`)
+	}
+	if words() == 0 {
+		t.Fatal("there is nothing to leave")
+	}
+	begun, err := c.Compact()
+	if now := worked(t, c, begun, err); now.State != workDone || words() != 0 {
+		t.Errorf("%+v, and %d pages have its words", now, words())
+	}
+}
+
+// A search whose index is damaged keeps the database from nothing.
+func TestCompactWithADamagedIndex(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	s.put("s", newStoryteller(t, 1).tell(3))
+	c := s.open()
+	s.indexed(c)
+	s.exec(`DELETE FROM words_data`)
+	begun, err := c.Compact()
+	if now := worked(t, c, begun, err); now.State != workDone {
+		t.Errorf("%+v", now)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -78,7 +79,7 @@ func (c *Client) workspace(ctx context.Context, path string) (Workspace, error) 
 	if err != nil {
 		return Workspace{}, err
 	}
-	if err := c.makeRoom(ctx, path, b); err != nil {
+	if err := c.makeRoom(ctx, path); err != nil {
 		return Workspace{}, err
 	}
 	if w, ok := c.recognize(ctx, path, b); ok {
@@ -109,34 +110,63 @@ func scanWorkspace(s scanner) (w KnownWorkspace, err error) {
 }
 
 // makeRoom has the workspace at path follow its directory, when that was renamed and another one, a fresh clone or a copy, stands there
-// now: else that one would take its conversations over, and nothing would know the renamed one any more. What stands in the way of that
-// refuses the new one, since a path is one workspace. A directory that is found nowhere leaves what it had to the path, and so does a link
-// that leads elsewhere now, whose path is what people mean.
-func (c *Client) makeRoom(ctx context.Context, path string, b birth) error {
-	list, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w WHERE w.place = 'local' AND w.path = ?`, path)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStorage, err)
+// now or is about to: else that one would take its conversations over, and nothing would know the renamed one any more. What stands in the
+// way of that refuses the new one, since a path is one workspace. A directory that is found nowhere leaves what it had to the path, and so
+// does a link that leads elsewhere now, whose path is what people mean. Where the renamed one has taken the path of yet another, that is
+// first; on the way here are those that wait for it.
+func (c *Client) makeRoom(ctx context.Context, path string, onTheWay ...string) error {
+	w, err := c.localWorkspace(ctx, path)
+	if err != nil || !w.birth.known() {
+		return err
 	}
-	if len(list) == 0 || !list[0].birth.known() || !b.known() || list[0].birth == b {
-		return nil
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist): // a work tree is about to be made there
+	case err != nil || !info.IsDir():
+		return nil //nolint:nilerr // what is wrong with it is told by whoever works there
+	default:
+		if b := birthOf(path, info); !b.known() || b == w.birth {
+			return nil
+		}
 	}
-	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
-		return nil //nolint:nilerr // it was there a moment ago: what is wrong with it is told by whoever works there
-	}
-	w := list[0]
 	to := movedTo(path, w.birth)
 	if to == "" {
 		return nil
 	}
-	at, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w WHERE w.place = 'local' AND w.path = ?`, to)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrStorage, err)
+	at, err := c.localWorkspace(ctx, to)
+	if err == nil && at.birth.known() && at.birth != w.birth && !slices.Contains(onTheWay, to) {
+		if err = c.makeRoom(ctx, to, append(onTheWay, path)...); err == nil {
+			at, err = c.localWorkspace(ctx, to)
+		}
 	}
-	if len(at) > 0 && at[0].birth.known() && at[0].birth != w.birth { // two have changed places: to put them together would mix what they had
-		return nil
+	if err != nil || at.birth.known() && at.birth != w.birth { // two have changed places: to put them together would mix what they had
+		return err
 	}
-	_, err = c.relink(ctx, w.ID, to, w.birth)
+	_, err = c.relink(ctx, w.ID, to, w.birth, w.birth)
 	return err
+}
+
+// makeRooms makes room at paths and at every directory above them.
+func (c *Client) makeRooms(ctx context.Context, paths ...string) error {
+	seen := map[string]bool{}
+	for _, path := range paths {
+		for ; !seen[path]; path = filepath.Dir(path) {
+			seen[path] = true
+			if err := c.makeRoom(ctx, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// localWorkspace is the workspace at a path of this machine; the zero one where there is none.
+func (c *Client) localWorkspace(ctx context.Context, path string) (KnownWorkspace, error) {
+	list, err := query(ctx, c.cfg.Store.Read(), scanWorkspace, `SELECT `+workspaceColumns+` FROM workspace w WHERE w.place = 'local' AND w.path = ?`, path)
+	if err != nil {
+		return KnownWorkspace{}, fmt.Errorf("%w: %w", ErrStorage, err)
+	}
+	return append(list, KnownWorkspace{})[0], nil
 }
 
 // recognize relinks a workspace whose directory has moved to path. What stands in the way of that (a turn that runs there) makes it a
@@ -157,12 +187,14 @@ func (c *Client) recognize(ctx context.Context, path string, b birth) (KnownWork
 		if w.Sessions == 0 || !gone(w.Path) {
 			continue
 		}
-		to, err := c.relink(ctx, w.ID, path, b)
+		to, err := c.relink(ctx, w.ID, path, b, b)
 		if err != nil {
 			c.cfg.Logger.Warn("a directory has moved, and its sessions cannot follow", "from", w.Path, "to", path, "error", err)
 			continue
 		}
-		now, moved = to, true
+		if to.Path == path { // else somebody else was first
+			now, moved = to, true
+		}
 	}
 	return now, moved
 }
@@ -248,7 +280,7 @@ func (c *Client) Relink(ctx context.Context, id, path string) (KnownWorkspace, e
 	if err != nil {
 		return KnownWorkspace{}, err
 	}
-	return c.relink(ctx, id, path, b)
+	return c.relink(ctx, id, path, b, birth{})
 }
 
 func (c *Client) knownWorkspace(ctx context.Context, id string) (KnownWorkspace, error) {
@@ -265,14 +297,16 @@ func (c *Client) knownWorkspace(ctx context.Context, id string) (KnownWorkspace,
 
 // relink moves a workspace to path, or its sessions into the one that is there. Every session of it is held between two of its steps
 // meanwhile, and nobody is at its work trees, so that all of them move in one transaction, and none is written with what it was before.
-func (c *Client) relink(ctx context.Context, id, path string, b birth) (KnownWorkspace, error) {
+// Whoever has recognized it gives the birth that it had then, and moves nothing where somebody else was first: it may be that of what stands
+// there now, with conversations of that one. A person gives none.
+func (c *Client) relink(ctx context.Context, id, path string, b, had birth) (KnownWorkspace, error) {
 	c.relinking.Lock()
 	defer c.relinking.Unlock()
 	w, err := c.knownWorkspace(ctx, id)
 	if err != nil {
 		return KnownWorkspace{}, err
 	}
-	if w.Path == path {
+	if w.Path == path || had.known() && w.birth != had {
 		return w, nil
 	}
 	m := &move{c: c, from: w, to: Workspace{ID: w.ID, Path: path}, birth: b, at: Time{time.Now()}, over: make(chan struct{})}

@@ -381,3 +381,48 @@ func TestWhatIsAtAPathKeepsWhatNobodyElseIsThere(t *testing.T) {
 		}
 	}
 }
+
+// Two conversations are begun at once where a fresh clone has taken the path of a renamed directory. What the second one has seen of the
+// path is over when its turn comes, and the first one's conversation stays in the clone.
+func TestWhoComesLateMovesNothing(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	path, renamed := directory(t, d.dir, "app"), filepath.Join(d.dir, "app-old")
+	old := d.in("mock", path)
+	recognizes(t, d, old.Workspace)
+	rename(t, path, renamed)
+	directory(t, path)
+	d.in("mock", renamed) // a workspace of its own, which the old one's conversations join
+	late, err := d.Follows(t.Context(), old.Workspace.ID, renamed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := d.in("mock", path)
+	if err := late(); err != nil {
+		t.Fatal(err)
+	}
+	if now := d.get(first.ID); now.Cwd != path || now.Workspace.ID != first.Workspace.ID {
+		t.Errorf("it was begun at %s, and is at %s", path, now.Cwd)
+	}
+	if now := d.get(old.ID); now.Cwd != renamed {
+		t.Errorf("the old one is at %s", now.Cwd)
+	}
+}
+
+// Directories move on as old logs do, and a fresh one begins: each takes what it had along.
+func TestDirectoriesThatMoveOnOneByOne(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	fresh, one, two := directory(t, d.dir, "app"), directory(t, d.dir, "app.1"), filepath.Join(d.dir, "app.2")
+	newer, older := d.in("mock", fresh), d.in("mock", one)
+	recognizes(t, d, newer.Workspace)
+	rename(t, one, two)
+	rename(t, fresh, one)
+	directory(t, fresh)
+	s := d.in("mock", fresh)
+	for id, want := range map[string]string{s.ID: fresh, newer.ID: one, older.ID: two} {
+		if now := d.get(id); now.Cwd != want {
+			t.Errorf("it is at %s, not %s", now.Cwd, want)
+		}
+	}
+}

@@ -399,6 +399,13 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*treeRow,
 		err = c.worktrees.git.Takes(ctx, place, path, branch)
 	}
 	r := treeRow{id: id, main: place.Main, repository: place.Top, path: path, branch: branch, base: place.Head, state: treeMaking}
+	if err == nil {
+		// Its row must not lie in a directory whose record is still that of a renamed one: it would follow that one, to a repository that has
+		// nothing of it. Once the row is there its own path cannot be left any more: nobody else may be at a work tree that moves.
+		if err := c.makeRooms(ctx, filepath.Join(path, place.Prefix), place.Main, place.Top); err != nil {
+			return nil, err
+		}
+	}
 	if err == nil && !c.worktrees.reserve(r) {
 		err = worktree.ErrExists
 	}

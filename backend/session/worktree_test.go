@@ -520,3 +520,53 @@ func TestAWorkTreeFollowsItsRepository(t *testing.T) {
 		t.Errorf("%+v %v", removed, err)
 	}
 }
+
+// A repository is renamed and cloned anew at its path. A work tree of the clone is the clone's, though the first conversation there is in
+// that alone: what its removal keeps is brought back from there.
+func TestAWorkTreeOfAFreshCloneIsTheClones(t *testing.T) {
+	t.Parallel()
+	d, own, tree := beside(t, "")
+	recognizes(t, d, own.Workspace)
+	renamed := d.work + "-old"
+	rename(t, d.work, renamed)
+	d.git(d.dir, "clone", "--quiet", renamed, d.work)
+	theirs, removed := d.createTree(session.New{}), d.createTree(session.New{Cwd: filepath.Join(d.work, "sub")})
+	for _, s := range []session.Session{theirs, removed} {
+		d.ready(s.ID)
+	}
+	d.writeTo(removed.Worktree.Path, "draft.txt", "draft\n")
+	if _, err := d.RemoveWorktree(t.Context(), removed.ID); err != nil {
+		t.Fatal(err)
+	}
+	d.in("mock", d.work)
+	if _, err := d.RestoreWorktree(t.Context(), removed.ID); err != nil || d.textAt(removed.Worktree.Path, "draft.txt") != "draft\n" {
+		t.Errorf("%v", err)
+	}
+	for id, want := range map[string]string{theirs.ID: d.work, removed.ID: d.work, tree.ID: renamed} {
+		now := d.get(id)
+		if now.Worktree.Repository != want || !strings.HasPrefix(d.git(now.Cwd, "rev-parse", "--git-common-dir"), want+"/") {
+			t.Errorf("it is of %s, not of %s", now.Worktree.Repository, want)
+		}
+	}
+	if now := d.get(own.ID); now.Cwd != renamed {
+		t.Errorf("the old one is at %s", now.Cwd)
+	}
+}
+
+// A directory was where a work tree is to be made, and has moved: what was said in it follows it.
+func TestAWorkTreeTakesNothingOver(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	d.asRepository()
+	path, renamed := directory(t, d.work+".worktrees", "fix"), filepath.Join(d.work+".worktrees", "fix-old")
+	top, sub := d.in("mock", path), d.in("mock", directory(t, path, "sub"))
+	recognizes(t, d, top.Workspace)
+	rename(t, path, renamed)
+	s := d.createTree(session.New{Cwd: filepath.Join(d.work, "sub"), Branch: "fix"})
+	plain := d.in("mock", path)
+	for id, want := range map[string]string{s.ID: filepath.Join(path, "sub"), plain.ID: path, top.ID: renamed, sub.ID: filepath.Join(renamed, "sub")} {
+		if now := d.get(id); now.Cwd != want {
+			t.Errorf("it is at %s, not %s", now.Cwd, want)
+		}
+	}
+}

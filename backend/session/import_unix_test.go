@@ -1,0 +1,50 @@
+//go:build unix
+
+package session
+
+import (
+	"errors"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Where an import began and ended the notes say: a start does not read for it what the agent has said, which may be a very long history.
+func TestAStartReadsOfAnImportTheNotesAlone(t *testing.T) {
+	t.Parallel()
+	s := openShelf(t)
+	story := newStoryteller(t, 1)
+	story.start()
+	story.frame(inward, "a word before the history")
+	story.note(note{Note: noteImporting})
+	story.frame(inward, strings.Repeat("a very long word ", blobFrom))
+	s.put("s", story.frames)
+	s.exec(`UPDATE session SET origin = '{"kind":"import"}'`)
+	want := s.told("s")
+	blob := s.blobFile()
+	if err := errors.Join(os.Remove(blob), syscall.Mkfifo(blob, 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	opened, looked := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(looked)
+		for {
+			select {
+			case <-opened:
+				return
+			case <-time.After(time.Millisecond):
+			}
+			if w, err := os.OpenFile(blob, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil { // only where somebody reads it
+				t.Error("it was read", w.Close())
+			}
+		}
+	}()
+	s.open()
+	close(opened)
+	<-looked
+	if now := s.told("s"); now != want {
+		t.Errorf("%s\nbefore %s", now, want)
+	}
+}
