@@ -116,18 +116,8 @@ func scanWorkspace(s scanner) (w KnownWorkspace, err error) {
 // first; on the way here are those that wait for it.
 func (c *Client) makeRoom(ctx context.Context, path string, onTheWay ...string) error {
 	w, err := c.localWorkspace(ctx, path)
-	if err != nil || !w.birth.known() {
+	if err != nil || !w.birth.known() || !w.birth.left(path) {
 		return err
-	}
-	info, err := os.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist): // a work tree is about to be made there
-	case err != nil || !info.IsDir():
-		return nil //nolint:nilerr // what is wrong with it is told by whoever works there
-	default:
-		if b := birthOf(path, info); !b.known() || b == w.birth {
-			return nil
-		}
 	}
 	to := movedTo(path, w.birth)
 	if to == "" {
@@ -144,6 +134,17 @@ func (c *Client) makeRoom(ctx context.Context, path string, onTheWay ...string) 
 	}
 	_, err = c.relink(ctx, w.ID, to, w.birth, w.birth)
 	return err
+}
+
+// left tells whether the directory is at path no more: another one is, or none, where a work tree is about to be made. What is wrong with
+// the path else is told by whoever works there.
+func (b birth) left(path string) bool {
+	info, err := os.Lstat(path)
+	if err != nil || !info.IsDir() {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	now := birthOf(path, info)
+	return now.known() && now != b
 }
 
 // makeRooms makes room at paths and at every directory above them.
