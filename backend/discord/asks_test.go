@@ -867,6 +867,7 @@ func TestAnotherBotShowsWhatWaits(t *testing.T) {
 	m := r.card(r.discord.Channel, "of the other bot", func(m standin.Message) bool {
 		return m.Author.ID != first.Author.ID && len(m.Controls) > 0 && !m.Controls[0].Disabled
 	})
+	r.bot.connects(2) // what is pressed before its line is there reaches no bot
 	r.press(m, r.discord.Owner, request.Options[0].Name)
 	if now := r.became(request.ID); now.Status != "answered" || now.AnsweredBy != surfaceName {
 		t.Errorf("%+v", now)
