@@ -17,6 +17,18 @@ import (
 	"deskhand/backend/session"
 )
 
+// eachFrame tells an agent what it is sent; an answer has no method.
+func eachFrame(in io.Reader, heard func(method string, id json.RawMessage)) {
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var m struct {
+			ID     json.RawMessage
+			Method string
+		}
+		_ = json.Unmarshal(lines.Bytes(), &m)
+		heard(m.Method, m.ID)
+	}
+}
+
 // tardy takes its time for each step of a start; where murmur is set it says something in between, as often as that.
 func tardy(initialize, open, murmur time.Duration) proxytest.Agent {
 	return func(in io.Reader, out, _ io.Writer) int {
@@ -27,21 +39,16 @@ func tardy(initialize, open, murmur time.Duration) proxytest.Agent {
 			}
 			time.Sleep(d)
 		}
-		for lines := bufio.NewScanner(in); lines.Scan(); {
-			var m struct {
-				ID     json.RawMessage
-				Method string
-			}
-			_ = json.Unmarshal(lines.Bytes(), &m)
-			switch m.Method {
+		eachFrame(in, func(method string, id json.RawMessage) {
+			switch method {
 			case "initialize":
 				wait(initialize)
-				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`+"\n", m.ID)
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`+"\n", id)
 			case "session/new":
 				wait(open)
-				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`+"\n", m.ID)
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`+"\n", id)
 			}
-		}
+		})
 		return 0
 	}
 }
@@ -149,23 +156,18 @@ func TestHowLongASessionMayTake(t *testing.T) {
 func signsIn(open time.Duration) proxytest.Agent {
 	return func(in io.Reader, out, _ io.Writer) int {
 		var opens json.RawMessage
-		for lines := bufio.NewScanner(in); lines.Scan(); {
-			var m struct {
-				ID     json.RawMessage
-				Method string
-			}
-			_ = json.Unmarshal(lines.Bytes(), &m)
-			switch m.Method {
+		eachFrame(in, func(method string, id json.RawMessage) {
+			switch method {
 			case "initialize":
-				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`+"\n", m.ID)
+				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":1}}`+"\n", id)
 			case "session/new":
-				opens = m.ID
+				opens = id
 				_, _ = fmt.Fprintln(out, `{"jsonrpc":"2.0","id":"a","method":"elicitation/create","params":{"mode":"url","message":"Sign in","elicitationId":"e","url":"https://example.com/"}}`)
 			case "":
 				time.Sleep(open)
 				_, _ = fmt.Fprintf(out, `{"jsonrpc":"2.0","id":%s,"result":{"sessionId":"s"}}`+"\n", opens)
 			}
-		}
+		})
 		return 0
 	}
 }
