@@ -204,13 +204,36 @@ export class Desktop {
 
   /** The visible windows whose title matches. */
   async windows(title) {
-    const list = await this.xdotool("search", "--onlyvisible", "--name", title).catch(() => "");
-    return list.split("\n").filter(Boolean);
+    for (let tries = 1; ; tries++) {
+      try {
+        return (await this.xdotool("search", "--onlyvisible", "--name", title)).split("\n").filter(Boolean);
+      } catch (error) {
+        // It says nothing where none matches, and breaks off where one goes while it looks.
+        if (!error.stderr?.trim()) return [];
+        if (tries === 10) throw error;
+      }
+    }
   }
 
   /** The window that has the focus; nothing where none has. */
   active() {
     return this.xdotool("getactivewindow").catch(() => "");
+  }
+
+  /** Waits until a window has the focus, the app's own or another. */
+  async focus(window) {
+    await until("the window's focus", async () => {
+      const active = await this.active();
+      if (active && active === (window ?? (await this.window()))) return true;
+      throw new Error(`${active ? await this.xdotool("getwindowname", active).catch(() => "a window that is gone") : "no window"} has it`);
+    });
+  }
+
+  /** Gives the app's window the focus, as a click on its title does. A manager may leave none the focus when a dialog goes. */
+  async activate() {
+    const window = await this.window();
+    await this.xdotool("windowactivate", window);
+    await this.focus(window);
   }
 
   /** The app's window: its id. */
@@ -231,7 +254,7 @@ export class Desktop {
   /** Waits for a native dialog, and gives its id once it has the focus. */
   async dialog(title) {
     const window = await until(`the dialog ${title}`, async () => (await this.windows(title)).at(-1));
-    await until("the dialog's focus", async () => (await this.active()) === window);
+    await this.focus(window);
     return window;
   }
 
@@ -244,11 +267,12 @@ export class Desktop {
     await this.key("ctrl+l");
     await pause(300); // the entry has no sign that we could wait for
     await this.key("ctrl+a", "ctrl+v");
-    // Return is taken as "complete the name" until the chooser has looked the path up.
+    // Return is taken as "complete the name" until the chooser has looked the path up, so it may have to be pressed again; but not while
+    // the dialog is only slow to go, or the app's own window gets it.
+    const gone = async () => !(await this.windows(title)).includes(window);
     await until("the end of the dialog", async () => {
       await this.key("Return");
-      await pause(500);
-      return !(await this.windows(title)).includes(window);
+      return until("its end", gone, 3_000);
     });
     clipboard.kill();
   }
@@ -287,8 +311,7 @@ export class Desktop {
 
   /** Closes the window that has the focus, as a person does: the app's own. */
   async closeWindow() {
-    const window = await this.window();
-    await until("the window's focus", async () => (await this.active()) === window);
+    await this.focus();
     await this.key("alt+F4");
   }
 

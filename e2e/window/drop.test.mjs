@@ -116,8 +116,8 @@ onDesktop("files are chosen by the native dialog, and what is pasted goes to the
   // By the real clipboard: a picture, and a long text, which the keys for it paste as text.
   const icon = path.join(import.meta.dirname, "../../app/icon.png");
   await d.copyPicture(icon);
+  await d.activate();
   await d.js("document.querySelector('textarea').focus()");
-  await until("the window's focus", async () => (await d.active()) === (await d.window()));
   await d.key("ctrl+v");
   await d.find(chip(".png"));
   const picture = await until("the picture", async () => (await draft(d, id)).find((one) => one.mimeType === "image/png"));

@@ -181,7 +181,7 @@ unseen("a form of one field is a question, and one of more is shown in the windo
   await dialog(d, "^Asker asks$");
   await d.picture("native-elsewhere");
   await d.key("Tab", "Return"); // Open in Deskhand
-  await until("the window", async () => (await d.active()) === (await d.window()));
+  await d.focus();
   await stays(d, 1);
 });
 
@@ -284,7 +284,7 @@ onDesktop("Open in Deskhand shows the request, with the focus on it", async (d) 
   const window = await dialog(d, "^Demo agent wants to edit$");
   await d.key("Tab", "Return");
   await gone(d, window);
-  await until("the window", async () => (await d.active()) === (await d.window()));
+  await d.focus();
   await until("the request", () => d.js("return document.activeElement?.closest('[data-request]') !== null && document.body.innerText.includes('Allow once')"));
   assert.equal((await d.desk.api("GET", "/client/inbox")).items.length, 1);
 });
@@ -360,7 +360,7 @@ unseen("a notification answers, opens, and goes when it is answered elsewhere", 
   await command(d, "three");
   shown = await n.next("notify");
   n.do({ act: shown.id, key: "default" });
-  await until("the window", async () => (await d.active()) === (await d.window()));
+  await d.focus();
   await putAway(d);
   await command(d, "four");
   shown = await n.next("notify");

@@ -18,7 +18,7 @@ onDesktop("two conversations, a shell, a dropped file and Help's pictures", asyn
     await d.click(`//*[@role = 'treeitem'][contains(., '${title}')]`);
     await d.find(`//h1[normalize-space() = '${title}']`);
   }
-  await until("the window's focus", async () => (await d.active()) === (await d.window()));
+  await d.focus();
 
   // Beside each other; what is typed goes where the focus is.
   await d.key("ctrl+backslash");

@@ -256,7 +256,7 @@ onDesktop("nor does anything where a message is being written", async (d) => {
     d.js(`document.querySelector("[role=treeitem][aria-level='2'], [role=treeitem]:not([aria-expanded])")?.click();
       return document.activeElement.tagName === "TEXTAREA"`),
   );
-  await until("the window's focus", async () => (await d.active()) === (await d.window()));
+  await d.focus();
   await d.key("h", "i");
   await until("the words", () => d.js("return document.activeElement.value === 'hi'"));
   await rests(d);
