@@ -304,12 +304,16 @@ const (
 	eraseOthers = 50  // entries, which are longer
 )
 
+// markErased says that a session was deleted long ago: what is half erased, or half made, is never shown or restored, and the next start
+// erases what is left of it.
+func markErased(ctx context.Context, tx *sql.Tx, id string) error {
+	_, err := tx.ExecContext(ctx, `UPDATE session SET deleted_at = 1 WHERE id = ?`, id)
+	return err
+}
+
 // eraseRows erases what is stored of a session. Its own row goes last: as long as it is there, a start finds what is left.
 func (c *Client) eraseRows(ctx context.Context, id string) error {
-	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, `UPDATE session SET deleted_at = 1 WHERE id = ?`, id) // long ago: what is half erased is never restored
-		return err
-	})
+	err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error { return markErased(ctx, tx, id) })
 	if err != nil {
 		return err
 	}

@@ -209,41 +209,79 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 // copyJournal stores r with the parent's journal, as far as the fork knows it, and what follows from that. Turns and requests get ids
 // of their own, like entries: the parent may be deleted.
 func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) error {
+	h, err := c.refolded(ctx, f, r, last)
+	if err != nil {
+		return err
+	}
+	notes, err := encoded(c.cfg.Store, h.notes)
+	if err != nil {
+		return err
+	}
+	if err := c.copied(ctx, f, r.ID, &h); err != nil {
+		return err
+	}
+	// In pieces, since conversations wait for the same database. Until the last of them it counts as half erased: should one fail, or the
+	// program end, it is erased.
+	err = c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		return errors.Join(r.save(ctx, tx), markErased(ctx, tx, r.ID), useAttachments(ctx, tx, r.ID, attachedIn(h.notes)))
+	})
+	if err != nil {
+		return err
+	}
+	err = c.copyPieces(ctx, f, r.ID, h, notes)
+	if err != nil {
+		c.erasing.add(r.ID)
+	}
+	return err
+}
+
+func (c *Client) copyPieces(ctx context.Context, f fork, id string, h inherited, notes []storedFrame) error {
 	db := c.cfg.Store
-	notes, entries, err := c.refolded(ctx, f, r, last)
-	if err != nil {
+	if err := c.copyFrames(ctx, f, id, h.frames); err != nil {
 		return err
 	}
-	stored, err := encoded(db, notes)
-	if err != nil {
-		return err
+	err := inPieces(ctx, db, notes, func(tx *sql.Tx, part []storedFrame) error { return saveFrames(ctx, tx, id, part) })
+	if err == nil {
+		err = inPieces(ctx, db, h.turns, func(tx *sql.Tx, part []*Turn) error { return saveTurns(ctx, tx, slices.Values(part)) })
 	}
-	turns, requests, err := c.copied(ctx, f, r.ID, notes)
+	if err == nil {
+		err = inPieces(ctx, db, h.requests, func(tx *sql.Tx, part []*Request) error { return saveRequests(ctx, tx, slices.Values(part)) })
+	}
+	if err == nil {
+		err = inPieces(ctx, db, h.entries, func(tx *sql.Tx, part []change) error { return saveEntries(ctx, tx, id, part) })
+	}
 	if err != nil {
 		return err
 	}
 	return db.Write(ctx, func(tx *sql.Tx) error {
-		if err := r.save(ctx, tx); err != nil {
-			return err
-		}
-		if _, err := tx.ExecContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload)
-			SELECT ?, n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n <= ? AND dir <> 'note'`, r.ID, f.parent.ID, f.until); err != nil {
-			return err
-		}
-		if err := useAttachments(ctx, tx, r.ID, attachedIn(notes)); err != nil {
-			return err
-		}
-		if err := saveFrames(ctx, tx, r.ID, stored); err != nil {
-			return err
-		}
-		if err := saveEntries(ctx, tx, r.ID, entries); err != nil {
-			return err
-		}
-		if err := saveTurns(ctx, tx, turns); err != nil {
-			return err
-		}
-		return saveRequests(ctx, tx, requests)
+		_, err := tx.ExecContext(ctx, `UPDATE session SET deleted_at = 0 WHERE id = ?`, id)
+		return err
 	})
+}
+
+// copyFrames copies what the agent was told and has said. The parent may be erased meanwhile; a part of it is no fork.
+func (c *Client) copyFrames(ctx context.Context, f fork, id string, want int) error {
+	have := 0
+	for from := int64(0); from < f.until; from += journalPart {
+		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+			result, err := tx.ExecContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload)
+				SELECT ?, n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n > ? AND n <= ? AND dir <> ?`,
+				id, f.parent.ID, from, min(from+journalPart, f.until), string(noted))
+			if err != nil {
+				return err
+			}
+			n, err := result.RowsAffected()
+			have += int(n)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	if have != want {
+		return notFound(f.parent.ID)
+	}
+	return nil
 }
 
 // attachedIn are the attachments that notes name.
@@ -257,29 +295,41 @@ func attachedIn(notes []frame) (list []Attachment) {
 	return list
 }
 
-// refolded are the parent's notes as those of the fork, with one of its own at the end, and the entries that follow from its journal.
-func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (notes []frame, entries []change, err error) {
+// inherited is what a fork has of its parent's journal.
+type inherited struct {
+	notes   []frame  // as those of the fork, with one of its own at the end
+	frames  int      // how many others there are
+	entries []change // what follows from all of them
+
+	turns    []*Turn
+	requests []*Request
+}
+
+func (c *Client) refolded(ctx context.Context, f fork, r row, last int64) (h inherited, err error) {
 	t := newTranscript(r.ID, facts{})
 	err = frames(ctx, c.cfg.Store, f.parent.ID, func(fr frame) {
-		if fr.N > f.until {
+		switch {
+		case fr.N > f.until:
 			return
-		}
-		if fr.Dir == noted {
+		case fr.Dir == noted:
 			fr.Data = renamed(r.ID, fr.Data)
-			notes = append(notes, fr)
+			h.notes = append(h.notes, fr)
+		default:
+			h.frames++
 		}
 		t.apply(fr)
 	})
 	forked := frame{N: last, Generation: r.Generation, At: time.UnixMilli(r.CreatedAt.UnixMilli()), Dir: noted, Data: mustJSON(note{Note: noteForked, Session: f.parent.ID, Text: f.parent.Title})}
 	t.apply(forked)
-	entries, _ = t.take()
-	return append(notes, forked), entries, err
+	h.entries, _ = t.take()
+	h.notes = append(h.notes, forked)
+	return h, err
 }
 
-// copied are the parent's turns and requests as those of the fork: those that its notes tell of. The parent may have gone on since.
-func (c *Client) copied(ctx context.Context, f fork, session string, notes []frame) (map[string]*Turn, map[string]*Request, error) {
+// copied adds the parent's turns and requests as those of the fork: those that its notes tell of. The parent may have gone on since.
+func (c *Client) copied(ctx context.Context, f fork, session string, h *inherited) error {
 	db, told := c.cfg.Store.Read(), map[string]bool{}
-	for _, fr := range notes {
+	for _, fr := range h.notes {
 		var n note
 		if json.Unmarshal(fr.Data, &n) == nil {
 			told[n.Turn], told[n.Request] = true, true
@@ -287,30 +337,28 @@ func (c *Client) copied(ctx context.Context, f fork, session string, notes []fra
 	}
 	turns, err := query(ctx, db, scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state = 'done'`, f.parent.ID)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	requests, err := query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE session = ?`, f.parent.ID)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
-	byTurn, byRequest := map[string]*Turn{}, map[string]*Request{}
-	for i := range turns {
-		turns[i].ID, turns[i].Session = renamedID(session, turns[i].ID), session
-		if told[turns[i].ID] {
-			byTurn[turns[i].ID] = &turns[i]
+	for _, t := range turns {
+		t.ID, t.Session = renamedID(session, t.ID), session
+		if told[t.ID] {
+			h.turns = append(h.turns, &t)
 		}
 	}
-	for i := range requests {
-		q := &requests[i]
+	for _, q := range requests {
 		q.ID, q.Session, q.Turn = renamedID(session, q.ID), session, renamedID(session, q.Turn)
 		if q.Status == statusRequested {
 			q.Status = statusExpired // it waits in the parent
 		}
 		if told[q.ID] {
-			byRequest[q.ID] = q
+			h.requests = append(h.requests, &q)
 		}
 	}
-	return byTurn, byRequest, nil
+	return nil
 }
 
 // renamed is a note of the parent's with the ids that its turns and requests have in the fork.

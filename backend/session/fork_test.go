@@ -1,9 +1,13 @@
 package session_test
 
 import (
+	"database/sql"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"deskhand/backend/session"
 )
@@ -172,5 +176,83 @@ func TestForkThatTheAgentForgets(t *testing.T) {
 			t.Fatalf("dividers %s", got)
 		}
 		d.sameAsRebuilt(id)
+	}
+}
+
+// longParent is a conversation whose fork takes several pieces, with turns in it that are an agent's and one that is ours.
+func (d *desk) longParent(turns int) string {
+	d.t.Helper()
+	id, cwd := d.elsewhere("echo")
+	longHistory(d.t, filepath.Join(d.dir, "demo", id+".jsonl"), turns, 20)
+	s := d.importOf("mock", id, cwd)
+	d.idle(s.ID)
+	d.prompt(s.ID, "echo and on")
+	d.idle(s.ID)
+	return s.ID
+}
+
+// A fork of a long conversation is copied in pieces: others write in between.
+func TestForkOfALongConversation(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	turns := 45
+	if long() {
+		turns = 5_000
+	}
+	parent := d.longParent(turns)
+	began, made := time.Now(), make(chan session.Session, 1)
+	go func() {
+		s, err := d.Fork(t.Context(), parent)
+		if err != nil {
+			t.Error(err)
+		}
+		made <- s
+	}()
+	longest := d.waitElsewhere(func() bool { return len(made) > 0 })
+	t.Logf("%d turns copied in %v; another conversation waited %v at most", turns, time.Since(began), longest)
+	s := <-made
+	d.idle(s.ID)
+	if before, after := d.rows(parent)["entry"], d.rows(s.ID)["entry"]; after != before+2 { // forked, resumed
+		t.Fatalf("%d entries of %d", after, before)
+	}
+	if !long() { // a page has them all
+		d.sameAsRebuilt(s.ID)
+	}
+}
+
+// A copy that breaks off leaves nothing: not where the disk fails in the middle of it, nor where its parent is erased meanwhile. Until it
+// is whole it counts as deleted, for a program that is killed in between.
+func TestForkThatBreaksOff(t *testing.T) {
+	t.Parallel()
+	for name, at := range map[string]string{
+		"disk":   `BEFORE INSERT ON entry WHEN NEW.session <> '%s' AND (SELECT count(*) FROM entry WHERE session = NEW.session) = 600 BEGIN SELECT RAISE(ABORT, 'no space'); END`,
+		"parent": `AFTER INSERT ON frame WHEN NEW.session <> '%[1]s' AND NEW.n = 100 BEGIN DELETE FROM frame WHERE session = '%[1]s' AND n > 600; END`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := open(t, t.TempDir())
+			parent := d.longParent(45)
+			write := func(text string) {
+				t.Helper()
+				if err := d.db.Write(t.Context(), func(tx *sql.Tx) error { _, err := tx.ExecContext(t.Context(), text); return err }); err != nil {
+					t.Fatal(err)
+				}
+			}
+			write(`CREATE TABLE seen (id TEXT, deleted_at INTEGER)`)
+			write(`CREATE TRIGGER seeing AFTER INSERT ON frame WHEN NEW.n = 20 BEGIN INSERT INTO seen SELECT id, deleted_at FROM session WHERE id = NEW.session; END`)
+			write(fmt.Sprintf(`CREATE TRIGGER breaking `+at, parent))
+			if s, err := d.Fork(t.Context(), parent); err == nil {
+				t.Fatalf("forked as %s", s.ID)
+			}
+			var id string
+			var deleted int
+			if err := d.db.Read().QueryRowContext(t.Context(), `SELECT id, deleted_at FROM seen`).Scan(&id, &deleted); err != nil || deleted == 0 {
+				t.Fatalf("while it was made it counted as deleted at %d, %v", deleted, err)
+			}
+			if page, err := d.List(t.Context(), false, "", 10); err != nil || len(page.Items) != 1 {
+				t.Fatalf("there are %+v, %v", page.Items, err)
+			}
+			d.until("the end of what was made", func() bool { return len(d.rows(id)) == 0 })
+		})
 	}
 }

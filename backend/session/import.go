@@ -328,20 +328,24 @@ func (c *Client) store(ctx context.Context, r row) (*conversation, error) {
 	return c.enliven(r, 0)
 }
 
-// importedAtOnce is how many entries of a history are stored in one transaction: others want to write as well.
-const importedAtOnce = 500
+// savedAtOnce is how many rows of a long history are stored in one transaction: others want to write as well.
+const savedAtOnce = 500
 
 // saveAhead stores most of a history before the step that ends its import, and gives what is left for that step. Should the program end
 // in between, dropHalfImported takes it away again.
 func saveAhead(ctx context.Context, db *store.DB, session string, entries []change) ([]change, error) {
-	for len(entries) > importedAtOnce {
-		part := entries[:importedAtOnce]
-		if err := db.Write(ctx, func(tx *sql.Tx) error { return saveEntries(ctx, tx, session, part) }); err != nil {
-			return nil, err
+	ahead := max(0, len(entries)-1) / savedAtOnce * savedAtOnce
+	return entries[ahead:], inPieces(ctx, db, entries[:ahead], func(tx *sql.Tx, part []change) error { return saveEntries(ctx, tx, session, part) })
+}
+
+// inPieces stores rows in transactions of savedAtOnce.
+func inPieces[T any](ctx context.Context, db *store.DB, rows []T, save func(*sql.Tx, []T) error) error {
+	for part := range slices.Chunk(rows, savedAtOnce) {
+		if err := db.Write(ctx, func(tx *sql.Tx) error { return save(tx, part) }); err != nil {
+			return err
 		}
-		entries = entries[importedAtOnce:]
 	}
-	return entries, nil
+	return nil
 }
 
 // dropHalfImported removes what was stored of histories whose import did not come to its end. What was shown before that import began or

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"iter"
+	"maps"
 	"time"
 
 	"deskhand/backend/store"
@@ -185,7 +187,7 @@ func (s *step) write(ctx context.Context, db *store.DB, session string, entries 
 		if err := saveEntries(ctx, tx, session, entries); err != nil {
 			return err
 		}
-		return errors.Join(saveTurns(ctx, tx, s.turns), saveRequests(ctx, tx, s.requests), saveQueue(ctx, tx, s.queue, s.unqueued),
+		return errors.Join(saveTurns(ctx, tx, maps.Values(s.turns)), saveRequests(ctx, tx, maps.Values(s.requests)), saveQueue(ctx, tx, s.queue, s.unqueued),
 			saveLine(ctx, tx, session, s.line), approve(ctx, tx, s.directory, s.approved), s.saveRules(ctx, tx), s.saveAttachments(ctx, tx, session))
 	})
 }
@@ -208,8 +210,8 @@ func saveEntries(ctx context.Context, tx *sql.Tx, session string, entries []chan
 	return nil
 }
 
-func saveTurns(ctx context.Context, tx *sql.Tx, turns map[string]*Turn) error {
-	for _, t := range turns {
+func saveTurns(ctx context.Context, tx *sql.Tx, turns iter.Seq[*Turn]) error {
+	for t := range turns {
 		failure := ""
 		if t.Error != nil {
 			failure = string(mustJSON(t.Error))
@@ -225,8 +227,8 @@ func saveTurns(ctx context.Context, tx *sql.Tx, turns map[string]*Turn) error {
 	return nil
 }
 
-func saveRequests(ctx context.Context, tx *sql.Tx, requests map[string]*Request) error {
-	for _, r := range requests {
+func saveRequests(ctx context.Context, tx *sql.Tx, requests iter.Seq[*Request]) error {
+	for r := range requests {
 		if _, err := tx.ExecContext(ctx, `INSERT INTO request (id, session, generation, status, data, created_at) VALUES (?, ?, ?, ?, ?, ?)
 			ON CONFLICT (id) DO UPDATE SET status = excluded.status, data = excluded.data`,
 			r.ID, r.Session, r.Generation, r.Status, string(mustJSON(r)), millis(r.CreatedAt.Time)); err != nil {
