@@ -328,6 +328,22 @@ test("a conversation is forked, and goes on with another agent", async (t) => {
   const app = await App.open(desk, { viewport });
   await row(app, /The first one/).click();
 
+  // One that takes its time says so, and leaves nothing once it is given up.
+  let go;
+  const held = new Promise((done) => (go = done));
+  await app.page.route("**/fork", (route) => held.then(() => route.continue()), { times: 1 });
+  await menu(app, /The first one/);
+  await item(app, "Fork").press("Enter");
+  const forking = app.page.getByText("Forking “The first one”…");
+  await forking.waitFor();
+  await looks.at(app.page, "forking");
+  await app.button("Cancel").press("Enter");
+  await forking.waitFor({ state: "detached" });
+  const deleted = app.page.waitForResponse((response) => response.request().method() === "DELETE");
+  go();
+  assert.equal((await deleted).status(), 204);
+  assert.deepEqual((await desk.api("GET", "/client/sessions")).items.map((one) => one.id), [id]);
+
   await menu(app, /The first one/);
   await item(app, "Fork").press("Enter");
   const origin = app.page.getByRole("button", { name: "Forked from “The first one”" });

@@ -23,6 +23,8 @@ let server: {
 };
 /** Pages of entries take this long. */
 let slow: Promise<void> | undefined;
+/** A fork takes this long. */
+let forking: Promise<void> | undefined;
 let calls: { path: string; method: string; body: unknown }[];
 let refuse: Handler | undefined;
 let queue: QueueItem[] = [];
@@ -81,6 +83,7 @@ beforeEach(async () => {
     requests: [],
   };
   slow = undefined;
+  forking = undefined;
   fetched = ((path: string, init?: RequestInit) => {
     calls.push({
       path,
@@ -96,6 +99,7 @@ beforeEach(async () => {
       );
     }
     const answered = () => new Response(JSON.stringify(answer(path)), { status: 200 });
+    if (forking && path.endsWith('/fork')) return forking.then(answered);
     return slow && path.includes('/entries') ? slow.then(answered) : Promise.resolve(answered());
   }) as typeof fetch;
   await begin();
@@ -625,6 +629,49 @@ test('a fork is shown, unless the person has gone elsewhere meanwhile', async ()
   await begun;
   expect(app.view).toEqual({ name: 'inbox' });
   expect(app.sessions.get('s3')?.agent).toBe('codex');
+});
+
+describe('a conversation that begins slowly', () => {
+  const slowly = () => {
+    let made = (): void => undefined;
+    forking = new Promise((done) => (made = done));
+    return () => made();
+  };
+  const asked = () => calls.filter(({ path }) => path === '/client/sessions/s1/fork').length;
+
+  test('says so until it is there, and is begun once', async () => {
+    const made = slowly();
+    app.show({ name: 'session', id: 's1' });
+    const begun = app.fork(session({ title: 'Fix login' }));
+    await app.fork(session());
+    await vi.advanceTimersByTimeAsync(900);
+    expect(app.toasts).toEqual([]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    for (const text of ['one', 'two', 'three']) app.toast({ text, tone: 'info' });
+    expect(app.toasts.map(({ text }) => text)).toEqual(['Forking “Fix login”…', 'one', 'two', 'three']);
+    made();
+    await begun;
+    expect(app.toasts.some(({ cancel }) => cancel)).toBe(false);
+    expect([asked(), app.view]).toEqual([1, { name: 'session', id: 's2' }]);
+    await app.fork(session());
+    expect(asked()).toBe(2);
+  });
+
+  test('is deleted when it comes after it was given up', async () => {
+    const made = slowly();
+    app.show({ name: 'session', id: 's1' });
+    const begun = app.fork(session());
+    await vi.advanceTimersByTimeAsync(1_000);
+    app.toasts[0]?.cancel?.();
+    expect(calls.some(({ method }) => method === 'DELETE')).toBe(false);
+    made();
+    await begun;
+    expect(calls.some(({ path, method }) => path === '/client/sessions/s2' && method === 'DELETE')).toBe(
+      true,
+    );
+    expect(app.view).toEqual({ name: 'session', id: 's1' });
+    expect(app.toasts.some(({ cancel }) => cancel)).toBe(false);
+  });
 });
 
 test('what is kept and what is verified is told by events', async () => {

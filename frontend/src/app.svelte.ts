@@ -84,8 +84,12 @@ export interface Toast {
   text: string;
   tone: 'info' | 'danger';
   undo?: () => void;
+  /** Gives up what it tells of, which is still going on: it stays until that is over. */
+  cancel?: () => void;
 }
 
+/** How long something may take before it is told of, in milliseconds. */
+const slowAfter = 1_000;
 /** How many conversations are kept up to date beside the one that is shown. */
 const openViews = 6;
 const pageSize = 200;
@@ -167,6 +171,8 @@ export class App {
   #feed: Feed;
   #frames: FrameBatch<Event>;
   #toast = 0;
+  /** What begins a conversation and has not ended yet. */
+  readonly #beginning = new Set<string>();
 
   constructor(client = new Client()) {
     this.client = client;
@@ -793,23 +799,48 @@ export class App {
 
   /** Begins a conversation that knows what this one does, and leaves this one as it is. */
   fork(session: Session): Promise<void> {
-    return this.#begin(() => this.client.forkSession(session.id));
+    return this.#begin(`fork ${session.id}`, t('lifecycle.forking', { title: titleOf(session) }), () =>
+      this.client.forkSession(session.id),
+    );
   }
 
   /** Goes on with another agent, in a conversation of its own; what is handed over stands in its draft. */
   continueWith(session: Session, agent: string): Promise<void> {
-    return this.#begin(() => this.client.continueSession(session.id, agent));
+    return this.#begin(
+      `continue ${session.id} ${agent}`,
+      t('lifecycle.continuing', { title: titleOf(session) }),
+      () => this.client.continueSession(session.id, agent),
+    );
   }
 
-  async #begin(call: () => Promise<Session>): Promise<void> {
+  /** An agent may have to start first, and a long history to be copied: that is told, and can be given up. A second click begins no other. */
+  async #begin(what: string, telling: string, call: () => Promise<Session>): Promise<void> {
+    if (this.#beginning.has(what)) return;
+    this.#beginning.add(what);
     const { view } = this;
+    let toast = 0;
+    let cancelled = false;
+    const cancel = () => {
+      cancelled = true;
+      this.#beginning.delete(what);
+    };
+    const slow = setTimeout(() => (toast = this.#tell({ text: telling, tone: 'info', cancel })), slowAfter);
     try {
-      const session = await call();
+      const session = await call().finally(() => {
+        clearTimeout(slow);
+        this.dismiss(toast);
+      });
+      if (cancelled) {
+        await this.client.deleteSession(session.id); // the server has gone on with it
+        return;
+      }
       if (!this.sessions.has(session.id)) this.sessions.set(session.id, session);
       // Who has gone elsewhere meanwhile stays there.
       if (this.view === view) this.show({ name: 'session', id: session.id });
     } catch (thrown) {
       this.fail(thrown);
+    } finally {
+      if (!cancelled) this.#beginning.delete(what);
     }
   }
 
@@ -973,9 +1004,16 @@ export class App {
   }
 
   toast(toast: Omit<Toast, 'id'>): void {
-    const id = ++this.#toast;
-    this.toasts = [...this.toasts.slice(-2), { ...toast, id }];
+    const id = this.#tell(toast);
     setTimeout(() => this.dismiss(id), toast.tone === 'danger' ? 8_000 : 5_000);
+  }
+
+  /** Shows a line until it is dismissed, beside the two before it and those that can be cancelled; its id. */
+  #tell(toast: Omit<Toast, 'id'>): number {
+    const id = ++this.#toast;
+    const others = this.toasts.filter((one) => !one.cancel).slice(-2);
+    this.toasts = [...this.toasts.filter((one) => one.cancel), ...others, { ...toast, id }];
+    return id;
   }
 
   /** Takes back what was done last, while it is offered. */

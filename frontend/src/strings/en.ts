@@ -362,6 +362,8 @@ export const en = {
   'late.expired': 'Too late: its agent has ended.',
   'late.rejected': 'Too late: this was declined {surface}.',
 
+  'lifecycle.continuing': 'Preparing what follows “{title}”…',
+  'lifecycle.forking': 'Forking “{title}”…',
   'lifecycle.deleted': 'Deleted “{title}”',
   'lifecycle.id_copied': 'Session ID copied',
 
@@ -609,6 +611,7 @@ export const en = {
   'titlebar.workspaces': 'Directories',
   'titlebar.label': 'Title bar',
 
+  'toast.cancel': 'Cancel',
   'toast.dismiss': 'Dismiss',
   'toast.undo': 'Undo',
 
