@@ -190,8 +190,7 @@ func (c *Client) branch(ctx context.Context, f fork) (Session, error) {
 	r.queue, r.facts.Terminals, r.facts.GoingOn, r.deletedAt = nil, 0, 0, time.Time{}
 	r.showFacts()
 	last := f.until + 1
-	err := c.cfg.Store.Blobs.Keep(func() error { return c.copyJournal(ctx, f, r, last) })
-	if err != nil {
+	if err := c.copyJournal(ctx, f, r, last); err != nil {
 		return Session{}, fmt.Errorf("%w: %w", ErrStorage, err)
 	}
 	v, err := c.enliven(r, last)
@@ -213,10 +212,6 @@ func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) err
 	if err != nil {
 		return err
 	}
-	notes, err := encoded(c.cfg.Store, h.notes)
-	if err != nil {
-		return err
-	}
 	if err := c.copied(ctx, f, r.ID, &h); err != nil {
 		return err
 	}
@@ -228,22 +223,32 @@ func (c *Client) copyJournal(ctx context.Context, f fork, r row, last int64) err
 	if err != nil {
 		return err
 	}
-	err = c.copyPieces(ctx, f, r.ID, h, notes)
+	err = c.copyPieces(ctx, f, r.ID, h)
 	if err != nil {
 		c.erasing.add(r.ID)
 	}
 	return err
 }
 
-func (c *Client) copyPieces(ctx context.Context, f fork, id string, h inherited, notes []storedFrame) error {
+func (c *Client) copyPieces(ctx context.Context, f fork, id string, h inherited) error {
 	db := c.cfg.Store
 	if err := c.copyFrames(ctx, f, id, h.frames); err != nil {
 		return err
 	}
-	err := inPieces(ctx, db, notes, func(tx *sql.Tx, part []storedFrame) error { return saveFrames(ctx, tx, id, part) })
-	if err == nil {
-		err = inPieces(ctx, db, h.turns, func(tx *sql.Tx, part []*Turn) error { return saveTurns(ctx, tx, slices.Values(part)) })
+	for part := range slices.Chunk(h.notes, savedAtOnce) {
+		// Blobs are kept for this alone: who waits to remove one has all wait that store others.
+		err := db.Blobs.Keep(func() error {
+			stored, err := encoded(db, part)
+			if err != nil {
+				return err
+			}
+			return db.Write(ctx, func(tx *sql.Tx) error { return saveFrames(ctx, tx, id, stored) })
+		})
+		if err != nil {
+			return err
+		}
 	}
+	err := inPieces(ctx, db, h.turns, func(tx *sql.Tx, part []*Turn) error { return saveTurns(ctx, tx, slices.Values(part)) })
 	if err == nil {
 		err = inPieces(ctx, db, h.requests, func(tx *sql.Tx, part []*Request) error { return saveRequests(ctx, tx, slices.Values(part)) })
 	}

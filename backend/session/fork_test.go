@@ -220,6 +220,45 @@ func TestForkOfALongConversation(t *testing.T) {
 	}
 }
 
+// A fork that is being copied keeps nobody from removing blobs: who waits for that would have every other conversation wait that stores one.
+func TestForkHoldsNoBlobs(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	parent := d.longParent(5)
+	d.sql(fmt.Sprintf(`CREATE TRIGGER slow AFTER INSERT ON entry WHEN NEW.session <> '%s' AND (SELECT count(*) FROM entry WHERE session = NEW.session) = 50
+		BEGIN SELECT count(*) FROM (WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 5000000) SELECT i FROM n WHERE i %% 7 = 8); END`, parent))
+	sha, err := d.db.Blobs.Put([]byte("nobody names this"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	made := make(chan error, 1)
+	go func() { _, err := d.Fork(t.Context(), parent); made <- err }()
+	copying := func() (is bool) {
+		if err := d.db.Read().QueryRowContext(t.Context(), `SELECT EXISTS (SELECT 1 FROM session WHERE deleted_at = 1)`).Scan(&is); err != nil {
+			t.Fatal(err)
+		}
+		return is
+	}
+	d.until("the copy", copying)
+	if _, err := d.db.Blobs.Sweep(t.Context(), func(name string) (bool, error) { return name != sha, nil }); err != nil {
+		t.Fatal(err)
+	}
+	if !copying() {
+		t.Error("it had to wait for the copy")
+	}
+	if err := <-made; err != nil {
+		t.Error(err)
+	}
+}
+
+// sql changes the database behind the client's back.
+func (d *desk) sql(text string) {
+	d.t.Helper()
+	if err := d.db.Write(d.t.Context(), func(tx *sql.Tx) error { _, err := tx.ExecContext(d.t.Context(), text); return err }); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
 // A copy that breaks off leaves nothing: not where the disk fails in the middle of it, nor where its parent is erased meanwhile. Until it
 // is whole it counts as deleted, for a program that is killed in between.
 func TestForkThatBreaksOff(t *testing.T) {
@@ -232,15 +271,9 @@ func TestForkThatBreaksOff(t *testing.T) {
 			t.Parallel()
 			d := open(t, t.TempDir())
 			parent := d.longParent(45)
-			write := func(text string) {
-				t.Helper()
-				if err := d.db.Write(t.Context(), func(tx *sql.Tx) error { _, err := tx.ExecContext(t.Context(), text); return err }); err != nil {
-					t.Fatal(err)
-				}
-			}
-			write(`CREATE TABLE seen (id TEXT, deleted_at INTEGER)`)
-			write(`CREATE TRIGGER seeing AFTER INSERT ON frame WHEN NEW.n = 20 BEGIN INSERT INTO seen SELECT id, deleted_at FROM session WHERE id = NEW.session; END`)
-			write(fmt.Sprintf(`CREATE TRIGGER breaking `+at, parent))
+			d.sql(`CREATE TABLE seen (id TEXT, deleted_at INTEGER)`)
+			d.sql(`CREATE TRIGGER seeing AFTER INSERT ON frame WHEN NEW.n = 20 BEGIN INSERT INTO seen SELECT id, deleted_at FROM session WHERE id = NEW.session; END`)
+			d.sql(fmt.Sprintf(`CREATE TRIGGER breaking `+at, parent))
 			if s, err := d.Fork(t.Context(), parent); err == nil {
 				t.Fatalf("forked as %s", s.ID)
 			}
