@@ -3,6 +3,9 @@ package session
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -160,6 +163,29 @@ func TestNoFormHoldsOrEndsAConversation(t *testing.T) {
 	}
 	if all := `{"properties":{` + strings.Join(properties[:mostFields], ",") + `}}`; !showable(json.RawMessage(all)) || fits(json.RawMessage(all), json.RawMessage(`{"p7":true}`)) != nil {
 		t.Error("a long form is not shown, or not taken")
+	}
+}
+
+// Nobody has to be anywhere for it, and what is wrong is all that is said.
+func TestFormsAreCheckedInADirectoryThatIsGone(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("a directory that one is in cannot be removed there")
+	}
+	gone := filepath.Join(t.TempDir(), "gone")
+	if err := os.Mkdir(gone, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(gone)
+	if err := os.Remove(gone); err != nil {
+		t.Fatal(err)
+	}
+	err := fits(json.RawMessage(`{"properties":{"s":{"type":"string","pattern":"^a"}}}`), json.RawMessage(`{"s":"b"}`))
+	if err == nil || err.Error() != "at '/s': 'b' does not match pattern '^a'" {
+		t.Errorf("it fits: %v", err)
+	}
+	err = fits(json.RawMessage(`{"properties":{"s":{"type":"string"},"t":{"type":"array","items":{"enum":["x"]}}}}`), json.RawMessage(`{"s":1,"t":["y"]}`))
+	if err == nil || strings.Count(err.Error(), "; ") != 1 || strings.Contains(err.Error(), "\n") {
+		t.Errorf("two fields: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"regexp/syntax"
 	"strconv"
+	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
@@ -33,15 +34,22 @@ func fits(schema, content json.RawMessage) error {
 		}
 	}
 	fields, _ := readForm(schema)
-	if compiled := compile(fields); compiled != nil {
-		return compiled.Validate(value)
+	compiled := compile(fields)
+	if compiled == nil {
+		return nil
 	}
-	return nil
+	err = compiled.Validate(value)
+	if err == nil {
+		return nil
+	}
+	// The validator's first line names its schema, of which nobody knows; the others say what is wrong, a field each.
+	_, lines, _ := strings.Cut(err.Error(), "\n- ")
+	return errors.New(strings.ReplaceAll(lines, "\n- ", "; "))
 }
 
 // compile is nil for fields of which no schema can be made.
 func compile(fields []formField) *jsonschema.Schema {
-	const name = "form.json"
+	const name = "urn:deskhand:form" // a path would be looked for from the working directory, which may be there no more
 	properties, required, room := make(map[string]any, len(fields)), []any{}, longestPatterns
 	for i := range fields {
 		f := &fields[i]
