@@ -195,6 +195,8 @@ func (e *editor) discard(ctx context.Context, id string) {
 func (s *shown) opened() bool {
 	answer := s.opening
 	switch {
+	case s.now.Phase == "" || s.ctx.Err() != nil: // it could not be read, or nobody wants it any more: said to be open, it would be left behind
+		return false
 	case s.now.Phase == "closed" && s.now.Exit != nil:
 		s.opening = nil
 		answer(nil, exitError(s.now.Exit))

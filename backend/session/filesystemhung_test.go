@@ -108,7 +108,7 @@ func TestADeadDiskHoldsUpNoStart(t *testing.T) {
 		t.Errorf("a request that was withdrawn is answered with %s", got.Result)
 	}
 	d.begin(id, read(d.write("dead3", "")))
-	d.asks(id, "fs/read_text_file", 4)
+	d.asks(id, "fs/read_text_file", 5)
 	closed := make(chan struct{})
 	go func() { d.close(); close(closed) }()
 	select {
