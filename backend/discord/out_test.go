@@ -666,7 +666,11 @@ func TestAResetDoublesNothing(t *testing.T) {
 		text.WriteString("\n")
 	}
 	if got, want := bare(text.String()), bare(r.said()); got != want {
-		t.Errorf("what is shown is another text: %d bytes, want %d", len(got), len(want))
+		at := 0
+		for at < min(len(got), len(want)) && got[at] == want[at] {
+			at++
+		}
+		t.Errorf("what is shown is another text: %d bytes, want %d; from byte %d on: %q, want %q; messages %q", len(got), len(want), at, got[max(0, at-80):min(len(got), at+160)], want[max(0, at-80):min(len(want), at+160)], textsOf(list))
 	}
 }
 
