@@ -1,6 +1,6 @@
 import { app } from '../app.svelte';
 import type Conversation from '../Conversation.svelte';
-import { commandOf, composing, typing, type CommandId } from '../ui/keys';
+import { commandOf, typing, type CommandId } from '../ui/keys';
 import type * as Part from './part';
 
 // Which command a key asks for, and whether it may act where the focus is. What commands do is in part.ts, which is loaded behind what is
@@ -51,7 +51,7 @@ export function run(id: CommandId, frame: Frame, held = false): void {
 
 /** A key that nothing on the screen took. */
 export function press(event: KeyboardEvent, frame: Frame): void {
-  if (event.defaultPrevented || composing(event) || app.link === 'signed_out') return;
+  if (event.defaultPrevented || app.link === 'signed_out') return;
   if (event.key === 'Escape' && over.part?.uncover(frame)) {
     event.preventDefault(); // else the conversation takes it for a wish to stop
     return;

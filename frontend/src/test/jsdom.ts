@@ -1,4 +1,5 @@
 import { vi } from 'vitest';
+import { stopComposingKeys } from '../ui/composition';
 
 // A part of the page that is loaded when it is wanted is compiled then, by one process for all tests: on a busy machine that takes more
 // than the second which is waited for by itself.
@@ -20,6 +21,7 @@ Object.assign(globalThis, {
 });
 // Some tests need no page.
 if ('Element' in globalThis) {
+  stopComposingKeys(window); // as main.ts does
   for (const name of ['scrollIntoView', 'scrollTo'] as const) Element.prototype[name] = () => undefined;
   HTMLDialogElement.prototype.showModal = function () {
     this.open = true;

@@ -5,7 +5,6 @@ import {
   chordsOf,
   commandIds,
   commandOf,
-  composing,
   defaultKeys,
   keysOf,
   keysWith,
@@ -169,12 +168,6 @@ test('in a browser the form that a page gets is shown', () => {
   expect(keysOf('inbox')).toBe('Ctrl+I');
   expect(keysOf('keyboard')).toBe('');
   expect(written('Mod+Alt+Left')).toBe('Ctrl+Alt+Left');
-});
-
-test('an input method that composes keeps its Enter', () => {
-  expect(composing(new KeyboardEvent('keydown', { key: 'Enter', isComposing: true }))).toBe(true);
-  expect(composing(new KeyboardEvent('keydown', { key: 'Enter', keyCode: 229 }))).toBe(true);
-  expect(composing(new KeyboardEvent('keydown', { key: 'Enter' }))).toBe(false);
 });
 
 test('letters are text in text fields, not on buttons', () => {

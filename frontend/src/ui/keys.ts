@@ -287,8 +287,3 @@ export function typing(target: EventTarget | null): boolean {
     target instanceof HTMLInputElement && !['checkbox', 'radio', 'button', 'submit'].includes(target.type)
   );
 }
-
-/** Whether the key belongs to an input method that is composing a character. Safari ends the composition before the key. */
-export function composing(event: KeyboardEvent): boolean {
-  return event.isComposing || event.keyCode === 229;
-}
