@@ -28,7 +28,9 @@ const (
 const databaseName = "deskhand.db"
 
 // Beside are the names of what SQLite has beside a database that is open.
-func Beside() []string { return []string{databaseName + "-wal", databaseName + "-shm"} }
+func Beside() []string {
+	return []string{databaseName + logEnd, databaseName + indexEnd, databaseName + rollbackEnd}
+}
 
 // SyncDir waits until the disk has the names in a directory.
 func SyncDir(dir string) error { return syncDir(dir) }
@@ -393,10 +395,14 @@ func DatabaseSum(dir string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// journaled tells whether a part of a database is in its journal.
+// journaled tells whether a part of a database is in its log, or is yet to be rolled back.
 func journaled(file string) bool {
-	info, err := os.Stat(file + "-wal")
-	return err == nil && info.Size() > 0
+	for _, end := range []string{logEnd, rollbackEnd} {
+		if info, err := os.Stat(file + end); err == nil && info.Size() > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // Holds tells whether there is a database in a directory.

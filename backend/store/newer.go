@@ -55,9 +55,12 @@ func signature(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// schemaOf reads the version of the schema without writing a byte of the database: not even the journal of one that is not ours may be
-// taken in.
+// schemaOf reads the version of the schema without writing a byte of the database, unless a transaction was broken off that has to be rolled
+// back first. The write-ahead log of a database of a newer version is not taken in.
 func schemaOf(ctx context.Context, file string) (version int, err error) {
+	if err := rollBack(ctx, file); err != nil {
+		return 0, err
+	}
 	r, err := openReader(file, true)
 	if err != nil {
 		return 0, err
@@ -68,6 +71,33 @@ func schemaOf(ctx context.Context, file string) (version int, err error) {
 	}
 	return version, nil
 }
+
+// rollBack undoes the transaction of a program that was killed before the database had its write-ahead log: during the first start, or while
+// SQLite changed the kind of the journal. Nobody can read the database before that, and a reader alone cannot do it. Whichever version wrote
+// the database, what is undone was never committed.
+func rollBack(ctx context.Context, file string) (err error) {
+	if info, err := os.Stat(file + rollbackEnd); err != nil || info.Size() == 0 {
+		return nil // there is none, or SQLite says more of it than we can
+	}
+	db, err := sql.Open("sqlite", fileURL(file, url.Values{"mode": {"rw"}, "_pragma": {"busy_timeout(5000)"}}))
+	if err != nil {
+		return fmt.Errorf("opening the database: %w", err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var tables int
+	if err := db.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
+		return fmt.Errorf("rolling back what a killed program has left of a transaction: %w", err)
+	}
+	return nil
+}
+
+// The ends of the names of what SQLite keeps beside a database: the log of committed changes, its index in shared memory, and what undoes
+// a transaction where there is no log.
+const (
+	logEnd      = "-wal"
+	indexEnd    = "-shm"
+	rollbackEnd = "-journal"
+)
 
 // openNewer opens a database that is not ours to write.
 func openNewer(dir, file string, newer Newer) (*DB, error) {

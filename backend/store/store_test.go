@@ -426,3 +426,44 @@ func TestEntriesOfAnOlderSchemaAreIndexedAnew(t *testing.T) {
 		t.Errorf("%d wait, %v", waiting, err)
 	}
 }
+
+// A program that is killed during the very first start leaves a transaction that has to be rolled back, which who may only read cannot.
+func TestOpenRollsBackWhatAKilledFirstStartLeft(t *testing.T) {
+	t.Parallel()
+	made, dir := t.TempDir(), t.TempDir()
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(made, "deskhand.db")+"?_pragma=cache_size(1)&_pragma=journal_mode(DELETE)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	db.SetMaxOpenConns(1)
+	first, err := os.ReadFile(filepath.Join("migrations", "001_spine.sql"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{
+		string(first), "PRAGMA user_version=1", "BEGIN IMMEDIATE", "CREATE TABLE half (x)", "PRAGMA user_version=2",
+		"INSERT INTO half WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i+1 FROM n WHERE i < 200) SELECT randomblob(4000) FROM n",
+	} {
+		if _, err := db.ExecContext(t.Context(), text); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, name := range []string{"deskhand.db", "deskhand.db-journal"} { // as a kill leaves them
+		data, err := os.ReadFile(filepath.Join(made, name))
+		if err != nil || len(data) == 0 {
+			t.Fatalf("%s: got %d bytes, %v; want those of an open transaction", name, len(data), err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), data, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.DatabaseSum(dir); err == nil {
+		t.Error("DatabaseSum: got the sum of a half-written database, want an error")
+	}
+	opened := open(t, dir)
+	var half, sessions int
+	if err := opened.Read().QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM sqlite_schema WHERE name = 'half'), (SELECT count(*) FROM session)`).Scan(&half, &sessions); err != nil || half != 0 {
+		t.Errorf("after the rollback: got %d tables of the broken-off transaction, %v; want none", half, err)
+	}
+}
