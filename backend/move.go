@@ -32,7 +32,7 @@ type intent struct {
 
 // staying are the names that belong to a process or to the place.
 func staying() []string {
-	return append(store.Beside(), "lock", "owner.json", "run", ledgerFile, intentName, markName, noteName, store.RecordName)
+	return append(store.Beside(), lockName, "owner.json", "run", ledgerFile, intentName, markName, noteName, store.RecordName)
 }
 
 // bound are the parts in which absolute paths of the directory are written: first lines of scripts and settings of Python's environments.
@@ -455,19 +455,18 @@ func dropCopy(from Places) error {
 	if m, err := markOf(i); err != nil || m.ID != i.ID {
 		return errors.Join(err, store.Remove(file)) // it was not begun, or its disk is away: a later move there says that it is not empty
 	}
-	lock := lockOf(i.To)
-	free, err := lock.TryLock()
+	lock, err := tryLock(i.To)
 	if err != nil {
 		return err
 	}
-	if !free {
+	if lock == nil {
 		return store.Remove(file) // somebody works there
 	}
 	m, err := markOf(i)
 	if err == nil && !m.Used { // else the move was through, and people have worked there since
 		err = emptyCopy(i.To, m)
 	}
-	if err := errors.Join(err, lock.Unlock()); err != nil {
+	if err := errors.Join(err, lock.unlock()); err != nil {
 		return err
 	}
 	if !m.Used {
@@ -564,7 +563,7 @@ func (h *Host) deleteOld(ctx context.Context) error {
 		return err
 	}
 	keep := old.Directory == places.usual // with the note: where a start looks that finds no pointer
-	for _, name := range []string{"lock", "run", noteName, markName} {
+	for _, name := range []string{lockName, "run", noteName, markName} {
 		if name != noteName || !keep {
 			_ = removeAll(filepath.Join(old.Directory, name)) // it says nothing to anybody
 		}
@@ -620,7 +619,7 @@ func (h *Host) emptyOld(ctx context.Context, places Places, old previous) (err e
 	if err != nil {
 		return err
 	}
-	later := []string{"lock", "run", noteName, markName}
+	later := []string{lockName, "run", noteName, markName}
 	var errs []error
 	for _, e := range list {
 		h.step("deleting")

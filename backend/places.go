@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/adrg/xdg"
 	"github.com/gofrs/flock"
@@ -67,34 +68,52 @@ func (h *HeldError) Error() string {
 	return text
 }
 
-// lock is our hold on a data directory: an advisory lock that ends with the process, and a file that says who we are.
+// lock is our hold on a data directory: advisory locks that end with the process, and a file that says who we are. The directory itself is
+// locked where the system can do that, so that a lock file which somebody removes lets no second program in; the file is locked for older
+// versions, which know nothing else.
 type lock struct {
-	flock *flock.Flock
+	file  *flock.Flock
+	dir   *flock.Flock // nil where the system locks no directory
 	owner string
 }
 
-func lockOf(dir string) *flock.Flock {
-	return flock.New(filepath.Join(dir, "lock"), flock.SetPermissions(0o600))
+// tryLock takes both locks; nil means that another program has one of them.
+func tryLock(dir string) (*lock, error) {
+	l := &lock{file: flock.New(filepath.Join(dir, lockName), flock.SetPermissions(0o600)), owner: filepath.Join(dir, "owner.json")}
+	ok, err := l.file.TryLock()
+	if err != nil || !ok {
+		return nil, err
+	}
+	if runtime.GOOS == "windows" { // there a file that is open cannot be removed
+		return l, nil
+	}
+	l.dir = flock.New(dir, flock.SetFlag(os.O_RDONLY))
+	switch ok, err := l.dir.TryLock(); {
+	case err != nil: // a network's disk may lock files alone
+		l.dir = nil
+	case !ok:
+		return nil, l.file.Unlock()
+	}
+	return l, nil
 }
 
+const lockName = "lock"
+
 func takeLock(dir string) (*lock, error) {
-	f := lockOf(dir)
-	owner := filepath.Join(dir, "owner.json")
-	ok, err := f.TryLock()
+	l, err := tryLock(dir)
 	if err != nil {
 		return nil, fmt.Errorf("the data directory cannot be used: %w", err)
 	}
-	if !ok {
+	if l == nil {
 		held := &HeldError{Dir: dir, Owner: Owner{Kind: "program"}}
-		if data, err := os.ReadFile(owner); err == nil {
+		if data, err := os.ReadFile(filepath.Join(dir, "owner.json")); err == nil {
 			_ = json.Unmarshal(data, &held.Owner) // without it we know less, and say less
 		}
 		return nil, held
 	}
-	l := &lock{flock: f, owner: owner}
 	// What a killed process has left would name it to others as the holder.
-	if err := store.Remove(owner); err != nil {
-		return nil, errors.Join(fmt.Errorf("the data directory cannot be used: %w", err), f.Unlock())
+	if err := store.Remove(l.owner); err != nil {
+		return nil, errors.Join(fmt.Errorf("the data directory cannot be used: %w", err), l.unlock())
 	}
 	return l, nil
 }
@@ -107,8 +126,13 @@ func (l *lock) describe(o Owner) error {
 	return store.WriteFile(l.owner, append(data, '\n'), 0o600)
 }
 
-func (l *lock) release() error {
-	return errors.Join(store.Remove(l.owner), l.flock.Unlock())
+func (l *lock) release() error { return errors.Join(store.Remove(l.owner), l.unlock()) }
+
+func (l *lock) unlock() error {
+	if l.dir == nil {
+		return l.file.Unlock()
+	}
+	return errors.Join(l.dir.Unlock(), l.file.Unlock())
 }
 
 // Unix socket paths end at 108 bytes on Linux and 104 on macOS.

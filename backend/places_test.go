@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -58,5 +59,43 @@ func TestALargeLogIsPutAsideIfItCan(t *testing.T) {
 	text, err := os.ReadFile(name)
 	if err != nil || !strings.Contains(string(text), "third") || strings.Contains(string(text), "second") || size(name+".1") <= 9<<20 {
 		t.Errorf("it was not put aside once it could be: %q, %v", text, err)
+	}
+}
+
+// A lock file that somebody removes under a running program lets no second one into its data.
+func TestARemovedLockFileLetsNobodyIn(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	places, err := backend.FindPlaces(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := backend.Config{Places: places, Kind: "server", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)}
+	first, err := backend.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer first.Close()
+	err = os.Remove(filepath.Join(dir, "lock"))
+	if runtime.GOOS == "windows" {
+		if err == nil {
+			t.Error("removing the lock file of a running program: got no error, want one")
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"the lock file", "the lock file, which a second program has made anew"} {
+		second, err := backend.Open(t.Context(), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second.Alone() == nil {
+			t.Errorf("without %s: got a second program that has the data, want one that is told who has it", name)
+		}
+		if err := second.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
