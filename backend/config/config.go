@@ -32,10 +32,10 @@
 //
 // What is put is checked and brought into one form, which is what is read back (an entry that was edited in the file likewise): type
 // is local or remote (stdio, http and sse are understood, the latter two become transport), each option has its one name (the
-// aliases are environment, timeout and envHttpHeaders), options that are null are left out, local entries always have args. command
-// stays a string or an array, as it was given. Fields come in the order of the API's description; unknown ones follow in the order
-// they came in, their values unchanged to the byte except for white space: they are neither judged nor dropped, also inside of
-// sources and oauth. Refused with ErrInvalid, with the field's name: a wrong or missing value, an option given differently under two
+// aliases are environment, timeout, envHttpHeaders and isActive; disabled becomes the opposite of enabled), options that are null
+// are left out, local entries always have args. command stays a string or an array, as it was given. Fields come in the order of
+// the API's description; unknown ones follow in the order they came in, their values unchanged to the byte except for white space:
+// they are neither judged nor dropped, also inside of sources and oauth. Refused with ErrInvalid, with the field's name: a wrong or missing value, an option given differently under two
 // names, a key given twice anywhere, nesting deeper than 64, and what could not be used safely: NUL in what a program is given, line
 // breaks in headers, a git source or ref that git would take for an option, a subpath that leaves the repository.
 package config
@@ -127,7 +127,7 @@ func (s *Store) List(ctx context.Context, kind Kind) (map[string]json.RawMessage
 
 // Get returns an entry in its canonical form.
 func (s *Store) Get(ctx context.Context, kind Kind, name string) (json.RawMessage, error) {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return nil, err
 	}
 	f, err := s.read(ctx, kind)
@@ -143,7 +143,7 @@ func (s *Store) Get(ctx context.Context, kind Kind, name string) (json.RawMessag
 
 // Put stores an entry, in the place of the one of this name if there is one.
 func (s *Store) Put(ctx context.Context, kind Kind, name string, entry []byte) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	form, err := Canonical(kind, entry)
@@ -162,7 +162,7 @@ func (s *Store) Put(ctx context.Context, kind Kind, name string, entry []byte) e
 
 // Delete removes an entry. It is nil when there is none, and then makes no file.
 func (s *Store) Delete(ctx context.Context, kind Kind, name string) error {
-	if err := checkName(name); err != nil {
+	if err := CheckName(name); err != nil {
 		return err
 	}
 	f, err := s.read(ctx, kind)
@@ -205,7 +205,8 @@ func (s *Store) change(ctx context.Context, kind Kind, edit func(*file)) (err er
 	return nil
 }
 
-func checkName(name string) error {
+// CheckName is ErrInvalid for what cannot be the name of an entry.
+func CheckName(name string) error {
 	switch {
 	case name == "":
 		return fail(ErrInvalid, "a name is wanted")

@@ -46,6 +46,7 @@ func within(step string, err error) error {
 type option struct {
 	name    string
 	aliases []string
+	negated []string // names under which other programs write the opposite of a boolean
 	check   check
 	missing string // what is wanted when it must be there
 	preset  string // its value when it is not
@@ -112,9 +113,14 @@ func local() []option {
 		{name: "args", check: list(words), preset: "[]"},
 		{name: "env", aliases: []string{"environment"}, check: table(variable, words)},
 		{name: "cwd", check: text},
-		{name: "enabled", check: boolean},
+		enabled(),
 		{name: "timeoutMs", aliases: []string{"timeout"}, check: milliseconds},
 	}
+}
+
+// enabled is the switch of an entry. Cline, Cursor, Windsurf, Kiro and Roo write "disabled", Cherry Studio writes "isActive".
+func enabled() option {
+	return option{name: "enabled", aliases: []string{"isActive"}, negated: []string{"disabled"}, check: boolean}
 }
 
 func remote() []option {
@@ -125,7 +131,7 @@ func remote() []option {
 		{name: "bearerTokenEnvVar", check: variable},
 		{name: "envHeaders", aliases: []string{"envHttpHeaders"}, check: table(headerName, variable)},
 		{name: "oauth", check: oauth},
-		{name: "enabled", check: boolean},
+		enabled(),
 		{name: "timeoutMs", aliases: []string{"timeout"}, check: milliseconds},
 		{name: "transport", check: word("http", "sse")},
 	}
@@ -197,7 +203,9 @@ func fold(fields []member, options []option) ([]byte, error) {
 	return append(out, '}'), nil
 }
 
-func (o option) named(name string) bool { return name == o.name || slices.Contains(o.aliases, name) }
+func (o option) named(name string) bool {
+	return name == o.name || slices.Contains(o.aliases, name) || slices.Contains(o.negated, name)
+}
 
 // value is an option's value, wherever in fields it is given; null is as if it was not.
 func (o option) value(fields []member) ([]byte, error) {
@@ -210,6 +218,9 @@ func (o option) value(fields []member) ([]byte, error) {
 		value, err := o.check(m.value)
 		if err != nil {
 			return nil, within(m.name, err)
+		}
+		if slices.Contains(o.negated, m.name) {
+			value = strconv.AppendBool(nil, string(value) != "true")
 		}
 		if found != nil && !bytes.Equal(found, value) {
 			if from == m.name {

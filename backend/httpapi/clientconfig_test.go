@@ -49,6 +49,24 @@ func openConfig(t *testing.T) (c *clinic, work string) {
 	return c, work
 }
 
+func TestPutOfAnEntryMakesTheDirectory(t *testing.T) {
+	c, work := openConfig(t)
+	const entry = `{"type":"local","command":"true"}`
+	into := func(name string) string { return "config/mcp?name=a&directory=" + url.QueryEscape(filepath.Join(work, name)) }
+	c.call("PUT", into("new/deeper"), entry, 200, nil)
+	if _, err := os.Stat(filepath.Join(work, "new", "deeper", ".sandbox-agent", "config", "mcp.json")); err != nil {
+		t.Errorf("after PUT into a directory that was not there: got %v, want a file", err)
+	}
+	c.refused("PUT", into("other"), `{"type":"local"}`, 400, "config.invalid")
+	if _, err := os.Stat(filepath.Join(work, "other")); err == nil {
+		t.Error("PUT of an entry that is refused has made the directory")
+	}
+	if err := os.WriteFile(filepath.Join(work, "file"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c.refused("PUT", into("file/below"), entry, 400, "directory.unreadable")
+}
+
 func TestMCPServersOverTheAPI(t *testing.T) {
 	c, work := openConfig(t)
 	at := func(more string) string { return "?directory=" + url.QueryEscape(work) + more }

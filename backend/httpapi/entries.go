@@ -43,9 +43,10 @@ func (c entryCalls) endpoints(s *spec, id, what string) []endpoint {
 		},
 		{
 			pattern: "PUT" + path, serve: c.put, id: "put" + id, summary: "Store one " + what, params: params,
+			text:    "A directory that does not exist yet is made, inside of the roots.",
 			body:    &huma.RequestBody{Required: true, Content: content},
 			answers: map[int]*huma.Response{204: noContent("Stored")},
-			refuses: []string{"invalid_request", "not_found", "conflict", "unsupported_media_type", "payload_too_large", "stream_error"},
+			refuses: []string{"invalid_request", "conflict", "unsupported_media_type", "payload_too_large", "stream_error"},
 		},
 		{
 			pattern: "DELETE" + path, serve: c.remove, id: "delete" + id, summary: "Remove one " + what, params: params,
@@ -77,6 +78,33 @@ func (c entryCalls) open(r *http.Request) (store *config.Store, name string, don
 		return nil, "", nil, err
 	}
 	return config.Open(root, files.Replace), name, func() { _ = root.Close() }, nil // it was only read from
+}
+
+// makeDirectory makes the directory of the request where there is none yet, if what is put there can be an entry at all.
+func (c entryCalls) makeDirectory(r *http.Request, entry []byte) error {
+	q, err := queryOf(r)
+	if err != nil {
+		return err
+	}
+	directory, err := q.require("directory")
+	if err != nil {
+		return err
+	}
+	name, err := q.require(c.name, c.alias)
+	if err != nil {
+		return err
+	}
+	if _, err := c.api.files.Directory(directory); !errors.Is(err, files.ErrNotFound) {
+		return err
+	}
+	if err := config.CheckName(name); err != nil {
+		return err
+	}
+	if _, err := config.Canonical(c.kind, entry); err != nil {
+		return err
+	}
+	_, err = c.api.files.MakeDir(directory)
+	return err
 }
 
 // allowed refuses a folder or a file of entries that is a link to what is private: package config follows links inside of the
@@ -114,6 +142,9 @@ func (c entryCalls) get(w http.ResponseWriter, r *http.Request) {
 
 func (c entryCalls) put(w http.ResponseWriter, r *http.Request) {
 	entry, err := readJSON(w, r)
+	if err == nil {
+		err = c.makeDirectory(r, entry)
+	}
 	if err != nil {
 		c.api.refuse(w, err)
 		return
@@ -179,7 +210,7 @@ func localServer() *huma.Schema {
 		"type":    oneOf("local", "stdio"),
 		"command": {Description: "The program, alone or with arguments", OneOf: []*huma.Schema{textSchema(""), textList("")}},
 		"args":    textList("In what is read it is always there"), "env": textMap("Alias: environment"), "cwd": textSchema(""),
-		"enabled": {Type: huma.TypeBoolean}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"},
+		"enabled": {Type: huma.TypeBoolean, Description: "false: no agent gets it. disabled is taken as its opposite, isActive as an alias"}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"},
 	})
 }
 
@@ -191,7 +222,7 @@ func remoteServer() *huma.Schema {
 			{Type: huma.TypeBoolean},
 			object("", nil, map[string]*huma.Schema{"clientId": textSchema(""), "clientSecret": textSchema(""), "scope": textSchema("")}),
 		}},
-		"enabled": {Type: huma.TypeBoolean}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"}, "transport": oneOf("http", "sse"),
+		"enabled": {Type: huma.TypeBoolean, Description: "false: no agent gets it. disabled is taken as its opposite, isActive as an alias"}, "timeoutMs": {Type: huma.TypeInteger, Description: "Alias: timeout"}, "transport": oneOf("http", "sse"),
 	})
 }
 

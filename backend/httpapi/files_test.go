@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -166,6 +167,49 @@ func TestEntriesBehindLinks(t *testing.T) {
 	}
 	if left, err := os.ReadDir(private); len(left) != 2 {
 		t.Errorf("%v, %v", left, err)
+	}
+}
+
+// PUT makes the directory of an entry, as the existing server does, but only inside of the roots and for what can be an entry.
+func TestPutOfAnEntryMakesItsDirectory(t *testing.T) {
+	h, dir := fileWorld(t, Config{})
+	put := func(kind, directory, entry string) int {
+		r := httptest.NewRequest("PUT", "/v1/config/"+kind+"?"+url.Values{"directory": {directory}, kind + "Name": {"a"}, "skillName": {"a"}}.Encode(), strings.NewReader(entry))
+		r.Host = "127.0.0.1:2468"
+		r.Header.Set("Authorization", "Bearer "+rightToken)
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	const server, source = `{"type":"local","command":"x"}`, `{"sources":[{"type":"local","source":"x"}]}`
+	save(t, filepath.Join(dir, "file"), "x")
+	outside := filepath.Join(t.TempDir(), "not", "there")
+	for _, c := range []struct {
+		kind, directory, entry string
+		want                   int
+	}{
+		{"mcp", "new/deeper", server, 204},
+		{"mcp", filepath.Join(dir, "absolute"), server, 204},
+		{"skills", "other", source, 204},
+		{"mcp", "broken", `{"type":"local"}`, 400},
+		{"mcp", outside, server, 403},
+		{"mcp", "../outside", server, 400},
+		{"mcp", "file/below", server, 400},
+	} {
+		if got := put(c.kind, c.directory, c.entry); got != c.want {
+			t.Errorf("PUT of %s into %s: got %d, want %d", c.kind, c.directory, got, c.want)
+		}
+	}
+	for _, name := range []string{"new/deeper/.sandbox-agent/config/mcp.json", "absolute/.sandbox-agent/config/mcp.json", "other/.sandbox-agent/config/skills.json"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Errorf("%s: got %v, want a file", name, err)
+		}
+	}
+	for _, name := range []string{filepath.Join(dir, "broken"), outside} {
+		if _, err := os.Stat(name); err == nil {
+			t.Errorf("%s was made", name)
+		}
 	}
 }
 

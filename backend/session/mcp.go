@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -139,6 +140,9 @@ func (c *Client) stands(ctx context.Context, root *os.Root, directory, name stri
 // seen is its hash, empty where there was none.
 func (c *Client) PutMCPServer(ctx context.Context, directory, name, seen string, entry json.RawMessage) (MCPServer, error) {
 	var shown MCPServer
+	if err := makeConfigured(directory, config.MCP, name, entry); err != nil {
+		return shown, err
+	}
 	err := c.configure(directory, func(directory string, root *os.Root) error {
 		e, form, err := c.submitted(ctx, root, directory, name, seen, entry)
 		if err != nil {
@@ -162,6 +166,27 @@ func (c *Client) DeleteMCPServer(ctx context.Context, directory, name string) er
 	return c.configure(directory, func(_ string, root *os.Root) error {
 		return config.Open(root, c.cfg.Replace).Delete(ctx, config.MCP, name)
 	})
+}
+
+// makeConfigured makes the directory that an entry is for where there is none yet, if what is put there can be an entry at all.
+func makeConfigured(directory string, kind config.Kind, name string, entry json.RawMessage) error {
+	directory, err := cleanDirectory(directory)
+	if err != nil {
+		return err
+	}
+	if _, err := os.Stat(directory); !errors.Is(err, fs.ErrNotExist) {
+		return nil // configure tells what else is wrong with it
+	}
+	if err := config.CheckName(name); err != nil {
+		return refusedConfig(err)
+	}
+	if _, err := config.Canonical(kind, entry); err != nil {
+		return refusedConfig(err)
+	}
+	if err := os.MkdirAll(directory, 0o755); err != nil {
+		return bad("directory.unreadable", "path", directory, "detail", err.Error())
+	}
+	return nil
 }
 
 // configure opens a directory for f, and gives the errors of package config their codes.

@@ -276,6 +276,11 @@ func (c *Client) showNow(ctx context.Context, directory string, e skillEntry) (S
 // hold.
 func (c *Client) PutSkill(ctx context.Context, directory, name string, entry json.RawMessage) (SkillEntry, error) {
 	var shown SkillEntry
+	if c.cfg.Skills != nil {
+		if err := makeConfigured(directory, config.Skills, name, entry); err != nil {
+			return shown, err
+		}
+	}
 	err := c.configureSkills(directory, func(directory string, root *os.Root) error {
 		form, err := config.Canonical(config.Skills, entry)
 		if err != nil {

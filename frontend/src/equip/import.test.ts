@@ -55,6 +55,35 @@ describe('servers are found in', () => {
       { files: { ...files, enabled: false, timeoutMs: 60_000 } },
     ],
     [
+      'switches of every kind, of which any that is off counts',
+      {
+        mcpServers: {
+          a: { ...npx, isActive: false },
+          b: { ...npx, enabled: true, disabled: true },
+          c: { ...npx, disabled: 'true' },
+          d: { ...npx, disabled: null },
+          e: { ...npx, disabled: false },
+        },
+      },
+      {
+        a: { ...files, enabled: false },
+        b: { ...files, enabled: false },
+        c: { ...files, enabled: false },
+        d: files,
+        e: { ...files, enabled: true },
+      },
+    ],
+    [
+      'Claude Code, with servers that are off by a list',
+      { disabledMcpServers: ['a'], disabledMcpjsonServers: ['b'], mcpServers: { a: npx, b: npx, c: npx } },
+      { a: { ...files, enabled: false }, b: { ...files, enabled: false }, c: files },
+    ],
+    [
+      'Gemini, with lists of what is allowed and what is not',
+      { mcp: { allowed: ['a', 'b'], excluded: ['b'] }, mcpServers: { a: npx, b: npx, c: npx } },
+      { a: files, b: { ...files, enabled: false }, c: { ...files, enabled: false } },
+    ],
+    [
       'VS Code, mcp.json',
       {
         inputs: [],

@@ -10,7 +10,7 @@ import '../strings/equip';
 export type Origin = 'mcpServers' | 'servers' | 'context_servers' | 'mcp' | 'list' | 'table' | 'one';
 
 export interface Note {
-  code: 'variable' | 'skipped_field' | 'extension' | 'unreadable' | 'renamed';
+  code: 'variable' | 'switch' | 'skipped_field' | 'extension' | 'unreadable' | 'renamed';
   detail: string;
 }
 
@@ -59,6 +59,26 @@ function parse(text: string) {
 function search(value: unknown): Found[] {
   if (Array.isArray(value)) return list(value);
   if (!isObject(value)) return [];
+  const off = switchedOff(value);
+  return within(value).map((found) =>
+    found.entry && off(found.name) ? { ...found, entry: { ...found.entry, enabled: false } } : found,
+  );
+}
+
+/** Whether the settings beside the servers switch one off: the lists of Claude Code and of Gemini. */
+function switchedOff(settings: Values): (name: string) => boolean {
+  const mcp = isObject(settings['mcp']) ? settings['mcp'] : {};
+  const off = [
+    settings['disabledMcpServers'],
+    settings['disabledMcpjsonServers'],
+    settings['excludeMCPServers'],
+    mcp['excluded'],
+  ].flatMap(strings);
+  const only = [settings['allowMCPServers'], mcp['allowed']].find(Array.isArray);
+  return (name) => off.includes(name) || (only !== undefined && !strings(only).includes(name));
+}
+
+function within(value: Values): Found[] {
   for (const { keys, origin } of tables) {
     const table = keys.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), value);
     if (Array.isArray(table) && table.length > 0) return list(table);
@@ -120,7 +140,7 @@ function one(name: string, server: unknown, origin: Origin): Found {
       : nothing('unreadable');
   }
   const entry = address(server) ? remote(server, add) : local(server, add);
-  const enabled = enabledOf(server);
+  const enabled = enabledOf(server, add);
   if (enabled !== undefined) entry['enabled'] = enabled;
   // Gemini and opencode write milliseconds under this name too; Cline writes seconds.
   const limit = server['timeoutMs'] ?? server['timeout'];
@@ -154,12 +174,19 @@ const understood = new Set([
     'envHttpHeaders',
     'env_http_headers',
   ],
-  ...['oauth', 'enabled', 'disabled', 'timeout', 'timeoutMs', 'source', 'description'],
+  ...['oauth', 'enabled', 'isActive', 'disabled', 'timeout', 'timeoutMs', 'source', 'description'],
 ]);
 
-function enabledOf(server: Values): boolean | undefined {
-  if (typeof server['enabled'] === 'boolean') return server['enabled'];
-  return typeof server['disabled'] === 'boolean' ? !server['disabled'] : undefined;
+/** One that any of its switches has off is off, and one with a switch that cannot be read, too. */
+function enabledOf(server: Values, add: (code: Note['code'], detail: string) => void): boolean | undefined {
+  let enabled: boolean | undefined;
+  for (const field of ['enabled', 'isActive', 'disabled']) {
+    const said = server[field];
+    if (said === undefined || said === null) continue;
+    if (typeof said !== 'boolean') add('switch', field);
+    enabled = enabled !== false && typeof said === 'boolean' && said === (field !== 'disabled');
+  }
+  return enabled;
 }
 
 function local(server: Values, add: (code: Note['code'], detail: string) => void): Entry {

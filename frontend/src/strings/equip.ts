@@ -55,6 +55,7 @@ export const equip = {
   'import.note.extension': 'It belongs to a Zed extension and cannot be started without it.',
   'import.note.renamed': 'Two have the name {detail}.',
   'import.note.skipped_field': 'Not imported: {detail}',
+  'import.note.switch': 'Imported as off: {detail} is neither true nor false.',
   'import.note.unreadable': 'This is not a server that can be started.',
   'import.note.variable': 'Placeholders are not filled in. Enter the value after the import: {detail}',
   'import.replaces': 'Replaces the existing one',
