@@ -280,7 +280,7 @@ func (a *api) events(ctx context.Context, q backend.FeedQuery, wait int) (backen
 	return batch, a.call(ctx, "GET", "events?"+v.Encode(), nil, &batch)
 }
 
-// printJSON writes a value for programs. JSON escapes a part only of what a terminal acts on.
+// printJSON writes a value for programs.
 func printJSON(out io.Writer, value any) error {
 	var text strings.Builder
 	enc := json.NewEncoder(&text)
@@ -289,6 +289,6 @@ func printJSON(out io.Writer, value any) error {
 	if err := enc.Encode(value); err != nil {
 		return err
 	}
-	_, err := io.WriteString(out, harmless(out, text.String()))
+	_, err := io.WriteString(out, visibleJSON(text.String()))
 	return err
 }

@@ -44,6 +44,8 @@ type Program struct {
 	Assets  fs.FS
 	// Window opens the window on a backend and returns when it is closed; nil in the program without one.
 	Window func(ctx context.Context, w Window) error
+
+	raw bool // --raw of the command: print leaves every character as it is, where no terminal reads it
 }
 
 // Window is what the window needs of the program.
@@ -153,13 +155,18 @@ func (p *Program) unread(err error) bool {
 	return ok && isFile && failed.Path == out.Name() && errors.Is(failed, syscall.EPIPE)
 }
 
-// say writes for people. Much of it is in the words of an agent, errors above all.
+// say writes for people to standard error. Much of that is in the words of an agent, errors above all.
 func (p *Program) say(format string, args ...any) {
-	_, _ = io.WriteString(p.Stderr, withoutControls(fmt.Sprintf(format, args...))) // nobody to tell if this fails
+	_, _ = io.WriteString(p.Stderr, visible(fmt.Sprintf(format, args...))) // nobody to tell if this fails
 }
 
+// print writes to standard output. A pipe gets no raw escape either, unless it is asked for: most pipes end at a terminal.
 func (p *Program) print(format string, args ...any) error {
-	_, err := io.WriteString(p.Stdout, harmless(p.Stdout, fmt.Sprintf(format, args...)))
+	text := fmt.Sprintf(format, args...)
+	if !p.raw || isTerminal(p.Stdout) {
+		text = visible(text)
+	}
+	_, err := io.WriteString(p.Stdout, text)
 	return err
 }
 

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"deskhand/backend"
 )
@@ -125,16 +124,6 @@ func plain(text string) string {
 		return string(runes[:most-1]) + "…"
 	}
 	return string(runes)
-}
-
-// printable is a text without what a terminal would act on.
-func printable(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsPrint(r) {
-			return r
-		}
-		return ' '
-	}, text)
 }
 
 // unknown stands for what the system does not tell.

@@ -105,7 +105,7 @@ func TestPs(t *testing.T) {
 	}
 	for n, want := range []string{
 		`^AGENT +WHOSE +PID +AGE +CPU +MEMORY +PROCESSES$`,
-		`^mock +Light \[2J house \(one\) +` + strconv.Itoa(own.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
+		`^mock +Light\[U\+001B\]\[2J house \(one\) +` + strconv.Itoa(own.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
 		`^mock +nightly \(API\) +` + strconv.Itoa(api.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
 		`^- +watchdog of Deskhand +` + strconv.Itoa(dog.PID) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +1$`,
 		`^- +Deskhand itself +` + strconv.Itoa(srv.Process.Pid) + ` +\d+\.\d s +\d+\.\d s +\d+ MiB +-$`,

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
-	"unicode"
 
 	"deskhand/backend"
 )
@@ -163,11 +162,13 @@ func (p *Program) export(ctx context.Context, api *api, id, format string, out i
 
 type sessionsShow struct {
 	common
-	ID string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
+	ID  string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
+	Raw bool   `help:"Into a file or a pipe: leave the characters that nobody sees, or that a terminal acts on, as they are."`
 }
 
 // Run prints a conversation.
 func (c *sessionsShow) Run(p *Program) error {
+	p.raw = c.Raw
 	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
 		return p.show(ctx, api, c.ID, "md")
 	})
@@ -179,26 +180,10 @@ func (p *Program) show(ctx context.Context, api *api, id, format string) error {
 	if err := p.export(ctx, api, id, format, &text); err != nil {
 		return err
 	}
-	return p.print("%s", text.String())
-}
-
-// harmless is a text that may be an agent's, and leaves out as it is, should that be a terminal; a pipe gets every byte.
-func harmless(out io.Writer, text string) string {
-	if !isTerminal(out) {
-		return text
+	if format == "json" {
+		return p.print("%s", visibleJSON(text.String()))
 	}
-	return withoutControls(text)
-}
-
-// withoutControls takes out what a terminal would act on, but for the ends of lines and tabs. It acts on marks of direction as well: what
-// follows one is read in another order.
-func withoutControls(text string) string {
-	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, text)
+	return p.print("%s", text.String())
 }
 
 type sessionsExport struct {
