@@ -85,23 +85,42 @@ func (c *inboxAnswer) approval(r backend.Request) (map[string]any, error) {
 	}
 	i := pick(wanted, ids, names)
 	if i < 0 {
-		return nil, fmt.Errorf("there is no option %q; there are %s", wanted, strings.Join(numbered(names), ", "))
+		return nil, fmt.Errorf("there is no option %q; there are %s", wanted, strings.Join(optionRows(r.Options), ", "))
 	}
 	return map[string]any{"optionId": ids[i]}, nil
 }
 
-// pick finds a choice by its id or name, else by its number from 1; -1 = it is none.
+// pick finds a choice by its number from 1, as the list shows it, else by its id or name; -1 = it is none. The number comes first: agents give
+// their options numbers as ids, in whatever order.
 func pick(wanted string, ids, names []string) int {
+	if n, err := strconv.Atoi(wanted); err == nil && n >= 1 && n <= len(ids) {
+		return n - 1
+	}
 	if i := slices.Index(ids, wanted); i >= 0 {
 		return i
 	}
 	if i := slices.IndexFunc(names, func(name string) bool { return strings.EqualFold(name, wanted) }); i >= 0 {
 		return i
 	}
-	if n, err := strconv.Atoi(wanted); err == nil && n >= 1 && n <= len(ids) {
-		return n - 1
-	}
 	return -1
+}
+
+// optionRows are the options of an approval as a person chooses from them: the number, the name, and what the option does.
+func optionRows(options []backend.RequestOption) []string {
+	rows := make([]string, len(options))
+	for i, o := range options {
+		rows[i] = fmt.Sprintf("%d  %s (%s)", i+1, barred(o.Name), effect(o.Kind))
+	}
+	return rows
+}
+
+// effect is what an option does. Its name is the agent's and may say anything.
+func effect(kind string) string {
+	does := map[string]string{"allow_once": "allows once", "allow_always": "allows always", "reject_once": "rejects once", "reject_always": "rejects always"}[kind]
+	if does == "" {
+		return "of a kind that Deskhand does not know"
+	}
+	return does
 }
 
 func numbered(names []string) []string {

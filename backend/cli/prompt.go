@@ -16,8 +16,6 @@ import (
 	"time"
 	"unicode/utf16"
 
-	"golang.org/x/term"
-
 	"deskhand/backend"
 )
 
@@ -26,7 +24,8 @@ type promptCommand struct {
 	Agent    string   `help:"The agent to ask, by its id. Default: the first of your own that is found, else the demo agent."`
 	Dir      string   `default:"." placeholder:"DIR" help:"The directory it works in."`
 	Place    string   `placeholder:"NAME" help:"The place it runs at, of deskhand places; --dir is then a directory there."`
-	Approve  string   `enum:"ask,once,never," default:"" help:"What to do when the agent wants leave: ask here, allow once, or never allow. Default: ask on a terminal, else never."`
+	Approve  string   `enum:"ask,once,never," default:"" help:"What to do when the agent asks for an approval. ask: you are asked here. once: it is allowed this once; what can be allowed for ever alone, and a choice between several ways, is turned down. never: it is turned down. Default: ask on a terminal; elsewhere nobody can be asked, and it is turned down."`
+	Raw      bool     `help:"Into a file or a pipe: leave the characters that nobody sees, or that a terminal acts on, as they are."`
 	Worktree bool     `help:"In a work tree of its own: a second directory of the git repository, on a new branch."`
 	Attach   []string `sep:"none" placeholder:"FILE" help:"A file or a directory that goes with it; repeatable."`
 	Text     string   `arg:"" help:"What to say; - reads it from standard input."`
@@ -34,6 +33,7 @@ type promptCommand struct {
 
 // Run runs one turn: by the running app if there is one, else on the data directory itself.
 func (c *promptCommand) Run(p *Program) error {
+	p.raw = c.Raw
 	text, err := c.text(p.Stdin)
 	if err != nil {
 		return err
@@ -132,14 +132,15 @@ func (c *promptCommand) directory() (string, error) {
 	return directoryThere(c.Dir)
 }
 
+// approval is what is done where the agent asks for an approval: ask, once, never, or nobody where there is no terminal and no flag says.
 func (c *promptCommand) approval(stdin io.Reader) string {
-	if c.Approve != "" {
+	switch {
+	case c.Approve != "":
 		return c.Approve
+	case isTerminal(stdin):
+		return approveAsk
 	}
-	if f, ok := stdin.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
-		return "ask"
-	}
-	return "never"
+	return approveNobody
 }
 
 // terminalTurn is one turn that is shown on a terminal: the agent's words on stdout, everything else on stderr.
@@ -172,7 +173,7 @@ func (t *terminalTurn) run(ctx context.Context) error {
 	t.shown, t.said = map[string]int{}, map[string]bool{}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	if t.approve == "ask" {
+	if t.approve == approveAsk {
 		t.desk = openDesk(ctx, t)
 		defer t.desk.close()
 	}
@@ -535,62 +536,13 @@ func describe(x *backend.Exit) string {
 	return text
 }
 
-// decide gives leave or turns down without asking, as the user chose. Where an agent offers no way to say no, the turn is stopped.
-func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
-	if r.Kind == "permission" && t.approve == "once" {
-		for _, kind := range []string{"allow_once", "allow_always"} { // some agents offer nothing but always
-			if i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 {
-				t.aside("· allowed: %s (%s)", barred(r.Title), barred(r.Options[i].Name))
-				return t.answer(ctx, r, backend.Answer{OptionID: r.Options[i].ID})
-			}
-		}
-	}
-	if r.Kind == "trust" {
-		return t.decideTrust(ctx, r)
-	}
-	t.state.Lock()
-	t.unmet = true
-	t.state.Unlock()
-	t.aside("· turned down, for nobody is here to answer: %s", barred(r.Title))
-	a, ok := turnDown(r)
-	if !ok {
-		return t.api.call(ctx, "POST", "sessions/"+r.Session+"/cancel", nil, nil)
-	}
-	return t.answer(ctx, r, a)
-}
-
-// turnDown is the no to a request; ok is false where there is none to be said.
-func turnDown(r backend.Request) (a backend.Answer, ok bool) {
-	switch r.Kind {
-	case "permission":
-		i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return strings.HasPrefix(o.Kind, "reject") })
-		if i < 0 {
-			return a, false
-		}
-		return backend.Answer{OptionID: r.Options[i].ID}, true
-	case "question":
-		return backend.Answer{Reject: true}, true
-	case "form", "url":
-		return backend.Answer{Action: "decline"}, true
-	}
-	return backend.Answer{Action: "cancel"}, true
-}
-
-func (t *terminalTurn) answer(ctx context.Context, r backend.Request, a backend.Answer) error {
-	err := t.api.call(ctx, "POST", "requests/"+r.ID+"/answer", a, nil)
-	var p *problem
-	if errors.As(err, &p) && p.Code == "request.resolved" {
-		t.aside("· it was answered elsewhere: %s", p.Params["status"])
-		return nil
-	}
-	return err
-}
-
 // result is the exit code of the turn. Some agents call a turn cancelled because they were turned down.
 func (t *terminalTurn) result() error {
 	t.state.Lock()
 	defer t.state.Unlock()
 	switch {
+	case t.unmet && !t.stopped && t.approve == approveNever:
+		return &failure{exitApproval, errors.New("the agent needed an approval, and --approve never gives none")}
 	case t.unmet && !t.stopped:
 		return &failure{exitApproval, errors.New("the agent needed an answer that nobody could give")}
 	case t.outcome.StopReason == "cancelled":

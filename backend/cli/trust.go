@@ -11,7 +11,7 @@ import (
 // without it, no approval was missing; an agent that reads it by itself does not start, and one was.
 func (t *terminalTurn) decideTrust(ctx context.Context, r backend.Request) error {
 	wanted, said := "reject_once", "· started without what is not approved here: %s"
-	if t.approve == "once" {
+	if t.approve == approveOnce {
 		wanted, said = "allow_once", "· allowed this once: %s"
 	}
 	for _, o := range r.Options {
@@ -20,12 +20,13 @@ func (t *terminalTurn) decideTrust(ctx context.Context, r backend.Request) error
 		}
 		if o.ID == "decline" {
 			said = "· not started, for the agent reads by itself what is not approved here: %s\n  deskhand trust shows it and approves it"
-			t.state.Lock()
-			t.unmet = true
-			t.state.Unlock()
 		}
 		t.aside(said, executables(r))
-		return t.answer(ctx, r, backend.Answer{OptionID: o.ID})
+		ours, err := t.answer(ctx, r, backend.Answer{OptionID: o.ID})
+		if ours && o.ID == "decline" {
+			t.missed()
+		}
+		return err
 	}
 	return t.api.call(ctx, "POST", "sessions/"+r.Session+"/cancel", nil, nil)
 }

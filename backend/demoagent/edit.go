@@ -191,7 +191,7 @@ func (t *turn) mayEdit(ctx context.Context, call toolCall) (string, bool) {
 		t.allowEdits()
 		return "The edit is written. You allowed it and every other edit of this session.", true
 	case outcome.Outcome == "selected" && outcome.OptionID == rejectOnce:
-		return kept + "You rejected the edit.", false
+		return kept + "The edit was rejected.", false
 	case outcome.Outcome == "cancelled":
 		return kept + "The request was dismissed.", false
 	default:

@@ -126,7 +126,7 @@ func TestPermission(t *testing.T) {
 	}{
 		"once":      {`{"outcome":{"outcome":"selected","optionId":"allow-once"}}`, "The edit is written. You allowed it once.", true},
 		"always":    {`{"outcome":{"outcome":"selected","optionId":"allow-always"}}`, "You allowed it and every other edit of this session.", true},
-		"reject":    {`{"outcome":{"outcome":"selected","optionId":"reject-once"}}`, "**Nothing was changed.** You rejected the edit.", false},
+		"reject":    {`{"outcome":{"outcome":"selected","optionId":"reject-once"}}`, "**Nothing was changed.** The edit was rejected.", false},
 		"dismissed": {`{"outcome":{"outcome":"cancelled"}}`, "**Nothing was changed.** The request was dismissed.", false},
 		"unknown":   {`{"outcome":{"outcome":"selected","optionId":"all"}}`, "The answer is none of the options that I offered.", false},
 		"broken":    {`{"outcome":"yes"}`, "The answer to my question could not be read.", false},
@@ -181,7 +181,7 @@ func TestPermissionAlways(t *testing.T) {
 		wantFile(t, cwd, demoText(3))
 		other := p.sessionIn(allCapabilities, cwd, `[]`)
 		p.onRequest = p.selects(rejectOnce)
-		p.prompt(other, "permission").wantSaid(t, "You rejected the edit.")
+		p.prompt(other, "permission").wantSaid(t, "The edit was rejected.")
 	})
 }
 

@@ -71,7 +71,7 @@ func (r *Request) asks() []asksOne {
 			Prompt: stacked(r.Title, r.URL), Options: []QuestionOption{{ID: acceptURL, Label: "Open " + r.Host, Description: r.URL}},
 		}}}
 	case kindPermission:
-		if !r.isChoice() {
+		if !r.IsChoice() {
 			return nil
 		}
 		q := Question{Prompt: r.Title, Options: make([]QuestionOption, len(r.Options))}
@@ -83,8 +83,8 @@ func (r *Request) asks() []asksOne {
 	return nil
 }
 
-// isChoice tells a permission that asks how to go on from one that asks whether to: a plan, or several ways of one kind to say yes.
-func (r *Request) isChoice() bool {
+// IsChoice tells a permission that asks how to go on from one that asks whether to: a plan, or several ways of one kind to say yes.
+func (r *Request) IsChoice() bool {
 	if r.Tool != nil && r.Tool.Kind == "switch_mode" {
 		return true
 	}

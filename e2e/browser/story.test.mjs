@@ -232,7 +232,7 @@ test("a request outlives a reload of the page", async (t) => {
   await request.getByRole("figure", { name: `Changes to ${demoFile}` }).waitFor();
   await button("Reject", request).click();
   await footers.getByText("Done", { exact: true }).waitFor();
-  await log.getByText("You rejected the edit").waitFor();
+  await log.getByText("The edit was rejected").waitFor();
   assert.ok(!fs.existsSync(path.join(desk.work, demoFile)));
 });
 

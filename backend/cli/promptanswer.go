@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"deskhand/backend"
+)
+
+// What a prompt does where its agent asks for an approval.
+const (
+	approveAsk    = "ask"    // the person at the terminal answers
+	approveOnce   = "once"   // it is allowed once, where it can be
+	approveNever  = "never"  // it is turned down, as the person chose
+	approveNobody = "nobody" // it is turned down, for there is no terminal and no flag
+)
+
+// decide answers a request without asking anybody: it allows an approval once where --approve says so, and turns everything else down. Where
+// an agent offers no way to say no, the turn is stopped.
+func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
+	if r.Kind == "trust" {
+		return t.decideTrust(ctx, r)
+	}
+	option, can := allowedOnce(r)
+	if can && t.approve == approveOnce {
+		t.aside("· allowed once: %s (%s)", barred(r.Title), barred(option.Name))
+		_, err := t.answer(ctx, r, backend.Answer{OptionID: option.ID})
+		return err
+	}
+	t.aside("· turned down, %s: %s", t.why(r, can), barred(r.Title))
+	a, ok := turnDown(r)
+	if !ok {
+		t.aside("  the agent offers no way to turn it down, so the turn is stopped")
+		t.missed()
+		return t.api.call(ctx, "POST", "sessions/"+r.Session+"/cancel", nil, nil)
+	}
+	ours, err := t.answer(ctx, r, a)
+	if ours {
+		t.missed()
+	}
+	return err
+}
+
+// allowedOnce is the option by which --approve once allows a permission. There is none where the agent offers nothing but leave for ever, and
+// none where the permission is a choice between several ways, which a person alone can make.
+func allowedOnce(r backend.Request) (backend.RequestOption, bool) {
+	i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == "allow_once" })
+	if r.Kind != "permission" || r.IsChoice() || i < 0 {
+		return backend.RequestOption{}, false
+	}
+	return r.Options[i], true
+}
+
+// why says why a request is turned down, and which flag would have answered it; can tells that it can be allowed once.
+func (t *terminalTurn) why(r backend.Request, can bool) string {
+	const asks = "--approve ask, at a terminal, asks you"
+	switch {
+	case t.approve == approveNever:
+		return "as --approve never says"
+	case t.approve == approveOnce && r.Kind != "permission":
+		return "for --approve once answers approvals alone (" + asks + ")"
+	case t.approve == approveOnce && r.IsChoice():
+		return "for it is a choice, which --approve once makes for nobody (" + asks + ")"
+	case t.approve == approveOnce:
+		return "for the agent does not offer to allow it once, and --approve once allows nothing for ever (" + asks + ")"
+	case can:
+		return "for nobody is here to answer (--approve once would have allowed it; " + asks + ")"
+	}
+	return "for nobody is here to answer (" + asks + ")"
+}
+
+// missed notes that an answer was needed and nobody gave it.
+func (t *terminalTurn) missed() {
+	t.state.Lock()
+	defer t.state.Unlock()
+	t.unmet = true
+}
+
+// turnDown is the no to a request; ok is false where there is none to be said.
+func turnDown(r backend.Request) (a backend.Answer, ok bool) {
+	switch r.Kind {
+	case "permission":
+		for _, kind := range []string{"reject_once", "reject_always"} { // a flag says no to this one, and to nothing for ever
+			if i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 {
+				return backend.Answer{OptionID: r.Options[i].ID}, true
+			}
+		}
+		return a, false
+	case "question":
+		return backend.Answer{Reject: true}, true
+	case "form", "url":
+		return backend.Answer{Action: "decline"}, true
+	}
+	return backend.Answer{Action: "cancel"}, true
+}
+
+// answer answers a request. ours is false where the request had ended before, which is told.
+func (t *terminalTurn) answer(ctx context.Context, r backend.Request, a backend.Answer) (ours bool, err error) {
+	err = t.api.call(ctx, "POST", "requests/"+r.ID+"/answer", a, nil)
+	if p, ok := errors.AsType[*problem](err); ok && p.Code == "request.resolved" {
+		t.aside("· %s", strings.TrimPrefix(resolved(p.Params), "too late: "))
+		return false, nil
+	}
+	return err == nil, err
+}
