@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"deskhand/backend"
 )
@@ -80,18 +81,43 @@ func (a *api) waiting(ctx context.Context, id string) (backend.Request, error) {
 	}
 	switch len(found) {
 	case 0:
-		return backend.Request{}, &failure{exitUsage, fmt.Errorf("no request %q waits; deskhand inbox lists those that do", id)}
+		return backend.Request{}, a.noneWaits(ctx, id)
 	case 1:
 		return found[0], nil
 	}
 	return backend.Request{}, &failure{exitUsage, fmt.Errorf("%d requests begin with %q", len(found), id)}
 }
 
+// noneWaits is the failure of a command whose request does not wait: it has ended, which is told with who was first, or there is none.
+func (a *api) noneWaits(ctx context.Context, id string) error {
+	none := &failure{exitUsage, fmt.Errorf("no request %q waits; deskhand inbox lists those that do", id)}
+	const least = 4 // letters that the call takes
+	if len(id) < least || id == "last" {
+		return none
+	}
+	var ended inboxPage
+	if err := a.call(ctx, "GET", "requests?"+url.Values{"begins": {id}}.Encode(), nil, &ended); err != nil {
+		return unanswered(ctx, err)
+	}
+	switch len(ended.Items) {
+	case 0:
+		return none
+	case 1:
+		r := ended.Items[0]
+		params := map[string]string{"status": r.Status, "answeredBy": r.AnsweredBy}
+		if r.ResolvedAt != nil {
+			params["resolvedAt"] = r.ResolvedAt.UTC().Format(time.RFC3339Nano)
+		}
+		return &failure{exitRefused, errors.New(resolved(params))}
+	}
+	return &failure{exitRefused, fmt.Errorf("too late: several requests begin with %q, and none of them waits any more", id)}
+}
+
 type inboxAnswer struct {
 	common
 	ID string `arg:"" help:"The request: its id, the beginning of it, or last for the newest."`
 
-	Option   string   `xor:"answer" placeholder:"N|ID" help:"Of an approval: the option, by its number, its id or its name."`
+	Option   string   `xor:"answer" placeholder:"N|ID" help:"Of an approval: the option, by its number in the list, else by its id or its name."`
 	Choose   []string `sep:"none" placeholder:"A,B" help:"Of a question: the choices, by number, id or name; once for each question, in order. What is no choice is taken for words of your own, where those are accepted."`
 	Text     string   `xor:"answer" placeholder:"WORDS" help:"Of one question: words of your own."`
 	Form     []string `sep:"none" placeholder:"NAME=VALUE" help:"Of a form: a field; of several choices, with commas between. Repeatable."`
@@ -123,9 +149,19 @@ func (c *inboxAnswer) Run(p *Program) error {
 		if r.Kind == "url" && answer["action"] == "accept" {
 			return p.print("%s\n", r.URL)
 		}
-		p.say("answered: %s\n", plain(r.Title))
+		p.say("answered: %s%s\n", plain(r.Title), taken(r, answer))
 		return nil
 	})
+}
+
+// taken says which option of an approval was answered with: a number may have meant another one.
+func taken(r backend.Request, answer map[string]any) string {
+	for _, o := range r.Options {
+		if o.ID == answer["optionId"] {
+			return " – " + plain(o.Name) + " (" + effect(o.Kind) + ")"
+		}
+	}
+	return ""
 }
 
 // notTaken is why an answer was not taken, in words.
@@ -144,19 +180,23 @@ func notTaken(ctx context.Context, err error) error {
 	return err
 }
 
-// resolved tells who was first, or what became of the request.
+// resolved tells who was first and when, or what became of the request.
 func resolved(params map[string]string) string {
+	when := ""
+	if at, err := time.Parse(time.RFC3339, params["resolvedAt"]); err == nil {
+		when = ", at " + at.Local().Format(time.DateTime)
+	}
 	switch params["status"] {
 	case "cancelled":
-		return "too late: the agent took it back"
+		return "too late: the agent took it back" + when
 	case "expired":
-		return "too late: its agent has ended"
+		return "too late: its agent has ended" + when
 	}
 	who := map[string]string{
 		"window": " in the window", "native": " in a dialog of the system", "browser": " in a browser", "cli": " from a terminal", "editor": " in an editor", "discord": " in Discord", "api": " over the API",
 		"agent": " by the agent itself", "rule": " by a rule",
 	}[params["answeredBy"]]
-	return "too late: it was " + params["status"] + who
+	return "too late: it was " + params["status"] + who + when
 }
 
 // hint is an answer of the kind that a request takes.
@@ -196,8 +236,8 @@ func (p *Program) describe(r backend.Request) {
 	default:
 		t.aside("%s", pretty(r.Raw))
 	}
-	for i, o := range r.Options {
-		t.aside("  %d  %s (%s)", i+1, barred(o.Name), barred(o.ID))
+	for i, row := range optionRows(r.Options) {
+		t.aside("  %s, id %s", row, barred(r.Options[i].ID))
 	}
 }
 

@@ -243,8 +243,8 @@ func TestTwoSurfacesAnswerAtOnce(t *testing.T) {
 		if end := here.ends(r.ID); end.AnsweredBy != who || !strings.Contains(string(end.Answer), want) {
 			t.Fatalf("%s was first, and %+v is told", who, end)
 		}
-		if _, stderr, code := run(t, dir, "inbox", "answer", r.ID, "--choose", "1"); code != 2 || !strings.Contains(stderr, "no request") {
-			t.Fatalf("%d %s", code, stderr)
+		if _, stderr, code := run(t, dir, "inbox", "answer", r.ID, "--choose", "1"); code != 3 || !strings.Contains(stderr, "too late: it was answered in ") {
+			t.Fatalf("answered again: exit code %d, want 3 and who was first\n%s", code, stderr)
 		}
 	}
 	t.Logf("first was %v", firsts)

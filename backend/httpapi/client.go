@@ -479,6 +479,14 @@ func (c *Client) requestRoutes() {
 			list, err := s.Inbox(ctx)
 			return answer(inboxPage{Items: list, Questions: session.QuestionsOf(list)}, err)
 		})
+	huma.Register(c.api, op("findRequests", http.MethodGet, "requests", "Requests by the beginning of their id, those that have ended too, the newest first; 10 at most", http.StatusOK),
+		func(ctx context.Context, in *struct {
+			Begins string `query:"begins" required:"true" minLength:"4" maxLength:"64" doc:"The id, or its beginning"`
+		},
+		) (*body[requestList], error) {
+			list, err := s.RequestsNamed(ctx, in.Begins)
+			return answer(requestList{list}, err)
+		})
 	huma.Register(c.api, op("answer", http.MethodPost, "requests/{id}/answer", "Answer a request; the first answer wins", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			ID      string `path:"id" maxLength:"64"`

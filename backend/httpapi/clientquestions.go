@@ -15,6 +15,10 @@ type inboxPage struct {
 	Questions []session.WaitingQuestion `json:"questions" doc:"Those of them that ask to choose or to tell something"`
 }
 
+type requestList struct {
+	Items []session.Request `json:"items"`
+}
+
 // questionRoutes answer requests in the shape of before this API, see the seed questions.md: 204, 404 for what is no question, 409 for one
 // that is answered, as the answers of requests are.
 func (c *Client) questionRoutes() {

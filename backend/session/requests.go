@@ -258,7 +258,11 @@ func tooLate(found Request) error {
 	if found.Status == statusRequested { // it has outlived its process
 		found.Status = statusExpired
 	}
-	return &RefusedError{Code: refusedNotOpen, Params: map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}}
+	params := map[string]string{"status": found.Status, "answeredBy": found.AnsweredBy}
+	if found.ResolvedAt != nil {
+		params["resolvedAt"] = found.ResolvedAt.UTC().Format(timeLayout)
+	}
+	return &RefusedError{Code: refusedNotOpen, Params: params}
 }
 
 // respond checks an answer and gives what it means to the agent; a nil result is an error response.

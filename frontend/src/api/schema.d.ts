@@ -763,6 +763,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/requests": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Requests by the beginning of their id, those that have ended too, the newest first; 10 at most */
+        get: operations["findRequests"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/requests/{id}/answer": {
         parameters: {
             query?: never;
@@ -3657,6 +3674,9 @@ export interface components {
             turn?: string;
             /** @description Of an address to open: the whole of it, as a browser gets it */
             url?: string;
+        };
+        RequestList: {
+            items: components["schemas"]["Request"][];
         };
         RequestOption: {
             id: string;
@@ -6681,6 +6701,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ProcessList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    findRequests: {
+        parameters: {
+            query: {
+                /** @description The id, or its beginning */
+                begins: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RequestList"];
                 };
             };
             /** @description Error */
