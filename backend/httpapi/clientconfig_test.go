@@ -52,7 +52,9 @@ func openConfig(t *testing.T) (c *clinic, work string) {
 func TestPutOfAnEntryMakesTheDirectory(t *testing.T) {
 	c, work := openConfig(t)
 	const entry = `{"type":"local","command":"true"}`
-	into := func(name string) string { return "config/mcp?name=a&directory=" + url.QueryEscape(filepath.Join(work, name)) }
+	into := func(name string) string {
+		return "config/mcp?name=a&directory=" + url.QueryEscape(filepath.Join(work, name))
+	}
 	c.call("PUT", into("new/deeper"), entry, 200, nil)
 	if _, err := os.Stat(filepath.Join(work, "new", "deeper", ".sandbox-agent", "config", "mcp.json")); err != nil {
 		t.Errorf("after PUT into a directory that was not there: got %v, want a file", err)
