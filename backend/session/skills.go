@@ -184,10 +184,17 @@ func skillNotices(name string, s skills.State) (list []Notice) {
 	if s.Detail != "" {
 		list = append(list, Notice{Severity: "warning", Title: fmt.Sprintf("Not all skills of %q could be got", name), Description: s.Detail})
 	}
+	var odd []string
 	for _, sk := range s.Skills {
+		if sk.Problem == "" && sk.Note != "" {
+			odd = append(odd, Readable(sk.Name)+": "+sk.Note)
+		}
 		if sk.Problem != "" {
 			list = append(list, Notice{Severity: "warning", Title: fmt.Sprintf("The skill %q of %q was not given to the agent", sk.Name, name), Description: sk.Problem})
 		}
+	}
+	if len(odd) > 0 {
+		list = append(list, Notice{Severity: "info", Title: fmt.Sprintf("Some skills of %q were given to the agent otherwise than they are written", name), Description: clipString(strings.Join(odd, "\n"))})
 	}
 	return list
 }

@@ -264,9 +264,9 @@ func TestSkillsOfAFolder(t *testing.T) {
 	t.Parallel()
 	d := openSkilled(t, t.TempDir())
 	src := filepath.Join(d.work, "skills")
-	writeSkills(t, src, map[string]string{"pdf/SKILL.md": pdfManual, "pdf/run.sh": "echo 1\n", "bad/SKILL.md": "---\nname: ../bad\n---\n"})
+	writeSkills(t, src, map[string]string{"pdf/SKILL.md": pdfManual, "pdf/run.sh": "echo 1\n", "bad/SKILL.md": "---\nname: ../bad\n---\n", "bad/a:b": "", "zwei wörter/SKILL.md": "---\nname: Zwei Wörter\n---\n"})
 	item, err := d.PutSkill(t.Context(), d.work, "mine", json.RawMessage(`{"sources":[{"type":"local","source":"skills"},{"type":"local","source":"none"}]}`))
-	if err != nil || item.Approved || item.State != "failed" || !strings.Contains(item.Detail, "none") || len(item.Skills) != 2 {
+	if err != nil || item.Approved || item.State != "failed" || !strings.Contains(item.Detail, "none") || len(item.Skills) != 3 {
 		t.Fatalf("its programs were not shown yet: %+v %v", item, err)
 	}
 	s := d.start("claude")
@@ -280,8 +280,11 @@ func TestSkillsOfAFolder(t *testing.T) {
 	d.answer(again, session.Answer{OptionID: "once"})
 	d.ready(s.ID)
 	text := notices(d.transcript(s.ID))
-	if !d.has(".claude/skills/pdf/run.sh") || !strings.Contains(text, `The skill "../bad" of "mine" was not given`) || !strings.Contains(text, "none cannot be read") {
+	if !d.has(".claude/skills/pdf/run.sh") || !strings.Contains(text, `The skill "bad" of "mine" was not given`) || !strings.Contains(text, "none cannot be read") {
 		t.Fatalf("%s", text)
+	}
+	if !d.has(".claude/skills/zwei wörter/SKILL.md") || !strings.Contains(text, `zwei wörter: its name "Zwei Wörter" is not one for a folder`) {
+		t.Errorf("a skill with blanks in its name: got notices %s", text)
 	}
 	writeSkills(t, src, map[string]string{"pdf/run.sh": "echo 3\n"}) // a running session keeps what it began with
 	if data, _ := os.ReadFile(filepath.Join(d.work, ".claude/skills/pdf/run.sh")); string(data) != "echo 2\n" {

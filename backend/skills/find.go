@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
@@ -55,6 +57,8 @@ type origin interface {
 // draft is a skill that is being read.
 type draft struct {
 	Skill
+	title  string // by its SKILL.md
+	folder string // the name of the folder that it is in
 	dir    string // in the source
 	nodes  []node // paths below dir
 	copied int64  // bytes that links add, since they become copies
@@ -161,6 +165,7 @@ func describe(ctx context.Context, o origin, drafts []*draft, fallback string) e
 		manuals = append(manuals, n)
 	}
 	next := 0
+	defer func() { distinguish(drafts) }()
 	return o.read(ctx, manuals, func(n node, r io.Reader) error {
 		d := drafts[next]
 		next++
@@ -176,20 +181,75 @@ func describe(ctx context.Context, o origin, drafts []*draft, fallback string) e
 	})
 }
 
-var usable = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
+// plainName matches the names that every agent takes.
+var plainName = regexp.MustCompile(`^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,62}[A-Za-z0-9_-])?$`)
 
-// introduce takes the name and description from a SKILL.md. The name becomes that of a folder, so it has to be one on every system.
+// introduce takes the name and description from a SKILL.md. A name that is not plain gives way to that of the skill's folder, which an agent
+// would go by as well: the name becomes one of a folder, so it has to be one on every system.
 func (d *draft) introduce(data []byte, fallback string) {
 	if d.dir != "." {
 		fallback = path.Base(d.dir)
 	}
+	d.folder = fallback
 	front, err := frontMatter(data)
-	d.Name, d.Description = clip(cmp.Or(front.Name, fallback), longestName), clip(strings.TrimSpace(front.Description), longestDescription)
+	d.title, d.Description = clip(strings.TrimSpace(front.Name), longestName), clip(strings.TrimSpace(front.Description), longestDescription)
 	if err != nil {
-		d.Note = fmt.Sprintf("the front matter of its %s cannot be read: %s", manual, err)
+		d.note("the front matter of its %s cannot be read: %s", manual, err)
 	}
-	if !usable.MatchString(d.Name) || reserved(d.Name) {
+	switch {
+	case plainName.MatchString(d.title) && !reserved(d.title):
+		d.Name = d.title
+	case folderName(fallback):
+		d.Name = fallback
+		if d.title != "" && d.title != fallback {
+			d.note("its name %q is not one for a folder, so that agents get it as %s", d.title, fallback)
+		}
+	default:
+		d.Name = cmp.Or(d.title, clip(fallback, longestName))
 		d.Problem = fmt.Sprintf("%q is no name for a folder", d.Name)
+	}
+}
+
+// note adds to what is odd about the skill.
+func (d *draft) note(format string, args ...any) {
+	if d.Note != "" {
+		d.Note += "; "
+	}
+	d.Note += fmt.Sprintf(format, args...)
+}
+
+// folderName tells whether a folder may be called so everywhere: one element of a path in any script, in which nothing is unseen and which
+// no program takes for an option.
+func folderName(name string) bool {
+	if !portable(name) || strings.Contains(name, "/") || strings.TrimSpace(name) != name || strings.ContainsAny(name[:1], ".-") {
+		return false
+	}
+	joined := false // letters are joined by an unseen one in emoji and in the scripts of India and Iran, and nowhere else
+	for _, r := range name {
+		join := r == '\u200c' || r == '\u200d'
+		if !unicode.IsPrint(r) && (!join || !joined) {
+			return false
+		}
+		joined = r > unicode.MaxLatin1 && !join
+	}
+	return true
+}
+
+// distinguish has the later of two skills of one name go by the name of its folder.
+func distinguish(drafts []*draft) {
+	names := map[string]bool{}
+	for _, d := range drafts {
+		names[strings.ToLower(d.Name)] = true
+	}
+	taken := map[string]bool{}
+	for _, d := range drafts {
+		name, folder := strings.ToLower(d.Name), strings.ToLower(d.folder)
+		if d.Problem == "" && taken[name] && !names[folder] && folderName(d.folder) {
+			d.note("another skill is called %s too, so that agents get it as %s", d.Name, d.folder)
+			d.Name, name = d.folder, folder
+			names[folder] = true
+		}
+		taken[name] = true
 	}
 }
 
@@ -212,23 +272,59 @@ type front struct {
 	Description string `yaml:"description"`
 }
 
-// frontMatter reads what stands between two lines of --- at the top.
+// frontMatter reads what stands between two lines of --- at the top. Beside an error it is what can be read without YAML.
 func frontMatter(data []byte) (front, error) {
-	data = byhand.Text(data)
+	data = byhand.Text(fromUTF16(data))
 	first, rest, _ := bytes.Cut(data, []byte("\n"))
-	if string(bytes.TrimRight(first, "\r ")) != "---" {
+	if string(bytes.TrimRight(first, "\r \t")) != "---" {
 		return front{}, errors.New("it does not begin with ---")
 	}
 	var text []byte
 	for line := range bytes.Lines(rest) {
-		if string(bytes.TrimRight(line, "\r\n ")) == "---" {
+		if string(bytes.TrimRight(line, "\r\n \t")) == "---" {
 			var f front
 			err := yaml.Unmarshal(text, &f)
+			if err != nil {
+				f = front{cmp.Or(f.Name, labelled(text, "name")), cmp.Or(f.Description, labelled(text, "description"))}
+			}
 			return f, err
 		}
 		text = append(text, line...)
 	}
 	return front{}, errors.New("it does not end with ---")
+}
+
+// labelled is what stands behind a label in a line that begins with it, as people write it who do not know what YAML has quotes for.
+func labelled(text []byte, label string) string {
+	for line := range bytes.Lines(text) {
+		if value, found := bytes.CutPrefix(line, []byte(label+":")); found && utf8.Valid(value) {
+			value := strings.TrimSpace(string(value))
+			if !strings.ContainsAny(value[:min(1, len(value))], "[{|>&*!") { // which are none of a plain text
+				return value
+			}
+		}
+	}
+	return ""
+}
+
+// fromUTF16 is a text that begins with the mark of UTF-16, in UTF-8.
+func fromUTF16(data []byte) []byte {
+	var order binary.ByteOrder
+	switch {
+	case bytes.HasPrefix(data, []byte("\xff\xfe")):
+		order = binary.LittleEndian
+	case bytes.HasPrefix(data, []byte("\xfe\xff")):
+		order = binary.BigEndian
+	default:
+		return data
+	}
+	var units []uint16
+	for pair := range slices.Chunk(data[2:], 2) {
+		if len(pair) == 2 {
+			units = append(units, order.Uint16(pair))
+		}
+	}
+	return []byte(string(utf16.Decode(units)))
 }
 
 // reserved are the names that Windows has taken for devices.
@@ -240,14 +336,14 @@ func reserved(name string) bool {
 	return len(name) == 4 && (strings.HasPrefix(name, "COM") || strings.HasPrefix(name, "LPT")) && name[3] >= '1' && name[3] <= '9'
 }
 
-// choose takes the drafts that are wanted: by their name, or that of their folder.
+// choose takes the drafts that are wanted: by their name, the one that their SKILL.md gives, or that of their folder.
 func choose(drafts []*draft, wanted []string) ([]*draft, error) {
 	if len(wanted) == 0 {
 		return drafts, nil
 	}
 	var chosen []*draft
 	for _, want := range wanted {
-		at := slices.IndexFunc(drafts, func(d *draft) bool { return d.Name == want || path.Base(d.dir) == want })
+		at := slices.IndexFunc(drafts, func(d *draft) bool { return d.Name == want || d.title == want || path.Base(d.dir) == want })
 		if at < 0 {
 			var names []string
 			for _, d := range drafts {

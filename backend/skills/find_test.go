@@ -59,7 +59,7 @@ func TestWhatIsASkill(t *testing.T) {
 			}
 			got = append(got, fmt.Sprintf("%s %d %s", sk.Name, len(sk.Files), problem))
 		}
-		if want := "alpha 3 -|c 1 -|../evil 0 problem|nul 0 problem|f 0 problem"; strings.Join(got, "|") != want {
+		if want := "alpha 3 -|c 1 -|d 1 -|e 1 -|f 0 problem"; strings.Join(got, "|") != want {
 			t.Errorf("%s: %s", kind, strings.Join(got, "|"))
 		}
 		if !strings.Contains(skill(t, s, "c").Note, "begin with ---") {
@@ -74,6 +74,70 @@ func TestWhatIsASkill(t *testing.T) {
 	for kind, s := range both(t, d, tree{"x": "y"}, Source{}) {
 		if s.State != Failed || !strings.Contains(s.Detail, "there is no SKILL.md") {
 			t.Errorf("%s: %+v", kind, s)
+		}
+	}
+}
+
+// Skills as people write them: each is given under a name that a folder may have, its own or that of its folder.
+func TestNamesOfSkills(t *testing.T) {
+	d := open(t)
+	utf16le := "\xff\xfe"
+	for _, r := range "---\nname: wide\ndescription: Wide text\n---\n" {
+		utf16le += string([]byte{byte(r), 0})
+	}
+	cases := []struct{ folder, text, name, description, note string }{
+		{"using-git-worktrees", "---\nname: Using Git Worktrees\ndescription: x\n---\nbody\n", "using-git-worktrees", "x", `its name "Using Git Worktrees"`},
+		{"code-review-zh", "---\nname: 代码审查\ndescription: 审查代码\n---\n", "code-review-zh", "审查代码", "its name"},
+		{"übersetzen", "---\nname: übersetzen\ndescription: x\n---\n", "übersetzen", "x", ""},
+		{"代码", "---\nname: 代码审查\ndescription: x\n---\n", "代码", "x", "its name"},
+		{"bom", "\ufeff---\nname: bom\ndescription: x\n---\n", "bom", "x", ""},
+		{"crlf", "---\r\nname: crlf\r\ndescription: x\r\n---\r\n", "crlf", "x", ""},
+		{"wide", utf16le, "wide", "Wide text", ""},
+		{"folded", "---\nname: folded\ndescription: >-\n  a\n  b\n---\n", "folded", "a b", ""},
+		{"colon", "---\nname: colon-2\ndescription: Use when: the user asks. Triggers on: x\n---\n", "colon-2", "Use when: the user asks. Triggers on: x", "cannot be read"},
+		{"noname", "---\ndescription: x\n---\n", "noname", "x", ""},
+		{"nofront", "# Heading\n", "nofront", "", "does not begin with ---"},
+		{"blanks behind", "---  \t\nname: Blanks\ndescription: x\n--- \t\n", "Blanks", "x", ""},
+		{"my skill", "---\nname: My Skill\ndescription: x\n---\n", "my skill", "x", "its name"},
+		{"tabs", "---\nname:\ttabs\n\tdescription: x\n---\n", "tabs", "", "cannot be read"},
+		{"number", "---\nname: 7\ndescription: 8\n---\n", "7", "8", ""},
+		{"list", "---\nname: [a, b]\ndescription: x\n---\n", "list", "x", "cannot be read"},
+		{"table", "---\nname: {a: b}\ndescription: [x]\n---\n", "table", "", "cannot be read"},
+		{"twice", "---\nname: twice\nname: other\n---\n", "twice", "", "cannot be read"},
+		{"null", "---\nname: ~\n---\n", "null", "", ""},
+		{"slash", "---\nname: a/b\n---\n", "slash", "", "its name"},
+		{"dots", "---\nname: ..\n---\n", "dots", "", "its name"},
+		{"device", "---\nname: COM1\n---\n", "device", "", "its name"},
+		{"long", "---\nname: " + strings.Repeat("x", 5000) + "\n---\n", "long", "", "its name"},
+		{"lines", "---\nname: |\n  a\n  b\n---\n", "lines", "", "its name"},
+		{"rocket 🚀", "---\nname: 🚀\n---\n", "rocket 🚀", "", "its name"},
+		{"👩\u200d💻", "---\nname: x y\n---\n", "👩\u200d💻", "", "its name"},
+		{"endless", "---\nname: endless\n", "endless", "", "does not end with ---"},
+		{"empty", "", "empty", "", "does not begin with ---"},
+	}
+	files := tree{}
+	for _, c := range cases {
+		files[c.folder+"/SKILL.md"] = c.text
+	}
+	for kind, s := range both(t, d, files, Source{}) {
+		for _, c := range cases {
+			got := skill(t, s, c.name)
+			if got.Problem != "" || got.Description != c.description || (got.Note == "") != (c.note == "") || !strings.Contains(got.Note, c.note) {
+				t.Errorf("%s: %q: got description %q, problem %q, note %q; want %q, none, %q", kind, c.folder, got.Description, got.Problem, got.Note, c.description, c.note)
+			}
+		}
+	}
+}
+
+// A folder with a name that could be seen as another one, or taken for an option, is none for a skill.
+func TestFolderNames(t *testing.T) {
+	for name, want := range map[string]bool{
+		"a": true, "my skill": true, "übersetzen": true, "代码审查": true, "🚀": true, "نیم\u200cفاصله": true, "A.b_c": true,
+		"": false, ".": false, "..": false, ".claude": false, "-rf": false, " a": false, "a ": false, "a/b": false, `a\b`: false, "a:b": false, "con": false,
+		"a\u202eb": false, "a\u200bb": false, "a\u200db": false, "a\u00a0b": false, "\u200da": false, "a\nb": false, "\xff": false, strings.Repeat("x", 201): false,
+	} {
+		if got := folderName(name); got != want {
+			t.Errorf("folderName(%q): got %v, want %v", name, got, want)
 		}
 	}
 }
@@ -142,8 +206,10 @@ func TestOneNameInTwoCases(t *testing.T) {
 		"a/SKILL.md": manualOf("pdf"), "b/SKILL.md": manualOf("PDF"), "c/SKILL.md": manualOf("files"), "c/x.txt": "1", "c/X.txt": "2",
 		"d/SKILL.md": manualOf("folders"), "d/sub/a": "1", "d/Sub/b": "2", "e/SKILL.md": manualOf("pdf"),
 	}, Source{}) {
-		if skill(t, s, "pdf").Problem != "" || skill(t, s, "PDF").Problem != "another skill is called pdf" || s.Skills[4].Problem != "another skill is called pdf" {
-			t.Errorf("%s: %s", kind, problems(s))
+		for name, note := range map[string]string{"pdf": "", "b": "another skill is called PDF too", "e": "another skill is called pdf too"} {
+			if got := skill(t, s, name); got.Problem != "" || !strings.HasPrefix(got.Note, note) {
+				t.Errorf("%s: skill %s: got problem %q and note %q, want none and %q", kind, name, got.Problem, got.Note, note)
+			}
 		}
 		if !strings.Contains(skill(t, s, "files").Problem, "one name on some systems") || !strings.Contains(skill(t, s, "folders").Problem, "one name on some systems") {
 			t.Errorf("%s: %s", kind, problems(s))
