@@ -19,11 +19,8 @@ import (
 var bundled []byte
 
 type catalogueFile struct {
-	Version  string          `json:"version"`
-	Agents   []registryEntry `json:"agents"`
-	Deskhand struct {
-		Reads map[string][]Read `json:"reads"` // by the names that entries have them by
-	} `json:"deskhand"`
+	Version string          `json:"version"`
+	Agents  []registryEntry `json:"agents"`
 }
 
 // registryEntry is one agent of the registry.
@@ -81,7 +78,7 @@ type known struct {
 	Needs         *need             `json:"needs"`      // what must be here beside it
 	Unverified    bool              `json:"unverified"` // the version is the registry's word: the package could not be had when this was written
 	Quirks        Quirks            `json:"quirks"`
-	Reads         []string          `json:"reads"` // the sets of what it reads in a directory; nil where that is not known
+	Reads         []string          `json:"reads"` // the sets of package autorun that the agent reads in a directory; nil where that is not known
 	Size          *measured         `json:"size"`  // of that version, on linux-x64
 	Credentials   credentials       `json:"credentials"`
 	Capabilities  Capabilities      `json:"capabilities"`

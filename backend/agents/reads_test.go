@@ -2,40 +2,30 @@ package agents
 
 import (
 	"encoding/json"
-	"path"
 	"slices"
 	"strings"
 	"testing"
+
+	"deskhand/backend/autorun"
 )
 
-// TestReadsAreComplete: each set that an agent has is there, each is of use, and what is linked for an agent is in its places.
-func TestReadsAreComplete(t *testing.T) {
+// Each set that an agent of the catalogue names is in the table, and what Deskhand links for an agent lies in a place that the agent reads.
+func TestAgentsNameSetsOfTheTable(t *testing.T) {
 	t.Parallel()
 	var file catalogueFile
 	if err := json.Unmarshal(bundled, &file); err != nil {
 		t.Fatal(err)
 	}
-	for name, set := range file.Deskhand.Reads {
-		for _, r := range set {
-			if _, err := path.Match(r.Path, "x"); err != nil || r.Path == "" || path.IsAbs(r.Path) || strings.Contains(r.Path, "..") || !slices.Contains([]string{"", UpRepository, UpAll}, r.Up) {
-				t.Errorf("%s: %+v %v", name, r, err)
-			}
-			covered := slices.ContainsFunc(set, func(o Read) bool { return o.Folder() && strings.HasPrefix(r.Path, o.Path) && o.Path != r.Path })
-			if strings.ContainsAny(r.Path, "*?[") && !covered {
-				t.Errorf("%s: nobody looks for the pattern %s", name, r.Path)
-			}
-		}
-	}
 	for _, a := range file.Agents {
 		for _, name := range a.Deskhand.Reads {
-			if len(file.Deskhand.Reads[name]) == 0 {
-				t.Errorf("%s: there is no set %s", a.ID, name)
+			if !autorun.Known(name) {
+				t.Errorf("%s reads the set %q, which is not in the table", a.ID, name)
 			}
 		}
-		places := readsOf(a.Deskhand.Reads)
+		places := autorun.Places(a.Deskhand.Reads)
 		for _, dir := range a.Deskhand.Quirks.SkillDirs {
-			if !slices.ContainsFunc(places, func(r Read) bool { return r.Folder() && strings.HasPrefix(dir+"/", r.Path) }) {
-				t.Errorf("%s: nobody looks into %s", a.ID, dir)
+			if !slices.ContainsFunc(places, func(p autorun.Place) bool { return p.Folder() && strings.HasPrefix(dir+"/", p.Path) }) {
+				t.Errorf("%s: skills are linked in %s, which is in none of the places that the agent reads", a.ID, dir)
 			}
 		}
 	}
@@ -45,19 +35,21 @@ func TestReadsOfAgents(t *testing.T) {
 	t.Parallel()
 	c := Open(Config{})
 	defer c.Close()
-	if list := c.Reads(Demo); list != nil {
-		t.Errorf("the demo agent reads %v", list)
+	if got := c.Reads(Demo); got != nil {
+		t.Errorf("Reads(%q): got %v, want none", Demo, got)
 	}
-	all := c.AllReads()
-	if len(all) < 30 || len(c.Reads("nobody")) != len(all) || len(c.Reads("nova")) != len(all) {
-		t.Errorf("%d", len(all))
+	all := autorun.Places(nil)
+	for _, id := range []string{"nobody", "nova"} {
+		if got := c.Reads(id); len(got) != len(all) {
+			t.Errorf("Reads(%q): got %d places, want all %d", id, len(got), len(all))
+		}
 	}
-	if list := c.Reads("codex"); len(list) != 2 || list[0].Path != ".codex/" || list[0].Up != UpRepository {
-		t.Errorf("%+v", list)
+	if got := c.Reads("codex"); len(got) != 2 || got[0].Path != ".codex/" || got[0].Up != autorun.UpRepository {
+		t.Errorf("Reads(codex): got %+v, want .codex/ and .agents/", got)
 	}
 	for name, want := range map[string]bool{".claude/settings.local.json": true, ".claude/settings.json": true, ".claude/other.json": false, ".claude/x/settings.json": false} {
-		if got := slices.ContainsFunc(c.Reads("claude"), func(r Read) bool { return r.Harmless != nil && r.Names(name) }); got != want {
-			t.Errorf("%s: %v", name, got)
+		if got := slices.ContainsFunc(c.Reads("claude"), func(p autorun.Place) bool { return p.Harmless != nil && p.Names(name) }); got != want {
+			t.Errorf("%s has harmless members: got %v, want %v", name, got, want)
 		}
 	}
 }

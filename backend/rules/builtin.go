@@ -3,6 +3,8 @@ package rules
 import (
 	"slices"
 	"strings"
+
+	"deskhand/backend/autorun"
 )
 
 // builtinPrefix begins the ids of the rules that nobody made.
@@ -27,7 +29,7 @@ func Builtins() []Builtin {
 		{builtinPrefix + "kill_all", Deny, Execute, "Ending every process (kill -9 -1, killall5)"},
 		{builtinPrefix + "write_credentials", Deny, Any, "Writing, moving or removing what somebody logs in with (~/.ssh, ~/.aws, ~/.gnupg, ~/.netrc, /etc/passwd, /etc/sudoers…)"},
 		{builtinPrefix + "secrets", Ask, Any, "Files that hold secrets, by their names (.env, *.pem, id_rsa, credentials…)"},
-		{builtinPrefix + "starts", Ask, Edit, "Changing files by which programs are started (.git, .claude, .codex, .vscode, .mcp.json…)"},
+		{builtinPrefix + "starts", Ask, Edit, "Changing files by which programs are started (.git, .claude, .mcp.json, .vscode, .envrc, .github/workflows, package.json…)"},
 	}
 }
 
@@ -281,7 +283,7 @@ func (r *reading) delicate(p *part) string {
 	switch {
 	case r.secretPart(p):
 		return "secrets"
-	case (p.kind == Edit || p.kind == Delete || p.kind == Move) && slices.ContainsFunc(r.at(p.target), func(at string) bool { return r.starts(r.within(at)) }):
+	case (p.kind == Edit || p.kind == Delete || p.kind == Move) && slices.ContainsFunc(r.at(p.target), func(at string) bool { return autorun.Starts(lower(r.within(at))) }):
 		return "starts"
 	}
 	return ""
@@ -429,7 +431,7 @@ func globsHidden(text string) bool {
 
 func (r *reading) writesStarts(text string) bool {
 	return slices.ContainsFunc(pathsIn(text), func(p string) bool {
-		return slices.ContainsFunc(r.at(p), func(at string) bool { return r.starts(r.within(at)) })
+		return slices.ContainsFunc(r.at(p), func(at string) bool { return autorun.Starts(lower(r.within(at))) })
 	})
 }
 

@@ -304,19 +304,3 @@ func (r *reading) secret(p string) bool {
 	}
 	return false
 }
-
-// starts tells of files of a directory by which programs are started: who may write them may run what they like.
-func (r *reading) starts(p string) bool {
-	p = lower(p)
-	for name := range strings.SplitSeq(p, "/") {
-		switch name {
-		case ".git", ".claude", ".codex", ".gemini", ".opencode", ".husky", ".vscode", ".idea", ".direnv":
-			return true
-		}
-	}
-	switch base(p) {
-	case ".mcp.json", "opencode.json", "opencode.jsonc", ".gitmodules", ".gitattributes", ".pre-commit-config.yaml":
-		return true
-	}
-	return false
-}

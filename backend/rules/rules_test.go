@@ -809,3 +809,36 @@ func ExampleJudge() {
 	fmt.Println(v.Effect, v.Rule)
 	// Output: deny builtin:remove_all
 }
+
+// An edit that a broad rule allows is asked about all the same where the file starts programs: what those files are is one table, which
+// approvals of what a directory starts go by, too.
+func TestBroadEditRuleAsksAboutWhatStartsPrograms(t *testing.T) {
+	t.Parallel()
+	read := func(name string) (list []string) {
+		data, err := os.ReadFile("../autorun/testdata/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(data)) {
+			if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "#") {
+				list = append(list, line)
+			}
+		}
+		return list
+	}
+	where := rules.Where{Directory: "/home/a/project", Roots: []string{"/home/a", "/Users/a"}, Home: "/home/a"}
+	broad := []rules.Rule{rule(t, rules.Allow, rules.Edit, "**"), rule(t, rules.Allow, rules.Edit, "/**")}
+	judge := func(name string) rules.Verdict {
+		return rules.Judge(rules.Call{Kind: rules.Edit, Paths: []string{name}}, where, broad)
+	}
+	for _, name := range read("starts.txt") {
+		if v := judge(name); v.Effect != rules.Ask {
+			t.Errorf("edit of %s under a rule for all files: got %+v, want ask", name, v)
+		}
+	}
+	for _, name := range read("quiet.txt") {
+		if v := judge(name); v.Effect != rules.Allow {
+			t.Errorf("edit of %s under a rule for all files: got %+v, want allow", name, v)
+		}
+	}
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/autorun"
 	"deskhand/backend/mcp"
 )
 
@@ -113,7 +114,7 @@ func (c *Client) Trust(ctx context.Context, directory string) ([]Executable, err
 // all is what there is in a directory for whatever agent.
 func (c *Client) all(ctx context.Context, directory string) []Executable {
 	found, _ := c.discover(ctx, directory)
-	return append(found, c.readThere(ctx, directory, nil, c.cfg.Agents.AllReads(), nil)...)
+	return append(found, c.readThere(ctx, directory, nil, autorun.Places(nil), nil)...)
 }
 
 // Approve approves what is in the directory now and has one of the hashes. When one of them is not there any more, because somebody

@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"deskhand/backend/agents"
+	"deskhand/backend/autorun"
 	"deskhand/backend/trust"
 )
 
@@ -17,7 +17,7 @@ import (
 
 // readThere finds what an agent that looks in these places would read in a directory, and in further ones of its session. The skills that are
 // linked there for a session are left out, where mine is not nil those that it tells of.
-func (c *Client) readThere(ctx context.Context, directory string, further []string, reads []agents.Read, mine func(digest string) bool) []Executable {
+func (c *Client) readThere(ctx context.Context, directory string, further []string, reads []autorun.Place, mine func(digest string) bool) []Executable {
 	w := trust.Where{Directory: directory, Further: further, Reads: reads}
 	if c.cfg.Skills != nil {
 		w.Linked = func(path string) bool {

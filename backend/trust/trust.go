@@ -1,7 +1,7 @@
 // Package trust finds what an agent reads in a directory by itself and can start programs by: its settings, hooks, commands and skills.
 // Nobody can keep these from the agent, so they are shown and approved, or it does not start there.
 //
-// It looks where the catalogue says that the agent looks ([agents.Read]), and as the agent would: links are followed, wherever they lead,
+// It looks where the catalogue says that the agent looks ([autorun.Place]), and as the agent would: links are followed, wherever they lead,
 // but of what lies outside of the directory, its repository and its parents only the hash is shown. Nothing waits for a pipe, and how
 // much is read, and for how long, is bounded. What cannot be read, or not all of it, is not passed over: it is found as something that
 // says so. Prose is no program and is not found, unless it has the agent run commands, or gives leave for them.
@@ -25,7 +25,7 @@ import (
 	"strings"
 	"time"
 
-	"deskhand/backend/agents"
+	"deskhand/backend/autorun"
 )
 
 // The kinds of what is found.
@@ -44,9 +44,9 @@ type Found struct {
 
 // Where is what is looked through.
 type Where struct {
-	Directory string        // the session's
-	Further   []string      // what it may work in beside that
-	Reads     []agents.Read // where the agent looks
+	Directory string          // the session's
+	Further   []string        // what it may work in beside that
+	Reads     []autorun.Place // where the agent looks
 	// Linked tells of a link, or copy, below the directory that was made for a session: a person has approved what it leads to.
 	Linked func(path string) bool
 }
@@ -104,17 +104,17 @@ func Find(ctx context.Context, w Where) []Found {
 	s.parents, s.inside = bases, cmp.Or(repository, real)
 	top := cmp.Or(repository, bases[len(bases)-1])
 	for at, base := range bases {
-		s.base(base, func(r agents.Read) bool {
+		s.base(base, func(r autorun.Place) bool {
 			if base == home && r.Folder() {
 				return false // the user's own settings, which agents have wherever they start
 			}
-			return at == 0 || r.Up == agents.UpAll || r.Up == agents.UpRepository && within(top, base)
+			return at == 0 || r.Up == autorun.UpAll || r.Up == autorun.UpRepository && within(top, base)
 		})
 	}
 	for _, other := range w.Further {
 		if real, err := filepath.EvalSymlinks(other); err == nil && !slices.Contains(bases, real) {
 			s.far = append(s.far, real)
-			s.base(real, func(r agents.Read) bool { return r.Further })
+			s.base(real, func(r autorun.Place) bool { return r.Further })
 		}
 	}
 	return s.result()
@@ -182,8 +182,8 @@ func within(directory, name string) bool {
 	return err == nil && filepath.IsLocal(rel)
 }
 
-func (s *search) base(base string, looks func(agents.Read) bool) {
-	var rows []agents.Read
+func (s *search) base(base string, looks func(autorun.Place) bool) {
+	var rows []autorun.Place
 	for _, r := range s.Reads {
 		if looks(r) {
 			rows = append(rows, r)
@@ -201,7 +201,7 @@ func (s *search) base(base string, looks func(agents.Read) bool) {
 type place struct {
 	*search
 	base string
-	rows []agents.Read
+	rows []autorun.Place
 }
 
 // name is how a path is called: from the session's directory, or in full when it is in none of its parents either.
@@ -216,7 +216,7 @@ func (s *search) name(at string) string {
 // beside tells of a path that one of the agent's places has in one of these directories.
 func (s *search) beside(at string, bases []string) bool {
 	return slices.ContainsFunc(bases, func(base string) bool {
-		return slices.ContainsFunc(s.Reads, func(r agents.Read) bool {
+		return slices.ContainsFunc(s.Reads, func(r autorun.Place) bool {
 			return within(filepath.Join(base, filepath.FromSlash(r.Path)), at)
 		})
 	})
@@ -237,7 +237,7 @@ func (s *search) full() bool {
 }
 
 // look looks at one path, whatever stands there.
-func (p place) look(at string, row agents.Read, depth int) {
+func (p place) look(at string, row autorun.Place, depth int) {
 	if p.full() {
 		return
 	}
@@ -288,7 +288,7 @@ func reason(err error) string {
 }
 
 // folder looks at all that is in a folder, in the order of the names.
-func (p place) folder(at, real string, row agents.Read, depth int) {
+func (p place) folder(at, real string, row autorun.Place, depth int) {
 	// Elsewhere the same files may count for something that they are not as the data of a skill.
 	key := fmt.Sprintf("%s %t", real, strings.Contains(p.name(at)+"/", "skills/"))
 	if p.seen[key] {
@@ -345,14 +345,14 @@ func (p place) excepted(at string) bool {
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(p.rows, func(r agents.Read) bool {
+	return slices.ContainsFunc(p.rows, func(r autorun.Place) bool {
 		below, ok := strings.CutPrefix(filepath.ToSlash(rel), r.Path)
 		return ok && slices.Contains(r.Except, below)
 	})
 }
 
 // file judges a file and adds what of it counts; run tells that it is run, whatever it looks like.
-func (p place) file(at, real string, info fs.FileInfo, row agents.Read, run bool) {
+func (p place) file(at, real string, info fs.FileInfo, row autorun.Place, run bool) {
 	name := p.name(at)
 	if p.counted[name] || p.seen[name] && !run {
 		return
@@ -417,10 +417,10 @@ func (p place) named(w word, folder string) {
 		case err != nil:
 		case info.Mode().IsRegular() && (w.runs || mayRun(at, info)):
 			p.visited++
-			p.file(at, real, info, agents.Read{Path: filepath.Base(at)}, true)
+			p.file(at, real, info, autorun.Place{Path: filepath.Base(at)}, true)
 			return
 		case info.IsDir() && w.loads:
-			p.look(at, agents.Read{Path: "named/"}, 1)
+			p.look(at, autorun.Place{Path: "named/"}, 1)
 			return
 		}
 	}

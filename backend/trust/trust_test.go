@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/autorun"
 	"deskhand/backend/trust"
 	"deskhand/backend/unprivileged"
 )
@@ -53,7 +54,7 @@ func project(t testing.TB, files tree) string {
 	return dir
 }
 
-func reads(t testing.TB, agent string) []agents.Read {
+func reads(t testing.TB, agent string) []autorun.Place {
 	t.Helper()
 	c := agents.Open(agents.Config{Dir: t.TempDir()})
 	t.Cleanup(func() { c.Close() })
@@ -395,9 +396,7 @@ func FuzzFind(f *testing.F) {
 		f.Add(text)
 	}
 	dir := project(f, tree{})
-	all := agents.Open(agents.Config{Dir: f.TempDir()})
-	defer all.Close()
-	list := all.AllReads()
+	list := autorun.Places(nil)
 	f.Fuzz(func(t *testing.T, text string) {
 		tree{".claude/settings.json": text, ".claude/commands/a.md": text, ".codex/config.toml": text}.write(t, dir)
 		first, second := trust.Find(t.Context(), trust.Where{Directory: dir, Reads: list}), trust.Find(t.Context(), trust.Where{Directory: dir, Reads: list})
