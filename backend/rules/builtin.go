@@ -393,7 +393,7 @@ func (r *reading) leadsFrom(dir, p string) bool {
 }
 
 // unproven is why a word that a pattern's * stands for is not allowed by it.
-func (r *reading) unproven(p *part, w word) string {
+func (r *reading) unproven(row *program, w word) string {
 	switch {
 	case w.glob >= 0 && w.why == "glob" && !w.lost:
 		if strings.HasPrefix(base(w.text), ".") || strings.HasPrefix(w.text, "-") || strings.Contains(w.text, "/.") || globsHidden(w.text) {
@@ -407,12 +407,8 @@ func (r *reading) unproven(p *part, w word) string {
 		return "hidden_characters"
 	case strings.Contains(w.text, "$(") || strings.Contains(w.text, "`") || strings.Contains(w.text, "${"):
 		return "substitution" // some programs look into their arguments as a shell does
-	case r.leads(w.text), address(w.text) && climbs(w.text) && !p.fetches():
+	case r.leads(w.text), address(w.text) && climbs(w.text) && (row == nil || !row.fetches):
 		return "outside_root"
-	case p.runs(w.text):
-		return "option"
-	case p.writes() && r.writesStarts(w.text):
-		return "starts"
 	case r.where.Windows && strings.ContainsAny(w.text, "%^"):
 		return "variable" // of its older shell
 	}
@@ -433,16 +429,4 @@ func (r *reading) writesStarts(text string) bool {
 	return slices.ContainsFunc(pathsIn(text), func(p string) bool {
 		return slices.ContainsFunc(r.at(p), func(at string) bool { return autorun.Starts(lower(r.within(at))) })
 	})
-}
-
-// fetches tells of programs that take an address for one; to others it is a path, in a directory https:.
-func (p *part) fetches() bool {
-	return slices.Contains([]string{"curl", "wget", "git"}, lower(base(p.words[0].text)))
-}
-
-// writes tells of programs that write where their arguments say.
-func (p *part) writes() bool {
-	return slices.Contains([]string{
-		"cp", "mv", "tee", "touch", "install", "ln", "rsync", "scp", "sed", "dd", "truncate", "chmod", "chown", "rm", "mkdir", "patch", "unzip", "tar", "perl", "sort", "curl", "wget", "go",
-	}, lower(base(p.words[0].text)))
 }

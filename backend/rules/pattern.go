@@ -12,8 +12,8 @@ import (
 
 // Pattern is what a rule is about. Its form depends on the kind:
 //
-//   - execute: the words of a command, quoted as in a shell. A last word * stands for any further words, a * within a word for any
-//     letters of that word.
+//   - execute: the words of a command, quoted as in a shell. A last word * stands for further words that do no more than the program is
+//     known to do (programs.txt), ** for any further words, a * within a word for any letters of that word.
 //   - read, edit, delete, move, search: a path, relative to the directory of the session, or absolute, or with ~/ for the home
 //     directory. * stands for letters of one name, ** for any names.
 //   - fetch: a host, or *.host for it and all below it.
@@ -24,6 +24,7 @@ type Pattern struct {
 
 	words []patternWord
 	rest  bool // any further words
+	all   bool // and whatever these make a program do
 }
 
 // patternWord is a word in pieces, between which any letters may stand.
@@ -131,7 +132,7 @@ func parseWords(p Pattern) (Pattern, error) {
 // further takes a last word * for what it is.
 func (p Pattern) further() Pattern {
 	if last := len(p.words) - 1; last >= 0 && p.words[last].any() {
-		p.words, p.rest = p.words[:last], true
+		p.words, p.rest, p.all = p.words[:last], true, len(p.words[last]) > 2
 	}
 	return p
 }
@@ -141,8 +142,10 @@ func (p Pattern) Wide() bool {
 	return p.Kind == Execute && (len(p.words) == 0 || len(p.words[0]) > 1)
 }
 
-// any tells that the word is a lone *.
-func (w patternWord) any() bool { return len(w) == 2 && w[0] == "" && w[1] == "" }
+// any tells that the word is a lone *, or **.
+func (w patternWord) any() bool {
+	return (len(w) == 2 || len(w) == 3) && !slices.ContainsFunc(w, func(s string) bool { return s != "" })
+}
 
 func (w patternWord) literal() bool { return len(w) == 1 }
 
@@ -309,20 +312,60 @@ func (r *reading) coversWords(p *part, q Pattern) (fits bool, doubt string) {
 
 // beyondSpelled is why one of the words that a rule does not spell is not proven to be harmless.
 func (r *reading) beyondSpelled(p *part, q Pattern) (doubt string) {
-	sets := false
+	run, skipped := p.last()
+	args := argumentsOf(run, func(i int) bool { return q.spells(i + skipped) })
 	for i, w := range p.words {
-		if i < len(q.words) && q.words[i].literal() { // it is spelled
-			sets = sets || i > 0 && p.sets(i)
+		if q.spells(i) {
 			continue
 		}
-		if sets {
+		if why := r.unproven(args.row, w); why != "" {
+			return why
+		}
+		if q.all {
+			continue
+		}
+		if i < skipped || args.doubts[i-skipped] {
 			return "option"
 		}
-		if why := r.unproven(p, w); why != "" {
-			return why
+		if (args.row == nil || !args.row.reads) && r.writesStarts(w.text) {
+			return "starts"
 		}
 	}
 	return ""
+}
+
+// spells tells whether the pattern says what the word is, letter by letter.
+func (p Pattern) spells(i int) bool { return i < len(p.words) && p.words[i].literal() }
+
+// last is the command that is run by wrappers such as sudo, and where in the words it begins.
+func (p *part) last() (words []word, skipped int) {
+	words = p.words
+	for inner := p; len(inner.within) == 1; inner = inner.within[0] {
+		w, wraps := wrapperOf(inner.words[0].text)
+		if !wraps || w.feeds || len(inner.within[0].words) == 0 {
+			break
+		}
+		skipped += len(inner.words) - len(inner.within[0].words)
+		words = inner.within[0].words
+	}
+	return words, skipped
+}
+
+// Open tells that the pattern of a rule which allows covers commands that may run any program: it has a * behind a program of which too
+// little is known, or of which it is known that it runs what its words say.
+func (p Pattern) Open() bool {
+	if p.Kind != Execute || !p.rest && !slices.ContainsFunc(p.words, func(w patternWord) bool { return !w.literal() }) {
+		return false
+	}
+	words := make([]word, len(p.words))
+	for i, w := range p.words {
+		words[i] = plainWord(w[0])
+	}
+	if p.all || len(words) == 0 || !p.spells(0) {
+		return true
+	}
+	args := argumentsOf(words, func(int) bool { return false })
+	return args.row == nil || !args.row.offered || slices.Contains(args.doubts, true)
 }
 
 func matchHost(pattern, host string) bool {

@@ -55,7 +55,7 @@ func TestWhatAStarDoesNotStandFor(t *testing.T) {
 		"git checkout-index --prefix=.git/hooks/ x",
 		// Of sed.
 		"sed '1e ./evil' x", "sed 's/.*/id/ep' x", "sed -Ei s/a/b/ x", "sed -n 's/a/b/w out' x", "sed 'w out' x", "sed e x", "sed -e p -e '1e ./evil' x", "sed -np -f x", "sed -sew x", "sed -I.bak p x",
-		"sed --expr=p x", "sed 'p;1e ./evil' x", "sed '/a/e' x", "sed 's,a,b,e' x", "sed '1!{e\n}' x", "sed *", "sed p --in-pl x", "sed -l 5p 'e ./evil' x", "sed 's/a/b/\ne ./evil' x", "sed 'a\\' x",
+		"sed --expr=p x", "sed 'p;1e ./evil' x", "sed '/a/e' x", "sed 's,a,b,e' x", "sed '1!{e\n}' x", "sed *", "sed 5p *.go", "sed p --in-pl x", "sed -l 5p 'e ./evil' x", "sed 's/a/b/\ne ./evil' x", "sed 'a\\' x",
 		// Of others.
 		"gawk -E x", "gawk --file=x", "awk --fil=x", "gawk '{ f = \"sys\" \"tem\"; @f(\"id\") }'", "man --pager=./evil x", "man -aP./evil x", "wget -e use_askpass=./evil https://x.example", "wget --execute=x https://x.example",
 		"curl -D x https://x.example", "curl -c x https://x.example", "curl --json @x https://x.example", "curl -w '%output{x}' https://x.example", "split --filter=./evil x", "split --fil ./evil x", "zip -TT ./evil a.zip x",
@@ -72,7 +72,7 @@ func TestWhatAStarDoesNotStandFor(t *testing.T) {
 		"wget -nc https://x.example", "rsync -av a b", "rsync -a --delete a b", "make -j4 all", "ssh -T x", "git log --oneline", "git log --oneline -n10", "git commit -am 'two words'", "git diff --stat", "git add -A",
 		"git push origin main", "git diff HEAD~1 -- src/a.go", "docker ps -a", "fd -e go x", "split -l5 x", "zip -r a.zip src", "bat x", "man -k x", "awk '{print}' x", "awk -F: '{print}' x", "go test ./...", "go build -o app .",
 		"sed -n 5p x", "sed s/a/b/ x", "sed -E 's/(a)[b]*/\\1/gI' x", "sed -n '1,5p' view.go", "sed '$d' x", "sed 5q file", "sed -n '5,/a/p' x", "sed 's|a|b|2' x", "sed -n -e 5p -e 7p x", "sed -ne 5p x", "sed '5!d' x",
-		"sed -n = x", "sed -sep x", "less -S x", "tar -x --file=a.tar", "curl --cookie a=b https://x.example", "sed p -- x", "sed 5p *.go", "go env GOPATH", "go env -json", "npm run build", "npm install x", "pip list", "gh pr list",
+		"sed -n = x", "sed -sep x", "less -S x", "tar -x --file=a.tar", "curl --cookie a=b https://x.example", "sed p -- x", "sed 5p src/*.go", "go env GOPATH", "go env -json", "npm run build", "npm install x", "pip list", "gh pr list",
 	} {
 		judged(t, line, rules.Allow)
 	}

@@ -25,7 +25,7 @@ func Suggest(call Call, where Where, effect Effect, list []Rule) []Suggestion {
 		return nil
 	}
 	var found []Suggestion
-	for _, s := range candidates(r, open) {
+	for _, s := range candidates(r, open, effect) {
 		pattern, err := ParsePattern(s.Kind, s.Pattern)
 		if err != nil || slices.ContainsFunc(found, func(f Suggestion) bool { return f.Pattern == s.Pattern }) {
 			continue
@@ -55,10 +55,10 @@ func (r *reading) undecided(list []Rule) (open *part) {
 	return open
 }
 
-func candidates(r *reading, p *part) []Suggestion {
+func candidates(r *reading, p *part, effect Effect) []Suggestion {
 	switch p.kind {
 	case Execute:
-		return commandCandidates(p)
+		return commandCandidates(p, effect)
 	case Fetch, Other:
 		if p.target == "" {
 			return nil
@@ -71,7 +71,7 @@ func candidates(r *reading, p *part) []Suggestion {
 	}
 }
 
-func commandCandidates(p *part) []Suggestion {
+func commandCandidates(p *part, effect Effect) []Suggestion {
 	texts := make([]string, len(p.words))
 	for i, w := range p.words {
 		texts[i] = quote(w.text)
@@ -80,20 +80,14 @@ func commandCandidates(p *part) []Suggestion {
 	if p.privileged || len(texts) == 1 {
 		return list
 	}
-	for n := len(texts) - 1; n > 0; n-- {
-		if n <= 2 && !strings.HasPrefix(p.words[n-1].text, "-") && (n > 1 || !subcommands(p.words[0].text)) {
-			list = append(list, Suggestion{Execute, strings.Join(texts[:n], " ") + " *", false})
-		}
+	args := argumentsOf(p.words, func(int) bool { return false })
+	switch {
+	case args.row != nil && args.row.offered:
+		list = append(list, Suggestion{Execute, strings.Join(texts[:args.at], " ") + " *", false})
+	case effect == Deny && !strings.HasPrefix(p.words[1].text, "-"):
+		list = append(list, Suggestion{Execute, strings.Join(texts[:2], " ") + " *", false})
 	}
 	return list
-}
-
-// subcommands tells of programs whose first word says what they do: all of them together are nothing that is allowed at once.
-func subcommands(program string) bool {
-	return slices.Contains([]string{
-		"git", "npm", "pnpm", "yarn", "bun", "go", "cargo", "docker", "podman", "kubectl", "gh", "pip", "pip3", "uv", "poetry", "dotnet", "mvn", "gradle",
-		"terraform", "aws", "gcloud", "az", "systemctl", "brew", "apt", "apt-get", "dnf", "pacman", "python", "python3", "node", "ruby", "perl", "npx", "deno", "make",
-	}, program)
 }
 
 func pathCandidates(r *reading, p *part) []Suggestion {

@@ -1,0 +1,41 @@
+package rules
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Each row says where it is from, and contradicts neither itself nor another one.
+func TestTheTableOfPrograms(t *testing.T) {
+	seen := map[string]bool{}
+	for name, rows := range programs() {
+		for _, row := range rows {
+			of := strings.Join(append([]string{name}, row.words...), " ")
+			if seen[of] {
+				t.Errorf("%s: got two rows, want one", of)
+			}
+			seen[of] = true
+			if !strings.HasPrefix(row.source, "https://") {
+				t.Errorf("%s: got the source %q, want an address", of, row.source)
+			}
+			if row.offered && len(rows) > 1 && len(row.words) == 0 {
+				t.Errorf("%s: got a row that is offered, want none for all commands at once", of)
+			}
+			if row.others && row.operands.most >= 0 {
+				t.Errorf("%s: which words are operands is not known where any option may stand", of)
+			}
+			for _, pattern := range slices.Concat(row.refuses, row.operands.not) {
+				if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {
+					t.Errorf("%s: got the pattern %q (%v), want one with _ for /", of, pattern, err)
+				}
+			}
+			for option := range row.options {
+				if len(option) < 2 || option[0] != '-' || row.refused(option) {
+					t.Errorf("%s: got %q among what is harmless, want an option that is not refused", of, option)
+				}
+			}
+		}
+	}
+}
