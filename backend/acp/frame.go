@@ -18,17 +18,6 @@ const (
 	CodeRequestCancelled = -32800
 )
 
-// Error is the error member of a response. It is a Go error as well.
-type Error struct {
-	Code    int             `json:"code"`
-	Message string          `json:"message"`
-	Data    json.RawMessage `json:"data,omitempty"`
-}
-
-func (e *Error) Error() string {
-	return fmt.Sprintf("%s (JSON-RPC %d)", e.Message, e.Code)
-}
-
 // frame has its members in the order that people expect to read.
 type frame struct {
 	Version string          `json:"jsonrpc"`

@@ -310,9 +310,9 @@ func (t *trial) unanswered(ctx context.Context, err error, patience time.Duratio
 		for _, m := range t.report.AuthMethods {
 			names = append(names, m.Name)
 		}
-		t.advise("login", "detail", refused.Message, "methods", strings.Join(names, ", "), "id", t.e.id)
+		t.advise("login", "detail", refused.Sentence(), "methods", strings.Join(names, ", "), "id", t.e.id)
 	case answered:
-		t.advise("refused", "detail", refused.Message)
+		t.advise("refused", "detail", refused.Sentence())
 	case errors.Is(err, proxy.ErrExited):
 		t.advise("crash", "detail", err.Error())
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -335,7 +335,7 @@ func (c *Catalogue) noteLogin(e entry, at place, err error) {
 	defer c.mu.Unlock()
 	delete(c.logins, e.key(at))
 	if wants {
-		c.logins[e.key(at)] = refused.Message
+		c.logins[e.key(at)] = refused.Sentence()
 	}
 }
 

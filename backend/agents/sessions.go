@@ -20,7 +20,7 @@ const (
 // AuthError is an agent that wants a login first.
 type AuthError struct{ Refused *acp.Error }
 
-func (e *AuthError) Error() string { return "it asks to log in first: " + e.Refused.Message }
+func (e *AuthError) Error() string { return "it asks to log in first: " + e.Refused.Sentence() }
 
 // ListSessions asks an agent for its own conversations: in a process of its own, so that no other conversation is touched, and which is
 // gone with all that it started when this returns. next is the agent's cursor, which goes on after the last. An agent that lists

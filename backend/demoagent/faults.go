@@ -116,7 +116,7 @@ func refuse(ctx context.Context, t *turn) {
 
 func fail(ctx context.Context, t *turn) {
 	t.say(ctx, "This ends in an error.")
-	t.fail = &rpcError{Code: acp.CodeInternalError, Message: "the prompt asked for an error", Data: map[string]string{"word": "error"}}
+	t.fail = &rpcError{Code: acp.CodeInternalError, Message: "the prompt asked for an error", Data: map[string]string{"details": "the prompt asked for an error"}}
 }
 
 // crash leaves a tool call and a sentence unfinished. What was told before is in the history, as in that of an agent that

@@ -207,7 +207,7 @@ func (t *telling) note(kind string, b session.BusEvent) {
 	case feedState:
 		if b.State == turnDone {
 			t.ended, t.reason = true, b.StopReason
-			t.stale = t.stale || b.StopReason == "error" // which one is stored
+			t.stale = t.stale || b.StopReason == "error" || b.StopReason == "agent_exited" // which one is stored
 		}
 	}
 }

@@ -226,7 +226,10 @@ func stopLine(reason, failure string) string {
 	case "interrupted":
 		return "-# Interrupted: Deskhand was ended while this ran."
 	case "agent_exited":
-		return "-# The agent's program has ended in the middle of this."
+		if failure == "" {
+			return "-# The agent's program has ended in the middle of this."
+		}
+		return "-# The agent has not started: " + plain(failure, longestQuote)
 	case "error":
 		if failure == "" {
 			return "-# The agent has failed."

@@ -111,3 +111,16 @@ func TestPlainTextTakesNothingWithIt(t *testing.T) {
 		}
 	}
 }
+
+func TestTheLineOfATurnThatFailed(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ reason, failure, want string }{
+		{"error", "Internal error: the quota is used up", "-# The agent has failed: Internal error: the quota is used up"},
+		{"agent_exited", "Internal error: the quota is used up", "-# The agent has not started: Internal error: the quota is used up"},
+		{"agent_exited", "", "-# The agent's program has ended in the middle of this."},
+	} {
+		if got := stopLine(c.reason, c.failure); got != c.want {
+			t.Errorf("%s, %q: got %q, want %q", c.reason, c.failure, got, c.want)
+		}
+	}
+}

@@ -310,7 +310,7 @@ func (s *shown) answered(a *ask, read reader, result json.RawMessage, failure *a
 		return // somebody else was first
 	}
 	if failure != nil {
-		s.e.tell("the editor does not take the request %q: it waits in Deskhand (%s)", a.about.Title, failure.Message)
+		s.e.tell("the editor does not take the request %q: it waits in Deskhand (%s)", a.about.Title, failure.Sentence())
 		return
 	}
 	answer := read(result)

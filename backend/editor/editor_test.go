@@ -468,3 +468,14 @@ func TestOpeningAgainAnswersTheRunningPrompt(t *testing.T) {
 		})
 	}
 }
+
+// TestAnAgentsErrorReachesTheEditorWhole: what went wrong stands in the data of most errors, and editors show it.
+func TestAnAgentsErrorReachesTheEditorWhole(t *testing.T) {
+	o := openOffice(t)
+	p := o.editor(everything)
+	id := p.begin()
+	m := p.answer(p.prompt(id, "error"))
+	if want := `{"details":"the prompt asked for an error"}`; m.Error == nil || m.Error.Code != -32603 || string(m.Error.Data) != want {
+		t.Errorf("the prompt is answered with %+v, want the data %s", m.Error, want)
+	}
+}

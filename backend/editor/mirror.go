@@ -36,6 +36,7 @@ type mirror struct {
 	turn    string
 	prompt  string          // id of the prompt that the agent works on
 	result  json.RawMessage // its answer
+	refused *acp.Error      // or its error
 	setting string          // id of the newest change of a setting
 
 	open    map[string]bool       // ids of those that are not answered
@@ -94,7 +95,7 @@ func (m *mirror) apply(f frame) {
 		_ = json.Unmarshal(f.Body, &b) // without an id it is none of these
 		switch f.Method {
 		case "session/prompt":
-			m.prompt, m.result = string(b.ID), nil
+			m.prompt, m.result, m.refused = string(b.ID), nil, nil
 		case "session/set_config_option", "session/set_mode":
 			m.setting = string(b.ID)
 			m.open[m.setting] = true
@@ -244,12 +245,14 @@ func (m *mirror) end(n note) {
 		e.result = m.result
 	case isStopReason(n.Reason):
 		e.result = map[string]any{"stopReason": n.Reason}
+	case n.Error != nil && m.refused != nil && m.refused.Code == n.Error.Code:
+		e.failure = m.refused // with its data, which the editor knows how to show
 	case n.Error != nil:
 		e.failure = &acp.Error{Code: n.Error.Code, Message: n.Error.Message}
 	default:
 		e.failure = &acp.Error{Code: acp.CodeInternalError, Message: endWords(n.Reason)}
 	}
-	m.turn, m.prompt, m.result = "", "", nil
+	m.turn, m.prompt, m.result, m.refused = "", "", nil, nil
 	m.ended(e)
 }
 
@@ -281,7 +284,7 @@ func (m *mirror) inward(body json.RawMessage) {
 		m.pass(b.Method, b.Params)
 	case b.Method != "" || b.ID == nil:
 	case string(b.ID) == m.prompt:
-		m.result = b.Result
+		m.result, m.refused = b.Result, b.Error
 	case m.open[string(b.ID)]:
 		delete(m.open, string(b.ID))
 		m.answers[string(b.ID)] = b.Error

@@ -130,7 +130,7 @@ type loginNews struct {
 // the disk then, which may take for ever: no conversation waits for that.
 func (c *Client) noteLogin(id string, refused *acp.Error) {
 	if refused != nil {
-		refused = &acp.Error{Code: refused.Code, Message: c.secret.text(refused.Message)}
+		refused = &acp.Error{Code: refused.Code, Message: c.words(refused)}
 	}
 	n := &c.loginNews
 	n.mu.Lock()

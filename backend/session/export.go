@@ -399,7 +399,10 @@ func asJSON(data []byte) json.RawMessage {
 func (o outgoing) writeMarkdown(ctx context.Context, w io.Writer) (lost, err error) {
 	s := o.s
 	t, damaged, err := o.c.everything(ctx, s.ID)
-	m := &markdown{w: cleaning{w, o.secret}, agent: s.AgentName, requests: map[string]Request{}}
+	m := &markdown{w: cleaning{w, o.secret}, agent: s.AgentName, requests: map[string]Request{}, turns: map[string]Turn{}}
+	for _, turn := range t.Turns {
+		m.turns[turn.ID] = turn
+	}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
 	}
@@ -414,8 +417,11 @@ func (o outgoing) writeMarkdown(ctx context.Context, w io.Writer) (lost, err err
 	if o.unknown != nil {
 		m.print("\n> Secrets that could not be read are not hidden here, should anything have them: %s\n", flat(o.unknown.Error()))
 	}
-	for _, e := range t.Items {
+	for i, e := range t.Items {
 		m.entry(e)
+		if i+1 == len(t.Items) || t.Items[i+1].Turn != e.Turn {
+			m.failed(m.turns[e.Turn])
+		}
 	}
 	return damaged, errors.Join(err, m.err)
 }
@@ -426,6 +432,7 @@ type markdown struct {
 	agent    string
 	speaker  string
 	requests map[string]Request
+	turns    map[string]Turn
 	err      error
 }
 
@@ -433,6 +440,16 @@ func (m *markdown) print(format string, args ...any) {
 	if m.err == nil {
 		_, m.err = fmt.Fprintf(m.w, format, args...)
 	}
+}
+
+// failed tells of the error that has ended a turn, once.
+func (m *markdown) failed(turn Turn) {
+	if turn.Error == nil {
+		return
+	}
+	delete(m.turns, turn.ID)
+	m.speaker = ""
+	m.print("\n> **%s failed:** %s (%d)\n", flat(m.agent), flat(turn.Error.Message), turn.Error.Code)
 }
 
 // says begins a part, unless the same one goes on.

@@ -116,7 +116,7 @@ func (c *Client) notListed(ctx context.Context, agent string, err error) error {
 		return ErrClosed
 	case wantsLogin:
 		c.noteLogin(agent, auth.Refused)
-		return &RefusedError{Code: problemAuth, Params: map[string]string{"agent": name, "detail": c.secret.text(auth.Refused.Message)}}
+		return &RefusedError{Code: problemAuth, Params: map[string]string{"agent": name, "detail": c.words(auth.Refused)}}
 	case errors.Is(err, agents.ErrNotInstalled):
 		return &RefusedError{Code: problemMissing, Params: map[string]string{"agent": name}}
 	}
@@ -214,7 +214,7 @@ func (a *link) restoreImported(method, how string) {
 		case failure.Code == acp.CodeAuthRequired:
 			a.failed(failure)
 		default:
-			a.fail(problemImport, "agent", a.v.agentName, "detail", failure.Message)
+			a.fail(problemImport, "agent", a.v.agentName, "detail", a.v.c.words(failure))
 		}
 	})
 }

@@ -528,12 +528,27 @@ func (a *link) failed(failure *acp.Error) {
 		return
 	}
 	code := problemHandshake
+	if a.v.turn != nil { // which ends with the start that it waited for
+		a.v.failure = a.v.c.turnError(failure)
+	}
 	if failure.Code == acp.CodeAuthRequired {
 		code = problemAuth
 		a.v.barred()
 		a.v.noteLogin(failure)
 	}
-	a.fail(code, "detail", failure.Message)
+	a.fail(code, "detail", a.v.c.words(failure))
+}
+
+// longestWords is how much of an agent's error people are told: some put a whole answer of a server into it.
+const longestWords = 8 << 10
+
+// words is an agent's error for people, with what stands in its data and without secrets. The journal has all of it.
+func (c *Client) words(failure *acp.Error) string {
+	return clipTo(c.secret.text(failure.Sentence()), longestWords)
+}
+
+func (c *Client) turnError(failure *acp.Error) *TurnError {
+	return &TurnError{Code: int64(failure.Code), Message: c.words(failure)}
 }
 
 // open gets the agent a session: the one that was, by resume, else by load; else a new one, and the transcript says so.
@@ -691,7 +706,7 @@ func (v *conversation) promptReply(turn string) reply {
 		case failure != nil && failure.Code == acp.CodeRequestCancelled:
 			reason = stopCancelled
 		case failure != nil:
-			v.failure = &TurnError{Code: int64(failure.Code), Message: v.c.secret.text(failure.Message)}
+			v.failure = v.c.turnError(failure)
 			if failure.Code == acp.CodeAuthRequired {
 				v.barred()
 				v.noteLogin(failure)
@@ -835,7 +850,7 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then fu
 // notTaken tells of an option that the agent has not changed.
 func (v *conversation) notTaken(o ConfigOption, failure *acp.Error) {
 	if failure != nil {
-		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "error", Title: o.Name, Description: failure.Message}})
+		v.note(note{Note: noteNotice, Notice: &Notice{Severity: "error", Title: o.Name, Description: v.c.words(failure)}})
 	}
 }
 

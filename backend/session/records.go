@@ -115,10 +115,10 @@ type Turn struct {
 	again       string            // the item of the queue that it was made then; "" = the draft
 }
 
-// TurnError is the agent's JSON-RPC error that ended a turn.
+// TurnError is the agent's JSON-RPC error that ended a turn, or the start that the turn waited for.
 type TurnError struct {
 	Code    int64  `json:"code"`
-	Message string `json:"message"`
+	Message string `json:"message" doc:"The agent's message, and behind it what the data of its error says beyond that"`
 }
 
 // Usage is how full the agent's context is.
@@ -310,7 +310,13 @@ func (d *Divider) Words(agent string) string {
 	if !ok {
 		return "Session change: " + d.Code
 	}
+	if d.Exit != nil && d.Exit.Params["detail"] != "" {
+		text += ": {detail}"
+	}
 	values := []string{"{agent}", agent}
+	if d.Exit != nil {
+		values = append(values, "{detail}", d.Exit.Params["detail"])
+	}
 	for name, value := range d.Params {
 		values = append(values, "{"+name+"}", value)
 	}

@@ -118,7 +118,7 @@ func (v *conversation) sendSteering(item string) {
 		v.request("_session/steering", params, func(result json.RawMessage, failure *acp.Error) {
 			late.Stop()
 			if failure != nil {
-				settle(false, failure.Message)
+				settle(false, failure.Sentence())
 				return
 			}
 			settle(steered(result))

@@ -195,7 +195,7 @@ test("an agent's error and stop reasons reach the caller as they are", async (t)
   const sdk = await runtime.connect();
   const session = await sdk.createSession({ agent: "mock", cwd: runtime.work });
   await assert.rejects(session.prompt(blocks("error")), failure(AcpRpcError, {
-    code: -32603, message: "Internal agent error: the prompt asked for an error", data: { word: "error" },
+    code: -32603, message: "Internal agent error: the prompt asked for an error", data: { details: "the prompt asked for an error" },
   }));
   assert.equal((await session.prompt(blocks("limit"))).stopReason, "max_tokens");
   assert.equal((await session.prompt(blocks("refuse"))).stopReason, "refusal");

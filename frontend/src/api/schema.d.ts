@@ -4500,6 +4500,7 @@ export interface components {
         TurnError: {
             /** Format: int64 */
             code: number;
+            /** @description The agent's message, and behind it what the data of its error says beyond that */
             message: string;
         };
         Usage: {

@@ -17,6 +17,10 @@ test.each([
     { at, problem: 'agent.mode_lost', params: { option: 'Mode', value: 'Ask' } },
     'Ada was stopped: Mode is no longer “Ask”.',
   ],
+  [
+    { at, problem: 'agent.handshake_failed', params: { detail: 'Internal error: the quota is used up' } },
+    'Ada could not start: it did not answer as an agent should. Internal error: the quota is used up',
+  ],
   [{ at, problem: 'something.new' }, 'Ada ended.'],
 ])('%j', (exit, text) => {
   expect(exitText(exit, 'Ada')).toBe(text);

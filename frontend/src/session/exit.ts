@@ -5,9 +5,15 @@ import { lookup, t } from '../strings/t';
 export function exitText(exit: Exit, agent: string): string {
   const params = { ...exit.params, agent, code: exit.code ?? '', signal: exit.signal ?? '' };
   const how = exit.signal ? 'signal' : exit.code === undefined ? undefined : 'code';
-  const told = exit.problem === 'agent.exited' ? undefined : lookup(`exit.${exit.problem ?? ''}`, params);
+  const known = exit.problem === 'agent.exited' ? undefined : lookup(`exit.${exit.problem ?? ''}`, params);
+  const told = withDetail(known, exit.params?.['detail']);
   if (!told) return how ? t(`exit.${how}`, params) : t('exit.unknown', params);
   return how ? `${told} ${t(`exit.then_${how}`, params)}` : told;
+}
+
+/** What is known of it, and what the agent said itself, as of a quota that is used up. */
+function withDetail(known: string | undefined, detail: string | undefined): string | undefined {
+  return known && detail && !known.includes(detail) ? `${known} ${detail}` : known;
 }
 
 export const shownLines = 5;

@@ -1,0 +1,86 @@
+package session_test
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// TestWhatAnErrorsDataSaysIsTold has agents say "Internal error" at each step and put what went wrong into data. It is told wherever the error is:
+// of the turn, of the session, in an export and in a notice, and without secrets.
+func TestWhatAnErrorsDataSaysIsTold(t *testing.T) {
+	t.Parallel()
+	const key = "sk-ant-api03-abcdefghijklmnopqrstuvwxyz"
+	const data = `{"code":-32603,"message":"Internal error","data":{"details":"{\"error\":{\"message\":\"the quota of ` + key + ` is used up\"}}"}}`
+	const want = "Internal error: the quota of [redacted] is used up"
+	const initialized = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}';`
+	const opened = initialized + `read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s","modes":{"currentModeId":"a","availableModes":[{"id":"a","name":"A"},{"id":"b","name":"B"}]}}}';`
+	const rest = `; cat >/dev/null`
+	refuses := func(id string) string {
+		return `read l; printf '%s\n' '{"jsonrpc":"2.0","id":` + id + `,"error":` + data + `}'`
+	}
+	dir := t.TempDir()
+	custom(t, dir, map[string]string{
+		"initialize": refuses("1") + rest,
+		"new":        initialized + refuses("2") + rest,
+		"mode":       opened + refuses("3") + rest,
+		"prompt":     opened + refuses("3") + rest,
+	})
+	d := open(t, dir)
+	create := func(agent string) session.Session {
+		t.Helper()
+		s, err := d.Create(t.Context(), session.New{Agent: agent, Cwd: d.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	exported := func(id string) string {
+		t.Helper()
+		x, err := d.Export(t.Context(), id, session.Markdown)
+		var b bytes.Buffer
+		if err == nil {
+			_, err = x.WriteTo(&b)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	for _, agent := range []string{"initialize", "new"} {
+		s := create(agent)
+		d.until("failure of "+agent, func() bool { return d.get(s.ID).Exit != nil })
+		if got := d.get(s.ID).Exit.Params["detail"]; got != want {
+			t.Errorf("%s: the exit tells %q, want %q", agent, got, want)
+		}
+		d.prompt(s.ID, "hello")
+		tr := d.idle(s.ID)
+		if e := lastTurn(tr).Error; e == nil || e.Message != want || e.Code != -32603 {
+			t.Errorf("%s: the turn has the error %+v, want %q", agent, e, want)
+		}
+		if out := exported(s.ID); strings.Count(out, want) < 2 { // of each start
+			t.Errorf("%s: the export has it %d times:\n%s", agent, strings.Count(out, want), out)
+		}
+		d.sameAsRebuilt(s.ID)
+	}
+	s := create("prompt")
+	d.prompt(s.ID, "hello")
+	if last := lastTurn(d.idle(s.ID)); last.StopReason != "error" || last.Error == nil || last.Error.Message != want {
+		t.Errorf("the turn has ended with %s, %+v, want %q", last.StopReason, last.Error, want)
+	}
+	if out := exported(s.ID); strings.Count(out, want) != 1 {
+		t.Errorf("the export does not have it once:\n%s", out)
+	}
+	d.sameAsRebuilt(s.ID)
+	s = create("mode")
+	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+	if err := d.SetConfig(t.Context(), s.ID, "mode", mustJSON(t, "b")); err != nil {
+		t.Fatal(err)
+	}
+	d.until("notice", func() bool { return find(d.transcript(s.ID), "notice") != nil })
+	if n := find(d.transcript(s.ID), "notice").Notice; n.Description != want {
+		t.Errorf("the notice of the mode says %q, want %q", n.Description, want)
+	}
+}
