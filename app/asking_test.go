@@ -149,7 +149,7 @@ func (o *office) tell(r request) {
 }
 
 func approval(id string) request {
-	return request{ID: id, Session: "s", Kind: kindPermission, Agent: id, Status: waits, Options: []option{{"yes", "Yes", "allow_once"}, {"no", "No", "reject_once"}}}
+	return request{ID: id, Session: "s", Kind: kindPermission, Agent: id, Status: waits, Options: []option{{ID: "yes", Name: "Yes", Kind: "allow_once"}, {ID: "no", Name: "No", Kind: "reject_once"}}}
 }
 
 // see compares what is on the screen, by agents.

@@ -16,6 +16,7 @@ type request struct {
 	Detail      string       `json:"detail"`
 	Tool        *toolCall    `json:"tool"`
 	Options     []option     `json:"options"`
+	Choice      bool         `json:"choice"` // nothing but a person answers it, with all of its options in sight
 	Executables []executable `json:"executables"`
 	Status      string       `json:"status"`
 
@@ -33,9 +34,10 @@ const (
 )
 
 type option struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Kind string `json:"kind"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+	Label string `json:"label"` // the name, as people should read it
 }
 
 // question is a request that asks one thing, in the one shape that the API has for all of them.

@@ -71,7 +71,7 @@ func (s *sheet) fits() bool {
 func (s *sheet) options(r *request) {
 	for _, o := range r.Options {
 		s.buttons = append(s.buttons, button{
-			label: cmp.Or(oneLine(o.Name), oneLine(o.ID)),
+			label: cmp.Or(oneLine(o.Label), oneLine(o.Name), oneLine(o.ID)),
 			give:  func(reply) wish { return r.choose(o) },
 		})
 	}
@@ -506,8 +506,7 @@ func (r *request) actions(cwd string) (list []action) {
 	_, whole := r.target(cwd)
 	whole = whole && (r.Tool == nil || r.Tool.inOneLine(cwd))
 	once := slices.IndexFunc(r.Options, func(o option) bool { return o.Kind == "allow_once" })
-	only := once >= 0 && !slices.ContainsFunc(r.Options[once+1:], func(o option) bool { return o.Kind == "allow_once" }) // else it is a choice
-	if only && whole && len(r.danger) == 0 {
+	if once >= 0 && !r.Choice && whole && len(r.danger) == 0 {
 		list = append(list, action{answerKey(once), "Allow once"})
 	}
 	reject := slices.IndexFunc(r.Options, func(o option) bool { return o.Kind == "reject_once" })

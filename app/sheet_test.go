@@ -295,8 +295,8 @@ func TestANotification(t *testing.T) {
 			t.Errorf("%s: %+v", call, got)
 		}
 	}
-	// Two ways to allow it once are a choice, which a notification has no room for.
-	r.Options = append(r.Options, option{"b", "Allow all edits once", "allow_once"})
+	// A choice has no room in a notification.
+	r.Choice = true
 	if got := r.actions(""); len(got) != 1 || got[0].label != "Reject" {
 		t.Errorf("%+v", got)
 	}

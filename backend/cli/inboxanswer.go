@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -109,7 +110,7 @@ func pick(wanted string, ids, names []string) int {
 func optionRows(options []backend.RequestOption) []string {
 	rows := make([]string, len(options))
 	for i, o := range options {
-		rows[i] = fmt.Sprintf("%d  %s (%s)", i+1, barred(o.Name), effect(o.Kind))
+		rows[i] = fmt.Sprintf("%d  %s (%s)", i+1, cmp.Or(barred(strings.TrimSpace(o.Name)), "no name given by the agent"), effect(o.Kind))
 	}
 	return rows
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/aymanbagabas/go-udiff"
 	"github.com/disgoorg/disgo/discord"
 
+	"deskhand/backend/permission"
 	"deskhand/backend/session"
 )
 
@@ -169,7 +170,7 @@ func (d *drawing) say(before, text, after string) {
 	case width(line) > longestWords || strings.ContainsAny(text, "\r\n"):
 		d.add(part{text: text, quoted: true})
 	default:
-		d.hides = d.hides || revealed(text) != text
+		d.hides = d.hides || permission.Reveal(text) != text
 		d.head = append(d.head, before+line+after)
 	}
 }
@@ -178,7 +179,7 @@ func (d *drawing) add(p part) {
 	if p.text == "" {
 		return
 	}
-	shown := revealed(p.text)
+	shown := permission.Reveal(p.text)
 	d.hides = d.hides || shown != p.text
 	p.text = shown
 	d.parts = append(d.parts, p)
@@ -206,8 +207,8 @@ func (d *drawing) permission(agent string) {
 	}
 	var long []string
 	for i, o := range d.r.Options {
-		if width(o.Name) > mostLabel {
-			long = append(long, strconv.Itoa(i+1)+". "+o.Name)
+		if width(o.Shown()) > mostLabel {
+			long = append(long, strconv.Itoa(i+1)+". "+o.Shown())
 		}
 	}
 	if len(long) > 0 {
@@ -584,7 +585,7 @@ func (d *drawing) answer() string {
 		}
 		texts = append(texts, strings.Join(chosen, ", "))
 	}
-	return "Answered: " + short(oneLine(revealed(strings.Join(texts, "; "))), 3*longestEcho)
+	return "Answered: " + short(oneLine(permission.Reveal(strings.Join(texts, "; "))), 3*longestEcho)
 }
 
 // option is the chosen one. Kinds say it best, unless there are several of one.
@@ -604,7 +605,7 @@ func (d *drawing) option(id string) string {
 		"allow_once": "Allowed once", "allow_always": "Allowed always", "reject_once": "Rejected", "reject_always": "Rejected always",
 	}[chosen.Kind]
 	if words == "" || alike > 1 || d.r.Kind == "trust" {
-		return short(oneLine(revealed(chosen.Name)), 3*longestEcho)
+		return short(oneLine(chosen.Shown()), 3*longestEcho)
 	}
 	return words
 }
@@ -638,7 +639,7 @@ func (d *drawing) waysOut(off bool) []discord.InteractiveComponent {
 }
 
 func (d *drawing) button(style discord.ButtonStyle, label, verb string, off bool) discord.ButtonComponent {
-	label = short(oneLine(revealed(label)), mostLabel)
+	label = short(oneLine(permission.Reveal(label)), mostLabel)
 	if label == "" {
 		label = verb
 	}
@@ -669,7 +670,7 @@ func (d *drawing) options(off bool) []discord.LayoutComponent {
 			var row []discord.InteractiveComponent
 			for _, i := range group {
 				o := d.r.Options[i]
-				row = append(row, d.button(styleOf(o.Kind), o.Name, verbOption+strconv.Itoa(i), off))
+				row = append(row, d.button(styleOf(o.Kind), o.Shown(), verbOption+strconv.Itoa(i), off))
 			}
 			rows = append(rows, discord.NewActionRow(row...))
 		}
@@ -678,7 +679,7 @@ func (d *drawing) options(off bool) []discord.LayoutComponent {
 	for n, group := range slices.Collect(slices.Chunk(offered, mostChoices)) {
 		menu := discord.StringSelectMenuComponent{CustomID: customID(d.r.ID, verbOptions+strconv.Itoa(n)), Placeholder: "Choose an answer", Disabled: off}
 		for _, i := range group {
-			menu.Options = append(menu.Options, choice(d.r.Options[i].Name, "", i, false))
+			menu.Options = append(menu.Options, choice(d.r.Options[i].Shown(), "", i, false))
 		}
 		rows = append(rows, discord.NewActionRow(menu))
 	}
@@ -697,7 +698,7 @@ func styleOf(kind string) discord.ButtonStyle {
 
 func choice(label, description string, i int, chosen bool) discord.StringSelectMenuOption {
 	o := discord.StringSelectMenuOption{
-		Label: short(oneLine(revealed(label)), mostChoice), Description: short(oneLine(revealed(description)), mostChoice), Value: strconv.Itoa(i), Default: chosen,
+		Label: short(oneLine(permission.Reveal(label)), mostChoice), Description: short(oneLine(permission.Reveal(description)), mostChoice), Value: strconv.Itoa(i), Default: chosen,
 	}
 	if o.Label == "" {
 		o.Label = strconv.Itoa(i + 1)
@@ -792,7 +793,7 @@ func (d *drawing) menu(i, n int, off bool) discord.StringSelectMenuComponent {
 	choices := q.Choices[first:min(first+mostChoices, len(q.Choices))]
 	hint := "Choose"
 	if len(d.asks) > 1 {
-		hint = oneLine(revealed(d.prompt(i)))
+		hint = oneLine(permission.Reveal(d.prompt(i)))
 	}
 	m := discord.StringSelectMenuComponent{
 		CustomID: customID(d.r.ID, verbMenu+strconv.Itoa(i)+"."+strconv.Itoa(n)), Placeholder: short(hint, mostHint), MaxValues: 1, Disabled: off,
@@ -815,7 +816,7 @@ func (d *drawing) modal(at int) (discord.ModalCreate, bool) {
 	if at >= len(list) {
 		return discord.ModalCreate{}, false
 	}
-	m := discord.ModalCreate{CustomID: customID(d.r.ID, verbWords+strconv.Itoa(at)), Title: short(oneLine(revealed(d.r.Agent))+" asks", mostTitle)}
+	m := discord.ModalCreate{CustomID: customID(d.r.ID, verbWords+strconv.Itoa(at)), Title: short(oneLine(permission.Reveal(d.r.Agent))+" asks", mostTitle)}
 	style := discord.TextInputStyleParagraph
 	if d.r.Kind == "form" {
 		style = discord.TextInputStyleShort
@@ -824,7 +825,7 @@ func (d *drawing) modal(at int) (discord.ModalCreate, bool) {
 		if !d.asks[i].FreeText {
 			continue
 		}
-		prompt := oneLine(revealed(d.prompt(i)))
+		prompt := oneLine(permission.Reveal(d.prompt(i)))
 		label := discord.LabelComponent{Label: short(prompt, mostTitle), Component: discord.TextInputComponent{
 			CustomID: verbWords + strconv.Itoa(i), Style: style, MaxLength: mostTyped, Value: d.h.own(i),
 		}}
@@ -843,7 +844,7 @@ func (d *drawing) modal(at int) (discord.ModalCreate, bool) {
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
 // quiet is a text of the agent's in a line of ours: none of it is Markdown.
-func quiet(text string) string { return unmarked(revealed(oneLine(text))) }
+func quiet(text string) string { return unmarked(permission.Reveal(oneLine(text))) }
 
 // unmarked has no Markdown in any of its lines.
 func unmarked(text string) string {
@@ -855,29 +856,6 @@ func unmarked(text string) string {
 		out.WriteRune(r)
 	}
 	return out.String()
-}
-
-// revealed writes characters that are not seen, or that put others into another order, by their numbers: nobody decides about what they
-// cannot see.
-func revealed(text string) string {
-	if !strings.ContainsFunc(text, unseen) {
-		return text
-	}
-	var out strings.Builder
-	for _, r := range text {
-		if unseen(r) {
-			fmt.Fprintf(&out, "[U+%04X]", r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
-}
-
-func unseen(r rune) bool {
-	const emoji = '\ufe0f' // after one it only says that it is one
-	return r != '\n' && r != '\t' && r != ' ' && r != emoji &&
-		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
 
 // indented is JSON for people, as it came where it cannot be read.

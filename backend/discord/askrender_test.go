@@ -11,12 +11,13 @@ import (
 
 	"github.com/disgoorg/disgo/discord"
 
+	"deskhand/backend/permission"
 	"deskhand/backend/session"
 )
 
 const requestID = "01994e0a-1111-7222-8333-444455556666"
 
-func permission(tool session.ToolCall, options ...session.RequestOption) session.Request {
+func permissionOf(tool session.ToolCall, options ...session.RequestOption) session.Request {
 	if len(options) == 0 {
 		options = []session.RequestOption{
 			{ID: "always", Name: "Always allow", Kind: "allow_always"}, {ID: "yes", Name: "Allow", Kind: "allow_once"}, {ID: "no", Name: "Reject", Kind: "reject_once"},
@@ -94,7 +95,7 @@ func TestApprovalShowsWhatItIsAbout(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := permission(c.tool)
+			r := permissionOf(c.tool)
 			shown := draw(&r, "/home/x/p", held{})
 			for _, want := range c.want {
 				if !strings.Contains(shown.content, want) {
@@ -122,7 +123,7 @@ func TestWhatDoesNotFitGoesIntoAFile(t *testing.T) {
 		"ends the block":   {"echo ```\n**Allowed once**", "echo ```\n**Allowed once**\n"},
 		"ends with a tick": {"echo `date`", "echo `date`\n"},
 	} {
-		r := permission(running(c.line))
+		r := permissionOf(running(c.line))
 		shown := draw(&r, "", held{})
 		if shown.file != c.file || shown.name != "command.txt" || strings.Contains(shown.content, "echo") || !strings.Contains(shown.content, "in the file below") {
 			t.Errorf("%s: %q, %q, %q", name, shown.content, shown.name, shown.file)
@@ -139,12 +140,12 @@ func TestWhatDoesNotFitGoesIntoAFile(t *testing.T) {
 
 func TestNothingHides(t *testing.T) {
 	t.Parallel()
-	r := permission(running("ls \u202e# gpj.x\u200b\r"))
+	r := permissionOf(running("ls \u202e# gpj.x\u200b\r"))
 	shown := draw(&r, "", held{})
 	if !strings.Contains(shown.content, "ls [U+202E]# gpj.x[U+200B][U+000D]") || !strings.Contains(shown.content, "characters that are not seen") {
 		t.Errorf("%q", shown.content)
 	}
-	r = permission(running("ls # ü 🙂\ufe0f\tok"))
+	r = permissionOf(running("ls # ü 🙂\ufe0f\tok"))
 	if shown = draw(&r, "", held{}); strings.Contains(shown.content, "not seen") {
 		t.Errorf("%q", shown.content)
 	}
@@ -160,7 +161,7 @@ func TestOptionsAreThoseOfTheAgentInItsOrder(t *testing.T) {
 		return list
 	}
 	for _, c := range []struct{ n, controls, rows, first int }{{1, 1, 1, 0}, {5, 5, 1, 0}, {6, 6, 2, 0}, {25, 25, 5, 0}, {26, 2, 2, 25}, {125, 5, 5, 25}, {126, 0, 0, 0}} {
-		r := permission(session.ToolCall{Kind: "other"}, options(c.n)...)
+		r := permissionOf(session.ToolCall{Kind: "other"}, options(c.n)...)
 		shown := draw(&r, "", held{})
 		list := controlsOf(shown)
 		if len(list) != c.controls || len(shown.rows) != c.rows || c.controls > 0 && list[0].options != c.first {
@@ -178,7 +179,7 @@ func TestOptionsAreThoseOfTheAgentInItsOrder(t *testing.T) {
 		}
 	}
 	long := strings.Repeat("very ", 30) + "long"
-	r := permission(session.ToolCall{Kind: "other"}, session.RequestOption{ID: "a", Name: long, Kind: "allow_once"})
+	r := permissionOf(session.ToolCall{Kind: "other"}, session.RequestOption{ID: "a", Name: long, Kind: "allow_once"})
 	if shown := draw(&r, "", held{}); !strings.Contains(shown.content, "1. "+long) || width(labels(shown)[0]) != mostLabel {
 		t.Errorf("%q %v", shown.content, labels(shown))
 	}
@@ -355,8 +356,8 @@ func TestWhatBecameOfIt(t *testing.T) {
 		r.Answer, _ = json.Marshal(a)
 		return r
 	}
-	p := permission(running("ls"))
-	twice := permission(session.ToolCall{Kind: "switch_mode"}, session.RequestOption{ID: "a", Name: "Plan", Kind: "allow_once"}, session.RequestOption{ID: "b", Name: "Code", Kind: "allow_once"})
+	p := permissionOf(running("ls"))
+	twice := permissionOf(session.ToolCall{Kind: "switch_mode"}, session.RequestOption{ID: "a", Name: "Plan", Kind: "allow_once"}, session.RequestOption{ID: "b", Name: "Code", Kind: "allow_once"})
 	q := asking(session.Question{Prompt: "Which?", Options: choices(2), AllowFreeText: true}, session.Question{Prompt: "What?", Options: choices(2)})
 	u := session.Request{ID: requestID, Kind: "url", URL: "https://a.example/", Host: "a.example"}
 	f := session.Request{ID: requestID, Kind: "form", Schema: json.RawMessage(demoForm)}
@@ -424,7 +425,7 @@ func FuzzDraw(f *testing.F) {
 				r.Status = status
 				c := draw(&r, title, held{Page: page, Own: slices.Repeat([]string{what}, n)})
 				fits(t, c)
-				line := revealed(commandOf(input))
+				line := permission.Reveal(commandOf(input))
 				if kind == "permission" && !strings.Contains(c.content, line) && !strings.Contains(c.file, line) {
 					t.Errorf("%q is not in %q nor in %q", line, c.content, c.file)
 				}

@@ -1,6 +1,7 @@
 package editor
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -103,7 +104,7 @@ func optionsOf(list []option) []any {
 		if !slices.Contains([]string{"allow_once", "allow_always", "reject_once", "reject_always"}, kind) {
 			kind = "reject_once" // a word of an agent's that no editor takes; what it says is in its name
 		}
-		out = append(out, map[string]any{"optionId": o.ID, "name": o.Name, "kind": kind})
+		out = append(out, map[string]any{"optionId": o.ID, "name": cmp.Or(o.Label, o.Name), "kind": kind})
 	}
 	return out
 }

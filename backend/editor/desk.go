@@ -237,9 +237,10 @@ type toolCall struct {
 }
 
 type option struct {
-	ID   string `json:"id"`
-	Name string `json:"name"`
-	Kind string `json:"kind"`
+	ID    string `json:"id"`
+	Name  string `json:"name"`
+	Kind  string `json:"kind"`
+	Label string `json:"label"` // the name, as people should read it
 }
 
 type question struct {

@@ -41,7 +41,7 @@ func (r *openRequest) readAsked(toolCall json.RawMessage, clean func(string) str
 	for i := range r.Questions {
 		r.Questions[i].AllowFreeText = true // its own terminal takes any text, too
 	}
-	r.asked, r.Options = q, []RequestOption{}
+	r.asked, r.Options, r.Choice = q, []RequestOption{}, false
 }
 
 // result is the answer as the agent wants it: the chosen labels of a question as one text, under its number.

@@ -76,26 +76,11 @@ func (r *Request) asks() []asksOne {
 		}
 		q := Question{Prompt: r.Title, Options: make([]QuestionOption, len(r.Options))}
 		for i, o := range r.Options {
-			q.Options[i] = QuestionOption{ID: o.ID, Label: o.Name}
+			q.Options[i] = QuestionOption{ID: o.ID, Label: o.Shown()}
 		}
 		return []asksOne{{Question: q}}
 	}
 	return nil
-}
-
-// IsChoice tells a permission that asks how to go on from one that asks whether to: a plan, or several ways of one kind to say yes.
-func (r *Request) IsChoice() bool {
-	if r.Tool != nil && r.Tool.Kind == "switch_mode" {
-		return true
-	}
-	seen := map[string]bool{}
-	for _, o := range r.Options {
-		if strings.HasPrefix(o.Kind, "allow") && seen[o.Kind] {
-			return true
-		}
-		seen[o.Kind] = true
-	}
-	return false
 }
 
 func (r *Request) formAsks() []asksOne {

@@ -336,6 +336,7 @@ type Request struct {
 	ToolCallID  string          `json:"toolCallId,omitempty" doc:"The tool call a permission is for; its entry holds diff and command"`
 	Tool        *ToolCall       `json:"tool,omitempty" doc:"That tool call as the request told it"`
 	Options     []RequestOption `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
+	Choice      bool            `json:"choice,omitempty" doc:"Of a permission: it asks how to go on, and not whether to, so that only a person answers it: no rule, no flag, and no button that allows without a look at the options"`
 	Schema      json.RawMessage `json:"schema,omitempty" doc:"Of a form: the JSON Schema asked for"`
 	Questions   []Question      `json:"questions,omitempty" doc:"Of a question"`
 	URL         string          `json:"url,omitempty" doc:"Of an address to open: the whole of it, as a browser gets it"`
@@ -360,6 +361,8 @@ type RequestOption struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
 	Kind string `json:"kind" doc:"allow_once, allow_always, reject_once, reject_always, or what the agent sent"`
+
+	Label string `json:"label,omitempty" doc:"The name as people should read it: unseen characters are written by their numbers, a missing name is made of the kind, and what the option does stands beside a name that would mislead about it"`
 }
 
 // Question is one question of a question request.

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/permission"
 )
 
 // What an agent asks of a person, by kind. Every request that is not answered at once is one of these; nothing hangs unseen.
@@ -136,6 +137,8 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	for _, o := range p.Options {
 		r.Options = append(r.Options, RequestOption{ID: o.ID, Name: v.c.secret.text(o.Name), Kind: o.Kind})
 	}
+	r.labelOptions()
+	r.Choice = permission.IsChoice(r.offer(metaOf(p.ToolCall)))
 	patch, err := acp.ParseToolCall(v.c.secret.redact(p.ToolCall))
 	if err != nil {
 		return true // it can be answered all the same
@@ -149,8 +152,18 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	patchToolCall(&tool, patch)
 	// Some approvals come without a title (title: null), and nobody was told of their tool call before.
 	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
+	r.Choice = r.Choice || permission.IsChoice(r.offer(nil))
 	r.readAsked(p.ToolCall, v.c.secret.text)
 	return true
+}
+
+// metaOf is the _meta of a tool call.
+func metaOf(toolCall json.RawMessage) json.RawMessage {
+	var call struct {
+		Meta json.RawMessage `json:"_meta"`
+	}
+	_ = json.Unmarshal(toolCall, &call) // a tool call of another shape has none
+	return call.Meta
 }
 
 // showable tells whether there is a control for every property of a form.

@@ -22,7 +22,7 @@ func callOf(r *Request) rules.Call {
 	}
 	t := r.Tool
 	c := &callReader{tool: t, call: rules.Call{Kind: kindOf(t.Kind), Tool: t.Name}}
-	if isChoice(r) {
+	if r.IsChoice() {
 		c.call.Choice = true
 		return c.call
 	}
@@ -48,27 +48,6 @@ func kindOf(kind string) rules.Kind {
 		}
 	}
 	return rules.Other
-}
-
-// isChoice tells of a permission that is a question: a plan to choose from, options that are neither allowed nor rejected, several ways
-// to allow it once.
-func isChoice(r *Request) bool {
-	once := 0
-	for _, o := range r.Options {
-		switch o.Kind {
-		case "allow_once":
-			once++
-		case "allow_always", "reject_once", "reject_always":
-		default:
-			return true
-		}
-	}
-	var input struct {
-		Plan      json.RawMessage `json:"plan"`
-		Questions json.RawMessage `json:"questions"`
-	}
-	_ = json.Unmarshal(r.Tool.RawInput, &input) // of another shape it has none
-	return once > 1 || r.Tool.Kind == "switch_mode" || input.Plan != nil || input.Questions != nil
 }
 
 type callReader struct {

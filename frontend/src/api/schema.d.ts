@@ -3628,6 +3628,8 @@ export interface components {
             answer?: unknown;
             /** @description The surface: window, native, browser, cli, editor, discord, api; rule, where nobody was asked; agent, where it said itself that it is done */
             answeredBy?: string;
+            /** @description Of a permission: it asks how to go on, and not whether to, so that only a person answers it: no rule, no flag, and no button that allows without a look at the options */
+            choice?: boolean;
             /**
              * Format: date-time
              * @description When the agent said that it is done there
@@ -3682,6 +3684,8 @@ export interface components {
             id: string;
             /** @description allow_once, allow_always, reject_once, reject_always, or what the agent sent */
             kind: string;
+            /** @description The name as people should read it: unseen characters are written by their numbers, a missing name is made of the kind, and what the option does stands beside a name that would mislead about it */
+            label?: string;
             name: string;
         };
         RequestRule: {

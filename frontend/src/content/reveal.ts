@@ -1,3 +1,5 @@
+import type { RequestOption } from '../api/records';
+
 // Text that somebody decides about must not hide anything: characters that are not seen, or that put others into another order, are
 // written by their number.
 
@@ -22,4 +24,9 @@ export function revealLine(text: string): string {
 
 export function lineHides(text: string): boolean {
   return hides(text.replace(/\r$/, ''));
+}
+
+/** The name of an option for people; an option that an earlier version stored has no label. */
+export function shownName({ label, name, id }: RequestOption): string {
+  return label ?? (reveal(name).trim() || reveal(id));
 }

@@ -1,5 +1,6 @@
 import type { Request } from '../api/records';
 import { isObject } from '../content/blocks';
+import { shownName } from '../content/reveal';
 import { lookup, t } from '../strings/t';
 
 // What was answered to a request, in words.
@@ -35,7 +36,7 @@ function answered(request: Request): Told {
   });
   if (request.kind === 'permission' || request.kind === 'trust') {
     const option = request.options.find((one) => one.id === answer['optionId']);
-    if (option) return say(option.name, option.kind.startsWith('reject') ? 'danger' : 'ok');
+    if (option) return say(shownName(option), option.kind.startsWith('reject') ? 'danger' : 'ok');
   }
   if (request.status === 'rejected') {
     const cancelled = answer['action'] === 'cancel';

@@ -1,0 +1,163 @@
+// Package permission judges what an agent offers when it asks for permission: whether a permission is a choice that only a person can make,
+// and how each option is named where a person reads it. The package is pure: it reads no database and asks nobody.
+package permission
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// Option is one option of a permission, as the agent sent it.
+type Option struct {
+	Name string
+	Kind string // AllowOnce and so on, or a word of the agent's own
+}
+
+// The kinds of options that the protocol knows.
+const (
+	AllowOnce    = "allow_once"
+	AllowAlways  = "allow_always"
+	RejectOnce   = "reject_once"
+	RejectAlways = "reject_always"
+)
+
+// Request is what the judgement reads of a request for permission.
+type Request struct {
+	Options  []Option
+	ToolKind string
+	RawInput json.RawMessage // of the tool call
+	Meta     json.RawMessage // _meta of the tool call
+}
+
+// IsChoice tells whether a permission asks how to go on, and not whether to: nobody but a person answers such a permission, neither a rule
+// nor a flag nor a button that allows without a look at the options. A permission is a choice when
+//
+//   - it is about a plan or carries questions,
+//   - it has an option of a kind that the protocol does not know,
+//   - several options allow in the same way, and no single option allows once,
+//   - it has several options, and none of them rejects,
+//   - the name of an option that allows says that it rejects, so that the agent's own words contradict the kind.
+func IsChoice(r Request) bool {
+	count := map[string]int{}
+	for _, o := range r.Options {
+		if _, known := kindWords[o.Kind]; !known || Allows(o.Kind) && contradicts(o) {
+			return true
+		}
+		count[o.Kind]++
+	}
+	rejects := count[RejectOnce] + count[RejectAlways]
+	switch {
+	case count[AllowOnce] > 1, count[AllowOnce] == 0 && count[AllowAlways] > 1, len(r.Options) > 1 && rejects == 0:
+		return true
+	}
+	return r.ToolKind == "switch_mode" || asksQuestions(r)
+}
+
+// Allows tells whether an option of a kind lets the agent go on.
+func Allows(kind string) bool { return strings.HasPrefix(kind, "allow") }
+
+// Rejects tells whether an option of a kind turns the agent down.
+func Rejects(kind string) bool { return strings.HasPrefix(kind, "reject") }
+
+// asksQuestions tells of a tool call whose input is a plan or questions, or whose agent says so.
+func asksQuestions(r Request) bool {
+	var input struct {
+		Plan      json.RawMessage `json:"plan"`
+		Questions json.RawMessage `json:"questions"`
+	}
+	_ = json.Unmarshal(r.RawInput, &input) // an input of another shape has neither
+	var meta map[string]json.RawMessage
+	_ = json.Unmarshal(r.Meta, &meta) // a _meta of another shape says nothing
+	var kind string
+	_ = json.Unmarshal(meta["qwenInteractionKind"], &kind)
+	return input.Plan != nil || input.Questions != nil || meta["qwenQuestions"] != nil || kind == "user_question" || kind == "plan"
+}
+
+// kindWords are what an option of a kind does.
+//
+//nolint:gochecknoglobals // a table
+var kindWords = map[string]struct{ name, does string }{
+	AllowOnce:    {"Allow once", "allows once"},
+	AllowAlways:  {"Allow always", "allows always"},
+	RejectOnce:   {"Reject once", "rejects once"},
+	RejectAlways: {"Reject always", "rejects always"},
+}
+
+// Labels are the names of options for people, in their order. Characters that are not seen are written by their numbers. An option without
+// a name is named by its kind. What an option does stands beside a name that says the opposite, and beside a name that options of different
+// kinds share.
+func Labels(options []Option) []string {
+	labels := make([]string, len(options))
+	for i, o := range options {
+		kind := kindWords[o.Kind]
+		switch {
+		case bare(o.Name) != "":
+			labels[i] = Reveal(strings.Join(strings.Fields(o.Name), " "))
+		case kind.name != "":
+			labels[i] = kind.name + " (no name given by the agent)"
+			continue
+		default:
+			labels[i] = "No name and no known kind given by the agent"
+			continue
+		}
+		alike := slices.ContainsFunc(options, func(other Option) bool { return other.Kind != o.Kind && bare(other.Name) == bare(o.Name) })
+		if !alike && !contradicts(o) {
+			continue
+		}
+		if kind.does == "" {
+			kind.does = "of a kind that Deskhand does not know"
+		}
+		labels[i] += " (" + kind.does + ")"
+	}
+	return labels
+}
+
+// bare is a name as a person reads it at a glance: without case, without what is not seen, with single blanks.
+func bare(name string) string {
+	seen := strings.Map(func(r rune) rune {
+		if unseen(r) && r != '\u00a0' && r != '\u3000' {
+			return -1
+		}
+		return r
+	}, name)
+	return strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(seen, "\ufe0f", ""))), " ")
+}
+
+// contradicts tells whether the name of an option begins with a word for the opposite of its kind.
+func contradicts(o Option) bool {
+	name := strings.TrimLeft(bare(o.Name), "✓✔✗✘✕❌✅⛔🚫 \t([{<\"'`*-_#>·•:.0123456789)")
+	begins := func(words []string) bool {
+		return slices.ContainsFunc(words, func(word string) bool {
+			rest, ok := strings.CutPrefix(name, word)
+			return ok && (word[0] >= 0x80 || rest == "" || !letter(rest[0]))
+		})
+	}
+	switch {
+	case Allows(o.Kind):
+		return begins(noWords)
+	case Rejects(o.Kind):
+		return begins(yesWords)
+	}
+	return false
+}
+
+// letter tells whether a byte goes on with a word, a byte of a letter outside of ASCII too.
+func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 0x80 }
+
+// The words that begin a name which says no or yes. Agents speak English; the others are of programs that translate their buttons. A word
+// that begins both kinds of names in the wild, such as "keep", "skip" or "continue", is in neither.
+//
+//nolint:gochecknoglobals // a table
+var (
+	noWords = []string{
+		"reject", "rejected", "deny", "denied", "decline", "disallow", "refuse", "cancel", "abort", "forbid", "block", "no", "nope", "do not", "don't allow", "don’t allow",
+		"never allow", "ablehnen", "verweigern", "nein", "abbrechen", "refuser", "rejeter", "non", "annuler", "rechazar", "denegar", "cancelar", "rifiuta", "nega", "annulla",
+		"recusar", "negar", "отклонить", "запретить", "нет", "отмена", "拒绝", "拒絕", "取消", "禁止", "否", "いいえ", "拒否", "キャンセル", "거부", "취소", "아니",
+	}
+	yesWords = []string{
+		"allow", "allowed", "accept", "approve", "approved", "yes", "yep", "ok", "okay", "permit", "grant", "authorize", "authorise", "confirm", "proceed", "always allow",
+		"erlauben", "zulassen", "ja", "genehmigen", "autoriser", "accepter", "oui", "permitir", "aceptar", "aprobar", "sí", "consenti", "accetta", "aceitar", "sim",
+		"разрешить", "принять", "да", "允许", "允許", "接受", "批准", "同意", "确认", "是", "許可", "はい", "承認", "허용", "승인", "예",
+	}
+)

@@ -1,0 +1,33 @@
+package permission
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Reveal writes characters that are not seen, or that change the order of others, by their numbers: nobody decides about what they cannot
+// see. Line ends, tabs and blanks stay.
+func Reveal(text string) string {
+	if !Hides(text) {
+		return text
+	}
+	var out strings.Builder
+	for _, r := range text {
+		if unseen(r) {
+			fmt.Fprintf(&out, "[U+%04X]", r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// Hides tells whether a text has characters that Reveal writes by their numbers.
+func Hides(text string) bool { return strings.ContainsFunc(text, unseen) }
+
+func unseen(r rune) bool {
+	const emoji = '\ufe0f' // after an emoji it only says that it is one
+	return r != '\n' && r != '\t' && r != ' ' && r != emoji &&
+		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}

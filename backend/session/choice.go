@@ -1,0 +1,39 @@
+package session
+
+import (
+	"cmp"
+	"encoding/json"
+
+	"deskhand/backend/permission"
+)
+
+// IsChoice tells whether a permission asks how to go on, and not whether to, see [permission.IsChoice]. Choice was found when the request
+// came, from all that the agent sent; a request that an earlier version stored has no Choice, and is judged by what was stored.
+func (r *Request) IsChoice() bool { return r.Choice || permission.IsChoice(r.offer(nil)) }
+
+// offer is what a request for permission offers; meta is the _meta of its tool call, which is not stored.
+func (r *Request) offer(meta json.RawMessage) permission.Request {
+	p := permission.Request{Options: r.offered(), Meta: meta}
+	if r.Tool != nil {
+		p.ToolKind, p.RawInput = r.Tool.Kind, r.Tool.RawInput
+	}
+	return p
+}
+
+func (r *Request) offered() []permission.Option {
+	list := make([]permission.Option, len(r.Options))
+	for i, o := range r.Options {
+		list[i] = permission.Option{Name: o.Name, Kind: o.Kind}
+	}
+	return list
+}
+
+// labelOptions gives each option the name that people read.
+func (r *Request) labelOptions() {
+	for i, label := range permission.Labels(r.offered()) {
+		r.Options[i].Label = label
+	}
+}
+
+// Shown is the name of an option for people. An option that an earlier version stored has no Label.
+func (o RequestOption) Shown() string { return cmp.Or(o.Label, permission.Reveal(o.Name), o.ID) }
