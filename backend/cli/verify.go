@@ -15,8 +15,12 @@ import (
 type verifyCommand struct {
 	common
 	Agents bool `help:"Ask the agents, too, which conversations they know. That starts them."`
-	Repair bool `help:"Make anew what the journal holds, and the search index. No conversation is ever deleted."`
-	JSON   bool `name:"json" help:"Print what was found as JSON."`
+	Repair bool `help:"Put back what is missing and the journal holds, and the search index. Nothing that is shown is replaced, and no conversation is ever deleted."`
+
+	TakeJournal    []string `placeholder:"ID" help:"Make the transcript of this conversation anew from its journal, although that replaces what is shown; repeatable."`
+	KeepTranscript []string `placeholder:"ID" help:"Keep the transcript of this conversation as it is shown, although its journal says something else; repeatable."`
+
+	JSON bool `name:"json" help:"Print what was found as JSON."`
 }
 
 // verifyEvery is how often the progress is asked for.
@@ -44,7 +48,7 @@ func (c *verifyCommand) Run(p *Program) error {
 
 // run begins a verification and waits for its end. With us it ends too.
 func (c *verifyCommand) run(ctx context.Context, p *Program, api *api) (v backend.Verification, err error) {
-	if err := api.call(ctx, "POST", "verify", backend.Verify{Agents: c.Agents, Repair: c.Repair}, nil); err != nil {
+	if err := api.call(ctx, "POST", "verify", backend.Verify{Agents: c.Agents, Repair: c.Repair, TakeJournal: c.TakeJournal, KeepTranscript: c.KeepTranscript}, nil); err != nil {
 		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "verify.running" {
 			return v, errors.New("a verification is running already")
 		}
@@ -90,7 +94,7 @@ func (c *verifyCommand) show(out io.Writer, v backend.Verification) error {
 		return printJSON(out, v)
 	}
 	var b strings.Builder
-	open := 0
+	open, choices := 0, 0
 	for _, f := range v.Findings {
 		mark := "found"
 		if f.Repaired {
@@ -103,19 +107,54 @@ func (c *verifyCommand) show(out io.Writer, v backend.Verification) error {
 			of = "conversation " + f.Session + ": "
 		}
 		fmt.Fprintf(&b, "%-9s %s%s\n", mark, of, printable(foundText(f)))
+		if contradicts(f) {
+			choices++
+			b.WriteString(sidesOf(f))
+		}
 	}
 	switch {
 	case len(v.Findings) == 0:
 		fmt.Fprintf(&b, "All is well: %d parts were looked at.\n", v.Done)
 	case open == 0:
 		fmt.Fprintf(&b, "All %d were repaired.\n", len(v.Findings))
+	case choices == len(v.Findings):
 	case c.Repair:
 		fmt.Fprintf(&b, "%d of %d are left.\n", open, len(v.Findings))
 	default:
-		fmt.Fprintf(&b, "%d found. --repair mends what can be made anew from the journal.\n", len(v.Findings))
+		fmt.Fprintf(&b, "%d found. --repair puts back what is missing and the journal holds.\n", len(v.Findings))
+	}
+	if choices > 0 {
+		b.WriteString("Where a transcript and its journal contradict each other nobody knows which of them was damaged, and nothing is replaced:\n" +
+			"  deskhand verify --take-journal ID     makes the transcript anew from the journal; what is shown now is gone\n" +
+			"  deskhand verify --keep-transcript ID  keeps what is shown, with later versions too; it is not compared any more\n")
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
+}
+
+// contradicts tells that only a person knows which of a transcript and its journal is right.
+func contradicts(f backend.Finding) bool {
+	of := func(param string) bool { return f.Params[param] != "" && f.Params[param] != "0" }
+	return (f.Code == "entries.differ" || f.Code == "turns.differ") && !f.Repaired && (of("different") || of("extra"))
+}
+
+// sidesOf shows both.
+func sidesOf(f backend.Finding) string {
+	var b strings.Builder
+	if f.Code == "entries.differ" {
+		for _, side := range []struct{ name, text string }{{"shown", f.Params["shown"]}, {"journal", f.Params["made"]}} {
+			if side.text == "" {
+				side.text = "(nothing)"
+			}
+			fmt.Fprintf(&b, "          %-8s %s\n", side.name, printable(strings.Join(strings.Fields(side.text), " ")))
+		}
+	}
+	if n := f.Params["unchecked"]; n != "0" {
+		fmt.Fprintf(&b, "          %s messages of the journal are from an older version, and have no checksum\n", n)
+	} else {
+		b.WriteString("          every message of the journal fits its checksum\n")
+	}
+	return b.String()
 }
 
 // foundText puts a finding into words; those of other surfaces are their own.

@@ -41,11 +41,15 @@ func TestVerify(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 1 || len(v.Findings) != 1 || v.Findings[0].Code != "entries.differ" || v.Findings[0].Repaired {
 		t.Fatalf("exit %d %v\n%s%s", code, err, out, stderr)
 	}
-	if out, _, code := run(t, dir, "verify"); code != 1 || !strings.Contains(out, "1 different") || !strings.Contains(out, "--repair") {
+	if out, _, code := run(t, dir, "verify"); code != 1 || !strings.Contains(out, "1 different") || !strings.Contains(out, "--take-journal") {
 		t.Errorf("exit %d\n%s", code, out)
 	}
-	if out, _, code := run(t, dir, "verify", "--repair"); code != 1 || !strings.Contains(out, "repaired") {
-		t.Errorf("exit %d\n%s", code, out)
+	if out, _, code := run(t, dir, "verify", "--repair"); code != 1 || strings.Contains(out, "repaired") || !strings.Contains(out, "something else") ||
+		!strings.Contains(out, "the quick zeppelin") || !strings.Contains(out, "--take-journal") || !strings.Contains(out, "fits its checksum") {
+		t.Errorf("verify --repair: got exit %d\n%s\nwant exit 1, both sides and the choice", code, out)
+	}
+	if out, _, code := run(t, dir, "verify", "--take-journal", v.Findings[0].Session); code != 1 || !strings.Contains(out, "repaired") {
+		t.Errorf("verify --take-journal: got exit %d\n%s\nwant exit 1, and repaired", code, out)
 	}
 	srv, _ := server(t, dir) // and by way of one that runs
 	if out, stderr, code := run(t, dir, "verify"); code != 0 {

@@ -68,7 +68,7 @@ const ToolsServer = "deskhand"
 func (c *Client) opening(ctx context.Context, id string) (*frame, error) {
 	db := c.cfg.Store
 	const first = 64 // of ours in a generation; what opens the session is among them
-	list, err := query(ctx, db.Read(), scanFrame, `SELECT n, generation, at, dir, encoding, payload FROM frame
+	list, err := query(ctx, db.Read(), scanFrame, `SELECT `+frameColumns+` FROM frame
 		WHERE session = ?1 AND dir = 'out' AND generation = (SELECT generation FROM frame WHERE session = ?1 ORDER BY n DESC LIMIT 1) ORDER BY n LIMIT ?2`, id, first)
 	if err != nil {
 		return nil, err

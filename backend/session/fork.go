@@ -269,8 +269,8 @@ func (c *Client) copyFrames(ctx context.Context, f fork, id string, want int) er
 	have := 0
 	for from := int64(0); from < f.until; from += journalPart {
 		err := c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
-			result, err := tx.ExecContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload)
-				SELECT ?, n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n > ? AND n <= ? AND dir <> ?`,
+			result, err := tx.ExecContext(ctx, `INSERT INTO frame (session, `+frameColumns+`)
+				SELECT ?, `+frameColumns+` FROM frame WHERE session = ? AND n > ? AND n <= ? AND dir <> ?`,
 				id, f.parent.ID, from, min(from+journalPart, f.until), string(noted))
 			if err != nil {
 				return err

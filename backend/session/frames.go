@@ -199,7 +199,7 @@ func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
 	}
 	var list []lookedAt
 	cut := false
-	rows, err := s.c.cfg.Store.Read().QueryContext(ctx, `SELECT n, generation, at, dir, encoding, payload FROM frame
+	rows, err := s.c.cfg.Store.Read().QueryContext(ctx, `SELECT `+frameColumns+` FROM frame
 		WHERE session = ? AND n BETWEEN ? AND ? AND (dir = ? OR ? = '' AND dir <> 'note' OR ? AND dir = 'note') ORDER BY n `+order,
 		s.session, low, high, s.q.Dir, s.q.Dir, s.q.Notes)
 	if err != nil {
@@ -228,13 +228,6 @@ func (s *frameScanner) part(ctx context.Context) ([]lookedAt, error) {
 		return nil, err
 	}
 	return list, s.pair(ctx, list)
-}
-
-func scanFrame(s scanner) (f storedFrame, err error) {
-	var at int64
-	err = s.Scan(&f.N, &f.Generation, &at, &f.Dir, &f.encoding, &f.payload)
-	f.At = fromMillis(at).Time
-	return f, err
 }
 
 // look reads a frame, and keeps no more of it than the page may need.
@@ -374,7 +367,7 @@ func (s *frameScanner) pairBefore(ctx context.Context, before int64, lost map[as
 		rows, err := query(ctx, s.c.cfg.Store.Read(), func(r scanner) (lookedAt, error) {
 			f, err := scanFrame(r)
 			return look.look(f), err
-		}, `SELECT n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n BETWEEN ? AND ? AND (? AND dir = 'in' OR ? AND dir = 'out') AND generation >= ?
+		}, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND n BETWEEN ? AND ? AND (? AND dir = 'in' OR ? AND dir = 'out') AND generation >= ?
 			ORDER BY n DESC`, s.session, low, high, dirs[string(inward)], dirs[string(outward)], oldest)
 		if err != nil {
 			return err
@@ -407,7 +400,7 @@ func (c *Client) FrameBody(ctx context.Context, id string, seq int64) ([]byte, e
 	if _, err := c.conversation(ctx, id); err != nil {
 		return nil, err
 	}
-	list, err := query(ctx, c.cfg.Store.Read(), scanFrame, `SELECT n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n = ?`, id, seq)
+	list, err := query(ctx, c.cfg.Store.Read(), scanFrame, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND n = ?`, id, seq)
 	if err != nil {
 		return nil, err
 	}

@@ -129,10 +129,7 @@ func (n note) inbound() (items []attachment.SentinelItem, own []attachment.File)
 // notesBefore are some of the journal's notes, the newest first, and the number of the last of them.
 func (c *Client) notesBefore(ctx context.Context, session string, before int64) (notes []note, last int64, err error) {
 	db := c.cfg.Store
-	list, err := query(ctx, db.Read(), func(s scanner) (f storedFrame, err error) {
-		f.Dir = noted
-		return f, s.Scan(&f.N, &f.encoding, &f.payload)
-	}, `SELECT n, encoding, payload FROM frame WHERE session = ? AND dir = 'note' AND n < ? ORDER BY n DESC LIMIT ?`, session, before, journalPart)
+	list, err := query(ctx, db.Read(), scanFrame, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND dir = 'note' AND n < ? ORDER BY n DESC LIMIT ?`, session, before, journalPart)
 	for _, f := range list {
 		last = f.N
 		var n note

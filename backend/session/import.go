@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/json"
@@ -383,12 +384,12 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 // the two that it gives then. The notes alone are read: an agent may have said very much, and each start asks.
 func (c *Client) lastImport(ctx context.Context, session string) (from, to int64, err error) {
 	const end = math.MaxInt64 / perFrame
-	notes, err := query(ctx, c.cfg.Store.Read(), func(s scanner) (f frame, err error) { return f, s.Scan(&f.N, &f.Data) },
-		`SELECT n, payload FROM frame WHERE session = ? AND dir = ? AND encoding = ? ORDER BY n`, session, string(noted), encodedRaw)
+	notes, err := query(ctx, c.cfg.Store.Read(), scanFrame,
+		`SELECT `+frameColumns+` FROM frame WHERE session = ? AND dir = ? AND encoding = ? ORDER BY n`, session, string(noted), encodedRaw)
 	from, to = end, end
 	for _, f := range notes {
 		var told note
-		switch err := json.Unmarshal(f.Data, &told); {
+		switch err := cmp.Or(f.decode(c.cfg.Store), json.Unmarshal(f.payload, &told)); {
 		case err != nil: // it is damaged
 		case told.Note == noteImporting:
 			from, to = f.N, end

@@ -1,12 +1,15 @@
 package session
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"io/fs"
 
 	"deskhand/backend/store"
@@ -27,6 +30,13 @@ const (
 // errGap means that frames of a journal are missing.
 var errGap = errors.New("frames are missing")
 
+// errChecksum means that a frame is not what was stored; errUnproven that a message of an old journal, which has no checksums, looks as if it
+// were not.
+var (
+	errChecksum = errors.New("its checksum does not fit")
+	errUnproven = errors.New("it has no checksum, and is no longer JSON")
+)
+
 // damage is what keeps a frame from being read for good.
 type damage struct {
 	n   int64 // of the frame
@@ -41,6 +51,34 @@ type storedFrame struct {
 	frame
 	encoding string
 	payload  []byte
+	sum      sql.NullInt64 // the checksum; frames of before migration 20 have none
+}
+
+// frameColumns is a frame as scanFrame takes it.
+const frameColumns = "n, generation, at, dir, encoding, payload, sum"
+
+// checksum is the CRC-32C of all that is stored of a frame but its session: a fork has the same frames.
+func (f *storedFrame) checksum() int64 {
+	var head [40]byte
+	text := binary.BigEndian.AppendUint64(head[:0], uint64(f.N))     //nolint:gosec // only summed up
+	text = binary.BigEndian.AppendUint64(text, uint64(f.Generation)) //nolint:gosec // the same
+	text = binary.BigEndian.AppendUint64(text, uint64(millis(f.At))) //nolint:gosec // the same
+	text = append(append(append(text, f.Dir...), 0), f.encoding...)
+	table := crc32.MakeTable(crc32.Castagnoli) // made once
+	return int64(crc32.Update(crc32.Checksum(text, table), table, f.payload))
+}
+
+func scanFrame(s scanner) (f storedFrame, err error) {
+	var at int64
+	err = s.Scan(&f.N, &f.Generation, &at, &f.Dir, &f.encoding, &f.payload, &f.sum)
+	f.At = fromMillis(at).Time
+	return f, err
+}
+
+// unproven tells of a message that its own text speaks against: JSON that cannot be read, without a checksum which says that the agent wrote
+// it so. It must not be what replaces a transcript. Compressed messages and files are checked when they are unpacked.
+func (f *storedFrame) unproven() bool {
+	return !f.sum.Valid && f.encoding == encodedRaw && bytes.HasPrefix(bytes.TrimLeft(f.payload, " \t"), []byte("{")) && !json.Valid(f.payload)
 }
 
 // hasBlobs tells that some of the frames go to the blob store.
@@ -54,7 +92,7 @@ func hasBlobs(frames []frame) bool {
 }
 
 // asItIs is how a frame of no great size is kept.
-func asItIs(f frame) storedFrame { return storedFrame{f, encodedRaw, f.Data} }
+func asItIs(f frame) storedFrame { return storedFrame{frame: f, encoding: encodedRaw, payload: f.Data} }
 
 // encoded puts frames into the shape in which they are kept. Our own notes stay as they are: they are looked through by what they say.
 func encoded(db *store.DB, frames []frame) ([]storedFrame, error) {
@@ -84,6 +122,9 @@ func encoded(db *store.DB, frames []frame) ([]storedFrame, error) {
 // decode gives back the message that was kept. Only what is gone, or is not what it was, is damage: what cannot be read now, for want of a
 // descriptor or of a disk that works, can be later.
 func (f *storedFrame) decode(db *store.DB) (err error) {
+	if f.sum.Valid && f.sum.Int64 != f.checksum() {
+		return &damage{f.N, errChecksum}
+	}
 	switch f.encoding {
 	case encodedBlob:
 		f.Data, err = db.Blobs.Get(string(f.payload))
@@ -109,13 +150,13 @@ func saveFrames(ctx context.Context, tx *sql.Tx, session string, frames []stored
 	if len(frames) == 0 {
 		return nil
 	}
-	insert, err := tx.PrepareContext(ctx, `INSERT INTO frame (session, n, generation, at, dir, encoding, payload) VALUES (?, ?, ?, ?, ?, ?, ?)`)
+	insert, err := tx.PrepareContext(ctx, `INSERT INTO frame (session, `+frameColumns+`) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
 	}
 	defer insert.Close()
 	for _, f := range frames {
-		if _, err := insert.ExecContext(ctx, session, f.N, f.Generation, millis(f.At), string(f.Dir), f.encoding, f.payload); err != nil {
+		if _, err := insert.ExecContext(ctx, session, f.N, f.Generation, millis(f.At), string(f.Dir), f.encoding, f.payload, f.checksum()); err != nil {
 			return err
 		}
 	}
@@ -132,19 +173,18 @@ const journalPart = 512
 
 // storedFrames hands over a part of a journal as it is kept, in order, and tells the number of the last.
 func storedFrames(ctx context.Context, q querier, session string, after int64, limit int, each func(storedFrame) error) (last int64, err error) {
-	rows, err := q.QueryContext(ctx, `SELECT n, generation, at, dir, encoding, payload FROM frame WHERE session = ? AND n > ? ORDER BY n LIMIT ?`, session, after, limit)
+	rows, err := q.QueryContext(ctx, `SELECT `+frameColumns+` FROM frame WHERE session = ? AND n > ? ORDER BY n LIMIT ?`, session, after, limit)
 	if err != nil {
 		return after, err
 	}
 	defer rows.Close()
 	last = after
 	for rows.Next() {
-		var f storedFrame
-		var at int64
-		if err := rows.Scan(&f.N, &f.Generation, &at, &f.Dir, &f.encoding, &f.payload); err != nil {
+		f, err := scanFrame(rows)
+		if err != nil {
 			return last, err
 		}
-		f.At, last = fromMillis(at).Time, f.N
+		last = f.N
 		if err := each(f); err != nil {
 			return last, err
 		}

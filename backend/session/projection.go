@@ -143,11 +143,12 @@ const (
 // rebuild makes what is shown of a session anew from its journal. It may run while
 // the conversation goes on: what is said meanwhile is in the journal before it is folded here, and the last batch takes in the rest.
 // Until then the session counts as not rebuilt, so that one that was broken off is begun again. An error of type damage leaves the
-// entries from the damaged frame on as they are.
-func (c *Client) rebuild(ctx context.Context, session string) error {
+// entries as they are. chosen says that a person has chosen the journal: else one of before there were checksums is not trusted where its
+// messages look damaged.
+func (c *Client) rebuild(ctx context.Context, session string, chosen bool) error {
 	b := &rebuilding{c: c, session: session, retelling: retell(session), made: map[string]bool{}}
 	defer c.changedEntries() // also of one that is broken off: the index waits for a word, and nobody may speak for days
-	if err := c.readable(ctx, session); err != nil {
+	if err := c.proven(ctx, session, chosen); err != nil {
 		return err
 	}
 	db := c.cfg.Store
@@ -172,15 +173,24 @@ func (c *Client) rebuild(ctx context.Context, session string) error {
 	return b.finish(ctx)
 }
 
-// readable tells, before anything is changed, whether the whole journal can be read.
-func (c *Client) readable(ctx context.Context, session string) error {
+// proven tells, before anything is changed, whether the whole journal can be read.
+func (c *Client) proven(ctx context.Context, session string, chosen bool) error {
 	db := c.cfg.Store
-	for after := int64(0); ; {
-		last, err := framesAfter(ctx, db.Read(), db, session, after, journalPart, func(frame) {})
-		if err != nil || last == after {
+	for want := int64(1); ; {
+		before := want
+		_, err := storedFrames(ctx, db.Read(), session, before-1, journalPart, func(f storedFrame) error {
+			if f.N != want {
+				return &damage{want, errGap}
+			}
+			want++
+			if !chosen && f.unproven() {
+				return &damage{f.N, errUnproven}
+			}
+			return f.decode(db)
+		})
+		if err != nil || want == before {
 			return err
 		}
-		after = last
 	}
 }
 
@@ -323,7 +333,7 @@ func (b *rebuilding) finish(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ? WHERE id = ?`, projection, b.session)
+		_, done := tx.ExecContext(ctx, `UPDATE session SET projection = ?, kept = 0 WHERE id = ?`, projection, b.session)
 		return errors.Join(b.write(ctx, tx, list), b.saveTurns(ctx, tx), useAttachments(ctx, tx, b.session, b.attached), done)
 	})
 }

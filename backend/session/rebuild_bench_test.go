@@ -44,7 +44,7 @@ func BenchmarkRebuild(b *testing.B) {
 		s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'as it was once') WHERE session = 's'`)
 		longest.Store(0)
 		b.StartTimer()
-		if err := c.rebuild(ctx, "s"); err != nil {
+		if err := c.rebuild(ctx, "s", false); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -77,7 +77,7 @@ func (c *Client) named(ctx context.Context, sha string) (is bool, err error) {
 // rebuildAll makes the transcripts of older rules anew, the newest first, and tells how far it is.
 func (c *Client) rebuildAll(ctx context.Context, tell bool) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
-		`SELECT id FROM session WHERE abs(projection) < ? AND deleted_at = 0 ORDER BY archived_at <> 0, updated_at DESC`, projection)
+		`SELECT id FROM session WHERE abs(projection) < ? AND kept = 0 AND deleted_at = 0 ORDER BY archived_at <> 0, updated_at DESC`, projection)
 	if err != nil {
 		return err
 	}
@@ -167,7 +167,7 @@ func (c *Client) bringUp(ctx context.Context, id string) error {
 }
 
 func (c *Client) isCurrent(ctx context.Context, id string) (is bool, err error) {
-	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT abs(projection) >= ? FROM session WHERE id = ?`, projection, id).Scan(&is)
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT abs(projection) >= ? OR kept FROM session WHERE id = ?`, projection, id).Scan(&is)
 	if errors.Is(err, sql.ErrNoRows) {
 		return true, nil
 	}
@@ -204,7 +204,7 @@ func (c *Client) alone(ctx context.Context, id string, f func() error) error {
 
 // rebuildOrTell rebuilds a session; one whose journal is damaged keeps what it has, and is not tried again.
 func (c *Client) rebuildOrTell(ctx context.Context, id string) error {
-	err := c.rebuild(ctx, id)
+	err := c.rebuild(ctx, id, false)
 	broken, damaged := errors.AsType[*damage](err)
 	if !damaged {
 		return wrapSession(id, err)

@@ -218,7 +218,7 @@ func TestWhatIsMadeAnewIsIndexed(t *testing.T) {
 	s.put("s", newStoryteller(t, 1).tell(1))
 	c := &Client{cfg: Config{Store: s.db}, unsearched: make(chan struct{}, 1)} // nobody else tells
 	s.age("s")
-	if err := c.rebuild(t.Context(), "s"); err != nil {
+	if err := c.rebuild(t.Context(), "s", false); err != nil {
 		t.Fatal(err)
 	}
 	if len(c.unsearched) == 0 || s.number(`SELECT count(*) FROM unsearched`) == 0 {
@@ -334,7 +334,7 @@ func TestARebuildThatWasBrokenOff(t *testing.T) {
 	until(t, c, s.current)
 	s.age("s")
 	began := time.Now()
-	if err := c.rebuild(t.Context(), "s"); err != nil {
+	if err := c.rebuild(t.Context(), "s", false); err != nil {
 		t.Fatal(err)
 	}
 	whole := time.Since(began)
@@ -344,7 +344,7 @@ func TestARebuildThatWasBrokenOff(t *testing.T) {
 	for i := 0; i < 200 && broken < 3; i++ {
 		ctx, stop := context.WithCancel(t.Context())
 		time.AfterFunc(whole*time.Duration(i%12)/12, stop)
-		err := c.rebuild(ctx, "s")
+		err := c.rebuild(ctx, "s", false)
 		cut := ctx.Err() != nil
 		stop()
 		if err == nil { // the machine was busier when the whole was measured
@@ -363,7 +363,7 @@ func TestARebuildThatWasBrokenOff(t *testing.T) {
 			t.Fatal("half a rebuild counts as one")
 		}
 	}
-	if err := c.rebuild(t.Context(), "s"); err != nil || s.told("s") != want {
+	if err := c.rebuild(t.Context(), "s", false); err != nil || s.told("s") != want {
 		t.Errorf("it is not as its journal tells: %v", err)
 	}
 	t.Logf("broken off in the middle %d times", broken)
@@ -408,7 +408,7 @@ func TestARebuildOfWhatGoesOn(t *testing.T) {
 			}
 		}
 	}()
-	err := c.rebuild(t.Context(), "s")
+	err := c.rebuild(t.Context(), "s", false)
 	close(stop)
 	n := <-said
 	if err != nil {

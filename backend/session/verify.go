@@ -12,12 +12,16 @@ import (
 // A verification compares what is kept with what it is made of: the database with itself, each journal with its numbers and its blobs,
 // what is shown with the journal, the index with what is shown, and our sessions with those that the agents know. It changes nothing
 // unless it is told to repair, which makes anew what the journal holds; a conversation is never deleted. It reads each session as of
-// one moment, so that conversations may go on meanwhile.
+// one moment, so that conversations may go on meanwhile. Where a transcript and its journal contradict each other nobody knows which of them
+// was damaged: the person chooses, and until then both stay.
 
 // Verify is what is to be looked at.
 type Verify struct {
 	Agents bool `json:"agents,omitempty" doc:"Ask the agents, too, which sessions they know"`
-	Repair bool `json:"repair,omitempty" doc:"Make anew what the journal holds; no conversation is ever deleted"`
+	Repair bool `json:"repair,omitempty" doc:"Put back what is missing and the journal holds. Nothing that is shown is replaced, and no conversation is ever deleted"`
+
+	TakeJournal    []string `json:"takeJournal,omitempty" maxItems:"1000" doc:"The ids of conversations whose transcript is made anew from the journal, although that replaces or removes something that is shown. A journal that is damaged replaces nothing"`
+	KeepTranscript []string `json:"keepTranscript,omitempty" maxItems:"1000" doc:"The ids of conversations whose transcript stays as it is shown, although the journal makes something else: verifications and later versions leave it alone until the journal is taken"`
 }
 
 // Verification is how far the verification is, or what the last one found.
@@ -52,7 +56,7 @@ const (
 	foundNoFile      = "attachment.lost"       // attachment, name, sha256: its bytes are gone
 	foundBadFile     = "attachment.damaged"    // attachment, name, sha256, detail
 	foundFiles       = "attachments.differ"    // missing, different, extra: against what the journal names
-	foundEntries     = "entries.differ"        // missing, different, extra: against what the journal makes
+	foundEntries     = "entries.differ"        // missing, different, extra: against what the journal makes; the first difference: entry, shown, made; unchecked: frames without a checksum
 	foundTurns       = "turns.differ"          // the same
 	foundRequests    = "requests.differ"       // the same; different: they wait for an agent that has ended
 	foundUnindexed   = "search.missing"        // count: entries that no search finds

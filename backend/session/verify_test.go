@@ -71,7 +71,7 @@ func TestVerify(t *testing.T) {
 		"all is well": {harm: func(*shelf) {}},
 		"entries that the journal does not make": {
 			harm:  func(s *shelf) { s.exec(`UPDATE entry SET data = json_set(data, '$.text', 'other') WHERE seq < 400`) },
-			found: []string{"entries.differ"}, repair: []string{"entries.differ+"},
+			found: []string{"entries.differ"}, repair: []string{"entries.differ"}, after: []string{"entries.differ"},
 		},
 		"entries and turns that are missing": {
 			harm: func(s *shelf) {
@@ -82,7 +82,18 @@ func TestVerify(t *testing.T) {
 		},
 		"a turn that is said to run": {
 			harm:  func(s *shelf) { s.exec(`UPDATE turn SET stop_reason = 'cancelled' WHERE rowid = 1`) },
-			found: []string{"turns.differ"}, repair: []string{"turns.differ+"},
+			found: []string{"turns.differ"}, repair: []string{"turns.differ"}, after: []string{"turns.differ"},
+		},
+		"a message of which one bit has changed": {
+			harm: func(s *shelf) {
+				s.exec(`UPDATE frame SET payload = CAST(replace(CAST(payload AS TEXT), 'sessionUpdate', 'sessionUpdatd') AS BLOB) WHERE session = 's' AND encoding = 'raw' AND dir = 'in'
+					AND n = (SELECT max(n) FROM frame WHERE session = 's' AND encoding = 'raw' AND dir = 'in' AND CAST(payload AS TEXT) LIKE '%sessionUpdate%')`)
+			},
+			found: []string{"journal.damaged"}, repair: []string{"journal.damaged"}, after: []string{"journal.damaged"},
+		},
+		"the time of a message": {
+			harm:  func(s *shelf) { s.exec(`UPDATE frame SET at = at + 65536 WHERE session = 's' AND n = 9`) },
+			found: []string{"journal.damaged"}, repair: []string{"journal.damaged"}, after: []string{"journal.damaged"},
 		},
 		"a gap in the journal": {
 			harm:  func(s *shelf) { s.exec(`DELETE FROM frame WHERE session = 's' AND n BETWEEN 30 AND 33`) },
@@ -211,5 +222,107 @@ func TestOneVerificationAtATimeAndItsEnd(t *testing.T) {
 	}
 	if got := verified(t, c, Verify{}); len(got) > 0 {
 		t.Errorf("the next one finds %v", got)
+	}
+}
+
+// flip changes a letter of what the agent said in a message of a journal, as a damaged disk may; without sums it is a message of before there were checksums.
+func (s *shelf) flip(sums bool) {
+	s.t.Helper()
+	sum := "sum"
+	if !sums {
+		sum = "NULL"
+	}
+	const said = `session = 's' AND encoding = 'raw' AND dir = 'in' AND CAST(payload AS TEXT) LIKE '%"text":"_%agent_message_chunk%'`
+	if !sums {
+		s.exec(`UPDATE frame SET sum = NULL`)
+	}
+	s.exec(`UPDATE frame SET payload = CAST(replace(CAST(payload AS TEXT), '"text":"', '"text":"Q') AS BLOB), sum = ` + sum + ` WHERE session = 's' AND n = (SELECT min(n) FROM frame WHERE ` + said + `)`)
+}
+
+// A journal and a transcript that contradict each other are told with both sides, and the person chooses between them.
+func TestVerifyLeavesTheChoiceOfTranscriptOrJournal(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		wish  Verify
+		taken bool
+		found []string
+		after []string
+	}{
+		"none":           {Verify{Repair: true}, false, []string{"entries.differ"}, []string{"entries.differ"}},
+		"the journal":    {Verify{TakeJournal: []string{"s"}}, true, []string{"entries.differ+"}, nil},
+		"the transcript": {Verify{KeepTranscript: []string{"s"}}, false, []string{"entries.differ+"}, nil},
+		"of another":     {Verify{Repair: true, TakeJournal: []string{"other"}}, false, []string{"entries.differ"}, []string{"entries.differ"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShelf(t)
+			s.put("s", newStoryteller(t, 7).tell(4))
+			s.put("other", newStoryteller(t, 8).tell(1))
+			c := s.open()
+			s.indexed(c)
+			until(t, c, s.current)
+			before := s.told("s")
+			s.flip(false)
+			if got := verified(t, c, tc.wish); !slices.Equal(got, tc.found) {
+				t.Errorf("verify %+v: got %v, want %v", tc.wish, got, tc.found)
+			}
+			f := c.Verification().Findings[0]
+			if !strings.Contains(f.Params["made"], "Q") || f.Params["shown"] == f.Params["made"] || f.Params["unchecked"] == "0" || f.Params["different"] != "1" {
+				t.Errorf("the finding: got %v, want both sides of one entry, and how many messages have no checksum", f.Params)
+			}
+			if taken := s.told("s") != before; taken != tc.taken {
+				t.Errorf("the transcript was replaced: got %v, want %v", taken, tc.taken)
+			}
+			s.indexed(c)
+			if got := verified(t, c, Verify{}); !slices.Equal(got, tc.after) && len(got)+len(tc.after) > 0 {
+				t.Errorf("the verification after it: got %v, want %v", got, tc.after)
+			}
+			if !tc.taken && tc.after == nil { // what is kept stays so at the next update, until the journal is taken after all
+				s.exec(`UPDATE session SET projection = 1`)
+				if err := c.rebuildAll(t.Context(), false); err != nil || s.told("s") != before {
+					t.Errorf("the rebuild after an update: got a transcript that changed, or %v; want the one that is kept", err)
+				}
+				verified(t, c, Verify{TakeJournal: []string{"s"}})
+				if s.told("s") == before {
+					t.Error("the journal that is taken after all: got the transcript that was kept, want what it makes")
+				}
+			}
+		})
+	}
+}
+
+// A message whose checksum does not fit replaces nothing: not by a repair, not by a choice, not by the rebuild after an update.
+func TestADamagedMessageReplacesNothing(t *testing.T) {
+	t.Parallel()
+	for name, harm := range map[string]func(s *shelf){
+		"of which a letter has changed": func(s *shelf) { s.flip(true) },
+		"of before there were checksums, that is no JSON any more": func(s *shelf) {
+			s.flip(false)
+			s.exec(`UPDATE frame SET payload = CAST(replace(CAST(payload AS TEXT), '"text":"Q', '"text":\"Q') AS BLOB) WHERE CAST(payload AS TEXT) LIKE '%"text":"Q%'`)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := openShelf(t)
+			s.put("s", newStoryteller(t, 7).tell(4))
+			c := s.open()
+			until(t, c, s.current)
+			before := s.told("s")
+			harm(s)
+			s.exec(`UPDATE session SET projection = 1`)
+			if err := c.rebuildAll(t.Context(), false); err != nil || s.told("s") != before {
+				t.Errorf("the rebuild after an update: got a transcript that changed, or %v; want the one of before", err)
+			}
+			if n := s.number(`SELECT projection FROM session`); n != -projection {
+				t.Errorf("the version of the transcript: got %d, want %d, which says that it was tried", n, -projection)
+			}
+			wish := Verify{Repair: true}
+			if name == "of which a letter has changed" {
+				wish.TakeJournal = []string{"s"}
+			}
+			if got := verified(t, c, wish); len(got) == 0 || strings.HasSuffix(got[0], "+") || s.told("s") != before {
+				t.Errorf("verify %+v: got %v, want a finding, and the transcript of before", wish, got)
+			}
+		})
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -188,15 +189,41 @@ func (x *examination) look(ctx context.Context, id string) (found, left comparis
 	if err := x.c.bringUp(ctx, id); err != nil {
 		return found, left, err
 	}
-	found, err = x.c.compare(ctx, id)
-	if err != nil || !x.wish.Repair || found.damaged() || found.clean() {
+	take, keep := slices.Contains(x.wish.TakeJournal, id), slices.Contains(x.wish.KeepTranscript, id)
+	if kept, err := x.c.keeps(ctx, id); err != nil || kept && !take {
 		return found, left, err
 	}
-	if err := x.c.alone(ctx, id, func() error { return x.c.rebuild(ctx, id) }); err != nil {
+	found, err = x.c.compare(ctx, id)
+	switch {
+	case err != nil || found.damaged() || found.clean():
+		return found, left, err
+	case keep:
+		return found, left, x.c.keepTranscript(ctx, id)
+	case !take && (!x.wish.Repair || found.contradicts()):
+		return found, found, nil
+	}
+	if err := x.c.alone(ctx, id, func() error { return x.c.rebuild(ctx, id, take) }); err != nil {
 		return found, left, err
 	}
 	left, err = x.c.compare(ctx, id)
 	return found, left, err
+}
+
+// keeps tells whether a person keeps the transcript of a session whatever its journal makes.
+func (c *Client) keeps(ctx context.Context, id string) (kept bool, err error) {
+	err = c.cfg.Store.Read().QueryRowContext(ctx, `SELECT kept FROM session WHERE id = ?`, id).Scan(&kept)
+	if errors.Is(err, sql.ErrNoRows) {
+		err = nil
+	}
+	return kept, err
+}
+
+// keepTranscript stores that choice.
+func (c *Client) keepTranscript(ctx context.Context, id string) error {
+	return c.cfg.Store.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, `UPDATE session SET kept = 1 WHERE id = ?`, id)
+		return err
+	})
 }
 
 // differ is how two lists of the same things differ.
@@ -208,6 +235,19 @@ func (d differ) none() bool { return d == differ{} }
 type comparison struct {
 	journal                         []Finding // what is wrong with the journal itself; then nothing else is compared
 	entries, turns, requests, files differ
+	first                           disagreement
+	unchecked                       int // frames without a checksum, which are from before there were any
+}
+
+// disagreement is a place at which a transcript is not what its journal makes.
+type disagreement struct {
+	entry       int64 // its seq
+	shown, made string
+}
+
+// contradicts tells that the journal would replace or remove something that is shown: who chooses between the two is a person.
+func (d comparison) contradicts() bool {
+	return d.entries.different+d.entries.extra+d.turns.different+d.turns.extra > 0
 }
 
 func (d comparison) damaged() bool { return len(d.journal) > 0 }
@@ -224,11 +264,23 @@ func (d comparison) tell(x *examination, session string, left comparison) {
 		code      string
 		was, left differ
 	}{{foundEntries, d.entries, left.entries}, {foundTurns, d.turns, left.turns}, {foundRequests, d.requests, left.requests}, {foundFiles, d.files, left.files}} {
-		if !part.was.none() {
-			x.find(part.code, session, x.wish.Repair && !d.damaged() && part.left.none(),
-				"missing", strconv.Itoa(part.was.missing), "different", strconv.Itoa(part.was.different), "extra", strconv.Itoa(part.was.extra))
+		if part.was.none() {
+			continue
 		}
+		params := []string{"missing", strconv.Itoa(part.was.missing), "different", strconv.Itoa(part.was.different), "extra", strconv.Itoa(part.was.extra)}
+		if part.code == foundEntries || part.code == foundTurns {
+			params = append(params, "unchecked", strconv.Itoa(d.unchecked))
+		}
+		if part.code == foundEntries {
+			params = append(params, "entry", strconv.FormatInt(d.first.entry, 10), "shown", d.first.shown, "made", d.first.made)
+		}
+		x.find(part.code, session, x.repairs(session) && !d.damaged() && part.left.none(), params...)
 	}
+}
+
+// repairs tells whether anything of a session may have been mended.
+func (x *examination) repairs(session string) bool {
+	return x.wish.Repair || slices.Contains(x.wish.TakeJournal, session) || slices.Contains(x.wish.KeepTranscript, session)
 }
 
 // compare reads the journal of a session and what is shown of it as of one moment.
@@ -238,23 +290,21 @@ func (c *Client) compare(ctx context.Context, session string) (d comparison, err
 		return d, err
 	}
 	defer func() { err = errors.Join(err, tx.Rollback()) }()
-	r := &comparing{retelling: retell(session), db: c.cfg.Store, session: session, want: 1, made: map[string][sha256.Size]byte{}, open: map[string]*Entry{}}
-	for more := true; more; {
-		before := r.want
-		last, err := storedFrames(ctx, tx, session, before-1, journalPart, r.frame)
-		if err != nil {
-			return d, err
-		}
-		r.keep()
-		more = last >= before
+	r := newComparing(c.cfg.Store, session)
+	if err := r.read(ctx, tx); err != nil {
+		return d, err
 	}
+	d.unchecked = r.unchecked
 	if d.journal = r.journal; d.damaged() {
 		return d, nil
 	}
-	r.take()
-	r.keep()
 	if d.entries, err = r.entries(ctx, tx); err != nil {
 		return d, err
+	}
+	if !d.entries.none() {
+		if d.first, err = r.firstDisagreement(ctx, tx); err != nil {
+			return d, err
+		}
 	}
 	if d.turns, err = r.compareTurns(ctx, tx); err != nil {
 		return d, err
@@ -297,10 +347,43 @@ type comparing struct {
 	db      *store.DB
 	session string
 	want    int64
-	made    map[string][sha256.Size]byte // what the entries are, by their ids
-	open    map[string]*Entry            // what was told while the turn runs, which may be late
-	openOf  string                       // the turn
+	made    map[string]madeEntry // by their ids
+	open    map[string]*Entry    // what was told while the turn runs, which may be late
+	openOf  string               // the turn
 	journal []Finding
+
+	unchecked int
+	differs   string // the id of an entry that is not what the journal makes, the first in their order
+	at        int64  // its seq
+	wanted    *Entry // that entry as the journal makes it, where it is looked for by its id
+}
+
+func newComparing(db *store.DB, session string) *comparing {
+	return &comparing{retelling: retell(session), db: db, session: session, want: 1, made: map[string]madeEntry{}, open: map[string]*Entry{}}
+}
+
+// madeEntry is an entry that the journal makes.
+type madeEntry struct {
+	seq int64
+	sum [sha256.Size]byte
+}
+
+// read folds the whole journal.
+func (r *comparing) read(ctx context.Context, tx *sql.Tx) error {
+	for more := true; more; {
+		before := r.want
+		last, err := storedFrames(ctx, tx, r.session, before-1, journalPart, r.frame)
+		if err != nil {
+			return err
+		}
+		r.keep()
+		more = last >= before
+	}
+	if len(r.journal) == 0 {
+		r.take()
+		r.keep()
+	}
+	return nil
 }
 
 // mostOfAJournal is how many faults of one journal are told.
@@ -318,6 +401,9 @@ func (r *comparing) frame(f storedFrame) error {
 		r.wrong(foundGap, r.want, "next", strconv.FormatInt(f.N, 10))
 	}
 	r.want = f.N + 1
+	if !f.sum.Valid {
+		r.unchecked++
+	}
 	err := f.decode(r.db)
 	_, damaged := errors.AsType[*damage](err)
 	switch {
@@ -325,6 +411,8 @@ func (r *comparing) frame(f storedFrame) error {
 		r.apply(f.frame)
 	case !damaged:
 		return err
+	case errors.Is(err, errChecksum):
+		r.wrong(foundFrame, f.N, "detail", errChecksum.Error())
 	case f.encoding == encodedBlob && errors.Is(err, fs.ErrNotExist):
 		r.wrong(foundNoBlob, f.N, "sha256", string(f.payload))
 	case f.encoding == encodedBlob:
@@ -345,7 +433,10 @@ func (r *comparing) keep() {
 		if r.running != "" { // of other turns too: programs outlive theirs
 			r.open[ch.Entry.ID] = ch.Entry
 		}
-		r.made[ch.Entry.ID] = sha256.Sum256(sortable(ch.Entry.Seq, mustJSON(ch.Entry)))
+		r.made[ch.Entry.ID] = madeEntry{ch.Entry.Seq, sha256.Sum256(sortable(ch.Entry.Seq, mustJSON(ch.Entry)))}
+		if ch.Entry.ID == r.differs {
+			r.wanted = ch.Entry
+		}
 	}
 	r.ready = r.ready[:0]
 }
@@ -358,7 +449,7 @@ func (r *comparing) entries(ctx context.Context, tx *sql.Tx) (d differ, err erro
 		return d, err
 	}
 	defer rows.Close()
-	there := 0
+	there := map[string]bool{}
 	for rows.Next() {
 		var id string
 		var seq int64
@@ -366,18 +457,89 @@ func (r *comparing) entries(ctx context.Context, tx *sql.Tx) (d differ, err erro
 		if err := rows.Scan(&id, &seq, &data); err != nil {
 			return d, err
 		}
-		sum, known := r.made[id]
+		made, known := r.made[id]
 		switch {
 		case !known:
 			d.extra++
+			r.differ(id, seq)
 			continue
-		case sum != sha256.Sum256(sortable(seq, data)) && (r.open[id] == nil || !behind(data, r.open[id])):
+		case made.sum != sha256.Sum256(sortable(seq, data)) && (r.open[id] == nil || !behind(data, r.open[id])):
 			d.different++
+			r.differ(id, seq)
 		}
-		there++
+		there[id] = true
 	}
-	d.missing = len(r.made) - there
+	for id, made := range r.made {
+		if !there[id] {
+			d.missing++
+			r.differ(id, made.seq)
+		}
+	}
 	return d, rows.Err()
+}
+
+func (r *comparing) differ(id string, seq int64) {
+	if r.differs == "" || seq < r.at || seq == r.at && id < r.differs {
+		r.differs, r.at = id, seq
+	}
+}
+
+// firstDisagreement tells of the first entry that differs, for which the journal is read once more.
+func (r *comparing) firstDisagreement(ctx context.Context, tx *sql.Tx) (disagreement, error) {
+	var data []byte
+	err := tx.QueryRowContext(ctx, `SELECT data FROM entry WHERE session = ? AND seq = ?`, r.session, r.at).Scan(&data)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return disagreement{}, err
+	}
+	again := newComparing(r.db, r.session)
+	again.differs = r.differs
+	if err := again.read(ctx, tx); err != nil {
+		return disagreement{}, err
+	}
+	var made []byte
+	if again.wanted != nil {
+		made = mustJSON(again.wanted)
+	}
+	d := disagreement{entry: r.at}
+	shown, wanted := readable(data), readable(made)
+	if shown == wanted { // it is not in what a person reads
+		shown, wanted = string(data), string(made)
+	}
+	d.shown, d.made = apart(shown, wanted)
+	return d, nil
+}
+
+// readable is what a person reads of an entry, or its record where that is damaged or the difference is not in its text.
+func readable(data []byte) string {
+	var e Entry
+	if json.Unmarshal(data, &e) == nil {
+		if text := e.searchText(); text != "" {
+			return text
+		}
+	}
+	return string(data)
+}
+
+// apart cuts two texts down to where they first differ, with a little of what stands around that place.
+func apart(a, b string) (string, string) {
+	const before, most = 30, 90
+	one, other := []rune(a), []rune(b)
+	at := 0
+	for at < min(len(one), len(other)) && one[at] == other[at] {
+		at++
+	}
+	cut := func(text []rune) string {
+		from, to := min(max(at-before, 0), len(text)), min(at+most, len(text))
+		part := string(text[from:to])
+		if from > 0 {
+			part = "…" + part
+		}
+		if to < len(text) {
+			part += "…"
+		}
+		return part
+	}
+	return cut(one), cut(other)
 }
 
 func (r *comparing) compareTurns(ctx context.Context, tx *sql.Tx) (d differ, err error) {

@@ -334,6 +334,9 @@ func (t term) at(words []word) bool {
 
 // searchText is what of an entry can be found: what was said, and what a tool or a program did.
 func (e *Entry) searchText() string {
+	if !e.complete() {
+		return ""
+	}
 	switch e.Kind {
 	case "agent", "thought", "compaction":
 		return e.Text
@@ -380,6 +383,21 @@ func (t *findable) add(text string) {
 }
 
 func (t *findable) printed(text string) { t.add(printed(text)) }
+
+// complete tells whether an entry has the part that its kind names: a record that was damaged on the disk may have lost it.
+func (e *Entry) complete() bool {
+	switch e.Kind {
+	case "notice":
+		return e.Notice != nil
+	case "tool":
+		return e.Tool != nil
+	case "terminal":
+		return e.Terminal != nil
+	case "file":
+		return e.File != nil
+	}
+	return true
+}
 
 func (t *ToolCall) searchText() string {
 	var found findable

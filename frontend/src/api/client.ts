@@ -222,8 +222,12 @@ export class Client {
   storage = (signal?: AbortSignal) => this.#json<StorageState>('/client/storage', { ...when({ signal }) });
   verification = (signal?: AbortSignal) =>
     this.#json<Verification>('/client/verify', { ...when({ signal }) });
-  verify = (body: { agents?: boolean; repair?: boolean }) =>
-    this.#json<Verification>('/client/verify', { method: 'POST', body });
+  verify = (body: {
+    agents?: boolean;
+    repair?: boolean;
+    takeJournal?: string[];
+    keepTranscript?: string[];
+  }) => this.#json<Verification>('/client/verify', { method: 'POST', body });
   cancelVerify = () => this.#done('/client/verify', undefined, 'DELETE');
 
   entries = (id: string, before?: number, limit = 200, signal?: AbortSignal) =>

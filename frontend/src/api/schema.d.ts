@@ -4530,8 +4530,12 @@ export interface components {
         Verify: {
             /** @description Ask the agents, too, which sessions they know */
             agents?: boolean;
-            /** @description Make anew what the journal holds; no conversation is ever deleted */
+            /** @description The ids of conversations whose transcript stays as it is shown, although the journal makes something else: verifications and later versions leave it alone until the journal is taken */
+            keepTranscript?: string[];
+            /** @description Put back what is missing and the journal holds. Nothing that is shown is replaced, and no conversation is ever deleted */
             repair?: boolean;
+            /** @description The ids of conversations whose transcript is made anew from the journal, although that replaces or removes something that is shown. A journal that is damaged replaces nothing */
+            takeJournal?: string[];
         };
         WaitingQuestion: {
             agent: string;

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Finding } from '../api/records';
-import { canRepair, groupsOf, isNote, wordsOf } from './findings';
+import { canRepair, groupsOf, isNote, mustChoose, wordsOf } from './findings';
 
 const finding = (code: string, part: Partial<Finding> = {}): Finding => ({
   code,
@@ -62,4 +62,17 @@ test('only what the journal holds can be repaired, and once', () => {
   expect(canRepair(finding('entries.differ'))).toBe(true);
   expect(canRepair(finding('entries.differ', { repaired: true }))).toBe(false);
   expect(canRepair(finding('journal.gap'))).toBe(false);
+});
+
+test('a repair puts back what is missing; what would be replaced or removed is chosen', () => {
+  const lost = finding('entries.differ', { params: { missing: '2', different: '0', extra: '0' } });
+  expect([canRepair(lost), mustChoose(lost)]).toEqual([true, false]);
+  for (const params of [
+    { missing: '0', different: '1', extra: '0' },
+    { missing: '1', different: '0', extra: '3' },
+  ]) {
+    const contradicted = finding('entries.differ', { params });
+    expect([canRepair(contradicted), mustChoose(contradicted)]).toEqual([false, true]);
+    expect(mustChoose({ ...contradicted, repaired: true })).toBe(false);
+  }
 });

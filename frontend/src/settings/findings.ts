@@ -24,7 +24,14 @@ export function isNote(finding: Finding): boolean {
 }
 
 export function canRepair(finding: Finding): boolean {
-  return !finding.repaired && mended.has(finding.code);
+  return !finding.repaired && mended.has(finding.code) && !mustChoose(finding);
+}
+
+/** A transcript that the journal would change or cut: only the person knows which of the two is right. */
+export function mustChoose(finding: Finding): boolean {
+  const { different = '0', extra = '0' } = finding.params;
+  const chosen = finding.code === 'entries.differ' || finding.code === 'turns.differ';
+  return chosen && !finding.repaired && (different !== '0' || extra !== '0');
 }
 
 /** The sentence for a finding; one without words of ours is told by its code. Agents are called by their names. */

@@ -73,6 +73,17 @@ export const screens = {
   'data.blobs': 'Long messages and files',
   'data.blobs.about.one': '{n} file',
   'data.blobs.about.other': '{n} files',
+  'data.choice.about':
+    'Nobody can tell which of the two was damaged. With the journal, the transcript is rebuilt, and what is shown now is gone. If you keep what is shown, it stays as it is, with later versions too, and is no longer compared.',
+  'data.choice.checked': 'Every message of the journal matches its checksum.',
+  'data.choice.keep': 'Keep what is shown',
+  'data.choice.made': 'The journal says',
+  'data.choice.nothing': 'Nothing',
+  'data.choice.shown': 'Shown',
+  'data.choice.take': 'Use the journal',
+  'data.choice.unchecked.one': '{n} message of the journal is from an older version and has no checksum.',
+  'data.choice.unchecked.other':
+    '{n} messages of the journal are from an older version and have no checksum.',
   'data.database': 'Database',
   'data.database.about': '{entries} entries from {frames} messages',
   'data.directory': 'Data directory',
