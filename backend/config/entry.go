@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"deskhand/backend/variables"
 )
 
 // check brings a value into its one form, or says what is wanted in its place.
@@ -371,9 +373,14 @@ func milliseconds(value []byte) ([]byte, error) {
 	return strconv.AppendInt(nil, n, 10), nil
 }
 
+// address may have variables in it: then it is one once they are filled in, which whoever does so has to see to.
 func address(value []byte) ([]byte, error) {
 	return matching(func(s string) bool {
-		u, err := url.Parse(s)
+		r := variables.Fill(s, func(string) (string, bool) { return "1", true })
+		u, err := url.Parse(r.Text)
+		if r.Any() && strings.HasPrefix(s, "$") {
+			return err == nil
+		}
 		return err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 	}, "an http or https URL is wanted")(value)
 }

@@ -85,8 +85,12 @@ func Check(ctx context.Context, s Server, at Place) (Report, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("%w (%s)", ErrSilent, limit))
 	defer cancel()
 	var r Report
-	var err error
-	if s.Local() {
+	f := s.fill(Lookup(at.Environ), at.Directory)
+	s = f.Server
+	err := f.problem()
+	if err != nil {
+		err = fmt.Errorf("%w: %w", ErrNot, err)
+	} else if s.Local() {
 		err = s.checkLocal(ctx, at, &r)
 	} else {
 		err = s.checkRemote(ctx, at, &r)

@@ -3,6 +3,7 @@ package mcp
 import (
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/url"
@@ -42,13 +43,18 @@ func (s Server) For(t Target) (json.RawMessage, *Skip) {
 	if !slices.Contains(t.Transports, s.Transport) {
 		return skip("the agent takes no MCP servers over %s", s.Transport)
 	}
+	f := s.fill(t.Lookup, t.Directory)
+	if err := f.problem(); err != nil {
+		return skip("%s", err)
+	}
+	s = f.Server
 	if s.Local() {
 		program, args, err := s.argv(t)
 		if err != nil {
 			return skip("%s", err)
 		}
 		env := []pair{}
-		for _, name := range slices.Sorted(maps.Keys(s.env)) {
+		for _, name := range sortedKeys(s.env) {
 			env = append(env, pair{name, s.env[name]})
 		}
 		return encode(struct {
@@ -139,6 +145,9 @@ func (s Server) request(lookup func(string) (string, bool)) (address string, hea
 	if err != nil {
 		return "", nil, fmt.Errorf("its URL cannot be read")
 	}
+	if u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" {
+		return "", nil, errors.New("its URL is no http or https address with the variables as they are")
+	}
 	headers = []pair{}
 	set := func(name, value string) {
 		headers = slices.DeleteFunc(headers, func(p pair) bool { return strings.EqualFold(p.Name, name) })
@@ -149,7 +158,10 @@ func (s Server) request(lookup func(string) (string, bool)) (address string, hea
 		set("Authorization", "Basic "+base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)))
 		u.User = nil
 	}
-	for _, name := range slices.Sorted(maps.Keys(s.headers)) {
+	for _, name := range sortedKeys(s.headers) {
+		if strings.ContainsFunc(s.headers[name], unsendable) { // which a variable has brought: package config refuses such a text
+			return "", nil, fmt.Errorf("the value of its header %s cannot be sent with the variables as they are", printable(name))
+		}
 		set(name, s.headers[name])
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.envHeaders)) {
@@ -169,6 +181,11 @@ func (s Server) request(lookup func(string) (string, bool)) (address string, hea
 	return u.String(), headers, nil
 }
 
+// unsendable tells of what no header may have.
+func unsendable(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
+
+func sortedKeys(m map[string]string) []string { return slices.Sorted(maps.Keys(m)) }
+
 // variable is a variable's value as part of a header.
 func variable(lookup func(string) (string, bool), name string) (string, error) {
 	value, ok := lookup(name)
@@ -176,7 +193,7 @@ func variable(lookup func(string) (string, bool), name string) (string, error) {
 	switch {
 	case !ok || value == "":
 		return "", fmt.Errorf("the environment variable %s is not set", printable(name))
-	case strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+	case strings.ContainsFunc(value, unsendable):
 		return "", fmt.Errorf("the environment variable %s cannot be part of a header", printable(name))
 	}
 	return value, nil

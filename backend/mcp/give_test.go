@@ -145,7 +145,7 @@ func review(t *testing.T, dir, entry string) mcp.Review {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	return parse(t, string(form)).Review(root, dir)
+	return parse(t, string(form)).Review(root, dir, nil)
 }
 
 func TestOneHashForEachContent(t *testing.T) {

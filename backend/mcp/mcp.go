@@ -5,7 +5,7 @@
 //
 // [Server.For] writes a server as ACP v1 has it. A local one has no type there, and its program is an absolute file: it is looked for
 // at that moment on the PATH of the agents' environment, a relative path from the session's directory. What is named by a variable is
-// read at that moment too. What cannot be handed over is a [Skip], never a half of a server: a transport that the agent does not
+// read at that moment too, and so are the variables in the entry's texts (package variables). What cannot be handed over is a [Skip], never a half of a server: a transport that the agent does not
 // take, a program or a variable that is not there, a value that would break out of its header. A cwd other than the session's is
 // reached by a shell that changes there, with the program and its arguments as its parameters and never as its text, since ACP has no
 // field for it; on Windows such a server is left out. The user and password of a URL become a header: fetch, which most agents use,
@@ -15,7 +15,7 @@
 //
 // [Server.Review] tells what would run and the hash of it. Two servers have one hash only if they start the same: it covers the entry,
 // but for whether it is enabled, and the content of the files inside of the directory that it names to be run (the program, what an
-// interpreter is given, and arguments that look like scripts). What such a script loads is not covered. Nothing that is shown can hide
+// interpreter is given, and arguments that look like scripts), and what variables decide of the command, its arguments and the host. What such a script loads is not covered. Nothing that is shown can hide
 // the rest of it: what is not plain is quoted, and letters that could pass for others are escaped. Values of env and headers are not
 // shown, but for those variables that make a program load others. In arguments only what no shell and no launcher could run is hidden:
 // a key that stands alone among them is shown.

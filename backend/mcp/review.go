@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"deskhand/backend/config"
+	"deskhand/backend/variables"
 )
 
 // Review is what a person approves.
@@ -32,19 +33,21 @@ type file struct {
 	Sum  string `json:"sha256"`
 }
 
-// Review reads what the server would run in the directory. dir may be nil: then no file counts.
-func (s Server) Review(dir *os.Root, directory string) Review {
+// Review reads what the server would run in the directory, with the variables as lookup finds them now. dir may be nil: then no file counts.
+func (s Server) Review(dir *os.Root, directory string, lookup variables.Lookup) Review {
+	f := s.fill(lookup, directory)
 	var files []file
 	if s.Local() && dir != nil {
-		files = s.files(dir, directory)
+		files = f.files(dir, directory)
 	}
 	covered := encode(struct {
-		Name  string          `json:"name"`
-		Entry json.RawMessage `json:"entry"`
-		Files []file          `json:"files"`
-	}{s.Name, s.lasting(), files})
+		Name    string          `json:"name"`
+		Entry   json.RawMessage `json:"entry"`
+		Files   []file          `json:"files"`
+		Decided []string        `json:"decided,omitempty"` // by variables
+	}{s.Name, s.lasting(), files, s.decided(f)})
 	sum := sha256.Sum256(covered)
-	return Review{Hash: hex.EncodeToString(sum[:]), Detail: s.detail(files)}
+	return Review{Hash: hex.EncodeToString(sum[:]), Detail: s.detail(f, files)}
 }
 
 // lasting is the entry without what may be switched at will.
@@ -182,11 +185,16 @@ func MaskURL(address string) string {
 
 // maskURL puts mark in the place of those secrets that may be hidden.
 func maskURL(address, mark string, may func(secret string) bool) string {
-	u, err := url.Parse(address)
-	if err != nil || u.Scheme == "" || u.Host == "" {
+	u, variable, err := parseWritten(address)
+	if err != nil || (u.Scheme == "" || u.Host == "") && !variable {
 		return address
 	}
-	before, rest, _ := strings.Cut(address, "://")
+	before, rest, found := strings.Cut(address, "://")
+	if found {
+		before += "://"
+	} else {
+		before, rest = "", address // a variable has the beginning
+	}
 	if u.User != nil {
 		end := strings.IndexAny(rest, "/?#")
 		if end < 0 {
@@ -203,7 +211,14 @@ func maskURL(address, mark string, may func(secret string) bool) string {
 			rest += "#" + fragment
 		}
 	}
-	return before + "://" + rest
+	return before + rest
+}
+
+// parseWritten reads an address as it is written in an entry, and tells whether variables are a part of it.
+func parseWritten(address string) (u *url.URL, variable bool, err error) {
+	r := variables.Fill(address, func(string) (string, bool) { return "1", true }) // which can be a host, and a port
+	u, err = url.Parse(r.Text)
+	return u, r.Any(), err
 }
 
 func maskQuery(query, mark string, may func(secret string) bool) string {
@@ -259,7 +274,7 @@ func maskValues(raw json.RawMessage, only []string) json.RawMessage {
 const hiddenPassword = "%E2%80%A2%E2%80%A2%E2%80%A2%E2%80%A2"
 
 func maskPassword(address string) string {
-	u, err := url.Parse(address)
+	u, _, err := parseWritten(address)
 	if err != nil || u.User == nil {
 		return address
 	}
@@ -365,6 +380,12 @@ func addressSecrets(address string) []string {
 func (s Server) Secrets(lookup func(string) (string, bool)) []string {
 	const shortest = 6
 	var list []string
+	f := s.fill(lookup, "")
+	s = f.Server
+	for _, name := range f.names {
+		v, _ := lookup(name)
+		list = append(list, v)
+	}
 	for _, name := range slices.AppendSeq([]string{s.bearer}, maps.Values(s.envHeaders)) {
 		v, _ := lookup(name)
 		list = append(list, v)

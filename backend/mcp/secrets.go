@@ -40,6 +40,14 @@ func (s Server) named(lookup func(string) (string, bool)) []string {
 			list = append(list, value)
 		}
 	}
+	if lookup != nil {
+		f := s.fill(lookup, "")
+		for _, name := range f.names {
+			value, _ := lookup(name)
+			add(name, value)
+		}
+		s = f.Server
+	}
 	if s.bearer != "" {
 		value, _ := lookup(s.bearer)
 		add("bearer", value)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"deskhand/backend/variables"
 )
 
 // What is shown for approval hides less than what is written down elsewhere (MaskArgs): an entry may come with a cloned repository, and
@@ -18,8 +20,8 @@ import (
 // cover stands for what is hidden until the word is written. No word has it: package config refuses NUL.
 const cover = "\x00"
 
-// detail is what a person judges by.
-func (s Server) detail(files []file) string {
+// detail is what a person judges by: the entry as it is written, and what of what runs or is called is up to variables now.
+func (s Server) detail(f filled, files []file) string {
 	var out strings.Builder
 	line := func(label string, words []string) {
 		if len(words) > 0 {
@@ -28,18 +30,27 @@ func (s Server) detail(files []file) string {
 	}
 	if !s.Local() {
 		fmt.Fprintf(&out, "%s (%s)", printableAddress(maskURL(s.url, cover, func(string) bool { return true })), s.Transport)
+		if variables.Fill(beforePath(s.url), nothing).Any() {
+			line("now at", []string{printableAddress(f.host())})
+		}
 		line("headers", printables(slices.Sorted(maps.Keys(s.headers))))
-		var sent []string
+		sent := slices.Clone(f.names)
 		for _, name := range slices.Sorted(maps.Keys(s.envHeaders)) {
 			sent = append(sent, printable(s.envHeaders[name]))
 		}
 		if s.bearer != "" {
 			sent = append(sent, printable(s.bearer))
 		}
+		slices.Sort(sent)
+		sent = slices.Compact(sent)
 		line("sends the variables", sent)
 		return out.String()
 	}
 	out.WriteString(strings.Join(printables(append([]string{s.program}, s.shownArgs()...)), " "))
+	if variables.Fill(s.program, nothing).Any() {
+		line("now starts", []string{printable(f.program)})
+	}
+	line("variables", f.names)
 	var env []string
 	for _, name := range slices.Sorted(maps.Keys(s.env)) {
 		if loads(name) {
@@ -56,6 +67,18 @@ func (s Server) detail(files []file) string {
 		line("runs", []string{printable(f.Path), "(" + f.Sum[:min(len(f.Sum), 12)] + ")"})
 	}
 	return out.String()
+}
+
+// beforePath is an address up to its path, as it is written.
+func beforePath(address string) string {
+	start := 0
+	if i := strings.Index(address, "://"); i >= 0 && !strings.HasPrefix(address, "$") {
+		start = i + len("://")
+	}
+	if i := strings.IndexAny(address[start:], "/?#"); i >= 0 && !strings.HasPrefix(address, "$") {
+		return address[:start+i]
+	}
+	return address
 }
 
 var (

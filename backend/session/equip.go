@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -120,16 +121,17 @@ func (a *link) outfit() {
 	}
 	c, agent, target := a.v.c, a.v.row.Agent, mcp.Target{Directory: a.v.row.Cwd, Transports: a.transports()}
 	a.v.links.Go(func() {
-		target.Lookup = mcp.Lookup(c.cfg.Agents.Environ(a.ctx))
+		target.Lookup = c.variables(a.ctx)
 		given, notices := []any{}, []Notice(nil)
 		for _, e := range servers {
 			var raw json.RawMessage
-			skip := c.asApproved(target.Directory, e)
+			skip := c.asApproved(a.ctx, target.Directory, e)
 			if skip == nil {
 				raw, skip = e.server.For(target)
 			}
 			if raw != nil {
 				c.secret.told.add(e.server.Certain(target.Lookup))
+				c.secret.told.fill(e.server.Written(target))
 				given = append(given, raw)
 			}
 			if skip != nil {
@@ -141,14 +143,14 @@ func (a *link) outfit() {
 }
 
 // asApproved is nil for a server whose files are still what they were when a person was asked about it, which may be hours ago.
-func (c *Client) asApproved(directory string, e Executable) *mcp.Skip {
+func (c *Client) asApproved(ctx context.Context, directory string, e Executable) *mcp.Skip {
 	directory = filepath.Clean(directory)
 	root, err := openDirectory(directory)
 	if err != nil {
 		return &mcp.Skip{Server: e.Name, Reason: err.Error()}
 	}
 	defer root.Close()
-	if e.server.Review(root, directory).Hash != e.Hash {
+	if e.server.Review(root, directory, c.variables(ctx)).Hash != e.Hash {
 		return &mcp.Skip{Server: e.Name, Reason: "what it runs has changed since it was approved; the next start asks again"}
 	}
 	return nil
@@ -287,7 +289,7 @@ func (c *Client) servers(ctx context.Context, directory string) ([]Executable, e
 		if reading.full(ctx) {
 			continue
 		}
-		if e := c.executable(s, root, directory); reading.takes(e) {
+		if e := c.executable(ctx, s, root, directory); reading.takes(e) {
 			list = append(list, e)
 		}
 	}
@@ -308,7 +310,13 @@ func (c *Client) entries(ctx context.Context, root *os.Root) (list []mcp.Server,
 	return list, err
 }
 
-func (c *Client) executable(s mcp.Server, root *os.Root, directory string) Executable {
-	r := s.Review(root, directory)
+// variables finds the environment variables of the agents. It waits for the login shell only when one is looked for.
+func (c *Client) variables(ctx context.Context) func(name string) (string, bool) {
+	lookup := sync.OnceValue(func() func(string) (string, bool) { return mcp.Lookup(c.cfg.Agents.Environ(ctx)) })
+	return func(name string) (string, bool) { return lookup()(name) }
+}
+
+func (c *Client) executable(ctx context.Context, s mcp.Server, root *os.Root, directory string) Executable {
+	r := s.Review(root, directory, c.variables(ctx))
 	return Executable{Kind: "mcp", Name: s.Name, Hash: r.Hash, Detail: c.secret.known(r.Detail), off: !s.Enabled, server: &s}
 }

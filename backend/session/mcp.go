@@ -101,12 +101,12 @@ func (c *Client) submitted(ctx context.Context, root *os.Root, directory, name, 
 	if err != nil {
 		return Executable{}, nil, err
 	}
-	e := c.executable(s, root, directory)
+	e := c.executable(ctx, s, root, directory)
 	if _, hidden := mcp.Unmask(form, nil); hidden != nil {
 		e.Approved, err = c.stands(ctx, root, directory, name, stored)
 	} else {
 		// Its files are read after those of e: what changes in between is no more what was shown.
-		e.Approved = c.shownHash(root, directory, name, stored) == seen
+		e.Approved = c.shownHash(ctx, root, directory, name, stored) == seen
 	}
 	if err != nil {
 		return Executable{}, nil, err
@@ -117,12 +117,12 @@ func (c *Client) submitted(ctx context.Context, root *os.Root, directory, name, 
 }
 
 // shownHash is what a list shows of a stored entry; it is empty for one that no list shows.
-func (c *Client) shownHash(root *os.Root, directory, name string, stored json.RawMessage) string {
+func (c *Client) shownHash(ctx context.Context, root *os.Root, directory, name string, stored json.RawMessage) string {
 	s, err := mcp.Parse(name, stored)
 	if err != nil {
 		return ""
 	}
-	return c.executable(s, root, directory).Hash
+	return c.executable(ctx, s, root, directory).Hash
 }
 
 // stands tells whether a stored entry is approved.
@@ -131,7 +131,7 @@ func (c *Client) stands(ctx context.Context, root *os.Root, directory, name stri
 	if err != nil {
 		return false, err
 	}
-	list := []Executable{c.executable(s, root, directory)}
+	list := []Executable{c.executable(ctx, s, root, directory)}
 	err = c.judge(ctx, directory, list)
 	return list[0].Approved, err
 }

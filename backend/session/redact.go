@@ -8,6 +8,7 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -31,8 +32,34 @@ type redactor struct {
 // told are the secrets of MCP servers, and of the variables that agents.json sets, from when an agent is told of them until we end: it
 // may repeat them, such as an address in an error.
 type told struct {
-	mu   sync.Mutex // protects what is below
-	list []string   // the longest first, since one may be the beginning of another
+	mu     sync.Mutex        // protects what is below
+	list   []string          // the longest first, since one may be the beginning of another
+	filled map[string]string // words that variables have brought into what servers are given, and those of their entries
+}
+
+// fill notes words that variables have brought, by which servers are told of them, and what stands in the entries in their place.
+func (t *told) fill(words map[string]string) {
+	if len(words) == 0 {
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	filled := maps.Clone(t.filled) // readers hold the old one
+	if filled == nil {
+		filled = map[string]string{}
+	}
+	maps.Copy(filled, words)
+	t.filled = filled
+}
+
+// words are those that variables have brought.
+func (t *told) words() map[string]string {
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.filled
 }
 
 func (t *told) add(secrets []string) {
@@ -294,7 +321,7 @@ func inWordOfToken(r rune) bool {
 
 // text redacts a text of a record.
 func (r redactor) text(s string) string {
-	return string(around(redactServers([]byte(s)), r.redactText))
+	return string(around(redactServers([]byte(s), r.told.words()), r.redactText))
 }
 
 // file redacts the bytes of a file that is UTF-8 text. Any other stays as it is: an image in which anything was replaced is none any more.
@@ -332,7 +359,7 @@ func (r redactor) all() []string {
 
 // with is a redactor that knows more secrets.
 func (r redactor) with(secrets []string) redactor {
-	all := &told{list: r.told.all()}
+	all := &told{list: r.told.all(), filled: r.told.words()}
 	all.add(secrets)
 	return redactor{own: r.own, given: r.given, told: all}
 }
@@ -342,7 +369,7 @@ func (r redactor) fixed() redactor { return redactor{own: r.all()} }
 
 // redact redacts a message; what is JSON stays JSON.
 func (r redactor) redact(msg []byte) []byte {
-	return stillJSON(redactServers(msg), r.fixed().redactText)
+	return stillJSON(redactServers(msg, r.told.words()), r.fixed().redactText)
 }
 
 func (r redactor) redactText(msg []byte) []byte {
@@ -517,8 +544,9 @@ func written(secret string) (forms []string) {
 	return append(forms, secret)
 }
 
-// redactServers blanks the values of env and headers below mcpServers; what is no JSON is left to the shapes.
-func redactServers(msg []byte) []byte {
+// redactServers blanks the values of env and headers below mcpServers, and puts what stands in an entry in the place of words that its
+// variables have brought; what is no JSON is left to the shapes.
+func redactServers(msg []byte, filled map[string]string) []byte {
 	if !bytes.Contains(msg, []byte(`"mcpServers"`)) {
 		return msg
 	}
@@ -528,7 +556,7 @@ func redactServers(msg []byte) []byte {
 	if dec.Decode(&v) != nil || dec.More() {
 		return msg
 	}
-	blankServers(v, false)
+	blankServers(v, false, filled)
 	out, err := json.Marshal(v)
 	if err != nil {
 		return msg
@@ -536,11 +564,11 @@ func redactServers(msg []byte) []byte {
 	return out
 }
 
-func blankServers(v any, inside bool) {
+func blankServers(v any, inside bool, filled map[string]string) {
 	switch v := v.(type) {
 	case []any:
 		for _, x := range v {
-			blankServers(x, inside)
+			blankServers(x, inside, filled)
 		}
 	case map[string]any:
 		for k, x := range v {
@@ -549,15 +577,30 @@ func blankServers(v any, inside bool) {
 				v[k] = blankValues(x)
 				continue
 			case inside && strings.EqualFold(k, "url"):
-				v[k] = blankURL(x)
+				v[k] = blankURL(asWritten(x, filled))
 				continue
 			case inside && strings.EqualFold(k, "args"):
-				v[k] = blankArgs(x)
+				v[k] = blankArgs(asWritten(x, filled))
 				continue
 			}
-			blankServers(x, inside || k == "mcpServers")
+			blankServers(x, inside || k == "mcpServers", filled)
 		}
 	}
+}
+
+// asWritten is a word, or a list of words, with what stands in an entry in the place of what its variables have brought.
+func asWritten(v any, filled map[string]string) any {
+	switch v := v.(type) {
+	case string:
+		if word, ok := filled[v]; ok {
+			return word
+		}
+	case []any:
+		for i, x := range v {
+			v[i] = asWritten(x, filled)
+		}
+	}
+	return v
 }
 
 // blankURL keeps an address without its user, password and the values of its query.

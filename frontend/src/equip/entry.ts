@@ -190,8 +190,11 @@ export function faultsOf(entry: Entry, stored?: Entry): EntryFault[] {
 }
 
 function isAddress(text: string): boolean {
+  // A variable may be any part of it; the backend looks again once it is filled in.
+  const filled = text.replace(/\$\{[^{}]*\}|\{env:\w+\}/g, '1');
+  if (filled !== text && text.startsWith('${')) return true;
   try {
-    return ['http:', 'https:'].includes(new URL(text).protocol);
+    return ['http:', 'https:'].includes(new URL(filled).protocol);
   } catch {
     return false;
   }

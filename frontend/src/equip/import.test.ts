@@ -235,15 +235,22 @@ describe('names are suggested from', () => {
   });
 });
 
+test('environment variables stay as they are written, and are filled in at a start', () => {
+  expect(
+    notes({ servers: { a: { command: '${RUN:-npx}', args: ['${env:X}'], cwd: '${workspaceFolder}/x' } } }),
+  ).toEqual([]);
+});
+
 test('what cannot be taken over is said', () => {
   expect(
     notes({
       mcpServers: { a: { ...npx, env: { KEY: '${input:key}', HOME: '${HOME}' }, alwaysAllow: ['x'] } },
     }),
   ).toEqual(['variable KEY', 'skipped_field alwaysAllow']);
-  expect(notes({ servers: { a: { command: '${workspaceFolder}/run', cwd: '${workspaceFolder}' } } })).toEqual(
-    ['variable ${workspaceFolder}/run', 'variable cwd'],
-  );
+  expect(notes({ servers: { a: { command: '${input:place}/run', cwd: '${input:place}' } } })).toEqual([
+    'variable ${input:place}/run',
+    'variable cwd',
+  ]);
   expect(notes({ context_servers: { ext: { source: 'extension', settings: {} } } })).toEqual(['extension ']);
   expect(notes({ mcpServers: { odd: 'npx', none: {} } })).toEqual(['unreadable ', 'unreadable ']);
 });

@@ -247,7 +247,8 @@ function transportIn(server: Values): 'http' | 'sse' | undefined {
   return /http/.test(word) ? 'http' : undefined;
 }
 
-const placeholder = /\$\{[^}]*\}|\{env:[^}]*\}/;
+/** Placeholders that only the program that a file was written for can fill in; environment variables are filled in at the start. */
+const placeholder = /\$\{(?:input|file|config|command|secrets?|op|vault):[^}]*\}|\{file:[^}]*\}/;
 
 /** The variable of a value that is nothing but one: ${TOKEN}, ${env:TOKEN}, {env:TOKEN}, $TOKEN. */
 function variableIn(value: string): string | undefined {
