@@ -307,7 +307,7 @@ func (r *reading) secretPart(p *part) bool {
 		if len(p.words) > maxWords {
 			return false // it is asked for that
 		}
-		return slices.ContainsFunc(p.words[1:], func(w word) bool {
+		return slices.ContainsFunc(p.paths(), func(w word) bool {
 			if w.lost || len(w.text) >= longestPath {
 				return false
 			}
@@ -325,6 +325,17 @@ func (r *reading) secretPart(p *part) bool {
 	return false
 }
 
+// paths are the words that may be paths: all but the program, and what is text for people.
+func (p *part) paths() (list []word) {
+	args := argumentsOf(p.words, func(int) bool { return false })
+	for i, w := range p.words {
+		if i > 0 && !args.texts[i] {
+			list = append(list, w)
+		}
+	}
+	return list
+}
+
 // longestPath is more than any system opens.
 const longestPath = 4096
 
@@ -333,7 +344,7 @@ func (r *reading) outsidePart(p *part) bool {
 	case Read, Edit, Delete, Move, Search:
 		return slices.ContainsFunc(r.at(p.target), r.outside)
 	case Execute:
-		return slices.ContainsFunc(p.words[1:], func(w word) bool { return !w.lost && r.leads(w.text) })
+		return slices.ContainsFunc(p.paths(), func(w word) bool { return !w.lost && r.leads(w.text) })
 	default:
 	}
 	return false

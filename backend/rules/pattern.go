@@ -318,18 +318,29 @@ func (r *reading) beyondSpelled(p *part, q Pattern) (doubt string) {
 		if q.spells(i) {
 			continue
 		}
-		if why := r.unproven(args.row, w); why != "" {
-			return why
-		}
-		if q.all {
-			continue
-		}
-		if i < skipped || args.doubts[i-skipped] {
+		if i < skipped { // a * for the options of a wrapper
 			return "option"
 		}
-		if (args.row == nil || !args.row.reads) && r.writesStarts(w.text) {
-			return "starts"
+		if why := r.starred(args, i-skipped, w, q.all); why != "" {
+			return why
 		}
+	}
+	return ""
+}
+
+// starred is why a word that a * stands for is not proven to be harmless; all tells that it is a **.
+func (r *reading) starred(args *arguments, i int, w word, all bool) (doubt string) {
+	if args.texts[i] && !args.doubts[i] && w.plain && !hidden(w.text) {
+		return ""
+	}
+	if why := r.unproven(args.row, w); why != "" || all {
+		return why
+	}
+	switch {
+	case args.doubts[i]:
+		return "option"
+	case (args.row == nil || !args.row.reads) && r.writesStarts(w.text):
+		return "starts"
 	}
 	return ""
 }

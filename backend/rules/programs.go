@@ -33,6 +33,7 @@ type option struct {
 	takes    bool     // its value is in the same word or the next
 	optional bool     // its value, if there is one, is in the same word
 	only     []string // the values that are harmless; nil = all
+	text     bool     // its value is read by people
 }
 
 // operands is what is said of the words that are no options.
@@ -104,7 +105,8 @@ func (p *program) read(words []string) {
 
 func (p *program) option(text string) {
 	name, values, takes := strings.Cut(text, "=")
-	o := option{takes: takes}
+	name, words := strings.CutSuffix(name, "~")
+	o := option{takes: takes || words, text: words}
 	if values != "" {
 		o.only = strings.Split(values, "|")
 	}
@@ -155,11 +157,12 @@ type arguments struct {
 	row     *program         // nil = nothing is known of it
 	at      int              // where the words behind the command begin
 	doubts  []bool           // the words that a * does not stand for
+	texts   []bool           // the words that are text for people
 }
 
 // argumentsOf reads a command.
 func argumentsOf(words []word, spelled func(i int) bool) *arguments {
-	a := &arguments{words: words, spelled: spelled, at: 1, doubts: make([]bool, len(words))}
+	a := &arguments{words: words, spelled: spelled, at: 1, doubts: make([]bool, len(words)), texts: make([]bool, len(words))}
 	rows := programs()[programOf(words[0].text)]
 	var own *program // of the program without a command
 	for _, row := range rows {
@@ -213,7 +216,7 @@ func (a *arguments) before(i int, own *program) (last int, ok bool) {
 	if own == nil || !a.isOption(i) {
 		return i, false
 	}
-	before := arguments{words: a.words, spelled: a.spelled, row: own, doubts: make([]bool, len(a.words))}
+	before := arguments{words: a.words, spelled: a.spelled, row: own, doubts: make([]bool, len(a.words)), texts: make([]bool, len(a.words))}
 	if own.single {
 		last = before.longOnly(i)
 	} else {
@@ -330,6 +333,8 @@ func (a *arguments) named(i int, text string) (last int) {
 		return a.next(i, o)
 	case inline && (!o.takes && !o.optional || !o.harmless(value)):
 		a.doubt(i)
+	case inline:
+		a.texts[i] = o.text
 	}
 	return i
 }
@@ -343,6 +348,7 @@ func (a *arguments) next(i int, o option) (last int) {
 	if w.unknown() || !o.harmless(w.text) || a.row.refused(w.text) || a.isOption(i+1) { // some programs do not take an option for a value
 		a.doubt(i + 1)
 	}
+	a.texts[i+1] = o.text
 	return i + 1
 }
 
@@ -373,6 +379,7 @@ func (a *arguments) usual(i int) (last int) {
 			if !o.harmless(strings.TrimPrefix(value, "=")) {
 				a.doubt(i)
 			}
+			a.texts[i] = o.text
 			return i
 		}
 	}

@@ -185,9 +185,17 @@ func (r *reading) allowed(p *part, list []Rule) (used []string, why string) {
 			why = doubt
 		}
 	}
-	if !p.through || len(p.within) == 0 {
+	switch {
+	case p.says:
+		return nil, ""
+	case !p.through || len(p.within) == 0:
 		return nil, why
 	}
+	return r.allowedWithin(p, list)
+}
+
+// allowedWithin tells by which rules all that the part runs is allowed.
+func (r *reading) allowedWithin(p *part, list []Rule) (used []string, why string) {
 	for _, inner := range p.within {
 		more, why := r.allowed(inner, list)
 		if why != "" {
@@ -267,6 +275,7 @@ type part struct {
 	privileged bool    // sudo and its like
 	fed        bool    // a shell, or another interpreter, that runs what is written to it
 	harmless   bool    // does nothing outside of its shell
+	says       bool    // does no more than write a text that stands beside it
 }
 
 func (p *part) String() string {
@@ -286,7 +295,8 @@ type reading struct {
 	dirs   []string // the directories that a relative path may be in
 	parts  []*part
 	doubts []string
-	budget int // how many parts there may still be
+	budget int    // how many parts there may still be
+	source string // the script that is taken apart
 }
 
 const (

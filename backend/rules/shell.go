@@ -41,7 +41,10 @@ func (r *reading) script(text string, depth int) []*part {
 		r.doubt("hidden_characters")
 	}
 	file, err := parse(text)
-	s := &script{r: r, depth: depth, fed: map[syntax.Node]bool{}}
+	s := &script{r: r, depth: depth, fed: map[syntax.Node]bool{}, says: map[syntax.Node]bool{}}
+	outer := r.source
+	r.source = text
+	defer func() { r.source = outer }()
 	syntax.Walk(file, s.directories)
 	syntax.Walk(file, s.node)
 	if err != nil {
@@ -89,6 +92,7 @@ type script struct {
 	depth int
 	parts []*part
 	fed   map[syntax.Node]bool // commands that others write to
+	says  map[syntax.Node]bool // commands that do no more than write a text which stands beside them
 	funcs int
 }
 
@@ -208,6 +212,9 @@ func (s *script) statement(n *syntax.Stmt) {
 	if n.Coprocess || n.Disown {
 		s.r.doubt("construct")
 	}
+	if _, ok := said(n); ok {
+		s.says[n.Cmd] = true
+	}
 	for _, redir := range n.Redirs {
 		s.redirection(n, redir)
 	}
@@ -325,7 +332,9 @@ func (s *script) call(n *syntax.CallExpr) {
 	for i, a := range n.Args {
 		words[i] = s.r.word(a)
 	}
-	s.parts = append(s.parts, s.r.run(words, s.depth, s.fed[n]))
+	p := s.r.run(words, s.depth, s.fed[n])
+	p.says = s.says[n]
+	s.parts = append(s.parts, p)
 }
 
 // assignment is a doubt, unless what it sets changes no more than how something looks.

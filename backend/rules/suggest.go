@@ -82,7 +82,7 @@ func commandCandidates(p *part, effect Effect) []Suggestion {
 	}
 	args := argumentsOf(p.words, func(int) bool { return false })
 	switch {
-	case args.row != nil && args.row.offered:
+	case args.row != nil && args.row.offered && len(texts) > args.at:
 		list = append(list, Suggestion{Execute, strings.Join(texts[:args.at], " ") + " *", false})
 	case effect == Deny && !strings.HasPrefix(p.words[1].text, "-"):
 		list = append(list, Suggestion{Execute, strings.Join(texts[:2], " ") + " *", false})

@@ -68,11 +68,14 @@ func (b *wordReader) part(p syntax.WordPart, first bool) {
 			b.out.not("quoting")
 		}
 		for _, inner := range p.Parts {
-			if lit, ok := inner.(*syntax.Lit); ok {
-				b.quoted(lit.Value)
-				continue
+			switch inner := inner.(type) {
+			case *syntax.Lit:
+				b.quoted(inner.Value)
+			case *syntax.CmdSubst:
+				b.substituted(inner)
+			default:
+				b.part(inner, false)
 			}
-			b.part(inner, false)
 		}
 	case *syntax.ParamExp:
 		b.out.not("variable")
