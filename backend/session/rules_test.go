@@ -594,8 +594,11 @@ func TestSimulating(t *testing.T) {
 		got.Items[0].Was != "ask" || got.Items[0].Would != "allow" || got.Items[0].By != "" || got.Items[0].Session != id {
 		t.Errorf("%+v %v", got, err)
 	}
+	if !got.Open {
+		t.Errorf("allow make *: got a rule that runs only what is known, want one that may run anything: %+v", got)
+	}
 	n.Effect = "deny"
-	if got, err = d.Simulate(ctx, n, "", 200); err != nil || got.Counts.Deny != 3 {
+	if got, err = d.Simulate(ctx, n, "", 200); err != nil || got.Counts.Deny != 3 || got.Open {
 		t.Errorf("%+v %v", got, err)
 	}
 	// The rule that it is a change of does not count beside it.

@@ -13,6 +13,7 @@ import (
 // Simulated is what a rule would have decided of the permissions that were asked for.
 type Simulated struct {
 	Looked int             `json:"looked" doc:"How many permissions were looked at, the newest"`
+	Open   bool            `json:"open,omitempty" doc:"The rule allows commands that may run any program: it has a * behind one of which too little is known"`
 	Counts SimulatedCounts `json:"counts"`
 	Items  []SimulatedItem `json:"items" doc:"Those that would be decided otherwise than by the rules that there are, the newest first"`
 }
@@ -64,7 +65,7 @@ func (c *Client) Simulate(ctx context.Context, n NewRule, replaces string, limit
 	if err != nil {
 		return Simulated{}, err
 	}
-	out := Simulated{Looked: len(list), Items: []SimulatedItem{}}
+	out := Simulated{Looked: len(list), Open: opens(rule), Items: []SimulatedItem{}}
 	for _, a := range list {
 		if err := ctx.Err(); err != nil {
 			return Simulated{}, err
@@ -72,6 +73,12 @@ func (c *Client) Simulate(ctx context.Context, n NewRule, replaces string, limit
 		out.look(a, all, rule, replaces)
 	}
 	return out, nil
+}
+
+// opens tells of a rule that allows commands which may run any program.
+func opens(r Rule) bool {
+	pattern, err := rules.ParsePattern(rules.Kind(r.Kind), r.Pattern)
+	return err == nil && r.Effect == string(rules.Allow) && pattern.Open()
 }
 
 func (out *Simulated) look(a askedBefore, all []Rule, rule Rule, replaces string) {

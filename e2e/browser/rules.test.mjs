@@ -224,6 +224,7 @@ test("a rule is written and tried before it is kept, as an answer and in the set
   await page.getByRole("option", { name: "In a day" }).click();
   await answer.getByRole("list", { name: "What it would have changed" }).getByText("npm run build").waitFor();
   await until("a simulation of it", async () => !(await answer.getByRole("button", { name: "Allow and remember" }).isDisabled()));
+  await answer.getByText("This may allow any program to be run").waitFor();
   await looks.at(page, "rules-answer");
   await answer.getByRole("button", { name: "Allow and remember" }).click();
   await app.log.getByText("You chose allow-once").waitFor();

@@ -4101,6 +4101,8 @@ export interface components {
              * @description How many permissions were looked at, the newest
              */
             looked: number;
+            /** @description The rule allows commands that may run any program: it has a * behind one of which too little is known */
+            open?: boolean;
         };
         SimulatedCounts: {
             /** Format: int64 */

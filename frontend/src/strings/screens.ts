@@ -358,8 +358,9 @@ export const screens = {
   'rule.offer.deny.session': 'Never allow {what} in this conversation',
   'rule.pattern.about.tool': 'The name of a tool, or * for any tool.',
   'rule.pattern.about.execute':
-    'One command, word by word. A * at the end matches any further words; within a word it matches any characters.',
+    'One command, word by word. A * at the end matches further words that are known to be harmless, ** any further words; within a word * matches any characters.',
   'rule.pattern.about.fetch': 'A host, or *.host for it and all below it.',
+  'rule.pattern.open': 'This may allow any program to be run: not all that such commands do is known.',
   'rule.pattern.about.path':
     'A path in the directory: src/** matches everything below src. Start with / for the root, with ~/ for home.',
   'rule.reach.directory': 'In a directory',
