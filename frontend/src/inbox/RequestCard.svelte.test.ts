@@ -368,13 +368,51 @@ describe('an approval', () => {
       flushSync();
     };
 
-    test('is answered at once where nothing stood before it, but not by the second click of two', async () => {
+    test('is not answered for 400 ms, nor by the second click of two', async () => {
       vi.advanceTimersByTime(10_000);
       const { answer } = await show(request({ options }));
+      pressed('Allow');
+      vi.advanceTimersByTime(399);
+      pressed('Allow');
+      expect(answer).not.toHaveBeenCalled();
+      ended?.();
+      document.body.replaceChildren();
+      await show(request({ id: 'r2', options }));
+      vi.advanceTimersByTime(400);
+      flushSync();
       pressed('Allow', 2);
       expect(answer).not.toHaveBeenCalled();
       pressed('Allow');
       expect(answer).toHaveBeenCalledTimes(1);
+    });
+
+    test('is not answered where the answers have moved under the press', async () => {
+      const { answer } = await show(request({ options }));
+      vi.advanceTimersByTime(1_000);
+      flushSync();
+      const footer = document.querySelector<HTMLElement>('footer');
+      if (!footer) throw new Error('no footer');
+      footer.getBoundingClientRect = () => new DOMRect(0, 80, 300, 40);
+      const press = () => {
+        button('Allow')?.dispatchEvent(new Event('pointerdown', { bubbles: true }));
+        pressed('Allow');
+      };
+      press();
+      expect(answer).not.toHaveBeenCalled();
+      expect(footer.getAttribute('aria-disabled')).toBe('true');
+      vi.advanceTimersByTime(400);
+      flushSync();
+      press();
+      expect(answer).toHaveBeenCalledTimes(1);
+    });
+
+    test('is not answered by a press that began before it counts', async () => {
+      const { answer } = await show(request({ options }));
+      vi.advanceTimersByTime(300);
+      button('Allow')?.dispatchEvent(new Event('pointerdown', { bubbles: true }));
+      vi.advanceTimersByTime(300);
+      pressed('Allow');
+      expect(answer).not.toHaveBeenCalled();
     });
 
     test('is not answered for 400 ms where it takes the place of another', async () => {

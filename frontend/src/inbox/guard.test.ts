@@ -1,5 +1,5 @@
 import { beforeEach, afterEach, expect, test, vi } from 'vitest';
-import { guardFor, KeyGuard } from './guard';
+import { guardFor, KeyGuard, PressGuard } from './guard';
 
 beforeEach(() => vi.useFakeTimers({ toFake: ['performance', 'setTimeout'] }));
 afterEach(() => vi.useRealTimers());
@@ -25,4 +25,21 @@ test('another request begins anew', () => {
   guard.show(0);
   guard.show(5_000);
   expect(guard.allows(5_100, false)).toBe(false);
+});
+
+test('a press does nothing for the first 400 ms, and for as long after the answers have moved', () => {
+  const guard = new PressGuard();
+  const place = { left: 10, top: 20, width: 300, height: 40 };
+  expect(guard.allows(10_000)).toBe(false);
+  expect(guard.stands(place, 0)).toBe(true);
+  expect(guard.allows(guardFor - 1)).toBe(false);
+  expect(guard.allows(guardFor)).toBe(true);
+  expect(guard.stands({ ...place, top: 20.5 }, 900)).toBe(false); // a part of a pixel is no move
+  expect(guard.allows(900)).toBe(true);
+  for (const [n, to] of [{ top: 90 }, { left: 40 }, { width: 200 }, { height: 80 }].entries()) {
+    const now = 1_000 * (n + 1);
+    expect(guard.stands({ ...place, ...to }, now), JSON.stringify(to)).toBe(true);
+    expect(guard.allows(now + guardFor - 1)).toBe(false);
+    expect(guard.allows(now + guardFor)).toBe(true);
+  }
 });
