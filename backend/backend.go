@@ -85,6 +85,7 @@ type Backend struct {
 	api     *httpapi.API
 	access  *httpapi.Access
 	codes   codes
+	tabs    *httpapi.Tabs
 	socket  *Listener
 	local   localAPI
 	calls   calls           // of the API, those under way
@@ -167,6 +168,7 @@ func (b *Backend) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.tabs = httpapi.NewTabs(clientToken)
 	if err := b.openProcesses(); err != nil {
 		return err
 	}
@@ -188,7 +190,7 @@ func (b *Backend) open(ctx context.Context) error {
 	}
 	b.api, err = httpapi.New(httpapi.Config{
 		Version: b.cfg.Version, Runtime: b.runtime, Agents: b.agents, Client: client, Assets: b.cfg.Assets, RuntimeToken: token,
-		ClientToken: clientToken, NoToken: b.cfg.NoToken, AllowHosts: b.cfg.AllowHosts, AllowOrigins: b.cfg.AllowOrigins,
+		ClientToken: clientToken, Tabs: b.tabs, NoToken: b.cfg.NoToken, AllowHosts: b.cfg.AllowHosts, AllowOrigins: b.cfg.AllowOrigins,
 		Roots: b.cfg.Roots, Private: b.private(), MaxUpload: b.cfg.MaxUpload,
 		RequestTimeout: b.cfg.RequestTimeout, Logger: b.cfg.Logger, Access: b.access,
 	})
@@ -282,7 +284,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
 		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Discord: b.discord, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
-		Login:  func(code string) (string, bool) { return secrets[1], b.codes.take(code) },
+		Login: b.codes.take, Tabs: b.tabs,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
 }

@@ -37,6 +37,7 @@ type Config struct {
 
 	RuntimeToken string // opens /v1
 	ClientToken  string // opens /client; must be set with Client
+	Tabs         *Tabs  // open /client too; nil means none
 	NoToken      bool   // /v1 is open; on a loopback address only
 
 	Access *Access // the tokens that people have made, and the audit; nil means neither

@@ -42,7 +42,7 @@ func attacked(t *testing.T, cfg Config) *target {
 	t.Helper()
 	root := t.TempDir()
 	cfg.Roots = []string{root}
-	client := NewClient(ClientConfig{Login: func(string) (string, bool) { return "", false }})
+	client := NewClient(ClientConfig{Login: func(string) bool { return false }, Tabs: NewTabs("client")})
 	cfg.Client = client
 	api := direct(t, cfg)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
@@ -66,7 +66,7 @@ func (a *target) counted() *target {
 		for _, r := range mux.routes {
 			for method := range r.methods {
 				pattern := method + " " + strings.Join(r.segments, "/")
-				if pattern == "GET /openapi.json" || pattern == "POST /client/login" {
+				if unguarded(pattern) {
 					continue // these are for everyone
 				}
 				r.methods[method] = func(w http.ResponseWriter, _ *http.Request) {
@@ -189,7 +189,7 @@ func (a *target) routes() []string {
 }
 
 func unguarded(route string) bool {
-	return route == "GET /openapi.json" || route == "POST /client/login"
+	return route == "GET /openapi.json" || route == "POST /client/login" || route == "POST /client/tab/proof"
 }
 
 func changes(route string) bool { return !strings.HasPrefix(route, "GET ") }
@@ -398,7 +398,7 @@ func TestAttackOrigin(t *testing.T) {
 		}
 		a.nothingReached(name)
 	}
-	for _, route := range append(a.routes(), "GET /", "GET /index.html", "GET /openapi.json", "POST /client/login") {
+	for _, route := range append(a.routes(), "GET /", "GET /index.html", "GET /openapi.json", "POST /client/login", "POST /client/tab/proof") {
 		for _, headers := range []string{"Origin: https://evil.example\n", "Origin: null\n", "Sec-Fetch-Site: cross-site\n"} {
 			got := a.one(route + " HTTP/1.1\nHost: ADDR\n" + headers + bearer + "\n")
 			isProblem(t, got.reply(), 403, "permission_denied")
@@ -451,9 +451,9 @@ func TestAttackForms(t *testing.T) {
 			}
 			got := a.one("POST " + path + query + " HTTP/1.1\n" + head + "\n" + body)
 			switch {
-			case strings.HasPrefix(path, "/client/") && path != "/client/login":
+			case strings.HasPrefix(path, "/client/") && path != "/client/login" && path != "/client/tab/proof":
 				isProblem(t, got.reply(), 401, "token_invalid") // which a form cannot send
-			case path == "/client/login" && strings.HasPrefix(media, "application/json"): // the code is wrong, and no page can send this
+			case (path == "/client/login" || path == "/client/tab/proof") && strings.HasPrefix(media, "application/json"): // the code is wrong, and no page can send this
 			case path == "/v1/fs/upload-batch":
 				isProblem(t, got.reply(), 400, "invalid_request") // the contract says so
 			case strings.HasPrefix(path, "/acp/"): // its errors are words
@@ -552,7 +552,7 @@ func FuzzPath(f *testing.F) {
 		f.Fatal(err)
 	}
 	f.Cleanup(func() { _ = set.Close() })
-	client := NewClient(ClientConfig{Login: func(string) (string, bool) { return "", false }})
+	client := NewClient(ClientConfig{Login: func(string) bool { return false }, Tabs: NewTabs("client")})
 	api, err := New(Config{Runtime: set, Client: client, RuntimeToken: rightToken, ClientToken: clientToken, Roots: []string{f.TempDir()}, Assets: frontend()})
 	if err != nil {
 		f.Fatal(err)
@@ -950,7 +950,7 @@ func TestSlowBodiesOfAClient(t *testing.T) {
 	const head = "POST /client/login HTTP/1.1\nHost: 127.0.0.1:2468\nContent-Type: application/json\nTransfer-Encoding: chunked\n\n"
 	inTime := func(f func(w *world)) {
 		synctest.Test(t, func(t *testing.T) {
-			client := NewClient(ClientConfig{Login: func(string) (string, bool) { return "a token", true }})
+			client := NewClient(ClientConfig{Login: func(string) bool { return true }, Tabs: NewTabs("client")})
 			f(newWorld(t, Config{Client: client}, agent))
 		})
 	}

@@ -28,14 +28,15 @@ type ClientConfig struct {
 	Version  string
 	Sessions *session.Client
 	Agents   *agents.Catalogue
-	Discord  *discord.Surface                 // nil where the data cannot be read
-	Files    files.Within                     // how the files in the directories of sessions are reached
-	Home     string                           // where a directory picker begins
-	Data     string                           // the data directory, for people to see
-	Login    func(code string) (string, bool) // takes a one-time code for a token
-	Activate func()                           // brings the window forward; nil where there is none
-	Link     func() (string, error)           // makes a one-time link for a browser
-	URL      func() string                    // where browsers and programs on this machine reach us; "" nowhere, nil too
+	Discord  *discord.Surface       // nil where the data cannot be read
+	Files    files.Within           // how the files in the directories of sessions are reached
+	Home     string                 // where a directory picker begins
+	Data     string                 // the data directory, for people to see
+	Login    func(code string) bool // takes a one-time code
+	Tabs     *Tabs                  // of the browsers that a code has let in
+	Activate func()                 // brings the window forward; nil where there is none
+	Link     func() (string, error) // makes a one-time link for a browser
+	URL      func() string          // where browsers and programs on this machine reach us; "" nowhere, nil too
 
 	Access      *Access                                              // tokens and audit
 	Local       func() LocalAPI                                      // how the API on this machine is
@@ -258,10 +259,6 @@ type link struct {
 	URL string `json:"url"`
 }
 
-type granted struct {
-	Token string `json:"token"`
-}
-
 func (c *Client) generalRoutes() {
 	huma.Register(c.api, op("hello", http.MethodGet, "hello", "What this is", http.StatusOK),
 		func(context.Context, *struct{}) (*body[hello], error) {
@@ -274,19 +271,7 @@ func (c *Client) generalRoutes() {
 				Newer: newerOf(c.cfg.Sessions),
 			}, nil)
 		})
-	huma.Register(c.api, op("login", http.MethodPost, "login", "Take a one-time code for a token", http.StatusOK),
-		func(_ context.Context, in *struct {
-			Body struct {
-				Code string `json:"code" maxLength:"200"`
-			}
-		},
-		) (*body[granted], error) {
-			token, ok := c.cfg.Login(in.Body.Code)
-			if !ok {
-				return nil, newClientError(http.StatusUnauthorized, "login.code", nil, "the code is unknown, used or too old")
-			}
-			return answer(granted{token}, nil)
-		})
+	c.tabRoutes()
 	huma.Register(c.api, op("link", http.MethodPost, "links", "Make a one-time link for a browser, good for a minute", http.StatusOK),
 		func(ctx context.Context, _ *struct{}) (*body[link], error) {
 			if err := ownCaller(ctx); err != nil { // the browser would get a token that outlives the caller's

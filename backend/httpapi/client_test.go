@@ -56,7 +56,7 @@ func TestClientRoutesThatAreNone(t *testing.T) {
 }
 
 func TestClientRefusesWrongBodies(t *testing.T) {
-	c := httpapi.NewClient(httpapi.ClientConfig{Login: func(string) (string, bool) { return "", false }})
+	c := httpapi.NewClient(httpapi.ClientConfig{Login: func(string) bool { return false }, Tabs: httpapi.NewTabs("client")})
 	for name, tc := range map[string]struct {
 		path, kind, body string
 		status           int

@@ -24,7 +24,7 @@ func newerOf(s *session.Client) *newer {
 // doesMore tells whether a request does more than look. To get in changes nothing that is kept.
 func doesMore(r *http.Request) bool {
 	looks := slices.Contains([]string{http.MethodGet, http.MethodHead, http.MethodOptions}, r.Method)
-	return !looks && !slices.Contains([]string{"/client/login", "/client/links", "/client/activate"}, r.URL.Path)
+	return !looks && !slices.Contains([]string{"/client/login", "/client/tab/proof", "/client/links", "/client/activate"}, r.URL.Path)
 }
 
 // leaveBe refuses a request that would change data of a newer version, and tells that it did.

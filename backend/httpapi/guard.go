@@ -20,7 +20,7 @@ import (
 //     Host twice, and net/http tells us of one of them only; we are no proxy.
 //  2. Origin, when there is one, must be ours or allowed, and the browser must not call the request cross-site (403).
 //  3. A preflight is answered; by now its origin is fine.
-//  4. The token, where one is needed (401): that of the data directory, or one that a person has made for it. One peer may guess ten times
+//  4. The token, where one is needed (401): that of the data directory, that of a tab and this start, or one that a person has made for it. One peer may guess ten times
 //     a minute, then it hears 429; a right token always passes.
 //
 // No cookies, no wildcards, no credentials. Who called, and what came of it, is noted in the audit.
@@ -30,12 +30,13 @@ type gate struct {
 	origins map[string]bool // foreign ones that are allowed
 	runtime *secret         // nil: /v1 is open
 	client  *secret
+	tabs    *Tabs
 	access  *Access // nil: there are no tokens but those two, and no audit
 	guesses guesses
 }
 
 func newGate(cfg Config, addr net.Addr, next http.Handler) *gate {
-	g := &gate{next: next, hosts: ownHosts(addr, cfg.AllowHosts), origins: map[string]bool{}, client: newSecret(cfg.ClientToken), access: cfg.Access}
+	g := &gate{next: next, hosts: ownHosts(addr, cfg.AllowHosts), origins: map[string]bool{}, client: newSecret(cfg.ClientToken), tabs: cfg.Tabs, access: cfg.Access}
 	if !cfg.NoToken || !isLoopback(addr) {
 		g.runtime = newSecret(cfg.RuntimeToken)
 	}
@@ -164,13 +165,13 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request, v *visit) bool {
 	scope := guarded(r.URL.Path)
 	want := g.wanted(scope)
-	if want == nil || r.URL.Path == "/client/login" { // which takes a one-time code
+	if want == nil || r.URL.Path == "/client/login" || r.URL.Path == "/client/tab/proof" { // which take a one-time code, and give nothing away
 		v.by = byNothing
 		return true
 	}
 	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
 	given := strings.EqualFold(scheme, "Bearer") && token != ""
-	if given && want.is(token) {
+	if given && (want.is(token) || scope == ScopeClient && g.tabs.of(token) != "") {
 		v.by = byOwn
 		return true
 	}

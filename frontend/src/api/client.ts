@@ -2,6 +2,7 @@ import { surface } from '../shell/wails';
 import { ApiError, problem } from './errors';
 import { fileNameOf } from './filename';
 import { limited, unlimited } from './limit';
+import { Tab, type Granted } from './tab';
 import type { NewSite, Site, SiteAgent, SiteDirectory, SitePatch, SiteRemoved } from './places';
 import type {
   Agent,
@@ -50,15 +51,14 @@ import type {
 } from './records';
 
 // All calls of the client API. URLs are relative: the same code runs in the window, where the routes are mounted beside the
-// assets and need no token, and in a browser on loopback, where the link's one-time code is exchanged for one.
-
-const tokenKey = 'deskhand.token';
+// assets and need no token, and in a browser on loopback, where the link's one-time code is exchanged for one; see tab.ts.
 
 /** The parts of the page that the client touches, so that a test can give others. */
 export interface Surroundings {
   fetch: typeof fetch;
   surface: string;
   storage: Pick<Storage, 'getItem' | 'setItem' | 'removeItem'>;
+  host: string;
 }
 
 /** What is looked for. */
@@ -100,7 +100,7 @@ interface Call {
 
 export class Client {
   #fetch: typeof fetch;
-  #storage: Surroundings['storage'];
+  #tab: Tab;
   #surface: string;
   /** Writes whose answer did not come: each with the key that it had, and since when. */
   #unanswered = new Map<string, { key: string; since: number }>();
@@ -108,7 +108,8 @@ export class Client {
 
   constructor(around: Partial<Surroundings> = {}) {
     this.#fetch = around.fetch ?? globalThis.fetch.bind(globalThis);
-    this.#storage = around.storage ?? sessionStorage;
+    const storage = around.storage ?? sessionStorage;
+    this.#tab = new Tab({ fetch: this.#fetch, storage, host: around.host ?? location.host });
     this.#surface = around.surface ?? surface();
   }
 
@@ -117,12 +118,8 @@ export class Client {
     const code = new URLSearchParams(fragment.replace(/^#/, '')).get('code');
     if (!code) return false;
     // A token of an earlier start would be refused before the code is looked at.
-    this.#storage.removeItem(tokenKey);
-    const { token } = await this.#json<{ token: string }>('/client/login', {
-      method: 'POST',
-      body: { code },
-    });
-    this.#storage.setItem(tokenKey, token);
+    this.#tab.forget();
+    await this.#tab.take(await this.#json<Granted>('/client/login', { method: 'POST', body: { code } }));
     return true;
   }
 
@@ -508,11 +505,20 @@ export class Client {
     this.#empty(path, { method: 'POST', ...when({ body, signal }) });
   put = <T>(path: string, body: unknown) => this.#json<T>(path, { method: 'PUT', body });
   blob = (path: string, signal: AbortSignal) => this.#send(path, { signal }, (answer) => answer.blob());
-  /** What a request has to bring that is not made here. */
-  headers(): Headers {
+  /** What a request has to bring that is not made here. Who makes one tells doubt when nobody has answered. */
+  async headers(): Promise<Headers> {
+    await this.#tab.ready();
+    return this.#headers();
+  }
+
+  doubt(): void {
+    this.#tab.doubt();
+  }
+
+  #headers(): Headers {
     // The surface is told so that others can see where an answer was given; it grants nothing.
     const headers = new Headers({ Accept: 'application/json', 'Deskhand-Surface': this.#surface });
-    const token = this.#storage.getItem(tokenKey);
+    const { token } = this.#tab;
     if (token) headers.set('Authorization', `Bearer ${token}`);
     return headers;
   }
@@ -593,7 +599,7 @@ export class Client {
     const key = call.once ? this.#keyOf(what) : '';
     const run = async (signal: AbortSignal) => {
       try {
-        const answer = await this.#fetch(path, this.#request(call, key, signal));
+        const answer = await this.#ask(path, call, key, signal);
         if (!answer.ok) throw problem(answer.status, await answer.json().catch(() => undefined));
         return await read(answer);
       } catch (thrown) {
@@ -601,6 +607,7 @@ export class Client {
         if (key && (!answered || thrown.code === 'protocol')) this.#lost(what, key);
         if (answered) throw thrown;
         if (call.signal?.aborted) throw call.signal.reason;
+        this.#tab.doubt();
         if (signal.aborted) throw new ApiError('timeout');
         throw new ApiError('network', {}, 0, thrown instanceof Error ? thrown.message : '');
       }
@@ -608,8 +615,18 @@ export class Client {
     return call.signal ? run(call.signal) : limited(run);
   }
 
+  /** Sends a call to who has proved to be the program, and once more where that was started anew meanwhile. */
+  async #ask(path: string, call: Call, key: string, signal: AbortSignal): Promise<Response> {
+    const wait = this.#tab.ready();
+    if (wait) await wait;
+    const { token } = this.#tab;
+    const answer = await this.#fetch(path, this.#request(call, key, signal));
+    if (answer.status !== 401 || !(await this.#tab.renewed(token))) return answer;
+    return this.#fetch(path, this.#request(call, key, signal));
+  }
+
   #request(call: Call, key: string, signal: AbortSignal): RequestInit {
-    const headers = this.headers();
+    const headers = this.#headers();
     for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
     if (key) headers.set('Idempotency-Key', `"${key}"`);
     if (call.body !== undefined) headers.set('Content-Type', 'application/json');

@@ -633,7 +633,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Take a one-time code for a token */
+        /** Take a one-time code for a token of this tab and this start */
         post: operations["login"];
         delete?: never;
         options?: never;
@@ -1733,6 +1733,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/tab": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tab that the token of the call was made for: after the page was loaded anew it has the token alone */
+        get: operations["getTab"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/tab/proof": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Prove to a tab that this is the program which let it in; needs no token */
+        post: operations["proveTab"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/terminals/{id}": {
         parameters: {
             query?: never;
@@ -2243,6 +2277,11 @@ export interface components {
             status: number;
             /** @description The name of the token that a person has made */
             token?: string;
+        };
+        ChallengeBody: {
+            /** @description Random for each call */
+            nonce: string;
+            tab: string;
         };
         ChangedFile: {
             /**
@@ -2856,9 +2895,6 @@ export interface components {
             own?: boolean;
             /** @enum {string} */
             transport: "stdio" | "http" | "sse";
-        };
-        Granted: {
-            token: string;
         };
         Hello: {
             /** Format: int64 */
@@ -3490,6 +3526,12 @@ export interface components {
              * @enum {string}
              */
             when: "now" | "queue" | "interrupt" | "steer";
+        };
+        Proof: {
+            /** @description HMAC-SHA256 by the tab's key of "deskhand tab proof\n" + host + "\n" + nonce + "\n" + start, where host is the Host that the tab asked */
+            proof: string;
+            /** @description Names this start. HMAC-SHA256 by the tab's key of "deskhand tab token\n" + start is the last part of the tab's new token: "tab." + tab + "." + that */
+            start: string;
         };
         Question: {
             allowFreeText?: boolean;
@@ -4252,6 +4294,14 @@ export interface components {
         Summary: {
             /** @description Markdown, of 16 KiB at most, made of the transcript by no model: what was asked, decided and planned, files that were changed, the last answer */
             text: string;
+        };
+        Tab: {
+            /** @description The key by which the program proves itself to the tab. The tab keeps it in memory and sends it nowhere */
+            key: string;
+            /** @description Names the tab */
+            tab: string;
+            /** @description Opens /client until the program ends */
+            token: string;
         };
         Terminal: {
             args?: string[];
@@ -6381,7 +6431,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": components["schemas"]["Granted"];
+                    "application/json": components["schemas"]["Tab"];
                 };
             };
             /** @description Error */
@@ -9076,6 +9126,73 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    getTab: {
+        parameters: {
+            query?: never;
+            header?: {
+                Authorization?: string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Tab"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    proveTab: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Names this write: sent again with the same key and body within an hour, also while the first is being done, it is done once and answered as then. Not of uploads */
+                "Idempotency-Key"?: components["parameters"]["Idempotency-Key"];
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ChallengeBody"];
+            };
+        };
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["Proof"];
+                };
             };
             /** @description Error */
             default: {

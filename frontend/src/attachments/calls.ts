@@ -45,6 +45,7 @@ export async function upload(
   progress: (sent: number) => void,
 ): Promise<AttachResult> {
   const { body, type } = await multipart(file);
+  const headers = await client.headers();
   signal.throwIfAborted();
   // Only this way of asking tells how far it has come.
   const request = new XMLHttpRequest();
@@ -53,7 +54,7 @@ export async function upload(
   try {
     return await new Promise<AttachResult>((done, fail) => {
       request.open('POST', '/client/attachments');
-      client.headers().forEach((value, name) => request.setRequestHeader(name, value));
+      headers.forEach((value, name) => request.setRequestHeader(name, value));
       request.setRequestHeader('Content-Type', type);
       request.responseType = 'json';
       request.upload.onprogress = (event) => progress(Math.min(event.loaded, file.size));
@@ -64,7 +65,10 @@ export async function upload(
           fail(new ApiError('protocol', {}, status)); // it is no JSON
         else done(taken(response as Lists));
       };
-      request.onerror = () => fail(new ApiError('network'));
+      request.onerror = () => {
+        client.doubt();
+        fail(new ApiError('network'));
+      };
       request.onabort = () => fail(signal.reason);
       request.send(body);
     });

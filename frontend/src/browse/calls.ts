@@ -52,7 +52,7 @@ export function writeFile(
   signal?: AbortSignal,
 ): Promise<Written> {
   const send = async (until: AbortSignal) => {
-    const headers = client.headers();
+    const headers = await client.headers();
     headers.set('Content-Type', 'application/octet-stream');
     if (over === 'nothing') headers.set('If-None-Match', '*');
     else headers.set('If-Match', over === 'anything' ? '*' : JSON.stringify(over.version));
@@ -69,6 +69,7 @@ export function writeFile(
       return (await answer.json()) as Written;
     } catch (thrown) {
       if (thrown instanceof ApiError || until.aborted) throw thrown;
+      client.doubt();
       throw new ApiError('network', {}, 0, thrown instanceof Error ? thrown.message : '');
     }
   };

@@ -285,6 +285,7 @@ export const en = {
   'error.terminal.busy': 'The program in the terminal is not accepting input.',
   'error.terminal.ended': 'The program in the terminal has ended.',
   'error.terminal.unavailable': 'Terminals are not available on this system.',
+  'error.server.unproven': 'Another program answers where Deskhand was. Nothing of yours is sent to it.',
   'error.timeout': 'Deskhand took too long to answer.',
   'error.trust.changed': 'This has changed since it was shown. Review it again.',
   'error.turn.none': 'No turn is running.',
