@@ -10,6 +10,7 @@ import (
 
 	"deskhand/backend/httpapi"
 	"deskhand/backend/session"
+	"deskhand/backend/store"
 )
 
 // Host is a backend whose data directory can be moved while it runs: who is served by it stays where they are, and finds another backend
@@ -25,7 +26,7 @@ type Host struct {
 
 	mu       sync.Mutex // protects the fields below
 	now      *Backend   // nil while the data is not there
-	missing  *MissingError
+	missing  error      // why not: a *MissingError, or a lost or damaged database
 	window   swapped
 	listener *Listener
 	local    int               // the port of OpenLocal, where that was called
@@ -39,10 +40,9 @@ func OpenHost(ctx context.Context, cfg Config, patient bool) (*Host, error) {
 	h := &Host{cfg: cfg, failed: make(chan error, 1)}
 	h.ctx, h.stop = context.WithCancel(context.WithoutCancel(ctx))
 	b, err := open(ctx, cfg, h.moving())
-	missing, isMissing := errors.AsType[*MissingError](err)
 	switch {
-	case isMissing && patient:
-		h.missing = missing
+	case patient && withoutData(err):
+		h.missing = err
 		lack := h.lack()
 		h.window.now.Store(&lack)
 		return h, nil
@@ -68,8 +68,16 @@ func (h *Host) takeLocked(b *Backend) {
 	h.window.now.Store(&window)
 }
 
-// Missing tells that the data is not there; nil = it is.
-func (h *Host) Missing() *MissingError {
+// withoutData tells that a start failed for want of its data, which a person can do something about.
+func withoutData(err error) bool {
+	_, missing := errors.AsType[*MissingError](err)
+	_, lost := errors.AsType[*store.LostError](err)
+	_, damaged := errors.AsType[*store.DamagedError](err)
+	return missing || lost || damaged
+}
+
+// Missing tells why there is no data: a *[MissingError], or an error of the store for a database that is lost or damaged; nil = it is there.
+func (h *Host) Missing() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.missing
@@ -171,6 +179,14 @@ func (h *Host) Close() error {
 // Again looks whether the data is there by now, and opens it.
 func (h *Host) Again(ctx context.Context) error {
 	return h.reach(ctx, func(*Places) error { return nil })
+}
+
+// Accept goes on with the directory as it is, although its database is not the one that was there.
+func (h *Host) Accept(ctx context.Context) error {
+	return h.reach(ctx, func(p *Places) error {
+		_, err := AcceptData(*p)
+		return err
+	})
 }
 
 // Back goes on with the old copy while the data is not there.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend/httpapi"
+	"deskhand/backend/store"
 )
 
 // The page of a window whose data is not there, instead of the app's, which cannot be without.
@@ -37,7 +38,32 @@ func (a hostAssets) Open(name string) (fs.File, error) {
 	return a.h.cfg.Assets.Open(name)
 }
 
-// lack serves that page: what is missing, another look, and the way back to the old copy.
+// lackRecord is what that page says.
+type lackRecord struct {
+	Kind      string    `json:"kind"` // directory: it is not there; missing, empty, older, other: the database is not the one that was; damaged
+	Directory string    `json:"directory"`
+	Old       string    `json:"old,omitempty"`
+	MovedAt   time.Time `json:"movedAt,omitzero"`
+	Sessions  int       `json:"sessions,omitempty"` // when it was there last
+	SeenAt    time.Time `json:"seenAt,omitzero"`
+	Detail    string    `json:"detail,omitempty"`
+}
+
+func lackOf(err error) lackRecord {
+	if gone, is := errors.AsType[*store.LostError](err); is {
+		return lackRecord{Kind: gone.Kind, Directory: gone.Dir, Sessions: gone.Was.Sessions, SeenAt: gone.Was.At}
+	}
+	if damaged, is := errors.AsType[*store.DamagedError](err); is {
+		return lackRecord{Kind: "damaged", Directory: damaged.Dir, Detail: damaged.Err.Error()}
+	}
+	record := lackRecord{Kind: "directory"}
+	if m, is := errors.AsType[*MissingError](err); is {
+		record.Directory, record.Old, record.MovedAt = m.Dir, m.Old, m.At
+	}
+	return record
+}
+
+// lack serves that page: what is missing, another look, and the ways on.
 func (h *Host) lack() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /client/missing", func(w http.ResponseWriter, _ *http.Request) {
@@ -48,13 +74,9 @@ func (h *Host) lack() http.Handler {
 		}
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
-		_ = json.NewEncoder(w).Encode(struct { // the caller is gone if this fails
-			Directory string    `json:"directory"`
-			Old       string    `json:"old,omitempty"`
-			MovedAt   time.Time `json:"movedAt,omitzero"`
-		}{m.Dir, m.Old, m.At})
+		_ = json.NewEncoder(w).Encode(lackOf(m)) // the caller is gone if this fails
 	})
-	for name, do := range map[string]func(context.Context) error{"again": h.Again, "back": h.Back} {
+	for name, do := range map[string]func(context.Context) error{"again": h.Again, "back": h.Back, "accept": h.Accept} {
 		mux.HandleFunc("POST /client/missing/"+name, func(w http.ResponseWriter, r *http.Request) {
 			err := do(r.Context())
 			if err == nil {
@@ -62,7 +84,7 @@ func (h *Host) lack() http.Handler {
 				return
 			}
 			code := "data.failed"
-			if _, is := errors.AsType[*MissingError](err); is {
+			if withoutData(err) {
 				code = "data.missing"
 			}
 			httpapi.WriteProblem(w, httpapi.Problem{Type: "conflict", Code: code, Detail: err.Error()})

@@ -17,6 +17,7 @@ type dataCommand struct {
 	Move   dataMoveCommand   `cmd:"" help:"Move the data to another directory: copy it, prove the copy, and use it from there."`
 	Delete dataDeleteCommand `cmd:"" name:"delete-old" help:"Delete the directory that the data was moved from, once the new one proves whole."`
 	Use    dataUseCommand    `cmd:"" help:"Use the data of another directory from now on, such as the old copy."`
+	Accept dataAcceptCommand `cmd:"" help:"Go on with the data directory as it is, although its database is missing, empty, older or another one."`
 	Wait   dataWaitCommand   `cmd:"" help:"Wait until the directory of the data is there: for a disk that is plugged in later."`
 }
 
@@ -51,6 +52,29 @@ func (c *dataWhereCommand) Run(p *Program) error {
 	case w.Old != "":
 		p.say("The old copy, of %s, is in %s. `deskhand data delete-old` deletes it.\n", w.MovedAt.Local().Format("2 January 2006"), w.Old)
 	}
+	return nil
+}
+
+type dataAcceptCommand struct{ common }
+
+// Run takes a directory whose database is not the one that was there.
+func (c *dataAcceptCommand) Run(p *Program) error {
+	places, err := backend.FindPlaces(c.DataDir)
+	if err != nil {
+		return err
+	}
+	if err := places.Look(); err != nil {
+		return err
+	}
+	aside, err := backend.AcceptData(places)
+	if err != nil {
+		return err
+	}
+	if aside != "" {
+		p.say("The next start makes an empty database in %s. What was beside the lost one is in %s.\n", printable(places.Data), printable(aside))
+		return nil
+	}
+	p.say("The next start goes on with the database that is in %s.\n", printable(places.Data))
 	return nil
 }
 

@@ -30,13 +30,26 @@ type DB struct {
 	packer *packer
 	file   string
 	newer  *Newer
+	level  level
 }
 
 const readers = 4
 
 // Open opens or creates the database in dir, which must exist, and brings it to the newest schema, one transaction a step. One that a
-// newer version made is opened for reading alone, see Newer.
+// newer version made is opened for reading alone, see Newer. The error is a [LostError] where the database is not the one that was in dir, and
+// a [DamagedError] where it cannot be read.
 func Open(ctx context.Context, dir string) (*DB, error) {
+	if err := lost(dir); err != nil {
+		return nil, err
+	}
+	db, err := open(ctx, dir)
+	if err != nil && Corrupt(err) {
+		return nil, &DamagedError{Dir: dir, Err: err}
+	}
+	return db, err
+}
+
+func open(ctx context.Context, dir string) (*DB, error) {
 	file := filepath.Join(dir, "deskhand.db")
 	// Made here, so that the data is never readable by others, not even for a moment.
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
@@ -57,6 +70,9 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	if have > len(steps) {
 		return openNewer(dir, file, Newer{Schema: have, Known: len(steps)})
 	}
+	if err := olderLevel(dir, have); err != nil {
+		return nil, err
+	}
 	w, err := sql.Open("sqlite", dsn(file, url.Values{"_txlock": {"immediate"}}))
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
@@ -71,7 +87,11 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 	}
 	r.SetMaxOpenConns(readers)
 	p := newPacker()
-	return &DB{Blobs: newBlobs(filepath.Join(dir, "blobs"), p), w: w, r: r, packer: p, file: file}, nil
+	db := &DB{Blobs: newBlobs(filepath.Join(dir, "blobs"), p), w: w, r: r, packer: p, file: file, level: level{ctx: context.WithoutCancel(ctx)}}
+	if err := db.compareLevel(ctx); err != nil {
+		return nil, errors.Join(err, r.Close(), w.Close())
+	}
+	return db, nil
 }
 
 // dsn is the address of a database that is ours to write. On macOS fsync leaves to the drive what it keeps and in which order: a journal that
@@ -90,6 +110,7 @@ func fileURL(file string, q url.Values) string {
 
 // Close closes the database; the last connection checkpoints the WAL.
 func (db *DB) Close() error {
+	db.endLevel()
 	err := db.r.Close()
 	if db.w != nil {
 		err = errors.Join(err, db.w.Close())
@@ -105,7 +126,11 @@ func (db *DB) Write(ctx context.Context, f func(*sql.Tx) error) error {
 	if db.w == nil {
 		return ErrNewer
 	}
-	return write(ctx, db.w, f)
+	err := write(ctx, db.w, f)
+	if err == nil {
+		db.level.touch()
+	}
+	return err
 }
 
 // WriteSync is Write that also waits until the disk has it.
@@ -121,10 +146,20 @@ func (db *DB) WriteSync(ctx context.Context, f func(*sql.Tx) error) error {
 	if _, err := conn.ExecContext(ctx, "PRAGMA synchronous=FULL; PRAGMA fullfsync=1"); err != nil {
 		return fmt.Errorf("writing: %w", err)
 	}
-	if err := write(ctx, conn, f); err != nil {
+	var now HighWater
+	err = write(ctx, conn, func(tx *sql.Tx) error {
+		if err := f(tx); err != nil {
+			return err
+		}
+		var err error
+		now, err = db.raise(ctx, tx)
+		return err
+	})
+	if err != nil {
 		return errors.Join(err, relax(ctx, conn))
 	}
 	_ = relax(ctx, conn) // at worst the connection stays slow: what is written must not be called unwritten, and written again
+	db.raised(ctx, now)
 	return nil
 }
 

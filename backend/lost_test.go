@@ -1,0 +1,55 @@
+package backend_test
+
+import (
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"deskhand/backend"
+	"deskhand/backend/store"
+)
+
+// A program whose database is lost changes nothing, says so, and goes on when the person has chosen.
+func TestALostDatabaseWaitsForAChoice(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	places, err := backend.FindPlaces(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := backend.Config{Places: places, Version: "1.0.0", Kind: "window", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)}
+	b, err := backend.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(dir, "deskhand.db")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := backend.OpenHost(t.Context(), cfg, false); err == nil {
+		t.Fatal("OpenHost: got no error, want one that tells of the lost database")
+	} else if gone, is := errors.AsType[*store.LostError](err); !is || gone.Kind != store.LostMissing {
+		t.Fatalf("OpenHost: got %v, want a LostError", err)
+	}
+	h, err := backend.OpenHost(t.Context(), cfg, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if status, said := onWindow(t, h, "GET", "/client/missing"); status != 200 || said["kind"] != store.LostMissing || said["directory"] != dir {
+		t.Errorf("GET /client/missing: got %d %v, want what is missing", status, said)
+	}
+	if status, said := onWindow(t, h, "POST", "/client/missing/again"); status != 409 || said["code"] != "data.missing" {
+		t.Errorf("POST again: got %d %v, want 409 data.missing", status, said)
+	}
+	if status, said := onWindow(t, h, "POST", "/client/missing/accept"); status != 204 || h.Missing() != nil {
+		t.Errorf("POST accept: got %d %v, want 204 and an open program", status, said)
+	}
+	if aside, _ := filepath.Glob(filepath.Join(dir, "lost-*", "written-by")); len(aside) != 1 {
+		t.Errorf("what was beside the lost database: got %v put aside, want one directory", aside)
+	}
+}
