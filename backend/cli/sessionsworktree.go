@@ -205,13 +205,15 @@ func refusedTree(ctx context.Context, err error) error {
 		"worktree.in_use":        "the branch " + branch + " is checked out elsewhere",
 		"worktree.branch_moved":  "the branch " + branch + " has other commits by now; git stash apply " + p.Params["ref"] + " brings back what was kept",
 		"worktree.programs":      "the repository has git run a program, by " + printable(p.Params["setting"]) + "; git config --global allows it, if it is yours",
-		"worktree.filter":        "git would keep something else of " + path + " than what stands in it (a filter, or line ends): commit it or move it away first",
-		"worktree.aside":         "a removal was cut off: what was there is in " + printable(p.Params["aside"]) + ", and something new in " + path + ": move the new one away, and start deskhand again",
-		"worktree.working":       "it is being removed, or brought back",
-		"worktree.removed":       "it is removed; --restore brings it back",
-		"worktree.there":         "it is there",
-		"worktree.gone":          path + " is no work tree any more",
-		"worktree.failed":        "git failed: " + printable(p.Params["detail"]),
+		"worktree.filter_missing": printable(p.Params["program"]) + " is not installed, and git is to run it for files of the repository, by " + printable(p.Params["setting"]) +
+			": install it, or take the setting out with git config --global --unset",
+		"worktree.filter":  "git would keep something else of " + path + " than what stands in it (a filter, or line ends): commit it or move it away first",
+		"worktree.aside":   "a removal was cut off: what was there is in " + printable(p.Params["aside"]) + ", and something new in " + path + ": move the new one away, and start deskhand again",
+		"worktree.working": "it is being removed, or brought back",
+		"worktree.removed": "it is removed; --restore brings it back",
+		"worktree.there":   "it is there",
+		"worktree.gone":    path + " is no work tree any more",
+		"worktree.failed":  "git failed: " + printable(p.Params["detail"]),
 	}[p.Code]
 	if text == "" {
 		return unanswered(ctx, err)

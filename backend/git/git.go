@@ -1,6 +1,8 @@
-// Package git runs the system's git: where it is found, what of git's in the environment is for other repositories, and what its end
-// means. What is asked of git, and how much of the person's configuration counts, is its callers': a store of our own, a work tree of
-// theirs, a source that is fetched.
+// Package git runs the system's git, for all of the program: no other package starts it. No git of this package runs a program that a
+// repository brings with it. Hooks, watchers of files, pagers and editors are off in every run, as are aliases, since only the commands that
+// the product needs can be run. Programs that a repository's own configuration names (filters, what gets missing objects, helpers for
+// passwords) are replaced by what the person has configured for all repositories, or by nothing, before each run in somebody's repository:
+// see [Command.Whose].
 package git
 
 import (
@@ -38,14 +40,198 @@ func (e *StatusError) Error() string {
 // Unwrap makes it an ErrFailed.
 func (e *StatusError) Unwrap() error { return ErrFailed }
 
-// Find finds git in the directories of PATH. One that is not absolute is none: it would mean the directory where git is run, in which
-// anybody may put a "git".
-func Find(environ []string) (string, error) {
-	name := "git"
-	if runtime.GOOS == "windows" {
-		name = "git.exe"
+// Whose tells whose repository git runs in, and so whose configuration counts.
+type Whose int
+
+const (
+	// Ours is a repository that this program has made, at Command.GitDir: nobody's configuration counts, and nothing is fetched.
+	Ours Whose = iota
+	// Fetching is a repository of ours into which git fetches: the person's configuration counts, since that has the credentials.
+	Fetching
+	// Unapproved is a repository of which nobody has approved anything: no filter runs, whoever has configured it, and nothing is fetched.
+	Unapproved
+	// Theirs is a person's repository: the person's own configuration counts, with its filters; of the repository's own, what names no program.
+	Theirs
+)
+
+// Command is one run of git.
+type Command struct {
+	Whose   Whose
+	Environ []string // git is looked for in its PATH; of git's variables those count that say how a person reaches others
+	Dir     string   // where git runs
+
+	GitDir, WorkTree, Index string // where git would not find them; "" = as git finds them
+
+	Config   []string // further settings, NAME=VALUE, over all others; no name has a "=" in it
+	Fetch    string   // the protocols by which Fetching and Theirs may reach others, as GIT_ALLOW_PROTOCOL has them; "" = none
+	Patterns bool     // paths among the arguments are patterns, rather than names
+
+	Args []string // a command of git's, and its arguments
+	In   []byte
+	Read func(io.Reader) error // takes stdout; nil = nobody does
+}
+
+// Safe are the protocols that start no program which an address names.
+const Safe = "file:http:https:ssh"
+
+// commands are those that the product needs. Whoever adds one makes sure that it starts nothing of a repository's beyond what [Run] turns off:
+// porcelain such as diff and log has programs of its own (textconv, external diffs, signatures), and a word that is no command may be an alias.
+func commands() []string {
+	return []string{
+		"add", "cat-file", "check-attr", "check-ignore", "check-ref-format", "commit-tree", "config", "diff-tree", "fast-import", "fetch",
+		"for-each-ref", "gc", "hash-object", "init", "ls-files", "ls-remote", "ls-tree", "mktree", "read-tree", "reflog", "rev-list", "rev-parse",
+		"show-ref", "status", "symbolic-ref", "update-index", "update-ref", "version", "worktree", "write-tree",
 	}
-	var searched []string
+}
+
+// Run runs git to its end, in a Set that watches over it. A status other than 0 is a [StatusError].
+func Run(ctx context.Context, processes *proxy.Set, c Command) error {
+	if len(c.Args) == 0 || !slices.Contains(commands(), c.Args[0]) {
+		return fmt.Errorf("%w: %q is no command that is run here", ErrFailed, c.Args)
+	}
+	program, err := find(c.Environ)
+	if err != nil {
+		return err
+	}
+	var instead [][2]string
+	if c.Whose == Unapproved || c.Whose == Theirs {
+		list, err := c.settings(ctx, processes, program)
+		if err != nil {
+			return err
+		}
+		instead = c.instead(list)
+		if fetches := slices.ContainsFunc(foreign(list), Setting.fetches); fetches {
+			c.Fetch = ""
+		}
+	}
+	return c.run(ctx, processes, program, instead)
+}
+
+func (c Command) run(ctx context.Context, processes *proxy.Set, program string, instead [][2]string) error {
+	read := c.Read
+	if read == nil {
+		read = func(out io.Reader) error { _, err := io.Copy(io.Discard, out); return err }
+	}
+	var args []string
+	for _, s := range slices.Concat(always(), c.Config) {
+		args = append(args, "-c", s)
+	}
+	cmd := proxy.Command{Path: program, Args: append(args, c.Args...), Env: c.environ(instead), Dir: c.Dir}
+	ran, err := processes.Run(ctx, cmd, c.In, read)
+	switch {
+	case err != nil:
+		return err
+	case ran.Signal != "":
+		return fmt.Errorf("%w: it was ended by %s", ErrFailed, ran.Signal)
+	case ran.Code != 0:
+		return &StatusError{ran.Code, ran.StderrTail}
+	}
+	return nil
+}
+
+// always are the settings of every run: nothing starts that nobody asked for, and git does nothing beside what it is asked for. They go into
+// the environment of the programs that git starts, too, so that a git below has them.
+func always() []string {
+	return []string{
+		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.pager=cat", "core.editor=:", "sequence.editor=:",
+		"core.alternateRefsCommand=:", "core.quotePath=false", "core.longpaths=true", "core.fsyncMethod=batch", "gc.auto=0", "gc.autoDetach=false",
+		"maintenance.auto=false", "fetch.recurseSubmodules=false", "fetch.writeCommitGraph=false", "transfer.bundleURI=false", "submodule.recurse=false",
+		// A look at a submodule is a git of its own, by the submodule's configuration.
+		"diff.ignoreSubmodules=dirty", "status.submoduleSummary=false",
+	}
+}
+
+// theirs are git's variables that are not for another repository, but say where a person's configuration is, and how others are reached.
+func theirs() []string {
+	return []string{
+		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_SSH", "GIT_SSH_COMMAND",
+		"GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY", "GIT_PROXY_SSL_CAINFO",
+	}
+}
+
+// environ is what git is started in. In it git asks nobody, takes no lock that it can do without, and speaks the language in which its
+// messages are read here.
+func (c Command) environ(instead [][2]string) []string {
+	env := slices.DeleteFunc(absolute(c.Environ), func(kv string) bool {
+		name, _, _ := strings.Cut(kv, "=")
+		upper := strings.ToUpper(name)
+		return strings.HasPrefix(upper, "GIT_") && (c.Whose == Ours || !slices.Contains(theirs(), upper)) || name == "LC_ALL" || name == "LANGUAGE"
+	})
+	const we = "Deskhand" // of commits that nobody has made by hand, in a repository that may know no name for them
+	env = append(
+		env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0", "GIT_PAGER=cat", "GIT_EDITOR=:", "GIT_SEQUENCE_EDITOR=:",
+		"GIT_AUTHOR_NAME="+we, "GIT_AUTHOR_EMAIL=deskhand@localhost", "GIT_COMMITTER_NAME="+we, "GIT_COMMITTER_EMAIL=deskhand@localhost",
+	)
+	switch c.Whose {
+	case Ours:
+		env = append(
+			env, "HOME="+c.GitDir, "XDG_CONFIG_HOME="+c.GitDir, "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull,
+			"GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "GIT_NO_REPLACE_OBJECTS=1",
+		)
+	case Fetching:
+		env = append(env, "GIT_NO_REPLACE_OBJECTS=1", "GIT_LFS_SKIP_SMUDGE=1")
+	case Unapproved, Theirs:
+	}
+	protocols := c.Fetch
+	if protocols == "" || c.Whose == Ours || c.Whose == Unapproved { // an older git knows the protocols alone, and comes as far as to ask whether it may
+		protocols = "none"
+	}
+	if protocols == "none" || c.Whose == Fetching {
+		env = append(env, "GIT_NO_LAZY_FETCH=1")
+	}
+	env = append(env, "GIT_ALLOW_PROTOCOL="+protocols)
+	if !c.Patterns {
+		env = append(env, "GIT_LITERAL_PATHSPECS=1")
+	}
+	for _, v := range [][2]string{{"GIT_DIR", c.GitDir}, {"GIT_WORK_TREE", c.WorkTree}, {"GIT_INDEX_FILE", c.Index}} {
+		if v[1] != "" {
+			env = append(env, v[0]+"="+v[1])
+		}
+	}
+	// Not by -c, which takes a "=" within a name for its end.
+	for i, s := range instead {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
+	}
+	if len(instead) > 0 {
+		env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(instead)))
+	}
+	return env
+}
+
+// absolute is an environment whose PATH has no directory that depends on where git runs: anybody may put a "git-lfs" there.
+func absolute(environ []string) (env []string) {
+	for _, kv := range environ {
+		name, value, _ := strings.Cut(kv, "=")
+		if name == "PATH" || runtime.GOOS == "windows" && strings.EqualFold(name, "PATH") {
+			dirs := slices.DeleteFunc(filepath.SplitList(value), func(dir string) bool { return !filepath.IsAbs(dir) })
+			kv = name + "=" + strings.Join(dirs, string(filepath.ListSeparator))
+		}
+		env = append(env, kv)
+	}
+	return env
+}
+
+// find finds git in the directories of PATH. One that is not absolute is none: it would mean the directory where git is run, in which
+// anybody may put a "git".
+func find(environ []string) (string, error) {
+	file, searched := lookUp("git", environ)
+	if file == "" {
+		return "", fmt.Errorf("%w: install it (git-scm.com); it was looked for in %s", ErrAbsent, strings.Join(searched, ", "))
+	}
+	return file, nil
+}
+
+// Installed tells why there is no git to run; nil = there is one.
+func Installed(environ []string) error {
+	_, err := find(environ)
+	return err
+}
+
+// lookUp finds a program in the absolute directories of PATH.
+func lookUp(name string, environ []string) (file string, searched []string) {
+	if runtime.GOOS == "windows" && filepath.Ext(name) == "" {
+		name += ".exe"
+	}
 	for _, dir := range filepath.SplitList(variable(environ, "PATH")) {
 		if !filepath.IsAbs(dir) {
 			continue
@@ -53,10 +239,10 @@ func Find(environ []string) (string, error) {
 		searched = append(searched, dir)
 		file := filepath.Join(dir, name)
 		if info, err := os.Stat(file); err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0) {
-			return file, nil
+			return file, searched
 		}
 	}
-	return "", fmt.Errorf("%w: install it (git-scm.com); it was looked for in %s", ErrAbsent, strings.Join(searched, ", "))
+	return "", searched
 }
 
 // variable is the value of a variable in an environment; the last one counts.
@@ -68,41 +254,4 @@ func variable(environ []string, name string) string {
 		}
 	}
 	return ""
-}
-
-// Environ is an environment without git's own variables, but for those to keep: the others are for other repositories (GIT_DIR,
-// GIT_INDEX_FILE). In it git asks nobody, takes no lock that it can do without, and speaks the language in which its messages are read here.
-func Environ(environ []string, keep ...string) []string {
-	env := slices.DeleteFunc(slices.Clone(environ), func(kv string) bool {
-		name, _, _ := strings.Cut(kv, "=")
-		upper := strings.ToUpper(name)
-		return strings.HasPrefix(upper, "GIT_") && !slices.Contains(keep, upper) || name == "LC_ALL" || name == "LANGUAGE"
-	})
-	return append(env, "LC_ALL=C", "GIT_TERMINAL_PROMPT=0", "GIT_OPTIONAL_LOCKS=0")
-}
-
-// Settings are the arguments that set git's configuration for one run. A name with a "=" in it needs the environment instead.
-func Settings(list ...string) (args []string) {
-	for _, s := range list {
-		args = append(args, "-c", s)
-	}
-	return args
-}
-
-// Run runs git to its end, in a Set that watches over it. read takes its stdout; nil = nobody does. A status other than 0 is a
-// [StatusError].
-func Run(ctx context.Context, processes *proxy.Set, cmd proxy.Command, in []byte, read func(io.Reader) error) error {
-	if read == nil {
-		read = func(out io.Reader) error { _, err := io.Copy(io.Discard, out); return err }
-	}
-	ran, err := processes.Run(ctx, cmd, in, read)
-	switch {
-	case err != nil:
-		return err
-	case ran.Signal != "":
-		return fmt.Errorf("%w: it was ended by %s", ErrFailed, ran.Signal)
-	case ran.Code != 0:
-		return &StatusError{ran.Code, ran.StderrTail}
-	}
-	return nil
 }

@@ -81,11 +81,12 @@ const (
 	refusedWorktreeWorking    = "worktree.working"      // it is being removed or brought back
 	refusedWorktreeRemoved    = "worktree.removed"
 	refusedWorktreeThere      = "worktree.there"
-	refusedWorktreeGone       = "worktree.gone"       // what is at its path is no work tree; params path
-	refusedWorktreeUnreadable = "worktree.unreadable" // nothing in a folder could be kept; params path
-	refusedWorktreeFilter     = "worktree.filter"     // git would keep something else; params path
-	refusedWorktreePrograms   = "worktree.programs"   // the repository alone names one that would run; params setting
-	refusedWorktreeAside      = "worktree.aside"      // an unfinished removal; params path, aside
+	refusedWorktreeGone       = "worktree.gone"           // what is at its path is no work tree; params path
+	refusedWorktreeUnreadable = "worktree.unreadable"     // nothing in a folder could be kept; params path
+	refusedWorktreeFilter     = "worktree.filter"         // git would keep something else; params path
+	refusedWorktreePrograms   = "worktree.programs"       // the repository alone names one that would run; params setting
+	refusedWorktreeMissing    = "worktree.filter_missing" // a filter's program is not installed; params setting, program
+	refusedWorktreeAside      = "worktree.aside"          // an unfinished removal; params path, aside
 	refusedWorktreeFailed     = "worktree.failed"
 )
 
@@ -475,6 +476,9 @@ func refusedFor(err error, path string) error {
 	}
 	if named, is := errors.AsType[*worktree.ProgramError](err); is {
 		return of(refusedWorktreePrograms, "setting", named.Setting)
+	}
+	if missing, is := errors.AsType[*worktree.MissingFilterError](err); is {
+		return &RefusedError{Code: refusedWorktreeMissing, Params: map[string]string{"setting": missing.Setting, "program": missing.Program}}
 	}
 	if away, is := errors.AsType[*worktree.AsideError](err); is {
 		return &RefusedError{Code: refusedWorktreeAside, Params: map[string]string{"path": path, "aside": away.Path}}

@@ -230,6 +230,20 @@ func TestWhereNoWorkTreeCanBe(t *testing.T) {
 	refusedWith(t, make(session.New{Cwd: d.work, Place: "elsewhere"}), "worktree.elsewhere")
 	d.git(d.work, "config", "filter.own.smudge", "touch "+filepath.Join(d.work, "ran")+"; cat")
 	refusedWith(t, make(session.New{Cwd: d.work}), "worktree.programs")
+	if _, err := exec.LookPath("git-lfs"); err == nil {
+		return
+	}
+	d.git(d.work, "config", "--unset", "filter.own.smudge")
+	d.leave(".gitattributes", "*.bin filter=lfs -text\n", "m.bin", "version https://git-lfs.github.com/spec/v1\n")
+	d.git(d.work, "add", "--all")
+	d.git(d.work, "commit", "--quiet", "-m", "large")
+	d.git(d.work, "config", "filter.lfs.process", "git-lfs filter-process")
+	d.git(d.work, "config", "filter.lfs.required", "true")
+	err := make(session.New{Cwd: d.work})
+	refusedWith(t, err, "worktree.filter_missing")
+	if refused, is := errors.AsType[*session.RefusedError](err); !is || refused.Params["program"] != "git-lfs" || refused.Params["setting"] != "filter.lfs.process" {
+		t.Errorf("worktree without git-lfs: got %+v, want git-lfs and filter.lfs.process named", err)
+	}
 	page, err := d.List(t.Context(), false, "", 10)
 	if _, left := os.Lstat(d.work + ".worktrees"); err != nil || len(page.Items) != 0 || left == nil {
 		t.Errorf("%+v %v", page, err)

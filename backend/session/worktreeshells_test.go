@@ -17,6 +17,8 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there are no terminals")
 	}
+	global := filepath.Join(t.TempDir(), "gitconfig")
+	t.Setenv("GIT_CONFIG_GLOBAL", global)
 	within := files.Within{}
 	d := openShells(t, session.Config{Files: session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}})
 	d.asRepository()
@@ -50,7 +52,7 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	there := d.shell(further.ID, session.NewShell{Directory: tree})
 	stays := d.shell(further.ID, session.NewShell{})
 
-	// It is held in its middle, where what is there is read by way of a filter.
+	// It is held in its middle, where what is there is read by way of a filter of the person's own.
 	at, hold := filepath.Join(d.work, "at.log"), filepath.Join(d.work, "hold.log")
 	fifo(t, hold)
 	held, err := os.OpenFile(hold, os.O_RDWR, 0)
@@ -60,7 +62,7 @@ func TestWhoElseWorksInAWorkTree(t *testing.T) {
 	release := sync.OnceFunc(func() { _ = held.Close() })
 	defer release()
 	// The pipe is open before it is said that somebody waits: opened after it is let go, it would wait for a writer that never comes.
-	d.git(d.work, "config", "filter.hold.clean",
+	d.git(d.work, "config", "--file", global, "filter.hold.clean",
 		`case "$GIT_INDEX_FILE" in *deskhand-index) [ -d '`+at+`' ] || { exec 3<'`+hold+`'; mkdir '`+at+`'; cat <&3 >/dev/null; };; esac; cat`)
 	d.writeTo(tree, ".gitattributes", "*.txt filter=hold\n")
 	d.writeTo(tree, "new.txt", "new\n")
@@ -95,9 +97,8 @@ func TestARemovalThatIsRefusedEndsNothing(t *testing.T) {
 	s := d.createTree(session.New{})
 	d.ready(s.ID)
 	d.shell(s.ID, session.NewShell{})
-	d.git(d.work, "config", "filter.lossy.clean", "grep -v OUT")
-	d.writeTo(s.Cwd, ".gitattributes", "*.nb filter=lossy\n")
-	d.writeTo(s.Cwd, "book.nb", "in\nOUT precious\n")
+	d.writeTo(s.Cwd, ".gitattributes", "*.nb text\n")
+	d.writeTo(s.Cwd, "book.nb", "in\r\nOUT precious\n")
 	_, err := d.RemoveWorktree(t.Context(), s.ID)
 	refusedWith(t, err, "worktree.filter")
 	if list := d.shells(s.ID); len(list) != 1 || !list[0].Running || d.get(s.ID).Phase != session.Ready {

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"deskhand/backend/git"
 )
 
 // The lines around ours in info/exclude.
@@ -27,13 +29,11 @@ type excluder struct {
 
 // excluder asks git, which knows of work trees, submodules and whose repository it is. Without git nobody asks for its status.
 func (l *Library) excluder(ctx context.Context, directory string) excluder {
-	g, err := l.findGit(ctx)
-	if err != nil {
-		return excluder{}
-	}
-	g.dir = directory
 	// With the person's configuration: it says which repositories of others may be used (safe.directory).
-	out, err := g.say(ctx, g.ours("GIT_ALLOW_PROTOCOL=none"), "rev-parse", "--path-format=absolute", "--is-inside-work-tree", "--show-prefix", "--git-common-dir")
+	out, err := say(ctx, l, git.Command{
+		Whose: git.Unapproved, Environ: l.cfg.Environ(ctx), Dir: directory,
+		Args: []string{"rev-parse", "--path-format=absolute", "--is-inside-work-tree", "--show-prefix", "--git-common-dir"},
+	})
 	lines := strings.Split(out, "\n")
 	if err != nil || len(lines) != 3 || lines[0] != "true" || !filepath.IsAbs(filepath.FromSlash(lines[2])) {
 		return excluder{}

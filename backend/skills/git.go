@@ -17,13 +17,11 @@ import (
 	"time"
 
 	"deskhand/backend/git"
-	"deskhand/backend/proxy"
 )
 
-// fetching is one repository of ours that a commit is fetched into, and the program that does it. It lives as long as the fetch.
+// fetching is one repository of ours that a commit is fetched into. It lives as long as the fetch.
 type fetching struct {
 	l       *Library
-	program string
 	environ []string
 	dir     string
 	at      place
@@ -74,79 +72,52 @@ func (l *Library) fetchNow(ctx context.Context, at place, s Source, commit strin
 	return pin{Commit: g.commit, Skills: skills}, err
 }
 
-// openGit finds git and makes an empty repository.
+// openGit makes an empty repository.
 func (l *Library) openGit(ctx context.Context, at place, s Source) (*fetching, error) {
-	g, err := l.findGit(ctx)
+	g := &fetching{l: l, environ: l.cfg.Environ(ctx), at: at, subpath: s.Subpath}
+	err := git.Installed(g.environ)
+	if err == nil {
+		g.dir, err = os.MkdirTemp(l.path("tmp"), "git-")
+	}
 	if err != nil {
 		return nil, err
 	}
-	g.at, g.subpath = at, s.Subpath
-	if g.dir, err = os.MkdirTemp(l.path("tmp"), "git-"); err != nil {
-		return nil, err
-	}
-	if _, err := g.say(ctx, g.alone(), "init", "--quiet", "--bare", "--template=", "."); err != nil {
+	if _, err := g.say(ctx, git.Ours, "init", "--quiet", "--bare", "--template=", "."); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(g.dir))
 	}
 	return g, nil
 }
 
-// findGit finds the system's git, in the directories that agents find it in.
-func (l *Library) findGit(ctx context.Context) (*fetching, error) {
-	environ := l.cfg.Environ(ctx)
-	program, err := git.Find(environ)
-	if err != nil {
-		return nil, err
-	}
-	return &fetching{l: l, program: program, environ: environ}, nil
-}
-
-// ours are git's settings in the environment of every run. Whatever else of git's is in the person's environment is for other
-// repositories (GIT_DIR, GIT_INDEX_FILE), but for what a connection needs.
-func (g *fetching) ours(extra ...string) []string {
-	connection := []string{
-		"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH", "GIT_SSL_CERT", "GIT_SSL_KEY",
-		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_PROXY_SSL_CAINFO",
-	}
-	env := git.Environ(g.environ, connection...)
-	env = append(env, "GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_LFS_SKIP_SMUDGE=1")
-	return append(env, extra...)
-}
-
-// connected is the environment of a run that speaks to the source: with the person's configuration, since that has the credentials.
-func (g *fetching) connected() []string {
-	return g.ours("GIT_ALLOW_PROTOCOL="+g.at.protocols, "GIT_DIR="+g.dir)
-}
-
-// alone is the environment of a run that works on what is here: without anybody's configuration, and without any protocol.
-func (g *fetching) alone() []string {
-	return g.ours("GIT_ALLOW_PROTOCOL=none", "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1", "HOME="+g.dir, "XDG_CONFIG_HOME="+g.dir,
-		"GIT_DIR="+g.dir)
-}
-
-// settings come before the command: hooks (a fetch has some) and all that git would do besides are off, whatever the person's
-// configuration says.
+// settings are those beside what package git has in every run, whatever the person's configuration says.
 func settings() []string {
-	return git.Settings(
-		"core.hooksPath="+os.DevNull, "core.fsmonitor=false", "core.attributesFile="+os.DevNull, "fetch.recurseSubmodules=false", "submodule.recurse=false",
-		"gc.auto=0", "maintenance.auto=false", "fetch.writeCommitGraph=false", "transfer.bundleURI=false", "fetch.fsckObjects=false",
-		"http.followRedirects=initial", "http.lowSpeedLimit=100", "http.lowSpeedTime=60",
-	)
+	return []string{
+		"core.attributesFile=" + os.DevNull, "fetch.fsckObjects=false", "http.followRedirects=initial", "http.lowSpeedLimit=100", "http.lowSpeedTime=60",
+	}
 }
 
 // say runs git and gives what it says.
-func (g *fetching) say(ctx context.Context, environ []string, args ...string) (string, error) {
+func (g *fetching) say(ctx context.Context, whose git.Whose, args ...string) (string, error) {
+	return say(ctx, g.l, g.command(whose, args...))
+}
+
+// command works on what is here, or with git.Fetching speaks to the source.
+func (g *fetching) command(whose git.Whose, args ...string) git.Command {
+	return git.Command{Whose: whose, Environ: g.environ, Dir: g.dir, GitDir: g.dir, Config: settings(), Fetch: g.at.protocols, Args: args}
+}
+
+func say(ctx context.Context, l *Library, c git.Command) (string, error) {
 	const most = 1 << 20
 	var out []byte
-	err := g.run(ctx, environ, nil, func(r io.Reader) (err error) {
+	c.Read = func(r io.Reader) (err error) {
 		out, err = io.ReadAll(io.LimitReader(r, most))
 		return err
-	}, args...)
+	}
+	err := run(ctx, l, c)
 	return strings.TrimSpace(string(out)), err
 }
 
-func (g *fetching) run(ctx context.Context, environ []string, in []byte, read func(io.Reader) error, args ...string) error {
-	cmd := proxy.Command{Path: g.program, Args: append(settings(), args...), Env: environ, Dir: g.dir}
-	err := git.Run(ctx, g.l.processes, cmd, in, read)
+func run(ctx context.Context, l *Library, c git.Command) error {
+	err := git.Run(ctx, l.processes, c)
 	if status, is := errors.AsType[*git.StatusError](err); is {
 		return fmt.Errorf("%w: %s", ErrGit, complaint(status.Stderr))
 	}
@@ -217,13 +188,13 @@ const fetched = "refs/deskhand/fetched"
 // tips of branches alone (git before 2.26, and who has set it so), with it.
 func (g *fetching) download(ctx context.Context, want string) error {
 	args := []string{"fetch", "--quiet", "--no-tags", "--no-recurse-submodules", "--depth=1", "--", g.at.address, "+" + want + ":" + fetched}
-	_, err := g.say(ctx, g.connected(), args...)
+	_, err := g.say(ctx, git.Fetching, args...)
 	if err != nil && errors.Is(err, ErrGit) && (strings.Contains(err.Error(), "shallow") || strings.Contains(err.Error(), "unadvertised")) {
 		args = slices.DeleteFunc(args, func(a string) bool { return a == "--depth=1" })
 		if whole.MatchString(want) {
 			args = append(args[:len(args)-1], "+refs/heads/*:refs/deskhand/heads/*", "+refs/tags/*:refs/deskhand/tags/*")
 		}
-		_, err = g.say(ctx, g.connected(), args...)
+		_, err = g.say(ctx, git.Fetching, args...)
 	}
 	if err != nil {
 		return err
@@ -232,7 +203,7 @@ func (g *fetching) download(ctx context.Context, want string) error {
 	if whole.MatchString(want) {
 		name = want
 	}
-	g.commit, err = g.say(ctx, g.alone(), "rev-parse", "--verify", "--quiet", name+"^{commit}")
+	g.commit, err = g.say(ctx, git.Ours, "rev-parse", "--verify", "--quiet", name+"^{commit}")
 	if err != nil {
 		return fmt.Errorf("%w: there is no commit %s", ErrNotFound, want)
 	}
@@ -251,7 +222,7 @@ func (g *fetching) find(ctx context.Context, ref string) (string, error) {
 			candidates = []string{ref}
 		}
 	}
-	out, err := g.say(ctx, g.connected(), append([]string{"ls-remote", "--quiet", "--", g.at.address}, candidates...)...)
+	out, err := g.say(ctx, git.Fetching, append([]string{"ls-remote", "--quiet", "--", g.at.address}, candidates...)...)
 	if err != nil {
 		return "", err
 	}
@@ -329,11 +300,12 @@ func (g *fetching) list(ctx context.Context) ([]node, error) {
 	if g.subpath != "" && g.subpath != "." {
 		tree += ":" + g.subpath
 	}
-	if kind, err := g.say(ctx, g.alone(), "cat-file", "-t", tree); err != nil || kind != "tree" && kind != "commit" {
+	if kind, err := g.say(ctx, git.Ours, "cat-file", "-t", tree); err != nil || kind != "tree" && kind != "commit" {
 		return nil, fmt.Errorf("%w: there is no folder %s in it", ErrNotFound, g.subpath)
 	}
 	var nodes []node
-	err := g.run(ctx, g.alone(), nil, func(r io.Reader) error {
+	c := g.command(git.Ours, "ls-tree", "-r", "-z", "--long", "--full-tree", tree)
+	c.Read = func(r io.Reader) error {
 		lines := bufio.NewReader(r)
 		for {
 			line, err := lines.ReadBytes(0)
@@ -351,8 +323,8 @@ func (g *fetching) list(ctx context.Context) ([]node, error) {
 			}
 			nodes = append(nodes, n)
 		}
-	}, "ls-tree", "-r", "-z", "--long", "--full-tree", tree)
-	return nodes, err
+	}
+	return nodes, run(ctx, g.l, c)
 }
 
 // parseNode reads a line of ls-tree --long: mode, type, object, size, a tab, the path.
@@ -405,7 +377,8 @@ func (g *fetching) read(ctx context.Context, nodes []node, each func(node, io.Re
 	for _, n := range nodes {
 		in.WriteString(n.id + "\n")
 	}
-	return g.run(ctx, g.alone(), []byte(in.String()), func(r io.Reader) error {
+	c := g.command(git.Ours, "cat-file", "--batch")
+	c.In, c.Read = []byte(in.String()), func(r io.Reader) error {
 		out := bufio.NewReaderSize(r, 64<<10)
 		for _, n := range nodes {
 			if err := readObject(out, n, each); err != nil {
@@ -413,7 +386,8 @@ func (g *fetching) read(ctx context.Context, nodes []node, each func(node, io.Re
 			}
 		}
 		return nil
-	}, "cat-file", "--batch")
+	}
+	return run(ctx, g.l, c)
 }
 
 func readObject(out *bufio.Reader, n node, each func(node, io.Reader) error) error {

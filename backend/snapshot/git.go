@@ -26,11 +26,9 @@ const attributes = "* -text !eol -filter -ident -working-tree-encoding !diff !me
 // settings come before the command. The store's own configuration could say the same, but what stands here needs nobody to keep it.
 func settings() []string {
 	list := []string{
-		"core.hooksPath=" + os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.attributesFile=" + os.DevNull,
-		"core.excludesFile=" + os.DevNull, "core.autocrlf=false", "core.safecrlf=false", "core.bare=false", "core.splitIndex=false",
-		"core.quotePath=false", "core.fsync=loose-object,pack,pack-metadata,index", "core.fsyncMethod=batch", "core.longpaths=true",
-		fmt.Sprintf("core.bigFileThreshold=%d", maxShown), "gc.auto=0", "gc.autoDetach=false", "gc.packRefs=false", "maintenance.auto=false",
-		"submodule.recurse=false", "diff.submodule=short", "diff.orderFile=" + os.DevNull, "diff.suppressBlankEmpty=false",
+		"core.attributesFile=" + os.DevNull, "core.excludesFile=" + os.DevNull, "core.autocrlf=false", "core.safecrlf=false", "core.bare=false",
+		"core.splitIndex=false", "core.fsync=loose-object,pack,pack-metadata,index", fmt.Sprintf("core.bigFileThreshold=%d", maxShown),
+		"gc.packRefs=false", "fastimport.unpackLimit=1", "diff.submodule=short", "diff.orderFile=" + os.DevNull, "diff.suppressBlankEmpty=false",
 	}
 	switch runtime.GOOS {
 	case "windows":
@@ -40,20 +38,7 @@ func settings() []string {
 	default: // a name such as GIT~1 is one like others
 		list = append(list, "core.protectNTFS=false")
 	}
-	return git.Settings(list...)
-}
-
-// environ is what git is started in: nothing of git's that the person has set, since it is for other repositories.
-func (s *Store) environ(environ []string, r run) []string {
-	env := git.Environ(environ)
-	if !r.magic {
-		env = append(env, "GIT_LITERAL_PATHSPECS=1")
-	}
-	return append(
-		env, "HOME="+s.path, "XDG_CONFIG_HOME="+s.path, "GIT_DIR="+s.path, "GIT_WORK_TREE="+r.top, "GIT_INDEX_FILE="+r.index,
-		"GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1", "GIT_ATTR_NOSYSTEM=1",
-		"GIT_NO_LAZY_FETCH=1", "GIT_NO_REPLACE_OBJECTS=1", "GIT_ALLOW_PROTOCOL=none",
-	)
+	return list
 }
 
 // run is one run of git.
@@ -66,11 +51,6 @@ type run struct {
 }
 
 func (s *Store) git(ctx context.Context, r run, args ...string) error {
-	environ := s.l.cfg.Environ(ctx)
-	file, err := git.Find(environ)
-	if err != nil {
-		return err
-	}
 	if r.top == "" {
 		r.top = s.path
 	}
@@ -79,8 +59,10 @@ func (s *Store) git(ctx context.Context, r run, args ...string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
-	cmd := proxy.Command{Path: file, Args: append(settings(), args...), Env: s.environ(environ, r), Dir: r.top}
-	err = git.Run(ctx, s.l.processes, cmd, r.in, r.read)
+	err := git.Run(ctx, s.l.processes, git.Command{
+		Whose: git.Ours, Environ: s.l.cfg.Environ(ctx), Dir: r.top, GitDir: s.path, WorkTree: r.top, Index: r.index, Config: settings(), Patterns: r.magic,
+		Args: args, In: r.in, Read: r.read,
+	})
 	if errors.Is(err, proxy.ErrClosed) {
 		return ErrClosed
 	}

@@ -516,7 +516,7 @@ func (t *taking) pack(ctx context.Context, names []string) error {
 	var in bytes.Buffer
 	flush := func() error {
 		in.WriteString("done\n")
-		err := t.s.git(ctx, run{in: in.Bytes()}, "-c", "fastimport.unpackLimit=1", "fast-import", "--quiet", "--done")
+		err := t.s.git(ctx, run{in: in.Bytes()}, "fast-import", "--quiet", "--done")
 		in.Reset()
 		if errors.Is(err, ErrGit) && ctx.Err() == nil {
 			return nil

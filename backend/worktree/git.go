@@ -6,69 +6,46 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 
 	"deskhand/backend/git"
 	"deskhand/backend/proxy"
 )
 
-// settings come before the command. The person's own stay, but for what would run programs that nobody asked for, or have git do less than
-// is meant: a hook, a watcher of files, and leaving out what it cannot read.
+// settings are those beside what package git has in every run: git is not to do less than is meant, such as to leave out what it cannot read.
 func settings() []string {
-	return git.Settings(
-		"core.hooksPath="+os.DevNull, "core.fsmonitor=false", "core.untrackedCache=false", "core.ignoreStat=false", "core.quotePath=false",
-		"core.safecrlf=false", "core.longpaths=true", "core.fsync=objects,reference", "core.fsyncMethod=batch", "add.ignoreErrors=false",
-		"gc.auto=0", "gc.autoDetach=false", "maintenance.auto=false", "submodule.recurse=false", "status.relativePaths=false",
+	return []string{
+		"core.ignoreStat=false", "core.safecrlf=false", "core.fsync=objects,reference", "add.ignoreErrors=false", "status.relativePaths=false",
 		"advice.detachedHead=false", "worktree.guessRemote=false",
-	)
-}
-
-// environ is what git is started in. Which repository is meant is said by us; where the person's configuration is, and how others are
-// reached, is theirs: a clone that gets files when they are wanted has to.
-func (r run) environ(environ []string) []string {
-	theirs := []string{
-		"GIT_CONFIG_GLOBAL", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_NOSYSTEM", "GIT_EXEC_PATH", "GIT_CEILING_DIRECTORIES", "GIT_SSH", "GIT_SSH_COMMAND",
-		"GIT_SSH_VARIANT", "GIT_SSL_CAINFO", "GIT_SSL_CAPATH",
 	}
-	env := git.Environ(environ, theirs...)
-	const ours = "Deskhand"
-	env = append(
-		env, "GIT_EDITOR=:", "GIT_LITERAL_PATHSPECS=1",
-		// Of commits that nobody has made by hand, in a repository that may know no name for them.
-		"GIT_AUTHOR_NAME="+ours, "GIT_AUTHOR_EMAIL=deskhand@localhost", "GIT_COMMITTER_NAME="+ours, "GIT_COMMITTER_EMAIL=deskhand@localhost",
-	)
-	if r.gitDir != "" {
-		env = append(env, "GIT_DIR="+r.gitDir, "GIT_WORK_TREE="+r.dir)
-	}
-	if r.index != "" {
-		env = append(env, "GIT_INDEX_FILE="+r.index)
-	}
-	switch {
-	case r.offline: // an older git knows the first alone, and comes as far as to ask whether it may
-		env = append(env, "GIT_ALLOW_PROTOCOL=none", "GIT_NO_LAZY_FETCH=1")
-	default: // those that run no program which an address names
-		env = append(env, "GIT_ALLOW_PROTOCOL=file:http:https:ssh")
-	}
-	// Not by -c, which takes a "=" within a name for its end.
-	for i, s := range r.set {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_KEY_%d=%s", i, s[0]), fmt.Sprintf("GIT_CONFIG_VALUE_%d=%s", i, s[1]))
-	}
-	if len(r.set) > 0 {
-		env = append(env, fmt.Sprintf("GIT_CONFIG_COUNT=%d", len(r.set)))
-	}
-	return env
 }
 
 // run is one run of git.
 type run struct {
-	dir     string      // where
-	gitDir  string      // of what is there, where git would not find it
-	index   string      // its file; "" = the one that is there
-	set     [][2]string // of the configuration, over all that is there
-	offline bool        // objects that are missing are not got from elsewhere
-	dead    bool        // it goes on when its caller has gone: what it makes is of use half done to nobody
-	in      []byte
-	read    func(io.Reader) error // its stdout; nil = it is not read
+	dir      string   // where
+	gitDir   string   // of what is there, where git would not find it
+	index    string   // its file; "" = the one that is there
+	config   []string // further settings
+	unasked  bool     // nobody has approved what is there: no filter runs, and nothing is got from elsewhere
+	outlives bool     // it goes on when its caller has gone: what it makes is of use half done to nobody
+	in       []byte
+	read     func(io.Reader) error // its stdout; nil = it is not read
+}
+
+// command is the run as package git takes it.
+func (l *Library) command(ctx context.Context, r run, args ...string) git.Command {
+	c := git.Command{
+		Whose: git.Theirs, Environ: l.cfg.Environ(ctx), Dir: r.dir, GitDir: r.gitDir, Index: r.index, Config: slices.Concat(settings(), r.config),
+		Fetch: git.Safe, Args: args, In: r.in, Read: r.read,
+	}
+	if r.gitDir != "" {
+		c.WorkTree = r.dir
+	}
+	if r.unasked {
+		c.Whose = git.Unapproved
+	}
+	return c
 }
 
 // ended tells of a git that said no, rather than one that could not be run.
@@ -116,25 +93,32 @@ func told(err error) error {
 }
 
 func (l *Library) git(ctx context.Context, r run, args ...string) error {
-	environ := l.cfg.Environ(ctx)
-	file, err := git.Find(environ)
-	if err != nil {
-		return err
-	}
-	if r.dead {
+	if r.outlives {
 		ctx = context.WithoutCancel(ctx)
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
 	defer context.AfterFunc(l.life, cancel)() //nolint:contextcheck // it ends with the library, too
-	err = git.Run(ctx, l.processes, proxy.Command{Path: file, Args: append(settings(), args...), Env: r.environ(environ), Dir: r.dir}, r.in, r.read)
+	c := l.command(ctx, r, args...)
+	err := git.Run(ctx, l.processes, c)
 	switch {
 	case errors.Is(err, proxy.ErrClosed), err != nil && l.life.Err() != nil:
 		return ErrClosed
 	case errors.Is(err, proxy.ErrSpawn) && !isFolder(r.dir):
 		return fmt.Errorf("%w: %w", ErrMissing, err)
+	case failedWith(err, "filter"), failedWith(err, "hung up"):
+		return l.withoutFilter(ctx, c, err)
 	}
 	return err
+}
+
+// withoutFilter names the filter whose program is not installed, where git failed for that: git itself says that the other end hung up.
+func (l *Library) withoutFilter(ctx context.Context, c git.Command, err error) error {
+	missing, program, other := git.Missing(ctx, l.processes, c)
+	if other != nil || program == "" || !failedWith(err, program) {
+		return err
+	}
+	return errors.Join(&MissingFilterError{Setting: missing.Key, Program: program}, err)
 }
 
 func isFolder(path string) bool {

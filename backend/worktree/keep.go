@@ -70,7 +70,7 @@ func (l *Library) open(ctx context.Context, path string) (run, error) {
 	// As git itself finds it out, once. A repository that was copied from a disk on which names that differ in case alone are the same still says
 	// so, and git takes a new file for one that it has, and does not see it.
 	if _, err := os.Lstat(filepath.Join(path, ".GIT")); errors.Is(err, fs.ErrNotExist) {
-		at.set = append(at.set, [2]string{"core.ignorecase", "false"})
+		at.config = append(at.config, "core.ignorecase=false")
 	}
 	return at, nil
 }
@@ -103,10 +103,13 @@ func (l *Library) free(ctx context.Context, at run) error {
 		return err
 	}
 	closed, err := nested(ctx, at.dir)
-	if err != nil || len(closed) == 0 {
+	if err == nil && len(closed) > 0 {
+		err = l.left(ctx, at, closed)
+	}
+	if err != nil {
 		return err
 	}
-	return l.left(ctx, at, closed)
+	return l.filtersNothing(ctx, at)
 }
 
 // unfinished tells whether git is between two steps of something, of which it has written down there how it goes on. Between two of several
@@ -219,7 +222,7 @@ func (l *Library) Inspect(ctx context.Context, path, base string) (s State, err 
 
 // changes lists what is not as the commit has it.
 func (l *Library) changes(ctx context.Context, at run) ([]Change, error) {
-	said, err := l.records(ctx, at, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=none")
+	said, err := l.records(ctx, at, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
 	list := make([]Change, 0, len(said))
 	const tagged = 3 // two letters and a blank stand before each name
 	for _, entry := range said {
@@ -994,7 +997,10 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 	if !isFolder(main) {
 		return ErrNoRepository
 	}
-	at := run{dir: main, dead: true}
+	at := run{dir: main, outlives: true}
+	if _, err := l.checksOut(ctx, at); err != nil {
+		return err
+	}
 	if k.Commit != "" {
 		if err := l.git(ctx, at, "cat-file", "-e", k.Commit+"^{commit}"); err != nil {
 			return err
@@ -1038,7 +1044,7 @@ func (l *Library) clear(ctx context.Context, main, path string) error {
 		return err
 	}
 	// Who removed the directory by hand has left it in git's list.
-	if err := l.git(ctx, run{dir: main, dead: true}, "worktree", "remove", "--force", "--", path); err != nil && !ended(err) {
+	if err := l.git(ctx, run{dir: main, outlives: true}, "worktree", "remove", "--force", "--", path); err != nil && !ended(err) {
 		return err
 	}
 	return mkdir(main, path)
@@ -1082,7 +1088,7 @@ func (l *Library) apply(ctx context.Context, path string, k Kept) error {
 	if err != nil {
 		return err
 	}
-	at.dead = true
+	at.outlives = true
 	if err := l.git(ctx, at, "read-tree", "-m", "-u", "HEAD", k.Commit); err != nil {
 		return err
 	}
@@ -1098,7 +1104,7 @@ func (l *Library) apply(ctx context.Context, path string, k Kept) error {
 
 // Repair has the two halves of a work tree find each other again, when one of them was moved.
 func (l *Library) Repair(ctx context.Context, main, path string) error {
-	return l.git(ctx, run{dir: main, dead: true}, "worktree", "repair", "--", path)
+	return l.git(ctx, run{dir: main, outlives: true}, "worktree", "repair", "--", path)
 }
 
 // Parted tells whether there is a work tree whose two halves do not find each other: one was moved, and [Library.Repair] has not come to it.

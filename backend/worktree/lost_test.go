@@ -84,9 +84,9 @@ func TestWhatAFilterLeavesOutIsNotRemoved(t *testing.T) {
 	b := set(t)
 	path, _ := b.made("fix")
 	b.leave(path, ".gitattributes", "*.nb filter=lossy\n*.txt filter=turn\n", "new.txt", "abc\n", "book.nb", "in\nOUT precious\n")
-	b.do(b.repo, "config", "filter.turn.clean", "tr abc xyz")
-	b.do(b.repo, "config", "filter.turn.smudge", "tr xyz abc")
-	b.do(b.repo, "config", "filter.lossy.clean", "grep -v OUT")
+	b.do(b.repo, "config", "--global", "filter.turn.clean", "tr abc xyz")
+	b.do(b.repo, "config", "--global", "filter.turn.smudge", "tr xyz abc")
+	b.do(b.repo, "config", "--global", "filter.lossy.clean", "grep -v OUT")
 	never := func(worktree.Kept) error { t.Error("it was told to be kept"); return nil }
 	err := b.Remove(t.Context(), b.repo, path, ref, never)
 	if filtered, is := errors.AsType[*worktree.FilterError](err); !is || filtered.Path != "book.nb" {
@@ -102,7 +102,7 @@ func TestWhatAFilterLeavesOutIsNotRemoved(t *testing.T) {
 	}
 	// As long as what is kept, and git has looked at it since.
 	b.leave(path, ".gitattributes", "*.nb filter=lossy\n*.txt filter=turn\n*.low filter=lower\n", "same.low", "abc\n")
-	b.do(b.repo, "config", "filter.lower.clean", "tr A-Z a-z")
+	b.do(b.repo, "config", "--global", "filter.lower.clean", "tr A-Z a-z")
 	b.do(path, "add", "--all")
 	b.leave(path, "book.nb", "in\n")
 	b.do(path, "commit", "--quiet", "--all", "-m", "lower")

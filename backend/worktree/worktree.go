@@ -1,8 +1,8 @@
 // Package worktree hides git's linked work trees: a second directory of a repository, on a branch of its own, which is made, is removed
 // without losing what nobody has committed, and comes back as it was.
 //
-// It works with a person's own repository, by the person's own git and configuration, but none of the repository's hooks runs: nobody has
-// approved what they do. No branch is ever moved, and none is deleted that has a commit beyond the one it began with. What was not committed
+// It works with a person's own repository, by the person's own git and configuration, but nothing runs that the repository alone names, hooks
+// included: nobody has approved what that does. No branch is ever moved, and none is deleted that has a commit beyond the one it began with. What was not committed
 // goes into a commit with the shape of a stash, on a ref that the caller names: `git stash apply REF` brings it back without us.
 //
 // A directory goes by being renamed first, and its content is looked at once more then. So there is no moment at which a part of it is gone
@@ -128,7 +128,7 @@ type Place struct {
 }
 
 // plan is a run in a directory that nobody has approved.
-func plan(dir string) run { return run{dir: dir, offline: true} }
+func plan(dir string) run { return run{dir: dir, unasked: true} }
 
 // Look finds the repository that a directory is in.
 func (l *Library) Look(ctx context.Context, dir string) (Place, error) {
@@ -238,13 +238,9 @@ func (l *Library) Has(ctx context.Context, p Place, branch string) (bool, error)
 }
 
 // Changed is how many files of a work tree nobody has committed. It is asked of directories that nobody has approved, so that no filter runs
-// that their repository names: a file that one of them would change may count as changed.
+// at all: a file that one of them would change may count as changed.
 func (l *Library) Changed(ctx context.Context, p Place) (n int, err error) {
-	at, err := l.silent(ctx, plan(p.Top))
-	if err != nil {
-		return 0, err
-	}
-	list, err := l.records(ctx, at, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
+	list, err := l.records(ctx, plan(p.Top), "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
 	return len(list), err
 }
 
@@ -286,7 +282,8 @@ func (l *Library) Make(ctx context.Context, p Place, path, branch string) error 
 	if err := l.Takes(ctx, p, path, branch); err != nil {
 		return err
 	}
-	at, named, err := l.ours(ctx, run{dir: p.Top, dead: true})
+	at := run{dir: p.Top, outlives: true}
+	named, err := l.checksOut(ctx, at)
 	if err != nil {
 		return err
 	}

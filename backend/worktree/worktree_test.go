@@ -361,8 +361,8 @@ func TestAFileThatGitCannotKeepIsNotRemoved(t *testing.T) {
 	b := set(t)
 	path, _ := b.made("fix")
 	b.leave(b.repo, ".git/info/attributes", "secret.txt filter=broken\n")
-	b.do(b.repo, "config", "filter.broken.clean", "false")
-	b.do(b.repo, "config", "filter.broken.required", "true")
+	b.do(b.repo, "config", "--global", "filter.broken.clean", "false")
+	b.do(b.repo, "config", "--global", "filter.broken.required", "true")
 	b.leave(path, "secret.txt", "x")
 	if err := b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { return nil }); !errors.Is(err, worktree.ErrGit) {
 		t.Error(err)

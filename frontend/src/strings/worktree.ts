@@ -13,6 +13,8 @@ export const worktree = {
     'A removal was cut off: its files are in {aside}, and there is something new in {path}. Move the new one away, then restart Deskhand.',
   'error.worktree.filter':
     'git would store something other than what is in {path} (a filter, or line endings): commit it or move it away first',
+  'error.worktree.filter_missing':
+    '{program} is not installed, and your git settings have git run it for files of the repository ({setting}). Install it, or remove the setting.',
   'error.worktree.busy': 'An agent is working there ({title}): wait until it is done, or stop it',
   'error.worktree.changing': 'Another program is writing in {path}: try again when it is done',
   'error.worktree.disk_full': 'The disk is full. Nothing was changed.',

@@ -1,0 +1,240 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+
+	"deskhand/backend/proxy"
+)
+
+// Setting is a setting of git's configuration. Its key has section and name in small letters, and what stands between them as it is written.
+type Setting struct {
+	Scope      string // local, worktree, global, system…; "" = not known
+	Key, Value string
+}
+
+// local tells of a setting of the repository's own, rather than of the person's.
+func (s Setting) local() bool { return s.Scope == "local" || s.Scope == "worktree" }
+
+// parts are the section, what stands between, and the name of the key.
+func (s Setting) parts() (section, between, name string) {
+	section, rest, _ := strings.Cut(s.Key, ".")
+	if i := strings.LastIndexByte(rest, '.'); i >= 0 {
+		between, rest = rest[:i], rest[i+1:]
+	}
+	return strings.ToLower(section), between, strings.ToLower(rest)
+}
+
+// programs are the settings that name a program, or a line for a shell, by their sections; of the value it counts that there is one. The list
+// is that of git-config(1), and of git-lfs-config(5).
+func programs() map[string][]string {
+	return map[string][]string{
+		"alias": {"*"}, "browser": {"cmd", "path"}, "core": {"askpass", "alternaterefscommand", "editor", "gitproxy", "hookspath", "pager", "sshcommand"},
+		"credential": {"helper"}, "diff": {"external", "command", "textconv"}, "difftool": {"cmd", "path"}, "filter": {"clean", "process", "smudge"},
+		"gc": {"recentobjectshook"}, "gpg": {"program", "defaultkeycommand"}, "guitool": {"cmd"}, "hook": {"command"}, "imap": {"tunnel"},
+		"init": {"templatedir"}, "instaweb": {"browser", "httpd", "modulepath"}, "interactive": {"difffilter"},
+		"lfs": {"clean", "path", "smudge", "standalonetransferagent"}, "man": {"cmd", "path"}, "merge": {"driver"}, "mergetool": {"cmd", "path"},
+		"pager": {"*"}, "remote": {"receivepack", "uploadpack", "vcs"}, "sendemail": {"cccmd", "headercmd", "sendmailcmd", "smtpserver", "tocmd"},
+		"sequence": {"editor"}, "tar": {"command"}, "trailer": {"cmd", "command"}, "uploadpack": {"packobjectshook"},
+	}
+}
+
+// Starts tells whether the setting has git, or git-lfs, start a program. One that turns something on or off, and those that tools write into
+// repositories and that start what a person has installed, are none.
+func (s Setting) Starts() bool {
+	section, between, name := s.parts()
+	names := programs()[section]
+	if slices.Contains(names, name) || slices.Contains(names, "*") {
+		return s.Value != "" && !s.harmless(section, name)
+	}
+	switch section {
+	case "core":
+		return name == "fsmonitor" && s.Value != "" && !boolean(s.Value)
+	case "protocol": // ext::COMMAND is an address, and more such can be installed
+		return name == "allow" && s.Value != "never" && !slices.Contains(strings.Split(Safe+":git", ":"), between)
+	case "submodule":
+		return name == "update" && strings.HasPrefix(s.Value, "!") || name == "url" && helped(s.Value)
+	case "remote":
+		return (name == "url" || name == "pushurl") && helped(s.Value)
+	case "url":
+		return helped(between)
+	}
+	return false
+}
+
+// helped tells of an address that is for a program: ext::sh -c …
+func helped(address string) bool { return strings.Contains(address, "::") }
+
+func boolean(value string) bool {
+	return slices.Contains([]string{"", "true", "false", "yes", "no", "on", "off", "0", "1"}, strings.ToLower(value))
+}
+
+var (
+	// A helper that is part of git, or that was installed like one: git runs git-credential-NAME.
+	helperName = regexp.MustCompile(`^[a-z][a-z0-9-]*$`)
+	// An alias that is one of git's commands, with options that take nothing.
+	plainAlias = regexp.MustCompile(`^[a-z][a-z-]*(?: (?:--[a-z-]+|-[a-bd-tv-wy-z]+|[A-Z]+|@))*$`)
+)
+
+func (s Setting) harmless(section, name string) bool {
+	switch section {
+	case "filter":
+		return slices.Contains([]string{
+			"cat", "git-lfs clean -- %f", "git-lfs smudge -- %f", "git-lfs smudge --skip -- %f", "git-lfs filter-process", "git-lfs filter-process --skip",
+		}, s.Value)
+	case "credential":
+		return helperName.MatchString(s.Value)
+	case "pager":
+		return boolean(s.Value) || s.Value == "cat"
+	case "core":
+		return name == "pager" && s.Value == "cat"
+	case "alias":
+		return plainAlias.MatchString(s.Value)
+	}
+	return false
+}
+
+// settings reads the configuration that counts for a command, with all that it includes. Reading starts no program.
+func (c Command) settings(ctx context.Context, processes *proxy.Set, program string) (list []Setting, err error) {
+	var out []byte
+	c.Args, c.In = []string{"config", "--null", "--show-scope", "--list"}, nil
+	c.Read = func(from io.Reader) (err error) {
+		out, err = io.ReadAll(from)
+		return err
+	}
+	if err := c.run(ctx, processes, program, nil); err != nil {
+		return nil, err
+	}
+	said := strings.Split(string(out), "\x00")
+	for i := 0; i+1 < len(said); i += 2 {
+		key, value, _ := strings.Cut(said[i+1], "\n")
+		list = append(list, Setting{said[i], key, value})
+	}
+	return list, nil
+}
+
+// foreign are the settings that name programs and that the repository alone has: a person has not configured the same value for all
+// repositories. With a program of its own in git-lfs, git-lfs is one of the repository's programs.
+func foreign(list []Setting) (out []Setting) {
+	persons := func(s Setting) bool {
+		return slices.ContainsFunc(list, func(o Setting) bool {
+			return !o.local() && o.Scope != "command" && o.Key == s.Key && o.Value == s.Value
+		})
+	}
+	for _, s := range list {
+		if s.local() && s.Starts() && !persons(s) {
+			out = append(out, s)
+		}
+	}
+	if !slices.ContainsFunc(out, func(s Setting) bool { return strings.HasPrefix(s.Key, "lfs.") }) {
+		return out
+	}
+	for _, s := range list {
+		if strings.HasPrefix(s.Key, "filter.") && strings.Contains(s.Value, "lfs") && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Foreign are the settings that the repository alone has and that name programs. [Run] turns them off.
+func Foreign(ctx context.Context, processes *proxy.Set, c Command) ([]Setting, error) {
+	list, err := read(ctx, processes, c)
+	return foreign(list), err
+}
+
+// Missing is a filter of the person's configuration whose program is not installed; the zero value where there is none. Git tells of it by
+// what breaks.
+func Missing(ctx context.Context, processes *proxy.Set, c Command) (s Setting, program string, err error) {
+	list, err := read(ctx, processes, c)
+	for _, s := range list {
+		section, _, name := s.parts()
+		if section != "filter" || name == "required" || s.Value == "" || slices.Contains(foreign(list), s) {
+			continue
+		}
+		if program := strings.Fields(s.Value)[0]; plainProgram.MatchString(program) && !c.has(program) {
+			return s, program, nil
+		}
+	}
+	return Setting{}, "", err
+}
+
+// plainProgram is a program's name that a shell looks for in PATH, and that is none of the shell's own words.
+var plainProgram = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.]*-[A-Za-z0-9_.-]+$|^[a-z]{4,}$`)
+
+func (c Command) has(program string) bool {
+	file, _ := lookUp(program, c.Environ)
+	return file != "" || slices.Contains([]string{"case", "time", "while", "until", "echo", "exec", "eval", "exit", "false", "true", "test", "trap", "type", "export", "command", "printf", "read"}, program)
+}
+
+func read(ctx context.Context, processes *proxy.Set, c Command) ([]Setting, error) {
+	program, err := find(c.Environ)
+	if err != nil {
+		return nil, err
+	}
+	list, err := c.settings(ctx, processes, program)
+	if _, failed := errors.AsType[*StatusError](err); failed {
+		return nil, nil // the command itself says why
+	}
+	return list, err
+}
+
+// fetches tells of a program by which objects are got, and which no other setting replaces.
+func (s Setting) fetches() bool {
+	section, _, name := s.parts()
+	return section == "remote" && name != "receivepack"
+}
+
+// instead is the configuration that replaces programs which may not run.
+func (c Command) instead(list []Setting) (set [][2]string) {
+	if c.Whose == Unapproved {
+		for _, s := range list {
+			if section, _, _ := s.parts(); section == "filter" {
+				set = append(set, [2]string{s.Key, ""})
+			}
+		}
+	}
+	for _, s := range foreign(list) {
+		set = append(set, s.instead(list)...)
+	}
+	return set
+}
+
+// instead is what one setting of the repository's is replaced by: the person's own, or nothing. What git takes the first of (core.gitProxy,
+// remote.NAME.uploadpack) cannot be replaced: of the first the protocol is not among the safe ones, and for the second nothing is fetched.
+func (s Setting) instead(all []Setting) (set [][2]string) {
+	var own []string
+	for _, o := range all {
+		if o.Key == s.Key && !o.local() && o.Scope != "command" {
+			own = append(own, o.Value)
+		}
+	}
+	section, between, name := s.parts()
+	switch {
+	case section == "filter":
+		return [][2]string{{s.Key, ""}, {"filter." + between + ".required", "false"}}
+	case section == "hook":
+		return [][2]string{{"hook." + between + ".enabled", "false"}}
+	case name == "helper": // an empty one makes the list begin again
+		set = [][2]string{{s.Key, ""}}
+		for _, value := range own {
+			set = append(set, [2]string{s.Key, value})
+		}
+		return set
+	case len(own) > 0:
+		return [][2]string{{s.Key, own[len(own)-1]}}
+	case name == "sshcommand": // an empty one would be run, too
+		return [][2]string{{s.Key, "ssh"}}
+	case name == "askpass":
+		return [][2]string{{s.Key, ""}}
+	case section == "diff" && name == "textconv":
+		return [][2]string{{s.Key, "cat"}}
+	case section == "diff", section == "merge":
+		return [][2]string{{s.Key, "false"}}
+	}
+	return nil // of commands that are not run here, or off in every run
+}
