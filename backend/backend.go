@@ -95,6 +95,14 @@ type Backend struct {
 	base string     // the URL a browser reaches us at, once there is one
 }
 
+// AgentsFileProblem is what is wrong with agents.json, in words; empty when nothing is.
+func (b *Backend) AgentsFileProblem() string {
+	if err := b.agents.FileProblem(); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
 // Open takes the data directory and starts what works on it. When another process holds the directory, the runtime still works
 // (see Alone) and there is no client.
 func Open(ctx context.Context, cfg Config) (*Backend, error) {

@@ -387,7 +387,7 @@ func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command,
 		return proxy.Command{}, err
 	}
 	if e.broken != "" {
-		return proxy.Command{}, fmt.Errorf("%w: %s: %s", ErrFile, id, e.broken)
+		return proxy.Command{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, c.cfg.File, id, e.broken)
 	}
 	at, err := c.locate(e)
 	if err != nil {
@@ -443,6 +443,12 @@ func (c *Catalogue) row(id string) (entry, error) {
 		return entry{}, fmt.Errorf("%w: %s (%w)", ErrUnknown, id, fileErr)
 	}
 	return entry{}, fmt.Errorf("%w: %s", ErrUnknown, id)
+}
+
+// FileProblem is what is wrong with agents.json; nil when nothing is.
+func (c *Catalogue) FileProblem() error {
+	_, err := c.custom()
+	return err
 }
 
 // rows is the whole table: the demo agent, the catalogue in its order, then what agents.json adds, as far as it can be read. The error is

@@ -104,7 +104,7 @@ func TestBrokenFileIsToldAndLeavesTheOthers(t *testing.T) {
 		"bad id":     {`{"agents":[{"id":"../x","command":"x"}]}`, "../x"},
 		"the demo":   {`{"agents":[{"id":"mock","command":"x","override":true}]}`, "demo agent"},
 		"known":      {`{"agents":[{"id":"claude","command":"x"}]}`, "override"},
-		"twice":      {`{"agents":[{"id":"a","command":"x"},{"id":"a","command":"y"}]}`, "twice"},
+		"twice":      {"{\"agents\":[\n{\"id\":\"a\",\"command\":\"x\"},\n{\"id\":\"a\",\"command\":\"y\"}]}", "agents.json, line 3: a stands in it twice"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, dir := machine(t, tc.file, "deskhand")

@@ -1,6 +1,7 @@
 package agents
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"deskhand/backend/byhand"
@@ -25,31 +27,43 @@ func (c *Catalogue) custom() ([]entry, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrFile, err)
+		return nil, fmt.Errorf("%w: %w", ErrFile, err) // with its path
 	}
 	var file struct {
 		Agents []customAgent `json:"agents"`
 	}
 	data = byhand.Text(data)
 	if err := json.Unmarshal(data, &file); err != nil {
-		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, byhand.Line(data, err), err)
+		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, byhand.Line(data, err), err)
 	}
 	var list []entry
 	var wrong []error
+	fault := func(a customAgent, format string, args ...any) {
+		wrong = append(wrong, fmt.Errorf("%w: %s, line %d: %s", ErrFile, c.cfg.File, lineOf(data, a.ID), fmt.Sprintf(format, args...)))
+	}
 	for _, a := range file.Agents {
 		e := a.entry()
+		if e.broken != "" {
+			e.broken = fmt.Sprintf("line %d: %s", lineOf(data, a.ID), e.broken)
+		}
 		switch why := wrongID(a.ID); {
 		case why != "":
-			wrong = append(wrong, fmt.Errorf("%w: %s", ErrFile, why))
+			fault(a, "%s", why)
 		case c.shadows(a):
-			wrong = append(wrong, fmt.Errorf(`%w: %s is known already; say "override": true to replace it`, ErrFile, a.ID))
+			fault(a, `%s is known already; say "override": true to replace it`, a.ID)
 		case slices.ContainsFunc(list, func(other entry) bool { return other.id == a.ID }):
-			wrong = append(wrong, fmt.Errorf("%w: %s stands in it twice", ErrFile, a.ID))
+			fault(a, "%s stands in it twice", a.ID)
 		default:
 			list = append(list, e)
 		}
 	}
 	return list, errors.Join(wrong...)
+}
+
+// lineOf is the last line in which an id stands as it is written in agents.json; that of the beginning when it stands there otherwise.
+func lineOf(data []byte, id string) int {
+	at := bytes.LastIndex(data, []byte(strconv.Quote(id)))
+	return 1 + bytes.Count(data[:max(at, 0)], []byte("\n"))
 }
 
 // wrongID is why no agent of agents.json can have an id; "" when one can.

@@ -276,7 +276,7 @@ func (c *Catalogue) readDefinitions() (*definitions, error) {
 	}
 	f.data = data
 	if err := f.parse(); err != nil {
-		return nil, fmt.Errorf("%w: line %d: %w", ErrFile, byhand.Line(byhand.Text(data), err), err)
+		return nil, fmt.Errorf("%w: %s, line %d: %w", ErrFile, c.cfg.File, byhand.Line(byhand.Text(data), err), err)
 	}
 	return f, nil
 }

@@ -142,7 +142,7 @@ func (c *Catalogue) ready(ctx context.Context, id string) (entry, place, error) 
 	case err != nil:
 		return e, place{}, err
 	case e.broken != "":
-		return e, place{}, fmt.Errorf("%w: %s: %s", ErrFile, id, e.broken)
+		return e, place{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, c.cfg.File, id, e.broken)
 	}
 	at, err := c.locate(e)
 	if err != nil {

@@ -91,6 +91,13 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 	return nil
 }
 
+// sayAgentsFile warns that agents.json cannot be read, or not all of it.
+func (p *Program) sayAgentsFile(b *backend.Backend) {
+	if fault := b.AgentsFileProblem(); fault != "" {
+		p.say("deskhand: %s\n", fault)
+	}
+}
+
 // sayReadOnly warns that nothing can be changed.
 func (p *Program) sayReadOnly(b *backend.Backend) {
 	if why := b.ReadOnly(); why != "" {

@@ -297,6 +297,7 @@ func (p *Program) serve(cfg backend.Config, host string, port int) (err error) {
 	defer func() { err = errors.Join(err, h.Close()) }()
 	b := h.Backend()
 	p.sayReadOnly(b)
+	p.sayAgentsFile(b)
 	l, err := h.Listen(ctx, host, port)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%w\nAnother program has this port. Choose another with --port, or --port 0 for any free one", err)

@@ -48,11 +48,12 @@ func (c *doctorCommand) Run(p *Program) error {
 func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentReports, error) {
 	reports := agentReports{Items: []backend.Report{}}
 	ids := []string{c.Agent}
-	if c.Agent == "" {
-		var err error
-		if ids, reports.Problem, err = found(ctx, api); err != nil {
-			return reports, unanswered(ctx, err)
-		}
+	here, fault, err := found(ctx, api)
+	if err != nil {
+		return reports, unanswered(ctx, err)
+	}
+	if reports.Problem = fault; c.Agent == "" {
+		ids = here
 	}
 	for n, id := range ids {
 		if len(ids) > 1 {
@@ -61,6 +62,9 @@ func (c *doctorCommand) test(ctx context.Context, p *Program, api *api) (agentRe
 		var r backend.Report
 		err := api.call(ctx, "POST", "agents/"+url.PathEscape(id)+"/test", nil, &r)
 		if refused, ok := errors.AsType[*problem](err); ok && refused.Code == "agent.unknown" {
+			if fault != "" {
+				return reports, fmt.Errorf("there is no agent %q\n%s", id, fault)
+			}
 			return reports, fmt.Errorf("there is no agent %q", id)
 		}
 		if err != nil {

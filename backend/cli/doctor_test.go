@@ -45,6 +45,24 @@ func ownAgents(t *testing.T, dir string, scripts map[string]string) {
 	}
 }
 
+// Whichever command meets an agents.json that cannot be read names the file and the line.
+func TestBrokenAgentsFileIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "config"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "config", "agents.json")
+	if err := os.WriteFile(file, []byte("{\n \"agents\": [\n  {\"id\": \"x\", \"command\": \"true\",}\n ]\n}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"prompt", "hi", "--agent", "x"}, {"prompt", "hi"}, {"doctor"}, {"doctor", "x"}, {"doctor", "mock"}, {"login", "x"}, {"logout", "x"}} {
+		out, stderr, _ := run(t, dir, args...)
+		if all := out + stderr; !strings.Contains(all, file+", line 3: ") {
+			t.Errorf("deskhand %s: got %q, want %s and its line", strings.Join(args, " "), all, file)
+		}
+	}
+}
+
 func TestDoctor(t *testing.T) {
 	t.Run("the demo agent, by itself", func(t *testing.T) {
 		out, stderr, code := run(t, t.TempDir(), "doctor", "mock")

@@ -34,6 +34,7 @@ type logoutCommand struct {
 // Run signs in: by the running app if there is one, else on the data directory itself. A program that wants a terminal gets this one.
 func (c *loginCommand) Run(p *Program) error {
 	return p.withAPI(c.common, func(ctx context.Context, b *backend.Backend, api *api) error {
+		p.sayAgentsFile(b)
 		l := &loginAtTerminal{p: p, b: b, api: api, agent: c.Agent, path: "agents/" + url.PathEscape(c.Agent), in: bufio.NewReader(p.Stdin)}
 		var offered backend.LoginMethods
 		if err := api.call(ctx, "GET", l.path+"/login", nil, &offered); err != nil {
@@ -61,7 +62,8 @@ func (c *loginCommand) Run(p *Program) error {
 
 // Run signs out.
 func (c *logoutCommand) Run(p *Program) error {
-	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+	return p.withAPI(c.common, func(ctx context.Context, b *backend.Backend, api *api) error {
+		p.sayAgentsFile(b)
 		l := &loginAtTerminal{agent: c.Agent}
 		if err := api.call(ctx, "POST", "agents/"+url.PathEscape(c.Agent)+"/logout", nil, nil); err != nil {
 			return l.known(ctx, err)

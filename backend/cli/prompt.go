@@ -57,6 +57,7 @@ func (c *promptCommand) Run(p *Program) error {
 	if err != nil {
 		return err
 	}
+	p.sayAgentsFile(b)
 	api, err := dial(ctx, b.Places())
 	if err != nil {
 		return errors.Join(fmt.Errorf("the running Deskhand does not answer: %w", err), b.Close())

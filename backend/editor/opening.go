@@ -83,7 +83,8 @@ func (e *editor) logins(name string) []any {
 
 func (e *editor) agentName(ctx context.Context) (string, *acp.Error) {
 	var list struct {
-		Items []struct{ ID, Name string }
+		Items   []struct{ ID, Name string }
+		Problem string // of agents.json
 	}
 	if err := e.desk.call(ctx, http.MethodGet, "agents", nil, &list); err != nil {
 		return "", asError(err)
@@ -92,6 +93,9 @@ func (e *editor) agentName(ctx context.Context) (string, *acp.Error) {
 		if a.ID == e.cfg.Agent {
 			return cmp.Or(a.Name, a.ID), nil
 		}
+	}
+	if list.Problem != "" {
+		return "", badParams("Deskhand knows no agent %q; %s", e.cfg.Agent, list.Problem)
 	}
 	return "", badParams("Deskhand knows no agent %q; deskhand doctor lists those that there are", e.cfg.Agent)
 }

@@ -298,14 +298,28 @@ func (c *Client) clean(r *agents.Report) {
 	}
 }
 
+// unknownAgent refuses an agent that is in no table. Where agents.json cannot be read, it may be there, and the refusal says so.
+func (c *Client) unknownAgent(id string) *RefusedError {
+	if err := c.cfg.Agents.FileProblem(); err != nil {
+		return bad(problemUnknown, "agent", id, "detail", err.Error())
+	}
+	return bad(problemUnknown, "agent", id)
+}
+
 // refusedAgent gives the errors of package agents their codes.
 func refusedAgent(id string, err error) error {
+	if errors.Is(err, agents.ErrUnknown) {
+		r := bad(refusedNoAgent, "agent", id)
+		if errors.Is(err, agents.ErrFile) {
+			r.Params["detail"] = err.Error()
+		}
+		return r
+	}
 	for _, row := range []struct {
 		err  error
 		code string
 		bad  bool
 	}{
-		{agents.ErrUnknown, refusedNoAgent, true},
 		{agents.ErrInstalling, refusedInstalling, false},
 		{agents.ErrNotInstallable, refusedInstallable, true},
 		{agents.ErrVersion, refusedVersion, true},

@@ -22,7 +22,7 @@ func (c *Client) Continue(ctx context.Context, id, agent string) (Session, error
 	}
 	s := v.look()
 	if s.Place == LocalPlace && !c.cfg.Agents.Known(agent) {
-		return Session{}, bad(problemUnknown, "agent", agent)
+		return Session{}, c.unknownAgent(agent)
 	}
 	draft, err := c.summary(ctx, s)
 	if err != nil {

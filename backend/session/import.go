@@ -76,7 +76,7 @@ func (c *Client) AgentSessions(ctx context.Context, agent, directory, before str
 		return AgentSessions{}, err // it would start the agent
 	}
 	if !c.cfg.Agents.Known(agent) {
-		return AgentSessions{}, bad(problemUnknown, "agent", agent)
+		return AgentSessions{}, c.unknownAgent(agent)
 	}
 	if directory != "" && !filepath.IsAbs(directory) {
 		return AgentSessions{}, bad("directory.relative", "path", directory)
@@ -143,7 +143,7 @@ func (c *Client) sessionsOf(ctx context.Context, agent string) (map[string]strin
 // is here already is given as it is.
 func (c *Client) Import(ctx context.Context, from Import) (Session, error) {
 	if !c.cfg.Agents.Known(from.Agent) {
-		return Session{}, bad(problemUnknown, "agent", from.Agent)
+		return Session{}, c.unknownAgent(from.Agent)
 	}
 	c.taking.Lock() // else two that ask for the same one make two
 	defer c.taking.Unlock()

@@ -675,7 +675,7 @@ func (c *Client) whereabouts(ctx context.Context, n New) (place string, w Worksp
 		return n.Place, w, slices.Compact(n.Directories), err
 	}
 	if !c.cfg.Agents.Known(n.Agent) {
-		return "", w, nil, bad(problemUnknown, "agent", n.Agent)
+		return "", w, nil, c.unknownAgent(n.Agent)
 	}
 	if w, err = c.workspace(ctx, n.Cwd); err == nil {
 		further, err = directories(n.Directories)

@@ -379,7 +379,7 @@ func (c *Client) makeWorktree(ctx context.Context, id string, n *New) (*treeRow,
 		return nil, bad(refusedWorktreeElsewhere)
 	}
 	if !c.cfg.Agents.Known(n.Agent) {
-		return nil, bad(problemUnknown, "agent", n.Agent)
+		return nil, c.unknownAgent(n.Agent)
 	}
 	cwd, _, err := lookAt(n.Cwd)
 	if err == nil {
