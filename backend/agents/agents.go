@@ -411,7 +411,7 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 	if at.home != "" {
 		env = append(env, homeVariable+"="+at.home)
 	}
-	return proxy.Command{Path: path, Args: args, Env: env, Dir: cwd, Keeps: at.home}
+	return proxy.Command{Path: path, Args: args, Env: exceptLoopback(env), Dir: cwd, Keeps: at.home}
 }
 
 // Ensure is Command that installs first what is missing and can be installed, unless Config.Preinstalled. It fails with an

@@ -257,7 +257,37 @@ func (c *Catalogue) Environ(ctx context.Context) []string {
 
 // environ is that of the agents: without what is only for us, plus the entry's own.
 func (c *Catalogue) environ(own map[string]string) []string {
-	return filtered(c.around.Load().environ, own)
+	return exceptLoopback(filtered(c.around.Load().environ, own))
+}
+
+// proxies are the variables by which programs are told of a proxy, in capital letters.
+func proxies() []string { return []string{"HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"} }
+
+// loopback are the names and addresses of this machine itself.
+func loopback() []string { return []string{"127.0.0.1", "localhost", "::1"} }
+
+// exceptLoopback adds this machine to what goes around a proxy, where the environment names one: an agent is told of Deskhand's own tools, and of
+// servers of the person's, at addresses of this machine, and would send what opens them to the proxy. Both spellings get what either has, since
+// some programs read one of them and some the other. It may be done twice.
+func exceptLoopback(env []string) []string {
+	either := func(name string) []string { return []string{lookup(env, name), lookup(env, strings.ToLower(name))} }
+	if !slices.ContainsFunc(proxies(), func(name string) bool { return strings.Join(either(name), "") != "" }) {
+		return env
+	}
+	var all []string
+	for _, list := range append(either("NO_PROXY"), loopback()...) {
+		for host := range strings.SplitSeq(list, ",") {
+			if host = strings.TrimSpace(host); host != "" && !slices.Contains(all, host) {
+				all = append(all, host)
+			}
+		}
+	}
+	env = slices.DeleteFunc(slices.Clone(env), func(kv string) bool { return strings.EqualFold(nameOf(kv), "NO_PROXY") })
+	value := "=" + strings.Join(all, ",")
+	if sameVariable("NO_PROXY", "no_proxy") {
+		return append(env, "NO_PROXY"+value)
+	}
+	return append(env, "NO_PROXY"+value, "no_proxy"+value)
 }
 
 func filtered(environ []string, own map[string]string) []string {

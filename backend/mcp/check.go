@@ -1,6 +1,7 @@
 package mcp
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
+	"golang.org/x/net/http/httpproxy"
 
 	"deskhand/backend/proxy"
 )
@@ -137,7 +139,7 @@ func (s Server) checkRemote(ctx context.Context, at Place, r *Report) error {
 	if err != nil {
 		return err
 	}
-	base := &http.Transport{Proxy: http.ProxyFromEnvironment, ForceAttemptHTTP2: true}
+	base := &http.Transport{Proxy: proxied(at.Environ), ForceAttemptHTTP2: true}
 	defer base.CloseIdleConnections()
 	life, end := context.WithCancel(ctx)
 	defer end()
@@ -156,6 +158,20 @@ func (s Server) checkRemote(ctx context.Context, at Place, r *Report) error {
 		return ErrFlood
 	}
 	return err
+}
+
+// proxied is the proxying of an environment, which never sends what is for this machine to a proxy. That of our own process would not do: started
+// from a desktop, it lacks what the person's shell sets up.
+func proxied(environ []string) func(*http.Request) (*url.URL, error) {
+	lookup := Lookup(environ)
+	either := func(name string) string {
+		capital, _ := lookup(name)
+		small, _ := lookup(strings.ToLower(name))
+		return cmp.Or(capital, small)
+	}
+	p := httpproxy.Config{HTTPProxy: either("HTTP_PROXY"), HTTPSProxy: either("HTTPS_PROXY"), NoProxy: either("NO_PROXY")}
+	choose := p.ProxyFunc()
+	return func(r *http.Request) (*url.URL, error) { return choose(r.URL) }
 }
 
 // stay refuses to follow to another host, where the headers would go too.
