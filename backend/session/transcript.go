@@ -493,9 +493,7 @@ func (t *transcript) applyInward(f frame) {
 			t.raw(f, f.Data, "broken_update")
 		}
 	case "session/request_permission":
-		if p, err := acp.ParsePermission(m.Params); err == nil {
-			_ = t.toolCall(f, p.ToolCall, true) // one that cannot be read is none; who asks may not have told of the call before
-		}
+		t.permission(f, m.Params)
 	case "_adapter/invalid_stdout":
 		t.raw(f, f.Data, "invalid_stdout")
 	}
@@ -557,10 +555,27 @@ func (t *transcript) toolCall(f frame, body json.RawMessage, begins bool) error 
 		return err
 	}
 	if begins {
-		t.begunAnew(f, patch.ToolCallID)
+		t.begunAnew(f, patch)
 	}
 	t.patchTool(f, patch)
 	return nil
+}
+
+// permission folds what a request for a permission tells of its call: who asks may not have told of the call before. Nobody asks for one that has
+// ended: of that id a new one begins.
+func (t *transcript) permission(f frame, params json.RawMessage) {
+	p, err := acp.ParsePermission(params)
+	if err != nil {
+		return
+	}
+	patch, err := acp.ParseToolCall(p.ToolCall)
+	if err != nil {
+		return
+	}
+	if e := t.tools[patch.ToolCallID]; e != nil && e.hasEnded() {
+		t.giveUp(f, patch.ToolCallID)
+	}
+	_ = t.toolCall(f, p.ToolCall, true) // it was read above
 }
 
 func (t *transcript) chunk(f frame, u acp.Update, kind string) error {
@@ -760,25 +775,57 @@ func (t *transcript) patchTool(f frame, p acp.ToolCallPatch) {
 		t.touch(e)
 	}
 	if p.Display != nil {
-		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Turn != e.Turn && d.Seq < e.Seq {
+		if d := t.displays[p.Display.ID]; d != nil && !d.Terminal.Running && d.Seq < e.Seq {
 			delete(t.displays, p.Display.ID) // it is of a call before this one
 		}
 		t.display(f, *p.Display)
 	}
 }
 
-// begunAnew forgets the call of that id which was cut off with its turn, where the agent begins one in another turn: some count anew in each.
-// So it does with the program that is left of it, or of one that is over.
-func (t *transcript) begunAnew(f frame, id string) {
-	if t.turn == "" {
+// begunAnew forgets the call of an id where the agent begins another one: some count their calls anew in each turn, or in each answer of their
+// model, and some call each of them the same. So it does with the program that is left of it, or of one that is over.
+func (t *transcript) begunAnew(f frame, p acp.ToolCallPatch) {
+	e := t.tools[p.ToolCallID]
+	if e != nil {
+		if e.givesWay(t.turn, p) {
+			t.giveUp(f, p.ToolCallID)
+		}
 		return
 	}
-	e := t.tools[id]
-	if e != nil && (e.Turn == t.turn || e.Tool.Status != "cancelled") {
-		return
+	if d := t.displays[p.ToolCallID]; d != nil && t.turn != "" && d.Turn != t.turn {
+		t.giveUp(f, p.ToolCallID)
 	}
+}
+
+// givesWay tells whether what begins in a turn with the id of this call is another call: this one was cut off with another turn, or it has ended and
+// the other has not, or has ended with other words than this one. What merely tells again of the end of a call is no other.
+func (e *Entry) givesWay(turn string, p acp.ToolCallPatch) bool {
+	if turn != "" && e.Turn != turn && e.Tool.Status == "cancelled" {
+		return true
+	}
+	if !e.hasEnded() {
+		return false
+	}
+	if p.Status == nil || *p.Status == "pending" || *p.Status == "in_progress" { // it is pending where it does not say
+		return true
+	}
+	after := *e.Tool
+	patchToolCall(&after, p)
+	return e.Tool.loses(after)
+}
+
+// loses tells whether something that the call says is not in what it says after.
+func (c *ToolCall) loses(after ToolCall) bool {
+	text := func(was, now string) bool { return was != "" && was != now }
+	raw := func(was, now json.RawMessage) bool { return len(was) > 0 && !bytes.Equal(was, now) }
+	return text(c.Title, after.Title) || text(c.Name, after.Name) || raw(c.RawInput, after.RawInput) || raw(c.RawOutput, after.RawOutput) ||
+		len(c.Content) > 0 && !slices.EqualFunc(c.Content, after.Content, func(a, b json.RawMessage) bool { return bytes.Equal(a, b) })
+}
+
+// giveUp lets go of a call and of the program of its id: what comes of that id is another's.
+func (t *transcript) giveUp(f frame, id string) {
 	delete(t.tools, id)
-	if d := t.displays[id]; d != nil && d.Turn != t.turn {
+	if d := t.displays[id]; d != nil {
 		t.endDisplay(f, d)
 		delete(t.displays, id)
 	}

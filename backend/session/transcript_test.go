@@ -617,3 +617,60 @@ func TestAnUnknownStateOfACallIsNone(t *testing.T) {
 		t.Errorf("a stop ends %d of six", len(changes))
 	}
 }
+
+// TestCallsOfOneTurnWithOneID: some agents call every call the same, or count anew with each answer of their model. What the first has said stays.
+func TestCallsOfOneTurnWithOneID(t *testing.T) {
+	t.Parallel()
+	const ended = `{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","status":"completed","rawInput":{"a":1},"content":[{"type":"content","content":{"type":"text","text":"first"}}]}`
+	for name, c := range map[string]struct {
+		updates []string
+		want    []string
+	}{
+		"each with updates": {[]string{
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","status":"in_progress"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"completed"}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two","status":"pending"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"in_progress"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","status":"failed"}`,
+			`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Three"}`,
+			`{"sessionUpdate":"tool_call_update","toolCallId":"0","title":"Three still"}`,
+		}, []string{"tool: 0 One completed", "tool: 0 Two failed", "tool: 0 Three still pending"}},
+		"the same one twice":       {[]string{ended, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"One","status":"in_progress","rawInput":{"a":1}}`}, []string{"tool: 0 One completed", "tool: 0 One in_progress"}},
+		"each told once":           {[]string{ended, strings.ReplaceAll(ended, "first", "second")}, []string{"tool: 0 One completed", "tool: 0 One completed"}},
+		"with another title":       {[]string{ended, strings.ReplaceAll(ended, "One", "Two")}, []string{"tool: 0 One completed", "tool: 0 Two completed"}},
+		"with another input":       {[]string{ended, strings.ReplaceAll(ended, `"a":1`, `"a":2`)}, []string{"tool: 0 One completed", "tool: 0 One completed"}},
+		"an end that is repeated":  {[]string{ended, ended}, []string{"tool: 0 One completed"}},
+		"an end that says more":    {[]string{`{"sessionUpdate":"tool_call","toolCallId":"0","status":"completed"}`, ended}, []string{"tool: 0 One completed"}},
+		"an update after the end":  {[]string{ended, `{"sessionUpdate":"tool_call_update","toolCallId":"0","title":"Two","status":"completed"}`}, []string{"tool: 0 Two completed"}},
+		"one that has not ended":   {[]string{`{"sessionUpdate":"tool_call","toolCallId":"0","title":"One"}`, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two"}`}, []string{"tool: 0 Two pending"}},
+		"a program of each":        {[]string{ended, `{"sessionUpdate":"tool_call_update","toolCallId":"0","_meta":{"terminal_output":{"data":"old"}}}`, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two","_meta":{"terminal_output":{"data":"new"}}}`}, []string{"tool: 0 One completed", "terminal: old", "tool: 0 Two pending", "terminal: new"}},
+		"a program with an id too": {[]string{ended, `{"sessionUpdate":"tool_call_update","toolCallId":"0","_meta":{"terminal_output":{"terminal_id":"p","data":"old"},"terminal_exit":{"terminal_id":"p","exit_code":0}}}`, `{"sessionUpdate":"tool_call","toolCallId":"0","title":"Two","_meta":{"terminal_output":{"terminal_id":"p","data":"new"}}}`}, []string{"tool: 0 One completed", "terminal: old", "tool: 0 Two pending", "terminal: new"}},
+	} {
+		for _, within := range []bool{true, false} {
+			s := tell(t)
+			if within {
+				s.begin("go")
+				s.want("user: go")
+			}
+			for _, u := range c.updates {
+				s.update("%s", u)
+			}
+			t.Logf("%s, within a turn %t", name, within)
+			s.want(c.want...)
+		}
+	}
+}
+
+// TestAPermissionForTheIDOfACallThatHasEnded is for another call: what is asked for is not shown, nor judged, as what is done already.
+func TestAPermissionForTheIDOfACallThatHasEnded(t *testing.T) {
+	t.Parallel()
+	s := tell(t)
+	s.begin("go")
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Test","status":"completed","rawInput":{"command":"npm test"}}`)
+	s.frame(inward, `{"jsonrpc":"2.0","id":9,"method":"session/request_permission","params":{"sessionId":"x","toolCall":{"toolCallId":"0"},"options":[{"optionId":"y","name":"Y","kind":"allow_once"}]}}`)
+	if got := s.fold.tools["0"].Tool.RawInput; got != nil {
+		t.Errorf("the permission is shown with %s, of the call before it", got)
+	}
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Remove","status":"in_progress"}`)
+	s.want("user: go", "tool: 0 Test completed", "tool: 0 Remove in_progress")
+}
