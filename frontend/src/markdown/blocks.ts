@@ -1,4 +1,5 @@
-import { Lexer, Tokenizer, type Token, type TokensList } from 'marked';
+import type { Token, TokensList } from 'marked';
+import { lex, type Lex } from './rules';
 
 // Markdown that grows. The text is cut into top-level blocks; a block that has ended is rendered once and never looked at again,
 // only the last one is parsed anew when text is added. Parsing everything for every chunk makes slow frames in every engine.
@@ -19,134 +20,21 @@ export interface Blocks {
   readonly settled: number;
   /** The links that finished blocks define, for later ones. */
   readonly links: TokensList['links'];
-  /** Some link is defined somewhere: parsing everything anew could change a finished block. */
-  readonly defines: boolean;
+  /** Parsing everything anew, once it has ended, could change a finished block: some link is defined somewhere, or a fence or formula was open. */
+  readonly unsure: boolean;
 }
 
-export const empty: Blocks = { source: '', blocks: [], finished: 0, settled: 0, links: {}, defines: false };
-
-/** Parses one piece of Markdown; a test counts the calls. */
-export type Lex = (text: string, links: TokensList['links']) => TokensList;
-
-/** Containers and marks stand in each other to this depth. Each level reads all that is within it, and a thousand are more than the stack holds. */
-const deepest = 20;
-/** What is no heading within so many characters is none. */
-const longestHeading = 16_384;
-/** The end of an address is found by taking away sign after sign. */
-const longestAddress = 4_096;
-const address = new RegExp(`^(?:https?|ftp|www)[^\\s<]{${longestAddress}}`, 'i');
-
-/** Nobody's list: whether its first line is a rule across the page is asked anew for each line below it. */
-const noList = /(?:[-*_][ \t]+){200}|[-*_][ \t]{500}/;
-
-/** What stands before the @ of an address of mail has 64 characters at most (RFC 5321, 4.5.3.1.1): each word was read to its end from each sign on. */
-const { gfm } = Lexer.rules.inline;
-const inline = { ...gfm, text: short(gfm.text), url: short(gfm.url) };
-
-function short(rule: RegExp): RegExp {
-  return new RegExp(rule.source.replace(/(-\])\+(?=\(?@)/g, '$1{1,64}'), rule.flags);
-}
-
-/**
- * Marked's rules, which look for the end of each mark in all that follows it: a hundred kilobytes of marks without ends took a minute, in
- * which the window stood still. So looking has a price, and what remains when that is spent is text. No text that people read is near it.
- */
-class Rules extends Tokenizer {
-  #left: number;
-  readonly #wild: boolean;
-  #depth = 0;
-
-  constructor(text: string) {
-    super();
-    this.#left = 1_000_000 + 16 * text.length;
-    this.#wild = noList.test(text);
-  }
-
-  #within<T>(look: () => T | undefined): T | undefined {
-    if (this.#depth >= deepest) return undefined;
-    this.#depth++;
-    try {
-      return look();
-    } finally {
-      this.#depth--;
-    }
-  }
-
-  /** A mark that is tried, at the price of what is read for it when it has no end. */
-  #tried<T extends { raw: string }>(price: number, look: () => T | undefined, least = 0): T | undefined {
-    if (this.#left <= 0) return undefined;
-    const found = this.#within(look);
-    this.#left -= found ? Math.max(found.raw.length, least) : price;
-    return found;
-  }
-
-  override blockquote(text: string) {
-    return this.#within(() => super.blockquote(text));
-  }
-
-  override list(text: string) {
-    return this.#wild ? undefined : this.#within(() => super.list(text));
-  }
-
-  override emStrong(text: string, masked: string, before = '') {
-    // Nor does one within a word begin anything; names of variables are free of charge by that.
-    if (!/^[*_]/.test(text) || (text.startsWith('_') && /[\p{L}\p{N}]$/u.test(before))) return undefined;
-    return this.#tried(text.length, () => super.emStrong(text, masked, before));
-  }
-
-  override del(text: string, masked: string, before?: string) {
-    if (!text.startsWith('~')) return undefined;
-    return this.#tried(text.length, () => super.del(text, masked, before));
-  }
-
-  /** An address is read to the next space first, whatever of it belongs to the link. */
-  override link(text: string) {
-    if (!this.lexer.state.linkParenPossible || !/^!?\[/.test(text)) return undefined;
-    return this.#tried(text.length >> 3, () => super.link(text), text.length >> 3);
-  }
-
-  override reflink(text: string, links: TokensList['links']) {
-    if (!/^!?\[/.test(text)) return undefined;
-    return this.#tried(text.length >> 3, () => super.reflink(text, links));
-  }
-
-  /** What begins otherwise ends at the next sign like it. */
-  override tag(text: string) {
-    return /^<[?!]/.test(text) ? this.#tried(text.length, () => super.tag(text)) : super.tag(text);
-  }
-
-  override url(text: string) {
-    return address.test(text) ? undefined : super.url(text);
-  }
-
-  /**
-   * The rule for a heading that is underlined goes through each paragraph sign by sign, in a pattern that WebKit does not compile: of a line of
-   * 2,000 characters to which words are added it was three fifths of all parsing. It is asked where a line may be such a line alone.
-   */
-  override lheading(text: string) {
-    const near = text.slice(0, longestHeading);
-    const end = near.indexOf('\n\n');
-    return /\n {0,3}[=-]/.test(end < 0 ? near : near.slice(0, end)) ? super.lheading(text) : undefined;
-  }
-}
-
-export const lex: Lex = (text, links) => {
-  const tokenizer = new Rules(text);
-  const lexer = new Lexer({ gfm: true, tokenizer });
-  tokenizer.rules = { ...tokenizer.rules, inline };
-  Object.assign(lexer.tokens.links, links);
-  return lexer.lex(text);
-};
+export const empty: Blocks = { source: '', blocks: [], finished: 0, settled: 0, links: {}, unsure: false };
 
 /** The blocks of the source. Where it continues what was parsed before, finished blocks are taken over as they are. */
-export function advance(before: Blocks, said: string, parse: Lex = lex): Blocks {
+export function advance(before: Blocks, said: string, parse: Lex = lex, ended = false): Blocks {
   // The lexer takes each of them for the end of a line; left to it, nothing after the first would be settled.
   const source = said.includes('\r') ? said.replace(/\r\n?/g, '\n') : said;
   if (source === before.source) return before;
   const base = source.startsWith(before.source.slice(0, before.settled)) ? before : empty;
   const kept = base.blocks.slice(0, base.finished);
   const rest = apart(source.slice(base.settled));
-  const tokens = parse(rest, base.links);
+  const tokens = parse(rest, base.links, ended);
 
   const blocks: Block[] = [...kept];
   for (const token of tokens) {
@@ -154,10 +42,10 @@ export function advance(before: Blocks, said: string, parse: Lex = lex): Blocks 
   }
   const finished = countFinished(blocks, kept.length);
   const settling = blocks.slice(kept.length, finished);
-  const defines = Object.keys(tokens.links).length > 0;
+  const unsure = base.unsure || tokens.unsure || Object.keys(tokens.links).length > 0;
   // The lexer changes some characters (a tab); then positions cannot be trusted and nothing is settled.
   if (!source.startsWith(raws(settling), base.settled)) {
-    return { ...base, source, blocks, finished: kept.length, defines };
+    return { ...base, source, blocks, finished: kept.length, unsure };
   }
   return {
     source,
@@ -165,7 +53,7 @@ export function advance(before: Blocks, said: string, parse: Lex = lex): Blocks 
     finished,
     settled: base.settled + raws(settling).length,
     links: settling.length > 0 ? { ...base.links, ...definitions(settling) } : base.links,
-    defines,
+    unsure,
   };
 }
 
@@ -183,9 +71,9 @@ function definitions(blocks: readonly Block[]): TokensList['links'] {
   return links;
 }
 
-/** Everything anew: links that were defined after their use are resolved by this once, at the end. */
+/** Everything anew, as a text that has ended: links that were defined after their use are resolved by this once. */
 export function whole(source: string, parse: Lex = lex): Blocks {
-  return advance(empty, source, parse);
+  return advance(empty, source, parse, true);
 }
 
 function raws(blocks: readonly Block[]): string {

@@ -1,5 +1,5 @@
 import { afterEach, expect, test } from 'vitest';
-import { lex } from './blocks';
+import { lex } from './rules';
 import { patch, say } from './patch';
 import { html } from './render';
 

@@ -1,6 +1,9 @@
 import DOMPurify from 'dompurify';
 import { Parser, Renderer, type Token, type Tokens } from 'marked';
 import { safeLink } from '../shell/wails';
+import type { Formula } from './formula';
+import { drawing } from './late';
+import { candidates, linkRef, type Places } from './paths';
 import { t } from '../strings/t';
 
 // Turns a block of Markdown into HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. Markup that
@@ -25,6 +28,18 @@ function codeBox(info: string | undefined, code: string): string {
 }
 
 class SafeRenderer extends Renderer {
+  /** Where paths lead to; undefined = nowhere. */
+  places: Places | undefined;
+
+  /** A path: a link to the file where one can be opened, and else text. Nothing that a browser could open. */
+  #path(href: string, text: string): string {
+    const title = `title="${escape(href)}"`;
+    const ref = this.places && linkRef(href);
+    if (!ref || !this.places || candidates(ref, this.places).length === 0)
+      return `<span class="path" ${title}>${text}</span>`;
+    return `<a class="path" role="link" tabindex="0" data-path="${escape(href)}" ${title}>${text}</a>`;
+  }
+
   override html(token: Tokens.HTML | Tokens.Tag): string {
     if (harmless.test(token.text.trim())) return token.text;
     const shown = escape(token.text.trimEnd());
@@ -38,8 +53,7 @@ class SafeRenderer extends Renderer {
   override link({ href, title, tokens }: Tokens.Link): string {
     const text = this.parser.parseInline(tokens);
     const url = safeLink(href);
-    // A path of the workspace: nothing a browser could open, so it is shown and not linked.
-    if (!url) return `<span class="path" title="${escape(href)}">${text}</span>`;
+    if (!url) return this.#path(href, text);
     return `<a href="${escape(url)}" title="${escape(title ? `${title} (${url})` : url)}">${text}</a>`;
   }
 
@@ -47,9 +61,7 @@ class SafeRenderer extends Renderer {
   override image({ href, text }: Tokens.Image): string {
     const url = safeLink(href);
     const label = escape(t('markdown.image', { name: text || href.slice(0, 120) }));
-    return url
-      ? `<a href="${escape(url)}" title="${escape(url)}">${label}</a>`
-      : `<span class="path">${label}</span>`;
+    return url ? `<a href="${escape(url)}" title="${escape(url)}">${label}</a>` : this.#path(href, label);
   }
 
   override table(token: Tokens.Table): string {
@@ -76,6 +88,7 @@ const attributes = [
   'class',
   'colspan',
   'data-copy',
+  'data-path',
   'href',
   'role',
   'rowspan',
@@ -85,8 +98,41 @@ const attributes = [
   'type',
 ];
 
+/** The formulas of what is rendered now. The sanitizer sees their places alone: they have been through one of their own. */
+const places: string[] = [];
+
+/** A formula, or the place where it is put once everything around it is clean: nothing that an agent writes becomes such an element. */
+function formula({ raw, tex, display, block }: Formula): string {
+  const source = raw.trim();
+  const name = block ? 'div' : 'span';
+  places.push(
+    `<${name} class="math${display ? ' display' : ''}" data-source="${escape(source)}"${inMath(tex, display, source)}</${name}>`,
+  );
+  return `<${name} class="place">${places.length - 1}</${name}>${block ? '\n' : ''}`;
+}
+
+/** The rest of its element: drawn, or as it was written until it can be drawn, and where it cannot. */
+function inMath(tex: string, display: boolean, source: string): string {
+  const draw = tex === '' ? undefined : drawing.now?.draw;
+  let why = '';
+  if (draw) {
+    try {
+      return `>${draw(tex, display)}`;
+    } catch (thrown) {
+      why = ` title="${escape(thrown instanceof Error ? thrown.message : String(thrown))}"`;
+    }
+  }
+  return `${why}><code>${escape(source)}</code>`;
+}
+
+const place = /<(?:span|div) class="place">(\d+)<\/(?:span|div)>/g;
+
 const renderer = new SafeRenderer();
-const parser = new Parser({ gfm: true, renderer });
+const parser = new Parser({
+  gfm: true,
+  renderer,
+  extensions: { childTokens: {}, renderers: { formula: (token) => formula(token as unknown as Formula) } },
+});
 
 // Once for all: read anew for every block, the rules would cost more than the block.
 DOMPurify.setConfig({
@@ -94,7 +140,7 @@ DOMPurify.setConfig({
   ALLOWED_ATTR: attributes,
   ALLOW_DATA_ATTR: false,
   // The sanitizer takes any value for an address unless the attribute is known to hold none.
-  ADD_URI_SAFE_ATTR: ['align', 'colspan', 'rowspan', 'start', 'tabindex', 'type'],
+  ADD_URI_SAFE_ATTR: ['align', 'colspan', 'data-path', 'rowspan', 'start', 'tabindex', 'type'],
   ALLOWED_URI_REGEXP: /^(?:https?|mailto):/i,
   IN_PLACE: true,
 });
@@ -135,17 +181,34 @@ export function clean(unsafe: string): string {
   return host.innerHTML;
 }
 
+/** What is made, clean, with its formulas. */
+function put(make: () => string): string {
+  places.length = 0;
+  const made = clean(make());
+  return places.length === 0 ? made : made.replace(place, (_, at: string) => places[Number(at)] ?? '');
+}
+
+/** Renders with paths that lead to files of certain places. */
+export function rendering(places: Places | undefined, make: () => string): string {
+  renderer.places = places;
+  try {
+    return make();
+  } finally {
+    renderer.places = undefined;
+  }
+}
+
 /** Blocks as HTML. */
 export function html(...blocks: readonly Token[]): string {
-  return clean(parser.parse([...blocks]));
+  return put(() => parser.parse([...blocks]));
 }
 
 /** One item of a list as HTML. Nothing stands behind it: a tag that is not closed in it would be opened again there. */
 export function itemHtml(item: Tokens.ListItem): string {
-  return clean(renderer.listitem(item).trimEnd());
+  return put(() => renderer.listitem(item).trimEnd());
 }
 
 /** What stands within a block, such as the cell of a table, as HTML. */
 export function phraseHtml(tokens: readonly Token[]): string {
-  return clean(parser.parseInline([...tokens]));
+  return put(() => parser.parseInline([...tokens]));
 }

@@ -1,4 +1,5 @@
-import { lex } from '../markdown/blocks';
+import { extras } from '../markdown/late';
+import { lex } from '../markdown/rules';
 import { html } from '../markdown/render';
 
 // What the first answer needs is read, compiled and laid out once before there is one: patterns, fonts, the parts of its end. Else the
@@ -18,6 +19,7 @@ export function makeReady(): void {
   document.body.append(sample);
   sample.getBoundingClientRect();
   sample.remove();
+  void extras.load();
   // Whoever needs them asks again, and tells of it when they cannot be had.
   void import('../changes/footer').catch(() => undefined);
   void import('../composer/Queue.svelte').catch(() => undefined);

@@ -1,0 +1,184 @@
+// What an answer holds beside words: formulas, tables, a file within fences, paths that open files. And the keys of an input method, with a
+// composition of the browser's own.
+import assert from "node:assert/strict";
+import fs from "node:fs";
+import path from "node:path";
+import { test } from "node:test";
+import { App, Looks } from "./app.mjs";
+import { Desk, until } from "./desk.mjs";
+
+/** An agent that says what a file holds. */
+const reader = (file) => `#!/usr/bin/env node
+const write = (message) => process.stdout.write(JSON.stringify({ jsonrpc: "2.0", ...message }) + "\\n");
+const answers = { initialize: { protocolVersion: 1, agentCapabilities: {} }, "session/new": { sessionId: "one" }, "session/prompt": { stopReason: "end_turn" } };
+require("readline").createInterface({ input: process.stdin }).on("line", (line) => {
+  const { id, method } = JSON.parse(line);
+  if (method === "session/prompt") {
+    const text = require("fs").readFileSync(${JSON.stringify(file)}, "utf8");
+    for (const piece of text.match(/[^]{1,40}/gu))
+      write({ method: "session/update", params: { sessionId: "one", update: { sessionUpdate: "agent_message_chunk", content: { type: "text", text: piece } } } });
+  }
+  if (id !== undefined) write({ id, result: answers[method] ?? {} });
+});
+`;
+
+async function said(t, words, options) {
+  const desk = Desk.make(t);
+  const file = path.join(desk.dir, "words.md");
+  const put = (name, text) => {
+    fs.mkdirSync(path.dirname(path.join(desk.work, name)), { recursive: true });
+    fs.writeFileSync(path.join(desk.work, name), text);
+  };
+  put("src/main.go", `package main\n\n${"// words\n".repeat(200)}func theFunction() {}\n`);
+  put("src/a b#c.go", "package main // blanks\n");
+  put("docs/README.md", "# Read\n\nSee [the program](../src/main.go#L203).\n");
+  fs.writeFileSync(file, words(desk.work));
+  desk.agents([{ id: "reader", name: "Reader", command: desk.script("reader.js", reader(file)) }]);
+  await desk.start();
+  const app = await App.open(desk, { agent: "Reader", viewport: { width: 1440, height: 900 }, ...options });
+  await app.turn("Read it to me");
+  return { desk, app, answer: app.log.getByRole("article", { name: "Answer" }) };
+}
+
+const many = (work) => `**重要：**请注意，含**「重点」**内容。请看 https://example.com/a。
+
+The energy is \\(E = mc^2\\), and $\\alpha_1$ is an angle; it costs $5 and $10.
+
+\\[
+x = \\frac{-b \\pm \\sqrt{b^2 - 4ac}}{2a}
+\\]
+
+$$
+\\begin{aligned}
+f(x) &= \\int_0^1 x^2\\,dx \\\\
+     &= \\sum_{n=1}^{\\infty} \\frac{1}{n^2} \\in \\mathbb{R}
+\\end{aligned}
+$$
+
+A matrix \\(\\begin{pmatrix}a & b \\\\ c & d\\end{pmatrix}\\), a box \\(\\boxed{y}\\), and one that is wrong: \\(\\nosuch{x}\\).
+
+| Form | Meaning |
+|---|---|
+| \`a|b\` | either |
+| one | two | three |
+| \\(|x|\\) | how long |
+
+\`\`\`markdown
+# Tool
+
+\`\`\`bash
+npm i tool
+\`\`\`
+
+More of the file.
+\`\`\`
+
+See [main.go](src/main.go:203), [the same](${work}/src/main.go#L203), \`src/main.go:203\`, \`no/such.go\`, [blanks](src/a%20b%23c.go), [readme](docs/README.md),
+[outside](../../etc/passwd) and [elsewhere](vscode://file/x).
+`;
+
+test("formulas, tables, a file within fences and emphasis are seen", async (t) => {
+  const { desk, app, answer } = await said(t, many);
+  await answer.locator("math").first().waitFor();
+  assert.equal(await answer.locator("math").count(), 7);
+  assert.equal(await answer.locator("math msqrt").count(), 1);
+  assert.equal(await answer.locator(".math > code").innerText(), "\\(\\nosuch{x}\\)");
+  assert.equal(await answer.locator(".code").count(), 1, "a file is one block");
+  assert.match(await answer.innerText(), /costs \$5 and \$10/);
+  assert.deepEqual(await answer.locator("strong").allInnerTexts(), ["重要：", "「重点」"]);
+  assert.deepEqual(await answer.locator("tbody tr").nth(1).locator("td").allInnerTexts(), ["one", "two | three"]);
+  // What is copied is what was written.
+  await answer.evaluate((element) => document.getSelection().selectAllChildren(element));
+  const copied = await app.page.evaluate(() => new Promise((done) => {
+    document.addEventListener("copy", (event) => done(event.clipboardData.getData("text/plain")), { once: true });
+    document.execCommand("copy");
+  }));
+  assert.match(copied, /The energy is \\\(E = mc\^2\\\), and \$\\alpha_1\$ is an angle/);
+  await app.page.evaluate(() => document.getSelection().removeAllRanges());
+  const looks = new Looks();
+  await looks.at(app.page, "markdown");
+  looks.done();
+  assert.deepEqual(desk.complaints, []);
+});
+
+test("paths in an answer open files at their lines, in the directories of the conversation alone", async (t) => {
+  const asked = [];
+  const { desk, app, answer } = await said(t, many);
+  app.page.on("request", (request) => asked.push(decodeURIComponent(request.url())));
+  const panel = app.page.getByRole("complementary", { name: "Side panel" });
+  const opens = async (what, text) => {
+    await what.click();
+    await panel.getByText(text).first().waitFor();
+    await until("the line is in sight", () => panel.getByText(text).first().isVisible());
+    await panel.getByRole("button", { name: "Back to the files" }).click();
+  };
+  assert.equal(await answer.locator("a.path").count(), 4);
+  assert.deepEqual(await answer.locator("span.path").allInnerTexts(), ["outside", "elsewhere"]);
+  assert.deepEqual(asked.filter((one) => one.includes("/tree/file")), [], "nothing is looked up that nobody points at");
+  for (const name of ["main.go", "the same"]) await opens(answer.getByRole("link", { name, exact: true }), "theFunction");
+  await opens(answer.getByRole("link", { name: "blanks", exact: true }), "// blanks");
+  await opens(answer.locator("code", { hasText: "src/main.go:203" }), "theFunction");
+  assert.match(await answer.locator("code", { hasText: "src/main.go:203" }).getAttribute("class") ?? "", /there/);
+
+  // By keyboard, and on from a file that has links itself.
+  await answer.getByRole("link", { name: "readme", exact: true }).focus();
+  await app.page.keyboard.press("Enter");
+  await panel.getByRole("link", { name: "the program" }).click();
+  await panel.getByText("theFunction").first().waitFor();
+
+  // What is not there opens nothing, and looks like any other code.
+  const before = await panel.innerText();
+  await answer.locator("code", { hasText: "no/such.go" }).click();
+  await until("it was looked up", () => asked.some((one) => one.includes("no/such.go")));
+  assert.equal(await panel.innerText(), before);
+  assert.equal(await answer.locator("code", { hasText: "no/such.go" }).getAttribute("class"), null);
+  assert.ok(asked.every((one) => !one.includes("passwd")), "nothing outside was asked for");
+  assert.deepEqual(desk.complaints, []);
+});
+
+test("the keys of a composition send, rename, open and close nothing", async (t) => {
+  const { desk, app } = await said(t, () => "Said.");
+  const { page } = app;
+  const wire = await page.context().newCDPSession(page);
+  const composes = (text) => wire.send("Input.imeSetComposition", { text, selectionStart: text.length, selectionEnd: text.length });
+  /** A key as the browser tells it while an input method is at work; and as Safari does, once it is done. */
+  const key = async (name) => {
+    await wire.send("Input.dispatchKeyEvent", { type: "rawKeyDown", key: name, code: name, windowsVirtualKeyCode: 229 });
+    await wire.send("Input.dispatchKeyEvent", { type: "keyUp", key: name, code: name, windowsVirtualKeyCode: 229 });
+  };
+  const all = ["Enter", "Escape", "Tab", "ArrowDown", "ArrowUp"];
+  const composed = async (field, text = "にほん") => {
+    await field.focus();
+    await composes(text);
+    for (const name of all) await key(name);
+    assert.equal(await field.inputValue(), text, "the composition is lost");
+    await wire.send("Input.insertText", { text }); // the composition ends with what was chosen
+    for (const name of ["Enter", "Escape"]) await key(name);
+    assert.equal(await field.inputValue(), text);
+    assert.ok(await field.evaluate((element) => element === document.activeElement), "the focus has left the field");
+  };
+
+  await composed(app.composer);
+  assert.equal(await app.log.locator("[data-row=user]").count(), 1, "sent within a composition");
+  await app.composer.fill("");
+
+  await page.keyboard.press("Control+k");
+  await composed(page.getByRole("dialog").getByRole("combobox"));
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+
+  await page.keyboard.press("Control+Shift+f");
+  await composed(page.getByRole("main").getByRole("combobox"));
+  await page.keyboard.press("Escape");
+  await app.composer.waitFor();
+
+  const row = app.sidebar.getByRole("treeitem").filter({ hasText: "Read it to me" });
+  await row.click({ button: "right" });
+  await page.getByRole("menuitem", { name: /^Rename/ }).click();
+  const rename = page.locator("input.rename");
+  await rename.fill("");
+  await composed(rename);
+  await page.keyboard.press("Enter");
+  await app.sidebar.getByRole("treeitem").filter({ hasText: "にほん" }).waitFor();
+  assert.deepEqual(desk.complaints, []);
+});

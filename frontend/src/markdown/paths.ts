@@ -1,0 +1,107 @@
+import { getContext, setContext } from 'svelte';
+
+// Paths that an answer names: as links, [main.go](src/main.go:12), and as code, `src/main.go:12`. Whoever shows the answer says which directories
+// count and how a file in them is opened; a path that leads out of them stays text.
+
+/** What stands around an answer. */
+export interface Places {
+  /** The directories of the conversation, absolute; a relative path is looked for in each, in this order. */
+  readonly directories: readonly string[];
+  /** The directory of the file that is shown: what a relative path in it begins at. */
+  readonly base?: string | undefined;
+  /** Whether a file is there. */
+  exists: (path: string) => Promise<boolean>;
+  open: (path: string, line: number | undefined) => void;
+}
+
+export interface Ref {
+  readonly path: string;
+  readonly line: number | undefined;
+}
+
+const key = Symbol('places');
+
+export function providePlaces(places: Places): void {
+  setContext(key, places);
+}
+
+/** Nothing where no file can be opened. */
+export function placesHere(): Places | undefined {
+  return getContext<Places | undefined>(key);
+}
+
+const longest = 4_096;
+// Characters that no path shows, and that turn its direction round.
+// eslint-disable-next-line no-control-regex
+export const unseen = /[\u0000-\u001f\u007f\u200e\u200f\u202a-\u202e\u2066-\u2069]/;
+/** A line behind a path: ":12", ":12:5", ":12-20", "(12,5)"; and as the fragment of an address: "#L12", "#L12-L20", "#L12C5". */
+const behind = /(?::L?(\d{1,7})(?:[:-]L?\d{1,7}){0,2}|\((\d{1,7})(?:,\s?\d{1,7})?\))$/;
+const fragment = /^L?(\d{1,7})(?:C\d+)?(?:[-,:]L?\d{1,7}(?:C\d+)?)?$/;
+/** Names without an extension that are names of files all the same. */
+export const known =
+  /(?:^|[/\\])(?:Makefile|Dockerfile|Containerfile|Justfile|Rakefile|Gemfile|Procfile|LICENSE|README|CHANGELOG)$/;
+
+/** A path, and the line behind it. */
+export function lined(text: string): Ref {
+  const [whole = '', after, between] = behind.exec(text) ?? [];
+  const line = Number(after ?? between ?? 0);
+  return { path: text.slice(0, text.length - whole.length), line: line > 0 ? line : undefined };
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text; // a name with a percent sign
+  }
+}
+
+/** What the address of a link names as a path; undefined where it is no path: another scheme, another computer, a place in the same text. */
+export function linkRef(href: string): Ref | undefined {
+  let text = href.trim();
+  if (text.length > longest || unseen.test(text)) return undefined;
+  const file = /^file:(?:\/\/(?:localhost)?)?(\/(?!\/).*)$/i.exec(text);
+  if (file) text = (file[1] ?? '').replace(/^\/(?=[A-Za-z]:)/, '');
+  else if (/^[a-z][a-z\d+.-]+:/i.test(text) && !nameWithLine(text)) return undefined;
+  if (/^(?:\/\/|\\\\|[#?~])/.test(text)) return undefined;
+  const [before = '', after] = text.split(/#(.*)/s);
+  const named = after === undefined ? undefined : fragment.exec(after)?.[1];
+  const ref = named === undefined ? lined(before) : { path: before, line: Number(named) || undefined };
+  const path = decoded(ref.path);
+  return path === '' || unseen.test(path) ? undefined : { path, line: ref.line };
+}
+
+/** "main.go:12" looks like an address with a scheme. */
+function nameWithLine(text: string): boolean {
+  const { path, line } = lined(text.replace(/#.*$/s, ''));
+  return line !== undefined && !path.includes(':') && (path.includes('.') || known.test(path));
+}
+
+const drive = /^[A-Za-z]:[/\\]/;
+
+/** A path in full, without "." and ".."; the paths of Windows have backslashes. */
+function full(path: string, base: string): string {
+  const windows = drive.test(base) || base.startsWith('\\\\');
+  const separator = windows ? /[/\\]+/ : /\/+/;
+  const absolute = windows ? drive.test(path) : path.startsWith('/');
+  const kept: string[] = [];
+  for (const part of (absolute ? path : `${base}/${path}`).split(separator)) {
+    if (part === '..') kept.pop();
+    else if (part !== '.' && part !== '') kept.push(part);
+  }
+  if (!windows) return `/${kept.join('/')}`;
+  return (base.startsWith('\\\\') ? '\\\\' : '') + kept.join('\\');
+}
+
+function holds(directory: string, path: string): boolean {
+  const root = directory.replace(/[/\\]+$/, '');
+  const same = drive.test(root) ? path.toLowerCase().startsWith(root.toLowerCase()) : path.startsWith(root);
+  return same && (path.length === root.length || /[/\\]/.test(path.charAt(root.length)));
+}
+
+/** Where the file that a path names may be: in the directories of the conversation, and nowhere else. */
+export function candidates(ref: Ref, { directories, base }: Pick<Places, 'directories' | 'base'>): string[] {
+  const bases = base === undefined ? directories : [base];
+  const all = bases.map((one) => full(ref.path, one));
+  return [...new Set(all)].filter((path) => directories.some((directory) => holds(directory, path)));
+}
