@@ -70,6 +70,8 @@ var (
 	ErrNotInstalled = errors.New("the agent is not installed")
 	ErrFile         = errors.New("agents.json cannot be read")
 	ErrClosed       = errors.New("the catalogue is closed")
+	// ErrCommand is the ErrNotInstalled of an agent whose command a person has configured: nothing can be installed in its place.
+	ErrCommand = fmt.Errorf("%w: the command that agents.json gives cannot be started", ErrNotInstalled)
 )
 
 // Demo is the id of the built-in agent.
@@ -390,6 +392,9 @@ func (c *Catalogue) Command(ctx context.Context, id, cwd string) (proxy.Command,
 		return proxy.Command{}, fmt.Errorf("%w: %s: %s: %s", ErrFile, c.cfg.File, id, e.broken)
 	}
 	at, err := c.locate(e)
+	if err != nil && e.source == Custom {
+		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrCommand, id, err)
+	}
 	if err != nil {
 		return proxy.Command{}, fmt.Errorf("%w: %s: %w", ErrNotInstalled, id, err)
 	}
@@ -418,7 +423,7 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 // *InstallError when that fails.
 func (c *Catalogue) Ensure(ctx context.Context, id, cwd string) (proxy.Command, error) {
 	cmd, err := c.Command(ctx, id, cwd)
-	if c.cfg.Preinstalled || !errors.Is(err, ErrNotInstalled) {
+	if c.cfg.Preinstalled || !errors.Is(err, ErrNotInstalled) || errors.Is(err, ErrCommand) {
 		return cmd, err
 	}
 	_, failed := c.Install(ctx, id, InstallRequest{}, nil)

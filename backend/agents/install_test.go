@@ -586,7 +586,7 @@ func TestEnsure(t *testing.T) {
 	if _, err := s.Ensure(t.Context(), "nope", "/"); !errors.Is(err, agents.ErrUnknown) {
 		t.Errorf("%v", err)
 	}
-	if _, err := s.Ensure(t.Context(), "gone", "/"); !errors.Is(err, agents.ErrNotInstalled) || !errors.Is(err, agents.ErrNotInstallable) {
+	if _, err := s.Ensure(t.Context(), "gone", "/"); !errors.Is(err, agents.ErrNotInstalled) || !errors.Is(err, agents.ErrCommand) {
 		t.Errorf("what nobody can install: %v", err)
 	}
 	script := agentScript("1.0.0", "")

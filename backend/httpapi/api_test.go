@@ -1,12 +1,16 @@
 package httpapi
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/fstest"
 
+	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
 )
 
@@ -18,7 +22,10 @@ func direct(t *testing.T, cfg Config) *API {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = set.Close() })
-	cfg.Runtime, cfg.Agents, cfg.RuntimeToken, cfg.ClientToken, cfg.Version = set, catalogue(t), rightToken, clientToken, "1.2.3"
+	if cfg.Agents == nil {
+		cfg.Agents = catalogue(t)
+	}
+	cfg.Runtime, cfg.RuntimeToken, cfg.ClientToken, cfg.Version = set, rightToken, clientToken, "1.2.3"
 	a, err := New(cfg)
 	if err != nil {
 		t.Fatal(err)
@@ -236,6 +243,34 @@ func TestStreamRequestsThatAreRefused(t *testing.T) {
 	}
 }
 
+// A configured command that cannot be started is 502, with the reason.
+func TestConfiguredCommandsThatCannotBeStarted(t *testing.T) {
+	dir := t.TempDir()
+	plain := filepath.Join(dir, "plain")
+	if err := os.WriteFile(plain, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "agents.json")
+	text, _ := json.Marshal(map[string]any{"agents": []map[string]any{
+		{"id": "missing", "command": filepath.Join(dir, "none")}, {"id": "plain", "command": plain}, {"id": "folder", "command": dir}, {"id": "unknown", "command": "no-such-program-anywhere"},
+	}})
+	if err := os.WriteFile(file, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	catalogue := agents.Open(agents.Config{File: file})
+	defer catalogue.Close()
+	h := direct(t, Config{Agents: catalogue, Roots: []string{dir}}).Window()
+	for agent, want := range map[string]string{"missing": "none does not exist", "plain": "plain is not executable", "folder": "is a directory", "unknown": "no-such-program-anywhere"} {
+		r := httptest.NewRequest("POST", "/v1/acp/a?agent="+agent, strings.NewReader(`{"id":1,"method":"initialize"}`))
+		r.Header.Set("Content-Type", "application/json")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		if d := isProblem(t, recorded(w), 502, "stream_error"); !strings.Contains(d.Detail, want) {
+			t.Errorf("%s: got %q, want it to say %q", agent, d.Detail, want)
+		}
+	}
+}
+
 func TestAgentsThatCannotBeStarted(t *testing.T) {
 	h := direct(t, Config{Roots: []string{t.TempDir()}}).Window()
 	for query, want := range map[string]struct {
@@ -243,7 +278,7 @@ func TestAgentsThatCannotBeStarted(t *testing.T) {
 		suffix string
 	}{
 		"agent=nobody":        {400, "unsupported_agent"},
-		"agent=missing":       {404, "agent_not_installed"},
+		"agent=missing":       {502, "stream_error"},
 		"agent=fake&cwd=/":    {403, "permission_denied"},
 		"agent=fake&cwd=none": {404, "not_found"},
 		"agent=nobody&cwd=/":  {400, "unsupported_agent"},

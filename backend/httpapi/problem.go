@@ -122,6 +122,8 @@ func agentProblem(err error) (Problem, bool) {
 		return Problem{Type: "invalid_request", Detail: err.Error()}, true
 	case errors.Is(err, agents.ErrUnknown):
 		return Problem{Type: "unsupported_agent", Detail: after(agents.ErrUnknown, err)}, true
+	case errors.Is(err, agents.ErrCommand):
+		return Problem{Type: "stream_error", Detail: after(agents.ErrNotInstalled, err)}, true
 	case errors.Is(err, agents.ErrNotInstalled):
 		return Problem{Type: "agent_not_installed", Detail: after(agents.ErrNotInstalled, err)}, true
 	case errors.Is(err, agents.ErrNotInstallable):

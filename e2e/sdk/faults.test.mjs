@@ -91,8 +91,8 @@ test("an agent that cannot be started fails the first POST with the reason, one 
     502, "urn:sandbox-agent:error:agent_process_exited", { exitCode: 7, stderrTail: "no configuration found\n" },
   ]);
   const missing = await first("missing");
-  assert.deepEqual([missing.status, missing.problem.type], [404, "urn:sandbox-agent:error:agent_not_installed"]);
-  assert.match(missing.problem.detail, /ends-not/);
+  assert.deepEqual([missing.status, missing.problem.type], [502, "urn:sandbox-agent:error:stream_error"]);
+  assert.match(missing.problem.detail, /ends-not does not exist/);
 });
 
 test("a program that does not look for the failure ends by it, and says the problem", async (t) => {
