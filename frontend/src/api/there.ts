@@ -6,7 +6,7 @@ const part = encodeURIComponent;
 /** Whether a file is there, in one of the conversation's directories. Its first byte is asked for: an empty file has none, and is there. */
 export const isThere = async (client: Client, session: string, path: string): Promise<boolean> =>
   limited(async (signal) => {
-    const headers = client.headers();
+    const headers = await client.headers();
     headers.set('Range', 'bytes=0-0');
     const { status } = await fetch(`/client/sessions/${part(session)}/tree/file?path=${part(path)}`, {
       headers,
