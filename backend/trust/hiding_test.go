@@ -2,6 +2,8 @@ package trust_test
 
 import (
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"deskhand/backend/trust"
@@ -52,15 +54,41 @@ func TestScriptsInArgumentsCount(t *testing.T) {
 	}
 }
 
-// A repository ends where git sees one: a file of that name that leads nowhere hides nothing of what is above it.
-func TestAnEmptyRepositoryHidesNothing(t *testing.T) {
+// A repository ends where git sees one. What git passes over, or of which the files lie elsewhere, hides nothing of what is above it.
+func TestBrokenRepositoryHidesNothingAboveIt(t *testing.T) {
 	t.Parallel()
 	hook := `{"hooks":{"Stop":[{"hooks":[{"type":"command","command":"evil"}]}]}}`
-	for git, hidden := range map[string]bool{"": false, "gitdir: ../.git/worktrees/sub\n": true} {
-		dir := project(t, tree{".claude/settings.json": hook, "sub/.git": git})
-		found := trust.Find(t.Context(), trust.Where{Directory: filepath.Join(dir, "sub"), Reads: reads(t, "nobody-knows")})
-		if (len(found) == 0) != hidden {
-			t.Errorf("%q: %+v", git, found)
+	with := func(name, text string) tree {
+		files := repository("sub")
+		files[name] = text
+		return files
+	}
+	linked := tree{
+		"sub/.git": "gitdir: ../.git/worktrees/sub\n", ".git/worktrees/sub/HEAD": "ref: refs/heads/sub\n", ".git/worktrees/sub/commondir": "../..\n",
+	}
+	for name, c := range map[string]struct {
+		files tree
+		hides bool
+	}{
+		"a repository":                {repository("sub"), true},
+		"a linked worktree":           {linked, true},
+		"an empty file":               {tree{"sub/.git": ""}, false},
+		"a file that leads nowhere":   {tree{"sub/.git": "gitdir: ../.git/worktrees/none\n"}, false},
+		"a file with other text":      {tree{"sub/.git": "hello\n"}, false},
+		"an empty folder":             {tree{"sub/.git/x": ""}, false},
+		"a folder with HEAD alone":    {tree{"sub/.git/HEAD": "ref: refs/heads/main\n"}, false},
+		"a HEAD that is none":         {with("sub/.git/HEAD", "garbage\n"), false},
+		"an empty HEAD":               {with("sub/.git/HEAD", ""), false},
+		"files that lie elsewhere":    {with("sub/.git/config", "[core]\n\tworktree = ../..\n"), false},
+		"a bare one":                  {with("sub/.git/config", "[core]\n\tbare = true\n"), false},
+		"a version that is not known": {with("sub/.git/config", "[core]\n\trepositoryformatversion = 99\n"), false},
+		"a broken configuration":      {with("sub/.git/config", "[core\n"), false},
+	} {
+		c.files[".claude/settings.json"] = hook
+		found := trust.Find(t.Context(), trust.Where{Directory: filepath.Join(project(t, c.files), "sub"), Reads: reads(t, "nobody-knows")})
+		got := !slices.ContainsFunc(found, func(f trust.Found) bool { return strings.HasPrefix(f.Name, "../.claude/settings.json") })
+		if got != c.hides {
+			t.Errorf("%s at sub/.git hides .claude above: got %v, want %v", name, got, c.hides)
 		}
 	}
 }

@@ -8,7 +8,6 @@
 package trust
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -102,22 +101,31 @@ func Find(ctx context.Context, w Where) []Found {
 	home := homeOf()
 	bases, repository := basesOf(real, home)
 	s.parents, s.inside = bases, cmp.Or(repository, real)
-	top := cmp.Or(repository, bases[len(bases)-1])
-	for at, base := range bases {
+	s.upward(home, cmp.Or(repository, bases[len(bases)-1]))
+	s.deeper(home)
+	for _, other := range w.Further {
+		if real, err := filepath.EvalSymlinks(other); err == nil && !slices.Contains(s.parents, real) {
+			s.far = append(s.far, real)
+			s.base(real, func(r autorun.Place) bool { return r.Further })
+			s.repository(real)
+		}
+	}
+	return s.result()
+}
+
+// upward looks in the directory and its parents; top is the last of them that agents take for the project's.
+func (s *search) upward(home, top string) {
+	for at, base := range s.parents {
 		s.base(base, func(r autorun.Place) bool {
 			if base == home && r.Folder() {
 				return false // the user's own settings, which agents have wherever they start
 			}
 			return at == 0 || r.Up == autorun.UpAll || r.Up == autorun.UpRepository && within(top, base)
 		})
-	}
-	for _, other := range w.Further {
-		if real, err := filepath.EvalSymlinks(other); err == nil && !slices.Contains(bases, real) {
-			s.far = append(s.far, real)
-			s.base(real, func(r autorun.Place) bool { return r.Further })
+		if within(top, base) && (base != home || at == 0) {
+			s.repository(base)
 		}
 	}
-	return s.result()
 }
 
 // ours tells of a link that a session has here.
@@ -134,8 +142,10 @@ func basesOf(directory, home string) (bases []string, repository string) {
 			break
 		}
 		bases = append(bases, dir)
-		if repository == "" && isRepository(dir) {
-			repository = dir
+		if repository == "" {
+			if _, is := gitDirsOf(dir); is {
+				repository = dir
+			}
 		}
 		if filepath.Dir(dir) == dir || dir == home {
 			break
@@ -143,26 +153,6 @@ func basesOf(directory, home string) (bases []string, repository string) {
 	}
 	return bases, repository
 }
-
-// isRepository tells whether git would see the root of one: anything else of that name hides what is above it from nobody.
-func isRepository(dir string) bool {
-	name := filepath.Join(dir, ".git")
-	info, err := os.Stat(name)
-	switch {
-	case err != nil:
-		return false
-	case info.IsDir():
-		_, err = os.Lstat(filepath.Join(name, "HEAD"))
-		return err == nil
-	case !info.Mode().IsRegular() || info.Size() > longestGitFile:
-		return false
-	}
-	data, err := os.ReadFile(name)
-	return err == nil && bytes.HasPrefix(data, []byte("gitdir: "))
-}
-
-// longestGitFile is more than the file with the place of a worktree's repository has.
-const longestGitFile = 8 << 10
 
 // homeOf is the user's home, with links resolved; "" when there is none.
 func homeOf() string {

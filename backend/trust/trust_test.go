@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -42,6 +43,15 @@ func (files tree) write(t testing.TB, dir string) {
 	}
 }
 
+// repository is what git has of a directory that has just been made one; files of git's come on top.
+func repository(below string) tree {
+	files := tree{}
+	for name, text := range map[string]string{"HEAD": "ref: refs/heads/main\n", "config": "[core]\n\tbare = false\n", "objects/info/none": "", "refs/heads/none": "", "hooks/pre-commit.sample": "#!/bin/sh\n"} {
+		files[path.Join(below, ".git", name)] = text
+	}
+	return files
+}
+
 // project is a directory that is the root of a repository: nothing of the machine's own is looked at.
 func project(t testing.TB, files tree) string {
 	t.Helper()
@@ -49,7 +59,7 @@ func project(t testing.TB, files tree) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree{".git/HEAD": "ref: refs/heads/main\n"}.write(t, dir)
+	repository("").write(t, dir)
 	files.write(t, dir)
 	return dir
 }
@@ -244,7 +254,7 @@ func TestParents(t *testing.T) {
 	above := t.TempDir()
 	tree{".mcp.json": `{"above":1}`, ".claude/settings.json": `{"above":1}`, ".codex/config.toml": "above = 1"}.write(t, above)
 	repo := filepath.Join(above, "repo")
-	tree{".git": "gitdir: x", ".mcp.json": `{"root":1}`, ".claude/settings.json": `{"root":1}`, "a/b/x": "", "a/.claude/hooks/x.sh": "1"}.write(t, repo)
+	tree{".git": "gitdir: x", "x/HEAD": "ref: refs/heads/main\n", "x/objects/none": "", "x/refs/none": "", ".mcp.json": `{"root":1}`, ".claude/settings.json": `{"root":1}`, "a/b/x": "", "a/.claude/hooks/x.sh": "1"}.write(t, repo)
 	below := filepath.Join(repo, "a", "b")
 	is(t, find(t, claude, below), "agent_config ../../../.mcp.json", "agent_config ../../.claude/settings.json", "agent_config ../../.mcp.json", "script ../.claude/hooks/x.sh")
 	is(t, find(t, "codex", below))
