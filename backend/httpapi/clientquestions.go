@@ -26,7 +26,7 @@ func (c *Client) questionRoutes() {
 	reply := op("replyQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reply", "Answer a question; the first answer wins", http.StatusNoContent)
 	huma.Register(c.api, reply, func(ctx context.Context, in *struct {
 		Session  string `path:"session" maxLength:"64"`
-		Question string `path:"question" maxLength:"64" doc:"The question_id"`
+		Question string `path:"question" maxLength:"256" doc:"The question_id, or the request_id: where two questions that wait have one question_id, only the latter"`
 		Surface  string `header:"Deskhand-Surface" maxLength:"20"`
 		Body     struct {
 			Answers [][]string `json:"answers" maxItems:"1000" doc:"For each question a list of options, or words of one's own; with the request's id all of them, else one list"`
@@ -38,7 +38,7 @@ func (c *Client) questionRoutes() {
 	reject := op("rejectQuestion", http.MethodPost, "sessions/{session}/questions/{question}/reject", "Turn a question down", http.StatusNoContent)
 	huma.Register(c.api, reject, func(ctx context.Context, in *struct {
 		Session  string `path:"session" maxLength:"64"`
-		Question string `path:"question" maxLength:"64" doc:"The question_id"`
+		Question string `path:"question" maxLength:"256" doc:"The question_id, or the request_id: where two questions that wait have one question_id, only the latter"`
 		Surface  string `header:"Deskhand-Surface" maxLength:"20"`
 	},
 	) (*none, error) {

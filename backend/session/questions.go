@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,14 +12,17 @@ import (
 )
 
 // Requests of which a person chooses or tells something are questions to programs that know nothing else of them: events, a list and two
-// routes in the shape that they had before this API (the seed questions.md). A request with one question has its id; of one with several
-// each question has that id, a dot, and its number from 1. A reply with the request's own id answers all of them at once. Replies to single
+// routes in the shape that they had before this API (the seed questions.md). A question has the agent's own id, where the agent gives one, and
+// ours beside it; of a request with one question that is the request's id, and of one with several each question has that id, a dot, and its
+// number from 1, if it has none of its own. A reply finds a question by either, and with the request's id, ours or the agent's, it answers all
+// of them at once. An agent may use an id again: it means the question that waits. Replies to single
 // ones are kept in memory until the last has come, and then go to the agent together; who answers the request as a whole is first before
 // them. To reject one is to reject the request.
 
 // QuestionEvent is the data of question.requested and question.resolved, which are delivered only to who asks for them by type.
 type QuestionEvent struct {
-	QuestionID string           `json:"question_id" doc:"The request's id; where it has several questions, with a dot and the number of this one, from 1"`
+	QuestionID string           `json:"question_id" doc:"The agent's own questionId, or else the request_id; where the request has several questions that have none of their own, with a dot and the number of this one, from 1"`
+	RequestID  string           `json:"request_id" doc:"Our id of the question, which no other one has"`
 	Prompt     string           `json:"prompt"`
 	Options    []string         `json:"options" doc:"What a reply chooses from; empty where it is in one's own words"`
 	Choices    []QuestionOption `json:"choices" doc:"The options, with what people read"`
@@ -31,6 +35,7 @@ type QuestionEvent struct {
 type WaitingQuestion struct {
 	SessionID   string           `json:"session_id"`
 	QuestionID  string           `json:"question_id"`
+	RequestID   string           `json:"request_id"`
 	Prompt      string           `json:"prompt"`
 	Options     []string         `json:"options"`
 	Choices     []QuestionOption `json:"choices"`
@@ -119,11 +124,42 @@ func stacked(texts ...string) string {
 	return strings.Join(list, "\n")
 }
 
-func (r *Request) questionID(i, of int) string {
-	if of == 1 {
-		return r.ID
+// questionID is our id of a question of the request.
+func (r *Request) questionID(i, of int) string { return numbered(r.ID, i, of) }
+
+// agentQuestionID is the agent's own id of a question of the request, or else ours.
+func (r *Request) agentQuestionID(i, of int) string {
+	if i < len(r.Questions) && r.Questions[i].ID != "" {
+		return r.Questions[i].ID
 	}
-	return r.ID + "." + strconv.Itoa(i+1)
+	return numbered(cmp.Or(r.QuestionID, r.ID), i, of)
+}
+
+func numbered(id string, i, of int) string {
+	if of == 1 {
+		return id
+	}
+	return id + "." + strconv.Itoa(i+1)
+}
+
+// part is the number of the question that an id means, ours or the agent's; 0 is the whole of the request.
+func (r *Request) part(id string) (part int, ok bool) {
+	of := len(r.asks())
+	if of == 0 || id == "" {
+		return 0, false
+	}
+	if id == r.ID || id == r.QuestionID {
+		return 0, true
+	}
+	for i := range of {
+		if id == r.questionID(i, of) || id == r.agentQuestionID(i, of) {
+			if of == 1 {
+				return 0, true
+			}
+			return i + 1, true
+		}
+	}
+	return 0, false
 }
 
 // questionEvents tells of a request as questions: that they wait, or how they ended.
@@ -131,7 +167,7 @@ func (r *Request) questionEvents() []QuestionEvent {
 	asks := r.asks()
 	events := make([]QuestionEvent, len(asks))
 	for i, q := range asks {
-		e := QuestionEvent{QuestionID: r.questionID(i, len(asks)), Prompt: q.Prompt, Options: q.ids(), Choices: q.choices(), Status: r.Status}
+		e := QuestionEvent{QuestionID: r.agentQuestionID(i, len(asks)), RequestID: r.questionID(i, len(asks)), Prompt: q.Prompt, Options: q.ids(), Choices: q.choices(), Status: r.Status}
 		switch r.Status {
 		case statusCancelled, statusExpired:
 			e.Status, e.Reason = statusRejected, r.Status
@@ -229,7 +265,7 @@ func QuestionsOf(requests []Request) []WaitingQuestion {
 		asks := r.asks()
 		for n, q := range asks {
 			list = append(list, WaitingQuestion{
-				SessionID: r.Session, QuestionID: r.questionID(n, len(asks)), Prompt: q.Prompt, Options: q.ids(), Choices: q.choices(),
+				SessionID: r.Session, QuestionID: r.agentQuestionID(n, len(asks)), RequestID: r.questionID(n, len(asks)), Prompt: q.Prompt, Options: q.ids(), Choices: q.choices(),
 				MultiSelect: q.MultiSelect, FreeText: q.AllowFreeText, Kind: r.Kind, Agent: r.Agent, CreatedAt: r.CreatedAt,
 			})
 		}
@@ -254,25 +290,47 @@ func (c *Client) RejectQuestion(ctx context.Context, session, question, surface 
 
 // resolveQuestion finds a question's request; part is its number in that, or 0 for the whole.
 func (c *Client) resolveQuestion(ctx context.Context, session, question string, f func(v *conversation, found Request, part int) error) error {
-	id, number, several := strings.Cut(question, ".")
-	found, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ? AND session = ?`, id, session)
+	found, part, err := c.findQuestion(ctx, session, question)
 	if err != nil {
 		return err
 	}
-	if len(found) == 0 {
-		return unknownQuestion(question)
+	return c.first(ctx, found, c.wish(ctx, session, func(v *conversation) error { return f(v, found, part) }))
+}
+
+// findQuestion finds the request that an id means: by our own id, else the one that waits of those that the agent calls so, else the last.
+func (c *Client) findQuestion(ctx context.Context, session, question string) (found Request, part int, err error) {
+	id, _, _ := strings.Cut(question, ".")
+	list, err := query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE id = ? AND session = ?`, id, session)
+	if err != nil {
+		return found, 0, err
 	}
-	part, asks := 0, len(found[0].asks())
-	if several {
-		part, err = strconv.Atoi(number)
-		if err != nil || part < 1 || part > asks || asks == 1 || number != strconv.Itoa(part) {
-			return unknownQuestion(question)
+	if len(list) == 0 {
+		list, err = query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request
+			WHERE session = ? AND json_extract(data, '$.kind') = ? ORDER BY created_at, rowid`, session, kindQuestion)
+		if err != nil {
+			return found, 0, err
 		}
 	}
-	if asks == 0 {
-		return unknownQuestion(question)
+	waiting, known := 0, false
+	for _, r := range list {
+		n, ok := r.part(question)
+		if !ok {
+			continue
+		}
+		if r.Status == statusRequested {
+			waiting++
+		}
+		if !known || r.Status == statusRequested || found.Status != statusRequested {
+			found, part, known = r, n, true
+		}
 	}
-	return c.first(ctx, found[0], c.wish(ctx, session, func(v *conversation) error { return f(v, found[0], part) }))
+	switch {
+	case !known:
+		return found, 0, unknownQuestion(question)
+	case waiting > 1:
+		return found, 0, &RefusedError{Code: "question.ambiguous", Params: map[string]string{"question": question}}
+	}
+	return found, part, nil
 }
 
 // first tells a late answer who was first. The request was found before its conversation looked at it, when its end may not have been

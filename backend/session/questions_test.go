@@ -239,19 +239,19 @@ func (d *desk) checkAsked(r session.Request, want []string) {
 		if err := json.Unmarshal(e.Data, &fields); err != nil {
 			d.t.Fatal(err)
 		}
-		if names := slices.Sorted(maps.Keys(fields)); !slices.Equal(names, []string{"choices", "options", "prompt", "question_id", "response", "status"}) {
+		if names := slices.Sorted(maps.Keys(fields)); !slices.Equal(names, []string{"choices", "options", "prompt", "question_id", "request_id", "response", "status"}) {
 			d.t.Errorf("the event has %v", names)
 		}
 		if e.Type != "question.requested" || string(fields["response"]) != "null" || string(fields["status"]) != `"requested"` || e.Session != r.Session {
 			d.t.Errorf("%s %s", e.Type, e.Data)
 		}
 		w := waiting[i]
-		have := strings.TrimPrefix(w.QuestionID, r.ID) + " " + w.Prompt + " " + strings.Join(w.Options, ",")
+		have := strings.TrimPrefix(w.RequestID, r.ID) + " " + w.Prompt + " " + strings.Join(w.Options, ",")
 		var q session.QuestionEvent
 		if err := json.Unmarshal(e.Data, &q); err != nil {
 			d.t.Fatal(err)
 		}
-		if have != want[i] || w.SessionID != r.Session || q.QuestionID != w.QuestionID || q.Prompt != w.Prompt || !slices.Equal(q.Options, w.Options) || len(q.Choices) != len(q.Options) {
+		if have != want[i] || w.SessionID != r.Session || q.QuestionID != w.QuestionID || q.RequestID != w.RequestID || q.Prompt != w.Prompt || !slices.Equal(q.Options, w.Options) || len(q.Choices) != len(q.Options) {
 			d.t.Errorf("question %d is %q, want %q; the event is %+v", i, have, want[i], q)
 		}
 	}
@@ -313,6 +313,41 @@ func TestQuestionsOneByOne(t *testing.T) {
 		t.Errorf("the agent hears %s", got[0].Result)
 	}
 	refused(t, reply(r.ID+".1", []string{"a"}), "request.resolved")
+}
+
+// Programs know a question by the agent's own id of it; ours stands beside it, and works where two that wait have one.
+func TestQuestionsByTheAgentsOwnIDs(t *testing.T) {
+	d := askingDesk(t, t.TempDir())
+	id := d.asking()
+	reply := func(question string, lists ...[]string) error {
+		return d.ReplyQuestion(t.Context(), id, question, lists, "api")
+	}
+	for range 2 { // an agent may use its id again
+		d.begin(id, asksQuestion(object{"questionId": "colour/1.2"}))
+		r := d.request(id)
+		if got := session.QuestionsOf([]session.Request{r}); len(got) != 1 || got[0].QuestionID != "colour/1.2" || got[0].RequestID != r.ID {
+			t.Fatalf("the question: got %+v, want the agent's id and %s", got, r.ID)
+		}
+		if err := reply("colour/1.2", []string{"b"}); err != nil {
+			t.Fatal(err)
+		}
+		d.heard(id)
+		refused(t, reply("colour/1.2", []string{"b"}), "request.resolved")
+	}
+	d.begin(id, asksQuestion(object{"questionId": 7, "questions": []object{{"questionId": "first", "prompt": "One?", "options": []string{"a"}}, {"prompt": "Two?", "options": []string{"c"}}}}))
+	r := d.request(id)
+	if got := session.QuestionsOf([]session.Request{r}); len(got) != 2 || got[0].QuestionID != "first" || got[1].QuestionID != "7.2" || got[1].RequestID != r.ID+".2" {
+		t.Fatalf("two questions: got %+v, want the ids first and 7.2", got)
+	}
+	if err := errors.Join(reply("first", []string{"a"}), reply("7.2", []string{"c"})); err != nil {
+		t.Fatal(err)
+	}
+	if got := d.heard(id); string(sorted(t, got[len(got)-1].Result)) != `{"answers":[["a"],["c"]],"status":"answered"}` {
+		t.Errorf("the agent hears %s", got[len(got)-1].Result)
+	}
+	if err := reply("nobody", []string{"a"}); !errors.Is(err, session.ErrNotFound) {
+		t.Errorf("an id that no question has: got %v, want ErrNotFound", err)
+	}
 }
 
 func TestWhatIsNoQuestion(t *testing.T) {

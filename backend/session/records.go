@@ -339,6 +339,7 @@ type Request struct {
 	Choice      bool            `json:"choice,omitempty" doc:"Of a permission: it asks how to go on, and not whether to, so that only a person answers it: no rule, no flag, and no button that allows without a look at the options"`
 	Schema      json.RawMessage `json:"schema,omitempty" doc:"Of a form: the JSON Schema asked for"`
 	Questions   []Question      `json:"questions,omitempty" doc:"Of a question"`
+	QuestionID  string          `json:"questionId,omitempty" doc:"Of a question: the agent's own id of it"`
 	URL         string          `json:"url,omitempty" doc:"Of an address to open: the whole of it, as a browser gets it"`
 	Host        string          `json:"host,omitempty" doc:"Where it leads: the name in ASCII, with its port"`
 	HostUnicode string          `json:"hostUnicode,omitempty" doc:"How that name may be shown elsewhere, with punycode"`
@@ -367,6 +368,7 @@ type RequestOption struct {
 
 // Question is one question of a question request.
 type Question struct {
+	ID            string           `json:"id,omitempty" doc:"The agent's own id of this question, where it has asked several at once and gives each one"`
 	Prompt        string           `json:"prompt"`
 	Options       []QuestionOption `json:"options"`
 	MultiSelect   bool             `json:"multiSelect,omitempty"`

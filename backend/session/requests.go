@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/google/uuid"
 
@@ -176,6 +177,7 @@ func showable(schema json.RawMessage) bool {
 // read goes through clean; ids stay as they are, since they are the answer.
 func readQuestion(r *openRequest, params json.RawMessage, clean func(string) string) bool {
 	type question struct {
+		QuestionID    json.RawMessage   `json:"questionId"`
 		Prompt        string            `json:"prompt"`
 		Question      string            `json:"question"`
 		Options       []json.RawMessage `json:"options"`
@@ -189,7 +191,9 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 	if json.Unmarshal(params, &p) != nil {
 		return false
 	}
+	r.QuestionID = readQuestionID(p.QuestionID, clean)
 	if len(p.Questions) == 0 {
+		p.QuestionID = nil // it is the request's
 		p.Questions = []question{p.question}
 	}
 	for _, q := range p.Questions {
@@ -197,7 +201,7 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 		if shown.Prompt == "" {
 			shown.Prompt = q.Question
 		}
-		shown.Prompt = clean(shown.Prompt)
+		shown.ID, shown.Prompt = readQuestionID(q.QuestionID, clean), clean(shown.Prompt)
 		for _, raw := range q.Options {
 			if o, ok := readOption(raw); ok {
 				o.Label, o.Description = clean(o.Label), clean(o.Description)
@@ -211,6 +215,22 @@ func readQuestion(r *openRequest, params json.RawMessage, clean func(string) str
 	}
 	r.Kind, r.Title = kindQuestion, r.Questions[0].Prompt
 	return r.Title != ""
+}
+
+// readQuestionID is the agent's own id of a question, a text or a number; "" where a program could not name the question by it.
+func readQuestionID(raw json.RawMessage, clean func(string) string) string {
+	const longest = 200
+	var text string
+	var number json.Number
+	switch {
+	case json.Unmarshal(raw, &text) == nil:
+	case json.Unmarshal(raw, &number) == nil:
+		text = number.String()
+	}
+	if len(text) > longest || strings.ContainsFunc(text, unicode.IsControl) || clean(text) != text {
+		return ""
+	}
+	return text
 }
 
 func readOption(raw json.RawMessage) (QuestionOption, bool) {

@@ -3535,6 +3535,8 @@ export interface components {
         };
         Question: {
             allowFreeText?: boolean;
+            /** @description The agent's own id of this question, where it has asked several at once and gives each one */
+            id?: string;
             multiSelect?: boolean;
             options: components["schemas"]["QuestionOption"][];
             prompt: string;
@@ -3545,13 +3547,15 @@ export interface components {
             /** @description What a reply chooses from; empty where it is in one's own words */
             options: string[];
             prompt: string;
-            /** @description The request's id; where it has several questions, with a dot and the number of this one, from 1 */
+            /** @description The agent's own questionId, or else the request_id; where the request has several questions that have none of their own, with a dot and the number of this one, from 1 */
             question_id: string;
             /**
              * @description Why it is rejected, where no person did it: the agent took it back or its turn ended, or the agent ended
              * @enum {string}
              */
             reason?: "cancelled" | "expired";
+            /** @description Our id of the question, which no other one has */
+            request_id: string;
             /** @description null until it is answered, then the first answer */
             response: string | null;
             /** @enum {string} */
@@ -3697,6 +3701,8 @@ export interface components {
             options: components["schemas"]["RequestOption"][];
             /** @description Its name is not ASCII, and may look like another one */
             punycode?: boolean;
+            /** @description Of a question: the agent's own id of it */
+            questionId?: string;
             /** @description Of a question */
             questions?: components["schemas"]["Question"][];
             /** @description Of a raw request: the whole message */
@@ -4606,6 +4612,7 @@ export interface components {
             options: string[];
             prompt: string;
             question_id: string;
+            request_id: string;
             session_id: string;
         };
         Work: {
@@ -8692,7 +8699,7 @@ export interface operations {
             };
             path: {
                 session: string;
-                /** @description The question_id */
+                /** @description The question_id, or the request_id: where two questions that wait have one question_id, only the latter */
                 question: string;
             };
             cookie?: never;
@@ -8727,7 +8734,7 @@ export interface operations {
             };
             path: {
                 session: string;
-                /** @description The question_id */
+                /** @description The question_id, or the request_id: where two questions that wait have one question_id, only the latter */
                 question: string;
             };
             cookie?: never;
