@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -69,7 +70,7 @@ func add[In any](c *caller, t *sdk.Tool, f func(context.Context, *sdk.CallToolRe
 		var in In
 		if raw := r.Params.Arguments; len(raw) > 0 && string(raw) != "null" {
 			if err := json.Unmarshal(raw, &in); err != nil {
-				return failed(&ruleError{rule: "arguments", text: err.Error()}), nil
+				return failed(wrongArguments(err, reflect.TypeFor[In]())), nil
 			}
 		}
 		out, err := f(ctx, r, in)

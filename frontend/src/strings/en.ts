@@ -229,8 +229,7 @@ export const en = {
   'error.link.refused': 'Links of this kind are not opened.',
   'error.list.before': 'The list cannot be continued there.',
   'error.paths.elsewhere': 'Its files are not on this computer, so they cannot be searched here.',
-  'error.question.ambiguous':
-    'Several questions that wait have the id {question}. Answer by the request_id.',
+  'error.question.ambiguous': 'Several questions that wait have the id {question}. Answer by the request_id.',
   'error.question.empty': 'The question is empty.',
   'error.question.too_many': 'Too many questions wait for an answer.',
   'error.save.failed': '{path} could not be written: {detail}',
