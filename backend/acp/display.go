@@ -31,9 +31,9 @@ type meta struct {
 	Output optional[terminalData] `json:"terminal_output"`
 	Delta  optional[terminalData] `json:"terminal_output_delta"`
 	Exit   optional[struct {
-		ID     string        `json:"terminal_id"`
-		Code   optional[int] `json:"exit_code"`
-		Signal string        `json:"signal"`
+		ID     string  `json:"terminal_id"`
+		Code   Integer `json:"exit_code"`
+		Signal string  `json:"signal"`
 	}] `json:"terminal_exit"`
 }
 
@@ -69,7 +69,7 @@ func (m meta) display(toolCall string) *TerminalDisplay {
 	}
 	if exit := m.Exit.value; m.Exit.given {
 		take(exit.ID)
-		d.Exited, d.ExitCode, d.Signal = true, exit.Code.pointer(), exit.Signal
+		d.Exited, d.ExitCode, d.Signal = true, exit.Code.Int(), exit.Signal
 	}
 	return &d
 }

@@ -35,7 +35,7 @@ type Envelope struct {
 	method            []byte // token of the method, whatever its type
 	hasMethod, spaced bool
 	hasResult         bool
-	hasError          bool
+	hasError, failed  bool
 }
 
 // ErrEmpty is Peek's answer to nothing but white space.
@@ -86,7 +86,7 @@ func (e *Envelope) note(key, value []byte) {
 	case `"result"`:
 		e.hasResult = true
 	case `"error"`:
-		e.hasError = true
+		e.hasError, e.failed = true, value[0] != 'n'
 	}
 }
 
@@ -116,8 +116,8 @@ func (e *Envelope) Method() string {
 	return name
 }
 
-// HasError reports whether a response carries an error.
-func (e *Envelope) HasError() bool { return e.hasError }
+// HasError reports whether a response carries an error; some libraries write null where there is none.
+func (e *Envelope) HasError() bool { return e.failed }
 
 // Line is the message on one line: Raw itself when it has no white space between its tokens, else a compacted copy.
 func (e *Envelope) Line() []byte {

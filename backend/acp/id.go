@@ -28,6 +28,25 @@ func (e *Envelope) Key() Key {
 	}
 }
 
+// Twin is the key of the id that reads the same and is of the other type: of "1" that of 1, and the other way round. It is empty where there is
+// none. Peers that read an id as what it is not send it back as the other; whoever finds no request by a key may look for it by this one.
+func (k Key) Twin() Key {
+	if text, isText := strings.CutPrefix(string(k), `"`); isText {
+		e, err := Peek([]byte(`{"id":` + strings.TrimSpace(text) + `}`))
+		if err != nil || len(e.ID) == 0 || e.ID[0] == '"' || len(e.ID) != len(strings.TrimSpace(text)) {
+			return ""
+		}
+		if k := e.Key(); k != "null" {
+			return k
+		}
+		return ""
+	}
+	if k == "" || k == "null" {
+		return ""
+	}
+	return `"` + k
+}
+
 // textKey starts with a quote, which no number does.
 func textKey(token []byte) Key {
 	if bytes.IndexByte(token, '\\') < 0 {

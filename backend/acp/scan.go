@@ -26,6 +26,7 @@ type scanner struct {
 	data   []byte
 	pos    int
 	spaced bool // white space was seen
+	lax    bool // takes what mend makes JSON of
 	err    *SyntaxError
 }
 
@@ -75,6 +76,12 @@ func (s *scanner) value(depth int) bool {
 	default:
 		if c == '-' || '0' <= c && c <= '9' {
 			return s.number()
+		}
+		if s.lax && c == 'N' {
+			return s.literal("NaN")
+		}
+		if s.lax && c == 'I' {
+			return s.literal("Infinity")
 		}
 		return s.fail("no value")
 	}
@@ -175,6 +182,8 @@ func (s *scanner) number() bool {
 	}
 	if s.peek() == '0' {
 		s.pos++
+	} else if s.lax && s.peek() == 'I' {
+		return s.literal("Infinity")
 	} else if !s.digits() {
 		return false
 	}
@@ -210,24 +219,35 @@ func (s *scanner) text() bool {
 	s.pos++
 	for {
 		s.pos += plainPrefix(s.data[s.pos:])
+		from, ok := s.pos, true
 		switch c := s.peek(); {
 		case c == '"':
 			s.pos++
 			return true
 		case c == '\\':
-			if !s.escape() {
-				return false
-			}
+			ok = s.escape()
 		case c < 0x20:
-			return s.fail("control character in a string")
+			ok = s.fail("control character in a string")
 		default: // not ASCII
 			r, size := utf8.DecodeRune(s.data[s.pos:])
 			if r == utf8.RuneError && size <= 1 {
-				return s.fail("not UTF-8")
+				ok = s.fail("not UTF-8")
 			}
 			s.pos += size
 		}
+		if !ok && !s.pardon(from) {
+			return false
+		}
 	}
+}
+
+// pardon goes over the byte at from, which is no part of a text, where mend makes one of it.
+func (s *scanner) pardon(from int) bool {
+	if !s.lax || from >= len(s.data) {
+		return false
+	}
+	s.pos = from + 1
+	return true
 }
 
 func (s *scanner) escape() bool {

@@ -138,8 +138,8 @@ type Location struct {
 }
 
 type wireLocation struct {
-	Path string          `json:"path"`
-	Line optional[int64] `json:"line"`
+	Path string  `json:"path"`
+	Line Integer `json:"line"`
 }
 
 // ToolCallPatch is a tool_call, a tool_call_update or the toolCall of a permission request: what is nil stays as it was.
@@ -205,7 +205,7 @@ func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	if t.Locations.given {
 		list := []Location{}
 		for _, l := range items(t.Locations.value, func(l *wireLocation) bool { return l.Path != "" }) {
-			list = append(list, Location{l.Path, l.Line.pointer()})
+			list = append(list, Location{l.Path, l.Line.Pointer()})
 		}
 		p.Locations = &list
 	}
@@ -429,17 +429,17 @@ type Cost struct {
 // ParseUsage decodes usage_update.
 func ParseUsage(body json.RawMessage) (Usage, error) {
 	var u struct {
-		Used int64 `json:"used"`
-		Size int64 `json:"size"`
+		Used Integer `json:"used"`
+		Size Integer `json:"size"`
 		Cost struct {
-			Amount   optional[float64] `json:"amount"`
-			Currency optional[string]  `json:"currency"`
+			Amount   Float            `json:"amount"`
+			Currency optional[string] `json:"currency"`
 		} `json:"cost"`
 	}
 	err := lenient(body, &u)
-	usage := Usage{Used: u.Used, Size: u.Size}
-	if c := u.Cost; c.Amount.given && c.Currency.given { // an amount of nothing in particular is none
-		usage.Cost = &Cost{c.Amount.value, c.Currency.value}
+	usage := Usage{Used: u.Used.Value, Size: u.Size.Value}
+	if c := u.Cost; c.Amount.Given && c.Currency.given { // an amount of nothing in particular is none
+		usage.Cost = &Cost{c.Amount.Value, c.Currency.value}
 	}
 	return usage, err
 }
@@ -512,13 +512,13 @@ type Initialized struct {
 // ParseInitialized decodes the result of initialize. The markers under sessionCapabilities and auth are objects; all else is absent.
 func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	var r struct {
-		ProtocolVersion int `json:"protocolVersion"`
+		ProtocolVersion Integer `json:"protocolVersion"`
 		Capabilities    struct {
-			LoadSession bool                     `json:"loadSession"`
-			MCP         struct{ HTTP, SSE bool } `json:"mcpCapabilities"`
+			LoadSession Flag                     `json:"loadSession"`
+			MCP         struct{ HTTP, SSE Flag } `json:"mcpCapabilities"`
 			Prompt      struct {
-				Image           bool `json:"image"`
-				EmbeddedContext bool `json:"embeddedContext"`
+				Image           Flag `json:"image"`
+				EmbeddedContext Flag `json:"embeddedContext"`
 			} `json:"promptCapabilities"`
 			Session map[string]optional[struct{}] `json:"sessionCapabilities"`
 			Auth    struct {
@@ -528,7 +528,7 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 		AuthMethods []json.RawMessage `json:"authMethods"`
 		Meta        struct {
 			Steering struct {
-				Supported bool `json:"supported"`
+				Supported Flag `json:"supported"`
 			} `json:"steering"`
 		} `json:"_meta"`
 	}
@@ -538,11 +538,11 @@ func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	marker := func(name string) bool { return r.Capabilities.Session[name].given }
 	type method struct{ ID, Name string }
 	i := Initialized{
-		ProtocolVersion: r.ProtocolVersion, LoadSession: r.Capabilities.LoadSession,
+		ProtocolVersion: int(r.ProtocolVersion.Value), LoadSession: bool(r.Capabilities.LoadSession),
 		Resume: marker("resume"), Close: marker("close"), List: marker("list"), Delete: marker("delete"), Fork: marker("fork"),
 		Logout: r.Capabilities.Auth.Logout.given,
-		Steer:  r.Meta.Steering.Supported, Directories: marker("additionalDirectories"), MCPHTTP: r.Capabilities.MCP.HTTP, MCPSSE: r.Capabilities.MCP.SSE,
-		Image: r.Capabilities.Prompt.Image, Embedded: r.Capabilities.Prompt.EmbeddedContext,
+		Steer:  bool(r.Meta.Steering.Supported), Directories: marker("additionalDirectories"), MCPHTTP: bool(r.Capabilities.MCP.HTTP), MCPSSE: bool(r.Capabilities.MCP.SSE),
+		Image: bool(r.Capabilities.Prompt.Image), Embedded: bool(r.Capabilities.Prompt.EmbeddedContext),
 	}
 	for _, m := range items(r.AuthMethods, func(m *method) bool { return m.ID != "" }) {
 		if m.Name == "" {

@@ -37,8 +37,8 @@ func TestBadFieldsOfAToolCallAreLeftOut(t *testing.T) {
 			t.Errorf("status %q: %+v, %v", status, p, err)
 		}
 	}
-	p, err := ParseToolCall(json.RawMessage(`{"toolCallId":"1","title":"x","title":7,"locations":[{"path":"/a","line":"3"},{"path":"/b","line":4},{"line":1}],
-		"_meta":{"terminal_info":7,"terminal_output":"x","terminal_exit":{"exit_code":"1"}}}`))
+	p, err := ParseToolCall(json.RawMessage(`{"toolCallId":"1","title":"x","title":7,"locations":[{"path":"/a","line":"x"},{"path":"/b","line":4},{"line":1}],
+		"_meta":{"terminal_info":7,"terminal_output":"x","terminal_exit":{"exit_code":"x"}}}`))
 	if err != nil || p.Title != nil || p.Locations == nil {
 		t.Fatalf("%+v, %v", p, err)
 	}
@@ -64,7 +64,7 @@ func TestBadOptionsAndCostsAreNone(t *testing.T) {
 	}
 	for cost, want := range map[string]*Cost{
 		`{"amount":1.5,"currency":"EUR"}`: {Amount: 1.5, Currency: "EUR"},
-		`null`:                            nil, `7`: nil, `"x"`: nil, `{}`: nil, `{"amount":"1.5","currency":"EUR"}`: nil, `{"amount":1.5}`: nil,
+		`null`:                            nil, `7`: nil, `"x"`: nil, `{}`: nil, `{"amount":"x","currency":"EUR"}`: nil, `{"amount":1.5}`: nil,
 	} {
 		u, err := ParseUsage(json.RawMessage(`{"used":5,"size":10,"cost":` + cost + `}`))
 		if err != nil || u.Used != 5 || u.Size != 10 || !reflect.DeepEqual(u.Cost, want) {

@@ -262,13 +262,13 @@ func (t *trial) initialize(ctx context.Context, q *question) (json.RawMessage, s
 		return nil, "", t.unanswered(ctx, err, patience)
 	}
 	var r struct {
-		ProtocolVersion *int            `json:"protocolVersion"`
+		ProtocolVersion acp.Integer     `json:"protocolVersion"`
 		AgentInfo       *AgentInfo      `json:"agentInfo"`
 		Capabilities    json.RawMessage `json:"agentCapabilities"`
 		AuthMethods     []AuthMethod    `json:"authMethods"`
 	}
 	_ = json.Unmarshal(result, &r) // what does not fit stays empty; the version is looked at below
-	t.report.ProtocolVersion, t.report.AgentInfo, t.report.AuthMethods = r.ProtocolVersion, r.AgentInfo, r.AuthMethods
+	t.report.ProtocolVersion, t.report.AgentInfo, t.report.AuthMethods = r.ProtocolVersion.Int(), r.AgentInfo, r.AuthMethods
 	if len(r.Capabilities) > 0 && !bytes.Equal(r.Capabilities, []byte("null")) {
 		t.report.Capabilities = r.Capabilities
 	}

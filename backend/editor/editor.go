@@ -116,6 +116,14 @@ func readLines(in io.Reader, each func([]byte) bool) error {
 // line takes one message of the editor.
 func (e *editor) line(data []byte) {
 	env, err := acp.Peek(data)
+	if err != nil { // editors print marks of encodings as well
+		if found := acp.Find(data).Messages; len(found) > 0 {
+			for _, m := range found {
+				e.line(m.Raw)
+			}
+			return
+		}
+	}
 	switch {
 	case err != nil:
 		e.wire.fail(json.RawMessage("null"), &acp.Error{Code: acp.CodeParseError, Message: err.Error()})

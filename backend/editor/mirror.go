@@ -95,9 +95,9 @@ func (m *mirror) apply(f frame) {
 		_ = json.Unmarshal(f.Body, &b) // without an id it is none of these
 		switch f.Method {
 		case "session/prompt":
-			m.prompt, m.result, m.refused = string(b.ID), nil, nil
+			m.prompt, m.result, m.refused = idOf(b.ID), nil, nil
 		case "session/set_config_option", "session/set_mode":
-			m.setting = string(b.ID)
+			m.setting = idOf(b.ID)
 			m.open[m.setting] = true
 		}
 	}
@@ -266,6 +266,15 @@ func endWords(reason string) string {
 	return "the turn ended early: " + reason
 }
 
+// idOf is the id of a request of Deskhand's, or of the answer to one, in whatever form an agent has sent it back.
+func idOf(id json.RawMessage) string {
+	key := (&acp.Envelope{ID: id}).Key()
+	if twin := key.Twin(); strings.HasPrefix(string(key), `"`) && twin != "" {
+		key = twin
+	}
+	return string(key)
+}
+
 func (m *mirror) inward(body json.RawMessage) {
 	var b struct {
 		ID     json.RawMessage `json:"id"`
@@ -283,11 +292,11 @@ func (m *mirror) inward(body json.RawMessage) {
 	case b.Method == "elicitation/complete" && m.takes.urls:
 		m.pass(b.Method, b.Params)
 	case b.Method != "" || b.ID == nil:
-	case string(b.ID) == m.prompt:
+	case idOf(b.ID) == m.prompt:
 		m.result, m.refused = b.Result, b.Error
-	case m.open[string(b.ID)]:
-		delete(m.open, string(b.ID))
-		m.answers[string(b.ID)] = b.Error
+	case m.open[idOf(b.ID)]:
+		delete(m.open, idOf(b.ID))
+		m.answers[idOf(b.ID)] = b.Error
 	}
 }
 

@@ -155,6 +155,9 @@ func (w *wire) withdraw(id json.RawMessage) {
 
 func (w *wire) answered(key acp.Key, data []byte) {
 	w.mu.Lock()
+	if w.pending[key] == nil {
+		key = key.Twin() // ours are numbers, and some editors send them back as texts
+	}
 	then := w.pending[key]
 	delete(w.pending, key)
 	w.mu.Unlock()

@@ -158,57 +158,25 @@ func (i *Instance) exitMessage() []byte {
 
 // readStdout brings the agent's lines to the log.
 func (i *Instance) readStdout() {
-	lines := lineReader{src: i.process.Stdout(), max: maxLine}
-	var batch [][]byte
-	var answers []answer
+	lines := lineReader{src: &wideReader{src: i.process.Stdout()}, max: maxLine}
+	in := intake{i: i}
 	for {
 		read, err := lines.next()
-		batch, answers = batch[:0], answers[:0]
+		in.batch, in.answers = in.batch[:0], in.answers[:0]
 		for _, l := range read {
-			msg, call := i.receive(l)
-			if call != nil {
-				answers = append(answers, answer{at: len(batch), call: call, msg: msg})
-			}
-			if msg != nil {
-				batch = append(batch, msg)
-			}
+			in.line(l)
 		}
 		told := 0
-		i.log.append(batch, func(taken int) {
-			for ; told < len(answers) && answers[told].at < taken; told++ {
-				answers[told].call.finish(answers[told].msg, nil)
+		i.log.append(in.batch, func(taken int) {
+			for ; told < len(in.answers) && in.answers[told].at < taken; told++ {
+				in.answers[told].call.finish(in.answers[told].msg, nil)
 			}
 		})
-		clear(batch) // an idle instance holds nothing but its log
-		clear(answers)
+		clear(in.batch) // an idle instance holds nothing but its log
+		clear(in.answers)
 		if err != nil {
 			return
 		}
-	}
-}
-
-// answer is a response that waits to be in the log before its call is told.
-type answer struct {
-	at   int // index in the batch
-	call *Call
-	msg  []byte
-}
-
-// receive makes a message of a line, and finds the call that it answers. A blank line is no message.
-func (i *Instance) receive(l line) ([]byte, *Call) {
-	if l.length > maxLine {
-		return invalidLine(fmt.Errorf("a line of %d bytes is longer than the limit of %d", l.length, maxLine), l.data), nil
-	}
-	e, err := acp.Peek(l.data)
-	switch {
-	case errors.Is(err, acp.ErrEmpty):
-		return nil, nil
-	case err != nil:
-		return invalidLine(err, l.data), nil
-	case e.Kind == acp.Response, e.Kind == acp.Other && e.ID != nil: // the latter says neither result nor error, but what it answers
-		return l.data, i.takeCall(e.Key())
-	default:
-		return l.data, nil
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"path/filepath"
 	"strings"
 	"time"
@@ -137,9 +138,9 @@ func (w *filing) outcome(ctx context.Context, writes bool) outcome {
 
 func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
 	var p struct {
-		Path  string  `json:"path"`
-		Line  *uint32 `json:"line"`
-		Limit *uint32 `json:"limit"`
+		Path  string      `json:"path"`
+		Line  acp.Integer `json:"line"`
+		Limit acp.Integer `json:"limit"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, wrong("invalid params: " + err.Error())
@@ -154,7 +155,7 @@ func (a *link) readFile(params json.RawMessage) (chore, *acp.Error) {
 			return fileFailure(err)
 		}
 		defer f.Close()
-		text, err := readText(store.While(ctx, f), p.Line, p.Limit)
+		text, err := readText(store.While(ctx, f), lineCount(p.Line), lineCount(p.Limit))
 		switch {
 		case errors.Is(err, context.Canceled):
 			return withdrawnOutcome()
@@ -276,6 +277,15 @@ func textBefore(files Files, roots []string, path string, change *FileChange) (t
 	}
 	old := string(data)
 	return &old, true
+}
+
+// lineCount is a number of lines; nil where none is given, and of one below zero none is.
+func lineCount(n acp.Integer) *uint32 {
+	if !n.Given || n.Value < 0 {
+		return nil
+	}
+	c := uint32(min(n.Value, math.MaxUint32))
+	return &c
 }
 
 func fileFailure(err error) outcome {

@@ -464,6 +464,10 @@ func (v *conversation) out(msg []byte, err error) {
 func (v *conversation) answered(key acp.Key, data []byte) {
 	then, ok := v.agent.pending[key]
 	if !ok {
+		key = key.Twin() // ours are numbers, and some agents send them back as texts
+		then, ok = v.agent.pending[key]
+	}
+	if !ok {
 		return // an answer to nothing, or a second one
 	}
 	delete(v.agent.pending, key)

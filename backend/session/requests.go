@@ -390,7 +390,7 @@ func (v *conversation) withdrawn(data []byte) {
 		return
 	}
 	for id, r := range v.requests {
-		if r.key == env.Key() && r.ended == nil {
+		if (r.key == env.Key() || r.key == env.Key().Twin()) && r.key != "" && r.ended == nil {
 			v.do(doResolve{id, statusCancelled})
 			return
 		}

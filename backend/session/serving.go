@@ -139,6 +139,9 @@ func (a *link) chore(method string, params json.RawMessage) (chore, *acp.Error) 
 // withdraw is the agent's $/cancel_request of what we serve; false = that is no such request.
 func (a *link) withdraw(key acp.Key) bool {
 	cancel := a.serving[key]
+	if cancel == nil {
+		cancel = a.serving[key.Twin()]
+	}
 	if cancel != nil {
 		cancel()
 	}

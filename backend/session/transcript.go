@@ -467,6 +467,13 @@ func (t *transcript) raw(f frame, data []byte, reason string) {
 	e.Raw, e.Reason = clipRaw(data), reason
 }
 
+// aside shows what an agent printed that is no message. The message that streams goes on behind it.
+func (t *transcript) aside(f frame) {
+	open, byID := t.open, maps.Clone(t.byID)
+	t.raw(f, f.Data, "invalid_stdout")
+	t.open, t.byID = open, byID
+}
+
 // applyInward folds what the agent sent. Responses are not shown: the notes tell what they led to.
 func (t *transcript) applyInward(f frame) {
 	var m struct {
@@ -495,7 +502,7 @@ func (t *transcript) applyInward(f frame) {
 	case "session/request_permission":
 		t.permission(f, m.Params)
 	case "_adapter/invalid_stdout":
-		t.raw(f, f.Data, "invalid_stdout")
+		t.aside(f)
 	}
 }
 

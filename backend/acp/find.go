@@ -1,0 +1,215 @@
+package acp
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf16"
+	"unicode/utf8"
+)
+
+// Found is what a line holds that is no message by itself.
+type Found struct {
+	Messages []Envelope // in their order
+	Rest     string     // what stands around them, as far as a person can read it
+}
+
+// Find looks for messages in a line that Peek refuses. Real programs print more than their messages: a window title and a reset of colours before
+// one, a progress before it or the prefix of a log, two messages without a line feed between them, the marks of an encoding or all of the line in
+// UTF-16; and their libraries write what is not quite JSON: NaN, bytes that are not UTF-8, control characters that are not escaped. An object
+// counts that is a message of JSON-RPC. One within the text of a log does not where the text says that it was sent or received: its agent says
+// so of what it has told by itself, or was told.
+func Find(line []byte) Found {
+	line = narrow(line)
+	f := find(line)
+	if len(f.Messages) > 0 {
+		return f
+	}
+	if plain := WithoutEscapes(string(line)); len(plain) != len(line) { // colours within the message
+		return find([]byte(plain))
+	}
+	return f
+}
+
+// mostTries bounds what a line of nothing but braces costs.
+const mostTries = 200
+
+func find(line []byte) Found {
+	var f Found
+	var around []string
+	rest := 0 // where what is around begins that was not kept yet
+	budget := 8*len(line) + 1<<16
+	for at, tries := 0, 0; tries < mostTries && budget > 0; {
+		n := bytes.IndexByte(line[at:], '{')
+		if n < 0 {
+			break
+		}
+		at += n
+		s := scanner{data: line, pos: at, lax: true}
+		if !s.object(1, nil) {
+			budget -= s.pos - at
+			at++
+			tries++
+			continue
+		}
+		if e, ok := message(line[at:s.pos]); ok {
+			before := readable(line[rest:at])
+			if before == "" || e.standsInText(strings.ToLower(before)) {
+				f.Messages = append(f.Messages, e)
+				around = append(around, before)
+				rest = s.pos
+			}
+		}
+		at = s.pos
+	}
+	around = append(around, readable(line[rest:]))
+	f.Rest = strings.Join(slices.DeleteFunc(around, func(text string) bool { return text == "" }), " ")
+	return f
+}
+
+func readable(text []byte) string {
+	return strings.TrimSpace(WithoutEscapes(strings.ToValidUTF8(string(text), string(utf8.RuneError))))
+}
+
+// message makes a message of an object, unless it is none.
+func message(object []byte) (Envelope, bool) {
+	e, err := Peek(object)
+	if err != nil {
+		e, err = Peek(mend(object))
+	}
+	return e, err == nil && e.Kind != Other
+}
+
+// standsInText tells whether a message behind some text is one that its agent sends.
+func (e *Envelope) standsInText(before string) bool {
+	var members map[string]json.RawMessage
+	if json.Unmarshal(e.Raw, &members) != nil || e.isEcho(before) {
+		return false
+	}
+	if members["jsonrpc"] != nil {
+		return true
+	}
+	for name := range members {
+		if !slices.Contains([]string{"id", "method", "params", "result", "error"}, name) {
+			return false // such as a line of a log that has a method
+		}
+	}
+	return e.Kind == Response || strings.Contains(e.Method(), "/")
+}
+
+// isEcho tells of a message that an agent writes into its log: of one that only a client sends, and of any that the text before it calls sent or
+// received.
+func (e *Envelope) isEcho(before string) bool {
+	switch e.Method() {
+	case "initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/prompt", "session/cancel", "session/list",
+		"session/fork", "session/close", "session/delete", "session/set_mode", "session/set_model", "session/set_config_option":
+		return true
+	}
+	return slices.ContainsFunc([]string{
+		"recv", "receiv", "incoming", "inbound", "got ", "sent", "send", "outgoing", "outbound", "stdin", "request", "response", "->", "<-", "=>", "<=", ">>", "<<",
+	}, func(word string) bool { return strings.Contains(before, word) })
+}
+
+// mend makes JSON of an object that the scanner took in its lax way: what is no number is null, what is no UTF-8 is U+FFFD, and control characters
+// and backslashes in texts are escaped. A character beyond U+FFFF as Java writes one, each half by itself, is put together.
+func mend(object []byte) []byte {
+	out := make([]byte, 0, len(object)+64)
+	for i := 0; i < len(object); {
+		switch c := object[i]; {
+		case c == '"':
+			var n int
+			out, n = mendText(out, object[i:])
+			i += n
+		case c == 'N' || c == 'I' || c == '-' && object[i+1] == 'I':
+			out = append(out, "null"...)
+			for i++; 'A' <= object[i] && object[i] <= 'z'; i++ {
+			}
+		default:
+			out = append(out, c)
+			i++
+		}
+	}
+	return out
+}
+
+// mendText appends the text at the start of b, and tells how long it was.
+func mendText(out, b []byte) ([]byte, int) {
+	out = append(out, '"')
+	for i := 1; i < len(b); {
+		n := plainPrefix(b[i:])
+		out = append(out, b[i:i+n]...)
+		if i += n; i >= len(b) {
+			break
+		}
+		switch c := b[i]; {
+		case c == '"':
+			return append(out, '"'), i + 1
+		case c == '\\':
+			s := scanner{data: b, pos: i}
+			if s.escape() {
+				out = append(out, b[i:s.pos]...)
+				i = s.pos
+				continue
+			}
+			out = append(out, `\\`...)
+			i++
+		case c < 0x20:
+			out = append(out, `\u00`...)
+			out = append(out, hexDigits[c>>4], hexDigits[c&0xf])
+			i++
+		default:
+			r, size := wideRune(b[i:])
+			out = utf8.AppendRune(out, r)
+			i += size
+		}
+	}
+	return out, len(b)
+}
+
+const hexDigits = "0123456789abcdef"
+
+// wideRune is the character at the start of b, also of one whose halves are written as if they were characters.
+func wideRune(b []byte) (rune, int) {
+	r, size := utf8.DecodeRune(b)
+	if r != utf8.RuneError || size != 1 {
+		return r, size
+	}
+	const half = 3 // bytes
+	if len(b) >= 2*half && b[0] == 0xed && b[half] == 0xed {
+		value := func(b []byte) rune { return 0xd000 | rune(b[1]&0x3f)<<6 | rune(b[2]&0x3f) }
+		if r := utf16.DecodeRune(value(b), value(b[half:])); r != utf8.RuneError {
+			return r, 2 * half
+		}
+	}
+	if len(b) >= half && b[0] == 0xed && b[1]&0xe0 == 0xa0 && b[2]&0xc0 == 0x80 { // one half alone
+		return utf8.RuneError, half
+	}
+	return utf8.RuneError, 1
+}
+
+// narrow is a line in UTF-8 that is in UTF-16: it has its mark, or every second byte is none. Of a line feed in UTF-16 the line may have half.
+func narrow(line []byte) []byte {
+	zeros, head := bytes.Count(line, []byte{0}), line[:min(len(line), 4)]
+	little, big := bytes.Contains(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff})
+	if len(line) < 2 || zeros == 0 || !little && !big && zeros < len(line)/3 {
+		return line
+	}
+	var order binary.ByteOrder = binary.LittleEndian
+	if big || !little && len(line)%2 == 0 && line[0] == 0 && line[1] != 0 {
+		order = binary.BigEndian
+	}
+	if len(line)%2 == 1 {
+		if line[0] == 0 && order == binary.LittleEndian {
+			line = line[1:]
+		} else {
+			line = line[:len(line)-1]
+		}
+	}
+	units := make([]uint16, 0, len(line)/2)
+	for i := 0; i+1 < len(line); i += 2 {
+		units = append(units, order.Uint16(line[i:]))
+	}
+	return []byte(string(utf16.Decode(units)))
+}
