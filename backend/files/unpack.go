@@ -2,6 +2,7 @@ package files
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -164,7 +165,7 @@ func (u *unpacker) readAll(body io.Reader, compressed bool) error {
 		h, err := tr.Next()
 		u.meter.headers = -1
 		if err == io.EOF { //nolint:errorlint // archive/tar ends with io.EOF itself
-			return u.end(u.meter.read - before)
+			return u.end(before)
 		}
 		if err != nil {
 			return u.broken(err)
@@ -190,10 +191,14 @@ func (u *unpacker) broken(err error) error {
 	return &refusal{ErrInvalid, text, err}
 }
 
-// end checks what follows the last entry. n is how much was read since: its padding, and the end mark.
-func (u *unpacker) end(n int64) error {
-	if n < 512 {
-		return &refusal{kind: ErrInvalid, text: "the archive is cut short: it has no end mark"}
+// end checks what follows the last entry, which ended at before: the padding of that entry, and the end mark, one block of zeros at least. The
+// archive is cut short where headers stand there, also where they are whole: they tell of an entry that did not come.
+func (u *unpacker) end(before int64) error {
+	const block = 512
+	padding := (block - before%block) % block
+	mark := u.meter.read - before - padding
+	if mark < block || u.meter.trail < mark {
+		return &refusal{kind: ErrInvalid, text: "the archive is cut short: it has no end mark behind its last entry"}
 	}
 	u.meter.zeros = true
 	if _, err := io.Copy(io.Discard, u.meter); err != nil {
@@ -368,6 +373,7 @@ type meter struct {
 	left    int64 // of the archive
 	headers int64 // how much may be read for the next entry's headers; -1: this is content
 	read    int64
+	trail   int64 // how many of the bytes that were read last are zeros
 	written int64 // the sizes of the files so far, which are larger when they are sparse
 	zeros   bool  // nothing but zeros may follow
 }
@@ -395,6 +401,11 @@ func (m *meter) Read(p []byte) (int, error) {
 	case m.zeros && slices.ContainsFunc(p[:n], func(b byte) bool { return b != 0 }):
 		return 0, &refusal{kind: ErrInvalid, text: "the archive goes on after its end mark"}
 	}
+	zeros := n - len(bytes.TrimRight(p[:n], "\x00"))
+	if zeros < n {
+		m.trail = 0
+	}
+	m.trail += int64(zeros)
 	m.left -= int64(n)
 	m.read += int64(n)
 	if m.headers > 0 {

@@ -306,6 +306,60 @@ func TestUnpackBreaksOff(t *testing.T) {
 	}
 }
 
+// An archive that was cut at any block before its end mark is none, also behind headers that are whole: pax records, long names of GNU's tar.
+func TestUnpackRefusesEveryCut(t *testing.T) {
+	long := strings.Repeat("long/", 30) + "name"
+	pax, gnu := file(long, "pax"), file(long, "gnu")
+	pax.Format, pax.PAXRecords = tar.FormatPAX, map[string]string{"DESKHAND.note": strings.Repeat("x", 700)}
+	gnu.Format = tar.FormatGNU
+	global := entry{tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "global", PAXRecords: map[string]string{"comment": "x"}}, ""}
+	for name, data := range map[string][]byte{
+		"pax":            archiveBytes(true, file("a", "a"), pax),
+		"GNU":            archiveBytes(true, file("a", "a"), gnu),
+		"GNU, a blank":   archiveBytes(true, file("a", strings.Repeat("\x00", 1024)), gnu),
+		"global header":  archiveBytes(true, file("a", "a"), global),
+		"a zeroed file":  archiveBytes(true, file("a", strings.Repeat("\x00", 2048))),
+		"only a pax one": archiveBytes(true, pax),
+	} {
+		w := newWorld(t)
+		mark := len(data) - 1024
+		for at := 0; at <= mark; at += 512 {
+			_, _, err := w.Unpack(t.Context(), "x", bytes.NewReader(data[:at]), false)
+			wants(t, fmt.Sprintf("%s, cut at %d of %d", name, at, len(data)), err, files.ErrInvalid)
+			if at < mark && at > 0 { // and the same with an end mark behind the cut
+				_, _, err := w.Unpack(t.Context(), "ended", bytes.NewReader(slices.Concat(data[:at], make([]byte, 1024))), false)
+				if err == nil && !wholeAt(data, at) {
+					t.Errorf("%s, cut at %d and ended: it is unpacked, want that it is refused", name, at)
+				}
+			}
+		}
+		if after := names(t, w.root); slices.ContainsFunc(after, func(name string) bool { return strings.HasPrefix(name, "x/") }) {
+			t.Errorf("%s: a refused archive leaves %d names, want none", name, len(after))
+		}
+		if _, _, err := w.Unpack(t.Context(), "whole", bytes.NewReader(data), false); err != nil {
+			t.Errorf("%s, whole: %v", name, err)
+		}
+	}
+}
+
+// wholeAt tells whether an entry ends at a place, or the content of one goes on with zeros: then an end mark there is one.
+func wholeAt(data []byte, at int) bool {
+	in := bytes.NewReader(data)
+	r := tar.NewReader(in)
+	for {
+		h, err := r.Next()
+		if err != nil {
+			return false
+		}
+		begins := len(data) - in.Len()
+		_, _ = io.Copy(io.Discard, r)
+		ends := (len(data) - in.Len() + 511) / 512 * 512
+		if at == ends || at > begins-1 && at < ends && h.Size > 0 || h.Typeflag == tar.TypeXGlobalHeader && at == ends {
+			return true
+		}
+	}
+}
+
 // A cut that nobody hears: what reads does not look at the context itself.
 func TestUnpackIsCut(t *testing.T) {
 	w := newWorld(t)
