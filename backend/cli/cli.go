@@ -257,7 +257,8 @@ type serverCommand struct {
 	common
 	Host           string        `short:"H" default:"127.0.0.1" help:"Address to listen on."`
 	Port           int           `short:"p" default:"2468" help:"Port to listen on; 0 = any free one."`
-	Token          string        `short:"t" xor:"token" help:"Token of the API, instead of the one in the data directory."`
+	Token          string        `short:"t" xor:"token" help:"Token of /v1 and /acp, 16 characters or more, instead of the one in the data directory. Every user of this machine can read it in the list of processes: DESKHAND_TOKEN and --token-file keep it from them."`
+	TokenFile      string        `xor:"token" placeholder:"FILE" help:"Take that token from a file. Without either flag it is taken from the variable DESKHAND_TOKEN, where that is set."`
 	NoToken        bool          `xor:"token" help:"Ask for no token on /v1 (this machine only)."`
 	Root           []string      `placeholder:"DIR" help:"Directory that the API may work in; repeatable. Default: your home."`
 	AllowHost      []string      `placeholder:"HOST:PORT" help:"Accept this Host as well; repeatable."`
@@ -274,15 +275,15 @@ func (s *serverCommand) Run(p *Program) error {
 		return err
 	}
 	defer log.Close()
-	cfg.Token, cfg.NoToken, cfg.Roots = s.Token, s.NoToken, s.Root
+	if cfg.Token, err = s.token(); err != nil {
+		return &failure{exitUsage, err}
+	}
+	cfg.NoToken, cfg.Roots = s.NoToken, s.Root
 	cfg.AllowHosts, cfg.AllowOrigins, cfg.RequestTimeout = s.AllowHost, s.AllowOrigin, s.RequestTimeout
 	if s.MaxUpload <= 0 {
 		return &failure{exitUsage, errors.New("--max-upload must be greater than 0")}
 	}
 	cfg.MaxUpload, cfg.Preinstalled = s.MaxUpload, s.Preinstalled
-	if s.Token != "" && len(s.Token) < backend.ShortestSecret {
-		p.say("The token of --token is short enough to be guessed. Use %d characters or more, or leave --token out.\n", backend.ShortestSecret)
-	}
 	return p.serve(cfg, s.Host, s.Port)
 }
 

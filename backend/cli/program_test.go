@@ -594,16 +594,51 @@ func TestATokenOfTheUsersChoiceIsNotWritten(t *testing.T) {
 	}
 }
 
-func TestAShortTokenIsWarnedOf(t *testing.T) {
+func TestServerRefusesATokenThatCanBeGuessed(t *testing.T) {
 	t.Parallel()
-	for token, warned := range map[string]bool{"abc": true, "fifteen-letters": true, "sixteen--letters": false} {
-		p := start(t, t.TempDir(), "server", "--port", "0", "--token", token)
-		if _, err := p.stdout.ReadString('\n'); err != nil {
+	file := filepath.Join(t.TempDir(), "token")
+	for token, why := range map[string]string{"a": "1 characters", "fifteen-letters": "15 characters", "sixteen  letters": "a blank", "sechzehn-zeichën": "ASCII"} {
+		if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"--token", token}, {"--token-file", file}} {
+			_, stderr, code := run(t, t.TempDir(), append([]string{"server", "--port", "0"}, args...)...)
+			if code != 2 || !strings.Contains(stderr, why) || strings.Contains(stderr, token+" ") && len(token) > 1 {
+				t.Errorf("%s %q: exit code %d, want 2 and %q\n%s", args[0], token, code, why, stderr)
+			}
+		}
+	}
+	if _, stderr, code := run(t, t.TempDir(), "server", "--port", "0", "--token-file", filepath.Join(t.TempDir(), "none")); code != 2 || !strings.Contains(stderr, "none") {
+		t.Errorf("a file that is none: exit code %d, want 2\n%s", code, stderr)
+	}
+}
+
+// A token of a file, or of the environment, opens /v1, and the list of processes does not show it.
+func TestServerTokenThatNobodyElseSees(t *testing.T) {
+	const token = "sixteen--letters"
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(token+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, args := range map[string][]string{"file": {"server", "--port", "0", "--token-file", file}, "environment": {"server", "--port", "0"}} {
+		if name == "environment" {
+			t.Setenv("DESKHAND_TOKEN", token)
+		}
+		p := start(t, t.TempDir(), args...)
+		line, err := p.stdout.ReadString('\n')
+		if err != nil {
 			t.Fatalf("%v\n%s", err, p.stderr)
 		}
-		p.says("Deskhand is at this address")
-		if said := p.stderr.String(); strings.Contains(said, "--token") != warned || strings.Contains(said, token) {
-			t.Errorf("%s: %s", token, said)
+		u, err := url.Parse(strings.TrimSpace(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := &caller{t: t, http: http.DefaultClient, base: "http://" + u.Host, token: token}
+		if status, body := c.do("GET", "/v1/health", nil); status != http.StatusOK {
+			t.Errorf("%s: /v1/health answers %d %s, want 200", name, status, body)
+		}
+		if strings.Contains(strings.Join(p.Args, " "), token) {
+			t.Errorf("%s: the arguments %q show the token", name, p.Args)
 		}
 	}
 }

@@ -63,7 +63,7 @@ func (s *server) send(t *testing.T, text string, sent chan struct{}) answer {
 	if err != nil {
 		return answer{body: err.Error()}
 	}
-	r.Header.Set("Authorization", "Bearer secret")
+	r.Header.Set("Authorization", "Bearer the-token-of-these-tests")
 	if method == http.MethodPost || method == http.MethodPut {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -28,7 +28,7 @@ func ask(t *testing.T, client *http.Client, method, url string, body []byte) rep
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer secret")
+	r.Header.Set("Authorization", "Bearer the-token-of-these-tests")
 	if method == http.MethodPost {
 		r.Header.Set("Content-Type", "application/json")
 	}

@@ -65,7 +65,7 @@ func startProgram(t *testing.T, script string) *program {
 func (p *program) start(t *testing.T) {
 	t.Helper()
 	self, _ := os.Executable()
-	p.cmd = exec.CommandContext(context.Background(), self, "server", "--port", "0", "--data-dir", p.dir, "--token", "secret")
+	p.cmd = exec.CommandContext(context.Background(), self, "server", "--port", "0", "--data-dir", p.dir, "--token", "the-token-of-these-tests")
 	p.cmd.Env = append(os.Environ(), p.mark, "DESKHAND_LOGIN_SHELL=off", "DESKHAND_CATALOGUE_URL=off", "DISPLAY=", "WAYLAND_DISPLAY=")
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	out, err := p.cmd.StdoutPipe()
@@ -122,7 +122,7 @@ func (p *program) stream(t *testing.T, id string, after, want int) []string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer secret")
+	r.Header.Set("Authorization", "Bearer the-token-of-these-tests")
 	r.Header.Set("Last-Event-ID", strconv.Itoa(after))
 	var res *http.Response
 	until(t, "the instance "+id, func() bool {
@@ -156,7 +156,7 @@ func TestKilledWithTwentyAgents(t *testing.T) {
 		url := fmt.Sprintf("%s/v1/acp/a%d?agent=%s", p.base, n, agent)
 		waiting.Go(func() {
 			r, _ := http.NewRequestWithContext(t.Context(), "POST", url, strings.NewReader(`{"id":1,"method":"m"}`))
-			r.Header.Set("Authorization", "Bearer secret")
+			r.Header.Set("Authorization", "Bearer the-token-of-these-tests")
 			r.Header.Set("Content-Type", "application/json")
 			if res, err := p.client.Do(r); err == nil {
 				body, _ := io.ReadAll(res.Body)

@@ -63,7 +63,7 @@ func start(t *testing.T, root string, parts, vars map[string]string) *server {
 		t.Fatal(err)
 	}
 	write(t, filepath.Join(private, "agents.json"), string(data))
-	cfg := httpapi.Config{Version: "1", RuntimeToken: "secret", Roots: []string{root}, Private: []string{filepath.Join(root, "private")}}
+	cfg := httpapi.Config{Version: "1", RuntimeToken: "the-token-of-these-tests", Roots: []string{root}, Private: []string{filepath.Join(root, "private")}}
 	known := agents.Config{
 		Self: self, File: filepath.Join(private, "agents.json"), Dir: filepath.Join(private, "agents"), WriteFile: store.WriteFile, Preinstalled: true,
 	}
