@@ -164,7 +164,11 @@ func (c *tokensAudit) Run(p *Program) error {
 			if call.Token != "" {
 				by = plain(call.Token)
 			}
-			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s %s\n", call.At.Local().Format(time.DateTime), call.Peer, by, call.Status, call.Ms, call.Method, printable(call.Path))
+			times := ""
+			if call.Times > 0 {
+				times = fmt.Sprintf(" and the like, %d in all", call.Times)
+			}
+			_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%d\t%s %s%s\n", call.At.Local().Format(time.DateTime), call.Peer, by, call.Status, call.Ms, call.Method, printable(call.Path), times)
 		}
 		return w.Flush()
 	})

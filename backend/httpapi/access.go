@@ -1,11 +1,13 @@
 package httpapi
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"database/sql"
 	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"log/slog"
 	"slices"
@@ -41,9 +43,10 @@ type Access struct {
 	mu      sync.Mutex // protects what is below, and is not held while the disk is waited for
 	tokens  map[string]*grant
 	byHash  map[tokenHash]*grant
-	calls   []Call // the last ones, in order
-	seq     int64  // of the last call
-	written int64  // the last call that the database has
+	calls   []Call // the last ones that were let in, in order
+	strange strangers
+	seq     int64 // of the last line
+	written int64 // the last call that the database has
 }
 
 // What a token opens.
@@ -109,6 +112,7 @@ type Call struct {
 	By     string       `json:"by" enum:"own,named,open,refused" doc:"How it was let in: by a token of the data directory, by one that a person has made, where none is wanted, or not"`
 	Token  string       `json:"token,omitempty" doc:"The name of the token that a person has made"`
 	Bytes  int64        `json:"bytes" doc:"Of the answer's body"`
+	Times  int          `json:"times,omitempty" doc:"How many calls of this address that were not let in the line stands for, where there were more than one since the program began; the others are not kept by themselves"`
 }
 
 // grant is a token as it is used.
@@ -199,8 +203,7 @@ func millis(t *session.Time) int64 {
 }
 
 func (a *Access) loadCalls(ctx context.Context) error {
-	rows, err := a.db.Read().QueryContext(ctx, `SELECT seq, at, method, path, status, ms, peer, how, token, bytes FROM
-		(SELECT * FROM audit ORDER BY seq DESC LIMIT ?) ORDER BY seq`, keptCalls)
+	rows, err := a.db.Read().QueryContext(ctx, `SELECT seq, at, method, path, status, ms, peer, how, token, bytes FROM audit ORDER BY seq`)
 	if err != nil {
 		return err
 	}
@@ -212,11 +215,18 @@ func (a *Access) loadCalls(ctx context.Context) error {
 			return err
 		}
 		c.At = session.Time{Time: time.UnixMilli(came)}
-		a.calls = append(a.calls, c)
 		a.seq, a.written = c.Seq, c.Seq
+		if strange(c) {
+			a.strange.lines = append(a.strange.lines, c)
+		} else {
+			a.calls = append(a.calls, c)
+		}
 	}
+	a.calls, a.strange.lines = lastOf(a.calls, keptCalls), lastOf(a.strange.lines, keptStrangers)
 	return rows.Err()
 }
+
+func lastOf(list []Call, n int) []Call { return list[max(0, len(list)-n):] }
 
 // addLocked takes a token into use.
 func (a *Access) addLocked(t Token, hash tokenHash) {
@@ -363,15 +373,24 @@ func (a *Access) find(token, peer string) *grant {
 
 func (g *grant) opens(scope string) bool { return slices.Contains(g.token.Scopes, scope) }
 
-// note adds a call to the audit.
-func (a *Access) note(c Call) {
+// note adds a call to the audit. peer is who made it, as guesses are counted.
+func (a *Access) note(c Call, peer string) {
 	a.mu.Lock()
-	a.seq++
-	c.Seq = a.seq
-	if len(a.calls) >= 2*keptCalls {
-		a.calls = append(a.calls[:0], a.calls[len(a.calls)-keptCalls+1:]...)
+	stranger := strange(c)
+	if stranger && a.strange.counted(peer, c.At.Time) {
+		a.mu.Unlock()
+		return
 	}
-	a.calls = append(a.calls, c)
+	a.seq++
+	c.Seq, c.Times = a.seq, 1
+	switch {
+	case stranger:
+		a.strange.add(c, peer)
+	case len(a.calls) >= 2*keptCalls:
+		a.calls = append(append(a.calls[:0], lastOf(a.calls, keptCalls-1)...), c)
+	default:
+		a.calls = append(a.calls, c)
+	}
 	a.mu.Unlock()
 	select {
 	case a.due <- struct{}{}:
@@ -383,13 +402,29 @@ func (a *Access) note(c Call) {
 func (a *Access) Calls(after int64, limit int) (list []Call, more bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	kept := a.calls[max(0, len(a.calls)-keptCalls):]
-	if after <= 0 {
-		return slices.Clone(kept[max(0, len(kept)-limit):]), len(kept) > limit
+	kept := a.linesLocked()
+	for i := range kept {
+		if kept[i].Times == 1 {
+			kept[i].Times = 0
+		}
 	}
-	from, _ := slices.BinarySearchFunc(kept, after+1, func(c Call, seq int64) int { return int(c.Seq - seq) })
-	rest := kept[from:]
-	return slices.Clone(rest[:min(limit, len(rest))]), len(rest) > limit
+	if after <= 0 {
+		return lastOf(kept, limit), len(kept) > limit
+	}
+	rest := linesAfter(kept, after)
+	return rest[:min(limit, len(rest))], len(rest) > limit
+}
+
+// linesLocked are all that are kept, in order.
+func (a *Access) linesLocked() []Call {
+	lines := slices.Concat(lastOf(a.calls, keptCalls), a.strange.lines)
+	slices.SortFunc(lines, func(x, y Call) int { return cmp.Compare(x.Seq, y.Seq) })
+	return lines
+}
+
+func linesAfter(lines []Call, seq int64) []Call {
+	from, _ := slices.BinarySearchFunc(lines, seq+1, func(c Call, seq int64) int { return cmp.Compare(c.Seq, seq) })
+	return lines[from:]
 }
 
 // write keeps the database up with the audit until ctx ends.
@@ -414,9 +449,8 @@ func (a *Access) write(ctx context.Context) {
 // flush writes what is new. What cannot be written is tried again with the next call; of what nobody can keep up with, the last counts.
 func (a *Access) flush(ctx context.Context) {
 	a.mu.Lock()
-	kept := a.calls[max(0, len(a.calls)-keptCalls):]
-	from, _ := slices.BinarySearchFunc(kept, a.written+1, func(c Call, seq int64) int { return int(c.Seq - seq) })
-	calls, last := slices.Clone(kept[from:]), a.seq
+	calls, last := linesAfter(a.linesLocked(), a.written), a.seq
+	gone := a.goneLocked()
 	var used []Token
 	for _, g := range a.tokens {
 		if g.fresh {
@@ -427,7 +461,7 @@ func (a *Access) flush(ctx context.Context) {
 	if len(calls) == 0 && len(used) == 0 || a.db.Newer() != nil {
 		return
 	}
-	err := a.db.Write(ctx, func(tx *sql.Tx) error { return writeAccess(ctx, tx, calls, last-keptCalls, used) })
+	err := a.db.Write(ctx, func(tx *sql.Tx) error { return writeAccess(ctx, tx, calls, gone, used) })
 	if err != nil {
 		a.log.Error("the audit cannot be written", "error", err)
 		return
@@ -437,7 +471,19 @@ func (a *Access) flush(ctx context.Context) {
 	a.mu.Unlock()
 }
 
-func writeAccess(ctx context.Context, tx *sql.Tx, calls []Call, old int64, used []Token) error {
+// goneLocked are the lines that are kept no more and may stand in the database: all before these, of each kind, but those that are kept.
+func (a *Access) goneLocked() (before struct{ calls, strange int64 }) {
+	before.calls, before.strange = a.seq+1, a.seq+1
+	if kept := lastOf(a.calls, keptCalls); len(kept) > 0 {
+		before.calls = kept[0].Seq
+	}
+	if len(a.strange.lines) > 0 {
+		before.strange = a.strange.lines[0].Seq
+	}
+	return before
+}
+
+func writeAccess(ctx context.Context, tx *sql.Tx, calls []Call, gone struct{ calls, strange int64 }, used []Token) error {
 	insert, err := tx.PrepareContext(ctx, `INSERT INTO audit (seq, at, method, path, status, ms, peer, how, token, bytes) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`)
 	if err != nil {
 		return err
@@ -448,8 +494,13 @@ func writeAccess(ctx context.Context, tx *sql.Tx, calls []Call, old int64, used 
 			return err
 		}
 	}
-	if _, err := tx.ExecContext(ctx, `DELETE FROM audit WHERE seq <= ?`, old); err != nil {
-		return err
+	// The condition is that of strange.
+	const strangers = `(how = 'refused' OR how = 'open' AND (method = 'OPTIONS' OR path IN (SELECT value FROM json_each(?))))`
+	open, _ := json.Marshal(openPaths) // texts are always JSON
+	for condition, before := range map[string]int64{strangers: gone.strange, "NOT " + strangers: gone.calls} {
+		if _, err := tx.ExecContext(ctx, `DELETE FROM audit WHERE seq < ? AND `+condition, before, string(open)); err != nil {
+			return err
+		}
 	}
 	for _, t := range used {
 		if _, err := tx.ExecContext(ctx, `UPDATE token SET used_at = ?, used_from = ? WHERE id = ?`, millis(t.UsedAt), t.UsedFrom, t.ID); err != nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -331,7 +332,7 @@ func TestAuditIsBounded(t *testing.T) {
 	t.Run("the first start", func(t *testing.T) {
 		a, _ := openAccess(t, dir)
 		for range 2*keptCalls + further {
-			a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/v1/health", Status: 200, Peer: "127.0.0.1", By: byOwn})
+			a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/v1/health", Status: 200, Peer: "127.0.0.1", By: byOwn}, "loopback")
 		}
 		if len(a.calls) > 2*keptCalls {
 			t.Errorf("%d are in memory", len(a.calls))
@@ -353,12 +354,66 @@ func TestAuditIsBounded(t *testing.T) {
 	if len(list) != 2 || !more || list[0].Seq != last-2 {
 		t.Errorf("%v %+v", more, list)
 	}
-	a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/", Status: 200, By: byOwn})
+	a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: "/", Status: 200, By: byOwn}, "loopback")
 	if list, more = a.Calls(last, 10); len(list) != 1 || more || list[0].Seq != last+1 {
 		t.Errorf("%v %+v", more, list)
 	}
 	if list, more = a.Calls(last+9, 10); len(list) != 0 || more {
 		t.Errorf("%v %+v", more, list)
+	}
+}
+
+// Whoever is not let in has lines of their own: no number of such calls pushes a call out that was let in.
+func TestAuditKeepsCallsThroughAFlood(t *testing.T) {
+	dir := t.TempDir()
+	const flood = 2100
+	check := func(t *testing.T, a *Access, counted bool) {
+		t.Helper()
+		calls, _ := a.Calls(0, keptCalls)
+		var own, strange, times int
+		for i, c := range calls {
+			if i > 0 && c.Seq <= calls[i-1].Seq {
+				t.Errorf("line %d has seq %d after %d", i, c.Seq, calls[i-1].Seq)
+			}
+			if c.By == byOwn {
+				own++
+			} else {
+				strange++
+				times += max(1, c.Times)
+			}
+		}
+		if own != 2 || strange > 3*linesOfPeer || counted && times != flood+10+10+2 {
+			t.Errorf("%d calls and %d lines for %d that were not let in, want 2 and at most %d for %d", own, strange, times, 3*linesOfPeer, flood+22)
+		}
+	}
+	t.Run("the first start", func(t *testing.T) {
+		a, _ := openAccess(t, dir)
+		h := guardedBy(t, a, tells)
+		knock(h, "GET", "/v1/health")
+		for n := range flood {
+			knock(h, "GET", fmt.Sprint("/v1/fs/", n), "Authorization", "", "Peer", fmt.Sprintf("127.0.%d.%d:99", n%9, n%200))
+		}
+		for n := range 10 {
+			knock(h, "POST", "/client/tab/proof", "Authorization", "", "Peer", "10.0.0.1:5")
+			knock(h, "OPTIONS", fmt.Sprint("/v1/", n), "Access-Control-Request-Method", "GET", "Peer", "10.0.0.1:5")
+		}
+		knock(h, "GET", "/v1/health", "Authorization", "Bearer wrong", "Peer", "10.0.0.2:5")
+		knock(h, "GET", "/v1/health", "Host", "evil.example", "Peer", "10.0.0.2:5")
+		knock(h, "GET", "/v1/agents")
+		check(t, a, true)
+	})
+	a, db := openAccess(t, dir)
+	check(t, a, false)
+	for n := range 3 * keptCalls { // and many that are let in push out no other
+		a.note(Call{At: session.Time{Time: time.Now()}, Method: "GET", Path: fmt.Sprint("/v1/", n), Status: 200, By: byOwn}, "loopback")
+	}
+	a.flush(t.Context())
+	var strange, own int
+	if err := db.Read().QueryRowContext(t.Context(), `SELECT count(*) FILTER (WHERE how <> 'own'), count(*) FILTER (WHERE how = 'own') FROM audit`).Scan(&strange, &own); err != nil {
+		t.Fatal(err)
+	}
+	if strange == 0 || strange > 3*linesOfPeer || own != keptCalls {
+		t.Errorf("the database has %d lines of strangers and %d others, want some and %d", strange, own, keptCalls)
 	}
 }
 

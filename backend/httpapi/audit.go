@@ -81,7 +81,7 @@ func (a *Access) noteCall(r *http.Request, n *noted, v *visit, came time.Time) {
 	if v.grant != nil {
 		c.Token = v.grant.token.Name
 	}
-	a.note(c)
+	a.note(c, peerOf(r))
 }
 
 // addressOf is where a request comes from, for people; peerOf is for guesses, and takes neighbours for one.

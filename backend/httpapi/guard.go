@@ -20,8 +20,8 @@ import (
 //     Host twice, and net/http tells us of one of them only; we are no proxy.
 //  2. Origin, when there is one, must be ours or allowed, and the browser must not call the request cross-site (403).
 //  3. A preflight is answered; by now its origin is fine.
-//  4. The token, where one is needed (401): that of the data directory, that of a tab and this start, or one that a person has made for it. One peer may guess ten times
-//     a minute, then it hears 429; a right token always passes.
+//  4. The token, where one is needed (401): that of the data directory, that of a tab and this start, or one that a person has made for it.
+//     One peer may guess ten times a minute, all together a hundred times, then a wrong token is a 429; a right one always passes.
 //
 // No cookies, no wildcards, no credentials. Who called, and what came of it, is noted in the audit.
 type gate struct {
@@ -165,7 +165,7 @@ func preflight(w http.ResponseWriter, r *http.Request) {
 func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request, v *visit) bool {
 	scope := guarded(r.URL.Path)
 	want := g.wanted(scope)
-	if want == nil || r.URL.Path == "/client/login" || r.URL.Path == "/client/tab/proof" { // which take a one-time code, and give nothing away
+	if want == nil || openToAll(r.URL.Path) {
 		v.by = byNothing
 		return true
 	}
@@ -191,14 +191,24 @@ func (g *gate) tokenFits(w http.ResponseWriter, r *http.Request, v *visit) bool 
 	return false
 }
 
-// peerOf is who a request comes from, as far as guesses go. An IPv4 address may come as IPv6, and who has one IPv6 address has the
-// 2^64 of its network.
+// openPaths are the calls of /client that anybody may make: the first takes a one-time code, the second gives nothing away.
+//
+//nolint:gochecknoglobals // a constant in all but name
+var openPaths = []string{"/client/login", "/client/tab/proof"}
+
+func openToAll(path string) bool { return slices.Contains(openPaths, path) }
+
+// peerOf is who a request comes from, as far as guesses go. An IPv4 address may come as IPv6. Who has one IPv6 address has the 2^64 of its
+// network, and who is on this machine has all addresses of loopback.
 func peerOf(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr // of a socket, where there are no addresses
 	}
 	addr := peer.Addr().Unmap().WithZone("")
+	if addr.IsLoopback() { // who is on this machine has all of them
+		return "loopback"
+	}
 	if addr.Is4() {
 		return addr.String()
 	}
@@ -246,14 +256,24 @@ func (s *secret) is(token string) bool {
 
 const (
 	maxGuesses  = 10
+	allGuesses  = 100 // of all peers together: who has many addresses has no more
 	guessWindow = time.Minute
 	maxPeers    = 1024 // peers remembered; more are a flood, and then all start anew
 )
 
 // guesses counts wrong tokens per peer.
 type guesses struct {
-	mu    sync.Mutex // protects peers
+	mu    sync.Mutex // protects what is below
 	peers map[string][]time.Time
+	all   []time.Time
+}
+
+// recent are those of the times that are within the window.
+func recent(times []time.Time, now time.Time) []time.Time {
+	for len(times) > 0 && now.Sub(times[0]) >= guessWindow {
+		times = times[1:]
+	}
+	return times
 }
 
 // wrong counts one more and returns how long the peer has to wait when it was one too many. What is refused does not count, so that
@@ -261,13 +281,15 @@ type guesses struct {
 func (g *guesses) wrong(peer string, now time.Time) time.Duration {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	times := g.peers[peer]
-	for len(times) > 0 && now.Sub(times[0]) >= guessWindow {
-		times = times[1:]
-	}
-	if len(times) >= maxGuesses {
+	times := recent(g.peers[peer], now)
+	g.all = recent(g.all, now)
+	switch {
+	case len(times) >= maxGuesses:
 		return times[0].Add(guessWindow).Sub(now)
+	case len(g.all) >= allGuesses:
+		return g.all[0].Add(guessWindow).Sub(now)
 	}
+	g.all = append(g.all, now)
 	if g.peers == nil || len(g.peers) > maxPeers {
 		g.peers = map[string][]time.Time{}
 	}

@@ -229,12 +229,21 @@ func TestGuesses(t *testing.T) {
 		}
 	})
 	for addr, want := range map[string]string{
-		"10.0.0.1:5": "10.0.0.1", "[::ffff:10.0.0.1]:6": "10.0.0.1", "[::1]:7": "::/64", "[fe80::1%eth0]:8": "fe80::/64",
+		"10.0.0.1:5": "10.0.0.1", "[::ffff:10.0.0.1]:6": "10.0.0.1", "[::1]:7": "loopback", "127.9.8.7:7": "loopback", "[fe80::1%eth0]:8": "fe80::/64",
 		"[2001:db8:1:2:3:4:5:6]:9": "2001:db8:1:2::/64", "[2001:db8:1:2::ffff]:9": "2001:db8:1:2::/64", "[2001:db8:1:3::]:9": "2001:db8:1:3::/64", "@": "@", "": "",
 	} {
 		if got := peerOf(&http.Request{RemoteAddr: addr}); got != want {
 			t.Errorf("%q guesses as %q, want %q", addr, got, want)
 		}
+	}
+	var many guesses
+	for n := range allGuesses {
+		if wait := many.wrong(fmt.Sprint(n), time.Now()); wait > 0 {
+			t.Fatalf("guess %d, each of an address of its own, has to wait for %s, want none", n+1, wait)
+		}
+	}
+	if wait := many.wrong("another", time.Now()); wait <= 0 {
+		t.Errorf("guess %d of all addresses together need not wait", allGuesses+1)
 	}
 	var g guesses
 	for n := range 10 * maxPeers {

@@ -2275,6 +2275,11 @@ export interface components {
             seq: number;
             /** Format: int64 */
             status: number;
+            /**
+             * Format: int64
+             * @description How many calls of this address that were not let in the line stands for, where there were more than one since the program began; the others are not kept by themselves
+             */
+            times?: number;
             /** @description The name of the token that a person has made */
             token?: string;
         };

@@ -17,6 +17,7 @@ export const settings = {
   'access.audit.show': 'Show the last calls',
   'access.audit.status': 'Status',
   'access.audit.time': 'Time',
+  'access.audit.times': 'and the like, {n} in all',
   'access.audit.took': 'Took',
   'access.broken': 'It is on, but not being served: {detail}',
   'access.by.named': '{name}',
