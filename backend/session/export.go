@@ -19,6 +19,7 @@ import (
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/mcp"
+	"deskhand/backend/prose"
 )
 
 // Formats of an export.
@@ -426,7 +427,8 @@ func (o outgoing) writeMarkdown(ctx context.Context, w io.Writer) (lost, err err
 	return damaged, errors.Join(err, m.err)
 }
 
-// markdown writes a conversation for people. What programs wrote stands in fences, so that it changes nothing around it.
+// markdown writes a conversation for people. What programs wrote stands in fences, so that it changes nothing around it, and what a message
+// leaves open ends with the message.
 type markdown struct {
 	w        io.Writer
 	agent    string
@@ -465,7 +467,7 @@ func (m *markdown) entry(e Entry) {
 	case "user":
 		m.speaker = "" // each message is one of its own
 		m.says("You")
-		m.print("\n%s\n", e.Text)
+		m.print("\n%s\n", prose.Closed(e.Text))
 		m.blocks(e.Blocks)
 		m.files(e.Attachments)
 	case "attachment":
@@ -473,7 +475,7 @@ func (m *markdown) entry(e Entry) {
 		m.files(e.Attachments)
 	case "agent":
 		m.says(m.agent)
-		m.print("\n%s\n", e.Text)
+		m.print("\n%s\n", prose.Closed(e.Text))
 		m.blocks(e.Blocks)
 	case "thought":
 		m.says(m.agent)

@@ -374,3 +374,22 @@ func TestDividersHaveTheWindowsWords(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 }
+
+// What a message leaves open ends with it: all that follows would be read as code, or not be seen.
+func TestAnExportEndsWhatAMessageLeavesOpen(t *testing.T) {
+	t.Parallel()
+	d := open(t, t.TempDir())
+	s := d.create()
+	for message, want := range map[string]string{
+		"one\n\n```go\nx := 1":      "one\n\n```go\nx := 1\n```\n\n## ",
+		"two\n\n<!-- a note":        "two\n\n<!-- a note\n-->\n\n## ",
+		"three\n\n<details>\n\nout": "three\n\n<details>\n\nout\n\n</details>\n\n## ",
+		"four\n\n$$\na + b":         "four\n\n$$\na + b\n$$\n\n## ",
+	} {
+		d.prompt(s.ID, "echo "+message)
+		d.idle(s.ID)
+		if _, text := d.export(s.ID, session.Markdown); !strings.Contains(string(text), want) {
+			t.Errorf("the export of %q has no %q:\n%s", message, want, text)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"deskhand/backend/acp"
+	"deskhand/backend/prose"
 )
 
 // served writes what we did for the agent, and what it tells of itself.
@@ -34,7 +35,7 @@ func (m *markdown) served(e Entry) {
 	case e.Compaction != nil:
 		m.print("\n**compaction** (%s)\n", flat(e.Compaction.Status))
 		if e.Text != "" {
-			m.print("\n%s\n", e.Text)
+			m.print("\n%s\n", prose.Closed(e.Text))
 		}
 	}
 }
