@@ -16,7 +16,8 @@ type request struct {
 	Detail      string       `json:"detail"`
 	Tool        *toolCall    `json:"tool"`
 	Options     []option     `json:"options"`
-	Choice      bool         `json:"choice"` // nothing but a person answers it, with all of its options in sight
+	Choice      bool         `json:"choice"`  // nothing but a person answers it, with all of its options in sight
+	Clipped     bool         `json:"clipped"` // not all of the tool call is in the record
 	Executables []executable `json:"executables"`
 	Status      string       `json:"status"`
 

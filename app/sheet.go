@@ -26,6 +26,8 @@ const (
 func sheetOf(r *request, from place, q *question) sheet {
 	s := sheet{title: oneLine(r.heading()), heading: oneLine(r.heading()), about: about(from)}
 	switch {
+	case r.Kind == kindPermission && r.Clipped:
+		return s.elsewhere("This is too long for a dialog: not all of it is shown here. The window shows all of it, in pages.", "")
 	case r.Kind == kindPermission:
 		s.code = true
 		s.text = r.permission(from.Cwd)
@@ -200,6 +202,8 @@ func warning(code string) string {
 		return "This runs what it fetches from the network"
 	case "secrets":
 		return "This touches files that hold secrets"
+	case "too_long":
+		return "This is too long to be looked through for dangers"
 	case "outside_root":
 		return "This reaches outside of the directory"
 	}
@@ -504,7 +508,7 @@ func (r *request) actions(cwd string) (list []action) {
 		return nil
 	}
 	_, whole := r.target(cwd)
-	whole = whole && (r.Tool == nil || r.Tool.inOneLine(cwd))
+	whole = whole && !r.Clipped && (r.Tool == nil || r.Tool.inOneLine(cwd))
 	once := slices.IndexFunc(r.Options, func(o option) bool { return o.Kind == "allow_once" })
 	if once >= 0 && !r.Choice && whole && len(r.danger) == 0 {
 		list = append(list, action{answerKey(once), "Allow once"})

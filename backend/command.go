@@ -38,6 +38,10 @@ type (
 	Exit = session.Exit
 	// Request is something that waits for a person.
 	Request = session.Request
+	// RequestPart is one thing that a permission is about.
+	RequestPart = session.RequestPart
+	// PartPage is a page of the text of one.
+	PartPage = session.PartPage
 	// RequestOption is one button of a permission.
 	RequestOption = session.RequestOption
 	// Executable is something in a directory that starts with an agent.

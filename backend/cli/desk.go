@@ -138,7 +138,7 @@ func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bo
 	switch r.Kind {
 	case "permission":
 		d.t.aside("? %s asks: %s", exact(r.Agent), barred(r.Title))
-		d.detail(r)
+		d.detail(ctx, r)
 		for _, row := range optionRows(r.Options) {
 			d.t.aside("  %s", row)
 		}
@@ -167,8 +167,14 @@ func barred(text string) string {
 }
 
 // detail shows what a permission is for, in full.
-func (d *desk) detail(r backend.Request) {
+func (d *desk) detail(ctx context.Context, r backend.Request) {
 	if r.Tool == nil {
+		return
+	}
+	if r.Clipped {
+		if err := d.t.showParts(ctx, r.ID); err != nil {
+			d.t.aside("  ! not all of it is shown: %s", err)
+		}
 		return
 	}
 	if len(r.Tool.RawInput) > 0 {

@@ -136,7 +136,7 @@ func (c *inboxAnswer) Run(p *Program) error {
 			return err
 		}
 		if !c.given() {
-			p.describe(r)
+			p.describe(ctx, api, r)
 			return &failure{exitUsage, errors.New("it waits still: an answer is needed, such as " + hint(r))}
 		}
 		answer, err := c.answer(r)
@@ -215,8 +215,8 @@ func hint(r backend.Request) string {
 }
 
 // describe shows a request in full: nobody answers what they have not seen.
-func (p *Program) describe(r backend.Request) {
-	t := &terminalTurn{p: p}
+func (p *Program) describe(ctx context.Context, api *api, r backend.Request) {
+	t := &terminalTurn{p: p, api: api}
 	d := &desk{t: t}
 	t.aside("? %s asks: %s", backend.Readable(r.Agent), barred(r.Title))
 	if r.Detail != "" {
@@ -224,7 +224,7 @@ func (p *Program) describe(r backend.Request) {
 	}
 	switch r.Kind {
 	case "permission":
-		d.detail(r)
+		d.detail(ctx, r)
 	case "trust":
 		d.brought(r)
 	case "question":

@@ -64,7 +64,7 @@ func TestOptionNumberComesBeforeItsID(t *testing.T) {
 		}
 	}
 	var told strings.Builder
-	(&Program{Stderr: &told}).describe(r)
+	(&Program{Stderr: &told}).describe(t.Context(), nil, r)
 	for _, row := range []string{"1  Reject (rejects once), id 2", "2  Yes (allows once), id 1", "3  1 (allows always), id 7"} {
 		if !strings.Contains(told.String(), row) {
 			t.Errorf("the list does not say %q:\n%s", row, told.String())

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/aymanbagabas/go-udiff"
 	"github.com/disgoorg/disgo/discord"
 
 	"deskhand/backend/permission"
@@ -151,7 +150,7 @@ func (d *drawing) describe() {
 		if len(raw) == 0 {
 			raw = d.r.Schema
 		}
-		d.add(part{text: indented(raw), lang: "json"})
+		d.add(part{text: permission.Indented(raw), lang: "json"})
 		d.foot = append(d.foot, "It cannot be answered here. Dismissing it tells the agent so, and it goes on.")
 	}
 }
@@ -221,15 +220,15 @@ func (d *drawing) permission(agent string) {
 
 // tool shows what a call would do; said tells that it names what it is about by itself.
 func (d *drawing) tool(t *session.ToolCall) (said bool) {
-	if line := commandOf(t.RawInput); line != "" {
+	if line := permission.Command(t.RawInput); line != "" {
 		d.add(part{text: line, lang: "sh"})
 		d.name, said = "command.txt", true
 	}
 	edits := 0
 	for _, raw := range t.Content {
-		p, edit := contentOf(raw, d.cwd)
-		d.add(p)
-		if edit {
+		p := permission.ContentPart(raw, d.cwd)
+		d.add(partOf(p))
+		if p.Kind == permission.DiffPart {
 			edits++
 			d.name, said = "edit.diff", true
 		}
@@ -237,8 +236,8 @@ func (d *drawing) tool(t *session.ToolCall) (said bool) {
 	if edits == 0 {
 		d.add(part{text: d.places(t)})
 	}
-	shown := edits > 0 || t.Kind == "switch_mode" && len(t.Content) > 0 || said && isCommandAlone(t.RawInput, d.cwd)
-	if input := indented(t.RawInput); !shown && input != "" && input != "{}" && input != "null" {
+	shown := edits > 0 || t.Kind == "switch_mode" && len(t.Content) > 0 || said && permission.CommandAlone(t.RawInput, d.cwd)
+	if input := permission.Indented(t.RawInput); !shown && input != "" && input != "{}" && input != "null" {
 		d.add(part{text: input, lang: "json"}) // arguments, variables and rights beside a command, too
 	}
 	if len(d.parts) > 1 {
@@ -254,7 +253,7 @@ func (d *drawing) places(t *session.ToolCall) string {
 		if strings.TrimRight(l.Path, "/") == strings.TrimRight(d.cwd, "/") {
 			continue // some agents name the directory for every command
 		}
-		place := below(l.Path, d.cwd)
+		place := permission.Below(l.Path, d.cwd)
 		if l.Line != nil {
 			place += ":" + strconv.FormatInt(*l.Line, 10)
 		}
@@ -263,121 +262,31 @@ func (d *drawing) places(t *session.ToolCall) string {
 	return strings.Join(list, "\n")
 }
 
-// commandOf is the whole command line of a call that runs one.
-func commandOf(input json.RawMessage) string {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(input, &fields) // of another shape it has none
-	for _, name := range []string{"command", "cmd", "script"} {
-		var line string
-		if json.Unmarshal(fields[name], &line) == nil && line != "" {
-			return line
-		}
-		var args []string
-		if json.Unmarshal(fields[name], &args) == nil && len(args) > 0 {
-			for i, arg := range args {
-				args[i] = argument(arg)
-			}
-			return strings.Join(args, " ")
-		}
-	}
-	return ""
-}
-
-// isCommandAlone tells that nothing stands beside a command that may change what it does.
-func isCommandAlone(input json.RawMessage, cwd string) bool {
-	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(input, &fields) // it has a command
-	commands := 0
-	for name, value := range fields {
-		var text string
-		switch {
-		case name == "description", name == "timeout", slices.Contains([]string{"null", "false", `""`, "[]", "{}"}, string(value)):
-		case name == "cwd" || name == "workdir":
-			if json.Unmarshal(value, &text) != nil || text != cwd {
-				return false
-			}
-		case name == "command", name == "cmd", name == "script":
-			commands++
-		default:
-			return false
-		}
-	}
-	return commands == 1
-}
-
-// argument is one as a shell would need it, so that where it ends can be seen.
-func argument(arg string) string {
-	plain := func(r rune) bool {
-		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_@%+=:,./-", r)
-	}
-	if arg != "" && !strings.ContainsFunc(arg, func(r rune) bool { return !plain(r) }) {
-		return arg
-	}
-	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
-}
-
 // homely is a path without the name of whose home it is in: everybody in the channel reads it.
 func homely(path string) string {
 	home, err := os.UserHomeDir()
-	if rest := below(path, home); err == nil && home != "" && rest != path {
+	if rest := permission.Below(path, home); err == nil && home != "" && rest != path {
 		return filepath.Join("~", rest)
 	}
 	return path
 }
 
-// below is a path as seen from a directory that it is in; another one is whole.
-func below(path, directory string) string {
-	root := strings.TrimRight(directory, `/\`)
-	rest, inside := strings.CutPrefix(path, root)
-	switch {
-	case root == "" || !inside:
-		return path
-	case rest == "":
-		return "."
-	case rest[0] == '/' || rest[0] == '\\':
-		return rest[1:]
+// partOf is a part of a call as a message shows it.
+func partOf(p permission.Part) part {
+	switch p.Kind {
+	case permission.DiffPart:
+		from := p.Path
+		if p.Created {
+			from = "/dev/null"
+		}
+		if strings.HasPrefix(p.Text, "@@") {
+			return part{text: "--- " + from + "\n+++ " + p.Path + "\n" + p.Text, lang: "diff"}
+		}
+		return part{text: strings.TrimLeft(p.Path+"\n", "\n") + p.Text, lang: "diff"}
+	case permission.InputPart:
+		return part{text: p.Text, lang: "json"}
 	}
-	return path
-}
-
-// contentOf reads an element of a call's content.
-func contentOf(raw json.RawMessage, cwd string) (p part, edit bool) {
-	var c struct {
-		Type    string
-		Content struct{ Type, Text string }
-		Path    string
-		OldText *string
-		NewText *string
-		Patch   struct{ Text string }
-	}
-	if json.Unmarshal(raw, &c) != nil {
-		return part{text: indented(raw), lang: "json"}, false
-	}
-	c.Path = below(c.Path, cwd)
-	switch {
-	case c.Type == "terminal":
-		return part{}, false // it has not run yet
-	case c.Type == "content" && c.Content.Type == "text":
-		return part{text: c.Content.Text}, false
-	case c.Type == "diff" && c.Patch.Text != "":
-		return part{text: strings.TrimLeft(c.Path+"\n", "\n") + c.Patch.Text, lang: "diff"}, true
-	case c.Type == "diff" && c.NewText != nil:
-		return part{text: diffOf(c.Path, c.OldText, *c.NewText), lang: "diff"}, true
-	}
-	return part{text: indented(raw), lang: "json"}, false
-}
-
-func diffOf(path string, before *string, after string) string {
-	from, old := "/dev/null", ""
-	if before != nil {
-		from, old = path, *before
-	}
-	const around = 3
-	text, err := udiff.ToUnified(from, path, old, udiff.Lines(old, after), around)
-	if err != nil || text == "" {
-		text = path + "\n" + after
-	}
-	return strings.TrimSuffix(text, "\n")
+	return part{text: p.Text}
 }
 
 func (d *drawing) questions(agent string) {
@@ -856,20 +765,4 @@ func unmarked(text string) string {
 		out.WriteRune(r)
 	}
 	return out.String()
-}
-
-// indented is JSON for people, as it came where it cannot be read.
-func indented(raw json.RawMessage) string {
-	if len(raw) == 0 {
-		return ""
-	}
-	var v any
-	if json.Unmarshal(raw, &v) != nil {
-		return string(raw)
-	}
-	text, err := json.MarshalIndent(raw, "", "  ")
-	if err != nil {
-		return string(raw)
-	}
-	return string(text)
 }

@@ -197,7 +197,7 @@ func TestPaths(t *testing.T) {
 	for _, c := range [][3]string{
 		{"/a/b/c", "/a/b", "c"}, {"/a/b/c", "/a/b/", "c"}, {"/a/b", "/a/b", "."}, {"/a/bc", "/a/b", "/a/bc"}, {"/c", "/a/b", "/c"}, {`C:\a\b`, `C:\a`, "b"}, {"/a", "", "/a"}, {"/a", "/", "/a"},
 	} {
-		if have := below(c[0], c[1]); have != c[2] {
+		if have := permission.Below(c[0], c[1]); have != c[2] {
 			t.Errorf("%s in %s: %s, want %s", c[0], c[1], have, c[2])
 		}
 	}
@@ -425,7 +425,7 @@ func FuzzDraw(f *testing.F) {
 				r.Status = status
 				c := draw(&r, title, held{Page: page, Own: slices.Repeat([]string{what}, n)})
 				fits(t, c)
-				line := permission.Reveal(commandOf(input))
+				line := permission.Reveal(permission.Command(input))
 				if kind == "permission" && !strings.Contains(c.content, line) && !strings.Contains(c.file, line) {
 					t.Errorf("%q is not in %q nor in %q", line, c.content, c.file)
 				}

@@ -253,7 +253,17 @@ func (a *asks) step(ctx context.Context, request string) (again bool, err error)
 			return false, err
 		}
 	}
-	return a.put(ctx, k, draw(&r, a.directory(ctx, r.Session), k.held))
+	return a.put(ctx, k, a.drawn(ctx, r, k.held))
+}
+
+// drawn is the card of a request. A request that its record has no room for is read whole; where that cannot be, it can only be refused here.
+func (a *asks) drawn(ctx context.Context, r session.Request, h held) card {
+	whole, err := a.s.cfg.Sessions.WholeRequest(ctx, r)
+	if err != nil {
+		a.s.cfg.Logger.Warn("a long request cannot be read whole", "request", r.ID, "error", err)
+		h.Small = true
+	}
+	return draw(&whole, a.directory(ctx, r.Session), h)
 }
 
 // dismiss forgets a request that there is nothing to show of, unless there is news of it.
@@ -292,7 +302,7 @@ func (a *asks) end(ctx context.Context, k keptCard, r session.Request, waits boo
 	if waits {
 		r.Status = movedAway
 	}
-	return a.finish(ctx, k, draw(&r, a.directory(ctx, r.Session), k.held))
+	return a.finish(ctx, k, a.drawn(ctx, r, k.held))
 }
 
 // finish puts the last of a card into its message and forgets it. Of a request that is known no more only the controls go.

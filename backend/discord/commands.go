@@ -185,7 +185,7 @@ func (in *inbound) approve(ctx context.Context, channel snowflake.ID, id string,
 	}
 	r := list[0]
 	options := slices.DeleteFunc(slices.Clone(r.Options), func(o session.RequestOption) bool { return o.Kind != "allow_once" })
-	if r.Choice || len(options) != 1 {
+	if r.Choice || r.Clipped || len(options) != 1 {
 		return "It cannot simply be allowed once. Choose among its buttons."
 	}
 	card, shown, err := in.s.asks.one(ctx, r.ID)

@@ -67,6 +67,9 @@ type reader func(result json.RawMessage) map[string]any
 func (s *shown) form(r asking) (method string, params map[string]any, read reader) {
 	t := s.mirror.takes
 	switch {
+	case r.Kind == "permission" && r.Clipped:
+		call := pointer(r, "This is too long to be shown here: not all of it is shown. Look at it in Deskhand, which shows all of it, or reject it.")
+		return "session/request_permission", map[string]any{"toolCall": call, "options": refusalsOf(r.Options)}, s.readTrust(r)
 	case r.Kind == "permission":
 		return "session/request_permission", map[string]any{"toolCall": s.toolOf(r), "options": optionsOf(r.Options)}, readOption
 	case r.Kind == "trust":

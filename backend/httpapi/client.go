@@ -472,6 +472,7 @@ func (c *Client) requestRoutes() {
 			list, err := s.RequestsNamed(ctx, in.Begins)
 			return answer(requestList{list}, err)
 		})
+	c.requestParts()
 	huma.Register(c.api, op("answer", http.MethodPost, "requests/{id}/answer", "Answer a request; the first answer wins", http.StatusNoContent),
 		func(ctx context.Context, in *struct {
 			ID      string `path:"id" maxLength:"64"`

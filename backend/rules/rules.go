@@ -230,12 +230,13 @@ const (
 	DangerPipe     = "pipe_to_shell"
 	DangerSecrets  = "secrets"
 	DangerDisaster = "disaster"
+	DangerLong     = "too_long" // it was not looked through for the others to its end
 )
 
 // Dangers are the codes of what a person should see before the call is allowed, and most of all before it is allowed for good.
 func Dangers(call Call, where Where) []string {
-	r := read(call, where)
-	found := map[string]bool{}
+	r := readWithin(call, where, limits{command: maxLooked, parts: maxLookedParts})
+	found := map[string]bool{DangerLong: r.budget < 0 || slices.Contains(r.doubts, "too_long")}
 	for p := range r.all {
 		if r.disaster(p) != "" {
 			found[DangerDisaster] = true
@@ -254,7 +255,7 @@ func Dangers(call Call, where Where) []string {
 		}
 	}
 	var codes []string
-	for _, code := range []string{DangerDisaster, DangerSudo, DangerPipe, DangerSecrets, DangerOutside} {
+	for _, code := range []string{DangerDisaster, DangerSudo, DangerPipe, DangerSecrets, DangerOutside, DangerLong} {
 		if found[code] {
 			codes = append(codes, code)
 		}
@@ -295,6 +296,7 @@ type reading struct {
 	dirs   []string // the directories that a relative path may be in
 	parts  []*part
 	doubts []string
+	limits limits
 	budget int    // how many parts there may still be
 	source string // the script that is taken apart
 }
@@ -302,15 +304,31 @@ type reading struct {
 const (
 	maxParts   = 200
 	maxDepth   = 6       // of commands in commands
-	maxCommand = 8 << 10 // bytes; nobody reads a longer one
+	maxCommand = 8 << 10 // bytes; no rule allows a longer one, which nobody reads
 	maxOpened  = 400     // brackets in it: the parser takes its time with what is nested
 	maxWords   = 300     // of one command
 	maxPaths   = 1000
 	maxDirs    = 8
 )
 
+// What is looked through for dangers: a person decides about long commands too.
+const (
+	maxLooked      = 128 << 10
+	maxLookedParts = 10_000
+)
+
+// limits are how much of a call is taken apart.
+type limits struct {
+	command int // bytes
+	parts   int
+}
+
 func read(call Call, where Where) *reading {
-	r := &reading{where: where, dirs: []string{where.clean(where.Directory)}, budget: maxParts}
+	return readWithin(call, where, limits{command: maxCommand, parts: maxParts})
+}
+
+func readWithin(call Call, where Where, most limits) *reading {
+	r := &reading{where: where, dirs: []string{where.clean(where.Directory)}, limits: most, budget: most.parts}
 	if call.Doubt != "" {
 		r.doubt(call.Doubt)
 	}

@@ -13,7 +13,7 @@ func (r *reading) command(c Command) []*part {
 	for _, a := range c.Argv {
 		size += len(a)
 	}
-	if size > maxCommand {
+	if size > r.limits.command {
 		r.doubt("too_long")
 		return nil
 	}

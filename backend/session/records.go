@@ -336,6 +336,9 @@ type Request struct {
 	ToolCallID  string          `json:"toolCallId,omitempty" doc:"The tool call a permission is for; its entry holds diff and command"`
 	Tool        *ToolCall       `json:"tool,omitempty" doc:"That tool call as the request told it"`
 	Options     []RequestOption `json:"options" doc:"Of a permission: exactly what the agent offers, in its order"`
+	Clipped     bool            `json:"clipped,omitempty" doc:"Of a permission: not all of its tool call is in this record; requests/{id}/parts has all of what is decided"`
+	Frame       int64           `json:"frame,omitempty" doc:"Of a permission: the number of its message in the session's journal"`
+	Told        int64           `json:"told,omitempty" doc:"Of a permission: the number of the message in which its tool call was first told"`
 	Choice      bool            `json:"choice,omitempty" doc:"Of a permission: it asks how to go on, and not whether to, so that only a person answers it: no rule, no flag, and no button that allows without a look at the options"`
 	Schema      json.RawMessage `json:"schema,omitempty" doc:"Of a form: the JSON Schema asked for"`
 	Questions   []Question      `json:"questions,omitempty" doc:"Of a question"`

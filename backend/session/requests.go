@@ -147,12 +147,17 @@ func (v *conversation) readPermission(r *openRequest, params json.RawMessage) bo
 	tool := ToolCall{ToolCallID: patch.ToolCallID, Kind: "other", Status: "pending", StartedAt: r.CreatedAt}
 	// What was told before counts where it was told in this turn. Some agents count their calls anew in each, and a call of that id may go on from
 	// an earlier one: rather is nothing shown, and judged, than what is another's.
+	r.Frame, r.Told = v.frames, v.frames
 	if e := v.fold.tools[patch.ToolCallID]; e != nil && e.Turn == v.fold.turn {
-		tool = *e.Tool
+		tool, r.Told = *e.Tool, e.Seq/perFrame
 	}
 	patchToolCall(&tool, patch)
+	r.Clipped = tool.clipped()
 	// Some approvals come without a title (title: null), and nobody was told of their tool call before.
 	r.ToolCallID, r.Tool, r.Title = tool.ToolCallID, &tool, cmp.Or(tool.Title, tool.Name, tool.Kind)
+	if r.Clipped {
+		v.readWhole(r)
+	}
 	r.Choice = r.Choice || permission.IsChoice(r.offer(nil))
 	r.readAsked(p.ToolCall, v.c.secret.text)
 	return true

@@ -66,7 +66,7 @@ func (v *conversation) beside(r *openRequest, a *Answer) (func() error, error) {
 // ruleOf is the rule that an answer makes. It has to be about the request: nobody makes another one by this door.
 func (v *conversation) ruleOf(r *openRequest, wish Remember, rejects bool) (Rule, error) {
 	ctx := context.WithoutCancel(v.c.ctx)
-	call, where := callOf(&r.Request), whereIs(&v.row.Session)
+	call, where := v.c.wholeCall(ctx, r.Request, v.step.frames), whereIs(&v.row.Session)
 	if call.Choice {
 		return Rule{}, bad("rule.choice")
 	}

@@ -26,6 +26,9 @@ func callOf(r *Request) rules.Call {
 		c.call.Choice = true
 		return c.call
 	}
+	if r.Clipped {
+		c.doubt("too_long") // the rest of it may be anything
+	}
 	input := map[string]json.RawMessage{}
 	if json.Unmarshal(t.RawInput, &input) != nil && len(t.RawInput) > 0 {
 		c.readBare()

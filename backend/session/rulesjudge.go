@@ -93,7 +93,7 @@ func (v *conversation) decided(r *openRequest) *decision {
 		return nil
 	}
 	compiled, broken := parsed(list)
-	verdict := rules.Judge(callOf(&r.Request), whereIs(&v.row.Session), compiled)
+	verdict := rules.Judge(v.c.wholeCall(ctx, r.Request, v.step.frames), whereIs(&v.row.Session), compiled)
 	if verdict.Why != rules.ByRule || verdict.Effect == rules.Ask || verdict.Effect == rules.Allow && broken {
 		return nil
 	}

@@ -172,7 +172,7 @@ func (c *Client) permissions(ctx context.Context, limit int) ([]askedBefore, err
 
 // RuleSuggestions is what may be remembered of an answer to a permission.
 type RuleSuggestions struct {
-	Danger      []string         `json:"danger,omitempty" enum:"disaster,sudo,pipe_to_shell,secrets,outside_root" doc:"What to show before it is allowed. With any, nothing is allowed everywhere"`
+	Danger      []string         `json:"danger,omitempty" enum:"disaster,sudo,pipe_to_shell,secrets,outside_root,too_long" doc:"What to show before it is allowed. With any, nothing is allowed everywhere"`
 	Suggestions []RuleSuggestion `json:"suggestions" doc:"The narrowest first; empty where a person has to look each time"`
 }
 
@@ -208,7 +208,7 @@ func (c *Client) SuggestRules(ctx context.Context, request string) (RuleSuggesti
 		return out, err
 	}
 	compiled, _ := parsed(list)
-	call, where := callOf(&r), whereIs(&s)
+	call, where := c.wholeCall(ctx, r, nil), whereIs(&s)
 	out.Danger = rules.Dangers(call, where)
 	for _, suggestion := range rules.Suggest(call, where, rules.Allow, compiled) {
 		out.offer("allow", suggestion, len(out.Danger) == 0)

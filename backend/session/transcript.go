@@ -838,10 +838,16 @@ func (t *transcript) giveUp(f frame, id string) {
 	}
 }
 
+// patchToolCall takes what an update tells of a tool call, as much as an entry holds of that.
 func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
+	applyToolCall(tool, p, clipString, clipRaw)
+}
+
+// applyToolCall takes what an update tells of a tool call, through the functions that may shorten texts and values.
+func applyToolCall(tool *ToolCall, p acp.ToolCallPatch, text func(string) string, value func(json.RawMessage) json.RawMessage) {
 	set := func(to *string, from *string) {
 		if from != nil {
-			*to = clipString(*from)
+			*to = text(*from)
 		}
 	}
 	set(&tool.Title, p.Title)
@@ -854,7 +860,7 @@ func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
 	if p.Content != nil {
 		tool.Content = make([]json.RawMessage, len(*p.Content))
 		for i, item := range *p.Content {
-			tool.Content[i] = clipRaw(item)
+			tool.Content[i] = value(item)
 		}
 	}
 	if p.Locations != nil {
@@ -864,10 +870,10 @@ func patchToolCall(tool *ToolCall, p acp.ToolCallPatch) {
 		}
 	}
 	if p.RawInput != nil {
-		tool.RawInput = clipRaw(p.RawInput)
+		tool.RawInput = value(p.RawInput)
 	}
 	if p.RawOutput != nil {
-		tool.RawOutput = clipRaw(p.RawOutput)
+		tool.RawOutput = value(p.RawOutput)
 	}
 }
 

@@ -797,6 +797,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/client/requests/{id}/parts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a permission asks for, all of it: the parts, with their true counts */
+        get: operations["listRequestParts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/client/requests/{id}/parts/{part}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** A page of the text of a part of what a permission asks for, from the journal */
+        get: operations["readRequestPart"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/client/requests/{id}/rules": {
         parameters: {
             query?: never;
@@ -3378,6 +3412,34 @@ export interface components {
             hit?: boolean;
             text: string;
         };
+        PartList: {
+            /** @description In the order in which they are shown; a part's number is its index */
+            items: components["schemas"]["RequestPart"][];
+        };
+        PartPage: {
+            /**
+             * Format: int64
+             * @description The number of its first line, from 1
+             */
+            line: number;
+            /**
+             * Format: int64
+             * @description Where the next page begins; absent on the last page
+             */
+            next?: number;
+            /**
+             * Format: int64
+             * @description In bytes of UTF-8
+             */
+            offset: number;
+            /**
+             * Format: int64
+             * @description Of the whole text
+             */
+            size: number;
+            /** @description Ends at the end of a line where one ends within the page; of a diff a line begins with +, -, a blank or @@ */
+            text: string;
+        };
         Patch: {
             archived?: boolean;
             /** @description The ids of the files of the draft, in order: the whole list */
@@ -3681,6 +3743,8 @@ export interface components {
             answeredBy?: string;
             /** @description Of a permission: it asks how to go on, and not whether to, so that only a person answers it: no rule, no flag, and no button that allows without a look at the options */
             choice?: boolean;
+            /** @description Of a permission: not all of its tool call is in this record; requests/{id}/parts has all of what is decided */
+            clipped?: boolean;
             /**
              * Format: date-time
              * @description When the agent said that it is done there
@@ -3693,6 +3757,11 @@ export interface components {
             elicitationId?: string;
             /** @description Of a trust request: what waits to be approved */
             executables?: components["schemas"]["Executable"][];
+            /**
+             * Format: int64
+             * @description Of a permission: the number of its message in the session's journal
+             */
+            frame?: number;
             /** Format: int64 */
             generation: number;
             /** @description Where it leads: the name in ASCII, with its port */
@@ -3722,6 +3791,11 @@ export interface components {
             /** @enum {string} */
             status: "requested" | "answered" | "rejected" | "cancelled" | "expired";
             title: string;
+            /**
+             * Format: int64
+             * @description Of a permission: the number of the message in which its tool call was first told
+             */
+            told?: number;
             /** @description That tool call as the request told it */
             tool?: components["schemas"]["ToolCall"];
             /** @description The tool call a permission is for; its entry holds diff and command */
@@ -3740,6 +3814,38 @@ export interface components {
             /** @description The name as people should read it: unseen characters are written by their numbers, a missing name is made of the kind, and what the option does stands beside a name that would mislead about it */
             label?: string;
             name: string;
+        };
+        RequestPart: {
+            /**
+             * Format: int64
+             * @description Lines of a diff
+             */
+            added?: number;
+            /** @description Of a diff: the file is new */
+            created?: boolean;
+            /** @description It holds characters that are not seen */
+            hidden?: boolean;
+            /**
+             * @description title: the agent's own words, where it tells nothing else; text: a text beside the call, such as a plan; places: the paths that it names
+             * @enum {string}
+             */
+            kind: "title" | "command" | "diff" | "text" | "places" | "input";
+            /**
+             * Format: int64
+             * @description Of the text, in characters
+             */
+            letters: number;
+            /** Format: int64 */
+            lines: number;
+            /** @description Of a diff */
+            path?: string;
+            /** Format: int64 */
+            removed?: number;
+            /**
+             * Format: int64
+             * @description Of the text, in bytes of UTF-8
+             */
+            size: number;
         };
         RequestRule: {
             /** @enum {string} */
@@ -3872,7 +3978,7 @@ export interface components {
         };
         RuleSuggestions: {
             /** @description What to show before it is allowed. With any, nothing is allowed everywhere */
-            danger?: ("disaster" | "sudo" | "pipe_to_shell" | "secrets" | "outside_root")[];
+            danger?: ("disaster" | "sudo" | "pipe_to_shell" | "secrets" | "outside_root" | "too_long")[];
             /** @description The narrowest first; empty where a person has to look each time */
             suggestions: components["schemas"]["RuleSuggestion"][];
         };
@@ -6844,6 +6950,75 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    listRequestParts: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PartList"];
+                };
+            };
+            /** @description Error */
+            default: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
+        };
+    };
+    readRequestPart: {
+        parameters: {
+            query?: {
+                /** @description In bytes: 0, or next of a page before */
+                offset?: number;
+                /** @description How many bytes of text at most */
+                limit?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+                /** @description Its index in the list of parts */
+                part: number;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description OK */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PartPage"];
+                };
             };
             /** @description Error */
             default: {

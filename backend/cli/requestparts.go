@@ -1,0 +1,63 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"deskhand/backend"
+)
+
+// atTerminal is how much of a long request a terminal shows; a pipe gets all of it.
+const atTerminal = 256 << 10 // bytes
+
+// showParts prints all of what a permission asks for, which its record has no room for, page by page.
+func (t *terminalTurn) showParts(ctx context.Context, id string) error {
+	var list struct {
+		Items []backend.RequestPart `json:"items"`
+	}
+	route := "requests/" + url.PathEscape(id) + "/parts"
+	if err := t.api.call(ctx, "GET", route, nil, &list); err != nil {
+		return err
+	}
+	room := -1 // all of it
+	if isTerminal(t.p.Stderr) {
+		room = atTerminal
+	}
+	for i, part := range list.Items {
+		t.aside("  %s", partHeading(part))
+		t.p.say("      | ")
+		for offset := 0; ; {
+			if room == 0 {
+				t.aside("  ! not all of it is shown: %d more bytes of this %s. All of it: deskhand inbox answer %s 2>&1 | less", part.Size-offset, part.Kind, id)
+				break
+			}
+			var page backend.PartPage
+			query := "?limit=65536&offset=" + strconv.Itoa(offset)
+			if err := t.api.call(ctx, "GET", route+"/"+strconv.Itoa(i)+query, nil, &page); err != nil {
+				return err
+			}
+			room = max(room-len(page.Text), min(room, 0))
+			t.p.say("%s", strings.ReplaceAll(exact(page.Text), "\n", "\n      | "))
+			if offset = page.Next; offset == 0 {
+				t.p.say("\n")
+				break
+			}
+		}
+	}
+	return nil
+}
+
+// partHeading names a part with its true counts.
+func partHeading(p backend.RequestPart) string {
+	heading := fmt.Sprintf("%s, %d letters in %d lines", p.Kind, p.Letters, p.Lines)
+	if p.Kind == "diff" {
+		heading = fmt.Sprintf("diff of %s, %d lines added, %d removed", barred(p.Path), p.Added, p.Removed)
+	}
+	if p.Hidden {
+		heading += ", with characters that are not seen: they are written by their numbers"
+	}
+	return heading
+}

