@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -81,15 +82,18 @@ type Backend struct {
 	kept    *snapshot.Library // what directories were before and after turns
 	client  *session.Client
 	discord *discord.Surface
-	tools   *tools.Server // what agents get beside their own
-	api     *httpapi.API
-	access  *httpapi.Access
-	codes   codes
-	tabs    *httpapi.Tabs
-	socket  *Listener
-	local   localAPI
-	calls   calls           // of the API, those under way
-	moving  *httpapi.Moving // the way to another data directory; nil = there is none
+
+	discordProblem string // why there is none, where what is stored of it is damaged
+
+	tools  *tools.Server // what agents get beside their own
+	api    *httpapi.API
+	access *httpapi.Access
+	codes  codes
+	tabs   *httpapi.Tabs
+	socket *Listener
+	local  localAPI
+	calls  calls           // of the API, those under way
+	moving *httpapi.Moving // the way to another data directory; nil = there is none
 
 	mu   sync.Mutex // protects what is below
 	base string     // the URL a browser reaches us at, once there is one
@@ -277,24 +281,39 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Vault:        ofDiscord,
 	})
 	if err != nil {
-		return nil, err
+		return nil, b.blame(err)
 	}
 	b.tools.Use(b.client)
 	if err := b.openDiscord(ctx, ofDiscord); err != nil {
 		return nil, err
 	}
 	if b.access, err = httpapi.OpenAccess(ctx, b.db, b.cfg.Logger); err != nil {
-		return nil, err
+		return nil, b.blame(err)
 	}
 	home, err := os.UserHomeDir()
 	if err != nil {
 		home = "/"
 	}
 	return httpapi.NewClient(httpapi.ClientConfig{
-		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Discord: b.discord, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
+		Version: b.cfg.Version, Sessions: b.client, Agents: b.agents, Discord: b.discord, DiscordProblem: b.discordProblem, Files: b.within(), Home: home, Data: b.cfg.Places.Data, Activate: b.cfg.Activate, Link: b.Link, URL: b.url,
 		Login: b.codes.take, Tabs: b.tabs,
 		Access: b.access, Local: b.localState, SwitchLocal: b.switchLocal, Moving: b.moving,
 	}), nil
+}
+
+// damages tells that something cannot be opened because the database is damaged: its pages, or a record in them.
+func damages(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	return err != nil && (store.Corrupt(err) || syntax || kind)
+}
+
+// blame says what a person can do about a database that is damaged.
+func (b *Backend) blame(err error) error {
+	if _, told := errors.AsType[*store.DamagedError](err); damages(err) && !told {
+		return &store.DamagedError{Dir: b.cfg.Places.Data, Err: err}
+	}
+	return err
 }
 
 func (b *Backend) vault(name string) *agents.Vault {

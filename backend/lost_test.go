@@ -53,3 +53,49 @@ func TestALostDatabaseWaitsForAChoice(t *testing.T) {
 		t.Errorf("what was beside the lost database: got %v put aside, want one directory", aside)
 	}
 }
+
+// A damaged table that only Discord needs turns Discord off, and nothing else.
+func TestADamagedTableOfDiscordTurnsDiscordOff(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	db, err := store.Open(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var page int64
+	if err := db.Read().QueryRowContext(t.Context(), `SELECT rootpage FROM sqlite_schema WHERE name = 'discord_setting'`).Scan(&page); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.OpenFile(filepath.Join(dir, "deskhand.db"), os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const size = 4096
+	if _, err := f.WriteAt(make([]byte, size), (page-1)*size); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	places, err := backend.FindPlaces(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h, err := backend.OpenHost(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "window", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)}, true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if h.Missing() != nil {
+		t.Fatalf("a damaged table of Discord: got a start that waits for %v, want one without Discord", h.Missing())
+	}
+	if status, said := onWindow(t, h, "GET", "/client/discord"); status != 409 || said["code"] != "discord.damaged" {
+		t.Errorf("GET /client/discord: got %d %v, want 409 discord.damaged", status, said)
+	}
+	if status, said := onWindow(t, h, "GET", "/client/sessions"); status != 200 {
+		t.Errorf("GET /client/sessions: got %d %v, want 200", status, said)
+	}
+}

@@ -1,8 +1,11 @@
 package backend
 
 import (
+	"context"
 	"errors"
+	"fmt"
 
+	"deskhand/backend/salvage"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
 )
@@ -12,6 +15,8 @@ type (
 	Verify = session.Verify
 	// Verification is how far one is, or what it found.
 	Verification = session.Verification
+	// SalvageReport says what was read of a damaged database.
+	SalvageReport = salvage.Report
 	// Finding is something that is not as it should be.
 	Finding = session.Finding
 )
@@ -25,4 +30,20 @@ func AcceptData(places Places) (aside string, err error) {
 	}
 	defer func() { err = errors.Join(err, lock.release()) }()
 	return store.Accept(places.Data)
+}
+
+// Salvage reads all that can be read of the database into a new directory. It is refused while a program has the data.
+func Salvage(ctx context.Context, places Places, to string) (r SalvageReport, err error) {
+	if err := places.Look(); err != nil {
+		return r, err
+	}
+	lock, err := takeLock(places.Data)
+	if err != nil {
+		return r, err
+	}
+	defer func() { err = errors.Join(err, lock.release()) }()
+	if r, err = salvage.Run(ctx, places.Data, to); err != nil {
+		return r, fmt.Errorf("salvaging the data of %s: %w", places.Data, err)
+	}
+	return r, nil
 }

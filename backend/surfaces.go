@@ -5,6 +5,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
+	"deskhand/backend/store"
 )
 
 // openDiscord opens the surface of Discord. One whose data is of a newer version and cannot be read is not there.
@@ -26,6 +27,11 @@ func (b *Backend) openDiscord(ctx context.Context, vault *agents.Vault) error {
 	})
 	if err != nil && b.client.ReadOnly() != nil {
 		return nil //nolint:nilerr // what there is can be shown all the same
+	}
+	if damages(err) { // everything else works without it
+		b.cfg.Logger.Error("Discord is off: what is stored of it is damaged", "error", err)
+		b.discordProblem = (&store.DamagedError{Dir: b.cfg.Places.Data, Err: err}).Error()
+		return nil
 	}
 	b.discord = d
 	return err

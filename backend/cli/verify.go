@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -20,6 +21,8 @@ type verifyCommand struct {
 	TakeJournal    []string `placeholder:"ID" help:"Make the transcript of this conversation anew from its journal, although that replaces what is shown; repeatable."`
 	KeepTranscript []string `placeholder:"ID" help:"Keep the transcript of this conversation as it is shown, although its journal says something else; repeatable."`
 
+	Salvage string `placeholder:"NEWDIR" help:"Read all that can be read of a damaged database into a new directory, while no Deskhand runs. Nothing is changed where it is read."`
+
 	JSON bool `name:"json" help:"Print what was found as JSON."`
 }
 
@@ -28,6 +31,9 @@ const verifyEvery = 200 * time.Millisecond
 
 // Run compares what is kept with its journal: by the running app if there is one, else on the data directory itself.
 func (c *verifyCommand) Run(p *Program) error {
+	if c.Salvage != "" {
+		return c.salvage(p)
+	}
 	var v backend.Verification
 	err := p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) (err error) {
 		if v, err = c.run(ctx, p, api); err != nil {
@@ -44,6 +50,52 @@ func (c *verifyCommand) Run(p *Program) error {
 		return &failure{exitError, errors.New("")} // the page has said it
 	}
 	return nil
+}
+
+// salvage saves what a damaged database has, without opening it.
+func (c *verifyCommand) salvage(p *Program) error {
+	if c.Agents || c.Repair || len(c.TakeJournal)+len(c.KeepTranscript) > 0 {
+		return &failure{exitUsage, errors.New("--salvage goes with nothing else: verify the new directory afterwards")}
+	}
+	places, err := backend.FindPlaces(c.DataDir)
+	if err != nil {
+		return err
+	}
+	to, err := filepath.Abs(c.Salvage)
+	if err != nil {
+		return err
+	}
+	ctx, stop := interruptible()
+	defer stop()
+	r, err := backend.Salvage(ctx, places, to)
+	if err != nil {
+		return err
+	}
+	if c.JSON {
+		return printJSON(p.Stdout, r)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d conversations are in %s.\n", r.Sessions, printable(to))
+	for _, t := range r.Tables {
+		if t.Lost > 0 {
+			fmt.Fprintf(&b, "lost      %s: %d rows were read, %d pages or rows could not be\n", printable(t.Name), t.Saved, t.Lost)
+		}
+	}
+	if r.Recovered > 0 {
+		fmt.Fprintf(&b, "lost      what %d of the conversations were called; they are \"Recovered conversation\" now\n", r.Recovered)
+	}
+	for _, id := range r.Gaps {
+		fmt.Fprintf(&b, "lost      messages of the conversation %s\n", printable(id))
+	}
+	if r.Blobs != "" {
+		fmt.Fprintf(&b, "lost      files of messages: %s\n", printable(r.Blobs))
+	}
+	if !r.Lost() {
+		b.WriteString("Nothing that could be found was lost.\n")
+	}
+	fmt.Fprintf(&b, "`deskhand verify --data-dir %s` proves it. To go on with it, put its deskhand.db in the place of the damaged one, remove deskhand.db-wal there, and run `deskhand data accept`.\n", printable(to))
+	_, err = io.WriteString(p.Stdout, b.String())
+	return err
 }
 
 // run begins a verification and waits for its end. With us it ends too.

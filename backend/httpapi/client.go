@@ -25,18 +25,19 @@ import (
 
 // ClientConfig is what the client API stands on.
 type ClientConfig struct {
-	Version  string
-	Sessions *session.Client
-	Agents   *agents.Catalogue
-	Discord  *discord.Surface       // nil where the data cannot be read
-	Files    files.Within           // how the files in the directories of sessions are reached
-	Home     string                 // where a directory picker begins
-	Data     string                 // the data directory, for people to see
-	Login    func(code string) bool // takes a one-time code
-	Tabs     *Tabs                  // of the browsers that a code has let in
-	Activate func()                 // brings the window forward; nil where there is none
-	Link     func() (string, error) // makes a one-time link for a browser
-	URL      func() string          // where browsers and programs on this machine reach us; "" nowhere, nil too
+	Version        string
+	Sessions       *session.Client
+	Agents         *agents.Catalogue
+	Discord        *discord.Surface       // nil where the data cannot be read
+	DiscordProblem string                 // why, where what is stored of it is damaged
+	Files          files.Within           // how the files in the directories of sessions are reached
+	Home           string                 // where a directory picker begins
+	Data           string                 // the data directory, for people to see
+	Login          func(code string) bool // takes a one-time code
+	Tabs           *Tabs                  // of the browsers that a code has let in
+	Activate       func()                 // brings the window forward; nil where there is none
+	Link           func() (string, error) // makes a one-time link for a browser
+	URL            func() string          // where browsers and programs on this machine reach us; "" nowhere, nil too
 
 	Access      *Access                                              // tokens and audit
 	Local       func() LocalAPI                                      // how the API on this machine is
@@ -165,6 +166,9 @@ func problemOf(err error) error {
 		return newClientError(http.StatusConflict, refused.Code, refused.Params, err.Error())
 	case errors.Is(err, session.ErrNotFound):
 		return newClientError(http.StatusNotFound, "not_found", nil, err.Error())
+	case store.Corrupt(err) && !store.Lacks(err):
+		return newClientError(http.StatusServiceUnavailable, "storage.damaged", map[string]string{"detail": err.Error()},
+			"the database is damaged: "+err.Error()+". `deskhand verify` tells what of it; `deskhand verify --salvage NEWDIR` reads all that can be read into a new directory")
 	case store.Lacks(err): // only a newer version has the tables otherwise
 		return newClientError(http.StatusConflict, "storage.newer_unreadable", map[string]string{"detail": err.Error()}, err.Error())
 	case errors.Is(err, session.ErrStorage):

@@ -78,6 +78,9 @@ func (c *Client) discordRoutes() {
 // discord is the surface. There is none where the data is of a newer version that we cannot read.
 func (c *Client) discord() (*discord.Surface, error) {
 	if c.cfg.Discord == nil {
+		if c.cfg.DiscordProblem != "" {
+			return nil, &session.RefusedError{Code: "discord.damaged", Params: map[string]string{"detail": c.cfg.DiscordProblem}}
+		}
 		return nil, &session.RefusedError{Code: "discord.off"}
 	}
 	return c.cfg.Discord, nil

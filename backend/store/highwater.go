@@ -56,7 +56,8 @@ func (e *LostError) Error() string {
 	}
 	text += ". Nothing was changed.\nPut the right deskhand.db back, from a backup for example, and start again; or `deskhand data accept` "
 	if e.Kind == LostMissing || e.Kind == LostEmpty {
-		return text + "begins with an empty database, and puts aside what was beside the lost one"
+		return text + "begins with an empty database, and puts aside what was beside the lost one.\n" +
+			"`deskhand verify --salvage NEWDIR` reads what a log beside it may still have"
 	}
 	return text + "goes on with the one that is there; files of messages that it does not know are removed then"
 }

@@ -138,6 +138,7 @@ export const discord = {
     'Another program is connected with this token. End it, or reset the token.',
   'error.discord.intents':
     'Discord does not give the bot what people write: turn on “Message Content Intent” (developer portal, your application, Bot).',
+  'error.discord.damaged': 'Discord is off, because what is stored of it is damaged. {detail}',
   'error.discord.off': 'Discord is not set up, or off.',
   'error.discord.rate': 'Discord accepts nothing from this computer until {until}.',
   'error.discord.token_invalid':

@@ -1,0 +1,183 @@
+package cli_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"deskhand/backend"
+	"deskhand/backend/salvage"
+	"deskhand/backend/store"
+)
+
+// harmed is a way to damage a database of so many bytes. log is what lies beside it.
+type harmed struct {
+	name string
+	do   func(data, log []byte, rng *rand.Rand) (newData, newLog []byte)
+}
+
+const pageOf = 4096
+
+// ways are those that are tried, each with what it makes of the bytes.
+func ways(pages int) (list []harmed) {
+	add := func(name string, do func(data, log []byte, rng *rand.Rand) ([]byte, []byte)) {
+		list = append(list, harmed{name, do})
+	}
+	add("nothing at all", func(data, log []byte, _ *rand.Rand) ([]byte, []byte) { return data, log })
+	add("an empty file", func(_, log []byte, _ *rand.Rand) ([]byte, []byte) { return nil, log })
+	add("no log", func(data, _ []byte, _ *rand.Rand) ([]byte, []byte) { return data, nil })
+	add("random bytes", func(data, log []byte, rng *rand.Rand) ([]byte, []byte) { return noise(len(data), rng), log })
+	for i := range 3 {
+		add(fmt.Sprintf("the end cut off %d", i), func(data, log []byte, rng *rand.Rand) ([]byte, []byte) { return data[:rng.IntN(len(data))], log })
+		add(fmt.Sprintf("the log cut off %d", i), func(data, log []byte, rng *rand.Rand) ([]byte, []byte) { return data, log[:rng.IntN(len(log)+1)] })
+		add(fmt.Sprintf("a bit of the log %d", i), func(data, log []byte, rng *rand.Rand) ([]byte, []byte) {
+			if len(log) > 0 {
+				log[rng.IntN(len(log))] ^= 1 << rng.IntN(8)
+			}
+			return data, log
+		})
+	}
+	for page := range pages {
+		add(fmt.Sprintf("page %d of zeros", page+1), func(data, _ []byte, _ *rand.Rand) ([]byte, []byte) {
+			clear(data[page*pageOf : (page+1)*pageOf])
+			return data, nil
+		})
+		add(fmt.Sprintf("a bit in the head of page %d", page+1), func(data, _ []byte, rng *rand.Rand) ([]byte, []byte) {
+			data[page*pageOf+rng.IntN(12)] ^= 1 << rng.IntN(8)
+			return data, nil
+		})
+		add(fmt.Sprintf("bits in page %d", page+1), func(data, _ []byte, rng *rand.Rand) ([]byte, []byte) {
+			for range 20 {
+				data[page*pageOf+rng.IntN(pageOf)] ^= 1 << rng.IntN(8)
+			}
+			return data, nil
+		})
+	}
+	return list
+}
+
+func noise(length int, rng *rand.Rand) []byte {
+	data := make([]byte, length)
+	for i := range data {
+		data[i] = byte(rng.Uint32())
+	}
+	return data
+}
+
+// asked calls the routes that show what is kept, and gives the ids of the conversations that are listed.
+func asked(t *testing.T, name string, b *backend.Backend) (ids []string) {
+	t.Helper()
+	get := func(path string) []byte {
+		w := httptest.NewRecorder()
+		b.Window().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/client/"+path, nil))
+		if w.Code >= 500 && (w.Code != http.StatusServiceUnavailable || !strings.Contains(w.Body.String(), "verify --salvage")) {
+			t.Errorf("%s: GET %s: got %d %s; want an answer, or 503 that names verify --salvage", name, path, w.Code, w.Body)
+		}
+		return w.Body.Bytes()
+	}
+	var list struct{ Items []struct{ ID string } }
+	_ = json.Unmarshal(get("sessions"), &list) // a refusal has no items
+	for _, s := range list.Items {
+		ids = append(ids, s.ID)
+		get("sessions/" + url.PathEscape(s.ID) + "/entries")
+	}
+	get("search?q=zeppelin")
+	return ids
+}
+
+// Whatever is wrong with a database: it is shown, or refused with the way on; and what can be read of it is saved into a sound one.
+func TestADamagedDatabaseIsShownOrRefusedWithTheWayOn(t *testing.T) {
+	t.Parallel()
+	from := t.TempDir()
+	for i := range 3 {
+		if _, stderr, code := run(t, from, "prompt", "--agent", "mock", "--dir", t.TempDir(), fmt.Sprintf("echo the quick zeppelin %d %s", i, strings.Repeat("word ", 400))); code != 0 {
+			t.Fatal(code, stderr)
+		}
+	}
+	db, err := store.Open(t.Context(), from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data, err := os.ReadFile(filepath.Join(from, "deskhand.db"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := os.ReadFile(filepath.Join(from, "deskhand.db-wal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	opened := func(dir string) (*backend.Backend, error) {
+		places, err := backend.FindPlaces(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return backend.Open(t.Context(), backend.Config{Places: places, Version: "1.0.0", Kind: "command", Self: os.Args[0], Logger: slog.New(slog.DiscardHandler)})
+	}
+	all := ways(len(data) / pageOf)
+	const few = 5 // of the pages, unless all are asked for
+	refused, shown := 0, 0
+	for i, way := range all {
+		if strings.Contains(way.name, "page") && i%rounds(t, few) != 0 && os.Getenv("DESKHAND_CRASH_ROUNDS") == "" {
+			continue
+		}
+		dir := t.TempDir()
+		newData, newLog := way.do(slices.Clone(data), slices.Clone(log), rand.New(rand.NewPCG(uint64(i), 1))) //nolint:gosec // the same each time
+		for name, bytes := range map[string][]byte{"deskhand.db": newData, "deskhand.db-wal": newLog, "written-by": []byte("1.0.0\n")} {
+			if bytes != nil || name == "deskhand.db" {
+				if err := os.WriteFile(filepath.Join(dir, name), bytes, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		b, err := opened(dir)
+		if err == nil {
+			shown++
+			asked(t, way.name, b)
+			if err := b.Close(); err != nil && !store.Corrupt(err) {
+				t.Errorf("%s: Close: %v", way.name, err)
+			}
+		} else if refused++; !strings.Contains(err.Error(), "verify --salvage") {
+			t.Errorf("%s: got a start that is refused with %q, want one that names verify --salvage", way.name, err)
+		}
+		to := filepath.Join(t.TempDir(), "new")
+		r, err := salvage.Run(t.Context(), dir, to)
+		if err != nil {
+			t.Errorf("%s: salvage: %v", way.name, err)
+			continue
+		}
+		if b, err = opened(to); err != nil {
+			t.Errorf("%s: got a salvaged database that does not open: %v", way.name, err)
+			continue
+		}
+		ids := asked(t, way.name+", salvaged", b)
+		if len(ids) < 3 && strings.HasPrefix(way.name, "n") || !r.Lost() && len(ids) != r.Sessions {
+			t.Errorf("%s: got the conversations %v, want all; %+v", way.name, ids, r)
+		}
+		if err := b.Close(); err != nil {
+			t.Error(err)
+		}
+		saved, err := store.Open(t.Context(), to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if faults, err := saved.Check(t.Context()); err != nil || len(faults) > 0 {
+			t.Errorf("%s: the salvaged database: got %v, %v; want one that is sound", way.name, faults, err)
+		}
+		if err := saved.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Logf("%d were shown, %d were refused", shown, refused)
+}

@@ -1,0 +1,178 @@
+package salvage
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"deskhand/backend/store"
+)
+
+// table is one of ours, as the newest migrations make it.
+type table struct {
+	name    string
+	bare    bool     // WITHOUT ROWID: its rows are in an index
+	columns []column // in the order in which a row has them
+	parents []string // tables that its rows refer to
+}
+
+type column struct {
+	name  string
+	kind  string // TEXT, INTEGER, BLOB or REAL
+	must  bool   // it is never NULL
+	whole bool   // it has been there from the beginning, so that no row lacks it
+	key   int    // its place in the key; 0 = none
+	rowid bool   // its value is the number of the row
+}
+
+// tablesOf reads which tables a new database has whose rows are worth saving: the index of words is made of them again.
+func tablesOf(ctx context.Context, db *store.DB) (list []*table, err error) {
+	rows, err := db.Read().QueryContext(ctx, `SELECT l.name, l.wr, i.name, i.type, i."notnull", i.dflt_value IS NULL, i.pk FROM pragma_table_list l JOIN pragma_table_info(l.name) i
+		WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite_%' AND l.name NOT IN ('unsearched', 'high_water') ORDER BY l.name, i.cid`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var name string
+		var bare, bareDefault bool
+		var c column
+		if err := rows.Scan(&name, &bare, &c.name, &c.kind, &c.must, &bareDefault, &c.key); err != nil {
+			return nil, err
+		}
+		if len(list) == 0 || list[len(list)-1].name != name {
+			list = append(list, &table{name: name, bare: bare})
+		}
+		t := list[len(list)-1]
+		c.whole = c.must && bareDefault || c.key > 0
+		c.rowid = c.key == 1 && c.kind == "INTEGER" && !bare
+		t.columns = append(t.columns, c)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	for _, t := range list {
+		if t.bare {
+			t.keyFirst()
+		}
+	}
+	return list, nil
+}
+
+// ordered gives them in the order in which rows can be put into them.
+func ordered(ctx context.Context, db *store.DB) (list []*table, err error) {
+	if list, err = tablesOf(ctx, db); err != nil {
+		return nil, err
+	}
+	for _, t := range list {
+		if t.parents, err = parentsOf(ctx, db, t.name); err != nil {
+			return nil, err
+		}
+	}
+	return parentsFirst(list), nil
+}
+
+// keyFirst puts the columns of the key before the others, as a table WITHOUT ROWID has them.
+func (t *table) keyFirst() {
+	slices.SortStableFunc(t.columns, func(a, b column) int {
+		if a.key == 0 || b.key == 0 {
+			return b.key - a.key
+		}
+		return a.key - b.key
+	})
+}
+
+func parentsOf(ctx context.Context, db *store.DB, name string) (list []string, err error) {
+	rows, err := db.Read().QueryContext(ctx, `SELECT "table" FROM pragma_foreign_key_list(?)`, name)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var parent string
+		if err := rows.Scan(&parent); err != nil {
+			return nil, err
+		}
+		list = append(list, parent)
+	}
+	return list, rows.Err()
+}
+
+// parentsFirst puts tables behind those that their rows refer to.
+func parentsFirst(list []*table) (sorted []*table) {
+	done := map[string]bool{}
+	for len(sorted) < len(list) {
+		before := len(sorted)
+		for _, t := range list {
+			ready := !slices.ContainsFunc(t.parents, func(p string) bool { return p != t.name && !done[p] })
+			if !done[t.name] && ready {
+				done[t.name], sorted = true, append(sorted, t)
+			}
+		}
+		if len(sorted) == before { // a circle, which we do not have
+			return append(sorted, list...)
+		}
+	}
+	return sorted
+}
+
+// fits tells whether a row can be one of the table. A row that was written before a column was added lacks it.
+func (t *table) fits(row []any) bool {
+	if len(row) == 0 || len(row) > len(t.columns) {
+		return false
+	}
+	for i, c := range t.columns {
+		if i >= len(row) {
+			if c.whole {
+				return false
+			}
+			continue
+		}
+		if !c.takes(row[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c column) takes(value any) bool {
+	switch value.(type) {
+	case nil:
+		return !c.must || c.rowid
+	case string:
+		return c.kind == "TEXT"
+	case int64:
+		return c.kind == "INTEGER" || c.kind == "REAL"
+	case []byte:
+		return c.kind == "BLOB"
+	case float64:
+		return c.kind == "REAL"
+	}
+	return false
+}
+
+// readable corrects a row of which a part that must be JSON is none any more: what a conversation can be without is left out, and of a record that
+// cannot be read nothing is left.
+func (t *table) readable(row []any) bool {
+	for i, value := range row {
+		text, is := value.(string)
+		name := t.columns[i].name
+		if !is || text == "" || json.Valid([]byte(text)) {
+			continue
+		}
+		switch {
+		case name == "data" || name == "raw_json":
+			return false
+		case t.name != "session" && t.name != "turn":
+			continue
+		case strings.Contains(" labels directories draft_attachments ", " "+name+" "):
+			row[i] = "[]"
+		case name == "facts":
+			row[i] = "{}"
+		case strings.Contains(" exit origin usage error line ", " "+name+" "):
+			row[i] = ""
+		}
+	}
+	return true
+}
