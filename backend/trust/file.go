@@ -19,6 +19,7 @@ import (
 
 	"deskhand/backend/config"
 	"deskhand/backend/mcp"
+	"deskhand/backend/rules"
 )
 
 // What of one file counts: all of a script and of settings that are no JSON; of JSON what can start something; of prose nothing,
@@ -35,8 +36,10 @@ type part struct {
 // word is one of a configuration that may be the name of a file.
 type word struct {
 	text  string
-	runs  bool // it stands where a program does
-	loads bool // it may be the name of a folder with programs
+	runs  bool     // it stands where a program does
+	loads bool     // it may be the name of a folder with programs
+	glob  bool     // it stands for the files that its pattern matches
+	tasks []string // what of the file is run; nil = all of it
 }
 
 // looked is a file as it was read.
@@ -225,10 +228,40 @@ func (f looked) prose() []part {
 	}
 	if config.Commands(f.data) {
 		p := f.whole(Config, f.text())
-		p.names = words(string(f.data), false)
+		p.names = append(words(string(f.data), false), commandsIn(string(f.data))...)
 		return []part{p}
 	}
 	return nil
+}
+
+var (
+	inlined = regexp.MustCompile("!`+([^`]+)`+|(?s:```!(.*?)```)|!\\{([^{}]+)\\}")
+	member  = regexp.MustCompile(`(?m)^[ \t]*(?:-[ \t]+)?["']?([A-Za-z_][\w.-]*)["']?[ \t]*[:=][ \t]*(\S.*)$`)
+)
+
+// commandsIn are the words of the commands in prose, and in settings that are no JSON: those that an agent runs in their place, and the values of
+// members that are called like commands.
+func commandsIn(text string) (list []word) {
+	for _, m := range inlined.FindAllStringSubmatch(text, -1) {
+		list = append(list, words(m[1]+m[2]+m[3], true)...)
+	}
+	program := ""
+	for _, m := range member.FindAllStringSubmatch(text, -1) {
+		value := strings.TrimSpace(m[2])
+		if inner, is := strings.CutPrefix(value, "["); is {
+			value = strings.ReplaceAll(strings.TrimSuffix(inner, "]"), ",", " ")
+		} else if n := len(value) - 1; n > 0 && value[0] == value[n] && (value[0] == '"' || value[0] == '\'') {
+			value = value[1:n]
+		}
+		switch {
+		case m[1] == "args":
+			list = append(list, words(program+" "+value, true)...)
+		case commandNames.MatchString(m[1]):
+			program = value
+			list = append(list, words(value, true)...)
+		}
+	}
+	return list
 }
 
 // plain is a file of settings that is taken as it is, with the values hidden that are secrets.
@@ -246,7 +279,7 @@ func (f looked) plain() []part {
 		}
 	}
 	p := f.whole(Config, strings.Join(lines, "\n"))
-	p.names = words(string(f.data), false)
+	p.names = append(words(string(f.data), false), commandsIn(string(f.data))...)
 	return []part{p}
 }
 
@@ -266,7 +299,7 @@ func words(text string, command bool) (list []word) {
 	text = projectVariable.ReplaceAllString(text, ".")
 	add := func(w word) {
 		w.text = strings.TrimPrefix(w.text, "file://")
-		if len(list) < 2_000 && len(w.text) > 1 && len(w.text) < 1_000 && !strings.ContainsAny(w.text, "\n\x00") && w.text != ".." {
+		if len(list) < 2_000 && len(w.text) > 1 && len(w.text) < 1_000 && !strings.ContainsAny(w.text, "\n\x00") && w.text != ".." && w.text != "." {
 			list = append(list, w)
 		}
 	}
@@ -284,6 +317,17 @@ func words(text string, command bool) (list []word) {
 				runs = mcp.Interprets(w)
 			}
 		}
+	}
+	if command {
+		list = append(list, scriptsIn(text)...)
+	}
+	return list
+}
+
+// scriptsIn are the files that a command's line runs, as a shell would read it.
+func scriptsIn(line string) (list []word) {
+	for _, n := range rules.Scripts(line) {
+		list = append(list, word{text: n.Path, runs: n.Runs, loads: n.Loads, glob: n.Glob, tasks: n.Tasks})
 	}
 	return list
 }

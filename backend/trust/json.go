@@ -361,14 +361,22 @@ func lineOf(object map[string]any) []word {
 	if program == "" || len(args) == 0 {
 		return nil
 	}
-	line := strings.Builder{}
-	line.WriteString(program)
-	for _, arg := range args {
-		if text, ok := arg.(string); ok {
-			line.WriteString(" " + text)
+	return words(joined(append([]any{program}, args...)), true)
+}
+
+// joined is a command as a shell would have it written: what has a blank in it stays one word.
+func joined(list []any) string {
+	var line []string
+	for _, item := range list {
+		text, ok := item.(string)
+		if ok && strings.ContainsAny(text, " \t\n;&|<>()*?[]{}~\"'") {
+			text = "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+		}
+		if ok {
+			line = append(line, text)
 		}
 	}
-	return words(line.String(), true)
+	return strings.Join(line, " ")
 }
 
 // named are the words of a value in which files may be named.
@@ -384,17 +392,24 @@ func named(value any, name string) (list []word) {
 			list = append(list, named(v[key], below)...)
 		}
 	case []any:
-		for i, item := range v {
-			list = append(list, named(item, name)...)
-			if i > 500 {
-				break
-			}
-		}
+		list = namedIn(v, name)
 	case string:
 		if folderNames.MatchString(name) {
 			list = append(list, word{text: strings.TrimPrefix(projectVariable.ReplaceAllString(v, "."), "file://"), loads: true})
 		}
 		list = append(list, words(v, commandNames.MatchString(name))...)
+	}
+	return list
+}
+
+// namedIn are the words of a list, which may be a command with its arguments.
+func namedIn(items []any, name string) (list []word) {
+	const most = 500
+	if commandNames.MatchString(name) {
+		list = words(joined(items), true)
+	}
+	for _, item := range items[:min(most, len(items))] {
+		list = append(list, named(item, name)...)
 	}
 	return list
 }

@@ -387,35 +387,6 @@ func (p place) harmless(at string) (members []string, rules map[string][]string)
 	return nil, nil
 }
 
-// named adds the script, or the folder of scripts, that a word of the configuration names, if there is one that is not far away.
-func (p place) named(w word, folder string) {
-	if p.words++; p.words > mostWords || p.full() {
-		p.over = cmp.Or(p.over, "There are more words than are looked at for the names of programs")
-		return
-	}
-	for _, from := range []string{p.base, folder, p.real} {
-		at := filepath.FromSlash(w.text)
-		if !filepath.IsAbs(at) {
-			at = filepath.Join(from, at)
-		}
-		real, err := filepath.EvalSymlinks(at)
-		if err != nil || !within(p.inside, real) && !within(p.base, real) || within(real, p.real) {
-			continue
-		}
-		info, err := os.Stat(real)
-		switch {
-		case err != nil:
-		case info.Mode().IsRegular() && (w.runs || mayRun(at, info)):
-			p.visited++
-			p.file(at, real, info, autorun.Place{Path: filepath.Base(at)}, true)
-			return
-		case info.IsDir() && w.loads:
-			p.look(at, autorun.Place{Path: "named/"}, 1)
-			return
-		}
-	}
-}
-
 // unusable is something that cannot be shown.
 func (s *search) unusable(at, real, why string) {
 	name := s.name(at)

@@ -1,0 +1,101 @@
+package rules_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"deskhand/backend/rules"
+)
+
+func TestScriptsOfALine(t *testing.T) {
+	t.Parallel()
+	for line, want := range map[string][]string{
+		`"$CLAUDE_PROJECT_DIR"/scripts/lint.sh`:                   {"scripts/lint.sh"},
+		`"${CLAUDE_PROJECT_DIR:-.}/scripts/lint.sh" --fix`:        {"scripts/lint.sh"},
+		`$(git rev-parse --show-toplevel)/a.sh`:                   {"a.sh"},
+		`"$(dirname "$0")"/a.sh`:                                  {"a.sh"},
+		`cd scripts && ./a.sh`:                                    {"scripts/a.sh"},
+		`cd "$CLAUDE_PROJECT_DIR"/scripts; cd ../tools; sh b`:     {"tools/b"},
+		`(cd a/b; sh -c 'cd c && ./d.sh')`:                        {"a/b/c/d.sh"},
+		`sh scripts/*.sh`:                                         {"scripts/*.sh"},
+		`sh scripts/{a,b}.sh`:                                     {"scripts/a.sh", "scripts/b.sh"},
+		`for f in hooks/*; do sh "$f"; done`:                      {"hooks/*"},
+		`S=tools/x; sh $S`:                                        {"tools/x"},
+		`sh < tools/x`:                                            {"tools/x"},
+		`cat tools/x | sh`:                                        {"tools/x"},
+		`. tools/env`:                                             {"tools/env"},
+		`find scripts -name '*.sh' -exec sh {} \;`:                {"scripts"},
+		`python -m scripts.a`:                                     {"scripts/a.py", "scripts/a/__main__.py", "scripts/__init__.py"},
+		`python3.12 -mscripts.a`:                                  {"scripts/a.py"},
+		`uv run python -m scripts.a`:                              {"scripts/a.py"},
+		`cd tools && python -m a`:                                 {"tools/a.py"},
+		`python -c "import scripts.a; from b import c"`:           {"scripts/a.py", "b.py"},
+		`node tools/x`:                                            {"tools/x"},
+		`node --import=./hook.mjs x.js`:                           {"hook.mjs", "x.js"},
+		`env FOO=1 ./x`:                                           {"x"},
+		`npx tsx x.ts`:                                            {"x.ts"},
+		`nice -n 5 timeout 10 bash -eu ./x`:                       {"x"},
+		`make lint`:                                               {"Makefile"},
+		`make -C sub lint`:                                        {"sub/Makefile"},
+		`make -f build/rules lint`:                                {"build/rules"},
+		`npm run lint`:                                            {"package.json"},
+		`npm --prefix web test`:                                   {"web/package.json"},
+		`cd web && pnpm lint`:                                     {"web/package.json"},
+		`just check`:                                              {"justfile"},
+		`bash -lc "$CLAUDE_PROJECT_DIR/a.sh"`:                     {"a.sh"},
+		`test -f a.sh && a.sh || true`:                            {"a.sh"},
+		`'./with blank.sh'`:                                       {"with blank.sh"},
+		`./../up/a.sh`:                                            {"../up/a.sh"},
+		`/opt/x.sh`:                                               {"/opt/x.sh"},
+		"out=$(./a.sh) && echo $out":                              {"a.sh"},
+		"diff <(sh a) <(sh b)":                                    {"a", "b"},
+		`if true; then ./a.sh; fi; [ -x "$ROOT/b" ] && "$ROOT/b"`: {"a.sh", "b"},
+		`$PWD/a.sh`:                                               {"a.sh"},
+		`xargs -0 sh x.sh < list`:                                 {"x.sh"},
+		`java -jar tools/x.jar -cp=lib/y.jar`:                     {"tools/x.jar", "lib/y.jar"},
+		`docker compose run lint`:                                 {"compose.yaml"},
+		`"unfinished`:                                             nil,
+	} {
+		var got []string
+		for _, n := range rules.Scripts(line) {
+			got = append(got, n.Path)
+		}
+		for _, name := range want {
+			if !slices.Contains(got, name) {
+				t.Errorf("Scripts(%s): got %q, want %s in it", line, got, name)
+			}
+		}
+	}
+}
+
+// A long line takes no time that anybody would notice: a directory chooses how long its lines are.
+func TestScriptsOfLongLines(t *testing.T) {
+	t.Parallel()
+	for _, piece := range []string{"$(", "a/b ", "cd a;", "{a,b}", "python -m a.b.c.d;", "make -C x y;", "'a b' ", "sh -c 'sh -c \"a b\"';", "$a/", "(", "\"$(a)\"/x ", "npm a b c ", "npm run x;"} {
+		began := time.Now()
+		got := rules.Scripts(strings.Repeat(piece, 60_000/len(piece)))
+		if took := time.Since(began); took > 20*time.Second {
+			t.Errorf("Scripts of many %q: took %s for %d names, want seconds at most", piece, took, len(got))
+		}
+		t.Logf("%q: %d names in %s", piece, len(got), time.Since(began))
+	}
+}
+
+func FuzzScripts(f *testing.F) {
+	for _, line := range []string{"", "cd a && ./b", "${", "$(", "sh {a,{b,c}}{1..9999999}", "a=b; . $a", "x() { x; }; x", "<<E\n$(a)\nE", "\x00", "((", "python -m a.b -m"} {
+		f.Add(line)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		first, second := rules.Scripts(line), rules.Scripts(line)
+		if !slices.EqualFunc(first, second, func(a, b rules.Named) bool { return a.Path == b.Path && a.Runs == b.Runs }) {
+			t.Errorf("Scripts(%q): got %v, then %v, want the same twice", line, first, second)
+		}
+		for _, n := range first {
+			if n.Path == "" {
+				t.Errorf("Scripts(%q): got %+v, want a path", line, n)
+			}
+		}
+	})
+}

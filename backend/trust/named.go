@@ -1,0 +1,154 @@
+package trust
+
+import (
+	"cmp"
+	"encoding/json"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"deskhand/backend/autorun"
+)
+
+// mostMatches are the files that one pattern may stand for. What has more says so.
+const mostMatches = 500
+
+// named adds the scripts, or the folder of scripts, that a word of the configuration names, where they are not far away.
+func (p place) named(w word, folder string) {
+	if p.words++; p.words > mostWords || p.full() {
+		p.over = cmp.Or(p.over, "There are more words than are looked at for the names of programs")
+		return
+	}
+	for _, from := range slices.Compact([]string{p.base, folder, p.real, p.inside}) {
+		for _, at := range p.matches(from, w) {
+			if p.script(at, w) && !w.glob {
+				return
+			}
+		}
+	}
+}
+
+// matches are the paths that a word may stand for.
+func (p place) matches(from string, w word) []string {
+	at := filepath.FromSlash(w.text)
+	switch {
+	case w.glob && filepath.IsAbs(at):
+		list, _ := filepath.Glob(at) // a pattern that is malformed matches nothing
+		return p.few(list)
+	case w.glob:
+		return p.few(p.glob(from, path.Clean(w.text)))
+	case filepath.IsAbs(at):
+		return []string{at}
+	}
+	at = filepath.Join(from, at)
+	if !w.runs {
+		return []string{at}
+	}
+	list := []string{at}
+	for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".sh", "/index.js", "/index.ts", "/__main__.py"} { // as interpreters complete it
+		list = append(list, at+filepath.FromSlash(ending))
+	}
+	return list
+}
+
+// glob are the files below a directory whose names fit; where a ** may stand for folders, all that is below.
+func (p place) glob(from, pattern string) (list []string) {
+	for strings.HasPrefix(pattern, "../") {
+		from, pattern = filepath.Dir(from), pattern[len("../"):]
+	}
+	if folder, _, deep := strings.Cut(pattern, "**"); deep {
+		return []string{filepath.Join(from, filepath.FromSlash(path.Dir(folder+"x")))}
+	}
+	names, _ := fs.Glob(os.DirFS(from), pattern) // a pattern that is malformed matches nothing
+	for _, name := range names {
+		list = append(list, filepath.Join(from, filepath.FromSlash(name)))
+	}
+	return list
+}
+
+func (p place) few(list []string) []string {
+	if len(list) <= mostMatches {
+		return list
+	}
+	p.over = cmp.Or(p.over, "A pattern of programs stands for more files than are looked at")
+	return list[:mostMatches]
+}
+
+// script adds one file or folder that a word names; false = there is none.
+func (p place) script(at string, w word) bool {
+	real, err := filepath.EvalSymlinks(at)
+	if err != nil || !within(p.inside, real) && !within(p.base, real) || within(real, p.real) {
+		return false
+	}
+	info, err := os.Stat(real)
+	switch {
+	case err != nil:
+	case info.Mode().IsRegular() && w.tasks != nil && filepath.Base(at) == "package.json":
+		p.tasksOf(at, real, info, w.tasks)
+		return true
+	case info.Mode().IsRegular() && (w.runs || mayRun(at, info)):
+		p.visited++
+		p.file(at, real, info, autorun.Place{Path: filepath.Base(at)}, true)
+		return true
+	case info.IsDir() && (w.loads || w.glob && strings.Contains(w.text, "**")):
+		p.look(at, autorun.Place{Path: "named/"}, 1)
+		return true
+	}
+	return false
+}
+
+// tasksOf adds what package.json has run: all of its scripts, so that a change of one is seen, and the files that the named ones run. The packages
+// that it lists do not count: they change often, and are not what a line names.
+func (p place) tasksOf(at, real string, info fs.FileInfo, tasks []string) {
+	name := p.name(at)
+	if p.counted[name] {
+		return
+	}
+	f := readFile(real, info, mostHashed-p.hashed)
+	p.hashed += f.hashed
+	f.name, f.at, f.outside = name, at, !within(p.inside, real)
+	var file struct {
+		Scripts map[string]string `json:"scripts"`
+	}
+	p.counted[name] = true
+	if f.data == nil || json.Unmarshal(f.data, &file) != nil {
+		p.add(f.unseen("It cannot be told what is run by it"))
+		return
+	}
+	if len(file.Scripts) == 0 {
+		return
+	}
+	p.add(f.part(Script, name, "scripts: "+written(file.Scripts), compact(file.Scripts)))
+	for _, line := range reached(file.Scripts, tasks) {
+		for _, w := range words(line, true) {
+			p.named(w, filepath.Dir(at))
+		}
+	}
+}
+
+// reached are the lines of the scripts that are run by these names, with those that a package manager runs around them, or by itself, and those
+// that they name in turn.
+func reached(scripts map[string]string, tasks []string) (lines []string) {
+	queue := append(slices.Clone(tasks), "preinstall", "install", "postinstall", "prepare")
+	seen := map[string]bool{}
+	for len(queue) > 0 {
+		name := queue[0]
+		queue = queue[1:]
+		line, is := scripts[name]
+		if !is || seen[name] {
+			continue
+		}
+		seen[name] = true
+		lines = append(lines, line)
+		queue = append(queue, "pre"+name, "post"+name)
+		queue = append(queue, strings.Fields(line)...)
+		if strings.Contains(line, "*") { // run-s "build:*"
+			queue = append(queue, slices.Sorted(maps.Keys(scripts))...)
+		}
+	}
+	return lines
+}
