@@ -214,7 +214,8 @@ func foundText(f backend.Finding) string {
 	text, known := map[string]string{
 		"verify.failed":         "something could not be looked at: {detail}",
 		"verify.more":           "{count} more",
-		"database.damaged":      "the database is damaged: {detail}. Restore it from a backup",
+		"database.damaged":      "the database is damaged: {detail}. Restore it from a backup, or read what can be read with `deskhand verify --salvage NEWDIR`",
+		"database.record":       "a part of its row in the table {table} is damaged, and is not shown",
 		"database.references":   "{rows} rows of the table {table} belong to nothing",
 		"journal.gap":           "its journal lacks the messages from {frame} up to {next}; what was shown of them is kept",
 		"journal.damaged":       "message {frame} of its journal is damaged ({detail}); what was shown of it is kept",

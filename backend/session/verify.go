@@ -47,6 +47,7 @@ const (
 	foundFailed      = "verify.failed"         // detail: something could not be looked at
 	foundMore        = "verify.more"           // count: findings that are left out
 	foundDatabase    = "database.damaged"      // detail: SQLite's own words
+	foundRecord      = "database.record"       // table: a part of a row is no JSON any more
 	foundForeign     = "database.references"   // table, rows: rows that belong to nothing
 	foundGap         = "journal.gap"           // frame: the first of those that are missing, up to the one before next
 	foundFrame       = "journal.damaged"       // frame, detail
@@ -213,7 +214,7 @@ func (x *examination) run(ctx context.Context) error {
 			return err
 		}
 	}
-	parts := []func(context.Context) error{x.database, x.blobs, x.attachments}
+	parts := []func(context.Context) error{x.database, x.records, x.blobs, x.attachments}
 	for _, id := range ids {
 		parts = append(parts, func(ctx context.Context) error { return x.session(ctx, id) })
 	}

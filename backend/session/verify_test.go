@@ -95,6 +95,13 @@ func TestVerify(t *testing.T) {
 			harm:  func(s *shelf) { s.exec(`UPDATE frame SET at = at + 65536 WHERE session = 's' AND n = 9`) },
 			found: []string{"journal.damaged"}, repair: []string{"journal.damaged"}, after: []string{"journal.damaged"},
 		},
+		"records of a conversation and a turn": {
+			harm: func(s *shelf) {
+				s.exec(`UPDATE session SET labels = '[', facts = '{"a"' WHERE id = 's'`)
+				s.exec(`UPDATE turn SET usage = '{' WHERE rowid = 1`)
+			},
+			found: []string{"database.record"}, repair: []string{"database.record"}, after: []string{"database.record"},
+		},
 		"a gap in the journal": {
 			harm:  func(s *shelf) { s.exec(`DELETE FROM frame WHERE session = 's' AND n BETWEEN 30 AND 33`) },
 			found: []string{"journal.gap"}, repair: []string{"journal.gap"}, after: []string{"journal.gap"},

@@ -51,6 +51,25 @@ func (x *examination) database(ctx context.Context) error {
 	return err
 }
 
+// records looks for rows of conversations of which a part that is JSON was damaged on the disk: what it said is not shown.
+func (x *examination) records(ctx context.Context) error {
+	for _, q := range []struct{ of, text string }{
+		{"session", `SELECT id FROM session WHERE deleted_at = 0 AND NOT (json_valid(labels) AND json_valid(facts) AND json_valid(directories) AND json_valid(draft_attachments)
+			AND (exit = '' OR json_valid(exit)) AND (origin = '' OR json_valid(origin)))`},
+		{"turn", `SELECT DISTINCT session FROM turn WHERE NOT ((error = '' OR json_valid(error)) AND (usage = '' OR json_valid(usage)))`},
+		{"request", `SELECT DISTINCT session FROM request WHERE NOT json_valid(data)`},
+	} {
+		ids, err := query(ctx, x.c.cfg.Store.Read(), scanText, q.text)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			x.find(foundRecord, id, false, "table", q.of)
+		}
+	}
+	return nil
+}
+
 // reindex has the whole index made anew, in the background.
 func (x *examination) reindex(ctx context.Context) error {
 	defer x.c.changedEntries()

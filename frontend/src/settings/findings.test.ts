@@ -22,6 +22,7 @@ test.each([
   'verify.failed',
   'verify.more',
   'database.damaged',
+  'database.record',
   'database.references',
   'journal.gap',
   'journal.damaged',

@@ -74,6 +74,7 @@ export const agents = {
   'finding.blob.missing': 'A long message is missing on disk (frame {frame}).',
   'finding.blob.unused': 'Files that nothing needs any more: {count}, {bytes}.',
   'finding.database.damaged': 'The database is damaged: {detail}',
+  'finding.database.record': 'Part of its record in {table} is damaged, and is not shown.',
   'finding.database.references': 'Orphaned rows in {table}: {rows}',
   'finding.entries.differ':
     'The transcript does not match its journal: {missing} missing, {different} different, {extra} too many.',
