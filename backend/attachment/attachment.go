@@ -29,6 +29,7 @@ type File struct {
 	// of the roots it is where that leads.
 	Path      string `json:"path,omitempty"`
 	URI       string `json:"uri,omitempty"`
+	Given     string `json:"given,omitempty" doc:"The path as it was given, where that is another text: relative, or a file URI"`
 	Directory bool   `json:"directory,omitempty"`
 	Width     int    `json:"width,omitempty" doc:"Of an image that can be decoded"`
 	Height    int    `json:"height,omitempty"`

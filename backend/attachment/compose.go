@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
+	"strings"
 )
 
 // Bytes gives what is in a file.
@@ -46,6 +48,7 @@ func Compose(ctx context.Context, message string, plan []Planned, read Bytes, co
 	for i := range c.plan {
 		p := &c.plan[i]
 		if p.isInline() {
+			p.store(ctx, copyTo)
 			continue
 		}
 		if err := c.place(p, copyTo); err != nil {
@@ -109,8 +112,19 @@ func (p *Planned) demoted(warning string) {
 	p.copied()
 }
 
-// where is the path that an agent is told.
-func (p *Planned) where() string { return cmp.Or(p.CopyTo, p.Path) }
+// where is the path that an agent is told: as it was given, unless it is that of a copy.
+func (p *Planned) where() string { return cmp.Or(p.CopyTo, p.Given, p.Path, p.stored) }
+
+// store makes a copy of a file that has no path but travels within the prompt all the same, for the seed's list, which is of paths. Where none can
+// be made, the file is not in the list.
+func (p *Planned) store(ctx context.Context, copyTo Copier) {
+	if p.Path != "" || p.Spare == "" || ctx.Err() != nil {
+		return
+	}
+	if at, err := copyTo(ctx, p.File, p.Spare); err == nil {
+		p.stored = at
+	}
+}
 
 // place makes the copy of a file.
 func (c *composition) place(p *Planned, copyTo Copier) error {
@@ -168,10 +182,14 @@ func (c *composition) assemble(text string) (prompt []json.RawMessage, meta json
 
 // called is the name of a file, else the seed's for its path.
 func (p *Planned) called(path string) string {
-	if p.Filename != "" {
-		return p.Filename
+	name := p.Filename
+	if p.Given != "" && name == filepath.Base(p.Path) { // nobody has called it otherwise
+		name = p.Given
 	}
-	name, _ := Filename(path)
+	name, ok := Filename(cmp.Or(name, path))
+	if ok && name != p.Filename && p.Given != "" && strings.HasPrefix(p.Given, fileScheme) {
+		return p.Filename // with its percent-encoding undone
+	}
 	return name
 }
 
@@ -240,7 +258,7 @@ func (p *Planned) address() string {
 }
 
 func link(p Planned) map[string]any {
-	block := map[string]any{"type": "resource_link", "uri": p.address(), "name": p.called(p.where()), "mimeType": cmp.Or(p.MimeType, unknownType)}
+	block := map[string]any{"type": "resource_link", "uri": p.address(), "name": cmp.Or(p.called(p.where()), p.where()), "mimeType": cmp.Or(p.MimeType, unknownType)}
 	if p.Directory {
 		return block
 	}

@@ -90,7 +90,7 @@ func TestCompose(t *testing.T) {
 	}
 	if want := `[{"path":"/w/a b.png","mime":"image/jpeg","filename":"a b.png"},{"path":"/w/ü%.go","mime":"text/x-go","filename":"ü%.go"},` +
 		`{"path":"/w/p.pdf","mime":"application/pdf","filename":"p.pdf"},{"path":"/w/.deskhand/attachments/a.zip","mime":"application/zip","filename":"a.zip"},` +
-		`{"path":"/w/d","mime":"inode/directory","filename":"d"}]`; meta != want {
+		`{"path":"/w/.deskhand/attachments/pasted.txt","mime":"text/plain","filename":"pasted.txt"},{"path":"/w/d","mime":"inode/directory","filename":"d"}]`; meta != want {
 		t.Errorf("the list is\n%s\nand not\n%s", meta, want)
 	}
 	var ways []string
@@ -100,7 +100,7 @@ func TestCompose(t *testing.T) {
 	if want := []string{"image", "embedded", "embedded", "link copied", "embedded", "link"}; !slices.Equal(ways, want) {
 		t.Errorf("they travelled as %q", ways)
 	}
-	if h.read != 4 || !slices.Equal(h.copies, []string{"a.zip > /w/.deskhand/attachments/a.zip"}) {
+	if h.read != 4 || !slices.Equal(h.copies, []string{"a.zip > /w/.deskhand/attachments/a.zip", "pasted.txt > /w/.deskhand/attachments/pasted.txt"}) {
 		t.Errorf("%d were read, %q copied", h.read, h.copies)
 	}
 }

@@ -1,12 +1,14 @@
 package attachment
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -168,12 +170,30 @@ func Save(ctx context.Context, dir *os.Root, data []byte, filename, mime, source
 	const digits = 10
 	file := Downloaded{SHA10: hex.EncodeToString(sum[:])[:digits], Bytes: int64(len(data)), SourceURL: withoutQuery(sourceURL)}
 	file.MimeType = MIME(mime, filename, data[:min(len(data), headSize)])
-	name := file.SHA10 + extension(mime, filename, sourceURL)
+	name := cmp.Or(saved(dir, file.SHA10, data), file.SHA10+extension(mime, filename, sourceURL))
 	file.Path = filepath.Join(dir.Name(), name)
 	if err := put(ctx, dir, name, data); err != nil {
 		return Downloaded{}, notWritten(name, err)
 	}
 	return file, nil
+}
+
+// saved is the file of a directory that has these bytes under their hash already, whatever ending a type has given it; "" when there is none.
+func saved(dir *os.Root, hash string, data []byte) string {
+	names, err := fs.Glob(dir.FS(), hash+"*")
+	if err != nil {
+		return ""
+	}
+	for _, name := range names {
+		info, err := dir.Lstat(name)
+		if rest := strings.TrimPrefix(name, hash); err != nil || !info.Mode().IsRegular() || info.Size() != int64(len(data)) || rest != "" && rest[0] != '.' {
+			continue
+		}
+		if have, err := dir.ReadFile(name); err == nil && bytes.Equal(have, data) {
+			return name
+		}
+	}
+	return ""
 }
 
 type download struct {

@@ -136,6 +136,27 @@ func TestDownload(t *testing.T) {
 
 // What is there is not written: not even touched where it is the same, and never replaced where it is not. The others are written all
 // the same.
+// The same bytes under two types are one file, in one call and in the next.
+func TestSameBytesUnderTwoTypesAreOneFile(t *testing.T) {
+	c := newCDN(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", map[string]string{"/a": "text/plain", "/b": "application/json"}[r.URL.Path])
+		_, _ = w.Write([]byte("{}"))
+	})
+	for range 2 {
+		files, err := c.download(t, c.item("/b", "x.json", ""), c.item("/a", "x.txt", ""))
+		if err != nil || len(files) != 1 || filepath.Base(files[0].Path) != sha10("{}")+".json" {
+			t.Errorf("got %+v, %v; want one file", files, err)
+		}
+		if _, err := c.download(t, c.item("/a", "x.txt", "")); err != nil {
+			t.Error(err)
+		}
+	}
+	entries, err := os.ReadDir(c.at)
+	if err != nil || len(entries) != 1 {
+		t.Errorf("the directory: got %v, %v; want one file", entries, err)
+	}
+}
+
 func TestDownloadOverwritesNothing(t *testing.T) {
 	c := newCDN(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, r.URL.Path) })
 	name := func(path string) string { return filepath.Join(c.at, sha10(path)+".txt") }

@@ -65,6 +65,8 @@ type Planned struct {
 	CopyTo string `json:"-"`
 	// LinkType is that of the agent.
 	LinkType string `json:"-"`
+	stored   string // the path of a copy of what has no path, and travels within the prompt
+
 	// Spare is what CopyTo becomes where Compose has to make a link of the file.
 	Spare string `json:"-"`
 }

@@ -79,6 +79,25 @@ func URI(path string) string {
 	return fileScheme + escaped(path)
 }
 
+// FromURI is the path that a file URI names, on this computer: all that is behind the scheme, with its percent-encoding undone. What stands in
+// a path, such as # and ?, is a part of it there too, since many write such URIs by putting texts together.
+func FromURI(uri string) (path string, ok bool) {
+	rest, ok := strings.CutPrefix(uri, fileScheme)
+	if !ok {
+		return "", false
+	}
+	if local, cut := strings.CutPrefix(rest, "localhost/"); cut {
+		rest = "/" + local
+	}
+	if !strings.HasPrefix(rest, "/") {
+		return "", false // another computer's
+	}
+	if plain, err := url.PathUnescape(rest); err == nil {
+		rest = plain
+	}
+	return PathIn(rest), true
+}
+
 // PathIn is what a file URL names on this computer: its path, which on Windows has a slash before the drive.
 func PathIn(urlPath string) string {
 	return filepath.FromSlash(pathIn(urlPath, runtime.GOOS == "windows"))

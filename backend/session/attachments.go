@@ -32,6 +32,7 @@ type Attachment struct {
 	MimeType  string `json:"mimeType"`
 	Size      int64  `json:"size"`
 	SHA256    string `json:"sha256,omitempty" doc:"Of the bytes, where they are kept here; blobs has them"`
+	Given     string `json:"given,omitempty" doc:"The path as it was given with a prompt, where that is another text"`
 	Path      string `json:"path,omitempty" doc:"Absolute; absent of what has only its bytes"`
 	URI       string `json:"uri,omitempty"`
 	Directory bool   `json:"directory,omitempty"`
@@ -89,7 +90,7 @@ const (
 
 func (a Attachment) file() attachment.File {
 	return attachment.File{
-		ID: a.ID, Filename: a.Filename, MimeType: a.MimeType, Size: a.Size, SHA256: a.SHA256, Path: a.Path, URI: a.URI, Directory: a.Directory,
+		ID: a.ID, Filename: a.Filename, MimeType: a.MimeType, Size: a.Size, SHA256: a.SHA256, Path: a.Path, URI: a.URI, Given: a.Given, Directory: a.Directory,
 		Width: a.Width, Height: a.Height, Blob: a.SHA256 != "",
 	}
 }
@@ -97,7 +98,7 @@ func (a Attachment) file() attachment.File {
 // attachmentOf is the record of a file. A hash is kept only where its bytes are.
 func attachmentOf(f attachment.File) Attachment {
 	a := Attachment{
-		ID: f.ID, Filename: f.Filename, MimeType: f.MimeType, Size: f.Size, Path: f.Path, URI: f.URI, Directory: f.Directory, Width: f.Width, Height: f.Height,
+		ID: f.ID, Filename: f.Filename, MimeType: f.MimeType, Size: f.Size, Path: f.Path, URI: f.URI, Given: f.Given, Directory: f.Directory, Width: f.Width, Height: f.Height,
 	}
 	if f.Blob {
 		a.SHA256 = f.SHA256
@@ -196,12 +197,24 @@ func notKept(ctx context.Context, err error) error {
 	return fmt.Errorf("%w: %w", ErrStorage, err)
 }
 
-// fileOf is where a path leads that a person or a program gave: as it is, as a file URI, or below the session's directory.
+// fileOf is where a path leads that a person or a program gave: as it is, as a file URI, or below the session's directory. A URI that was put
+// together by hand may have a # or a % that is a part of a name: what is there counts.
 func fileOf(given, cwd string) string {
 	path := given
-	if u, err := url.Parse(given); err == nil && u.Scheme == "file" && (u.Host == "" || u.Host == "localhost") {
-		path = attachment.PathIn(u.Path)
-	} else if rest, ok := strings.CutPrefix(given, "file://"); ok {
+	if whole, ok := attachment.FromURI(given); ok {
+		path = whole
+		candidates := []string{whole, attachment.PathIn(strings.TrimPrefix(given, "file://"))}
+		if u, err := url.Parse(given); err == nil {
+			candidates = append(candidates, attachment.PathIn(u.Path))
+		}
+		for _, c := range candidates {
+			if _, err := os.Lstat(c); err == nil && filepath.IsAbs(c) {
+				path = c
+				break
+			}
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, "file://"); ok {
 		path = attachment.PathIn(rest) // it was put together by hand, with what is no URI
 	}
 	if !filepath.IsAbs(path) && cwd != "" {

@@ -216,16 +216,26 @@ func TestPathsOfAPrompt(t *testing.T) {
 	d.isReady(s.ID)
 	d.file("thing.bin", []byte{0, 1, 2})
 	d.file("two words.txt", []byte("two"))
+	d.file("a#b?c%.txt", []byte("odd"))
+	odd := "file://" + d.work + "/a#b?c%.txt" // as people put them together
+	exact := "file://" + d.work + "/a%23b%3Fc%25.txt"
 	if err := os.Symlink("/etc/hostname", filepath.Join(d.work, "link")); err != nil {
 		t.Skip("links cannot be made here: " + err.Error())
 	}
 	d.sendFiles(s.ID, "echo", session.Now, session.PromptAttachment{Path: "thing.bin", Mime: "application/x-thing", Filename: "other.bin"},
-		session.PromptAttachment{Path: "file://" + d.work + "/two%20words.txt"})
+		session.PromptAttachment{Path: "file://" + d.work + "/two%20words.txt"},
+		session.PromptAttachment{Path: odd}, session.PromptAttachment{Path: exact}, session.PromptAttachment{Path: "/"})
 	d.idle(s.ID)
 	f := d.promptFrames(s.ID)[0]
 	list := f.Params.Meta["sandboxagent.dev"].Attachments
-	if len(list) != 2 || list[0].Path != filepath.Join(d.work, "thing.bin") || list[0].Mime != "application/x-thing" || list[0].Filename != "other.bin" || list[1].Filename != "two words.txt" {
-		t.Errorf("%+v", list)
+	if len(list) != 5 || list[0].Path != "thing.bin" || list[1].Path != "file://"+d.work+"/two%20words.txt" || list[2].Path != odd || list[3].Path != exact || list[0].Mime != "application/x-thing" || list[0].Filename != "other.bin" || list[1].Filename != "two words.txt" ||
+		list[2].Filename != "a#b?c%.txt" || list[3].Filename != "a#b?c%.txt" || list[4].Path != "/" || list[4].Filename != "" {
+		t.Errorf("the seed's list: got %+v, want the paths as they were given", list)
+	}
+	for n := 3; n <= 4; n++ {
+		if b := f.Params.Prompt[n]; b.Resource.Text != "odd" || b.Resource.URI != exact {
+			t.Errorf("block %d: got %+v, want the file's text under %s", n, b, exact)
+		}
 	}
 	if b := f.Params.Prompt[1]; b.Type != "resource_link" || b.Name != "other.bin" || b.MimeType != "application/x-thing" || b.Size == nil || *b.Size != 3 {
 		t.Errorf("%+v", b)

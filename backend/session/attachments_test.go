@@ -196,8 +196,10 @@ func TestFilesTravelWithAPrompt(t *testing.T) {
 		p[3].URI != "file://"+folder || p[4].URI != "file://"+strings.ReplaceAll(strings.ReplaceAll(copied, "%", "%25"), " ", "%20") {
 		t.Errorf("%+v", p)
 	}
-	if at := f[0].Params.Meta["sandboxagent.dev"].Attachments; len(at) != 3 || at[0].Path != inside || at[0].Filename != "main.go" || at[2].Path != copied {
+	if at := f[0].Params.Meta["sandboxagent.dev"].Attachments; len(at) != 4 || at[1].Path != inside || at[1].Filename != "main.go" || at[3].Path != copied {
 		t.Errorf("%+v", at)
+	} else if data, err := os.ReadFile(at[0].Path); err != nil || !bytes.Equal(data, shot) { // what has no path is in the list by its stored copy
+		t.Errorf("the copy of the picture at %s: got %d bytes, %v; want %d", at[0].Path, len(data), err, len(shot))
 	}
 	if data, err := os.ReadFile(copied); err != nil || string(data) != "\x00\x01\x02\x03" {
 		t.Error(err)

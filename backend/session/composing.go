@@ -82,7 +82,7 @@ func (x *accepting) one(ctx context.Context, p PromptAttachment) (Attachment, er
 	if err != nil {
 		return a, err
 	}
-	f.MimeType, f.Filename, f.ID = a.MimeType, a.Filename, a.ID
+	f.MimeType, f.Filename, f.ID, f.Given = a.MimeType, a.Filename, a.ID, a.Given
 	return x.snapshot(ctx, f, &a)
 }
 
@@ -99,6 +99,9 @@ func (x *accepting) byPath(ctx context.Context, p PromptAttachment) (Attachment,
 		return Attachment{}, err
 	}
 	f.MimeType, f.Filename = cmp.Or(p.Mime, f.MimeType), cmp.Or(p.Filename, f.Filename)
+	if p.Path != f.Path {
+		f.Given = p.Path
+	}
 	return x.snapshot(ctx, f, nil)
 }
 

@@ -232,7 +232,9 @@ func (c *callReader) finish(input map[string]json.RawMessage) {
 	slices.Sort(c.paths)
 	c.paths = slices.DeleteFunc(slices.Compact(c.paths), func(p string) bool { return p == "" })
 	for i, p := range c.paths {
-		if u, err := url.Parse(p); err == nil && u.Scheme == "file" {
+		if path, ok := attachment.FromURI(p); ok {
+			c.paths[i] = filepath.ToSlash(path)
+		} else if u, err := url.Parse(p); err == nil && u.Scheme == "file" {
 			c.paths[i] = filepath.ToSlash(attachment.PathIn(u.Path))
 		}
 	}

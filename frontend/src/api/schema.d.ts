@@ -2178,6 +2178,8 @@ export interface components {
             copied?: boolean;
             directory?: boolean;
             filename: string;
+            /** @description The path as it was given with a prompt, where that is another text */
+            given?: string;
             /** Format: int64 */
             height?: number;
             id: string;
