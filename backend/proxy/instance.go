@@ -25,6 +25,9 @@ const (
 	killGrace = 150 * time.Millisecond
 )
 
+// muteGrace is how long an agent has to end by itself whose output has ended: one that exits closes it first.
+const muteGrace = 2 * time.Second
+
 // reapPatience is how long the end of an instance waits for descendants to die of SIGKILL. It is spent on broken devices only.
 const reapPatience = 5 * time.Second
 
@@ -175,8 +178,31 @@ func (i *Instance) readStdout() {
 		clear(in.batch) // an idle instance holds nothing but its log
 		clear(in.answers)
 		if err != nil {
+			i.endMute()
 			return
 		}
+	}
+}
+
+// endMute ends an agent that lives on after its output has ended: nothing of what it was asked would ever be answered.
+func (i *Instance) endMute() {
+	if await(i.ended, muteGrace) {
+		return
+	}
+	i.mu.Lock()
+	i.status.Mute = true
+	i.mu.Unlock()
+	i.logger.Warn("an agent has closed its output and lives on: it is ended")
+	i.process.Note()
+	i.stdin.close(ErrExited)
+	if await(i.ended, eofGrace) {
+		return
+	}
+	if err := i.process.Terminate(); err == nil && await(i.ended, termGrace) {
+		return
+	}
+	if err := i.process.Kill(killGrace); err != nil { // waitForEnd kills with more patience what is left
+		i.logger.Warn("an agent that has closed its output cannot be killed", "error", err)
 	}
 }
 

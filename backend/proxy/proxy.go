@@ -105,6 +105,7 @@ type Status struct {
 	ExitCode   *int      // nil while it runs, and when a signal ended it
 	Signal     string    // "SIGKILL"; empty when it ended by itself
 	StderrTail string    // the last lines of stderr, at most 8 KiB, valid UTF-8
+	Mute       bool      // it was ended since it lived on after its output had ended
 	CreatedAt  time.Time // when this process was started
 	ExitedAt   time.Time
 }
@@ -119,6 +120,9 @@ func (e *ExitError) Error() string {
 		how = "by " + e.Status.Signal
 	case e.Status.ExitCode != nil:
 		how = fmt.Sprintf("with code %d", *e.Status.ExitCode)
+	}
+	if e.Status.Mute {
+		how += ", ended since it lived on after its output had ended"
 	}
 	return fmt.Sprintf("the agent's process ended %s", how)
 }

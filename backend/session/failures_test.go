@@ -84,3 +84,37 @@ func TestWhatAnErrorsDataSaysIsTold(t *testing.T) {
 		t.Errorf("the notice of the mode says %q, want %q", n.Description, want)
 	}
 }
+
+// TestAnAgentThatClosesAPipeAndLives is ended, with its turn and with the reason: nothing of what it was asked would ever be answered.
+func TestAnAgentThatClosesAPipeAndLives(t *testing.T) {
+	t.Parallel()
+	const begun = `read l; echo '{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}'; read l; echo '{"jsonrpc":"2.0","id":2,"result":{"sessionId":"s"}}';`
+	const lives = ` while :; do sleep 1; done`
+	dir := t.TempDir()
+	custom(t, dir, map[string]string{
+		"mute-at-once": `exec >&-;` + lives,
+		"mute":         begun + `read l; exec >&-;` + lives,
+		"mute-heeding": begun + `read l; exec >&-; trap '' TERM;` + lives,
+		"deaf":         begun + `exec <&-;` + lives,
+	})
+	d := open(t, dir)
+	for agent, want := range map[string]string{"mute-at-once": "closed its output", "mute": "closed its output", "mute-heeding": "closed its output", "deaf": "closed its input"} {
+		s, err := d.Create(t.Context(), session.New{Agent: agent, Cwd: d.work})
+		if err != nil {
+			t.Fatal(err)
+		}
+		d.prompt(s.ID, "hello")
+		tr := d.idle(s.ID)
+		if last := lastTurn(tr); last.StopReason != "agent_exited" {
+			t.Errorf("%s: the turn has ended with %+v, want agent_exited", agent, last)
+		}
+		exit := d.get(s.ID).Exit
+		if exit == nil || !strings.Contains(exit.Params["detail"], want) {
+			t.Errorf("%s: the exit tells %+v, want that it has %s", agent, exit, want)
+		}
+		if e := find(tr, "divider"); e == nil || !strings.Contains(e.Divider.Words(agent), want) {
+			t.Errorf("%s: the transcript does not say why: %+v", agent, e)
+		}
+		d.sameAsRebuilt(s.ID)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"deskhand/backend/acp"
@@ -49,6 +50,7 @@ type link struct {
 	equipment []Executable   // of the directory, as far as it may start
 	servers   []any          // of those, the MCP servers as the agent is told of them
 	secrets   []string       // by which its tools of ours are opened
+	deaf      atomic.Bool    // it has closed its input
 	toolless  bool           // there are none of our own for it
 	from      uint64         // up to here its messages are in the journal already
 	reached   progress       // of an agent elsewhere
@@ -250,6 +252,7 @@ func (a *link) writeAll(inst transport, lines [][]byte) bool {
 		}
 		a.v.c.cfg.Logger.Debug("the agent takes no message", "session", a.v.id, "error", err)
 		if errors.Is(err, proxy.ErrInput) {
+			a.deaf.Store(true)
 			a.end(inst)
 			return false
 		}
@@ -434,8 +437,22 @@ func (v *conversation) exited() {
 	case v.state.base == Starting || v.state.base == Replaying:
 		exit.Problem = problemHandshake
 	}
+	if exit.Params == nil {
+		exit.Params = v.agent.closedPipe(status)
+	}
 	v.lastExit = exit
 	v.do(doExited{exit.Problem})
+}
+
+// closedPipe tells of an agent that was ended since it had closed its output or its input while it still ran.
+func (a *link) closedPipe(status proxy.Status) map[string]string {
+	switch {
+	case status.Mute:
+		return map[string]string{"detail": "It had closed its output while it still ran, so that nothing more could come of it."}
+	case a.deaf.Load():
+		return map[string]string{"detail": "It had closed its input while it still ran, so that it could be told nothing more."}
+	}
+	return nil
 }
 
 // request sends a request to the agent; the answer comes later, or never when the agent ends.

@@ -6,6 +6,10 @@ const at = '2026-11-21T14:00:00.000Z';
 test.each([
   [{ at, code: 3, problem: 'agent.exited' }, 'Ada ended with exit code 3.'],
   [{ at, signal: 'SIGKILL', problem: 'agent.exited' }, 'Ada was ended by SIGKILL.'],
+  [
+    { at, signal: 'SIGTERM', problem: 'agent.exited', params: { detail: 'It had closed its output.' } },
+    'Ada was ended by SIGTERM. It had closed its output.',
+  ],
   [{ at, code: 0 }, 'Ada ended with exit code 0.'],
   [{ at, problem: 'agent.exited' }, 'Ada ended.'],
   [{ at, problem: 'agent.not_installed' }, 'Ada could not start: its program was not found.'],

@@ -7,7 +7,10 @@ export function exitText(exit: Exit, agent: string): string {
   const how = exit.signal ? 'signal' : exit.code === undefined ? undefined : 'code';
   const known = exit.problem === 'agent.exited' ? undefined : lookup(`exit.${exit.problem ?? ''}`, params);
   const told = withDetail(known, exit.params?.['detail']);
-  if (!told) return how ? t(`exit.${how}`, params) : t('exit.unknown', params);
+  if (!told)
+    return (
+      withDetail(how ? t(`exit.${how}`, params) : t('exit.unknown', params), exit.params?.['detail']) ?? ''
+    );
   return how ? `${told} ${t(`exit.then_${how}`, params)}` : told;
 }
 
