@@ -8,6 +8,7 @@ import (
 	"deskhand/backend/demoagent"
 	"deskhand/backend/discord"
 	"deskhand/backend/httpapi"
+	"deskhand/backend/permission"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -97,6 +98,9 @@ func NameFile(file, name string) error { return store.NameFile(file, name) }
 
 // Readable is a name that cannot pass for another one in a text.
 func Readable(name string) string { return session.Readable(name) }
+
+// Reveal is a text that somebody decides about, with the characters that nobody sees written by their numbers.
+func Reveal(text string) string { return permission.Reveal(text) }
 
 // DemoAgent runs the built-in agent on stdio until its input ends.
 func DemoAgent(ctx context.Context, in io.Reader, out io.Writer) error {

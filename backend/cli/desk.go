@@ -137,7 +137,7 @@ func (d *desk) tell(err error) {
 func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	switch r.Kind {
 	case "permission":
-		d.t.aside("? %s asks: %s", exact(r.Agent), barred(r.Title))
+		d.t.aside("? %s asks: %s", backend.Reveal(r.Agent), barred(r.Title))
 		d.detail(ctx, r)
 		for _, row := range optionRows(r.Options) {
 			d.t.aside("  %s", row)
@@ -156,14 +156,14 @@ func (d *desk) read1(ctx context.Context, r backend.Request) (backend.Answer, bo
 	case "url":
 		return d.visit(ctx, r)
 	}
-	d.t.aside("? %s sent a request that cannot be shown here:\n%s\n  Enter dismisses it", exact(r.Agent), exact(string(r.Raw)))
+	d.t.aside("? %s sent a request that cannot be shown here:\n%s\n  Enter dismisses it", backend.Reveal(r.Agent), backend.Reveal(string(r.Raw)))
 	_, ok := d.newLine(ctx)
 	return backend.Answer{Action: "cancel"}, ok
 }
 
 // barred is a text of the agent's whose further lines cannot be taken for ours, such as one that looks like an option.
 func barred(text string) string {
-	return strings.ReplaceAll(exact(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)), "\n", "\n      | ")
+	return strings.ReplaceAll(backend.Reveal(strings.NewReplacer("\r\n", "\n", "\r", "\n", "\u2028", "\n", "\u2029", "\n").Replace(text)), "\n", "\n      | ")
 }
 
 // detail shows what a permission is for, in full.
@@ -178,10 +178,10 @@ func (d *desk) detail(ctx context.Context, r backend.Request) {
 		return
 	}
 	if len(r.Tool.RawInput) > 0 {
-		d.t.aside("  %s", exact(string(r.Tool.RawInput)))
+		d.t.aside("  %s", backend.Reveal(string(r.Tool.RawInput)))
 	}
 	for _, raw := range r.Tool.Content {
-		d.t.aside("  %s", exact(string(raw)))
+		d.t.aside("  %s", backend.Reveal(string(raw)))
 	}
 	for _, l := range r.Tool.Locations {
 		d.t.aside("  %s", barred(l.Path))
@@ -228,7 +228,7 @@ func (d *desk) number(ctx context.Context, n int) (int, bool) {
 func (d *desk) questions(ctx context.Context, r backend.Request) (backend.Answer, bool) {
 	var a backend.Answer
 	for _, q := range r.Questions {
-		d.t.aside("? %s asks: %s", exact(r.Agent), barred(q.Prompt))
+		d.t.aside("? %s asks: %s", backend.Reveal(r.Agent), barred(q.Prompt))
 		for i, o := range q.Options {
 			d.t.aside("  %d  %s", i+1, barred(o.Label))
 		}
@@ -265,7 +265,7 @@ func (d *desk) address(r backend.Request) {
 
 // visit asks whether an address may be opened. Nothing is opened here: a terminal is no place for that.
 func (d *desk) visit(ctx context.Context, r backend.Request) (backend.Answer, bool) {
-	d.t.aside("? %s asks you to open an address: %s", exact(r.Agent), barred(r.Title))
+	d.t.aside("? %s asks you to open an address: %s", backend.Reveal(r.Agent), barred(r.Title))
 	d.address(r)
 	d.t.aside("  1  I open it in a browser\n  2  go on without\n  3  abort")
 	i, ok := d.number(ctx, 3)

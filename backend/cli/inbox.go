@@ -158,7 +158,7 @@ func (c *inboxAnswer) Run(p *Program) error {
 func taken(r backend.Request, answer map[string]any) string {
 	for _, o := range r.Options {
 		if o.ID == answer["optionId"] {
-			return " – " + plain(o.Name) + " (" + effect(o.Kind) + ")"
+			return " – " + plain(o.Shown()) + " (" + effect(o.Kind) + ")"
 		}
 	}
 	return ""

@@ -67,15 +67,11 @@ func (c *inboxAnswer) only(r backend.Request, actions ...string) (map[string]any
 
 func (c *inboxAnswer) approval(r backend.Request) (map[string]any, error) {
 	wanted := c.Option
-	if c.Decline { // the plainest no that is offered
-		for _, kind := range []string{"reject_once", "reject_always"} {
-			if i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 && wanted == "" {
-				wanted = r.Options[i].ID
-			}
-		}
-		if wanted == "" {
+	if c.Decline {
+		if wanted = plainestNo(r.Options); wanted == "" {
 			return nil, errors.New("the agent offers no way to say no: choose by --option, or stop the turn")
 		}
+		return map[string]any{"optionId": wanted}, nil
 	}
 	if wanted == "" {
 		return nil, wrong(r)
@@ -83,12 +79,38 @@ func (c *inboxAnswer) approval(r backend.Request) (map[string]any, error) {
 	ids, names := make([]string, len(r.Options)), make([]string, len(r.Options))
 	for i, o := range r.Options {
 		ids[i], names[i] = o.ID, o.Name
+		if !strings.EqualFold(o.Name, wanted) { // it may be what other surfaces show
+			names[i] = o.Shown()
+		}
 	}
 	i := pick(wanted, ids, names)
 	if i < 0 {
 		return nil, fmt.Errorf("there is no option %q; there are %s", wanted, strings.Join(optionRows(r.Options), ", "))
 	}
+	if ids[i] != wanted && strings.EqualFold(names[i], wanted) && namesakes(names, wanted) > 1 {
+		return nil, fmt.Errorf("several options are called %q; choose by number: %s", wanted, strings.Join(optionRows(r.Options), ", "))
+	}
 	return map[string]any{"optionId": ids[i]}, nil
+}
+
+// plainestNo is the id of the option that rejects once, or else always; "" where there is none.
+func plainestNo(options []backend.RequestOption) string {
+	for _, kind := range []string{"reject_once", "reject_always"} {
+		if i := slices.IndexFunc(options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 {
+			return options[i].ID
+		}
+	}
+	return ""
+}
+
+// namesakes counts the names that are the same but for case.
+func namesakes(names []string, name string) (n int) {
+	for _, other := range names {
+		if strings.EqualFold(other, name) {
+			n++
+		}
+	}
+	return n
 }
 
 // pick finds a choice by its number from 1, as the list shows it, else by its id or name; -1 = it is none. The number comes first: agents give

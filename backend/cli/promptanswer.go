@@ -25,7 +25,7 @@ func (t *terminalTurn) decide(ctx context.Context, r backend.Request) error {
 	}
 	option, can := allowedOnce(r)
 	if can && t.approve == approveOnce {
-		t.aside("· allowed once: %s (%s)", barred(r.Title), barred(option.Name))
+		t.aside("· allowed once: %s (%s)", barred(r.Title), barred(option.Shown()))
 		_, err := t.answer(ctx, r, backend.Answer{OptionID: option.ID})
 		return err
 	}
@@ -82,12 +82,8 @@ func (t *terminalTurn) missed() {
 func turnDown(r backend.Request) (a backend.Answer, ok bool) {
 	switch r.Kind {
 	case "permission":
-		for _, kind := range []string{"reject_once", "reject_always"} { // a flag says no to this one, and to nothing for ever
-			if i := slices.IndexFunc(r.Options, func(o backend.RequestOption) bool { return o.Kind == kind }); i >= 0 {
-				return backend.Answer{OptionID: r.Options[i].ID}, true
-			}
-		}
-		return a, false
+		id := plainestNo(r.Options)
+		return backend.Answer{OptionID: id}, id != ""
 	case "question":
 		return backend.Answer{Reject: true}, true
 	case "form", "url":

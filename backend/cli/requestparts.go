@@ -40,7 +40,7 @@ func (t *terminalTurn) showParts(ctx context.Context, id string) error {
 				return err
 			}
 			room = max(room-len(page.Text), min(room, 0))
-			t.p.say("%s", strings.ReplaceAll(exact(page.Text), "\n", "\n      | "))
+			t.p.say("%s", strings.ReplaceAll(backend.Reveal(page.Text), "\n", "\n      | "))
 			if offset = page.Next; offset == 0 {
 				t.p.say("\n")
 				break

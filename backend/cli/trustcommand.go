@@ -141,7 +141,7 @@ func (c *trustShow) Run(p *Program) error {
 			return err
 		}
 		for _, e := range chosen {
-			if err := p.print("%s %s\n  %s, SHA-256 %s\n    %s\n", sortOf(e.Kind), backend.Readable(e.Name), trustState(e), e.Hash, exact(indented(shownExecutable(e)))); err != nil {
+			if err := p.print("%s %s\n  %s, SHA-256 %s\n    %s\n", sortOf(e.Kind), backend.Readable(e.Name), trustState(e), e.Hash, backend.Reveal(indented(shownExecutable(e)))); err != nil {
 				return err
 			}
 		}

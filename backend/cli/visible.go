@@ -8,23 +8,16 @@ import (
 )
 
 // visible writes by its number, as [U+001B], each character that a terminal acts on or that nobody can see: control characters, marks of
-// direction, characters of no width. Line ends and tabs stay. A joiner stays between two characters outside of ASCII, where writing and
-// emoji need one; exact leaves no joiner, for texts that somebody decides about.
-func visible(text string) string { return written(text, joins) }
-
-// exact is visible without an exception: nobody decides about characters that they cannot see.
-func exact(text string) string {
-	return written(text, func(_ []rune, _ int) bool { return false })
-}
-
-func written(text string, stays func(text []rune, i int) bool) string {
+// direction, characters of no width. Line ends and tabs stay, and a joiner between two characters outside of ASCII, where writing and emoji need
+// one. A text that somebody decides about is written by backend.Reveal, which leaves no joiner and no blank but the usual one.
+func visible(text string) string {
 	if !strings.ContainsFunc(text, hidden) {
 		return text
 	}
 	runes := []rune(strings.ReplaceAll(text, "\r\n", "\n"))
 	var out strings.Builder
 	for i, r := range runes {
-		if hidden(r) && !stays(runes, i) {
+		if hidden(r) && !joins(runes, i) {
 			fmt.Fprintf(&out, "[U+%04X]", r)
 		} else {
 			out.WriteRune(r)

@@ -13,9 +13,9 @@ import (
 
 func TestUnseenCharactersAreWrittenOut(t *testing.T) {
 	t.Parallel()
-	for text, want := range map[string]struct{ visible, exact string }{
+	for text, want := range map[string]struct{ visible, revealed string }{
 		"a\tb\nc":                {"a\tb\nc", "a\tb\nc"},
-		"a\r\nb\rc":              {"a\nb[U+000D]c", "a\nb[U+000D]c"},
+		"a\r\nb\rc":              {"a\nb[U+000D]c", "a[U+000D]\nb[U+000D]c"},
 		"\x1b[31mred\u009b0m":    {"[U+001B][31mred[U+009B]0m", "[U+001B][31mred[U+009B]0m"},
 		"rm\u200b -r\u2060f":     {"rm[U+200B] -r[U+2060]f", "rm[U+200B] -r[U+2060]f"},
 		"a\u202eb\u2066c":        {"a[U+202E]b[U+2066]c", "a[U+202E]b[U+2066]c"},
@@ -24,13 +24,13 @@ func TestUnseenCharactersAreWrittenOut(t *testing.T) {
 		"line\u2028two":          {"line[U+2028]two", "line[U+2028]two"},
 		"می\u200cخواهم 👨\u200d👩": {"می\u200cخواهم 👨\u200d👩", "می[U+200C]خواهم 👨[U+200D]👩"},
 		"a\u200db 👍\u200d":       {"a[U+200D]b 👍[U+200D]", "a[U+200D]b 👍[U+200D]"},
-		"❤\ufe0f x\u00a0y":       {"❤\ufe0f x\u00a0y", "❤\ufe0f x\u00a0y"},
+		"❤\ufe0f x\u00a0y":       {"❤\ufe0f x\u00a0y", "❤\ufe0f x[U+00A0]y"},
 	} {
 		if got := visible(text); got != want.visible {
 			t.Errorf("visible(%q) = %q, want %q", text, got, want.visible)
 		}
-		if got := exact(text); got != want.exact {
-			t.Errorf("exact(%q) = %q, want %q", text, got, want.exact)
+		if got := backend.Reveal(text); got != want.revealed {
+			t.Errorf("Reveal(%q) = %q, want %q", text, got, want.revealed)
 		}
 	}
 }
@@ -73,6 +73,25 @@ func TestOptionNumberComesBeforeItsID(t *testing.T) {
 	q := backend.Question{Options: []backend.QuestionOption{{ID: "2", Label: "Two"}, {ID: "1", Label: "One"}}}
 	if got, err := choices(q, "2"); err != nil || len(got) != 1 || got[0] != "1" {
 		t.Errorf("--choose 2 chooses %v (%v), want the second, whose id is 1", got, err)
+	}
+}
+
+// Three buttons of one name do three things: none of them is chosen by that name.
+func TestOptionsOfOneNameAreChosenByNumber(t *testing.T) {
+	t.Parallel()
+	r := backend.Request{Kind: "permission", Options: []backend.RequestOption{
+		{ID: "a", Name: "Reject", Kind: "allow_always"}, {ID: "b", Name: "Reject", Kind: "allow_once"}, {ID: "c", Name: "Reject", Kind: "reject_once"}, {ID: "d", Kind: "reject_always"},
+	}}
+	for option, want := range map[string]string{"Reject": "", "reject": "", "3": "c", "b": "b", "": ""} {
+		c := inboxAnswer{Option: option}
+		body, err := c.answer(r)
+		if want == "" && err == nil || want != "" && body["optionId"] != want {
+			t.Errorf("--option %q answers with %v (%v), want %q", option, body["optionId"], err, want)
+		}
+	}
+	c := inboxAnswer{Decline: true}
+	if body, err := c.answer(r); err != nil || body["optionId"] != "c" {
+		t.Errorf("--decline answers with %v (%v), want c", body["optionId"], err)
 	}
 }
 
