@@ -210,7 +210,7 @@ func TestTwoSurfacesAnswerAtOnce(t *testing.T) {
 		r := here.asks(s, "question")
 		var page inbox
 		there.get("/client/inbox", &page)
-		if len(page.Questions) != 1 || page.Questions[0].SessionID != s.ID || page.Questions[0].QuestionID != r.ID || strings.Join(page.Questions[0].Options, " ") != "option-a option-b" {
+		if len(page.Questions) != 1 || page.Questions[0].SessionID != s.ID || page.Questions[0].RequestID != r.ID || strings.Join(page.Questions[0].Options, " ") != "option-a option-b" {
 			t.Fatalf("%+v", page.Questions)
 		}
 		type outcome struct {
