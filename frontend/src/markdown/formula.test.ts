@@ -36,6 +36,12 @@ describe('a formula', () => {
       ['$$\\begin{aligned}a&=b\\\\c&=d\\end{aligned}$$'],
       '∎',
     ],
+    ['设$x^2$为，$n$个', ['$x^2$', '$n$'], '设∎为，∎个'],
+    ['## The $n$-th \\(a_n\\)', ['$n$', '\\(a_n\\)'], 'The ∎-th ∎'],
+    ['[the \\(x_1\\)](https://example.com)', ['\\(x_1\\)'], 'the ∎'],
+    ['~~\\(a~~b\\)~~ ($k=1$).', ['\\(a~~b\\)', '$k=1$'], '∎ (∎).'],
+    ['$\\text{price} = \\$5$', ['$\\text{price} = \\$5$'], '∎'],
+    ['$$x$$ and $$y$$', ['$$x$$', '$$y$$'], '∎ and ∎'],
   ])('is found: %s', (source, formulas, text) => {
     expect(found(source)).toEqual({ formulas, text });
   });

@@ -18,7 +18,8 @@ const longest = 8_192;
 const tex = /\\[a-zA-Z,;!]|\^|=|(?:^|[^\p{L}\p{N}_])\p{L}_[\p{L}\p{N}{\\]/u;
 /** Words between parentheses that somebody has escaped. */
 const words = /^\s*\p{L}{2,}(?:[\s,.'’-]+\p{L}{2,})*[.!?]?\s*$/u;
-const word = /[\p{L}\p{N}_]$/u;
+/** A word that a dollar belongs to. Chinese, Japanese and Korean have no blanks between words and formulas. */
+const word = /[\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}_]$/u;
 
 /** The end of what a mark has begun, no farther than a formula is long, and before any code. */
 function between(text: string, from: number, end: string): string | undefined {
@@ -60,7 +61,7 @@ export function phraseFormula(text: string, before: string): Formula | undefined
 /** Between single dollars stands a formula where both stand close to it, no word follows, and it is one letter or nothing but TeX. */
 function singleDollars(text: string): string | undefined {
   const [, inside] =
-    /^\$((?:[^\s$`\\]|\\[^\n])(?:(?:[^$`\\\n]|\\[^\n])*?(?:[^\s$`\\]|\\[^\n]))?)\$(?![\p{L}\p{N}_{($])/u.exec(
+    /^\$((?:[^\s$`\\]|\\[^\n])(?:(?:[^$`\\\n]|\\[^\n])*?(?:[^\s$`\\]|\\[^\n]))?)\$(?![\p{Script=Latin}\p{Script=Greek}\p{Script=Cyrillic}\p{N}_{($])/u.exec(
       text,
     ) ?? [];
   if (inside === undefined || inside.length > longest) return undefined;

@@ -101,12 +101,15 @@ const attributes = [
 /** The formulas of what is rendered now. The sanitizer sees their places alone: they have been through one of their own. */
 const places: string[] = [];
 
+/** A longer formula may be wider than the text, and has a line of its own: no engine breaks it. */
+const longestInLine = 120;
+
 /** A formula, or the place where it is put once everything around it is clean: nothing that an agent writes becomes such an element. */
 function formula({ raw, tex, display, block }: Formula): string {
   const source = raw.trim();
   const name = block ? 'div' : 'span';
   places.push(
-    `<${name} class="math${display ? ' display' : ''}" data-source="${escape(source)}"${inMath(tex, display, source)}</${name}>`,
+    `<${name} class="math${display || tex.length > longestInLine ? ' display' : ''}" data-source="${escape(source)}"${inMath(tex, display, source)}</${name}>`,
   );
   return `<${name} class="place">${places.length - 1}</${name}>${block ? '\n' : ''}`;
 }

@@ -45,6 +45,12 @@ describe('emphasis beside the punctuation of Chinese, Japanese and Korean', () =
     ['| 名 |\n|---|\n| **甲：**乙 |', '<td><strong>甲：</strong>乙</td>'],
     ['1. **步骤一：**安装\n   - **注意：**先备份', '<strong>注意：</strong>先备份'],
     ['> **提示：**好的', '<strong>提示：</strong>好的'],
+    ['__重点：__请看', '<strong>重点：</strong>请看'],
+    ['**重要:**请', '<strong>重要:</strong>请'],
+    ['这是**「甲」和「乙」**，好', '<strong>「甲」和「乙」</strong>，好'],
+    ['**사용법:**은 간단', '<strong>사용법:</strong>은'],
+    ['**「*斜体*」**は', '<strong>「<em>斜体</em>」</strong>は'],
+    ['（**注意**）', '（<strong>注意</strong>）'],
     ['**𠮷野家。**です', '<strong>𠮷野家。</strong>です'],
   ])('stands where it is written: %s', (source, want) => {
     expect(read(source)).toContain(want);
