@@ -4,6 +4,7 @@ import markedCjkFriendly from 'marked-cjk-friendly';
 
 export { fileFence } from './fences';
 export * from './formula';
+export { candidates, linkRef } from './paths';
 export { fittedTable } from './table';
 
 /** Emphasis beside the punctuation of Chinese, Japanese and Korean. */

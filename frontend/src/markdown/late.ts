@@ -35,7 +35,7 @@ class Late<T> {
   }
 }
 
-/** What reads formulas, emphasis in texts without blanks, files within fences, and rows with too many pipes. */
+/** What reads formulas, emphasis in texts without blanks, files within fences, rows with too many pipes, and paths. */
 export const extras = new Late(() => import('./extras'));
 
 /** What draws formulas. */

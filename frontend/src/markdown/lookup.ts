@@ -1,4 +1,5 @@
-import { candidates, known, lined, linkRef, unseen, type Places, type Ref } from './paths';
+import { candidates, known, lined, linkRef, unseen, type Ref } from './paths';
+import type { Places } from './places';
 
 // Files that are named in an answer, as far as somebody points at them.
 

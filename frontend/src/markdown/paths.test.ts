@@ -1,8 +1,12 @@
-import { describe, expect, test, vi } from 'vitest';
+import { beforeAll, describe, expect, test, vi } from 'vitest';
 import { whole } from './blocks';
 import { codeRef, Lookup } from './lookup';
-import { candidates, linkRef, type Places } from './paths';
+import { extras } from './late';
+import { candidates, linkRef } from './paths';
+import type { Places } from './places';
 import { html, rendering } from './render';
+
+beforeAll(() => extras.load());
 
 const places = (over: Partial<Places> = {}): Places => ({
   directories: ['/home/ada/app', '/home/ada/lib'],

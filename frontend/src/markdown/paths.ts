@@ -1,33 +1,11 @@
-import { getContext, setContext } from 'svelte';
+import type { Places } from './places';
 
 // Paths that an answer names: as links, [main.go](src/main.go:12), and as code, `src/main.go:12`. Whoever shows the answer says which directories
 // count and how a file in them is opened; a path that leads out of them stays text.
 
-/** What stands around an answer. */
-export interface Places {
-  /** The directories of the conversation, absolute; a relative path is looked for in each, in this order. */
-  readonly directories: readonly string[];
-  /** The directory of the file that is shown: what a relative path in it begins at. */
-  readonly base?: string | undefined;
-  /** Whether a file is there. */
-  exists: (path: string) => Promise<boolean>;
-  open: (path: string, line: number | undefined) => void;
-}
-
 export interface Ref {
   readonly path: string;
   readonly line: number | undefined;
-}
-
-const key = Symbol('places');
-
-export function providePlaces(places: Places): void {
-  setContext(key, places);
-}
-
-/** Nothing where no file can be opened. */
-export function placesHere(): Places | undefined {
-  return getContext<Places | undefined>(key);
 }
 
 const longest = 4_096;

@@ -2,8 +2,8 @@ import DOMPurify from 'dompurify';
 import { Parser, Renderer, type Token, type Tokens } from 'marked';
 import { safeLink } from '../shell/wails';
 import type { Formula } from './formula';
-import { drawing } from './late';
-import { candidates, linkRef, type Places } from './paths';
+import { drawing, extras } from './late';
+import type { Places } from './places';
 import { t } from '../strings/t';
 
 // Turns a block of Markdown into HTML that is safe to mount: no scripts, no styles, nothing that loads from anywhere. Markup that
@@ -34,8 +34,9 @@ class SafeRenderer extends Renderer {
   /** A path: a link to the file where one can be opened, and else text. Nothing that a browser could open. */
   #path(href: string, text: string): string {
     const title = `title="${escape(href)}"`;
-    const ref = this.places && linkRef(href);
-    if (!ref || !this.places || candidates(ref, this.places).length === 0)
+    const paths = this.places && extras.now;
+    const ref = paths?.linkRef(href);
+    if (!paths || !ref || !this.places || paths.candidates(ref, this.places).length === 0)
       return `<span class="path" ${title}>${text}</span>`;
     return `<a class="path" role="link" tabindex="0" data-path="${escape(href)}" ${title}>${text}</a>`;
   }

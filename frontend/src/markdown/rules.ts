@@ -40,7 +40,13 @@ const fileOfMarkdown = /(?:```|~~~)[^\n]*(?:md|mark|mk|mdown)/i;
 
 /** Whether what is loaded late reads more in a text. */
 export function wantsMore(text: string): boolean {
-  return text.includes('|') || mayHoldFormula(text) || fileOfMarkdown.test(text) || cjk.test(text);
+  return (
+    text.includes('|') ||
+    text.includes('](') ||
+    mayHoldFormula(text) ||
+    fileOfMarkdown.test(text) ||
+    cjk.test(text)
+  );
 }
 
 type Extras = NonNullable<typeof extras.now>;
