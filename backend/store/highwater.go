@@ -160,8 +160,8 @@ func (db *DB) compareLevel(ctx context.Context) error {
 		return &LostError{Dir: dir, Kind: LostOther, Was: was}
 	case told && was.Step > now.Step:
 		return &LostError{Dir: dir, Kind: LostOlder, Was: was}
-	case !told:
-		db.leaveLevel(ctx, now)
+	case !told: // the disk must have what a migration has just made before a file speaks of it
+		_ = db.WriteSync(ctx, func(*sql.Tx) error { return nil }) // a full disk is told where something is lost by it
 	}
 	return nil
 }
