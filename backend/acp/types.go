@@ -90,11 +90,13 @@ func ParseUpdate(params json.RawMessage) (Update, error) {
 	return Update{SessionID: p.SessionID, Kind: d.Kind, Body: p.Update}, nil
 }
 
-// Chunk is a piece of a message: Text for a text block, Block for every other kind.
+// Chunk is a piece of a message: Text for a text block, Block for every other kind. A Text that begins with the second half of a character, or
+// ends with the first half of one, has U+FFFD there, and Low or High is that half: agents cut their text where they like.
 type Chunk struct {
 	MessageID string
 	Text      string
 	Block     json.RawMessage
+	Low, High rune
 }
 
 // ParseChunk decodes agent_message_chunk, agent_thought_chunk and user_message_chunk.
@@ -114,8 +116,8 @@ func ParseChunk(body json.RawMessage) (Chunk, error) {
 // parseBlock decodes one content block.
 func parseBlock(raw json.RawMessage) (Chunk, error) {
 	var block struct {
-		Type string           `json:"type"`
-		Text optional[string] `json:"text"`
+		Type string  `json:"type"`
+		Text cutText `json:"text"`
 	}
 	if err := lenient(raw, &block); err != nil {
 		return Chunk{}, err
@@ -126,7 +128,7 @@ func parseBlock(raw json.RawMessage) (Chunk, error) {
 	case block.Type == "text" && !block.Text.given:
 		return Chunk{}, fmt.Errorf("%w: a text block without text", ErrShape)
 	case block.Type == "text":
-		return Chunk{Text: block.Text.value}, nil
+		return Chunk{Text: block.Text.value, Low: block.Text.low, High: block.Text.high}, nil
 	}
 	return Chunk{Block: raw}, nil
 }

@@ -13,7 +13,7 @@ import (
 
 // projection is the version of the rules by which a transcript is made of its journal. Raise it with every change to them that makes
 // something else of frames that are there already: the transcripts of earlier versions are then made anew, see upkeep.go.
-const projection = 10
+const projection = 11
 
 // perFrame is how far apart the entries of two frames are in their order: a frame makes two of them at most, and there is room.
 const perFrame = 16

@@ -70,8 +70,8 @@ func (a *link) createTerminal(params json.RawMessage) (chore, *acp.Error) {
 			Name  string `json:"name"`
 			Value string `json:"value"`
 		} `json:"env"`
-		Cwd   *string `json:"cwd"`
-		Limit *uint64 `json:"outputByteLimit"`
+		Cwd   *string     `json:"cwd"`
+		Limit acp.Integer `json:"outputByteLimit"`
 	}
 	if err := json.Unmarshal(params, &p); err != nil {
 		return nil, wrong("invalid params: " + err.Error())
@@ -92,8 +92,8 @@ func (a *link) createTerminal(params json.RawMessage) (chore, *acp.Error) {
 		return nil, &acp.Error{Code: acp.CodeInternalError, Message: fmt.Sprintf("%d terminals are open: release one first", mostTerminals)}
 	}
 	limit := usualOutput
-	if p.Limit != nil {
-		limit = int(min(*p.Limit, mostOutput)) //nolint:gosec // it is in range now
+	if p.Limit.Given && p.Limit.Value >= 0 {
+		limit = int(min(p.Limit.Value, mostOutput))
 	}
 	a.lastTerminal++
 	prog := &program{

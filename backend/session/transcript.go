@@ -51,6 +51,7 @@ type transcript struct {
 	compactions map[string]*Entry // of this turn
 
 	growing map[*Entry]*growth // entries that text is added to
+	halves  map[*Entry]rune    // first halves of characters that messages end with so far
 	clipped map[*Entry]int     // what of a clipped message was told last: it is told again when that has doubled, and at its end
 	peer    string             // the agent\'s id of this session, once it is known
 
@@ -91,7 +92,7 @@ type facts struct {
 func newTranscript(session string, f facts) *transcript {
 	return &transcript{
 		session: session, limit: maxText, facts: f,
-		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, goingOn: map[*Entry]bool{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
+		byID: map[string]*Entry{}, tools: map[string]*Entry{}, growing: map[*Entry]*growth{}, clipped: map[*Entry]int{}, halves: map[*Entry]rune{}, goingOn: map[*Entry]bool{}, isDirty: map[*Entry]bool{}, appends: map[*Entry]*Append{},
 		terminals: map[string]*Entry{}, displays: map[string]*Entry{}, compactions: map[string]*Entry{},
 	}
 }
@@ -469,9 +470,10 @@ func (t *transcript) raw(f frame, data []byte, reason string) {
 
 // aside shows what an agent printed that is no message. The message that streams goes on behind it.
 func (t *transcript) aside(f frame) {
-	open, byID := t.open, maps.Clone(t.byID)
+	open, byID, halves := t.open, maps.Clone(t.byID), t.halves
+	t.halves = map[*Entry]rune{}
 	t.raw(f, f.Data, "invalid_stdout")
-	t.open, t.byID = open, byID
+	t.open, t.byID, t.halves = open, byID, halves
 }
 
 // applyInward folds what the agent sent. Responses are not shown: the notes tell what they led to.
@@ -595,7 +597,11 @@ func (t *transcript) chunk(f frame, u acp.Update, kind string) error {
 	}
 	e := t.message(f, kind, c.MessageID)
 	if c.Block == nil {
-		t.extend(e, c.Text)
+		text, half := c.Joined(t.halves[e])
+		if t.halves[e] = half; half == 0 {
+			delete(t.halves, e)
+		}
+		t.extend(e, text)
 		return nil
 	}
 	block := clipRaw(c.Block)
@@ -700,8 +706,13 @@ func (t *transcript) lengthen(e *Entry, text string) (before int) {
 	return before
 }
 
-// settle tells the last of what was left out of messages that go on no more.
+// settle tells the last of what was left out of messages that go on no more, and ends those that end within a character.
 func (t *transcript) settle() {
+	cut := slices.SortedFunc(maps.Keys(t.halves), func(a, b *Entry) int { return cmp.Compare(a.Seq, b.Seq) })
+	clear(t.halves)
+	for _, e := range cut {
+		t.extend(e, string(utf8.RuneError))
+	}
 	for e, told := range t.clipped {
 		if told != e.Clipped {
 			t.touch(e)

@@ -674,3 +674,27 @@ func TestAPermissionForTheIDOfACallThatHasEnded(t *testing.T) {
 	s.update(`{"sessionUpdate":"tool_call","toolCallId":"0","title":"Remove","status":"in_progress"}`)
 	s.want("user: go", "tool: 0 Test completed", "tool: 0 Remove in_progress")
 }
+
+// TestACharacterThatIsCutBetweenChunks is put together, also around what else the agent prints; what has no second half is told as such.
+func TestACharacterThatIsCutBetweenChunks(t *testing.T) {
+	t.Parallel()
+	chunk := func(s *story, text string) {
+		s.update(`{"sessionUpdate":"agent_message_chunk","content":{"type":"text","text":"%s"}}`, text)
+	}
+	s := tell(t)
+	s.begin("go")
+	chunk(s, `a \ud83d`)
+	s.want("user: go", "agent: a ")
+	chunk(s, `\ude00 b`)
+	s.want("agent: a 😀 b")
+	chunk(s, `\ud83d`)
+	s.frame(inward, `{"jsonrpc":"2.0","method":"_adapter/invalid_stdout","params":{"error":"text around a message","raw":"x"}}`)
+	chunk(s, `\ude01`)
+	s.want("agent: a 😀 b😁", "raw: invalid_stdout")
+	chunk(s, `c\ud83d`)
+	s.update(`{"sessionUpdate":"tool_call","toolCallId":"1","title":"T","status":"completed"}`)
+	s.want("agent: a 😀 b😁c�", "tool: 1 T completed")
+	chunk(s, `\ude00d\ud83d`)
+	s.note(note{Note: noteTurnEnded, Turn: "t"})
+	s.want("agent: �d�")
+}
