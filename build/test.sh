@@ -60,7 +60,7 @@ part_cross() { # builds everywhere, without a C compiler
 
 part_generated() { # what is generated and committed is as its source says, and the API's document is a good one
 	local dir
-	node build/lint-openapi.mjs backend/httpapi/openapi.json || return
+	node build/lint-openapi.mjs backend/httpapi/openapi.json && node build/lint-openapi.mjs backend/httpapi/client.openapi.json || return
 	dir=$(mktemp -d) || return
 	build/generate.sh "$dir" && diff -r "$dir/frontend/wailsjs" frontend/wailsjs &&
 		diff "$dir/frontend/public/licenses.json" frontend/public/licenses.json &&

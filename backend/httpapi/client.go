@@ -77,7 +77,29 @@ func NewClient(cfg ClientConfig) *Client {
 	}}
 	c.routes()
 	c.addEventRecords()
+	c.describe()
 	return c
+}
+
+// describe adds what the library's document does not say by itself: who may call, where, and that every call can be refused.
+func (c *Client) describe() {
+	doc := c.api.OpenAPI()
+	doc.Info.License = &huma.License{Name: "MIT", Identifier: "MIT"}
+	doc.Servers = []*huma.Server{{URL: "http://127.0.0.1:2468", Description: "Where deskhand server listens when nothing else is said"}}
+	doc.Security = []map[string][]string{{"token": {}}}
+	doc.Components.SecuritySchemes = map[string]*huma.SecurityScheme{
+		"token": {Type: "http", Scheme: "bearer", Description: "The token of the data directory, or one of the client API. The window needs none"},
+	}
+	for _, path := range doc.Paths {
+		for _, op := range []*huma.Operation{path.Get, path.Put, path.Post, path.Patch, path.Delete} {
+			if op == nil || op.Responses["default"] == nil {
+				continue
+			}
+			refused := *op.Responses["default"]
+			refused.Description = "Refused: a problem with a code, and the params of its text"
+			op.Responses["4XX"] = &refused
+		}
+	}
 }
 
 // ServeHTTP serves /client/*.

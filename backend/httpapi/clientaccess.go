@@ -41,10 +41,7 @@ func (c *Client) accessRoutes() {
 	huma.Register(c.api, op("getLocalApi", http.MethodGet, "local-api", "Whether the API is served on this machine, and where", http.StatusOK),
 		func(context.Context, *struct{}) (*body[LocalAPI], error) { return answer(c.cfg.Local(), nil) })
 	huma.Register(c.api, op("switchLocalApi", http.MethodPut, "local-api", "Serve the API on this machine, or serve it no more", http.StatusOK),
-		func(ctx context.Context, in *body[struct {
-			On bool `json:"on"`
-		}],
-		) (*body[LocalAPI], error) {
+		func(ctx context.Context, in *body[localAPIWish]) (*body[LocalAPI], error) {
 			if err := ownCaller(ctx); err != nil {
 				return nil, err
 			}
@@ -71,4 +68,9 @@ func (c *Client) tokenRoutes() {
 			}
 			return done(c.cfg.Access.Revoke(ctx, in.ID))
 		})
+}
+
+// localAPIWish switches the API for other programs of this machine.
+type localAPIWish struct {
+	On bool `json:"on"`
 }

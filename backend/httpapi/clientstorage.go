@@ -29,10 +29,7 @@ func (c *Client) storageRoutes() {
 			return answer(s.Compact()) //nolint:contextcheck // it lives until it is through, not as long as the call
 		})
 	huma.Register(c.api, op("exportAll", http.MethodPost, "storage/export", "Begin to write every conversation to a zip archive in a directory of this machine", http.StatusAccepted),
-		func(_ context.Context, in *body[struct {
-			Path string `json:"path" maxLength:"4096" doc:"The directory"`
-		}],
-		) (*body[session.Work], error) {
+		func(_ context.Context, in *body[exportWish]) (*body[session.Work], error) {
 			return answer(s.ExportAll(in.Body.Path)) //nolint:contextcheck // as long as it takes
 		})
 	huma.Register(c.api, op("cancelWork", http.MethodDelete, "storage/work", "End what is done to all that is kept; it leaves nothing half", http.StatusNoContent),
@@ -210,4 +207,9 @@ func kindOf(path string) string {
 		return first
 	}
 	return "rest"
+}
+
+// exportWish is where an export goes.
+type exportWish struct {
+	Path string `json:"path" maxLength:"4096" doc:"The directory"`
 }

@@ -2246,13 +2246,6 @@ export interface components {
         BlobName: {
             sha256: string;
         };
-        "BodyStruct { On bool \"json:\\\"on\\\"\" }Body": {
-            on: boolean;
-        };
-        "BodyStruct { Path string \"json:\\\"path\\\" maxLength:\\\"4096\\\" doc:\\\"The directory\\\"\" }Body": {
-            /** @description The directory */
-            path: string;
-        };
         Branch: {
             /** @description What is checked out where it is no branch */
             commit?: string;
@@ -2745,6 +2738,10 @@ export interface components {
             /** @description The last lines, at most 8 KiB */
             stderrTail?: string;
         };
+        ExportWish: {
+            /** @description The directory */
+            path: string;
+        };
         Failure: {
             /** @description Stable, such as agent.install_failed */
             code: string;
@@ -3138,6 +3135,9 @@ export interface components {
             problem?: string;
             /** @description Where, while it is on */
             url?: string;
+        };
+        LocalAPIWish: {
+            on: boolean;
         };
         Location: {
             /** Format: int64 */
@@ -4887,6 +4887,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -4919,6 +4928,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["AgentList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -4957,6 +4975,15 @@ export interface operations {
                     "application/json": components["schemas"]["Report"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -4989,6 +5016,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5018,6 +5054,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Definition"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5058,6 +5103,15 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5089,6 +5143,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -5128,6 +5191,15 @@ export interface operations {
                     "application/json": components["schemas"]["Agent"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5160,6 +5232,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5189,6 +5270,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LoginMethods"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5229,6 +5319,15 @@ export interface operations {
                     "application/json": components["schemas"]["Login"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5260,6 +5359,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -5299,6 +5407,15 @@ export interface operations {
                     "application/json": components["schemas"]["Plan"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5331,6 +5448,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Agent"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5369,6 +5495,15 @@ export interface operations {
                     "application/json": components["schemas"]["AgentSessions"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5400,6 +5535,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -5433,6 +5577,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Report"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5474,6 +5627,15 @@ export interface operations {
                     "application/json": components["schemas"]["AttachResult"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5503,6 +5665,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Attachment"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5548,6 +5719,15 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5588,6 +5768,15 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5619,6 +5808,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Audit"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5661,6 +5859,15 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5691,6 +5898,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MCPServers"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5736,6 +5952,15 @@ export interface operations {
                     "application/json": components["schemas"]["MCPServer"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5770,6 +5995,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -5814,6 +6048,15 @@ export interface operations {
                     "application/json": components["schemas"]["MCPTest"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5844,6 +6087,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SkillList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5887,6 +6139,15 @@ export interface operations {
                     "application/json": components["schemas"]["SkillEntry"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -5921,6 +6182,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -5957,6 +6227,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SkillEntry"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -5996,6 +6275,15 @@ export interface operations {
                     "application/json": components["schemas"]["SkillText"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6027,6 +6315,15 @@ export interface operations {
                     "application/json": components["schemas"]["DirectoryList"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6054,6 +6351,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DiscordState"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6092,6 +6398,15 @@ export interface operations {
                     "application/json": components["schemas"]["DiscordState"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6121,6 +6436,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -6161,6 +6485,15 @@ export interface operations {
                     "application/json": components["schemas"]["DiscordBinding"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6194,6 +6527,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6221,6 +6563,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DiscordServers"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6253,6 +6604,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DiscordChecked"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6298,6 +6658,15 @@ export interface operations {
                     "application/json": components["schemas"]["Batch"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6325,6 +6694,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Hello"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6356,6 +6734,15 @@ export interface operations {
                     "application/json": components["schemas"]["InboxPage"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6383,6 +6770,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Keyboard"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6421,6 +6817,15 @@ export interface operations {
                     "application/json": components["schemas"]["Keyboard"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6453,6 +6858,15 @@ export interface operations {
                     "application/json": components["schemas"]["Link"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6482,6 +6896,15 @@ export interface operations {
                     "application/json": components["schemas"]["LocalAPI"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6505,7 +6928,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["BodyStruct { On bool \"json:\\\"on\\\"\" }Body"];
+                "application/json": components["schemas"]["LocalAPIWish"];
             };
         };
         responses: {
@@ -6516,6 +6939,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["LocalAPI"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6554,6 +6986,15 @@ export interface operations {
                     "application/json": components["schemas"]["Tab"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6583,6 +7024,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Login"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6617,6 +7067,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6644,6 +7103,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PagePlace"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6682,6 +7150,15 @@ export interface operations {
                     "application/json": components["schemas"]["Place"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6714,6 +7191,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PlaceRemoved"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6754,6 +7240,15 @@ export interface operations {
                     "application/json": components["schemas"]["Place"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6783,6 +7278,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PagePlaceAgent"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6819,6 +7323,15 @@ export interface operations {
                     "application/json": components["schemas"]["Place"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6850,6 +7363,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FarDirectories"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6884,6 +7406,15 @@ export interface operations {
                     "application/json": components["schemas"]["ProcessList"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6914,6 +7445,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RequestList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -6953,6 +7493,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -6982,6 +7531,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PartList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7022,6 +7580,15 @@ export interface operations {
                     "application/json": components["schemas"]["PartPage"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7051,6 +7618,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["RuleSuggestions"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7089,6 +7665,15 @@ export interface operations {
                     "application/json": components["schemas"]["PageRule"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7123,6 +7708,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Rule"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7161,6 +7755,15 @@ export interface operations {
                     "application/json": components["schemas"]["Simulated"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7192,6 +7795,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -7229,6 +7841,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Rule"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7274,6 +7895,15 @@ export interface operations {
                     "application/json": components["schemas"]["Found"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7305,6 +7935,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PageSession"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7343,6 +7982,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7379,6 +8027,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7408,6 +8065,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7447,6 +8113,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7485,6 +8160,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7514,6 +8198,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Branch"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7547,6 +8240,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -7582,6 +8284,15 @@ export interface operations {
                     "application/json": components["schemas"]["Changes"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7615,6 +8326,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FileDiff"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7653,6 +8373,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7686,6 +8415,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Restored"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7726,6 +8464,15 @@ export interface operations {
                     "application/json": components["schemas"]["Restored"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7762,6 +8509,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Restored"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7802,6 +8558,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7838,6 +8603,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7878,6 +8652,15 @@ export interface operations {
                     "application/json": components["schemas"]["Transcript"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7909,6 +8692,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": string;
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -7946,6 +8738,15 @@ export interface operations {
                     "text/markdown": string;
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -7981,6 +8782,15 @@ export interface operations {
                     "application/json": components["schemas"]["PageSessionFile"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8013,6 +8823,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8062,6 +8881,15 @@ export interface operations {
                     "application/json": components["schemas"]["FramePage"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8095,6 +8923,15 @@ export interface operations {
                     "application/json": string;
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8124,6 +8961,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Given"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8159,6 +9005,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["FoundPaths"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8199,6 +9054,15 @@ export interface operations {
                     "application/json": components["schemas"]["Sent"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8228,6 +9092,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PageQueueItem"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8262,6 +9135,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -8302,6 +9184,15 @@ export interface operations {
                     "application/json": components["schemas"]["Sent"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8337,6 +9228,15 @@ export interface operations {
                     "application/json": components["schemas"]["QueueItem"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8368,6 +9268,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -8403,6 +9312,15 @@ export interface operations {
                     "application/json": components["schemas"]["Session"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8432,6 +9350,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ShellList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8472,6 +9399,15 @@ export interface operations {
                     "application/json": components["schemas"]["Shell"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8501,6 +9437,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Starters"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8534,6 +9479,15 @@ export interface operations {
                     "application/json": components["schemas"]["Stderr"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8563,6 +9517,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Summary"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8597,6 +9560,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TreeListing"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8635,6 +9607,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TreeCopied"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8682,6 +9663,15 @@ export interface operations {
                     "application/octet-stream": string;
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8725,6 +9715,15 @@ export interface operations {
                     "application/json": components["schemas"]["TreeWritten"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8758,6 +9757,15 @@ export interface operations {
                     "application/json": components["schemas"]["TreePreview"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8787,6 +9795,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorktreeRemoval"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8826,6 +9843,15 @@ export interface operations {
                     "application/json": components["schemas"]["WorktreeRemoval"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8858,6 +9884,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Session"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8894,6 +9929,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -8934,6 +9978,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -8961,6 +10014,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Settings"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -8999,6 +10061,15 @@ export interface operations {
                     "application/json": components["schemas"]["Settings"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9026,6 +10097,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Storage"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9060,6 +10140,15 @@ export interface operations {
                     "application/json": components["schemas"]["Work"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9083,7 +10172,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": components["schemas"]["BodyStruct { Path string \"json:\\\"path\\\" maxLength:\\\"4096\\\" doc:\\\"The directory\\\"\" }Body"];
+                "application/json": components["schemas"]["ExportWish"];
             };
         };
         responses: {
@@ -9094,6 +10183,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Work"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9123,6 +10221,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DataPlace"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9161,6 +10268,15 @@ export interface operations {
                     "application/json": components["schemas"]["DataMove"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9190,6 +10306,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -9227,6 +10352,15 @@ export interface operations {
                     "application/json": components["schemas"]["MovePlan"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9257,6 +10391,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9284,6 +10427,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["StorageParts"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9316,6 +10468,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9345,6 +10506,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Tab"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9381,6 +10551,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Proof"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9422,6 +10601,15 @@ export interface operations {
                     "application/json": components["schemas"]["TerminalOutput"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9453,6 +10641,15 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content?: never;
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
             };
             /** @description Error */
             default: {
@@ -9490,6 +10687,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9526,6 +10732,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9553,6 +10768,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["TokenList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9591,6 +10815,15 @@ export interface operations {
                     "application/json": components["schemas"]["MadeToken"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9623,6 +10856,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9653,6 +10895,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ExecutableList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9689,6 +10940,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9723,6 +10983,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9753,6 +11022,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["ApprovalList"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9788,6 +11066,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9815,6 +11102,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["Verification"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9853,6 +11149,15 @@ export interface operations {
                     "application/json": components["schemas"]["Verification"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9883,6 +11188,15 @@ export interface operations {
                 };
                 content?: never;
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9910,6 +11224,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["PageKnownWorkspace"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
@@ -9950,6 +11273,15 @@ export interface operations {
                     "application/json": components["schemas"]["KnownWorkspace"];
                 };
             };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
+                };
+            };
             /** @description Error */
             default: {
                 headers: {
@@ -9981,6 +11313,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["WorktreePlan"];
+                };
+            };
+            /** @description Refused: a problem with a code, and the params of its text */
+            "4XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/problem+json": components["schemas"]["ClientError"];
                 };
             };
             /** @description Error */
