@@ -89,7 +89,7 @@ func (c *callReader) readInput(input map[string]json.RawMessage) {
 		case "command", "cmd", "script":
 			c.readCommand(value, lower == key)
 		case "cwd", "workdir", "working_directory", "workingdirectory":
-			c.dirs = append(c.dirs, texts(value)...)
+			c.dirs = append(c.dirs, c.whole(value)...)
 		case "args", "arguments", "argv", "env", "environment", "stdin", "shell", "user", "sandbox_permissions", "additional_permissions",
 			"with_escalated_permissions", "dangerouslydisablesandbox", "elevated", "privileged":
 			if !slices.Contains([]string{"null", "false", "{}", "[]", `""`}, string(value)) {
@@ -109,17 +109,26 @@ func (c *callReader) readInput(input map[string]json.RawMessage) {
 func (c *callReader) readPath(key string, value json.RawMessage) {
 	switch key {
 	case "directory", "dir":
-		c.paths = append(c.paths, texts(value)...)
+		c.paths = append(c.paths, c.whole(value)...)
 		c.dirs = append(c.dirs, texts(value)...)
 	case "path", "file_path", "filepath", "filename", "file", "abs_path", "absolute_path", "notebook_path", "target_file", "target", "source", "destination",
 		"old_path", "new_path", "oldpath", "newpath", "from", "to", "paths", "files", "file_paths":
-		c.paths = append(c.paths, texts(value)...)
+		c.paths = append(c.paths, c.whole(value)...)
 	case "changes":
 		var byPath map[string]json.RawMessage
 		if json.Unmarshal(value, &byPath) == nil {
 			c.paths = slices.AppendSeq(c.paths, maps.Keys(byPath))
 		}
 	}
+}
+
+// whole are the texts of a value. One that was shortened is a doubt: what was cut off may change what it means.
+func (c *callReader) whole(raw json.RawMessage) []string {
+	list := texts(raw)
+	if slices.ContainsFunc(list, func(text string) bool { return strings.HasSuffix(text, clippedMark) }) {
+		c.doubt("too_long")
+	}
+	return list
 }
 
 // texts are the texts of a value: one, or a list of them.
@@ -143,6 +152,7 @@ func (c *callReader) readCommand(raw json.RawMessage, shown bool) {
 	if !shown {
 		c.doubt("not_shown")
 	}
+	c.whole(raw)
 	var line string
 	var argv []string
 	switch {
@@ -158,12 +168,9 @@ func (c *callReader) readCommand(raw json.RawMessage, shown bool) {
 	}
 }
 
-// readPatch takes the paths out of a patch in the form that models write. Of one that was shortened there may be more.
+// readPatch takes the paths out of a patch in the form that models write.
 func (c *callReader) readPatch(raw json.RawMessage) {
-	for _, text := range texts(raw) {
-		if strings.HasSuffix(text, clippedMark) {
-			c.doubt("too_long")
-		}
+	for _, text := range c.whole(raw) {
 		for line := range strings.Lines(text) {
 			for _, begins := range []string{"*** Add File: ", "*** Update File: ", "*** Delete File: ", "*** Move to: "} {
 				if path, found := strings.CutPrefix(strings.TrimSpace(line), begins); found { // who applies it may not mind blanks
@@ -176,7 +183,7 @@ func (c *callReader) readPatch(raw json.RawMessage) {
 
 // readSearch doubts a pattern that may find what is not below the directory, whatever that is. It may be several in braces.
 func (c *callReader) readSearch(raw json.RawMessage) {
-	for _, text := range texts(raw) {
+	for _, text := range c.whole(raw) {
 		for one := range strings.FieldsFuncSeq(text, func(r rune) bool { return r == '{' || r == ',' }) {
 			one = filepath.ToSlash(one)
 			if strings.HasPrefix(one, "/") || strings.HasPrefix(one, "~") || filepath.IsAbs(one) || slices.Contains(strings.Split(one, "/"), "..") {
@@ -190,7 +197,7 @@ func (c *callReader) readHosts(raw json.RawMessage) {
 	if c.call.Kind != rules.Fetch {
 		return
 	}
-	for _, text := range texts(raw) {
+	for _, text := range c.whole(raw) {
 		u, err := url.Parse(text)
 		if err != nil || u.Scheme != "https" && u.Scheme != "http" || u.Hostname() == "" || u.User != nil {
 			c.doubt("address")
@@ -215,7 +222,11 @@ func (c *callReader) readFiles() {
 				OldPath string `json:"oldPath"`
 			} `json:"changes"`
 		}
-		if json.Unmarshal(raw, &d) != nil || d.Type != "diff" {
+		if json.Unmarshal(raw, &d) != nil {
+			c.doubt("not_shown") // it may be a change of a file
+			continue
+		}
+		if d.Type != "diff" {
 			continue
 		}
 		if k := c.call.Kind; k != rules.Delete && k != rules.Move {
