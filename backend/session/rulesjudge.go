@@ -34,9 +34,9 @@ type RuleAnswer struct {
 	Effect   string `json:"effect" enum:"allow,deny"`
 	Scope    string `json:"scope" enum:"session,directory,everywhere"`
 	Text     string `json:"text"`
-	Request  string `json:"request"`
-	Title    string `json:"title" doc:"Of the request"`
-	OptionID string `json:"optionId" doc:"The agent's option that was answered"`
+	Request  string `json:"request" doc:"Empty where nothing was asked: the agent wanted a program to be run that a rule denies"`
+	Title    string `json:"title" doc:"Of the request, or the command"`
+	OptionID string `json:"optionId" doc:"The agent's option that was answered; empty without a request"`
 	Builtin  bool   `json:"builtin,omitempty" doc:"The rule cannot be removed"`
 }
 
@@ -109,6 +109,35 @@ func (v *conversation) decided(r *openRequest) *decision {
 	}
 	d.rule = all[i]
 	return d
+}
+
+// denies is the rule that denies a program which the agent has us run, nil where none does. Whether a command without arguments is a program
+// or a line for a shell is seen only when it starts, so it is judged as both. Nobody is asked here: an agent asks before it comes with this.
+func (v *conversation) denies(command string, args []string, dir *string) *Rule {
+	list, err := v.c.rulesOf(context.WithoutCancel(v.c.ctx), &v.row.Session)
+	if err != nil {
+		v.c.cfg.Logger.Error("rules cannot be read", "session", v.id, "error", err)
+	}
+	call := rules.Call{Kind: rules.Execute, Commands: []rules.Command{{Argv: append([]string{command}, args...)}}}
+	if len(args) == 0 {
+		call.Commands = append(call.Commands, rules.Command{Line: command})
+	}
+	if dir != nil {
+		call.Dir = *dir
+	}
+	compiled, _ := parsed(list)
+	verdict := rules.Judge(call, whereIs(&v.row.Session), compiled)
+	all := append(list, builtinRules()...)
+	i := slices.IndexFunc(all, func(rule Rule) bool { return rule.ID == verdict.Rule })
+	if verdict.Effect != rules.Deny || i < 0 {
+		return nil
+	}
+	rule := all[i]
+	v.step.hits = append(v.step.hits, rule.ID)
+	v.note(note{Note: noteRuled, Rule: &RuleAnswer{
+		ID: rule.ID, Effect: rule.Effect, Scope: rule.Scope, Text: rule.Text, Title: clipTo(strings.Join(append([]string{command}, args...), " "), 1000), Builtin: rule.Builtin,
+	}})
+	return &rule
 }
 
 // answerBy answers a request that waits as it was decided, if it was; unread is what the session was before it.

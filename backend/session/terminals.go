@@ -10,6 +10,7 @@ import (
 	"maps"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -91,6 +92,9 @@ func (a *link) createTerminal(params json.RawMessage) (chore, *acp.Error) {
 	case len(a.programs) >= mostTerminals:
 		return nil, &acp.Error{Code: acp.CodeInternalError, Message: fmt.Sprintf("%d terminals are open: release one first", mostTerminals)}
 	}
+	if rule := a.v.denies(p.Command, p.Args, p.Cwd); rule != nil {
+		return nil, &acp.Error{Code: acp.CodeInvalidRequest, Message: "the person's rules deny this: " + rule.Text}
+	}
 	limit := usualOutput
 	if p.Limit.Given && p.Limit.Value >= 0 {
 		limit = int(min(p.Limit.Value, mostOutput))
@@ -132,6 +136,12 @@ func (p *program) start(asked context.Context, roots []string, now Terminal, env
 	}
 	env = append(slices.Clip(cfg.Agents.Environ(asked)), env...)
 	file, err := findProgram(now.Command, dir, env)
+	if err != nil && len(now.Args) == 0 && isLine(now.Command) {
+		if shell, name := findShell(dir, env); shell != "" {
+			file, err = shell, nil
+			now.Command, now.Args = name, []string{"-c", now.Command} // what runs is what is shown
+		}
+	}
 	if err != nil {
 		return fail(acp.CodeInvalidParams, err.Error())
 	}
@@ -183,6 +193,25 @@ func findProgram(command, dir string, env []string) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("the program %q was not found", command)
+}
+
+// isLine tells of a command that is a line for a shell, if it is no program. Some agents send one whole, without arguments beside it.
+func isLine(command string) bool {
+	return strings.ContainsAny(command, " \t\n;&|<>()$`\"'\\*?[]{}~#=!")
+}
+
+// findShell finds the shell for a line: the one that rules read it as, if there is one. The bash of Windows is not meant, which runs
+// things in another system.
+func findShell(dir string, env []string) (file, name string) {
+	for _, name := range []string{"bash", "sh"} {
+		if name == "bash" && runtime.GOOS == "windows" {
+			continue
+		}
+		if file, err := findProgram(name, dir, env); err == nil {
+			return file, name
+		}
+	}
+	return "", ""
 }
 
 func pathOf(env []string) string {

@@ -132,7 +132,7 @@ func TestWhatNoAgentMayRun(t *testing.T) {
 	}{
 		{"nothing", create(nil), invalid},
 		{"no such program", create(map[string]any{"command": "no-such-program-here"}), invalid},
-		{"a command line", create(map[string]any{"command": "echo hello"}), invalid},
+		{"a line with arguments", create(map[string]any{"command": "echo hello", "args": []string{"x"}}), invalid},
 		{"no program", create(map[string]any{"command": filepath.Join(d.work, "plain")}), invalid},
 		{"outside", create(map[string]any{"command": "true", "cwd": d.dir}), invalid},
 		{"in /", create(map[string]any{"command": "true", "cwd": "/"}), invalid},

@@ -3941,13 +3941,14 @@ export interface components {
             effect: "allow" | "deny";
             /** @description The rule; it may be gone. Taking the answer's reason back is removing it */
             id: string;
-            /** @description The agent's option that was answered */
+            /** @description The agent's option that was answered; empty without a request */
             optionId: string;
+            /** @description Empty where nothing was asked: the agent wanted a program to be run that a rule denies */
             request: string;
             /** @enum {string} */
             scope: "session" | "directory" | "everywhere";
             text: string;
-            /** @description Of the request */
+            /** @description Of the request, or the command */
             title: string;
         };
         RulePatch: {
