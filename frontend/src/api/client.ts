@@ -36,6 +36,8 @@ import type {
   Request,
   Rule,
   RulePatch,
+  PartPage,
+  RequestPart,
   RuleSuggestions,
   Sent,
   Session,
@@ -475,6 +477,13 @@ export class Client {
       body: { rule, ...when({ replaces }) },
       signal,
     });
+  requestParts = (request: string, signal: AbortSignal) =>
+    this.#json<{ items: RequestPart[] }>(`/client/requests/${part(request)}/parts`, { signal });
+  requestPart = (request: string, index: number, offset: number, signal: AbortSignal) =>
+    this.#json<PartPage>(
+      `/client/requests/${part(request)}/parts/${String(index)}?offset=${String(offset)}&limit=32768`,
+      { signal },
+    );
   suggestRules = (request: string, signal: AbortSignal) =>
     this.#json<RuleSuggestions>(`/client/requests/${part(request)}/rules`, { signal });
 

@@ -138,3 +138,9 @@ test('the directory itself is no place worth a line', () => {
   expect(placesBelow(known, '/work')).toEqual([{ path: '/work/a.go', line: 3 }]);
   expect(placesBelow(tool({}), '/work')).toEqual([]);
 });
+
+test('of an edit that is not here as a whole nothing is counted', () => {
+  const edit = (newText: string) => tool({ content: [{ type: 'diff', path: '/a', oldText: null, newText }] });
+  expect(totals(edit('one\ntwo\n'))).toEqual({ added: 2, removed: 0 });
+  expect(totals(edit('one\ntwo\n… 9 more bytes, kept in the journal'))).toBeUndefined();
+});

@@ -8,7 +8,7 @@ import { lineHides } from './reveal';
 
 export type Part =
   | { kind: 'content'; content: Content }
-  | { kind: 'diff'; path: string; created: boolean; diff: Diff }
+  | { kind: 'diff'; path: string; created: boolean; diff: Diff; clipped: boolean }
   | { kind: 'terminal'; output: string; id: string }
   | { kind: 'raw'; value: unknown };
 
@@ -23,6 +23,13 @@ function diffOf(item: Json): Diff {
     diffs.set(item, diff);
   }
   return diff;
+}
+
+/** Whether a record holds only a part of an edit: what it adds and removes cannot be counted then. */
+function isClipped(item: Json): boolean {
+  const patch = item['patch'];
+  const texts = [item['oldText'], item['newText'], isObject(patch) ? patch['text'] : undefined];
+  return texts.some((text) => str(text).endsWith(' more bytes, kept in the journal'));
 }
 
 /** Whether an edit brings in what nobody sees. */
@@ -51,6 +58,7 @@ export function parts(tool: ToolCall): Part[] {
           path,
           created: item['oldText'] === null || item['oldText'] === undefined,
           diff: diffOf(item),
+          clipped: isClipped(item),
         };
       }
       case 'terminal':
@@ -67,13 +75,14 @@ function firstChange(item: Json): Json {
   return isObject(first) ? first : {};
 }
 
-/** How many lines all edits of the call add and remove. */
+/** How many lines all edits of the call add and remove; undefined where that is not known. */
 export function totals(tool: ToolCall): { added: number; removed: number } | undefined {
   let added = 0;
   let removed = 0;
   let any = false;
   for (const part of parts(tool)) {
     if (part.kind !== 'diff') continue;
+    if (part.clipped) return undefined;
     any = true;
     added += part.diff.added;
     removed += part.diff.removed;

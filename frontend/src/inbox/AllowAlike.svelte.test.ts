@@ -31,7 +31,7 @@ function asking(call: Parameters<typeof tool>[0], cwds = ['/home/ada/app', '/hom
 
 test('what is allowed for several is shown with all that its command is given', () => {
   const dialog = asking({ kind: 'execute', rawInput: { command: 'git', args: ['push', '--force'] } });
-  expect(dialog.querySelector('pre')?.textContent).toBe('git');
+  expect(dialog.querySelector('pre')?.textContent).toBe('$ git');
   expect(dialog.textContent).toContain('--force');
 });
 

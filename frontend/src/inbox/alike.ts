@@ -21,8 +21,8 @@ function canonical(value: unknown): string {
 }
 
 /** What it asks for; undefined where that cannot be compared. */
-function asked({ kind, choice, agent, title, tool }: Request): string | undefined {
-  if (kind !== 'permission' || choice || !isObject(tool)) return undefined;
+function asked({ kind, choice, clipped, agent, title, tool }: Request): string | undefined {
+  if (kind !== 'permission' || choice || clipped || !isObject(tool)) return undefined;
   const { rawInput, content, locations } = tool;
   const says = (value: unknown) =>
     value !== undefined && value !== null && !['{}', '[]'].includes(canonical(value));

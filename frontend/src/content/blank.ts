@@ -1,0 +1,33 @@
+// A run of empty lines pushes what follows out of sight: where somebody decides, it is folded, with its number.
+
+export type Piece = { text: string } | { empty: number };
+
+const fewest = 3;
+
+/** A text without its longer runs of lines that show nothing. */
+export function foldBlank(text: string): Piece[] {
+  const pieces: Piece[] = [];
+  let lines: string[] = [];
+  let empty: string[] = [];
+
+  function endRun(): void {
+    if (empty.length < fewest) lines.push(...empty);
+    else {
+      if (lines.length > 0) pieces.push({ text: lines.join('\n') });
+      pieces.push({ empty: empty.length });
+      lines = [];
+    }
+    empty = [];
+  }
+
+  for (const line of text.split('\n')) {
+    if (line.trim() === '') empty.push(line);
+    else {
+      endRun();
+      lines.push(line);
+    }
+  }
+  endRun();
+  if (lines.length > 0) pieces.push({ text: lines.join('\n') });
+  return pieces;
+}

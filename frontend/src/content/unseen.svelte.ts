@@ -1,0 +1,64 @@
+import { getContext, setContext } from 'svelte';
+import { SvelteSet } from 'svelte/reactivity';
+
+// What somebody decides about may scroll in a box, or come in pages. A card says so until the end of each of them was in reach.
+
+const key = Symbol('unseen');
+
+/** The parts of a decision whose end was not in reach yet. */
+export class Unseen {
+  readonly #parts = new SvelteSet<symbol>();
+
+  get any(): boolean {
+    return this.#parts.size > 0;
+  }
+
+  leave(part: symbol): void {
+    this.#parts.add(part);
+  }
+
+  reach(part: symbol): void {
+    this.#parts.delete(part);
+  }
+}
+
+export function provideUnseen(): Unseen {
+  return setContext(key, new Unseen());
+}
+
+export function unseenParts(): Unseen | undefined {
+  return getContext<Unseen | undefined>(key);
+}
+
+/** How many lines of a box are below what is in sight. Its part is reached once none is. */
+export class Below {
+  lines = $state(0);
+  readonly #part = Symbol('box');
+  readonly #unseen: Unseen | undefined;
+  #reached = false;
+
+  constructor(unseen: Unseen | undefined) {
+    this.#unseen = unseen;
+  }
+
+  /** An attachment of the box that scrolls. */
+  readonly watch = (box: HTMLElement) => {
+    const look = () => {
+      const rest = box.scrollHeight - box.clientHeight - box.scrollTop;
+      const height = parseFloat(getComputedStyle(box.querySelector('pre, .inner') ?? box).lineHeight) || 20;
+      this.lines = rest < height / 2 ? 0 : Math.ceil(rest / height);
+      this.#reached ||= this.lines === 0;
+      if (this.#reached) this.#unseen?.reach(this.#part);
+      else this.#unseen?.leave(this.#part);
+    };
+    const sizes = new ResizeObserver(look);
+    sizes.observe(box);
+    for (const child of box.children) sizes.observe(child);
+    box.addEventListener('scroll', look, { passive: true });
+    return () => {
+      sizes.disconnect();
+      box.removeEventListener('scroll', look);
+      this.#unseen?.reach(this.#part);
+    };
+  };
+}
