@@ -111,9 +111,10 @@ func lost(dir string) error {
 	return &LostError{Dir: dir, Kind: kind, Was: was}
 }
 
-// evidence tells that there was a database, where no version has said how far it was.
+// evidence tells that there was a database, where no version has said how far it was. What would undo a transaction is none: a first start that
+// was killed leaves it beside a file without a byte.
 func evidence(dir string) bool {
-	if journaled(filepath.Join(dir, databaseName)) {
+	if log, err := os.Stat(filepath.Join(dir, databaseName+logEnd)); err == nil && log.Size() > 0 {
 		return true
 	}
 	if blobs, err := os.ReadDir(filepath.Join(dir, "blobs")); err == nil && len(blobs) > 0 {

@@ -162,8 +162,10 @@ func TestOpenTakesWhatAKillLeaves(t *testing.T) {
 		t.Errorf("after a kill: got %d rows, %v; want 2", n, err)
 	}
 	empty := t.TempDir()
-	if err := os.WriteFile(filepath.Join(empty, "deskhand.db"), nil, 0o600); err != nil {
-		t.Fatal(err)
+	for name, data := range map[string]string{"deskhand.db": "", "deskhand.db-journal": strings.Repeat("\x00", 512)} {
+		if err := os.WriteFile(filepath.Join(empty, name), []byte(data), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	open(t, empty)
 }
