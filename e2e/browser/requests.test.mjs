@@ -435,7 +435,7 @@ test("what several agents ask for alike is shown, and allowed at once", async (t
   await app.button("Allow all 2 identical…").waitFor();
   await page.keyboard.press("Shift+A");
   const dialog = page.getByRole("dialog", { name: "Allow identical requests" });
-  await dialog.getByText("go test ./...", { exact: true }).waitFor();
+  await dialog.getByText("$ go test ./...", { exact: true }).waitFor();
   const list = dialog.getByRole("list", { name: "Conversations that ask for it" });
   assert.deepEqual(await list.locator("li > span:first-child").allTextContents(), ["Fix the lamp", "Mend the horn"]);
   await app.button("Allow 2 once each").and(page.locator(":enabled")).waitFor();
