@@ -18,6 +18,7 @@ import (
 	"strings"
 
 	"deskhand/backend/config"
+	"deskhand/backend/rules"
 	"deskhand/backend/variables"
 )
 
@@ -86,7 +87,26 @@ func (s Server) files(dir *os.Root, directory string) []file {
 		add(s.program, true)
 	}
 	s.addArgs(add)
+	for _, n := range rules.Scripts(s.line()) { // what a shell, make or npm would run by these arguments
+		if n.Runs && !n.Glob {
+			add(filepath.FromSlash(n.Path), n.Tasks != nil || !addedData(n.Path))
+		}
+	}
 	return list
+}
+
+// addedData tells by its name of a file that a program is given beside what it runs, and that changes all the time.
+func addedData(name string) bool {
+	return slices.Contains([]string{".db", ".sqlite", ".sqlite3", ".json", ".jsonl", ".log", ".csv", ".md"}, strings.ToLower(filepath.Ext(name)))
+}
+
+// line is the program with its arguments as a shell would have it written.
+func (s Server) line() string {
+	words := []string{s.program}
+	for _, arg := range s.args {
+		words = append(words, "'"+strings.ReplaceAll(arg, "'", `'\''`)+"'")
+	}
+	return strings.Join(words, " ")
 }
 
 func (s Server) addArgs(add func(word string, always bool) bool) {

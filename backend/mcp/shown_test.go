@@ -126,6 +126,12 @@ func TestScriptsCountHoweverTheyAreNamed(t *testing.T) {
 		"folder/index.js":    {"node", "folder"},
 		"pack/__main__.py":   {"/usr/bin/python3.12", "pack"},
 		"compose/compose.py": {"env", "A=1", "python", "compose/compose.py"},
+		"mod/server.py":      {"python", "-m", "mod.server"},
+		"uvmod/server.py":    {"uv", "run", "python", "-m", "uvmod.server"},
+		"in/start":           {"sh", "-c", "cd in && sh start"},
+		"quoted/start":       {"bash", "-lc", "\"$PWD\"/quoted/start"},
+		"Makefile":           {"make", "serve"},
+		"package.json":       {"npm", "run", "serve"},
 	} {
 		path := filepath.Join(dir, filepath.FromSlash(file))
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {

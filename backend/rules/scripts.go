@@ -67,7 +67,7 @@ func (s *scripts) word(n *syntax.Word, depth int) {
 			continue
 		}
 		s.words = append(s.words, w)
-		if strings.ContainsAny(w.text, " \n;") {
+		if strings.ContainsAny(w.text, " \n;&|\"'") {
 			s.text(w.text, depth+1)
 		}
 	}
