@@ -1,6 +1,7 @@
 package httpapi
 
 import (
+	"encoding/base64"
 	"errors"
 	"io"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -21,7 +23,7 @@ const defaultUpload = 2 << 30
 // fsEntry is one row of a directory.
 type fsEntry struct {
 	Name      string     `json:"name"`
-	Path      string     `json:"path" doc:"Absolute"`
+	Path      string     `json:"path" doc:"Absolute. One that is no UTF-8 is base64: and its bytes in base64url, and every call takes it so"`
 	EntryType files.Kind `json:"entryType" enum:"file,directory,symlink"`
 	Size      int64      `json:"size" doc:"In bytes"`
 	Modified  time.Time  `json:"modified"`
@@ -138,20 +140,21 @@ func (a *API) listEntries(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	found, err := a.files.List(q.get("path", "."))
+	found, err := a.files.List(asBytes(q.get("path", ".")))
 	if err != nil {
 		a.refuse(w, err)
 		return
 	}
 	list := make([]fsEntry, 0, len(found))
 	for _, e := range found {
-		list = append(list, fsEntry{e.Name, e.Path, e.Kind, e.Size, modified(e.Modified)})
+		list = append(list, fsEntry{e.Name, inJSON(e.Path), e.Kind, e.Size, modified(e.Modified)})
 	}
 	a.answer(w, list)
 }
 
 func (a *API) statEntry(w http.ResponseWriter, r *http.Request) {
 	path, err := pathOf(r)
+	path = asBytes(path)
 	if err != nil {
 		a.refuse(w, err)
 		return
@@ -161,11 +164,12 @@ func (a *API) statEntry(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	a.answer(w, fsStat{e.Path, e.Kind, e.Size, modified(e.Modified)})
+	a.answer(w, fsStat{inJSON(e.Path), e.Kind, e.Size, modified(e.Modified)})
 }
 
 func (a *API) readFile(w http.ResponseWriter, r *http.Request) {
 	path, err := pathOf(r)
+	path = asBytes(path)
 	if err != nil {
 		a.refuse(w, err)
 		return
@@ -275,6 +279,7 @@ func (d *download) end() {
 
 func (a *API) writeFile(w http.ResponseWriter, r *http.Request) {
 	path, err := pathOf(r)
+	path = asBytes(path)
 	if err != nil {
 		a.refuse(w, err)
 		return
@@ -293,7 +298,7 @@ func (a *API) writeFile(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	a.answer(w, fsWritten{e.Path, n})
+	a.answer(w, fsWritten{inJSON(e.Path), n})
 }
 
 func (a *API) removeEntry(w http.ResponseWriter, r *http.Request) {
@@ -312,8 +317,8 @@ func (a *API) removeEntry(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	removed, err := a.files.Remove(path, recursive)
-	a.answerPath(w, removed, err)
+	removed, err := a.files.Remove(asBytes(path), recursive)
+	a.answerPath(w, inJSON(removed), err)
 }
 
 func (a *API) answerPath(w http.ResponseWriter, path string, err error) {
@@ -331,6 +336,7 @@ func (a *API) makeDir(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	path, err := pathOf(r)
+	path = asBytes(path)
 	if err != nil {
 		a.refuse(w, err)
 		return
@@ -349,7 +355,7 @@ func (a *API) moveEntry(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, &refusal{"invalid_request", "from and to are required"})
 		return
 	}
-	from, to, err := a.files.Move(r.Context(), m.From, m.To, m.Overwrite != nil && *m.Overwrite)
+	from, to, err := a.files.Move(r.Context(), asBytes(m.From), asBytes(m.To), m.Overwrite != nil && *m.Overwrite)
 	if err != nil {
 		a.refuse(w, err)
 		return
@@ -374,10 +380,31 @@ func (a *API) unpack(w http.ResponseWriter, r *http.Request) {
 		a.refuse(w, err)
 		return
 	}
-	paths, truncated, err := a.files.Unpack(r.Context(), q.get("path", "."), body, media == mediaTarGzip)
+	paths, truncated, err := a.files.Unpack(r.Context(), asBytes(q.get("path", ".")), body, media == mediaTarGzip)
 	if err != nil {
 		a.refuse(w, err)
 		return
 	}
 	a.answer(w, fsUnpacked{append([]string{}, paths...), truncated})
+}
+
+// encodedPath is how a path begins that JSON cannot hold.
+const encodedPath = "base64:"
+
+// inJSON is a path as an answer has it: one that is no UTF-8 in base64url, so that a caller can name it.
+func inJSON(path string) string {
+	if utf8.ValidString(path) {
+		return path
+	}
+	return encodedPath + base64.RawURLEncoding.EncodeToString([]byte(path))
+}
+
+// asBytes is the path that a caller means. What could be written as it is, and is encoded all the same, is a name that begins so.
+func asBytes(path string) string {
+	if code, ok := strings.CutPrefix(path, encodedPath); ok {
+		if data, err := base64.RawURLEncoding.DecodeString(code); err == nil && !utf8.Valid(data) {
+			return string(data)
+		}
+	}
+	return path
 }

@@ -124,6 +124,27 @@ func TestNamesThatAreNotUTF8(t *testing.T) {
 	}
 }
 
+// What the list gives for a name that is no UTF-8 opens the file, and so does its bytes percent-encoded.
+func TestListedNamesThatAreNotUTF8CanBeOpened(t *testing.T) {
+	h, dir := fileWorld(t, Config{})
+	if err := os.WriteFile(filepath.Join(dir, "caf\xe9.txt"), []byte("coffee"), 0o600); err != nil {
+		t.Skip("such names cannot be here: " + err.Error())
+	}
+	var list []struct{ Path string }
+	w := knock(h, "GET", "/v1/fs/entries?path=.")
+	if err := json.Unmarshal(w.Body.Bytes(), &list); err != nil || len(list) != 1 || !strings.HasPrefix(list[0].Path, "base64:") {
+		t.Fatalf("the list: got %s, %v; want one path in base64", w.Body, err)
+	}
+	for _, path := range []string{list[0].Path, filepath.Join(dir, "caf\xe9.txt")} {
+		if w := knock(h, "GET", "/v1/fs/file?path="+url.QueryEscape(path)); w.Code != 200 || w.Body.String() != "coffee" {
+			t.Errorf("GET of %q: got %d %s, want the file", path, w.Code, w.Body)
+		}
+	}
+	if w := knock(h, "DELETE", "/v1/fs/entry?path="+url.QueryEscape(list[0].Path)); w.Code != 200 {
+		t.Errorf("DELETE of %q: got %d %s, want 200", list[0].Path, w.Code, w.Body)
+	}
+}
+
 func sendEntry(h http.Handler, method string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, "/v1/config/mcp?directory=.&mcpName=a", strings.NewReader(`{"type":"local","command":"new"}`))
 	r.Host = "127.0.0.1:2468"
