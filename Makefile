@@ -1,6 +1,6 @@
 # make run starts Deskhand, make test proves it; both set up what they need. The work is done by the scripts in build/.
 .DEFAULT_GOAL := help
-.PHONY: help run build package test-package test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-clock test-window test-agents \
+.PHONY: help run build package test-package test test-lint test-go test-cross test-generated test-frontend test-browser test-sdk test-clock test-cases test-window test-agents \
 	bench bench-runtime bench-ui soak crash fuzz measure-memory pictures generate format clean
 
 help: ## Show this list
@@ -36,6 +36,8 @@ test-sdk: ## The sandbox-agent SDK from npm against the server
 	@build/test.sh sdk
 test-clock: ## The same with a wall clock that jumps back and forth
 	@build/test.sh clock
+test-cases: ## Small inputs of public reports, each with a scripted agent of its own
+	@build/test.sh cases
 test-window: ## The real window, on a display of its own
 	@build/test.sh window
 test-agents: ## Real agents from npm against a scripted model (downloads the agents once)

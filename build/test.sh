@@ -6,7 +6,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
-every=(frontend go generated sdk clock browser window lint cross)
+every=(frontend go generated sdk clock cases browser window lint cross)
 tags=desktop,production,webkit2_41
 
 # needs PART prints what build/setup.sh has to make ready for it.
@@ -18,7 +18,7 @@ needs() {
 	cross | headless | fuzz) echo go ;;
 	bench) echo go node peer ;;
 	generated) echo go node frontend ;;
-	browser | bench-ui | soak) echo go node tests frontend e2e ;;
+	cases | browser | bench-ui | soak) echo go node tests frontend e2e ;;
 	sdk | clock) echo go node sdk ;;
 	window) echo go node tests frontend e2e ;;
 	agents) echo go node tests frontend e2e sdk peers ;;
@@ -93,6 +93,11 @@ part_clock() {
 	local result=$?
 	rm -rf "$dir"
 	return $result
+}
+
+part_cases() { # small inputs that failed for other people, each with a scripted agent of its own
+	build/programs.sh frontend headless &&
+		(cd e2e && DESKHAND_BIN=$PWD/../build/bin/deskhand npm run --silent cases)
 }
 
 part_window() { # the real window under Xvfb; the timeout is also that of a whole file
