@@ -57,7 +57,8 @@ export const equip = {
   'import.note.skipped_field': 'Not imported: {detail}',
   'import.note.switch': 'Imported as off: {detail} is neither true nor false.',
   'import.note.unreadable': 'This is not a server that can be started.',
-  'import.note.variable': 'Only the program that this was written for can fill it in. Enter the value after the import: {detail}',
+  'import.note.variable':
+    'Only the program that this was written for can fill it in. Enter the value after the import: {detail}',
   'import.replaces': 'Replaces the existing one',
   'import.run.one': 'Import 1 server',
   'import.run.other': 'Import {n} servers',
