@@ -3,6 +3,7 @@ package attachment
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -79,21 +80,14 @@ func parseBlock(line string) ([]SentinelItem, bool) {
 	return block.Items, true
 }
 
-// Merge makes one message of those that came while an agent was at work. When any of them carries the block, nothing is merged: the
-// newest is forwarded as it is, and left are the numbers of the others, which stay where they are.
-func Merge(messages []string) (merged string, left []int) {
-	if len(messages) == 0 {
-		return "", nil
+// HasSentinel tells whether a message carries the block, or what somebody may take for one.
+func HasSentinel(text string) bool { return strings.Contains(text, sentinelOpen) }
+
+// Merge makes one message of those that came while an agent was at work. It merges nothing, and tells so, where one of several carries the
+// block: a message with files stays beside the words that it was written with.
+func Merge(messages []string) (merged string, ok bool) {
+	if len(messages) > 1 && slices.ContainsFunc(messages, HasSentinel) {
+		return "", false
 	}
-	for _, m := range messages {
-		if !strings.Contains(m, sentinelOpen) {
-			continue
-		}
-		last := len(messages) - 1
-		for i := range last {
-			left = append(left, i)
-		}
-		return messages[last], left
-	}
-	return strings.Join(messages, "\n\n"), nil
+	return strings.Join(messages, "\n\n"), true
 }

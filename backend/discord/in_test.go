@@ -364,8 +364,8 @@ func TestWhatIsSaidMeanwhileIsOneFollowUp(t *testing.T) {
 	}
 }
 
-// With a block among them nothing is merged, the newest goes first, and the others stay.
-func TestFilesAreNotMerged(t *testing.T) {
+// A message with files is an item of its own, and everything goes out in the order in which it was written.
+func TestFilesKeepTheirPlaceAmongMessages(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
@@ -375,37 +375,37 @@ func TestFilesAreNotMerged(t *testing.T) {
 	b.waitsIs(id, "silent one\n\nsilent two")
 	b.say("silent file", standin.File{Name: "a.txt", Data: []byte("first")})
 	b.until("a queue of two", func() bool { return len(b.waits(id)) == 2 })
-	with := b.waits(id)[0]
+	with := b.waits(id)[1]
 	if _, ok := attachment.ParseSentinel(with); !ok || !strings.HasPrefix(with, "silent file\n") {
-		t.Fatalf("first is %q", with)
+		t.Fatalf("second in the queue: got %q, want the words and the block of the file", with)
 	}
 	b.say("silent three")
-	b.waitsIs(id, "silent three", with, "silent one\n\nsilent two")
+	b.say("silent four")
+	b.waitsIs(id, "silent one\n\nsilent two", with, "silent three\n\nsilent four")
 	b.allow(r)
-	b.askedIs(id, "permission", "silent three", with, "silent one\n\nsilent two")
+	b.askedIs(id, "permission", "silent one\n\nsilent two", with, "silent three\n\nsilent four")
 }
 
-// What the file left behind in the queue merges again when the file has gone out.
-func TestWhatStayedMergesLater(t *testing.T) {
+// Messages on both sides of a file stay apart, also while the file's turn runs.
+func TestMessagesBehindAFileMerge(t *testing.T) {
 	t.Parallel()
 	b, id, r, _ := oneWaits(t)
 	b.say("permission", standin.File{Name: "a.txt", Data: []byte("first")})
 	b.until("a queue of two", func() bool { return len(b.waits(id)) == 2 })
-	with := b.waits(id)[0]
+	with := b.waits(id)[1]
 	b.say("silent two")
-	b.waitsIs(id, "silent two", with, "silent one")
+	b.waitsIs(id, "silent one", with, "silent two")
 	b.allow(r)
-	b.askedIs(id, "permission", "silent two", with)
+	b.askedIs(id, "permission", "silent one", with)
 	r = b.request(id)
-	b.waitsIs(id, "silent one")
 	b.say("silent three")
-	b.waitsIs(id, "silent one\n\nsilent three")
+	b.waitsIs(id, "silent two\n\nsilent three")
 	b.allow(r)
-	b.askedIs(id, "permission", "silent two", with, "silent one\n\nsilent three")
+	b.askedIs(id, "permission", "silent one", with, "silent two\n\nsilent three")
 }
 
-// Two items that stayed become one with the next message, and none of them goes out twice.
-func TestSeveralThatStayedBecomeOne(t *testing.T) {
+// Two items between which a file stood become one with the next message once the file was deleted, and none of them goes out twice.
+func TestItemsMergeOnceTheFileBetweenThemIsGone(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
 	file := b.say("silent file", standin.File{Name: "a.txt", Data: []byte("first")})
@@ -413,9 +413,21 @@ func TestSeveralThatStayedBecomeOne(t *testing.T) {
 	b.say("silent two")
 	b.until("a queue of three", func() bool { return len(b.waits(id)) == 3 })
 	b.dc.Delete(file.ID)
-	b.waitsIs(id, "silent two", "silent one")
+	b.waitsIs(id, "silent one", "silent two")
 	b.say("silent three")
 	b.waitsIs(id, "silent one\n\nsilent two\n\nsilent three")
+}
+
+// A message that the desk has put behind those of the channel keeps its place as well.
+func TestADeskMessageKeepsItsPlaceAmongMessages(t *testing.T) {
+	t.Parallel()
+	b, id, _, _ := oneWaits(t)
+	if _, err := b.Send(t.Context(), id, session.Prompt{Message: "silent desk", When: session.Queue}); err != nil {
+		t.Fatal(err)
+	}
+	b.say("silent two")
+	b.say("silent three")
+	b.waitsIs(id, "silent one", "silent desk", "silent two\n\nsilent three")
 }
 
 func TestEditsAndDeletesFollowWhatWaits(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 	"deskhand/backend/session"
 )
 
-// What waits of a channel in the queue. While an agent is at work, what is said becomes one follow-up; where a message among it has files
-// nothing is merged, and the newest goes first as it is. What a message was is known, so an edit or a deletion is one of the item that it
-// became, as long as that waits. An item that somebody has changed at the desk is the desk's: nothing of here changes it any more.
+// The messages of a channel that wait in the queue. While an agent is at work, messages without files become one follow-up as long as nothing
+// else was written between them; a message with files stays an item of its own. So everything reaches the agent in the order in which it was
+// written, and files with their words. The message behind an item is known: an edit or a deletion changes the item as long as the item waits.
+// An item that somebody has changed at the desk is the desk's, and nothing here changes it any more.
 
 const refusedGone = "queue.gone"
 
@@ -32,18 +33,18 @@ func (in *inbound) send(ctx context.Context, h heard) error {
 	if err != nil {
 		return err
 	}
-	ours, err := in.ours(ctx, h.session)
-	if err != nil {
-		return err
+	var last []waiting
+	if now.Phase != session.Cancelling { // what waits when the agent is stopped is held soon, and what is said after that is not
+		if last, err = in.mergeable(ctx, h.session); err != nil {
+			return err
+		}
 	}
-	// What waits when the agent is stopped is held soon, and what is said after that is not.
-	ours = slices.DeleteFunc(ours, func(w waiting) bool { return w.Held != "" || now.Phase == session.Cancelling })
 	all := []heard{h}
-	for _, w := range ours {
+	for _, w := range last {
 		all = append(all, w.of...)
 	}
-	if text, one := together(all); one && len(ours) > 0 {
-		done, err := in.merge(ctx, ours, all, text)
+	if text, one := together(all); one && len(last) > 0 {
+		done, err := in.merge(ctx, last, all, text)
 		if done || err != nil {
 			return err
 		}
@@ -139,6 +140,27 @@ func isGone(err error) bool {
 	return ok && (r.Code == refusedGone || r.Code == "queue.steering")
 }
 
+// mergeable gives the items at the end of the queue with which a further message can be one: those of this channel without files, with
+// nothing but held items between them.
+func (in *inbound) mergeable(ctx context.Context, id string) (list []waiting, err error) {
+	queue, err := in.s.cfg.Sessions.Queue(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	queue = slices.DeleteFunc(queue, func(q session.QueueItem) bool { return q.Held != "" })
+	if list, err = in.oursOf(ctx, id, queue); err != nil {
+		return nil, err
+	}
+	n := 0
+	for ; n < len(list); n++ {
+		w := list[len(list)-1-n]
+		if w.ID != queue[len(queue)-1-n].ID || len(w.Attachments) > 0 || attachment.HasSentinel(w.Message) {
+			break
+		}
+	}
+	return list[len(list)-n:], nil
+}
+
 // together is what several messages are as one, in the order in which they were said; not where one of them has files.
 func together(list []heard) (text string, one bool) {
 	slices.SortFunc(list, func(a, b heard) int { return cmpIDs(a.id, b.id) })
@@ -146,11 +168,7 @@ func together(list []heard) (text string, one bool) {
 	for i, h := range list {
 		texts[i] = h.text
 	}
-	text, left := attachment.Merge(texts)
-	if len(list) > 1 && (len(left) > 0) {
-		return strings.Join(texts, "\n\n"), false
-	}
-	return text, true
+	return attachment.Merge(texts)
 }
 
 func cmpIDs(a, b snowflake.ID) int {
@@ -163,12 +181,16 @@ func cmpIDs(a, b snowflake.ID) int {
 	return 0
 }
 
-// ours are the items of a queue that came from here and say what they said when they came, in their order.
+// ours are the items of a conversation's queue that came from here and say what they said when they came, in their order.
 func (in *inbound) ours(ctx context.Context, id string) (list []waiting, err error) {
 	queue, err := in.s.cfg.Sessions.Queue(ctx, id)
-	if err != nil || len(queue) == 0 {
+	if err != nil {
 		return nil, err
 	}
+	return in.oursOf(ctx, id, queue)
+}
+
+func (in *inbound) oursOf(ctx context.Context, id string, queue []session.QueueItem) (list []waiting, err error) {
 	for _, q := range queue {
 		of, err := in.messages(ctx, `WHERE session = ? AND item = ?`, id, q.ID)
 		if err != nil {

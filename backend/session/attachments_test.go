@@ -649,8 +649,8 @@ func TestFilesAreExportedAndForked(t *testing.T) {
 	}
 }
 
-// While a message of a surface with its attachments waits, the newest goes first, as it is; the others stay.
-func TestTheNewestMessageOfASurfaceGoesFirst(t *testing.T) {
+// A message of a surface with its attachments waits where it was written, as the others do.
+func TestMessagesOfASurfaceKeepTheirOrder(t *testing.T) {
 	t.Parallel()
 	d := open(t, t.TempDir())
 	s := d.create()
@@ -662,7 +662,7 @@ func TestTheNewestMessageOfASurfaceGoesFirst(t *testing.T) {
 	with := "echo three\n" + attachment.Sentinel([]attachment.SentinelItem{{URL: "https://cdn.discordapp.com/a.png?ex=1", Filename: "a.png"}})
 	d.queues(s.ID, with)
 	d.queues(s.ID, "four")
-	d.queueIs(s.ID, "four, "+with+", one, two")
+	d.queueIs(s.ID, "one, two, "+with+", four")
 }
 
 func TestWhatToolsAskOfASession(t *testing.T) {

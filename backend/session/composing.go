@@ -231,24 +231,6 @@ func (m said) title() string {
 	return strings.Join(names, ", ")
 }
 
-// newestFirst puts an item before all that waits where one of them carries a surface's attachments: such messages are for the agent at
-// its tools as they are, the newest of them; the older ones stay, and follow.
-func (v *conversation) newestFirst(item string) {
-	i := v.state.find(item)
-	if i <= 0 || v.state.queue[i].held != "" {
-		return
-	}
-	var messages []string
-	for _, q := range v.state.queue {
-		if q.held == "" {
-			messages = append(messages, v.prompts.items[q.item].Message)
-		}
-	}
-	if _, left := attachment.Merge(messages); len(left) > 0 {
-		v.do(doMove{item, 0})
-	}
-}
-
 // lookForChips looks whether the files of the draft are where they were.
 func (c *Client) lookForChips(ctx context.Context, v *conversation) {
 	s := v.look()

@@ -206,7 +206,6 @@ func (v *conversation) enqueue(m said, how func(item string) command) (Sent, err
 		v.waitAgain(before)
 	}
 	v.row.ArchivedAt = nil // what is spoken in is not put away
-	v.newestFirst(item.ID)
 	v.touched()
 	v.step.sync = true // what a person wrote must not be lost with the power either
 	return v.sent(item.ID), nil
