@@ -87,7 +87,7 @@ func TestApprovalShowsWhatItIsAbout(t *testing.T) {
 		"beside its words":   {session.ToolCall{Kind: "other", Content: []json.RawMessage{text("Looks something up")}, RawInput: json.RawMessage(`{"sql":"DROP"}`)}, []string{"Looks something up", `"DROP"`}, nil},
 		"an edit":            {session.ToolCall{Title: "Edit", Kind: "edit", Content: []json.RawMessage{edit}}, []string{"wants to edit", "--- main.go\n+++ main.go\n", "-two\n+2\n"}, []string{"Edit\n"}},
 		"a new file":         {session.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","oldText":null,"newText":"x\n"}`)}}, []string{"--- /dev/null\n+++ /a", "+x"}, nil},
-		"a patch":            {session.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","patch":{"text":"@@ -1 +1 @@\n-a\n+b"}}`)}}, []string{"```diff\n/a\n@@ -1 +1 @@\n-a\n+b\n```"}, nil},
+		"a patch":            {session.ToolCall{Kind: "edit", Content: []json.RawMessage{json.RawMessage(`{"type":"diff","path":"/a","patch":{"text":"@@ -1 +1 @@\n-a\n+b"}}`)}}, []string{"```diff\n--- /a\n+++ /a\n@@ -1 +1 @@\n-a\n+b\n```"}, nil},
 		"a path":             {session.ToolCall{Title: "Read it", Kind: "read", Locations: []session.Location{{Path: "/home/x/p"}, {Path: "/etc/hosts", Line: &line}}}, []string{"wants to read", "Read it", "```\n/etc/hosts:7\n```"}, nil},
 		"words":              {session.ToolCall{Title: "Go on?", Kind: "other", Content: []json.RawMessage{text("The plan")}}, []string{"asks for permission", "Go on?", "The plan"}, nil},
 		"nothing but input":  {session.ToolCall{Title: "Call", Kind: "other", RawInput: json.RawMessage(`{"city":"Oslo"}`)}, []string{"\"city\": \"Oslo\""}, nil},

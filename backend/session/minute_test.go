@@ -66,7 +66,7 @@ func TestAnAgentThatForgetsWithinTheMinute(t *testing.T) {
 func (d *desk) readySince(id string, at time.Time) {
 	d.t.Helper()
 	err := d.db.Write(d.t.Context(), func(tx *sql.Tx) error {
-		result, err := tx.ExecContext(d.t.Context(), `UPDATE frame SET at = ? WHERE session = ? AND n =
+		result, err := tx.ExecContext(d.t.Context(), `UPDATE frame SET at = ?, sum = NULL WHERE session = ? AND n =
 			(SELECT max(n) FROM frame WHERE session = ? AND dir = 'note' AND instr(CAST(payload AS TEXT), '"session.ready"') > 0)`, at.UnixMilli(), id, id)
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func TestDocumentedExamples(t *testing.T) {
 			}
 			cmd.Dir = root
 			cmd.WaitDelay = 30 * time.Second // an example that fails leaves its stream open, and what the script started may hold the pipe
-			cmd.Env = append(os.Environ(), "URL="+base, "TOKEN=secret")
+			cmd.Env = append(os.Environ(), "URL="+base, "TOKEN=the-token-of-these-tests")
 			out, err := cmd.CombinedOutput()
 			if err != nil {
 				t.Fatalf("%v\n%s", err, out)

@@ -72,7 +72,7 @@ test("a permission that is rejected changes nothing", async (t) => {
   const { session, requests, edits } = await asked(t, (session, { id }) => session.respondPermission(id, "reject"));
   const { response, text } = await turn(session, "permission");
   assert.equal(response.stopReason, "end_turn");
-  assert.equal(text, "**Nothing was changed.** You rejected the edit.");
+  assert.equal(text, "**Nothing was changed.** The edit was rejected.");
   assert.equal(requests.length, 1);
   assert.equal(edits(), 0);
 });

@@ -298,6 +298,8 @@ export const en = {
   'error.skill.unreadable': 'This file cannot be read: {detail}',
   'error.steer.unsupported': '{agent} takes no messages while it works. Queue it, or interrupt the turn.',
   'error.storage.failed': 'The data directory cannot be written at the moment.',
+  'error.storage.damaged':
+    'The database is damaged: {detail}. Settings → Data → Verify says which part. “deskhand verify --salvage DIRECTORY” reads all that can be read into a new directory.',
   'error.storage.newer':
     'Nothing was changed: a newer version of Deskhand wrote these conversations. This one can only read them.',
   'error.storage.newer_unreadable':
