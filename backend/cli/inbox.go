@@ -158,7 +158,8 @@ func (c *inboxAnswer) Run(p *Program) error {
 func taken(r backend.Request, answer map[string]any) string {
 	for _, o := range r.Options {
 		if o.ID == answer["optionId"] {
-			return " – " + plain(o.Shown()) + " (" + effect(o.Kind) + ")"
+			shown, does := plain(o.Shown()), " ("+effect(o.Kind)+")"
+			return " – " + strings.TrimSuffix(shown, does) + does // a label may say so already
 		}
 	}
 	return ""

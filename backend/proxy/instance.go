@@ -67,6 +67,7 @@ type Instance struct {
 	serverID string
 	agent    string
 	purpose  string
+	tty      bool // its program is at a pseudo-terminal, and has no stdout here
 	set      *Set
 	slot     *slot
 	since    uint64
@@ -178,7 +179,9 @@ func (i *Instance) readStdout() {
 		clear(in.batch) // an idle instance holds nothing but its log
 		clear(in.answers)
 		if err != nil {
-			i.endMute()
+			if !i.tty {
+				i.endMute()
+			}
 			return
 		}
 	}

@@ -238,7 +238,7 @@ func (s *Set) spawn(ctx context.Context, sl *slot, prepare func(context.Context)
 	}
 	sl.log.resume()
 	inst := newInstance(sl, p, s.logger)
-	inst.purpose = cmp.Or(cmd.Purpose, s.config.Purpose)
+	inst.purpose, inst.tty = cmp.Or(cmd.Purpose, s.config.Purpose), cmd.Terminal != nil
 	inst.logger.Info("agent started", "pid", p.PID())
 	return inst, nil
 }

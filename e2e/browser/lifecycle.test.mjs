@@ -301,7 +301,7 @@ test("what a verification found is told in words, and repaired", async (t) => {
   await app.button("Verify now").press("Enter");
   await data.getByText("2 problems found").waitFor();
   const lines = data.getByRole("list", { name: "What was found" }).getByRole("listitem");
-  assert.match((await lines.allTextContents()).join("|"), /transcript does not match.*2 missing.*\|.*journal is missing.*\|.*“Elsewhere”.*\|.*3, 51 KB/);
+  assert.match((await lines.allTextContents()).join("|"), /transcript does not match.*2 missing.*\|.*journal is missing.*\|.*“Elsewhere”.*\|.*3, 51 KB/s);
   await data.evaluate((one) => one.scrollIntoView({ block: "end" }));
   await looks.at(app.page, "data-found");
   await app.page.setViewportSize(small);
