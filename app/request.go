@@ -43,7 +43,7 @@ type option struct {
 
 // question is a request that asks one thing, in the one shape that the API has for all of them.
 type question struct {
-	ID      string `json:"question_id"`
+	ID      string `json:"request_id"`
 	Prompt  string `json:"prompt"`
 	Choices []struct {
 		ID          string `json:"id"`

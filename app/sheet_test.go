@@ -205,7 +205,7 @@ func TestWhatADialogHasNoRoomFor(t *testing.T) {
 func TestAQuestion(t *testing.T) {
 	r := parse(t, `{"id":"q/1","session":"s1","kind":"question","agent":"A","title":"Which?"}`)
 	var q question
-	if err := json.Unmarshal([]byte(`{"question_id":"q/1","prompt":"Which <b>%s</b>?","choices":[{"id":"x","label":"X\ny"},{"id":"y","label":"","description":"about"}],"multi_select":true,"free_text":true}`), &q); err != nil {
+	if err := json.Unmarshal([]byte(`{"request_id":"q/1","prompt":"Which <b>%s</b>?","choices":[{"id":"x","label":"X\ny"},{"id":"y","label":"","description":"about"}],"multi_select":true,"free_text":true}`), &q); err != nil {
 		t.Fatal(err)
 	}
 	s := sheetOf(r, home(), &q)

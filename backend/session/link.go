@@ -9,6 +9,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -557,8 +558,15 @@ func (a *link) failed(failure *acp.Error) {
 		a.v.barred()
 		a.v.noteLogin(failure)
 	}
-	a.fail(code, "detail", a.v.c.words(failure))
+	detail := a.v.c.words(failure)
+	if code == problemAuth && strings.EqualFold(strings.TrimRight(detail, "."), standardAuth) {
+		detail = "" // it says no more than the problem does
+	}
+	a.fail(code, "detail", detail)
 }
+
+// standardAuth is the message that the protocol's libraries give an error with acp.CodeAuthRequired.
+const standardAuth = "Authentication required"
 
 // longestWords is how much of an agent's error people are told: some put a whole answer of a server into it.
 const longestWords = 8 << 10

@@ -258,8 +258,8 @@ scene("what goes wrong", async (t) => {
   await camera.take(page, "agent-dead", { manual: true });
   await desk.stop();
   fs.rmSync(gone, { recursive: true });
-  await desk.start(Number(new URL(desk.url).port));
-  await page.reload();
+  await desk.start();
+  await page.goto(desk.link);
   await show(app, "In the old directory");
   await page.getByText("is missing. The conversation is kept").waitFor();
   await camera.take(page, "missing", { manual: true });
