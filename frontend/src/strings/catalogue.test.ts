@@ -13,6 +13,7 @@ import { en } from './en';
 import { equip } from './equip';
 import { inspect } from './inspect';
 import { keyboard } from './keyboard';
+import { pages } from './pages';
 import { panel } from './panel';
 import { queue } from './queue';
 import { screens } from './screens';
@@ -27,7 +28,7 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter(
     (name) =>
       /\.(svelte|ts)$/.test(name) &&
-      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|panel|queue|screens|settings|start|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
+      !/\.test\.ts$|^test\/|strings\/(?:agents|attachments|browse|cards|changes|discord|en|equip|inspect|keyboard|pages|panel|queue|screens|settings|start|worktree)\.ts$|records\.ts$|schema\.d\.ts$/.test(
         name,
       ),
   )
@@ -43,6 +44,7 @@ const parts = [
   equip,
   inspect,
   keyboard,
+  pages,
   panel,
   queue,
   screens,

@@ -8,6 +8,7 @@ import { en } from './en';
 import type { equip } from './equip';
 import type { inspect } from './inspect';
 import type { keyboard } from './keyboard';
+import type { pages } from './pages';
 import type { panel } from './panel';
 import type { queue } from './queue';
 import type { screens } from './screens';
@@ -27,6 +28,7 @@ export type Key =
   | keyof typeof equip
   | keyof typeof inspect
   | keyof typeof keyboard
+  | keyof typeof pages
   | keyof typeof panel
   | keyof typeof queue
   | keyof typeof screens
