@@ -39,7 +39,7 @@ func suggested(t *testing.T, line string) (list []rules.Rule) {
 }
 
 func TestASuggestedRuleCoversNothingHarmful(t *testing.T) {
-	for _, name := range []string{"testdata/pairs.txt", "testdata/pairs-public.txt"} {
+	for _, name := range []string{"testdata/pairs.txt", "testdata/pairs-public.txt", "testdata/pairs-adversary.txt"} {
 		list := pairs(t, name)
 		if len(list) < 100 {
 			t.Errorf("%s: got %d pairs, want 100 or more", name, len(list))
