@@ -17,15 +17,5 @@ func (b *Backend) agentFiles() session.Files {
 	return session.Files{Open: within.Open, Write: within.Write, Directory: within.Directory}
 }
 
-// private are the directories of our own, with those that the data was moved from: the tokens in them still count.
-func (b *Backend) private() []string {
-	p := b.cfg.Places
-	dirs := []string{p.Data, p.Config, p.State}
-	if p.usual != "" {
-		dirs = append(dirs, p.usual)
-	}
-	if p.at.Previous != nil {
-		dirs = append(dirs, p.at.Previous.Directory)
-	}
-	return dirs
-}
+// private are the directories of our own.
+func (b *Backend) private() []string { return b.cfg.Places.All() }

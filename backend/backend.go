@@ -22,6 +22,7 @@ import (
 	"time"
 
 	"deskhand/backend/agents"
+	"deskhand/backend/datadir"
 	"deskhand/backend/discord"
 	"deskhand/backend/files"
 	"deskhand/backend/httpapi"
@@ -35,7 +36,7 @@ import (
 
 // Config of a backend.
 type Config struct {
-	Places  Places
+	Places  datadir.Paths
 	Version string
 	Kind    string   // what this process is to people: window, server or command
 	Lasting bool     // it stays, and may speak with people elsewhere: a command would take what they say, and end
@@ -71,9 +72,9 @@ type Config struct {
 // Backend is an open one.
 type Backend struct {
 	cfg     Config
-	lock    *lock      // nil when another process holds the data directory
-	holder  *HeldError // that process
-	beside  *beside    // our place beside it, once we serve
+	lock    *datadir.Lock      // nil when another process holds the data directory
+	holder  *datadir.HeldError // that process
+	beside  *datadir.Beside    // our place beside it, once we serve
 	db      *store.DB
 	runtime *proxy.Set // of /v1
 	own     *proxy.Set // of the client's sessions
@@ -126,39 +127,14 @@ func open(ctx context.Context, cfg Config, moving *httpapi.Moving) (*Backend, er
 	return b, nil
 }
 
-// take takes the lock of the data directory, or tells who has it. Where the data is, is asked again with the lock in hand: until then it
-// may have been moved.
+// take takes the lock of the data directory, or notes which process has it.
 func (b *Backend) take() (err error) {
-	p := &b.cfg.Places
-	for {
-		if err := errors.Join(p.again(), p.Look()); err != nil {
-			return err
-		}
-		dir := p.Data
-		if err := makePrivate(dir); err != nil {
-			return fmt.Errorf("the data directory cannot be made: %w", err)
-		}
-		b.cfg.step("found")
-		b.lock, err = takeLock(dir)
-		if held, is := errors.AsType[*HeldError](err); is {
-			b.holder, b.lock = held, nil
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := errors.Join(p.again(), p.Look()); err != nil {
-			return err // Close gives the lock back
-		}
-		if p.Data == dir {
-			tellOfStrangers(b.cfg.Logger, dir)
-			return markUsed(dir)
-		}
-		if err := b.lock.release(); err != nil {
-			return err
-		}
-		b.lock = nil
+	b.lock, err = b.cfg.Places.Acquire(b.cfg.Logger, func() { b.cfg.step("found") })
+	if held, is := errors.AsType[*datadir.HeldError](err); is {
+		b.holder = held
+		return nil
 	}
+	return err
 }
 
 func (c *Config) step(name string) {
@@ -224,7 +200,7 @@ const sessionLog = 1 << 20
 func (b *Backend) openProcesses() error {
 	cfg := proxy.Config{Watchdog: []string{b.cfg.Self, "watchdog"}, Logger: b.cfg.Logger, Purpose: session.ForAPI}
 	if b.lock != nil {
-		cfg.Ledger = filepath.Join(b.cfg.Places.Data, ledgerFile)
+		cfg.Ledger = b.cfg.Places.Ledger()
 	}
 	var err error
 	if b.runtime, err = proxy.Open(cfg); err != nil {
@@ -272,7 +248,7 @@ func (b *Backend) openClient(ctx context.Context, secrets ...string) (http.Handl
 		Snapshots:    b.kept,
 		Replace:      files.Replace,
 		Files:        b.agentFiles(),
-		SettingsFile: b.cfg.Places.settings(),
+		SettingsFile: b.cfg.Places.Settings(),
 		LeastIdle:    b.cfg.LeastIdle,
 		LineStall:    b.cfg.LineStall,
 		Tools:        b.tools.Give,
@@ -323,10 +299,10 @@ func (b *Backend) vault(name string) *agents.Vault {
 }
 
 // Places are those that it was opened with, the data's where it is now: it may have been moved since somebody looked.
-func (b *Backend) Places() Places { return b.cfg.Places }
+func (b *Backend) Places() datadir.Paths { return b.cfg.Places }
 
 // Alone tells who holds the data directory when it is not us: then there is /v1 and no client.
-func (b *Backend) Alone() *HeldError { return b.holder }
+func (b *Backend) Alone() *datadir.HeldError { return b.holder }
 
 // ReadOnly tells people that a newer version has made the data, which is then shown and not changed; "" = it is ours.
 func (b *Backend) ReadOnly() string {
@@ -379,10 +355,10 @@ func (b *Backend) Close() error {
 	}
 	errs = append(errs, b.closeParts())
 	if b.beside != nil {
-		errs = append(errs, b.beside.release())
+		errs = append(errs, b.beside.Release())
 	}
 	if b.lock != nil {
-		errs = append(errs, b.lock.release())
+		errs = append(errs, b.lock.Release())
 	}
 	return errors.Join(errs...)
 }
@@ -504,7 +480,7 @@ func (b *Backend) Listen(ctx context.Context, host string, port int) (*Listener,
 	if b.cfg.NoToken && !loopback(host) {
 		return nil, fmt.Errorf("without a token only this machine may call: %s is not a loopback address", host)
 	}
-	if err := b.standBeside(ctx); err != nil {
+	if err := b.serveBeside(ctx); err != nil {
 		return nil, err
 	}
 	var lc net.ListenConfig
@@ -535,7 +511,7 @@ func (b *Backend) serveOn(l *Listener) {
 	b.base = l.URL
 	b.mu.Unlock()
 	if b.lock == nil {
-		if err := b.beside.describe(Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL}); err != nil {
+		if err := b.beside.Describe(datadir.Owner{PID: os.Getpid(), Kind: b.cfg.Kind, URL: l.URL}); err != nil {
 			b.cfg.Logger.Warn("others are not told what is beside the program that has the data", "error", err) // it holds its lock all the same
 		}
 		return

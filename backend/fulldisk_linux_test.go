@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 	"deskhand/backend/store"
 )
 
@@ -34,7 +35,7 @@ func smallDisk(t *testing.T, size string) string {
 // TestStartOnAFullDisk: there is no room for a single byte after a crash, and what there is is shown.
 func TestStartOnAFullDisk(t *testing.T) {
 	before, dir := t.TempDir(), smallDisk(t, "16m")
-	places, err := backend.FindPlaces(before)
+	places, err := datadir.Find(before)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -82,7 +83,7 @@ func TestStartOnAFullDisk(t *testing.T) {
 	}
 	full := fillDisk(t, dir)
 	opened(t, dir, func(c *backend.Config) { c.Logger = slog.New(slog.DiscardHandler) })
-	there, err := backend.FindPlaces(dir)
+	there, err := datadir.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

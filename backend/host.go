@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"sync"
 
+	"deskhand/backend/datadir"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -26,7 +27,7 @@ type Host struct {
 
 	mu       sync.Mutex // protects the fields below
 	now      *Backend   // nil while the data is not there
-	missing  error      // why not: a *MissingError, or a lost or damaged database
+	missing  error      // why not: a *datadir.MissingError, or a lost or damaged database
 	window   swapped
 	listener *Listener
 	local    int               // the port of OpenLocal, where that was called
@@ -53,7 +54,7 @@ func OpenHost(ctx context.Context, cfg Config, patient bool) (*Host, error) {
 	h.cfg.Places = b.cfg.Places
 	h.takeLocked(b)
 	if b.lock != nil {
-		if err := h.cfg.Places.mend(); err != nil {
+		if err := h.cfg.Places.FinishMove(); err != nil {
 			cfg.Logger.Warn("what was left of a move of the data could not be done", "error", err)
 		}
 		h.move = sweepMove(h.cfg)
@@ -70,13 +71,13 @@ func (h *Host) takeLocked(b *Backend) {
 
 // withoutData tells that a start failed for want of its data, which a person can do something about.
 func withoutData(err error) bool {
-	_, missing := errors.AsType[*MissingError](err)
+	_, missing := errors.AsType[*datadir.MissingError](err)
 	_, lost := errors.AsType[*store.LostError](err)
 	_, damaged := errors.AsType[*store.DamagedError](err)
 	return missing || lost || damaged
 }
 
-// Missing tells why there is no data: a *[MissingError], or an error of the store for a database that is lost or damaged; nil = it is there.
+// Missing tells why there is no data: a *[datadir.MissingError], or an error of the store for a database that is lost or damaged; nil = it is there.
 func (h *Host) Missing() error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -134,7 +135,7 @@ func (h *Host) OpenLocal(ctx context.Context, port int) {
 }
 
 // Alone is Backend.Alone.
-func (h *Host) Alone() *HeldError {
+func (h *Host) Alone() *datadir.HeldError {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.now == nil {
@@ -153,7 +154,7 @@ func (h *Host) act(ctx context.Context, do func(context.Context) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(h.ctx, cancel)() //nolint:contextcheck // our end is the call's
-	return do(ctx)
+	return refusal(do(ctx))
 }
 
 func (h *Host) step(name string) { h.cfg.step(name) }
@@ -178,12 +179,12 @@ func (h *Host) Close() error {
 
 // Again looks whether the data is there by now, and opens it.
 func (h *Host) Again(ctx context.Context) error {
-	return h.reach(ctx, func(*Places) error { return nil })
+	return h.reach(ctx, func(*datadir.Paths) error { return nil })
 }
 
 // Accept goes on with the directory as it is, although its database is not the one that was there.
 func (h *Host) Accept(ctx context.Context) error {
-	return h.reach(ctx, func(p *Places) error {
+	return h.reach(ctx, func(p *datadir.Paths) error {
 		_, err := AcceptData(*p)
 		return err
 	})
@@ -191,16 +192,16 @@ func (h *Host) Accept(ctx context.Context) error {
 
 // Back goes on with the old copy while the data is not there.
 func (h *Host) Back(ctx context.Context) error {
-	return h.reach(ctx, func(p *Places) error {
-		missing, is := errors.AsType[*MissingError](p.Look())
+	return h.reach(ctx, func(p *datadir.Paths) error {
+		missing, is := errors.AsType[*datadir.MissingError](p.Check())
 		if !is || missing.Old == "" {
-			return p.Look()
+			return p.Check()
 		}
 		return p.Use(missing.Old)
 	})
 }
 
-func (h *Host) reach(ctx context.Context, change func(*Places) error) error {
+func (h *Host) reach(ctx context.Context, change func(*datadir.Paths) error) error {
 	return h.act(ctx, func(ctx context.Context) error {
 		h.mu.Lock()
 		missing, cfg := h.missing, h.cfg

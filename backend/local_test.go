@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/session"
 )
@@ -25,7 +26,7 @@ func bySocket(t *testing.T, dir, method, path, body string, into any) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var owner backend.Owner
+	var owner datadir.Owner
 	if err := json.Unmarshal(data, &owner); err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 	"deskhand/backend/store"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestALostDatabaseWaitsForAChoice(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	places, err := backend.FindPlaces(dir)
+	places, err := datadir.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +81,7 @@ func TestADamagedTableOfDiscordTurnsDiscordOff(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	places, err := backend.FindPlaces(dir)
+	places, err := datadir.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,7 @@ import (
 	"path"
 	"time"
 
+	"deskhand/backend/datadir"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/store"
 )
@@ -57,7 +58,7 @@ func lackOf(err error) lackRecord {
 		return lackRecord{Kind: "damaged", Directory: damaged.Dir, Detail: damaged.Err.Error()}
 	}
 	record := lackRecord{Kind: "directory"}
-	if m, is := errors.AsType[*MissingError](err); is {
+	if m, is := errors.AsType[*datadir.MissingError](err); is {
 		record.Directory, record.Old, record.MovedAt = m.Dir, m.Old, m.At
 	}
 	return record

@@ -25,6 +25,7 @@ import (
 	"github.com/gofrs/flock"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -66,7 +67,7 @@ func moveAndDie(step, to string) error {
 }
 
 func openHost(change func(*backend.Config)) (*backend.Host, error) {
-	places, err := backend.FindPlaces("")
+	places, err := datadir.Find("")
 	if err != nil {
 		return nil, err
 	}
@@ -324,11 +325,11 @@ func TestDataIsMovedBehindTheSameAddress(t *testing.T) {
 	if got := hello().Data; got != to {
 		t.Errorf("the data is in %s", got)
 	}
-	var said backend.Where
+	var said datadir.Where
 	if status := bySocket(t, to, "GET", "hello", "", nil); status != 200 {
 		t.Errorf("the socket: %d", status)
 	}
-	places, err := backend.FindPlaces("")
+	places, err := datadir.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -422,7 +423,7 @@ func TestMoveThatIsKilledLeavesOneWhole(t *testing.T) {
 // copy that was broken off.
 func backAgain(t *testing.T, data, to string) {
 	t.Helper()
-	places, err := backend.FindPlaces("")
+	places, err := datadir.Find("")
 	if err == nil {
 		err = places.Use(data)
 	}
@@ -446,11 +447,11 @@ func TestHalfACopyIsNotOpened(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "copy.json"), []byte(`{"id":"x","from":"/old","whole":false}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	places, err := backend.FindPlaces(dir)
+	places, err := datadir.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backend.Open(t.Context(), backend.Config{Places: places, Logger: slog.New(slog.DiscardHandler)}); !errors.Is(err, backend.ErrHalf) || !strings.Contains(err.Error(), "/old") {
+	if _, err := backend.Open(t.Context(), backend.Config{Places: places, Logger: slog.New(slog.DiscardHandler)}); !errors.Is(err, datadir.ErrHalf) || !strings.Contains(err.Error(), "/old") {
 		t.Errorf("%v", err)
 	}
 }
@@ -626,7 +627,7 @@ func TestPlacesThatDataCannotBeMovedTo(t *testing.T) {
 // Data whose directory was given by flag is moved by whoever gave it.
 func TestDirectoryOfAFlagIsFixed(t *testing.T) {
 	dir := t.TempDir()
-	places, err := backend.FindPlaces(dir)
+	places, err := datadir.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -730,11 +731,11 @@ func TestDataThatIsNotThereIsNotBegunAnew(t *testing.T) {
 			if how == "back" { // another disk is mounted there
 				fill(t, to)
 			}
-			places, err := backend.FindPlaces("")
+			places, err := datadir.Find("")
 			if err != nil {
 				t.Fatal(err)
 			}
-			missing, ok := errors.AsType[*backend.MissingError](places.Look())
+			missing, ok := errors.AsType[*datadir.MissingError](places.Check())
 			if !ok || missing.Dir != to || missing.Old != data || !strings.Contains(missing.Error(), to) || !strings.Contains(missing.Error(), data) {
 				t.Fatalf("%v", missing)
 			}
@@ -809,7 +810,7 @@ func TestPointerThatIsBrokenIsTold(t *testing.T) {
 	if err := os.WriteFile(file, []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backend.FindPlaces(""); err == nil || !strings.Contains(err.Error(), file) {
+	if _, err := datadir.Find(""); err == nil || !strings.Contains(err.Error(), file) {
 		t.Errorf("%v", err)
 	}
 }
@@ -821,7 +822,7 @@ func followed(t *testing.T, to string) {
 	if err := os.Rename(file, file+".lost"); err != nil {
 		t.Fatal(err)
 	}
-	if places, err := backend.FindPlaces(""); err != nil || places.Data != to || places.Look() != nil {
+	if places, err := datadir.Find(""); err != nil || places.Data != to || places.Check() != nil {
 		t.Errorf("%s is used without a pointer: %v", places.Data, err)
 	}
 	if err := os.Rename(file+".lost", file); err != nil {
@@ -833,7 +834,7 @@ func followed(t *testing.T, to string) {
 func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 	data, to := moved(t)
 	followed(t, to)
-	byFlag, err := backend.FindPlaces(data)
+	byFlag, err := datadir.Find(data)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -850,7 +851,7 @@ func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 			followed(t, next)
 		}
 		_, err := backend.Open(t.Context(), backend.Config{Places: byFlag, Logger: slog.New(slog.DiscardHandler)})
-		if left, is := errors.AsType[*backend.MovedError](err); !is || left.To != next || !strings.Contains(err.Error(), next) {
+		if left, is := errors.AsType[*datadir.MovedError](err); !is || left.To != next || !strings.Contains(err.Error(), next) {
 			t.Errorf("%v", err)
 		}
 	}
@@ -861,7 +862,7 @@ func TestDirectoryThatWasLeftSaysWhere(t *testing.T) {
 	if _, err := openHost(nil); err == nil || !strings.Contains(err.Error(), "data use "+to+"2") {
 		t.Errorf("%v", err)
 	}
-	places, err := backend.FindPlaces("")
+	places, err := datadir.Find("")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -958,7 +959,7 @@ func TestDirectoryThatCannotBeOpenedIsLeftAgain(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if places, err := backend.FindPlaces(""); err != nil || places.Data != data || places.Look() != nil {
+	if places, err := datadir.Find(""); err != nil || places.Data != data || places.Check() != nil {
 		t.Errorf("%s %v", places.Data, err)
 	}
 	whole(t, data)
@@ -1068,7 +1069,7 @@ func TestDeletionOfTheOldCopyIsTakenUpAgain(t *testing.T) {
 	if err := h.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if places, err := backend.FindPlaces(""); err != nil || places.Use(data) == nil {
+	if places, err := datadir.Find(""); err != nil || places.Use(data) == nil {
 		t.Errorf("a half of it can be used: %v", err)
 	}
 	h = hosted(t, nil)
@@ -1108,7 +1109,7 @@ func TestProgramThatIsFasterAfterTheSwitchKeepsTheData(t *testing.T) {
 	if faster.Alone() != nil || faster.ShowMove().Directory != to {
 		t.Errorf("%v, %+v", faster.Alone(), faster.ShowMove())
 	}
-	if p, err := backend.FindPlaces(""); err != nil || p.Data != to {
+	if p, err := datadir.Find(""); err != nil || p.Data != to {
 		t.Errorf("the next start opens %s, %v", p.Data, err)
 	}
 }
@@ -1137,14 +1138,14 @@ func TestHalfOfTheOldCopyIsTakenByNobody(t *testing.T) {
 	if err := os.Remove(filepath.Join(data, "moved.json")); err != nil { // as somebody does who wants to work with it
 		t.Fatal(err)
 	}
-	named, err := backend.FindPlaces(data)
-	if err != nil || !errors.Is(named.Look(), backend.ErrHalf) {
-		t.Errorf("%v, %v", err, named.Look())
+	named, err := datadir.Find(data)
+	if err != nil || !errors.Is(named.Check(), datadir.ErrHalf) {
+		t.Errorf("%v, %v", err, named.Check())
 	}
 	if err := h.DeleteOld(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if left, is := errors.AsType[*backend.MovedError](named.Look()); !is { // there is nothing any more but the word where it is
+	if left, is := errors.AsType[*datadir.MovedError](named.Check()); !is { // there is nothing any more but the word where it is
 		t.Error(left)
 	}
 }
@@ -1164,7 +1165,7 @@ func TestDataIsMovedBackToWhereItWas(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(data, "moved.json")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}
-	if p, err := backend.FindPlaces(to); err != nil || p.Look() == nil {
+	if p, err := datadir.Find(to); err != nil || p.Check() == nil {
 		t.Errorf("who names what was left is not told: %v", err)
 	}
 }
@@ -1178,7 +1179,7 @@ func TestDataIsMovedWithoutTheSettings(t *testing.T) {
 		t.Setenv(name, os.Getenv("XDG_DATA_HOME"))
 	}
 	xdg.Reload()
-	p, err := backend.FindPlaces("")
+	p, err := datadir.Find("")
 	if err != nil || p.Data != filepath.Join(p.Config, "data") {
 		t.Fatalf("%+v, %v", p, err)
 	}

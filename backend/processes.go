@@ -1,8 +1,7 @@
 package backend
 
 import (
-	"path/filepath"
-
+	"deskhand/backend/datadir"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
 )
@@ -17,9 +16,5 @@ type (
 	Leftover = proxy.Member
 )
 
-const ledgerFile = "agents.ledger"
-
 // Leftovers are the processes that a Deskhand which died has left; the next start ends them. It is for who knows that none runs.
-func Leftovers(places Places) ([]Leftover, error) {
-	return proxy.Leftovers(filepath.Join(places.Data, ledgerFile))
-}
+func Leftovers(places datadir.Paths) ([]Leftover, error) { return proxy.Leftovers(places.Ledger()) }

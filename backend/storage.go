@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"deskhand/backend/datadir"
 	"deskhand/backend/salvage"
 	"deskhand/backend/session"
 	"deskhand/backend/store"
@@ -23,27 +24,30 @@ type (
 
 // AcceptData takes the data directory as it is, although its database is not the one that was there. aside is where it puts what was beside a
 // lost one; "" = nothing was. It is refused while a program has the directory.
-func AcceptData(places Places) (aside string, err error) {
-	lock, err := takeLock(places.Data)
+func AcceptData(places datadir.Paths) (aside string, err error) {
+	lock, err := datadir.Acquire(places.Data)
 	if err != nil {
 		return "", err
 	}
-	defer func() { err = errors.Join(err, lock.release()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	return store.Accept(places.Data)
 }
 
 // Salvage reads all that can be read of the database into a new directory. It is refused while a program has the data.
-func Salvage(ctx context.Context, places Places, to string) (r SalvageReport, err error) {
-	if err := places.Look(); err != nil {
+func Salvage(ctx context.Context, places datadir.Paths, to string) (r SalvageReport, err error) {
+	if err := places.Check(); err != nil {
 		return r, err
 	}
-	lock, err := takeLock(places.Data)
+	lock, err := datadir.Acquire(places.Data)
 	if err != nil {
 		return r, err
 	}
-	defer func() { err = errors.Join(err, lock.release()) }()
+	defer func() { err = errors.Join(err, lock.Release()) }()
 	if r, err = salvage.Run(ctx, places.Data, to); err != nil {
 		return r, fmt.Errorf("salvaging the data of %s: %w", places.Data, err)
 	}
 	return r, nil
 }
+
+// CatalogueURL returns where the settings say that the registry of agents is; empty when they do not.
+func CatalogueURL(places datadir.Paths) string { return session.StoredCatalogueURL(places.Settings()) }

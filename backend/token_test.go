@@ -11,12 +11,13 @@ import (
 	"testing"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 )
 
 // opened opens a backend on a directory. No agent is started, so that no program of ours is needed.
 func opened(t *testing.T, dir string, change func(*backend.Config)) *backend.Backend {
 	t.Helper()
-	places, err := backend.FindPlaces(dir)
+	places, err := datadir.Find(dir)
 	if err != nil {
 		t.Fatal(err)
 	}

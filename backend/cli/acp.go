@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 )
 
 type acpCommand struct {
@@ -106,7 +107,7 @@ func (n *nearest) become(ctx context.Context) error {
 	return nil
 }
 
-func dialOwner(ctx context.Context, places backend.Places) (net.Conn, error) {
+func dialOwner(ctx context.Context, places datadir.Paths) (net.Conn, error) {
 	owner, err := places.Owner()
 	if err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 )
 
 // api speaks the client API over the private socket of the process that holds the data directory.
@@ -39,7 +40,7 @@ func (e *problem) Error() string {
 }
 
 // dial finds the socket of the running process. One that has just taken the directory gets a moment to open it.
-func dial(ctx context.Context, places backend.Places) (*api, error) {
+func dial(ctx context.Context, places datadir.Paths) (*api, error) {
 	var lastErr error
 	for range 20 {
 		owner, err := places.Owner()
@@ -107,7 +108,7 @@ func (p *Program) sayReadOnly(b *backend.Backend) {
 
 // withRunning runs f with the API of the Deskhand that runs; that none does is told.
 func withRunning(c common, f func(context.Context, *api) error) error {
-	places, err := backend.FindPlaces(c.DataDir)
+	places, err := datadir.Find(c.DataDir)
 	if err != nil {
 		return err
 	}

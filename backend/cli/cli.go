@@ -21,6 +21,7 @@ import (
 	"golang.org/x/term"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 )
 
 // Exit codes of every command; prompt adds what its turn ended with.
@@ -51,7 +52,7 @@ type Program struct {
 // Window is what the window needs of the program.
 type Window struct {
 	Backend  *backend.Host
-	Places   backend.Places
+	Places   datadir.Paths
 	Assets   fs.FS
 	Logger   *slog.Logger
 	Activate <-chan struct{} // a value for each time that the program was started again
@@ -177,7 +178,7 @@ func interruptible() (context.Context, context.CancelFunc) {
 
 // config is what a backend is opened with, and its log.
 func (p *Program) config(c common, kind string) (backend.Config, io.Closer, error) {
-	places, err := backend.FindPlaces(c.DataDir)
+	places, err := datadir.Find(c.DataDir)
 	if err != nil {
 		return backend.Config{}, nil, err
 	}
@@ -185,7 +186,7 @@ func (p *Program) config(c common, kind string) (backend.Config, io.Closer, erro
 	if c.Verbose {
 		level = slog.LevelDebug
 	}
-	logger, log, err := backend.OpenLog(places, level)
+	logger, log, err := places.OpenLog(level)
 	if err != nil {
 		return backend.Config{}, nil, err
 	}
@@ -213,11 +214,11 @@ const shellVariable = "DESKHAND_LOGIN_SHELL"
 const keyringVariable = "DESKHAND_KEYRING"
 
 // catalogueURL is where the agents' registry is: the public one, unless the environment or else the settings name another, or none.
-func catalogueURL(places backend.Places) string {
+func catalogueURL(places datadir.Paths) string {
 	if u, ok := os.LookupEnv("DESKHAND_CATALOGUE_URL"); ok {
 		return u
 	}
-	if u := places.CatalogueURL(); u != "" {
+	if u := backend.CatalogueURL(places); u != "" {
 		return u
 	}
 	return "https://cdn.agentclientprotocol.com/registry/v1/latest/registry.json"
@@ -334,7 +335,7 @@ type linkCommand struct{ common }
 
 // Run asks the running program for a link.
 func (l *linkCommand) Run(p *Program) error {
-	places, err := backend.FindPlaces(l.DataDir)
+	places, err := datadir.Find(l.DataDir)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 	"deskhand/backend/salvage"
 	"deskhand/backend/store"
 )
@@ -119,7 +120,7 @@ func TestADamagedDatabaseIsShownOrRefusedWithTheWayOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	opened := func(dir string) (*backend.Backend, error) {
-		places, err := backend.FindPlaces(dir)
+		places, err := datadir.Find(dir)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 )
 
 type dataCommand struct {
@@ -28,7 +29,7 @@ type dataWhereCommand struct {
 
 // Run tells where the data is. It needs neither a running Deskhand nor the directory itself.
 func (c *dataWhereCommand) Run(p *Program) error {
-	places, err := backend.FindPlaces(c.DataDir)
+	places, err := datadir.Find(c.DataDir)
 	if err != nil {
 		return err
 	}
@@ -39,7 +40,7 @@ func (c *dataWhereCommand) Run(p *Program) error {
 	if err := p.print("%s\n", printable(w.Directory)); err != nil {
 		return err
 	}
-	if err := places.Look(); err != nil {
+	if err := places.Check(); err != nil {
 		return err
 	}
 	switch {
@@ -59,11 +60,11 @@ type dataAcceptCommand struct{ common }
 
 // Run takes a directory whose database is not the one that was there.
 func (c *dataAcceptCommand) Run(p *Program) error {
-	places, err := backend.FindPlaces(c.DataDir)
+	places, err := datadir.Find(c.DataDir)
 	if err != nil {
 		return err
 	}
-	if err := places.Look(); err != nil {
+	if err := places.Check(); err != nil {
 		return err
 	}
 	aside, err := backend.AcceptData(places)
@@ -288,7 +289,7 @@ func (p *Program) withHost(c common, f func(ctx context.Context, reach func() (*
 	defer func() { err = errors.Join(err, h.Close()) }()
 	p.sayReadOnly(h.Backend())
 	return f(ctx, func() (*api, error) {
-		places, err := backend.FindPlaces(c.DataDir)
+		places, err := datadir.Find(c.DataDir)
 		if err != nil {
 			return nil, err
 		}
@@ -297,7 +298,7 @@ func (p *Program) withHost(c common, f func(ctx context.Context, reach func() (*
 }
 
 // dialMoving is dial for a program that may be moving its data: then nothing but that answers.
-func dialMoving(ctx context.Context, places backend.Places) (*api, error) {
+func dialMoving(ctx context.Context, places datadir.Paths) (*api, error) {
 	owner, err := places.Owner()
 	if err != nil {
 		return nil, err
@@ -313,7 +314,7 @@ type dataUseCommand struct {
 
 // Run has the next start take another directory.
 func (c *dataUseCommand) Run(p *Program) error {
-	places, err := backend.FindPlaces(c.DataDir)
+	places, err := datadir.Find(c.DataDir)
 	if err != nil {
 		return err
 	}
@@ -338,7 +339,7 @@ type dataWaitCommand struct {
 
 // Run waits. Nothing tells that a disk was mounted in a way that works everywhere, so it looks each second.
 func (c *dataWaitCommand) Run(p *Program) error {
-	places, err := backend.FindPlaces(c.DataDir)
+	places, err := datadir.Find(c.DataDir)
 	if err != nil {
 		return err
 	}
@@ -349,8 +350,8 @@ func (c *dataWaitCommand) Run(p *Program) error {
 		defer stop()
 	}
 	for said := false; ; said = true {
-		err := places.Look()
-		if _, missing := errors.AsType[*backend.MissingError](err); !missing {
+		err := places.Check()
+		if _, missing := errors.AsType[*datadir.MissingError](err); !missing {
 			return err
 		}
 		if !said {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 )
 
 type psCommand struct {
@@ -40,13 +41,13 @@ func (c *psCommand) Run(p *Program) error {
 }
 
 // everOwned is false when no process says that it has the data directory: then there is none to wait for.
-func everOwned(places backend.Places) bool {
+func everOwned(places datadir.Paths) bool {
 	_, err := places.Owner()
 	return !errors.Is(err, fs.ErrNotExist)
 }
 
 // nobodyRuns says so, and what the last one has left if it did not end well.
-func nobodyRuns(places backend.Places) error {
+func nobodyRuns(places datadir.Paths) error {
 	text := "no Deskhand runs on " + places.Data
 	left, err := backend.Leftovers(places)
 	if err != nil || len(left) == 0 {

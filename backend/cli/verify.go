@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"deskhand/backend"
+	"deskhand/backend/datadir"
 )
 
 type verifyCommand struct {
@@ -57,7 +58,7 @@ func (c *verifyCommand) salvage(p *Program) error {
 	if c.Agents || c.Repair || len(c.TakeJournal)+len(c.KeepTranscript) > 0 {
 		return &failure{exitUsage, errors.New("--salvage goes with nothing else: verify the new directory afterwards")}
 	}
-	places, err := backend.FindPlaces(c.DataDir)
+	places, err := datadir.Find(c.DataDir)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package backend
+package datadir
 
 import (
 	"log/slog"
@@ -35,9 +35,9 @@ func strangers(list []grant, me string) []string {
 	return found
 }
 
-// tellOfStrangers writes to the log that others may read the data. A directory that was there, with something in it, keeps its rights: they are
-// not ours to change.
-func tellOfStrangers(logger *slog.Logger, dir string) {
+// warnOfStrangers warns in the log when other accounts may use the directory. A directory that was there, with something in it, keeps its
+// rights: they are not ours to change.
+func warnOfStrangers(logger *slog.Logger, dir string) {
 	list, me, err := grants(dir)
 	if logger == nil || err != nil || len(strangers(list, me)) == 0 { // what cannot be told is not known to be wrong
 		return

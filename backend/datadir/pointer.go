@@ -1,4 +1,4 @@
-package backend
+package datadir
 
 import (
 	"bytes"
@@ -15,37 +15,38 @@ import (
 	"deskhand/backend/store"
 )
 
-// The data lies in the usual directory unless a file beside the settings names another one. It is written once a copy is proven, in one
-// step, so that a start finds the old directory or the new one and never a part of one.
+// The data lies in the usual directory unless a file beside the settings, the pointer, names another one. The pointer is written in one step
+// once a copy is proven, so that a start finds the old directory or the new one and never a part of one.
 const pointerName = "data-directory.json"
 
-// pointer is that file.
+// pointer is the content of that file.
 type pointer struct {
 	Directory string    `json:"directory"`
-	ID        string    `json:"id,omitempty"` // as the directory's own mark has it: another disk may be mounted in its place
+	ID        string    `json:"id,omitempty"` // the same as in the directory's mark: another disk may be mounted in its place
 	Previous  *previous `json:"previous,omitempty"`
 }
 
-// previous is where the data was before, which is left as it was.
+// previous is the directory that the data was moved from. The move leaves it as it was.
 type previous struct {
 	Directory string    `json:"directory"`
-	Database  string    `json:"database"` // the checksum: whether anybody has used it since
+	Database  string    `json:"database"` // the checksum of its database, by which a later use is seen
 	MovedAt   time.Time `json:"movedAt"`
-	Deleting  bool      `json:"deleting,omitempty"` // it has been begun, so that nobody may take it for the data any more
+	Deleting  bool      `json:"deleting,omitempty"` // its deletion has begun: nobody may take it for the data any more
 }
 
-// noteName is in the directory that the data was moved from, and in the usual one: the pointer once more. A start that finds no pointer
-// goes by it; whoever names the directory in which it lies is told. It says nothing where it names the directory itself.
+// noteName is a copy of the pointer in the directory that the data was moved from, and in the usual one. A start that finds no pointer
+// reads the note, and a person who names the directory of a note is told where the data is. A note that names its own directory is ignored.
 const noteName = "moved.json"
 
-// markName is in a directory that data was moved to. Without Whole it is a copy that was never finished, which nobody may open.
+// markName is a file in a directory that data was moved to. A directory whose mark is not Whole is a copy that was never finished, which
+// nobody may open.
 const markName = "copy.json"
 
 type mark struct {
 	ID    string `json:"id"`
 	From  string `json:"from"`
 	Whole bool   `json:"whole"`
-	Used  bool   `json:"used,omitempty"` // it has been opened: it is the data itself, and no copy that a broken-off move may take away again
+	Used  bool   `json:"used,omitempty"` // the directory has been opened: it is the data itself, and no copy that a broken-off move may remove
 }
 
 func readJSON(file string, into any) (there bool, err error) {
@@ -62,7 +63,7 @@ func readJSON(file string, into any) (there bool, err error) {
 	return true, nil
 }
 
-// writeJSON writes a small file. The disk has it, and its name, when it returns.
+// writeJSON writes a small file durably: its content and its name are on the disk when writeJSON returns.
 func writeJSON(file string, value any) error {
 	data, err := jsonText(value)
 	if err != nil {
@@ -76,14 +77,14 @@ func jsonText(value any) ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// follow takes the data directory from the pointer. One that cannot be read is no reason to begin with empty data.
-func (p *Places) follow() error {
+// follow takes the data directory from the pointer. A pointer that cannot be read is an error, and no reason to begin with empty data.
+func (p *Paths) follow() error {
 	p.usual, p.pointer = p.Data, filepath.Join(p.Config, pointerName)
-	return p.again()
+	return p.Refresh()
 }
 
-// again looks where the data is by now.
-func (p *Places) again() error {
+// Refresh reads the pointer again: the data may have been moved since.
+func (p *Paths) Refresh() error {
 	if p.pointer == "" {
 		return nil
 	}
@@ -104,11 +105,11 @@ func (p *Places) again() error {
 	return nil
 }
 
-// point has the next start, and all that come, take another directory. An error means that they do not: one of a write that took
-// effect all the same is none, for what it says is read by everybody from then on.
-func (p *Places) point(to pointer) error {
+// point writes the pointer, which every later start follows. An error means that they do not follow it: where the write failed and the file
+// has the new content all the same, point succeeds.
+func (p *Paths) point(to pointer) error {
 	left := filepath.Join(to.Directory, noteName)
-	word, _ := os.ReadFile(left) // that it was left; there may be none
+	word, _ := os.ReadFile(left) // the note that the directory was left; there may be none
 	if err := errors.Join(os.MkdirAll(p.Config, 0o700), store.Remove(left)); err != nil {
 		return err
 	}
@@ -122,12 +123,12 @@ func (p *Places) point(to pointer) error {
 		}
 	}
 	p.at, p.Data = to, to.Directory
-	_ = p.note() // the pointer stands without it; see mend
+	_ = p.note() // the pointer stands without it; see FinishMove
 	return nil
 }
 
-// shared tells whether other things than the data are in its directory, which a move would take along and a deletion delete.
-func (p Places) shared() bool {
+// Shared reports whether the settings or the logs lie in the data directory, so that a move would take them along and a deletion delete them.
+func (p Paths) Shared() bool {
 	for _, other := range []string{p.Config, p.State} {
 		rel, err := filepath.Rel(p.Data, other)
 		if err == nil && rel != ".." && !strings.HasPrefix(rel, ".."+string(filepath.Separator)) {
@@ -137,8 +138,8 @@ func (p Places) shared() bool {
 	return false
 }
 
-// note leaves word where the data went.
-func (p *Places) note() error {
+// note writes the notes that say where the data went.
+func (p *Paths) note() error {
 	var errs []error
 	if p.Data != p.usual {
 		errs = append(errs, os.MkdirAll(p.usual, 0o700), writeJSON(filepath.Join(p.usual, noteName), p.at))
@@ -149,8 +150,9 @@ func (p *Places) note() error {
 	return errors.Join(errs...)
 }
 
-// mend is for the start after a move that was killed right before or behind the switch: it ends what was left to do.
-func (p *Places) mend() error {
+// FinishMove writes the notes that a move which was killed right before or after the switch had not written yet. The holder of the directory
+// calls it at the start.
+func (p *Paths) FinishMove() error {
 	var errs []error
 	if _, err := os.Lstat(filepath.Join(p.usual, noteName)); p.at.Directory != "" && p.Data != p.usual && errors.Is(err, fs.ErrNotExist) {
 		errs = append(errs, p.note())
@@ -166,13 +168,13 @@ func (p *Places) mend() error {
 	return errors.Join(errs...)
 }
 
-// MovedError is the error of Open for a directory that the data was moved away from.
+// MovedError is the error of [Paths.Check] for a directory that the data was moved away from.
 type MovedError struct {
 	Dir, To string
 	At      time.Time
 
-	flag bool // --data-dir has named it
-	bare bool // nothing is left in it
+	flag bool // --data-dir names the directory
+	bare bool // the directory has no data any more
 }
 
 func (m *MovedError) Error() string {
@@ -195,8 +197,8 @@ func (m *MovedError) Error() string {
 	return text
 }
 
-// left tells whether the data was moved away from its directory.
-func (p Places) left() error {
+// checkMoved returns a MovedError when the data was moved away from its directory.
+func (p Paths) checkMoved() error {
 	var note pointer
 	there, err := readJSON(filepath.Join(p.Data, noteName), &note)
 	if err != nil || !there || note.Directory == p.Data {
@@ -210,11 +212,11 @@ func (p Places) left() error {
 	return m
 }
 
-// MissingError is the error of Open when the data was moved to a directory that is not there, or not with this data.
+// MissingError is the error of [Paths.Check] when the data was moved to a directory that is not there, or that has other data.
 type MissingError struct {
 	Dir string
-	Old string    // the directory that it was moved from, while it still holds what it did; else ""
-	At  time.Time // when it was moved
+	Old string    // the directory that the data was moved from, while the old copy is whole; else empty
+	At  time.Time // of the move
 }
 
 func (m *MissingError) Error() string {
@@ -228,7 +230,7 @@ func (m *MissingError) Error() string {
 	return text
 }
 
-// quoted is a path as a shell takes it.
+// quoted returns a path as a shell takes it.
 func quoted(path string) string {
 	for _, r := range path {
 		if r <= ' ' || r == '\'' || r == '"' || r == '$' || r == '\\' || r == '*' || r == '&' || r == ';' || r == '(' {
@@ -238,12 +240,12 @@ func quoted(path string) string {
 	return path
 }
 
-// ErrHalf is the error of Open for a directory that holds a copy which was never finished.
+// ErrHalf is the error of [Paths.Check] for a directory that holds a copy which was never finished.
 var ErrHalf = errors.New("the copy of the data in this directory was never finished; the whole is where it was copied from")
 
-// Look tells whether the data directory can be opened: nil, a [MissingError], a [MovedError], or ErrHalf.
-func (p Places) Look() error {
-	if err := p.left(); err != nil {
+// Check reports whether the data directory can be opened: it returns nil, a *[MissingError], a *[MovedError] or [ErrHalf].
+func (p Paths) Check() error {
+	if err := p.checkMoved(); err != nil {
 		return err
 	}
 	var m mark
@@ -264,8 +266,8 @@ func (p Places) Look() error {
 	return missing
 }
 
-// markUsed is for who has the lock of a directory, before anything is written there. From then on it is no copy, of which all may go that
-// its record names.
+// markUsed marks a directory as used. The holder of its lock calls it before anything is written there: from then on the directory is no
+// copy that a broken-off move may remove by its record.
 func markUsed(dir string) error {
 	var m mark
 	if marked, err := readJSON(filepath.Join(dir, markName), &m); err != nil || !marked || m.Used {
@@ -278,29 +280,29 @@ func markUsed(dir string) error {
 	return writeJSON(filepath.Join(dir, markName), m)
 }
 
-// Where tells people where the data is, and why it is there.
+// Where says where the data is, and why it is there. The command line prints it.
 type Where struct {
 	Directory string    `json:"directory"`
-	Usual     string    `json:"usual,omitempty"`    // where it is when nobody says otherwise; "" when --data-dir did
-	Old       string    `json:"old,omitempty"`      // where it was before
-	MovedAt   time.Time `json:"movedAt,omitzero"`   // from there
-	Deleting  bool      `json:"deleting,omitempty"` // the deletion of that was begun
-	Missing   bool      `json:"missing,omitempty"`  // it is not there now
+	Usual     string    `json:"usual,omitempty"`    // where the data is as long as nobody moves it; empty with --data-dir
+	Old       string    `json:"old,omitempty"`      // where the data was before
+	MovedAt   time.Time `json:"movedAt,omitzero"`   // from Old
+	Deleting  bool      `json:"deleting,omitempty"` // the deletion of Old was begun
+	Missing   bool      `json:"missing,omitempty"`  // the directory is not there now
 }
 
-// Where tells it.
-func (p Places) Where() Where {
+// Where describes the data directory for people.
+func (p Paths) Where() Where {
 	w := Where{Directory: p.Data, Usual: p.usual}
 	if old := p.at.Previous; old != nil {
 		w.Old, w.MovedAt, w.Deleting = old.Directory, old.MovedAt, old.Deleting
 	}
-	_, w.Missing = errors.AsType[*MissingError](p.Look())
+	_, w.Missing = errors.AsType[*MissingError](p.Check())
 	return w
 }
 
-// Use takes the data of another directory from the next start on: of the old copy, while a disk is away. What is in the directory that
-// was used until now stays there.
-func (p *Places) Use(dir string) error {
+// Use has every later start take the data of another directory, such as the old copy while a disk is away. The directory that was used until
+// now stays as it is.
+func (p *Paths) Use(dir string) error {
 	if p.pointer == "" {
 		return errors.New("--data-dir says where the data is: give it the other directory")
 	}
@@ -323,4 +325,20 @@ func (p *Places) Use(dir string) error {
 		return fmt.Errorf("%w: %s", ErrHalf, m.From)
 	}
 	return p.point(pointer{Directory: dir, ID: m.ID})
+}
+
+// Old is the directory that the data was moved from.
+type Old struct {
+	Directory string
+	MovedAt   time.Time
+	Deleting  bool // its deletion was begun
+}
+
+// Old returns the directory that the data was moved from, as long as it still holds data or its deletion is not through.
+func (p Paths) Old() (Old, bool) {
+	old := p.at.Previous
+	if old == nil || !old.Deleting && !store.Holds(old.Directory) {
+		return Old{}, false
+	}
+	return Old{Directory: old.Directory, MovedAt: old.MovedAt, Deleting: old.Deleting}, true
 }

@@ -1,4 +1,4 @@
-package backend
+package datadir
 
 import (
 	"errors"
@@ -14,9 +14,9 @@ import (
 // What is made in a directory has its rights here, whatever mode is asked for, and outside of a person's profile these let every account of
 // the computer change it. This was never run on Windows.
 
-// makePrivate makes a directory that only we, the system and its administrators may use, with those above it as far as they are missing. One
-// that is there is made so if it is empty; with something in it it stays as it is (see tellOfStrangers).
-func makePrivate(dir string) error {
+// MakePrivate makes a directory that only we, the system and its administrators may use, with those above it as far as they are missing. One
+// that is there is made so if it is empty; with something in it it stays as it is (see warnOfStrangers).
+func MakePrivate(dir string) error {
 	list, err := os.ReadDir(dir)
 	switch {
 	case err == nil:

@@ -1,4 +1,4 @@
-package backend
+package datadir
 
 import (
 	"os"
@@ -32,7 +32,7 @@ func TestPrivateDirectories(t *testing.T) {
 		}
 	}
 	for dir, alone := range map[string]bool{made: true, empty: true, used: false} {
-		if err := makePrivate(dir); err != nil {
+		if err := MakePrivate(dir); err != nil {
 			t.Fatal(err)
 		}
 		if got := others(dir); (got == nil) != alone {

@@ -1,0 +1,107 @@
+// Package datadir hides where the data directory is and who may use it: the file that says where the data was moved to, the locks of the
+// process that holds the directory and of those that serve beside it, the rights of other accounts, and the move to another directory.
+package datadir
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+
+	"github.com/adrg/xdg"
+
+	"deskhand/backend/store"
+)
+
+// Names in a data directory that are known outside of the store.
+const (
+	lockName   = "lock"
+	ownerName  = "owner.json"
+	runName    = "run"
+	ledgerName = "agents.ledger"
+
+	// SocketName is the name of the private socket in the directory that [Paths.Run] gives.
+	SocketName = "client.sock"
+)
+
+// Paths are the directories that Deskhand keeps things in.
+type Paths struct {
+	Data   string // database, blobs, token, socket
+	Config string // agents.json, settings.json
+	State  string // logs
+
+	usual   string  // the data directory as long as nobody has moved the data; empty where --data-dir names it, and pointer too
+	pointer string  // the file that names the data directory once the data was moved
+	at      pointer // the content of that file
+}
+
+// Find returns the XDG directories, with the data directory that the data was moved to. A dataDir that is not empty holds all of them, and
+// cannot be moved.
+func Find(dataDir string) (Paths, error) {
+	if dataDir == "" {
+		p := Paths{
+			Data: filepath.Join(xdg.DataHome, "deskhand"), Config: filepath.Join(xdg.ConfigHome, "deskhand"), State: filepath.Join(xdg.StateHome, "deskhand"),
+		}
+		// Where the system has one directory for all three, the data has a directory of its own in it, which can be moved without the settings.
+		if p.Shared() && !store.Holds(p.Data) {
+			p.Data = filepath.Join(p.Data, "data")
+		}
+		return p, p.follow()
+	}
+	dir, err := filepath.Abs(dataDir)
+	return Paths{Data: dir, Config: filepath.Join(dir, "config"), State: filepath.Join(dir, "state")}, err
+}
+
+// Settings returns the path of settings.json.
+func (p Paths) Settings() string { return filepath.Join(p.Config, "settings.json") }
+
+// Ledger returns the path of the file that lists the processes of agents, for the start after a crash.
+func (p Paths) Ledger() string { return filepath.Join(p.Data, ledgerName) }
+
+// Run returns the directory of sockets and shared locks.
+func (p Paths) Run() string { return filepath.Join(p.Data, runName) }
+
+// All returns every directory of ours, with the one that the data was moved from: the tokens in an old copy still count.
+func (p Paths) All() []string {
+	dirs := []string{p.Data, p.Config, p.State}
+	if p.usual != "" {
+		dirs = append(dirs, p.usual)
+	}
+	if p.at.Previous != nil {
+		dirs = append(dirs, p.at.Previous.Directory)
+	}
+	return dirs
+}
+
+// Fixed reports whether --data-dir names the data directory, so that nothing can move it.
+func (p Paths) Fixed() bool { return p.pointer == "" }
+
+const logLimit = 8 << 20
+
+// OpenLog opens the log file for appending, and renames a log of more than 8 MiB first. Where the rename fails (on Windows, while another
+// process has the log open) the log goes on growing.
+func (p Paths) OpenLog(level slog.Level) (*slog.Logger, io.Closer, error) {
+	if p.Fixed() { // the log is in the data directory, which this makes
+		if err := MakePrivate(p.Data); err != nil {
+			return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
+		}
+	}
+	if err := os.MkdirAll(p.State, 0o700); err != nil {
+		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
+	}
+	name := filepath.Join(p.State, "deskhand.log")
+	var kept error
+	if info, err := os.Stat(name); err == nil && info.Size() > logLimit {
+		kept = os.Rename(name, name+".1")
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o600)
+	if err != nil {
+		return nil, nil, fmt.Errorf("the log cannot be opened: %w", err)
+	}
+	logger := slog.New(slog.NewTextHandler(f, &slog.HandlerOptions{Level: level}))
+	if kept != nil {
+		logger.Info("the log has grown large and is not put aside yet", "why", kept)
+	}
+	return logger, f, nil
+}
