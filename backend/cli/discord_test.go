@@ -8,13 +8,13 @@ import (
 	"testing"
 
 	"deskhand/backend/discord"
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 )
 
-func openDiscord(t *testing.T) *standin.Discord {
+func openDiscord(t *testing.T) *discordtest.Discord {
 	t.Helper()
 	t.Setenv("DESKHAND_KEYRING", "off")
-	dc := standin.New(standin.Options{})
+	dc := discordtest.New(discordtest.Options{})
 	t.Cleanup(dc.Close)
 	return dc
 }
@@ -82,7 +82,7 @@ func TestDiscordFromTheTerminal(t *testing.T) {
 
 	// The Deskhand that stays is the one that connects; commands speak to it.
 	_, _ = server(t, dir)
-	if err := dc.Wait(t.Context(), func(s standin.Seen) bool { return s.Lines() == 1 && len(s.Commands(dc.Guild)) > 0 }); err != nil {
+	if err := dc.Wait(t.Context(), func(s discordtest.Seen) bool { return s.Lines() == 1 && len(s.Commands(dc.Guild)) > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	p = start(t, dir, "discord", "check")
@@ -98,7 +98,7 @@ func TestDiscordFromTheTerminal(t *testing.T) {
 			t.Errorf("%v: %d %s%s", args, code, out, p.stderr)
 		}
 	}
-	if err := dc.Wait(t.Context(), func(s standin.Seen) bool { return s.Lines() == 0 }); err != nil {
+	if err := dc.Wait(t.Context(), func(s discordtest.Seen) bool { return s.Lines() == 0 }); err != nil {
 		t.Fatal(err)
 	}
 	if s := discordState(t, dir); s.Enabled || !s.HasToken || len(s.Bindings) != 0 {

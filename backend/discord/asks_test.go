@@ -21,7 +21,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/snowflake/v2"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -30,7 +30,7 @@ type eRig struct {
 	t       *testing.T
 	bot     *bot
 	desk    *desk
-	discord *standin.Discord
+	discord *discordtest.Discord
 	s       *Surface
 	session string
 	second  snowflake.ID // another channel
@@ -73,11 +73,11 @@ func (r *eRig) prompt(text string) {
 }
 
 // card waits for a message of a channel that is as wanted, the newest first.
-func (r *eRig) card(channel snowflake.ID, what string, is func(standin.Message) bool) (found standin.Message) {
+func (r *eRig) card(channel snowflake.ID, what string, is func(discordtest.Message) bool) (found discordtest.Message) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
-	err := r.discord.Wait(ctx, func(s standin.Seen) bool {
+	err := r.discord.Wait(ctx, func(s discordtest.Seen) bool {
 		for _, m := range slices.Backward(s.Messages(channel)) {
 			if is(m) {
 				found = m
@@ -93,16 +93,16 @@ func (r *eRig) card(channel snowflake.ID, what string, is func(standin.Message) 
 }
 
 // asked waits for a card that can be answered.
-func (r *eRig) asked() standin.Message {
+func (r *eRig) asked() discordtest.Message {
 	r.t.Helper()
-	return r.card(r.discord.Channel, "that waits", func(m standin.Message) bool { return len(m.Controls) > 0 && !m.Controls[0].Disabled })
+	return r.card(r.discord.Channel, "that waits", func(m discordtest.Message) bool { return len(m.Controls) > 0 && !m.Controls[0].Disabled })
 }
 
 // ended waits until a card says so and cannot be used.
-func (r *eRig) ended(m standin.Message, says string) standin.Message {
+func (r *eRig) ended(m discordtest.Message, says string) discordtest.Message {
 	r.t.Helper()
-	return r.card(m.Channel, "that says "+says, func(now standin.Message) bool {
-		return now.ID == m.ID && strings.Contains(now.Text, says) && !slices.ContainsFunc(now.Controls, func(c standin.Control) bool { return !c.Disabled })
+	return r.card(m.Channel, "that says "+says, func(now discordtest.Message) bool {
+		return now.ID == m.ID && strings.Contains(now.Text, says) && !slices.ContainsFunc(now.Controls, func(c discordtest.Control) bool { return !c.Disabled })
 	})
 }
 
@@ -118,7 +118,7 @@ func (r *eRig) cards(channel snowflake.ID) int {
 }
 
 // press uses a control by its label, a second after whatever was shown last, and gives the first answer to it.
-func (r *eRig) press(m standin.Message, user snowflake.ID, label string, values ...string) (*standin.Interaction, standin.Answer) {
+func (r *eRig) press(m discordtest.Message, user snowflake.ID, label string, values ...string) (*discordtest.Interaction, discordtest.Answer) {
 	r.t.Helper()
 	r.skew += time.Second
 	r.discord.Clock(r.skew)
@@ -133,7 +133,7 @@ func (r *eRig) press(m standin.Message, user snowflake.ID, label string, values 
 	return i, r.answer(i)
 }
 
-func (r *eRig) answer(i *standin.Interaction) standin.Answer {
+func (r *eRig) answer(i *discordtest.Interaction) discordtest.Answer {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
@@ -145,12 +145,12 @@ func (r *eRig) answer(i *standin.Interaction) standin.Answer {
 }
 
 // told waits for what the person of an interaction alone is told.
-func (r *eRig) told(i *standin.Interaction, says string) {
+func (r *eRig) told(i *discordtest.Interaction, says string) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
-	if err := r.discord.Wait(ctx, func(s standin.Seen) bool {
-		return slices.ContainsFunc(s.Private(i), func(m standin.Message) bool { return strings.Contains(m.Text, says) })
+	if err := r.discord.Wait(ctx, func(s discordtest.Seen) bool {
+		return slices.ContainsFunc(s.Private(i), func(m discordtest.Message) bool { return strings.Contains(m.Text, says) })
 	}); err != nil {
 		r.t.Fatalf("%q is not told: %v", says, err)
 	}
@@ -284,7 +284,7 @@ func TestAnsweredElsewhereTakesTheControlsAway(t *testing.T) {
 	r.prompt("permission")
 	request := r.desk.request(r.session)
 	m := r.asked()
-	release := r.discord.Hold(standin.RouteEdit) // the card is late
+	release := r.discord.Hold(discordtest.RouteEdit) // the card is late
 	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestWhoMayPress(t *testing.T) {
 	}
 	// The moment in which it appears is no moment to press.
 	r.discord.Delete(m.ID)
-	m = r.card(m.Channel, "in its place", func(now standin.Message) bool { return now.ID > m.ID && len(now.Controls) > 0 })
+	m = r.card(m.Channel, "in its place", func(now discordtest.Message) bool { return now.ID > m.ID && len(now.Controls) > 0 })
 	r.noted(request.ID)
 	c, _ := m.Control(request.Options[0].Name)
 	i, err := r.discord.PressQuickly(m.ID, r.discord.Owner, c.CustomID)
@@ -368,7 +368,9 @@ func TestQuestionsInTheChannel(t *testing.T) {
 	if _, err := r.discord.SubmitModal(opened, map[string]any{a.Modal.Fields[0].CustomID: "Lemonade\n"}); err != nil {
 		t.Fatal(err)
 	}
-	r.card(m.Channel, "with the words", func(now standin.Message) bool { return now.ID == m.ID && strings.Contains(now.Text, "→ Lemonade") })
+	r.card(m.Channel, "with the words", func(now discordtest.Message) bool {
+		return now.ID == m.ID && strings.Contains(now.Text, "→ Lemonade")
+	})
 	r.press(m, r.discord.Owner, "Send")
 	r.ended(m, `**Answered\: Cheese, Basil; Lemonade** · answered by`)
 	r.says("You answered: cheese, basil; Lemonade")
@@ -398,17 +400,19 @@ func TestFormInTheChannel(t *testing.T) {
 	if _, err := r.discord.SubmitModal(opened, fill); err != nil {
 		t.Fatal(err)
 	}
-	m = r.card(m.Channel, "with the name", func(now standin.Message) bool { return now.ID == m.ID && strings.Contains(now.Text, "→ Light House") })
+	m = r.card(m.Channel, "with the name", func(now discordtest.Message) bool {
+		return now.ID == m.ID && strings.Contains(now.Text, "→ Light House")
+	})
 	r.press(m, r.discord.Owner, "Size", "1")
 	r.press(m, r.discord.Owner, "With tests", "0")
 	r.press(m, r.discord.Owner, "Features", "0", "1")
 	r.press(m, r.discord.Owner, "Next")
-	m = r.card(m.Channel, "of the next page", func(now standin.Message) bool { _, back := now.Control("Back"); return now.ID == m.ID && back })
+	m = r.card(m.Channel, "of the next page", func(now discordtest.Message) bool { _, back := now.Control("Back"); return now.ID == m.ID && back })
 	r.press(m, r.discord.Owner, "Systems", "0", "2")
 	i, _ := r.press(m, r.discord.Owner, "Send")
 	r.told(i, "That does not fit") // the name has a space
 	r.press(m, r.discord.Owner, "Back")
-	m = r.card(m.Channel, "of the first page", func(now standin.Message) bool { _, next := now.Control("Next"); return now.ID == m.ID && next })
+	m = r.card(m.Channel, "of the first page", func(now discordtest.Message) bool { _, next := now.Control("Next"); return now.ID == m.ID && next })
 	opened, a = r.press(m, r.discord.Owner, "Write…")
 	for _, f := range a.Modal.Fields {
 		if strings.HasPrefix(f.Label, "Name") {
@@ -421,11 +425,11 @@ func TestFormInTheChannel(t *testing.T) {
 	if _, err := r.discord.SubmitModal(opened, fill); err != nil {
 		t.Fatal(err)
 	}
-	m = r.card(m.Channel, "with the other name", func(now standin.Message) bool {
+	m = r.card(m.Channel, "with the other name", func(now discordtest.Message) bool {
 		return now.ID == m.ID && strings.Contains(now.Text, `→ light\-house`)
 	})
 	r.press(m, r.discord.Owner, "Next")
-	m = r.card(m.Channel, "of the next page", func(now standin.Message) bool { _, back := now.Control("Back"); return now.ID == m.ID && back })
+	m = r.card(m.Channel, "of the next page", func(now discordtest.Message) bool { _, back := now.Control("Back"); return now.ID == m.ID && back })
 	r.press(m, r.discord.Owner, "Send")
 	r.ended(m, "**Sent** · answered by")
 	r.says(`"name": "light-house"`)
@@ -496,7 +500,7 @@ func TestCardsOfAProgramThatHasEnded(t *testing.T) {
 func TestCardIsPostedOnce(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
-	r.discord.LoseAnswers(standin.RouteCreate, 6, 502)
+	r.discord.LoseAnswers(discordtest.RouteCreate, 6, 502)
 	r.prompt("permission")
 	request := r.desk.request(r.session)
 	m := r.asked()
@@ -517,7 +521,7 @@ func TestLongCommandIsAFile(t *testing.T) {
 	if len(m.Files) != 1 || string(m.Files[0].Data) != line+"\n" {
 		t.Fatalf("%+v", m)
 	}
-	reject := slices.IndexFunc(m.Controls, func(c standin.Control) bool { return c.Style == int(discord.ButtonStyleDanger) })
+	reject := slices.IndexFunc(m.Controls, func(c discordtest.Control) bool { return c.Style == int(discord.ButtonStyleDanger) })
 	r.press(m, r.discord.Owner, m.Controls[reject].Label)
 	m = r.ended(m, "answered by")
 	if len(m.Files) != 1 {
@@ -550,7 +554,7 @@ func TestCardMovesWithItsConversation(t *testing.T) {
 	}
 	r.ended(old, "no longer")
 	r.bind(r.second)
-	m := r.card(r.second, "in the other channel", func(m standin.Message) bool { return len(m.Controls) > 0 })
+	m := r.card(r.second, "in the other channel", func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	if _, a := r.press(old, r.discord.Owner, request.Options[0].Name); !a.Private || !strings.Contains(a.Text, "no longer asked") {
 		t.Errorf("%+v", a)
 	}
@@ -680,7 +684,7 @@ func TestDirectoryInTheChannel(t *testing.T) {
 // Of two people who press the second hears who was first.
 func TestTwoPeoplePress(t *testing.T) {
 	t.Parallel()
-	dc := standin.New(standin.Options{Answer: time.Minute})
+	dc := discordtest.New(discordtest.Options{Answer: time.Minute})
 	other := dc.AddUser("other")
 	b := openBotWith(t, dc, t.TempDir(), func(s *setting) { s.Users = append(s.Users, User{ID: other.String()}) })
 	r := &eRig{t: t, bot: b, desk: b.desk, discord: dc, s: b.s, session: b.create().ID}
@@ -688,7 +692,7 @@ func TestTwoPeoplePress(t *testing.T) {
 	r.prompt("permission")
 	request := r.desk.request(r.session)
 	m := r.asked()
-	release := dc.Hold(standin.RouteEdit)
+	release := dc.Hold(discordtest.RouteEdit)
 	r.press(m, other, request.Options[0].Name)
 	i, _ := r.press(m, dc.Owner, request.Options[1].Name)
 	r.told(i, "Too late: it was answered by <@"+other.String()+">.")
@@ -713,7 +717,7 @@ func TestWhatWaitsIsShownWhenTheLineComesBack(t *testing.T) {
 // A press of which Discord does not hear in time has failed for who has pressed, and does nothing: they may think again.
 func TestPressThatHasFailedAnswersNothing(t *testing.T) {
 	t.Parallel()
-	b := openBotAt(t, standin.New(standin.Options{Answer: time.Nanosecond}), t.TempDir())
+	b := openBotAt(t, discordtest.New(discordtest.Options{Answer: time.Nanosecond}), t.TempDir())
 	r := &eRig{t: t, bot: b, desk: b.desk, discord: b.dc, s: b.s, session: b.create().ID}
 	r.bind(r.discord.Channel)
 	r.prompt("permission")
@@ -726,7 +730,7 @@ func TestPressThatHasFailedAnswersNothing(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	if err := r.discord.Wait(ctx, func(s standin.Seen) bool { return len(s.Calls(standin.RouteCallback)) > 0 }); err != nil {
+	if err := r.discord.Wait(ctx, func(s discordtest.Seen) bool { return len(s.Calls(discordtest.RouteCallback)) > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	done := make(chan struct{})
@@ -741,7 +745,7 @@ func TestPressThatHasFailedAnswersNothing(t *testing.T) {
 func TestCardIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := openAsks(t)
-	r.discord.Fail(standin.RouteCreate, 2*askTries*attempts, http.StatusBadGateway)
+	r.discord.Fail(discordtest.RouteCreate, 2*askTries*attempts, http.StatusBadGateway)
 	r.prompt("permission")
 	m := r.asked()
 	r.press(m, r.discord.Owner, m.Controls[0].Label)
@@ -756,9 +760,9 @@ func TestCardThatIsNotTakenIsSaidPlainly(t *testing.T) {
 	request := r.desk.request(r.session)
 	first := r.asked()
 	r.noted(request.ID)
-	r.discord.Fail(standin.RouteCreate, 1, http.StatusBadRequest)
+	r.discord.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
 	r.discord.Delete(first.ID)
-	m := r.card(r.discord.Channel, "without controls", func(m standin.Message) bool {
+	m := r.card(r.discord.Channel, "without controls", func(m discordtest.Message) bool {
 		return strings.Contains(m.Text, "Something waits for an answer, at the desk.") && len(m.Controls) == 0
 	})
 	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
@@ -805,7 +809,7 @@ func TestWhoAnsweredIsWhoDid(t *testing.T) {
 // The controls of a card go also where its thread was archived meanwhile.
 func TestCardInAThreadThatWasArchived(t *testing.T) {
 	t.Parallel()
-	dc := standin.New(standin.Options{RealHosts: true})
+	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	api, err := url.Parse(dc.REST())
 	if err != nil {
 		t.Fatal(err)
@@ -830,7 +834,7 @@ func TestCardInAThreadThatWasArchived(t *testing.T) {
 	r.bind(thread)
 	r.prompt("permission")
 	request := r.desk.request(r.session)
-	m := r.card(thread, "that waits", func(m standin.Message) bool { return len(m.Controls) > 0 })
+	m := r.card(thread, "that waits", func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	r.noted(request.ID)
 	dc.Archive(thread, false)
 	if err := r.desk.Answer(t.Context(), request.ID, session.Answer{OptionID: request.Options[0].ID}, "window"); err != nil {
@@ -842,7 +846,7 @@ func TestCardInAThreadThatWasArchived(t *testing.T) {
 // openReplaced is openAsks for a surface whose token can be that of another bot.
 func openReplaced(t *testing.T) (*eRig, *vault) {
 	t.Helper()
-	dc, v := standin.New(standin.Options{RealHosts: true, Answer: time.Minute}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true, Answer: time.Minute}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), true)
 	restURL, gateway, users := dc.REST(), dc.Gateway(), []string{dc.Owner.String()}
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: &restURL, Gateway: &gateway}); code != "" {
@@ -864,7 +868,7 @@ func TestAnotherBotShowsWhatWaits(t *testing.T) {
 	if _, code := r.bot.setUp(Setup{Token: new(r.discord.Replace())}); code != "" {
 		t.Fatal(code)
 	}
-	m := r.card(r.discord.Channel, "of the other bot", func(m standin.Message) bool {
+	m := r.card(r.discord.Channel, "of the other bot", func(m discordtest.Message) bool {
 		return m.Author.ID != first.Author.ID && len(m.Controls) > 0 && !m.Controls[0].Disabled
 	})
 	r.bot.connects(2) // what is pressed before its line is there reaches no bot

@@ -17,7 +17,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/attachment"
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -44,12 +44,12 @@ func bindFaulty(t *testing.T, b *bot) *faulty {
 	return f
 }
 
-func (f *faulty) say(text string, files ...standin.File) {
+func (f *faulty) say(text string, files ...discordtest.File) {
 	f.dc.Say(f.dc.Channel, f.dc.Owner, text, files...)
 }
 
 // seen waits until something is seen at Discord.
-func (f *faulty) seen(what string, is func(standin.Seen) bool) {
+func (f *faulty) seen(what string, is func(discordtest.Seen) bool) {
 	f.t.Helper()
 	ctx, cancel := context.WithTimeout(f.t.Context(), 60*time.Second)
 	defer cancel()
@@ -60,12 +60,12 @@ func (f *faulty) seen(what string, is func(standin.Seen) bool) {
 
 func (f *faulty) says(text string) {
 	f.t.Helper()
-	f.seen("the channel says "+text, func(s standin.Seen) bool { return s.Says(f.dc.Channel, text) })
+	f.seen("the channel says "+text, func(s discordtest.Seen) bool { return s.Says(f.dc.Channel, text) })
 }
 
 // bots are the messages of ours that a channel shows.
-func (f *faulty) bots(s standin.Seen) []standin.Message {
-	return slices.DeleteFunc(s.Messages(f.dc.Channel), func(m standin.Message) bool { return m.Author.ID != f.dc.Bot })
+func (f *faulty) bots(s discordtest.Seen) []discordtest.Message {
+	return slices.DeleteFunc(s.Messages(f.dc.Channel), func(m discordtest.Message) bool { return m.Author.ID != f.dc.Bot })
 }
 
 // letters is a text without what a message adds when it is cut: spaces, and the ends of blocks of code.
@@ -85,7 +85,7 @@ func (f *faulty) whole() {
 		}
 		return len(texts) > 0
 	})
-	f.seen("all that the agent said", func(s standin.Seen) bool {
+	f.seen("all that the agent said", func(s discordtest.Seen) bool {
 		var b strings.Builder
 		for _, m := range f.bots(s) {
 			b.WriteString(letters(strings.ReplaceAll(m.Text, "```go", "")))
@@ -140,7 +140,7 @@ func (f *faulty) taken() (texts []string) {
 // once waits until each file is shown, and tells where one is shown twice.
 func (f *faulty) once(files map[string]string) {
 	f.t.Helper()
-	count := func(s standin.Seen) map[string]int {
+	count := func(s discordtest.Seen) map[string]int {
 		n := map[string]int{}
 		for _, m := range f.bots(s) {
 			for _, file := range m.Files {
@@ -152,9 +152,9 @@ func (f *faulty) once(files map[string]string) {
 		}
 		return n
 	}
-	f.seen("the files", func(s standin.Seen) bool { return len(count(s)) == len(files) })
+	f.seen("the files", func(s discordtest.Seen) bool { return len(count(s)) == len(files) })
 	f.settled()
-	f.seen("each file once", func(s standin.Seen) bool {
+	f.seen("each file once", func(s discordtest.Seen) bool {
 		for name, n := range count(s) {
 			if n != 1 {
 				f.t.Errorf("%s is shown %d times", name, n)
@@ -196,13 +196,13 @@ const midStream = "Part 1"
 
 func TestLineBreaksInMidStream(t *testing.T) {
 	t.Parallel()
-	for name, breaks := range map[string]func(*standin.Discord){
-		"without a word":    func(d *standin.Discord) { d.Drop() },
-		"asked to":          func(d *standin.Discord) { d.Reconnect() },
-		"a time-out":        func(d *standin.Discord) { d.HangUp(standin.CloseTimeout) },
-		"to be resumed":     func(d *standin.Discord) { d.InvalidSession(true) },
-		"not to be resumed": func(d *standin.Discord) { d.InvalidSession(false) },
-		"and is forgotten": func(d *standin.Discord) {
+	for name, breaks := range map[string]func(*discordtest.Discord){
+		"without a word":    func(d *discordtest.Discord) { d.Drop() },
+		"asked to":          func(d *discordtest.Discord) { d.Reconnect() },
+		"a time-out":        func(d *discordtest.Discord) { d.HangUp(discordtest.CloseTimeout) },
+		"to be resumed":     func(d *discordtest.Discord) { d.InvalidSession(true) },
+		"not to be resumed": func(d *discordtest.Discord) { d.InvalidSession(false) },
+		"and is forgotten": func(d *discordtest.Discord) {
 			d.Forget()
 			d.Drop()
 		},
@@ -244,8 +244,8 @@ func TestStormsOfLimitsAreWaitedOut(t *testing.T) {
 	f := openFaulty(t)
 	const wait = 300 * time.Millisecond
 	for range 3 {
-		f.dc.RateLimit(standin.RouteCreate, 1, wait, false)
-		f.dc.RateLimit(standin.RouteEdit, 1, wait, false)
+		f.dc.RateLimit(discordtest.RouteCreate, 1, wait, false)
+		f.dc.RateLimit(discordtest.RouteEdit, 1, wait, false)
 	}
 	f.dc.RateLimit("", 2, wait, true)
 	f.say("stream 150/s 1s")
@@ -254,7 +254,7 @@ func TestStormsOfLimitsAreWaitedOut(t *testing.T) {
 	f.says("second")
 	f.whole()
 	refused := 0
-	for _, route := range []string{standin.RouteCreate, standin.RouteEdit} {
+	for _, route := range []string{discordtest.RouteCreate, discordtest.RouteEdit} {
 		calls := f.dc.Calls(route)
 		for i, c := range calls {
 			if c.Status != http.StatusTooManyRequests {
@@ -285,20 +285,20 @@ func TestLimitsAreKept(t *testing.T) {
 			t.Errorf("%s was refused", c.Route)
 		}
 	}
-	if n := len(f.dc.Calls(standin.RouteCreate)); n < 3 {
+	if n := len(f.dc.Calls(discordtest.RouteCreate)); n < 3 {
 		t.Errorf("only %d messages were made", n)
 	}
 }
 
 func TestUploadsFail(t *testing.T) {
 	t.Parallel()
-	for name, breaks := range map[string]func(*standin.Discord){
-		"before they are done": func(d *standin.Discord) { d.FailUploads(2, http.StatusBadGateway) },
-		"after they were done": func(d *standin.Discord) {
-			d.LoseAnswers(standin.RouteEdit, 2, http.StatusBadGateway)
-			d.LoseAnswers(standin.RouteCreate, 2, http.StatusGatewayTimeout)
+	for name, breaks := range map[string]func(*discordtest.Discord){
+		"before they are done": func(d *discordtest.Discord) { d.FailUploads(2, http.StatusBadGateway) },
+		"after they were done": func(d *discordtest.Discord) {
+			d.LoseAnswers(discordtest.RouteEdit, 2, http.StatusBadGateway)
+			d.LoseAnswers(discordtest.RouteCreate, 2, http.StatusGatewayTimeout)
 		},
-		"for a while": func(d *standin.Discord) { d.FailUploads(6, http.StatusServiceUnavailable) },
+		"for a while": func(d *discordtest.Discord) { d.FailUploads(6, http.StatusServiceUnavailable) },
 	} {
 		for _, when := range []string{"early", "late"} {
 			t.Run(when+" "+name, func(t *testing.T) {
@@ -307,8 +307,8 @@ func TestUploadsFail(t *testing.T) {
 				f.say("slow")
 				f.works(f.id)
 				if when == "late" { // the agent's first words are shown, so that files wait for the end
-					f.seen("words", func(s standin.Seen) bool {
-						return slices.ContainsFunc(f.bots(s), func(m standin.Message) bool { return m.Text != workingLine })
+					f.seen("words", func(s discordtest.Seen) bool {
+						return slices.ContainsFunc(f.bots(s), func(m discordtest.Message) bool { return m.Text != workingLine })
 					})
 				}
 				files := map[string]string{"a.txt": "one", "b.txt": "two"}
@@ -329,8 +329,8 @@ func TestMessagesAreDeletedUnderUs(t *testing.T) {
 	f.say("stream 150/s 2s")
 	for range 2 {
 		f.says(midStream)
-		var shown []standin.Message
-		f.seen("a message", func(s standin.Seen) bool { shown = f.bots(s); return len(shown) > 0 })
+		var shown []discordtest.Message
+		f.seen("a message", func(s discordtest.Seen) bool { shown = f.bots(s); return len(shown) > 0 })
 		f.dc.DeleteUnderUs(shown[0].ID)
 	}
 	f.whole()
@@ -381,8 +381,8 @@ func TestDiscordsClockIsNotOurs(t *testing.T) {
 	for name, skew := range map[string]time.Duration{"ahead": 3 * time.Hour, "behind": -3 * time.Hour} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := bindFaulty(t, openBotAt(t, standin.New(standin.Options{RealHosts: true, Clock: skew, Answer: time.Minute}), t.TempDir()))
-			f.dc.RateLimit(standin.RouteEdit, 1, 100*time.Millisecond, false)
+			f := bindFaulty(t, openBotAt(t, discordtest.New(discordtest.Options{RealHosts: true, Clock: skew, Answer: time.Minute}), t.TempDir()))
+			f.dc.RateLimit(discordtest.RouteEdit, 1, 100*time.Millisecond, false)
 			f.say("echo first")
 			f.says("first")
 			// It is minutes old and not hours: it is taken.
@@ -401,11 +401,11 @@ func TestDiscordsClockIsNotOurs(t *testing.T) {
 }
 
 // asked waits for a message with controls that can be used.
-func (f *faulty) asked() (found standin.Message) {
+func (f *faulty) asked() (found discordtest.Message) {
 	f.t.Helper()
-	f.seen("a question", func(s standin.Seen) bool {
+	f.seen("a question", func(s discordtest.Seen) bool {
 		for _, m := range f.bots(s) {
-			if slices.ContainsFunc(m.Controls, func(c standin.Control) bool { return !c.Disabled }) {
+			if slices.ContainsFunc(m.Controls, func(c discordtest.Control) bool { return !c.Disabled }) {
 				found = m
 			}
 		}
@@ -417,9 +417,9 @@ func (f *faulty) asked() (found standin.Message) {
 // ended waits until no control of a message can be used.
 func (f *faulty) ended(id snowflake.ID) {
 	f.t.Helper()
-	f.seen("the end of the controls", func(s standin.Seen) bool {
-		return !slices.ContainsFunc(f.bots(s), func(m standin.Message) bool {
-			return m.ID == id && slices.ContainsFunc(m.Controls, func(c standin.Control) bool { return !c.Disabled })
+	f.seen("the end of the controls", func(s discordtest.Seen) bool {
+		return !slices.ContainsFunc(f.bots(s), func(m discordtest.Message) bool {
+			return m.ID == id && slices.ContainsFunc(m.Controls, func(c discordtest.Control) bool { return !c.Disabled })
 		})
 	})
 }
@@ -432,32 +432,32 @@ func TestServersOfFilesThatLie(t *testing.T) {
 	f := openFaulty(t)
 	small, large := []byte("content"), make([]byte, 26<<20)
 	for i, fault := range []struct {
-		breaks func(d *standin.Discord, on bool)
+		breaks func(d *discordtest.Discord, on bool)
 		data   []byte
 		words  string // of why it is not there; "" = it is
 	}{
-		{func(d *standin.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 10}[on]) }, large, "larger than 25 MiB"},
-		{func(d *standin.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 1 << 40}[on]) }, small, ""},
-		{func(d *standin.Discord, on bool) {
+		{func(d *discordtest.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 10}[on]) }, large, "larger than 25 MiB"},
+		{func(d *discordtest.Discord, on bool) { d.LieAboutSize(map[bool]int{true: 1 << 40}[on]) }, small, ""},
+		{func(d *discordtest.Discord, on bool) {
 			d.RedirectAway(map[bool]string{true: elsewhere.URL + "/secret?a=b"}[on])
 		}, small, "nothing is fetched from"},
-		{func(d *standin.Discord, on bool) {
+		{func(d *discordtest.Discord, on bool) {
 			d.RedirectAway(map[bool]string{true: "http://cdn.discordapp.com/a"}[on])
 		}, small, "nothing is fetched from"},
-		{func(d *standin.Discord, on bool) { d.CutShort(on) }, small, "cannot be fetched"},
-		{func(d *standin.Discord, on bool) {
+		{func(d *discordtest.Discord, on bool) { d.CutShort(on) }, small, "cannot be fetched"},
+		{func(d *discordtest.Discord, on bool) {
 			d.FailFiles(map[bool]int{true: 100}[on], http.StatusNotFound)
 		}, small, "not there"},
-		{func(d *standin.Discord, on bool) {
+		{func(d *discordtest.Discord, on bool) {
 			d.FailFiles(map[bool]int{true: 100}[on], http.StatusBadGateway)
 		}, small, "cannot be fetched"},
 	} {
 		fault.breaks(f.dc, true)
 		before := len(f.dc.Messages(f.dc.Channel))
 		text, name := fmt.Sprintf("echo with-file-%d", i), fmt.Sprintf("file-%d.bin", i)
-		f.say(text, standin.File{Name: name, Type: "application/octet-stream", Data: fault.data})
-		f.seen("an answer", func(s standin.Seen) bool {
-			return slices.ContainsFunc(f.bots(s), func(m standin.Message) bool {
+		f.say(text, discordtest.File{Name: name, Type: "application/octet-stream", Data: fault.data})
+		f.seen("an answer", func(s discordtest.Seen) bool {
+			return slices.ContainsFunc(f.bots(s), func(m discordtest.Message) bool {
 				return strings.Contains(m.Text, text[len("echo "):]) && strings.Contains(m.Text, "prompt")
 			})
 		})
@@ -509,11 +509,11 @@ func TestPressThatComesTooLate(t *testing.T) {
 	f.dc.Drop()
 	f.dc.Mute(false)
 	f.ended(asked.ID)
-	f.seen("an answer to the press", func(s standin.Seen) bool {
+	f.seen("an answer to the press", func(s discordtest.Seen) bool {
 		_, answered := s.Answer(pressed)
 		return answered
 	})
-	f.seen("a word to who pressed", func(s standin.Seen) bool { return len(s.Private(pressed)) > 0 })
+	f.seen("a word to who pressed", func(s discordtest.Seen) bool { return len(s.Private(pressed)) > 0 })
 	if now, err := f.Request(t.Context(), request.ID); err != nil || now.AnsweredBy != "window" {
 		t.Errorf("%+v, %v", now, err)
 	}
@@ -565,8 +565,8 @@ func TestBadDay(t *testing.T) {
 	f.say("stream 150/s 2s")
 	f.works(f.id)
 	files := map[string]string{"a.txt": "one", "b.txt": "two", "c.txt": "three"}
-	f.dc.RateLimit(standin.RouteEdit, 2, 200*time.Millisecond, false)
-	f.dc.LoseAnswers(standin.RouteCreate, 2, http.StatusBadGateway)
+	f.dc.RateLimit(discordtest.RouteEdit, 2, 200*time.Millisecond, false)
+	f.dc.LoseAnswers(discordtest.RouteCreate, 2, http.StatusBadGateway)
 	f.dc.FailUploads(1, http.StatusInternalServerError)
 	f.give(files)
 	f.says(midStream)

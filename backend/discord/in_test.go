@@ -15,7 +15,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/attachment"
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -70,7 +70,7 @@ func (b *bot) setNewest(channel, newest snowflake.ID) {
 }
 
 // say says something in that channel as somebody who is heard.
-func (b *bot) say(text string, files ...standin.File) standin.Message {
+func (b *bot) say(text string, files ...discordtest.File) discordtest.Message {
 	return b.dc.Say(b.dc.Channel, b.dc.Owner, text, files...)
 }
 
@@ -123,7 +123,7 @@ func (b *bot) busy(id string) session.Request {
 }
 
 // oneWaits opens a bot whose session asks for a permission, and "silent one" waits behind that.
-func oneWaits(t *testing.T) (b *bot, id string, asks session.Request, one standin.Message) {
+func oneWaits(t *testing.T) (b *bot, id string, asks session.Request, one discordtest.Message) {
 	t.Helper()
 	b = openBot(t)
 	id = b.talk()
@@ -142,7 +142,7 @@ func (b *bot) allow(r session.Request) {
 }
 
 // shows waits until the stand-in shows something.
-func (b *bot) shows(what string, is func(standin.Seen) bool) {
+func (b *bot) shows(what string, is func(discordtest.Seen) bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
@@ -154,7 +154,7 @@ func (b *bot) shows(what string, is func(standin.Seen) bool) {
 // told waits until the bot says something with this text in a channel.
 func (b *bot) told(channel snowflake.ID, text string) {
 	b.t.Helper()
-	b.shows(fmt.Sprintf("word of %q", text), func(s standin.Seen) bool { return s.Says(channel, text) })
+	b.shows(fmt.Sprintf("word of %q", text), func(s discordtest.Seen) bool { return s.Says(channel, text) })
 }
 
 // rows are what is written down of what was said in a conversation, in its order.
@@ -276,7 +276,7 @@ func TestFilesOfAMessage(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
-	b.say("silent look", standin.File{Name: "a.txt", Type: "text/plain", Data: []byte("first")}, standin.File{Name: "b.bin", Data: []byte{0, 1, 2}})
+	b.say("silent look", discordtest.File{Name: "a.txt", Type: "text/plain", Data: []byte("first")}, discordtest.File{Name: "b.bin", Data: []byte{0, 1, 2}})
 	b.until("a turn", func() bool { return len(b.asked(id)) == 1 })
 	tr := b.idle(id)
 	entry := tr.Items[0]
@@ -309,13 +309,13 @@ func TestFilesOfAMessage(t *testing.T) {
 func TestAFileThatCannotBeHad(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
-		fault func(*standin.Discord)
+		fault func(*discordtest.Discord)
 		told  string
 	}{
-		"away":    {func(d *standin.Discord) { d.RedirectAway("https://127.0.0.1:1/x") }, "nothing is fetched from"},
-		"short":   {func(d *standin.Discord) { d.CutShort(true) }, "cannot be fetched"},
-		"failing": {func(d *standin.Discord) { d.FailFiles(1, 500) }, "cannot be fetched"},
-		"expired": {func(d *standin.Discord) { d.ExpireFiles() }, "a.txt"},
+		"away":    {func(d *discordtest.Discord) { d.RedirectAway("https://127.0.0.1:1/x") }, "nothing is fetched from"},
+		"short":   {func(d *discordtest.Discord) { d.CutShort(true) }, "cannot be fetched"},
+		"failing": {func(d *discordtest.Discord) { d.FailFiles(1, 500) }, "cannot be fetched"},
+		"expired": {func(d *discordtest.Discord) { d.ExpireFiles() }, "a.txt"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -325,7 +325,7 @@ func TestAFileThatCannotBeHad(t *testing.T) {
 			c.fault(b.dc)
 			held := make(chan struct{})
 			b.s.in.lanes.queue(b.dc.Channel, func(context.Context) { <-held })
-			m := b.say("silent all the same", standin.File{Name: "a.txt", Data: []byte("first")})
+			m := b.say("silent all the same", discordtest.File{Name: "a.txt", Data: []byte("first")})
 			if name == "expired" {
 				c.fault(b.dc)
 			}
@@ -373,7 +373,7 @@ func TestFilesKeepTheirPlaceAmongMessages(t *testing.T) {
 	b.say("silent one")
 	b.say("silent two")
 	b.waitsIs(id, "silent one\n\nsilent two")
-	b.say("silent file", standin.File{Name: "a.txt", Data: []byte("first")})
+	b.say("silent file", discordtest.File{Name: "a.txt", Data: []byte("first")})
 	b.until("a queue of two", func() bool { return len(b.waits(id)) == 2 })
 	with := b.waits(id)[1]
 	if _, ok := attachment.ParseSentinel(with); !ok || !strings.HasPrefix(with, "silent file\n") {
@@ -390,7 +390,7 @@ func TestFilesKeepTheirPlaceAmongMessages(t *testing.T) {
 func TestMessagesBehindAFileMerge(t *testing.T) {
 	t.Parallel()
 	b, id, r, _ := oneWaits(t)
-	b.say("permission", standin.File{Name: "a.txt", Data: []byte("first")})
+	b.say("permission", discordtest.File{Name: "a.txt", Data: []byte("first")})
 	b.until("a queue of two", func() bool { return len(b.waits(id)) == 2 })
 	with := b.waits(id)[1]
 	b.say("silent two")
@@ -408,7 +408,7 @@ func TestMessagesBehindAFileMerge(t *testing.T) {
 func TestItemsMergeOnceTheFileBetweenThemIsGone(t *testing.T) {
 	t.Parallel()
 	b, id, _, _ := oneWaits(t)
-	file := b.say("silent file", standin.File{Name: "a.txt", Data: []byte("first")})
+	file := b.say("silent file", discordtest.File{Name: "a.txt", Data: []byte("first")})
 	b.until("a queue of two", func() bool { return len(b.waits(id)) == 2 })
 	b.say("silent two")
 	b.until("a queue of three", func() bool { return len(b.waits(id)) == 3 })
@@ -468,7 +468,7 @@ func TestAnEditTakesAFileAway(t *testing.T) {
 	b := openBot(t)
 	id := b.talk()
 	b.busy(id)
-	m := b.say("silent", standin.File{Name: "a.txt", Data: []byte("a")}, standin.File{Name: "b.txt", Data: []byte("b")})
+	m := b.say("silent", discordtest.File{Name: "a.txt", Data: []byte("a")}, discordtest.File{Name: "b.txt", Data: []byte("b")})
 	files := func() (names []string) {
 		list, err := b.Queue(t.Context(), id)
 		if err != nil {
@@ -605,7 +605,7 @@ func TestWhoAsksWhereATurnIsFromWaitsForWhoHandsItOver(t *testing.T) {
 // What was said while the program was not there is taken at its next start, once.
 func TestTheProgramWasAway(t *testing.T) {
 	t.Parallel()
-	dc, dir := standin.New(standin.Options{RealHosts: true}), t.TempDir()
+	dc, dir := discordtest.New(discordtest.Options{RealHosts: true}), t.TempDir()
 	b := openBotAt(t, dc, dir)
 	id := b.talk()
 	b.say("silent one")
@@ -627,7 +627,7 @@ func TestAMessageWhoseFileWasUnderWay(t *testing.T) {
 	b := openBot(t)
 	id := b.talk()
 	h := heard{channel: b.dc.Channel, session: id}
-	m := b.dc.SayAt(time.Now(), b.dc.Channel, b.dc.Owner, "silent", standin.File{Name: "a.txt", Data: []byte("a")})
+	m := b.dc.SayAt(time.Now(), b.dc.Channel, b.dc.Owner, "silent", discordtest.File{Name: "a.txt", Data: []byte("a")})
 	h.id, h.raw.Content = m.ID, m.Text
 	h.raw.Raw.Discord.Attachments = []rawAttachment{{URL: m.Files[0].URL, Filename: "a.txt"}}
 	if err := b.db.Write(t.Context(), func(tx *sql.Tx) error { _, err := insert(t.Context(), tx, h); return err }); err != nil {
@@ -664,7 +664,7 @@ func TestAMessageForADeletedConversation(t *testing.T) {
 	}
 	b.s.in.sessionGone(id)
 	b.say("silent for nobody")
-	b.shows("a second word", func(s standin.Seen) bool {
+	b.shows("a second word", func(s discordtest.Seen) bool {
 		n := 0
 		for _, m := range s.Messages(b.dc.Channel) {
 			if strings.Contains(m.Text, "was deleted") {
@@ -739,7 +739,7 @@ func TestAThreadIsAConversation(t *testing.T) {
 		})
 		return id
 	}
-	b.shows("a thread", func(s standin.Seen) bool { return len(s.Calls("")) > 0 && b.dc != nil })
+	b.shows("a thread", func(s discordtest.Seen) bool { return len(s.Calls("")) > 0 && b.dc != nil })
 	id := session(m.ID)
 	b.askedIs(id, "silent one\nwith more")
 	tr := b.idle(id)
@@ -871,7 +871,7 @@ func TestAThreadThatWasMadeMeanwhile(t *testing.T) {
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)
 	var thread snowflake.ID
-	var m standin.Message
+	var m discordtest.Message
 	b.away(func() {
 		thread = b.dc.Thread(b.dc.Channel, b.dc.Owner, "mine", 0, "silent one")
 		m = b.say("silent two")
@@ -909,7 +909,7 @@ func TestWhatCouldNotBeAskedForIsAskedForLater(t *testing.T) {
 		b.say("two")
 		b.dc.Fail(history, 1, 400)
 	})
-	b.shows("a try", func(s standin.Seen) bool { return len(s.Calls(history)) > before })
+	b.shows("a try", func(s discordtest.Seen) bool { return len(s.Calls(history)) > before })
 	b.settled(b.dc.Channel)
 	b.waitsIs(id, "silent one")
 	b.dc.Say(b.dc.Channel, b.dc.Stranger, "a stranger") // of whom no word moves the mark meanwhile
@@ -923,9 +923,9 @@ func TestWhatWasSaidWhileTheLineBrokeAgain(t *testing.T) {
 	b, id, _, _ := oneWaits(t)
 	release := b.dc.Hold("GET /channels/{channel}/messages/{message}") // with which it ends
 	defer release()
-	before := len(b.dc.Calls(standin.RouteHistory))
+	before := len(b.dc.Calls(discordtest.RouteHistory))
 	b.away(func() {})
-	b.shows("catch-up", func(s standin.Seen) bool { return len(s.Calls(standin.RouteHistory)) > before })
+	b.shows("catch-up", func(s discordtest.Seen) bool { return len(s.Calls(discordtest.RouteHistory)) > before })
 	b.away(func() { b.say("two") })
 	b.until("second catch-up behind the first", func() bool {
 		b.s.in.lanes.mu.Lock()
@@ -1059,7 +1059,7 @@ func TestAFailureWithoutWordsStaysOutOfTheChannel(t *testing.T) {
 // first. Nothing is said of what is older.
 func TestWhatWasSaidInThreadsMeanwhile(t *testing.T) {
 	t.Parallel()
-	dc := standin.New(standin.Options{RealHosts: true})
+	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	dc.Clock(-4 * time.Hour)
 	forum := dc.AddChannel(dc.Guild, "forum", "forum")
 	before, since := dc.Thread(forum, dc.Owner, "before", 0), dc.Thread(forum, dc.Owner, "since", 0)
@@ -1078,7 +1078,7 @@ func TestWhatWasSaidInThreadsMeanwhile(t *testing.T) {
 	const history = "GET /channels/{channel}/messages"
 	tried := len(dc.Calls(history))
 	b.away(func() { dc.Fail(history, 1, 400) })
-	b.shows("a try", func(s standin.Seen) bool { return len(s.Calls(history)) > tried })
+	b.shows("a try", func(s discordtest.Seen) bool { return len(s.Calls(history)) > tried })
 	b.settled(forum)
 	dc.Say(since, dc.Owner, "silent now")
 	b.until("a conversation", func() bool { _, ok := b.s.in.bound(since); return ok })
@@ -1124,7 +1124,7 @@ func TestApproveWhatSomebodyCanHaveMeant(t *testing.T) {
 	b := openBot(t)
 	b.dc.Clock(-time.Minute)
 	id := b.talk()
-	b.shows("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 })
+	b.shows("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 })
 	first := b.busy(id)
 	b.allow(first)
 	b.idle(id)
@@ -1143,7 +1143,7 @@ func TestApproveWhatSomebodyCanHaveMeant(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		b.shows("an answer", func(s standin.Seen) bool {
+		b.shows("an answer", func(s discordtest.Seen) bool {
 			if list := s.Private(i); len(list) > 0 {
 				got = list[0].Text
 			}
@@ -1169,14 +1169,14 @@ func TestCommands(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	id := b.talk()
-	b.shows("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 })
+	b.shows("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 })
 	command := func(channel, user snowflake.ID, name string) (text string) {
 		t.Helper()
 		i, err := b.dc.Slash(channel, user, name, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.shows("an answer", func(s standin.Seen) bool {
+		b.shows("an answer", func(s discordtest.Seen) bool {
 			list := s.Private(i)
 			if len(list) == 0 || list[0].Text == "" {
 				return false
@@ -1212,8 +1212,8 @@ func TestCommands(t *testing.T) {
 	is(b.dc.Channel, b.dc.Owner, "status", "Waiting for an answer: 1")
 	is(b.dc.Channel, b.dc.Owner, "new", "still at work")
 	b.s.asks.refresh()
-	b.shows("a card", func(s standin.Seen) bool {
-		return slices.ContainsFunc(s.Messages(b.dc.Channel), func(m standin.Message) bool { return len(m.Controls) > 0 })
+	b.shows("a card", func(s discordtest.Seen) bool {
+		return slices.ContainsFunc(s.Messages(b.dc.Channel), func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	})
 	b.until("the note of the card", func() bool { k, _, _ := b.s.asks.one(t.Context(), r.ID); return k.message != 0 })
 	is(b.dc.Channel, b.dc.Owner, "approve", "It has only just come")
@@ -1250,13 +1250,13 @@ func TestNewInAChannelOfThreads(t *testing.T) {
 	t.Parallel()
 	b := openBot(t)
 	b.bindDirectory(b.dc.Channel)
-	b.shows("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 })
+	b.shows("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 })
 	i, err := b.dc.Slash(b.dc.Channel, b.dc.Owner, "new", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var thread snowflake.ID
-	b.shows("an answer", func(s standin.Seen) bool {
+	b.shows("an answer", func(s discordtest.Seen) bool {
 		for _, m := range s.Private(i) {
 			if _, rest, ok := strings.Cut(m.Text, "<#"); ok {
 				name, _, _ := strings.Cut(rest, ">")

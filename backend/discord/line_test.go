@@ -15,12 +15,12 @@ import (
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
 // seen waits until something is seen at Discord.
-func (b *bot) seen(what string, is func(standin.Seen) bool) {
+func (b *bot) seen(what string, is func(discordtest.Seen) bool) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.t.Context(), time.Minute)
 	defer cancel()
@@ -30,9 +30,9 @@ func (b *bot) seen(what string, is func(standin.Seen) bool) {
 }
 
 // connects waits until there were so many hellos, and gives the last.
-func (b *bot) connects(n int) standin.Connect {
+func (b *bot) connects(n int) discordtest.Connect {
 	b.t.Helper()
-	b.seen("connection", func(s standin.Seen) bool { return len(s.Connects()) >= n && s.Lines() > 0 })
+	b.seen("connection", func(s discordtest.Seen) bool { return len(s.Connects()) >= n && s.Lines() > 0 })
 	b.is(statusConnected, "")
 	list := b.dc.Connects()
 	return list[len(list)-1]
@@ -52,7 +52,7 @@ func TestLineIdentifiesAndMakesItsCommandsKnown(t *testing.T) {
 		t.Errorf("%+v", hello)
 	}
 	want := len(commands())
-	b.seen("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == want })
+	b.seen("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == want })
 	b.until("name of the bot", func() bool { bot := b.s.State().Bot; return bot != nil && bot.Name != "" })
 	s := b.s.State()
 	if s.Bot.ID != b.dc.Bot.String() || !strings.Contains(s.Invite, "client_id="+b.dc.Application.String()) || b.s.line.self() != b.dc.Bot {
@@ -89,7 +89,7 @@ func TestLineResumesWhereItWas(t *testing.T) {
 		b.dc.Drop,
 		b.dc.Reconnect,
 		func() { b.dc.InvalidSession(true) },
-		func() { b.dc.HangUp(standin.CloseUnknown) },
+		func() { b.dc.HangUp(discordtest.CloseUnknown) },
 	} {
 		end()
 		b.dc.Say(b.dc.Channel, b.dc.Stranger, "is anybody there")
@@ -104,8 +104,8 @@ func TestLineBeginsAnewWhereNothingCanBeResumed(t *testing.T) {
 	b := openBot(t)
 	for n, end := range []func(){
 		func() { b.dc.InvalidSession(false) },
-		func() { b.dc.HangUp(standin.CloseTimeout) },
-		func() { b.dc.HangUp(standin.CloseSequence) },
+		func() { b.dc.HangUp(discordtest.CloseTimeout) },
+		func() { b.dc.HangUp(discordtest.CloseSequence) },
 	} {
 		end()
 		if c := b.connects(n + 2); c.Resumed || c.Path == "/resume" {
@@ -121,7 +121,7 @@ func TestLineBeginsAnewWhereNothingCanBeResumed(t *testing.T) {
 
 // The machine at which to resume may be gone for good. The session is resumed elsewhere, or a new one is begun.
 func TestAddressToResumeAtMayBeGone(t *testing.T) {
-	dc := standin.New(standin.Options{RealHosts: true})
+	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 	const closed = "ws://127.0.0.1:1"
 	g := &link{l: b.s.line, token: dc.Token, fixed: dc.Gateway(), session: "a session", address: closed}
@@ -147,17 +147,17 @@ func TestAddressToResumeAtMayBeGone(t *testing.T) {
 }
 
 func TestLineThatIsSilentIsDead(t *testing.T) {
-	dc := standin.New(standin.Options{Heartbeat: 200 * time.Millisecond, Patience: time.Minute, RealHosts: true})
+	dc := discordtest.New(discordtest.Options{Heartbeat: 200 * time.Millisecond, Patience: time.Minute, RealHosts: true})
 	b := openBotAt(t, dc, t.TempDir())
 	dc.Mute(true)
-	b.seen("end of the line", func(s standin.Seen) bool { return s.Lines() == 0 })
+	b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 	dc.Mute(false)
 	if c := b.connects(2); !c.Resumed {
 		t.Errorf("%+v", c)
 	}
 	dc.Beat()
 	before := -1
-	b.seen("beats", func(s standin.Seen) bool { // from now on it beats
+	b.seen("beats", func(s discordtest.Seen) bool { // from now on it beats
 		if before < 0 {
 			before = s.Beats()
 		}
@@ -167,7 +167,7 @@ func TestLineThatIsSilentIsDead(t *testing.T) {
 
 func TestRevokedTokenEndsTheLine(t *testing.T) {
 	b := openBot(t)
-	b.seen("commands", func(s standin.Seen) bool { return len(s.Calls(standin.RouteCommands)) > 0 }) // the last call of a line that begins
+	b.seen("commands", func(s discordtest.Seen) bool { return len(s.Calls(discordtest.RouteCommands)) > 0 }) // the last call of a line that begins
 	b.dc.Revoke()
 	s := b.is(statusRefused, refusedToken)
 	calls := len(b.dc.Calls(""))
@@ -187,13 +187,13 @@ func TestRevokedTokenEndsTheLine(t *testing.T) {
 // A 401 says the same as the gateway, and may come before it.
 func TestRefusedCallEndsTheLine(t *testing.T) {
 	b := openBot(t)
-	b.dc.Fail(standin.RouteSelf, 1, http.StatusUnauthorized)
+	b.dc.Fail(discordtest.RouteSelf, 1, http.StatusUnauthorized)
 	if _, err := b.s.line.rest.GetUser(0, rest.WithCtx(t.Context())); err == nil {
 		t.Error("nobody's name")
 	}
 	_ = b.s.line.rest.Do(rest.GetCurrentUser.Compile(nil), nil, nil, rest.WithCtx(t.Context()))
 	b.is(statusRefused, refusedToken)
-	b.seen("end of the line", func(s standin.Seen) bool { return s.Lines() == 0 })
+	b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 }
 
 func TestMissingIntentIsSaidAndMended(t *testing.T) {
@@ -228,7 +228,7 @@ func TestLineWaitsForDiscord(t *testing.T) {
 }
 
 func TestLineWithoutStartsLeftWaits(t *testing.T) {
-	dc := standin.New(standin.Options{RealHosts: true})
+	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	dc.StartsLeft(0)
 	b := openBotWith(t, dc, t.TempDir(), func(set *setting) { set.Gateway = "" })
 	s := b.is(statusReconnecting, refusedRate)
@@ -247,7 +247,7 @@ func TestCloseEndsAnythingAtOnce(t *testing.T) {
 		"refused":      func(b *bot) { b.dc.Revoke(); b.is(statusRefused, refusedToken) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			dc := standin.New(standin.Options{RealHosts: true})
+			dc := discordtest.New(discordtest.Options{RealHosts: true})
 			b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 			b.s.line.unit = time.Hour // nothing that is waited for comes
 			if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
@@ -261,20 +261,20 @@ func TestCloseEndsAnythingAtOnce(t *testing.T) {
 			if took := time.Since(begun); took > 10*time.Second {
 				t.Errorf("it took %v", took)
 			}
-			b.seen("end of the line", func(s standin.Seen) bool { return s.Lines() == 0 })
+			b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 		})
 	}
 }
 
 func TestTokenIsWrittenNowhere(t *testing.T) {
 	var log lockedBuffer
-	dc := standin.New(standin.Options{RealHosts: true})
+	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, &log, true)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
 		t.Fatal(code)
 	}
 	b.connects(1)
-	dc.Fail(standin.RouteCreate, 1, http.StatusBadRequest)
+	dc.Fail(discordtest.RouteCreate, 1, http.StatusBadRequest)
 	_, err := b.s.line.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context()))
 	if err == nil {
 		t.Fatal("it was made")
@@ -325,7 +325,7 @@ func TestCallsThatMayBeMadeTwiceAre(t *testing.T) {
 	made := func(nonce string) (*discord.Message, error) {
 		return b.s.line.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "once", Nonce: nonce, EnforceNonce: true}, rest.WithCtx(t.Context()))
 	}
-	b.dc.LoseAnswers(standin.RouteCreate, 2, http.StatusBadGateway)
+	b.dc.LoseAnswers(discordtest.RouteCreate, 2, http.StatusBadGateway)
 	m, err := made("a")
 	if err != nil {
 		t.Fatal(err)
@@ -333,16 +333,16 @@ func TestCallsThatMayBeMadeTwiceAre(t *testing.T) {
 	if list := b.dc.Messages(b.dc.Channel); len(list) != 1 || list[0].ID != m.ID {
 		t.Errorf("%d messages were made", len(list))
 	}
-	b.dc.Fail(standin.RouteEdit, attempts-1, http.StatusServiceUnavailable)
+	b.dc.Fail(discordtest.RouteEdit, attempts-1, http.StatusServiceUnavailable)
 	content := "twice"
 	if _, err := b.s.line.rest.UpdateMessage(b.dc.Channel, m.ID, discord.MessageUpdate{Content: &content}, rest.WithCtx(t.Context())); err != nil {
 		t.Error(err)
 	}
-	b.dc.Fail(standin.RouteCreate, attempts, http.StatusInternalServerError)
+	b.dc.Fail(discordtest.RouteCreate, attempts, http.StatusInternalServerError)
 	if _, err := made("b"); refusalOf(err) == nil || refusalOf(err).Code != refusedUnreachable {
 		t.Errorf("%v", err)
 	}
-	if n := len(b.dc.Calls(standin.RouteCreate)); n != 3+attempts {
+	if n := len(b.dc.Calls(discordtest.RouteCreate)); n != 3+attempts {
 		t.Errorf("%d calls", n)
 	}
 }
@@ -350,11 +350,11 @@ func TestCallsThatMayBeMadeTwiceAre(t *testing.T) {
 func TestCallsThatMustBeMadeOnceAre(t *testing.T) {
 	b := openBot(t)
 	m := b.dc.Say(b.dc.Channel, b.dc.Owner, "thread")
-	b.dc.Fail(standin.RouteThread, 1, http.StatusBadGateway)
+	b.dc.Fail(discordtest.RouteThread, 1, http.StatusBadGateway)
 	if _, err := b.s.line.rest.CreateThreadFromMessage(b.dc.Channel, m.ID, discord.ThreadCreateFromMessage{Name: "x"}, rest.WithCtx(t.Context())); err == nil {
 		t.Error("a thread was asked for twice")
 	}
-	if n := len(b.dc.Calls(standin.RouteThread)); n != 1 {
+	if n := len(b.dc.Calls(discordtest.RouteThread)); n != 1 {
 		t.Errorf("%d calls", n)
 	}
 }
@@ -362,14 +362,14 @@ func TestCallsThatMustBeMadeOnceAre(t *testing.T) {
 func TestRateLimitsAreHonoured(t *testing.T) {
 	b := openBot(t)
 	b.dc.Limit(2, 300*time.Millisecond)
-	b.dc.RateLimit(standin.RouteCreate, 2, 50*time.Millisecond, false)
+	b.dc.RateLimit(discordtest.RouteCreate, 2, 50*time.Millisecond, false)
 	for range 5 {
 		if _, err := b.s.line.rest.CreateMessage(b.dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(t.Context())); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refused := 0
-	for _, c := range b.dc.Calls(standin.RouteCreate) {
+	for _, c := range b.dc.Calls(discordtest.RouteCreate) {
 		if c.Status == http.StatusTooManyRequests {
 			refused++
 		}
@@ -439,7 +439,7 @@ func TestGatewayMustBeDiscords(t *testing.T) {
 }
 
 func TestClockIsDiscords(t *testing.T) {
-	dc := standin.New(standin.Options{RealHosts: true})
+	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	dc.Clock(2 * time.Hour)
 	b := openBotAt(t, dc, t.TempDir())
 	b.until("other clock", func() bool { return time.Until(b.s.line.now()) > time.Hour })
@@ -451,12 +451,12 @@ func TestClockIsDiscords(t *testing.T) {
 
 func TestSecondProgramWithTheTokenIsNoticed(t *testing.T) {
 	b := openBot(t)
-	b.seen("commands", func(s standin.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 }) // made known behind the connection
+	b.seen("commands", func(s discordtest.Seen) bool { return len(s.Commands(b.dc.Guild)) == 4 }) // made known behind the connection
 	i, err := b.dc.Slash(b.dc.Channel, b.dc.Stranger, "status", nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.seen("answer", func(s standin.Seen) bool { _, ok := s.Answer(i); return ok })
+	b.seen("answer", func(s discordtest.Seen) bool { _, ok := s.Answer(i); return ok })
 	// The other program is us: an answer after ours.
 	err = b.s.line.rest.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}, rest.WithCtx(t.Context()))
 	if !rest.IsJSONErrorCode(err, rest.JSONErrorCodeInteractionAlreadyAcknowledged) {
@@ -467,10 +467,10 @@ func TestSecondProgramWithTheTokenIsNoticed(t *testing.T) {
 
 // A call that Discord does not answer ends, and is made again where that does no harm.
 func TestCallsDoNotWaitForEver(t *testing.T) {
-	dc := standin.New(standin.Options{RealHosts: true})
+	dc := discordtest.New(discordtest.Options{RealHosts: true})
 	b := openUnset(t, dc, t.TempDir(), &vault{}, t.Output(), false)
 	b.s.line.wire.limit = 200 * time.Millisecond
-	release := dc.Hold(standin.RouteCreate)
+	release := dc.Hold(discordtest.RouteCreate)
 	defer release()
 	ctx := with(t.Context(), access{token: dc.Token, rest: dc.REST(), trial: true})
 	_, err := b.s.line.rest.CreateMessage(dc.Channel, discord.MessageCreate{Content: "x"}, rest.WithCtx(ctx))

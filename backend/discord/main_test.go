@@ -17,7 +17,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/demoagent"
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/files"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -171,17 +171,17 @@ func (d *desk) request(id string) session.Request {
 // bot is a surface that is connected to a stand-in, where its owner is heard.
 type bot struct {
 	*desk
-	dc *standin.Discord
+	dc *discordtest.Discord
 	s  *Surface
 }
 
 func openBot(tb testing.TB) *bot {
 	tb.Helper()
-	return openBotAt(tb, standin.New(standin.Options{RealHosts: true, Answer: time.Minute}), tb.TempDir())
+	return openBotAt(tb, discordtest.New(discordtest.Options{RealHosts: true, Answer: time.Minute}), tb.TempDir())
 }
 
 // openBotAt is openBot for a stand-in and a data directory that may have been there before.
-func openBotAt(tb testing.TB, dc *standin.Discord, dir string) *bot {
+func openBotAt(tb testing.TB, dc *discordtest.Discord, dir string) *bot {
 	tb.Helper()
 	b := openBotWith(tb, dc, dir, func(*setting) {})
 	b.until("line", func() bool { return b.s.State().Status == statusConnected })
@@ -189,7 +189,7 @@ func openBotAt(tb testing.TB, dc *standin.Discord, dir string) *bot {
 }
 
 // openBotWith is openBotAt with another setup, which need not connect.
-func openBotWith(tb testing.TB, dc *standin.Discord, dir string, change func(*setting)) *bot {
+func openBotWith(tb testing.TB, dc *discordtest.Discord, dir string, change func(*setting)) *bot {
 	tb.Helper()
 	tb.Cleanup(dc.Close)
 	b := &bot{desk: openDesk(tb, dir), dc: dc}
@@ -241,12 +241,12 @@ func (b *bot) away(meanwhile func()) {
 	b.dc.Down(false, true)
 	b.dc.Forget()
 	b.dc.Drop()
-	if err := b.dc.Wait(ctx, func(s standin.Seen) bool { return s.Lines() == 0 }); err != nil {
+	if err := b.dc.Wait(ctx, func(s discordtest.Seen) bool { return s.Lines() == 0 }); err != nil {
 		b.t.Fatal(err)
 	}
 	meanwhile()
 	b.dc.Down(false, false)
-	if err := b.dc.Wait(ctx, func(s standin.Seen) bool { return s.Lines() == 1 }); err != nil {
+	if err := b.dc.Wait(ctx, func(s discordtest.Seen) bool { return s.Lines() == 1 }); err != nil {
 		b.t.Fatal(err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 
 	"deskhand/backend/attachment"
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -53,7 +53,7 @@ func (r *outRig) reopen() {
 }
 
 // ask says something in the channel, and waits until it is taken.
-func (r *outRig) ask(text string) standin.Message {
+func (r *outRig) ask(text string) discordtest.Message {
 	r.t.Helper()
 	m := r.dc.Say(r.channel, r.dc.Owner, text)
 	r.until("turn", func() bool {
@@ -89,11 +89,11 @@ func numbered(prefix string, n int) (names []string) {
 }
 
 // see waits until the channel shows something, and gives what it shows.
-func (r *outRig) see(what string, is func([]standin.Message) bool) (list []standin.Message) {
+func (r *outRig) see(what string, is func([]discordtest.Message) bool) (list []discordtest.Message) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 40*time.Second)
 	defer cancel()
-	err := r.dc.Wait(ctx, func(s standin.Seen) bool {
+	err := r.dc.Wait(ctx, func(s discordtest.Seen) bool {
 		list = ours(r.dc, s.Messages(r.channel))
 		return is(list)
 	})
@@ -104,7 +104,7 @@ func (r *outRig) see(what string, is func([]standin.Message) bool) (list []stand
 }
 
 // ours are the messages of the bot that show turns.
-func ours(dc *standin.Discord, list []standin.Message) (said []standin.Message) {
+func ours(dc *discordtest.Discord, list []discordtest.Message) (said []discordtest.Message) {
 	for _, m := range list {
 		if m.Author.ID == dc.Bot && !strings.HasPrefix(m.Text, "**Demo agent") { // which is what it asks
 			said = append(said, m)
@@ -114,7 +114,7 @@ func ours(dc *standin.Discord, list []standin.Message) (said []standin.Message) 
 }
 
 // shown waits until all of every turn is shown, and gives what the channel shows then.
-func (r *outRig) shown() []standin.Message {
+func (r *outRig) shown() []discordtest.Message {
 	r.t.Helper()
 	r.idle(r.session)
 	r.settled()
@@ -154,7 +154,7 @@ func (r *outRig) stop() {
 	}
 }
 
-func (r *outRig) want(list []standin.Message, texts ...string) {
+func (r *outRig) want(list []discordtest.Message, texts ...string) {
 	r.t.Helper()
 	var got []string
 	for _, m := range list {
@@ -166,7 +166,7 @@ func (r *outRig) want(list []standin.Message, texts ...string) {
 }
 
 // filesIn are the names of the files of each message, checked for what is in them.
-func (r *outRig) filesIn(list []standin.Message) (names [][]string) {
+func (r *outRig) filesIn(list []discordtest.Message) (names [][]string) {
 	r.t.Helper()
 	for _, m := range list {
 		var in []string
@@ -184,7 +184,7 @@ func (r *outRig) filesIn(list []standin.Message) (names [][]string) {
 	return names
 }
 
-func (r *outRig) wantFiles(list []standin.Message, want ...[]string) {
+func (r *outRig) wantFiles(list []discordtest.Message, want ...[]string) {
 	r.t.Helper()
 	if got := r.filesIn(list); !slices.EqualFunc(got, want, slices.Equal[[]string]) {
 		r.t.Errorf("the files are %q, want %q", got, want)
@@ -204,7 +204,7 @@ func TestATurnAnswersTheMessageThatAsked(t *testing.T) {
 	if len(m.Edits) > 0 && m.Edits[0] != workingLine { // who gets to it late has the words at once
 		t.Errorf("it said before: %q", m.Edits)
 	}
-	if deleted := r.dc.Calls(standin.RouteDelete); len(deleted) != 0 {
+	if deleted := r.dc.Calls(discordtest.RouteDelete); len(deleted) != 0 {
 		t.Errorf("%d messages were deleted", len(deleted))
 	}
 }
@@ -221,11 +221,11 @@ func TestHowATurnEnds(t *testing.T) {
 		{"crash", "-# – Something that is never finished\nI am about to finish this senten\n-# The agent's program has ended in the middle of this."},
 	} {
 		r.ask(c.prompt)
-		r.see("answer to "+c.prompt, func(list []standin.Message) bool { return len(list) > 0 && list[len(list)-1].Text == c.want })
+		r.see("answer to "+c.prompt, func(list []discordtest.Message) bool { return len(list) > 0 && list[len(list)-1].Text == c.want })
 		r.shown()
 	}
 	r.ask("slow")
-	r.see("tick", func(list []standin.Message) bool { return strings.HasPrefix(list[len(list)-1].Text, "tick 1") })
+	r.see("tick", func(list []discordtest.Message) bool { return strings.HasPrefix(list[len(list)-1].Text, "tick 1") })
 	r.stop()
 	list := r.shown()
 	if text := list[len(list)-1].Text; !strings.HasPrefix(text, "tick 1\n") || !strings.HasSuffix(text, "\n-# Stopped.") {
@@ -244,7 +244,7 @@ func (r *outRig) said() (text string) {
 	return text
 }
 
-func textsOf(list []standin.Message) (texts []string) {
+func textsOf(list []discordtest.Message) (texts []string) {
 	for _, m := range list {
 		texts = append(texts, m.Text)
 	}
@@ -302,7 +302,7 @@ func (r *outRig) askToRun() {
 	r.t.Helper()
 	r.ask("ask to run")
 	r.request(r.session)
-	r.see("tool call", func(list []standin.Message) bool {
+	r.see("tool call", func(list []discordtest.Message) bool {
 		return len(list) > 0 && strings.Contains(list[len(list)-1].Text, "`git status`")
 	})
 }
@@ -318,7 +318,7 @@ func TestEarlyFilesRideOnTheFirstVisibleMessage(t *testing.T) {
 	if len(list) != 2 && len(list) != 3 {
 		t.Fatalf("%q", textsOf(list))
 	}
-	first := slices.IndexFunc(list, func(m standin.Message) bool { return len(m.Files) > 0 })
+	first := slices.IndexFunc(list, func(m discordtest.Message) bool { return len(m.Files) > 0 })
 	if first < 0 || strings.TrimSpace(list[first].Text) == "" {
 		t.Fatalf("%q", r.filesIn(list))
 	}
@@ -333,7 +333,7 @@ func TestLateFilesFollowAtTheEnd(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("question")
-	first := r.see("words", func(list []standin.Message) bool {
+	first := r.see("words", func(list []discordtest.Message) bool {
 		return len(list) > 0 && strings.Contains(list[0].Text, "I have a question.")
 	})
 	names := numbered("late", 11)
@@ -382,7 +382,7 @@ func TestFilesAreSentOnceWhenAnAgentIsKilled(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("hang")
-	r.see("words", func(list []standin.Message) bool {
+	r.see("words", func(list []discordtest.Message) bool {
 		return len(list) > 0 && strings.Contains(list[0].Text, "not help.") // behind a file it would be a paragraph of its own
 	})
 	r.give("a.txt", "b.txt")
@@ -396,7 +396,9 @@ func TestATurnThatTheProgramInterruptedIsShownAtTheNextStart(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	asked := r.ask("slow")
-	r.see("tick", func(list []standin.Message) bool { return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1") })
+	r.see("tick", func(list []discordtest.Message) bool {
+		return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
+	})
 	turn := r.get(r.session).Turn.ID
 	r.until("note that it was said", func() bool { // without it the files would come with the words at the next start
 		row, _, err := r.s.out.read(t.Context(), r.session, turn)
@@ -464,14 +466,14 @@ func TestWordsOutsideOfTurnsAreShown(t *testing.T) {
 		}
 		r.s.out.follow(t.Context(), []session.Event{{Session: r.session, Type: kind, Data: data}})
 	}
-	letGo := r.dc.Hold(standin.RouteCreate) // else the first word may be taken for the whole before the last is told
+	letGo := r.dc.Hold(discordtest.RouteCreate) // else the first word may be taken for the whole before the last is told
 	for _, word := range []string{"One", " more", " thing."} {
 		tell(feedText, session.BusEvent{MessageID: "free", Delta: word})
 	}
 	letGo()
 	tell(feedTool, session.BusEvent{MessageID: "other", Title: "not a message"})
 	tell(feedText, session.BusEvent{RequestID: turn, MessageID: "late", Delta: "of a turn that is shown"})
-	r.see("more", func(list []standin.Message) bool { return len(list) == 2 && list[1].Text == "One more thing." })
+	r.see("more", func(list []discordtest.Message) bool { return len(list) == 2 && list[1].Text == "One more thing." })
 	r.settled()
 	r.want(r.shown(), "I have thought about it.", "One more thing.")
 }
@@ -491,20 +493,22 @@ func TestAMessageThatMayHaveBeenMadeIsLookedFor(t *testing.T) {
 	for _, made := range []bool{true, false} {
 		r := openOut(t)
 		r.ask("slow")
-		r.see("tick", func(list []standin.Message) bool { return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1") })
+		r.see("tick", func(list []discordtest.Message) bool {
+			return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
+		})
 		lose := r.dc.Fail
 		if made {
 			lose = r.dc.LoseAnswers
 		}
-		lose(standin.RouteCreate, attempts, 500)
-		release := r.dc.Hold(standin.RouteHistory) // it dies before it can look
-		before := len(r.dc.Calls(standin.RouteCreate))
+		lose(discordtest.RouteCreate, attempts, 500)
+		release := r.dc.Hold(discordtest.RouteHistory) // it dies before it can look
+		before := len(r.dc.Calls(discordtest.RouteCreate))
 		r.give("a.txt")
 		r.stop()
 		r.idle(r.session)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := r.dc.Wait(ctx, func(s standin.Seen) bool { return len(s.Calls(standin.RouteCreate)) == before+attempts }); err != nil {
+		if err := r.dc.Wait(ctx, func(s discordtest.Seen) bool { return len(s.Calls(discordtest.RouteCreate)) == before+attempts }); err != nil {
 			t.Fatal(err)
 		}
 		r.close()
@@ -522,13 +526,13 @@ func TestAFileThatIsTooLargeBecomesALine(t *testing.T) {
 	r := openOut(t)
 	r.dc.UploadLimit(20)
 	r.ask("question")
-	r.see("words", func(list []standin.Message) bool {
+	r.see("words", func(list []discordtest.Message) bool {
 		return len(list) > 0 && strings.Contains(list[0].Text, "I have a question.")
 	})
 	r.give("a.txt", "a-name-that-is-long.txt", "b.txt")
 	r.stop()
 	list := r.shown()
-	if !slices.ContainsFunc(list, func(m standin.Message) bool {
+	if !slices.ContainsFunc(list, func(m discordtest.Message) bool {
 		return strings.HasSuffix(m.Text, "-# a-name-that-is-long.txt (31 bytes) is too large for this server. It is in Deskhand.\n-# Stopped.")
 	}) {
 		t.Errorf("%q", textsOf(list))
@@ -590,10 +594,10 @@ func TestAMessageThatIsDeletedUnderUsGoesOnInANewOne(t *testing.T) {
 	}
 	r.shown()
 	r.ask("slow")
-	list := r.see("tick", func(list []standin.Message) bool { return strings.HasPrefix(list[len(list)-1].Text, "tick 1") })
+	list := r.see("tick", func(list []discordtest.Message) bool { return strings.HasPrefix(list[len(list)-1].Text, "tick 1") })
 	r.give("late.txt")
 	r.dc.DeleteUnderUs(list[len(list)-1].ID)
-	list = r.see("a new message", func(now []standin.Message) bool {
+	list = r.see("a new message", func(now []discordtest.Message) bool {
 		return len(now) == len(list) && now[len(now)-1].ID != list[len(list)-1].ID && strings.HasPrefix(now[len(now)-1].Text, "tick 1\n")
 	})
 	r.dc.DeleteUnderUs(list[len(list)-1].ID)
@@ -610,7 +614,9 @@ func TestEarlyFilesComeAgainWithAMessageThatWasDeleted(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("/slow")
-	r.see("tick", func(list []standin.Message) bool { return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1") })
+	r.see("tick", func(list []discordtest.Message) bool {
+		return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
+	})
 	r.stop()
 	r.shown()
 	// The row is as if the files had come with the first words.
@@ -628,7 +634,7 @@ func TestWhatFollowsAQuestionStandsBelowIt(t *testing.T) {
 	r := openOut(t)
 	r.ask("question")
 	card := func() int {
-		return slices.IndexFunc(r.dc.Messages(r.channel), func(m standin.Message) bool { return len(m.Controls) > 0 })
+		return slices.IndexFunc(r.dc.Messages(r.channel), func(m discordtest.Message) bool { return len(m.Controls) > 0 })
 	}
 	r.until("question", func() bool { return card() >= 0 })
 	if list := r.dc.Messages(r.channel)[1:]; len(list) != 2 || list[0].Text != "I have a question." {
@@ -650,7 +656,7 @@ func TestAResetDoublesNothing(t *testing.T) {
 	r := openOut(t)
 	r.ask("stream 1000/s 2s")
 	for i := range 4 {
-		r.see("more", func(list []standin.Message) bool {
+		r.see("more", func(list []discordtest.Message) bool {
 			return len(list) > 0 && width(strings.Join(textsOf(list), "")) > 800*i+50
 		})
 		r.s.out.reload(t.Context())
@@ -679,7 +685,9 @@ func TestAnUnboundChannelHearsNoMore(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	r.ask("slow")
-	r.see("tick", func(list []standin.Message) bool { return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1") })
+	r.see("tick", func(list []discordtest.Message) bool {
+		return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
+	})
 	if err := r.s.in.unbind(t.Context(), r.channel); err != nil {
 		t.Fatal(err)
 	}
@@ -728,7 +736,9 @@ func TestATurnGoesOnInAThreadThatWasArchived(t *testing.T) {
 	r.bind(r.channel, r.session)
 	r.idle(r.session)
 	r.ask("slow")
-	r.see("tick", func(list []standin.Message) bool { return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1") })
+	r.see("tick", func(list []discordtest.Message) bool {
+		return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
+	})
 	r.dc.Archive(r.channel, false)
 	r.stop()
 	list := r.shown()

@@ -12,7 +12,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/disgo/rest"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -44,7 +44,9 @@ func TestATurnWhoseChannelIsAwayForAWhileIsShownWhole(t *testing.T) {
 		} {
 			r := openOut(t)
 			r.ask("slow")
-			r.see("tick", func(list []standin.Message) bool { return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1") })
+			r.see("tick", func(list []discordtest.Message) bool {
+				return len(list) > 0 && strings.HasPrefix(list[0].Text, "tick 1")
+			})
 			back := away(r)
 			before := len(r.saidYet())
 			r.until("more words", func() bool { return len(r.saidYet()) > before+len("tick 3\n") })
@@ -59,7 +61,7 @@ func TestATurnWhoseChannelIsAwayForAWhileIsShownWhole(t *testing.T) {
 				r.stop()
 			}
 			end := strings.TrimSpace(r.said()) + "\n-# Stopped."
-			r.see(name+": all of the turn", func(list []standin.Message) bool { return len(list) == 1 && list[0].Text == end })
+			r.see(name+": all of the turn", func(list []discordtest.Message) bool { return len(list) == 1 && list[0].Text == end })
 			r.until("line", func() bool { return r.s.State().Status == statusConnected })
 			r.ask("thought")
 			r.want(r.shown(), end, "I have thought about it.")

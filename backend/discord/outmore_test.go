@@ -11,7 +11,7 @@ import (
 
 	"github.com/disgoorg/disgo/rest"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -48,7 +48,7 @@ func (d madeUp) file(name string) {
 }
 
 // end ends the turn, and gives what the channel shows when all of it is shown.
-func (d madeUp) end() []standin.Message {
+func (d madeUp) end() []discordtest.Message {
 	d.t.Helper()
 	d.tell(feedState, session.BusEvent{State: turnDone, StopReason: "end_turn"})
 	te := d.s.out.teller(d.t.Context(), d.session)
@@ -99,8 +99,8 @@ func TestWordsThatDiscordDoesNotTake(t *testing.T) {
 	t.Parallel()
 	r := openOut(t)
 	d := r.tellTurn("one")
-	r.see("the question", func(list []standin.Message) bool { return len(list) == 1 && list[0].Text == saidAtDesk })
-	r.dc.Fail(standin.RouteEdit, 1, http.StatusBadRequest)
+	r.see("the question", func(list []discordtest.Message) bool { return len(list) == 1 && list[0].Text == saidAtDesk })
+	r.dc.Fail(discordtest.RouteEdit, 1, http.StatusBadRequest)
 	d.file("a.txt")
 	d.tell(feedText, session.BusEvent{MessageID: "m", Delta: "Words"})
 	list := d.end()
@@ -108,13 +108,13 @@ func TestWordsThatDiscordDoesNotTake(t *testing.T) {
 	r.wantFiles(list, nil, []string{"a.txt"})
 
 	d = r.tellTurn("two")
-	r.see("the question", func(list []standin.Message) bool { return len(list) == 3 && list[2].Text == saidAtDesk })
-	r.dc.Fail(standin.RouteEdit, 1, http.StatusBadRequest)
+	r.see("the question", func(list []discordtest.Message) bool { return len(list) == 3 && list[2].Text == saidAtDesk })
+	r.dc.Fail(discordtest.RouteEdit, 1, http.StatusBadRequest)
 	d.tell(feedText, session.BusEvent{MessageID: "m", Delta: "More"})
 	list = d.end()[2:]
 	r.want(list, blockedLine)
 
-	r.dc.Fail(standin.RouteCreate, 2, http.StatusBadRequest)
+	r.dc.Fail(discordtest.RouteCreate, 2, http.StatusBadRequest)
 	d = r.tellTurn("three")
 	d.tell(feedText, session.BusEvent{MessageID: "m", Delta: strings.Repeat("word ", 500)})
 	list = d.end()[3:]
@@ -137,7 +137,7 @@ func TestATurnThatRunsAlreadyIsShownFromItsBeginning(t *testing.T) {
 		return err == nil && slices.ContainsFunc(tail.Items, func(e session.Entry) bool { return e.Kind == "agent" })
 	})
 	r.bind(r.channel, r.session)
-	r.see("tick", func(list []standin.Message) bool {
+	r.see("tick", func(list []discordtest.Message) bool {
 		return len(list) > 0 && strings.HasPrefix(list[0].Text, "-# Said at the desk:\n> slow\ntick 1\ntick 2\n")
 	})
 	r.stop()

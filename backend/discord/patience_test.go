@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -80,7 +80,7 @@ func TestAMessageThatAFullDiskHoldsIsMergedOnce(t *testing.T) {
 // The end does not wait for the disk; what it holds then is lost with the program, and asked again by the next one.
 func TestTheEndDoesNotWaitForAFullDisk(t *testing.T) {
 	t.Parallel()
-	dc, dir := standin.New(standin.Options{RealHosts: true}), t.TempDir()
+	dc, dir := discordtest.New(discordtest.Options{RealHosts: true}), t.TempDir()
 	b := openBotAt(t, dc, dir)
 	id := b.talk()
 	b.busy(id)

@@ -23,7 +23,7 @@ import (
 	"github.com/disgoorg/disgo/gateway"
 	"github.com/disgoorg/snowflake/v2"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/session"
 )
 
@@ -66,7 +66,7 @@ func (v *vault) lock(locked bool) {
 }
 
 // openUnset is a surface that nothing of is set up, in a program that stays if started.
-func openUnset(t *testing.T, dc *standin.Discord, dir string, v *vault, log io.Writer, started bool) *bot {
+func openUnset(t *testing.T, dc *discordtest.Discord, dir string, v *vault, log io.Writer, started bool) *bot {
 	t.Helper()
 	t.Cleanup(dc.Close)
 	b := &bot{desk: openDesk(t, dir), dc: dc}
@@ -137,7 +137,7 @@ func (b *bot) bindSession() {
 }
 
 func TestSetup(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	dir := t.TempDir()
 	b := openUnset(t, dc, dir, v, t.Output(), true)
 	if s := b.s.State(); s.Enabled || s.Status != statusOff || s.HasToken || s.Users == nil || s.Bindings == nil {
@@ -164,7 +164,7 @@ func TestSetup(t *testing.T) {
 		t.Error(code)
 	}
 	b.is(statusOff, "")
-	b.seen("end of the line", func(s standin.Seen) bool { return s.Lines() == 0 })
+	b.seen("end of the line", func(s discordtest.Seen) bool { return s.Lines() == 0 })
 
 	// It is there after a restart, and off.
 	b.close()
@@ -187,7 +187,7 @@ func TestSetup(t *testing.T) {
 }
 
 func TestSetupThatIsRefusedChangesNothing(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	restURL, closed := dc.REST(), "http://127.0.0.1:1/api"
 	list := func(ids ...string) *[]string { return &ids }
@@ -221,7 +221,7 @@ func TestSetupThatIsRefusedChangesNothing(t *testing.T) {
 
 // Who may change the setup, but does not know the token, does not have it sent to them.
 func TestTokenThatIsKeptGoesNowhereElse(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	var calls atomic.Int64
 	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -258,7 +258,7 @@ func TestTokenThatIsKeptGoesNowhereElse(t *testing.T) {
 
 // A setup that cannot be written leaves the token of the one before.
 func TestSetupThatCannotBeWrittenKeepsItsToken(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), REST: new(dc.REST())}); code != "" {
 		t.Fatal(code)
@@ -293,7 +293,7 @@ func TestCheckLooksAtTheLine(t *testing.T) {
 
 // A token that is pasted as programs write it is a token all the same.
 func TestSetupTakesATokenAsItIsPasted(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(" Bot " + dc.Token + "\n"), REST: new(dc.REST() + "/")}); code != "" || v.token != dc.Token {
 		t.Errorf("%q %q", code, v.token)
@@ -305,7 +305,7 @@ func TestSetupTakesATokenAsItIsPasted(t *testing.T) {
 
 // A command sets up and looks, and opens no line.
 func TestProgramThatDoesNotStayOpensNoLine(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), false)
 	users := []string{dc.Owner.String()}
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Users: &users, Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
@@ -325,7 +325,7 @@ func TestProgramThatDoesNotStayOpensNoLine(t *testing.T) {
 }
 
 func TestLockedKeyringIsWaitedFor(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	dir := t.TempDir()
 	b := openUnset(t, dc, dir, v, t.Output(), false)
 	if _, code := b.setUp(Setup{Token: new(dc.Token), Enabled: new(true), REST: new(dc.REST()), Gateway: new(dc.Gateway())}); code != "" {
@@ -343,7 +343,7 @@ func TestLockedKeyringIsWaitedFor(t *testing.T) {
 }
 
 func TestCheckSaysWhatIsMissing(t *testing.T) {
-	dc, v := standin.New(standin.Options{RealHosts: true}), &vault{}
+	dc, v := discordtest.New(discordtest.Options{RealHosts: true}), &vault{}
 	b := openUnset(t, dc, t.TempDir(), v, t.Output(), true)
 	expect := func(what, want string) {
 		t.Helper()
@@ -395,7 +395,7 @@ clock missing {"seconds":"-90"}`)
 		t.Fatal(code)
 	}
 	b.connects(1)
-	b.seen("commands", func(s standin.Seen) bool { return len(s.Commands(dc.Guild)) > 0 })
+	b.seen("commands", func(s discordtest.Seen) bool { return len(s.Commands(dc.Guild)) > 0 })
 	b.bindSession()
 	all := `
 token ok

@@ -14,7 +14,7 @@ import (
 
 	"deskhand/backend/agents"
 	"deskhand/backend/discord"
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 	"deskhand/backend/httpapi"
 	"deskhand/backend/proxy"
 	"deskhand/backend/session"
@@ -25,13 +25,13 @@ import (
 type pinboard struct {
 	t   *testing.T
 	url string
-	dc  *standin.Discord
+	dc  *discordtest.Discord
 	all bytes.Buffer // what was answered
 }
 
 func openPinboard(t *testing.T) *pinboard {
 	t.Helper()
-	p := &pinboard{t: t, dc: standin.New(standin.Options{})}
+	p := &pinboard{t: t, dc: discordtest.New(discordtest.Options{})}
 	t.Cleanup(p.dc.Close)
 	dir := t.TempDir()
 	db, err := store.Open(t.Context(), dir)
@@ -134,7 +134,7 @@ func TestDiscordOverTheAPI(t *testing.T) {
 	if !state.HasToken || state.TokenIn != "file" || state.Bot == nil || len(state.Users) != 1 {
 		t.Errorf("%+v", state)
 	}
-	if err := p.dc.Wait(t.Context(), func(s standin.Seen) bool { return s.Lines() == 1 && len(s.Commands(p.dc.Guild)) > 0 }); err != nil {
+	if err := p.dc.Wait(t.Context(), func(s discordtest.Seen) bool { return s.Lines() == 1 && len(s.Commands(p.dc.Guild)) > 0 }); err != nil {
 		t.Fatal(err)
 	}
 	var servers discord.Servers

@@ -19,7 +19,7 @@ import (
 	"github.com/disgoorg/disgo/discord"
 	"github.com/disgoorg/snowflake/v2"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 )
 
 func main() {
@@ -48,13 +48,13 @@ type where struct {
 }
 
 func run(in io.Reader, out io.Writer) error {
-	d := standin.New(standin.Options{})
+	d := discordtest.New(discordtest.Options{})
 	defer d.Close()
 	listener, err := (&net.ListenConfig{}).Listen(context.Background(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		return err
 	}
-	c := &control{d: d, interactions: map[snowflake.ID]*standin.Interaction{}}
+	c := &control{d: d, interactions: map[snowflake.ID]*discordtest.Interaction{}}
 	mux := http.NewServeMux()
 	mux.Handle("/view/", http.StripPrefix("/view", d.View()))
 	mux.Handle("/", c.routes())
@@ -80,9 +80,9 @@ func run(in io.Reader, out io.Writer) error {
 
 // control does what a test asks for.
 type control struct {
-	d            *standin.Discord
+	d            *discordtest.Discord
 	mu           sync.Mutex
-	interactions map[snowflake.ID]*standin.Interaction
+	interactions map[snowflake.ID]*discordtest.Interaction
 }
 
 // deed is what somebody does. Each route uses those fields that it needs.
@@ -98,7 +98,7 @@ type deed struct {
 	Control     string              `json:"control"` // its label or its custom id
 	Values      []string            `json:"values"`
 	Options     map[string]any      `json:"options"`
-	Files       []standin.File      `json:"files"`
+	Files       []discordtest.File  `json:"files"`
 	Permissions discord.Permissions `json:"permissions"`
 	On          bool                `json:"on"`
 	Count       int                 `json:"count"`
@@ -184,7 +184,7 @@ func (c *control) submit(_ context.Context, a deed) (any, error) {
 	return c.keep(c.d.SubmitModal(i, a.Options))
 }
 
-func (c *control) keep(i *standin.Interaction, err error) (any, error) {
+func (c *control) keep(i *discordtest.Interaction, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +194,7 @@ func (c *control) keep(i *standin.Interaction, err error) (any, error) {
 	return i.ID, nil
 }
 
-func (c *control) interaction(id snowflake.ID) (*standin.Interaction, error) {
+func (c *control) interaction(id snowflake.ID) (*discordtest.Interaction, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	i := c.interactions[id]
@@ -210,9 +210,9 @@ const patience = 20 * time.Second
 func (c *control) wait(ctx context.Context, a deed) (any, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	var found standin.Message
-	err := c.d.Wait(ctx, func(s standin.Seen) bool {
-		i := slices.IndexFunc(s.Messages(a.Channel), func(m standin.Message) bool {
+	var found discordtest.Message
+	err := c.d.Wait(ctx, func(s discordtest.Seen) bool {
+		i := slices.IndexFunc(s.Messages(a.Channel), func(m discordtest.Message) bool {
 			has, ok := m.Control(a.Control)
 			usable := a.Control == "" || ok && !has.Disabled
 			return m.Author.ID == c.d.Bot && strings.Contains(m.Text, a.Text) && usable && len(m.Files) >= a.Count

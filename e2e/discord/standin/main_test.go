@@ -11,7 +11,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -46,9 +46,9 @@ func TestItSaysWhereItIsAndEndsWithItsInput(t *testing.T) {
 	}
 	var person string
 	do("user", map[string]any{"name": "Mira"}, &person)
-	var said standin.Message
+	var said discordtest.Message
 	do("say", map[string]any{"channel": w.Channel, "user": person, "text": "hello", "files": []any{map[string]any{"name": "a.txt", "data": []byte("abc")}}}, &said)
-	var shown []standin.Message
+	var shown []discordtest.Message
 	do("messages", map[string]any{"channel": w.Channel}, &shown)
 	if len(shown) != 1 || shown[0].ID != said.ID || shown[0].Text != "hello" || string(shown[0].Files[0].Data) != "abc" || shown[0].Author.Name != "Mira" {
 		t.Errorf("shown is %+v", shown)

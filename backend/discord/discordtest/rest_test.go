@@ -1,4 +1,4 @@
-package standin_test
+package discordtest_test
 
 import (
 	"bytes"
@@ -16,20 +16,20 @@ import (
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 )
 
 const agent = "DiscordBot (https://example.invalid, 1)"
 
-func start(t *testing.T, o standin.Options) *standin.Discord {
+func start(t *testing.T, o discordtest.Options) *discordtest.Discord {
 	t.Helper()
-	d := standin.New(o)
+	d := discordtest.New(o)
 	t.Cleanup(d.Close)
 	return d
 }
 
 // client is disgo's own, as the bot's is.
-func client(t *testing.T, d *standin.Discord) rest.Rest {
+func client(t *testing.T, d *discordtest.Discord) rest.Rest {
 	t.Helper()
 	transport := &http.Transport{}
 	t.Cleanup(transport.CloseIdleConnections)
@@ -59,7 +59,7 @@ func code(t *testing.T, err error) (number, status int) {
 }
 
 func TestItTellsWhoTheBotIsAndWhereItIs(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	forum := d.AddChannel(d.Guild, "ideas", "forum")
 	voice := d.AddChannel(d.Guild, "talk", "voice")
@@ -110,9 +110,9 @@ func TestItTellsWhoTheBotIsAndWhereItIs(t *testing.T) {
 }
 
 func TestMessagesAreMadeChangedAndDeleted(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
-	said := d.Say(d.Channel, d.Owner, "hello", standin.File{Name: "a b.txt", Type: "text/plain", Data: []byte("content")})
+	said := d.Say(d.Channel, d.Owner, "hello", discordtest.File{Name: "a b.txt", Type: "text/plain", Data: []byte("content")})
 	create := discord.MessageCreate{
 		Content: "answer", Nonce: "once", EnforceNonce: true, AllowedMentions: &discord.AllowedMentions{}, Flags: discord.MessageFlagSuppressEmbeds,
 		MessageReference: &discord.MessageReference{MessageID: &said.ID},
@@ -168,7 +168,7 @@ func TestMessagesAreMadeChangedAndDeleted(t *testing.T) {
 }
 
 func TestAThreadHasTheIDOfItsMessage(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	said := d.Say(d.Channel, d.Owner, "hello")
 	thread, err := c.CreateThreadFromMessage(d.Channel, said.ID, discord.ThreadCreateFromMessage{Name: "hello"})
@@ -199,7 +199,7 @@ func TestAThreadHasTheIDOfItsMessage(t *testing.T) {
 }
 
 func TestWhatDiscordRefuses(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	own, err := c.CreateMessage(d.Channel, discord.MessageCreate{Content: "own"})
 	if err != nil {
@@ -298,7 +298,7 @@ func TestWhatDiscordRefuses(t *testing.T) {
 }
 
 func TestWhoHasNoTokenOrNoNameIsRefused(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	get := func(token, agent string) int {
 		req, _ := http.NewRequestWithContext(patient(t), http.MethodGet, d.REST()+"/users/@me", http.NoBody)
 		req.Header.Set("Authorization", token)
@@ -341,7 +341,7 @@ type answered struct {
 }
 
 // call makes a call without any library between.
-func call(t *testing.T, d *standin.Discord, method, path, body string) answered {
+func call(t *testing.T, d *discordtest.Discord, method, path, body string) answered {
 	t.Helper()
 	req, _ := http.NewRequestWithContext(patient(t), method, d.REST()+path, strings.NewReader(body))
 	req.Header.Set("Authorization", "Bot "+d.Token)
@@ -361,7 +361,7 @@ func call(t *testing.T, d *standin.Discord, method, path, body string) answered 
 }
 
 func TestLimitsAreTold(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	path := "/channels/" + d.Channel.String() + "/messages"
 	d.Clock(-time.Hour)
 	res := call(t, d, http.MethodPost, path, `{"content":"1"}`)
@@ -376,7 +376,7 @@ func TestLimitsAreTold(t *testing.T) {
 	if made := d.Messages(d.Channel)[0].At; time.Since(made) < 59*time.Minute {
 		t.Errorf("the message is of %v", made)
 	}
-	d.RateLimit(standin.RouteCreate, 1, 1500*time.Millisecond, false)
+	d.RateLimit(discordtest.RouteCreate, 1, 1500*time.Millisecond, false)
 	d.RateLimit("GET", 1, time.Second, true)
 	res = call(t, d, http.MethodPost, path, `{"content":"2"}`)
 	if res.status != 429 || res.header.Get("Retry-After") != "2" || !strings.Contains(res.body, `"retry_after":1.5`) || res.header.Get("X-RateLimit-Global") != "" {
@@ -402,7 +402,7 @@ func TestLimitsAreTold(t *testing.T) {
 }
 
 func TestCallsFailBeforeOrAfterTheyDid(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	send := func(m discord.MessageCreate) int {
 		if _, err := c.CreateMessage(d.Channel, m); err != nil {
@@ -425,20 +425,20 @@ func TestCallsFailBeforeOrAfterTheyDid(t *testing.T) {
 		t.Errorf("a write: %d", status)
 	}
 	text.Nonce = "m"
-	d.LoseAnswers(standin.RouteCreate, 1, 502)
+	d.LoseAnswers(discordtest.RouteCreate, 1, 502)
 	if status := send(text); status != 502 || len(d.Messages(d.Channel)) != 2 {
 		t.Errorf("a lost answer: %d, %d messages", status, len(d.Messages(d.Channel)))
 	}
 	if status := send(text); status != 200 || len(d.Messages(d.Channel)) != 2 {
 		t.Errorf("after a lost answer: %d, %d messages", status, len(d.Messages(d.Channel)))
 	}
-	if calls := d.Calls(standin.RouteCreate); len(calls) != 5 || calls[1].Status != 502 || calls[1].Files != 1 || !bytes.Contains(calls[4].Body, []byte(`"nonce":"m"`)) {
+	if calls := d.Calls(discordtest.RouteCreate); len(calls) != 5 || calls[1].Status != 502 || calls[1].Files != 1 || !bytes.Contains(calls[4].Body, []byte(`"nonce":"m"`)) {
 		t.Errorf("the calls were %+v", calls)
 	}
 }
 
 func TestCallsAreHeld(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	own, err := c.CreateMessage(d.Channel, discord.MessageCreate{Content: "own"})
 	if err != nil {
@@ -463,18 +463,18 @@ func TestCallsAreHeld(t *testing.T) {
 }
 
 func TestWaitTellsWhatThereWas(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	d.Say(d.Channel, d.Owner, "nobody listens")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	err := d.Wait(ctx, func(s standin.Seen) bool { return s.Says(d.Channel, "nobody listens") })
+	err := d.Wait(ctx, func(s discordtest.Seen) bool { return s.Says(d.Channel, "nobody listens") })
 	if err == nil || !strings.Contains(err.Error(), "nobody listens") || !errors.Is(err, context.Canceled) {
 		t.Errorf("it says %v", err)
 	}
 }
 
 func TestCommandsAreSet(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	if _, err := d.Slash(d.Channel, d.Owner, "status", nil); err == nil {
 		t.Error("a command that is not there was given")

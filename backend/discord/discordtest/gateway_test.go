@@ -1,4 +1,4 @@
-package standin_test
+package discordtest_test
 
 import (
 	"encoding/json"
@@ -14,7 +14,7 @@ import (
 	"github.com/disgoorg/snowflake/v2"
 	"github.com/gorilla/websocket"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 )
 
 const intents = gateway.IntentGuilds | gateway.IntentGuildMessages | gateway.IntentMessageContent
@@ -93,7 +93,7 @@ func identity(token string, intents any) map[string]any {
 }
 
 // identified is a client that has been let in, and what its session is called.
-func identified(t *testing.T, d *standin.Discord) (p *peer, session string) {
+func identified(t *testing.T, d *discordtest.Discord) (p *peer, session string) {
 	t.Helper()
 	p = dial(t, d.Gateway())
 	if hello := p.hear(); hello.Op != 10 {
@@ -123,7 +123,7 @@ func text(t *testing.T, f frame) string {
 }
 
 func TestWhoIsNotLetInIsTold(t *testing.T) {
-	d := start(t, standin.Options{NoContent: true})
+	d := start(t, discordtest.Options{NoContent: true})
 	token := d.Token
 	for _, test := range []struct {
 		name string
@@ -131,15 +131,15 @@ func TestWhoIsNotLetInIsTold(t *testing.T) {
 		data any
 		code int
 	}{
-		{"a wrong token", 2, identity("wrong", 1), standin.CloseToken},
-		{"an intent that is off", 2, identity(token, intents), standin.CloseNotAllowed},
-		{"the intent for members", 2, identity(token, 1<<1), standin.CloseNotAllowed},
-		{"no intent at all", 2, map[string]any{"token": token}, standin.CloseDecode},
-		{"an intent that there is not", 2, identity(token, 1<<29), standin.CloseIntents},
-		{"what only those inside may", 3, map[string]any{}, standin.CloseAnonymous},
-		{"nonsense", 99, nil, standin.CloseOpcode},
-		{"too much", 2, identity(strings.Repeat("x", 5000), 1), standin.CloseDecode},
-		{"a resume with a wrong token", 6, map[string]any{"token": "x", "session_id": "y", "seq": 1}, standin.CloseToken},
+		{"a wrong token", 2, identity("wrong", 1), discordtest.CloseToken},
+		{"an intent that is off", 2, identity(token, intents), discordtest.CloseNotAllowed},
+		{"the intent for members", 2, identity(token, 1<<1), discordtest.CloseNotAllowed},
+		{"no intent at all", 2, map[string]any{"token": token}, discordtest.CloseDecode},
+		{"an intent that there is not", 2, identity(token, 1<<29), discordtest.CloseIntents},
+		{"what only those inside may", 3, map[string]any{}, discordtest.CloseAnonymous},
+		{"nonsense", 99, nil, discordtest.CloseOpcode},
+		{"too much", 2, identity(strings.Repeat("x", 5000), 1), discordtest.CloseDecode},
+		{"a resume with a wrong token", 6, map[string]any{"token": "x", "session_id": "y", "seq": 1}, discordtest.CloseToken},
 	} {
 		p := dial(t, d.Gateway())
 		p.say(test.op, test.data)
@@ -152,19 +152,19 @@ func TestWhoIsNotLetInIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = res.Body.Close()
-	if code := (&peer{t, socket}).closed(); code != standin.CloseVersion {
+	if code := (&peer{t, socket}).closed(); code != discordtest.CloseVersion {
 		t.Errorf("an old version: %d", code)
 	}
 	d.AllowContent(true)
 	p, _ := identified(t, d)
 	p.say(2, identity(token, 1))
-	if code := p.closed(); code != standin.CloseTwice {
+	if code := p.closed(); code != discordtest.CloseTwice {
 		t.Errorf("who comes in twice: %d", code)
 	}
 }
 
 func TestEventsAreToldAndReplayed(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	p, session := identified(t, d)
 	first := d.Say(d.Channel, d.Owner, "one")
 	if f := p.until("MESSAGE_CREATE"); text(t, f) != "one" || f.Seq != 3 {
@@ -207,7 +207,7 @@ func TestEventsAreToldAndReplayed(t *testing.T) {
 		t.Errorf("the connects were %+v", connects)
 	}
 	// A number that was not told yet is nobody's.
-	if p = resume(50); p.closed() != standin.CloseSequence {
+	if p = resume(50); p.closed() != discordtest.CloseSequence {
 		t.Error("a number of the future was taken")
 	}
 	if p = resume(5); p.hear().Op != 9 {
@@ -216,10 +216,10 @@ func TestEventsAreToldAndReplayed(t *testing.T) {
 }
 
 func TestWhoSaysGoodByeDoesNotComeBack(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	p, session := identified(t, d)
 	_ = p.socket.WriteControl(websocket.CloseMessage, websocket.FormatCloseMessage(websocket.CloseNormalClosure, ""), time.Now().Add(time.Second))
-	if err := d.Wait(patient(t), func(s standin.Seen) bool { return s.Lines() == 0 }); err != nil {
+	if err := d.Wait(patient(t), func(s discordtest.Seen) bool { return s.Lines() == 0 }); err != nil {
 		t.Fatal(err)
 	}
 	p = dial(t, d.Gateway())
@@ -233,7 +233,7 @@ func TestWhoSaysGoodByeDoesNotComeBack(t *testing.T) {
 }
 
 func TestWhoDoesNotBeatIsDropped(t *testing.T) {
-	d := start(t, standin.Options{Heartbeat: 3 * time.Second}) // which a busy machine keeps, too
+	d := start(t, discordtest.Options{Heartbeat: 3 * time.Second}) // which a busy machine keeps, too
 	p, _ := identified(t, d)
 	for range 5 {
 		p.say(1, 2)
@@ -241,13 +241,13 @@ func TestWhoDoesNotBeatIsDropped(t *testing.T) {
 			t.Fatalf("a beat was answered with %+v", f)
 		}
 	}
-	if code := p.closed(); code != standin.CloseTimeout {
+	if code := p.closed(); code != discordtest.CloseTimeout {
 		t.Errorf("it was closed with %d", code)
 	}
 }
 
 func TestTheGatewayAsks(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	p, session := identified(t, d)
 	d.Beat()
 	if f := p.hear(); f.Op != 1 {
@@ -288,26 +288,26 @@ func TestTheGatewayAsks(t *testing.T) {
 		t.Errorf("it was closed with %d", code)
 	}
 	p, _ = identified(t, d)
-	d.HangUp(standin.CloseUnknown)
-	if code := p.closed(); code != standin.CloseUnknown {
+	d.HangUp(discordtest.CloseUnknown)
+	if code := p.closed(); code != discordtest.CloseUnknown {
 		t.Errorf("it was closed with %d", code)
 	}
 	p, _ = identified(t, d)
 	d.Revoke()
-	if code := p.closed(); code != standin.CloseToken {
+	if code := p.closed(); code != discordtest.CloseToken {
 		t.Errorf("it was closed with %d", code)
 	}
 }
 
 func TestWhoMayNotReadSeesNoContent(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	hidden := d.AddChannel(d.Guild, "hidden", "text")
 	d.Deny(hidden, discord.PermissionViewChannel)
 	p := dial(t, d.Gateway())
 	p.hear()
 	p.say(2, identity(d.Token, gateway.IntentGuilds|gateway.IntentGuildMessages))
 	p.until("GUILD_CREATE")
-	d.Say(d.Channel, d.Owner, "secret", standin.File{Name: "a.txt", Data: []byte("a")})
+	d.Say(d.Channel, d.Owner, "secret", discordtest.File{Name: "a.txt", Data: []byte("a")})
 	f := p.until("MESSAGE_CREATE")
 	if strings.Contains(string(f.Data), "secret") || strings.Contains(string(f.Data), "a.txt") {
 		t.Errorf("told was %s", f.Data)
@@ -346,7 +346,7 @@ func (p *peer) heard() gateway.EventData {
 }
 
 func TestDisgoUnderstandsEveryEvent(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	p := dial(t, d.Gateway())
 	p.hear()
@@ -359,7 +359,7 @@ func TestDisgoUnderstandsEveryEvent(t *testing.T) {
 	if made, ok := next().(gateway.EventGuildCreate); !ok || made.ID != d.Guild || len(made.Channels) != 1 || len(made.Roles) != 2 || len(made.Members) != 1 {
 		t.Errorf("the guild is %+v", made)
 	}
-	said := d.Say(d.Channel, d.Owner, "hello", standin.File{Name: "a.txt", Type: "text/plain", Data: []byte("abc")})
+	said := d.Say(d.Channel, d.Owner, "hello", discordtest.File{Name: "a.txt", Type: "text/plain", Data: []byte("abc")})
 	if m, ok := next().(gateway.EventMessageCreate); !ok || m.Author.ID != d.Owner || m.Content != "hello" || m.Attachments[0].Size != 3 || *m.GuildID != d.Guild || m.Member == nil {
 		t.Errorf("the message is %+v", m)
 	}

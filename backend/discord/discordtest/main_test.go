@@ -1,4 +1,4 @@
-package standin_test
+package discordtest_test
 
 import (
 	"testing"

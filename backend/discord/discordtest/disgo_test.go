@@ -1,6 +1,6 @@
 //go:build !race
 
-package standin_test
+package discordtest_test
 
 import (
 	"context"
@@ -9,12 +9,12 @@ import (
 
 	"github.com/disgoorg/disgo/gateway"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 )
 
 // disgo's own client comes in, and goes on where it was when the line breaks. It is not for the race detector, which finds races in it.
 func TestDisgosClientComesBack(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	events := make(chan gateway.EventType, 100)
 	g := gateway.New(d.Token, func(_ gateway.Gateway, kind gateway.EventType, _ int, _ gateway.EventData) { events <- kind },
 		gateway.WithURL(d.Gateway()), gateway.WithCompression(gateway.CompressionNone), gateway.WithIntents(intents),

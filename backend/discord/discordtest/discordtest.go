@@ -1,7 +1,7 @@
-// Package standin hides that there is no Discord in a test: it is one on loopback, as far as a bot meets it. Its gateway, its API and its
+// Package discordtest is a Discord on loopback for tests, as far as a bot meets Discord. Its gateway, its API and its
 // files speak JSON of their own and refuse what Discord refuses, so that a mistake which the bot's library shares with us is found.
 // People are its methods: Say, Press, Slash. Faults are methods too. Only tests import it.
-package standin
+package discordtest
 
 import (
 	"context"

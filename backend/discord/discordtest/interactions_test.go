@@ -1,4 +1,4 @@
-package standin_test
+package discordtest_test
 
 import (
 	"encoding/json"
@@ -15,11 +15,11 @@ import (
 	"github.com/disgoorg/disgo/rest"
 	"github.com/disgoorg/snowflake/v2"
 
-	"deskhand/backend/discord/standin"
+	"deskhand/backend/discord/discordtest"
 )
 
 // asked is a message of the bot with a button and a menu, and the client that made it.
-func asked(t *testing.T, d *standin.Discord) (rest.Rest, snowflake.ID) {
+func asked(t *testing.T, d *discordtest.Discord) (rest.Rest, snowflake.ID) {
 	t.Helper()
 	c := client(t, d)
 	m, err := c.CreateMessage(d.Channel, discord.MessageCreate{Content: "May I?", Components: []discord.LayoutComponent{
@@ -32,7 +32,7 @@ func asked(t *testing.T, d *standin.Discord) (rest.Rest, snowflake.ID) {
 	return c, m.ID
 }
 
-func press(t *testing.T, d *standin.Discord, message snowflake.ID) *standin.Interaction {
+func press(t *testing.T, d *discordtest.Discord, message snowflake.ID) *discordtest.Interaction {
 	t.Helper()
 	i, err := d.Press(message, d.Owner, "yes")
 	if err != nil {
@@ -42,17 +42,17 @@ func press(t *testing.T, d *standin.Discord, message snowflake.ID) *standin.Inte
 }
 
 func TestOnlyWhatAPersonCouldPressIsPressed(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	_, message := asked(t, d)
-	for name, f := range map[string]func() (*standin.Interaction, error){
-		"a control that is off":      func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "no") },
-		"one that is not there":      func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "other") },
-		"an option that is not":      func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "menu", "b") },
-		"a menu without a choice":    func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "menu") },
-		"a message that is not":      func() (*standin.Interaction, error) { return d.Press(1, d.Owner, "yes") },
-		"a button with a choice":     func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "yes", "a") },
-		"too many of a menu's":       func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "menu", "a", "a") },
-		"a command that is not made": func() (*standin.Interaction, error) { return d.Slash(d.Channel, d.Owner, "new", nil) },
+	for name, f := range map[string]func() (*discordtest.Interaction, error){
+		"a control that is off":      func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "no") },
+		"one that is not there":      func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "other") },
+		"an option that is not":      func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "menu", "b") },
+		"a menu without a choice":    func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "menu") },
+		"a message that is not":      func() (*discordtest.Interaction, error) { return d.Press(1, d.Owner, "yes") },
+		"a button with a choice":     func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "yes", "a") },
+		"too many of a menu's":       func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "menu", "a", "a") },
+		"a command that is not made": func() (*discordtest.Interaction, error) { return d.Slash(d.Channel, d.Owner, "new", nil) },
 	} {
 		if _, err := f(); err == nil {
 			t.Errorf("%s was pressed", name)
@@ -64,16 +64,16 @@ func TestOnlyWhatAPersonCouldPressIsPressed(t *testing.T) {
 }
 
 func TestAPressHasItsTime(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	_, message := asked(t, d)
 	shown := message.Time()
 	seen := map[snowflake.ID]bool{}
-	for name, f := range map[string]func() (*standin.Interaction, error){
-		"a press":       func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "yes") },
-		"another":       func() (*standin.Interaction, error) { return d.Press(message, d.Owner, "yes") },
-		"a late one":    func() (*standin.Interaction, error) { return d.PressLate(message, d.Owner, "no") },
-		"a quick one":   func() (*standin.Interaction, error) { return d.PressQuickly(message, d.Owner, "yes") },
-		"another quick": func() (*standin.Interaction, error) { return d.PressQuickly(message, d.Owner, "yes") },
+	for name, f := range map[string]func() (*discordtest.Interaction, error){
+		"a press":       func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "yes") },
+		"another":       func() (*discordtest.Interaction, error) { return d.Press(message, d.Owner, "yes") },
+		"a late one":    func() (*discordtest.Interaction, error) { return d.PressLate(message, d.Owner, "no") },
+		"a quick one":   func() (*discordtest.Interaction, error) { return d.PressQuickly(message, d.Owner, "yes") },
+		"another quick": func() (*discordtest.Interaction, error) { return d.PressQuickly(message, d.Owner, "yes") },
 	} {
 		i, err := f()
 		if err != nil || seen[i.ID] {
@@ -88,7 +88,7 @@ func TestAPressHasItsTime(t *testing.T) {
 }
 
 func TestAnInteractionIsAnsweredOnceAndInTime(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c, message := asked(t, d)
 	i := press(t, d, message)
 	deferred := discord.InteractionResponse{Type: discord.InteractionResponseTypeDeferredUpdateMessage}
@@ -113,7 +113,7 @@ func TestAnInteractionIsAnsweredOnceAndInTime(t *testing.T) {
 	if m := d.Messages(d.Channel)[0]; m.Text != "Yes." || len(m.Controls) != 0 {
 		t.Errorf("shown is %+v", m)
 	}
-	hasty := start(t, standin.Options{Answer: time.Nanosecond})
+	hasty := start(t, discordtest.Options{Answer: time.Nanosecond})
 	c, message = asked(t, hasty)
 	i = press(t, hasty, message)
 	if number, status := code(t, c.CreateInteractionResponse(i.ID, i.Token, deferred)); number != 10062 || status != 404 {
@@ -122,7 +122,7 @@ func TestAnInteractionIsAnsweredOnceAndInTime(t *testing.T) {
 }
 
 func TestOnePersonAloneSeesAPrivateAnswer(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c, message := asked(t, d)
 	i := press(t, d, message)
 	err := c.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{
@@ -156,13 +156,13 @@ func TestOnePersonAloneSeesAPrivateAnswer(t *testing.T) {
 }
 
 func TestAModalIsFilledIn(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c, message := asked(t, d)
 	i := press(t, d, message)
 	modal := discord.NewModalCreate("sheet", "More").
 		AddLabel("Name", discord.NewShortTextInput("name").WithRequired(true)).
 		AddLabel("Colour", discord.NewStringSelectMenu("colour", "", discord.NewStringSelectMenuOption("Blue", "blue")).WithRequired(false))
-	respond := func(i *standin.Interaction, m discord.ModalCreate) error {
+	respond := func(i *discordtest.Interaction, m discord.ModalCreate) error {
 		return c.CreateInteractionResponse(i.ID, i.Token, discord.InteractionResponse{Type: discord.InteractionResponseTypeModal, Data: m})
 	}
 	for name, bad := range map[string]discord.ModalCreate{
@@ -209,7 +209,7 @@ func TestAModalIsFilledIn(t *testing.T) {
 }
 
 func TestACommandIsGiven(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := client(t, d)
 	_, err := c.SetGuildCommands(d.Application, d.Guild, []discord.ApplicationCommandCreate{discord.SlashCommandCreate{
 		Name: "new", Description: "Begins", Options: []discord.ApplicationCommandOption{discord.ApplicationCommandOptionString{Name: "agent", Description: "Which"}},
@@ -245,9 +245,9 @@ func TestACommandIsGiven(t *testing.T) {
 }
 
 func TestFilesAreFetchedByASignature(t *testing.T) {
-	d := start(t, standin.Options{})
+	d := start(t, discordtest.Options{})
 	c := d.CDNClient()
-	said := d.Say(d.Channel, d.Owner, "", standin.File{Name: "a.txt", Type: "text/plain", Data: []byte("content")})
+	said := d.Say(d.Channel, d.Owner, "", discordtest.File{Name: "a.txt", Type: "text/plain", Data: []byte("content")})
 	fetch := func(address string) (int, string, error) {
 		req, err := http.NewRequestWithContext(patient(t), http.MethodGet, address, http.NoBody)
 		if err != nil {
@@ -302,8 +302,8 @@ func TestFilesAreFetchedByASignature(t *testing.T) {
 }
 
 func TestFilesHaveDiscordsOwnHost(t *testing.T) {
-	d := start(t, standin.Options{RealHosts: true})
-	said := d.Say(d.Channel, d.Owner, "", standin.File{Name: "a.txt", Data: []byte("content")})
+	d := start(t, discordtest.Options{RealHosts: true})
+	said := d.Say(d.Channel, d.Owner, "", discordtest.File{Name: "a.txt", Data: []byte("content")})
 	if !strings.HasPrefix(said.Files[0].URL, "https://cdn.discordapp.com/attachments/") {
 		t.Errorf("the address is %s", said.Files[0].URL)
 	}
@@ -316,8 +316,8 @@ func TestFilesHaveDiscordsOwnHost(t *testing.T) {
 }
 
 func TestTheViewShowsAndPresses(t *testing.T) {
-	d := start(t, standin.Options{})
-	d.Say(d.Channel, d.Owner, "**bold** `code` <script>x</script> <@"+d.Bot.String()+">\n```go\nfunc main() {}\n```\n-# quiet", standin.File{Name: "a.png", Type: "image/png", Data: []byte("png")})
+	d := start(t, discordtest.Options{})
+	d.Say(d.Channel, d.Owner, "**bold** `code` <script>x</script> <@"+d.Bot.String()+">\n```go\nfunc main() {}\n```\n-# quiet", discordtest.File{Name: "a.png", Type: "image/png", Data: []byte("png")})
 	_, message := asked(t, d)
 	server := httptest.NewServer(d.View())
 	t.Cleanup(server.Close)
