@@ -7,18 +7,18 @@ import (
 	"deskhand/backend/autorun"
 )
 
-// builtinPrefix begins the ids of the rules that nobody made.
+// builtinPrefix begins the ids of the built-in rules.
 const builtinPrefix = "builtin:"
 
-// Builtin is a rule that is always there and that nobody can change. Its pattern is code.
+// Builtin is a rule that is always in force and that nobody can change. Its pattern is code.
 type Builtin struct {
 	ID     string
 	Effect Effect
 	Kind   Kind
-	Text   string // what it catches
+	Text   string // the cases that the rule catches, as text for a person
 }
 
-// Builtins are all of them, those that deny first.
+// Builtins returns the built-in rules, those that deny first.
 func Builtins() []Builtin {
 	return []Builtin{
 		{builtinPrefix + "remove_all", Deny, Execute, "Removing /, a directory of the system, the home directory, the session's directory or what it is in, with all that they hold (rm -r, find -delete)"},
@@ -33,7 +33,7 @@ func Builtins() []Builtin {
 	}
 }
 
-// disaster is the code of the built-in rule that denies the part; "" = none does.
+// disaster returns the code of the built-in rule that denies the part, or "" when no rule denies the part.
 func (r *reading) disaster(p *part) string {
 	switch p.kind {
 	case Execute:
@@ -54,7 +54,7 @@ func (r *reading) disaster(p *part) string {
 	return ""
 }
 
-// at is where a path as it was told may be: as it is written, as Windows reads that, and behind its links.
+// at returns the paths that target may mean: as written, as Windows reads the name, and behind its links.
 func (r *reading) at(target string) []string {
 	var list []string
 	if target == "" {
@@ -123,7 +123,7 @@ func (r *reading) killsAll(name string, words []word) bool {
 	return slices.ContainsFunc(words[2:], func(w word) bool { return w.text == "-1" })
 }
 
-// wipes tells of what writes to a device.
+// wipes reports whether the command writes to a device.
 func (r *reading) wipes(name string, words []word) bool {
 	switch {
 	case name == "dd":
@@ -142,7 +142,7 @@ func (r *reading) wipes(name string, words []word) bool {
 		r.operands(words, func(p string, _ bool) bool { return device(p) })
 }
 
-// device tells of a disk, or of memory, as a file.
+// device reports whether the path is a disk or memory, opened as a file.
 func device(p string) bool {
 	rest, in := strings.CutPrefix(p, "/dev/")
 	if !in {
@@ -156,7 +156,8 @@ func device(p string) bool {
 	return false
 }
 
-// operands are the words that are no options, as the paths that they may be. With a glob it is the directory in which that looks.
+// operands calls each for every word that is no option, as each path that the word may mean, and reports whether a call returned true.
+// For a glob, the path is the directory whose files the glob matches.
 func (r *reading) operands(words []word, each func(p string, glob bool) bool) bool {
 	for _, w := range words[1:] {
 		if w.lost || w.text == "" || w.text[0] == '-' {
@@ -177,8 +178,8 @@ func (r *reading) operands(words []word, each func(p string, glob bool) bool) bo
 	return false
 }
 
-// whole tells of a directory that nobody removes: the root, one of the system, a home, and what the session's directory is in. With a
-// glob it is what is in it; self says that the session's own directory counts.
+// whole reports whether p is a directory that nobody removes: the root, a directory of the system, a home directory, or a parent of the
+// session's directory. With glob, p is the directory whose content is removed; self says that the session's own directory counts as well.
 func (r *reading) whole(p string, glob, self bool) bool {
 	p = lower(p)
 	if p == "/" || len(p) <= 3 && strings.HasSuffix(p, ":") || len(p) == 3 && p[1] == ':' {
@@ -195,12 +196,12 @@ func (r *reading) whole(p string, glob, self bool) bool {
 	}, p)
 }
 
-// contains tells whether the directory is in p, or with self p itself.
+// contains reports whether dir is below p or, with self, equal to p.
 func contains(p, dir string, self bool) bool {
 	return dir != "" && below(dir, p) && (dir != p || self)
 }
 
-// flag tells whether one of the words is the short option, in whatever company, or the long one.
+// flag reports whether a word is the short option, alone or among other letters, or a long option, possibly shortened.
 func flag(words []word, short string, long ...string) bool {
 	return slices.ContainsFunc(words[1:], func(w word) bool {
 		switch {
@@ -222,7 +223,7 @@ func (r *reading) removesAll(name string, p *part) bool {
 		}
 		return flag(words, "rR", "--recursive") && r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, true) })
 	case "rmdir", "rd", "del", "erase", "remove-item", "srm", "trash", "shred", "mv", "unlink":
-		if name == "mv" && len(words) > 2 { // what is moved, not where to
+		if name == "mv" && len(words) > 2 { // only the sources are removed, not the destination
 			words = words[:len(words)-1]
 		}
 		return r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, true) })
@@ -249,7 +250,7 @@ func (r *reading) opensAll(name string, words []word) bool {
 	return flag(words, "R", "--recursive") && r.operands(words, func(p string, glob bool) bool { return r.whole(p, glob, false) })
 }
 
-// writesCredentials knows the programs that write where their arguments say.
+// writesCredentials reports whether a program that writes to the files named by its arguments is given a file of credentials.
 func (r *reading) writesCredentials(name string, words []word) bool {
 	hits := func(words []word) bool {
 		return r.operands(words, func(p string, _ bool) bool { return r.credential(p) })
@@ -278,7 +279,7 @@ func (r *reading) writesCredentials(name string, words []word) bool {
 	return false
 }
 
-// delicate is the code of the built-in rule that asks about the part.
+// delicate returns the code of the built-in rule that asks about the part, or "".
 func (r *reading) delicate(p *part) string {
 	switch {
 	case r.secretPart(p):
@@ -289,7 +290,7 @@ func (r *reading) delicate(p *part) string {
 	return ""
 }
 
-// within is a path relative to the session's directory, where it is in it.
+// within returns p relative to the session's directory when p is below that directory, and p otherwise.
 func (r *reading) within(p string) string {
 	dir := r.where.clean(r.where.Directory)
 	if below(p, dir) {
@@ -305,7 +306,7 @@ func (r *reading) secretPart(p *part) bool {
 		return slices.ContainsFunc(r.at(p.target), isSecret)
 	case Execute:
 		if len(p.words) > maxWords {
-			return false // it is asked for that
+			return false // Judge asks about such a command anyhow
 		}
 		return slices.ContainsFunc(p.paths(), func(w word) bool {
 			if w.lost || len(w.text) >= longestPath {
@@ -314,7 +315,7 @@ func (r *reading) secretPart(p *part) bool {
 			_, value, _ := strings.Cut(w.text, "=")
 			return slices.ContainsFunc([]string{w.text, value}, func(text string) bool {
 				text = r.where.unpadded(text)
-				if strings.ContainsAny(base(text), " \n\t") { // the end of a message
+				if strings.ContainsAny(base(text), " \n\t") { // text ending in a path, such as a commit message
 					return slices.ContainsFunc(r.at(text), r.credential)
 				}
 				return slices.ContainsFunc(r.at(text), isSecret)
@@ -325,7 +326,7 @@ func (r *reading) secretPart(p *part) bool {
 	return false
 }
 
-// paths are the words that may be paths: all but the program, and what is text for people.
+// paths returns the words that may be paths: all but the program's name and the texts for people.
 func (p *part) paths() (list []word) {
 	args := argumentsOf(p.words, func(int) bool { return false })
 	for i, w := range p.words {
@@ -336,7 +337,7 @@ func (p *part) paths() (list []word) {
 	return list
 }
 
-// longestPath is more than any system opens.
+// longestPath is longer than any path that a system opens.
 const longestPath = 4096
 
 func (r *reading) outsidePart(p *part) bool {
@@ -350,14 +351,15 @@ func (r *reading) outsidePart(p *part) bool {
 	return false
 }
 
-// leads tells whether a word, or what stands behind a = or a letter of an option in it, is a path that leads out of the directories.
+// leads reports whether a word contains a path that leads out of the session's directories. The path is the word itself, or stands behind
+// a = or behind the letter of an option.
 func (r *reading) leads(text string) bool {
 	return slices.ContainsFunc(pathsIn(text), func(p string) bool {
 		return slices.ContainsFunc(r.dirs, func(dir string) bool { return r.leadsFrom(dir, p) })
 	})
 }
 
-// pathsIn are the parts of a word that may be paths.
+// pathsIn returns the parts of a word that may be paths.
 func pathsIn(text string) []string {
 	if text == "" || len(text) >= longestPath || address(text) {
 		return nil
@@ -366,14 +368,14 @@ func pathsIn(text string) []string {
 	if _, value, found := strings.Cut(text, "="); found && !address(value) {
 		list = append(list, value)
 	}
-	if len(text) > 2 && text[0] == '-' && text[1] != '-' { // -C/elsewhere
+	if len(text) > 2 && text[0] == '-' && text[1] != '-' { // such as -C/elsewhere
 		list = append(list, text[2:])
-		if rest := strings.TrimLeft(text[1:], letters); len(text)-len(rest) <= 4 { // -vt/elsewhere; a longer one may be a word
+		if rest := strings.TrimLeft(text[1:], letters); len(text)-len(rest) <= 4 { // such as -vt/elsewhere; more letters are taken for a long option
 			list = append(list, rest)
 		}
 	}
 	if at := strings.LastIndexByte(text, ':'); at > 1 && !slices.ContainsFunc(schemes(), func(s string) bool { return strings.HasSuffix(text[:at], s) && strings.HasPrefix(text[at:], "://") }) {
-		list = append(list, text[at+1:]) // host:/elsewhere, file:///elsewhere
+		list = append(list, text[at+1:]) // such as host:/elsewhere or file:///elsewhere
 	}
 	for i := range list {
 		list[i] = strings.TrimPrefix(list[i], "@")
@@ -383,7 +385,7 @@ func pathsIn(text string) []string {
 
 const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// address tells of what is elsewhere in the network, and no path.
+// address reports whether a word is the address of another host and therefore no path.
 func address(text string) bool {
 	return slices.ContainsFunc(schemes(), func(s string) bool { return strings.HasPrefix(text, s+"://") })
 }
@@ -400,10 +402,10 @@ func (r *reading) leadsFrom(dir, p string) bool {
 	case climbs(p):
 		return true
 	}
-	return r.where.Real != nil && p[0] != '-' && r.where.real(told) != told && r.outside(told) // a link
+	return r.where.Real != nil && p[0] != '-' && r.where.real(told) != told && r.outside(told) // the path leads out by a link
 }
 
-// unproven is why a word that a pattern's * stands for is not allowed by it.
+// unproven returns the reason why the * of a pattern must not stand for the word, or "" when the word is harmless.
 func (r *reading) unproven(row *program, w word) string {
 	switch {
 	case w.glob >= 0 && w.why == "glob" && !w.lost:
@@ -417,16 +419,16 @@ func (r *reading) unproven(row *program, w word) string {
 	case hidden(w.text):
 		return "hidden_characters"
 	case strings.Contains(w.text, "$(") || strings.Contains(w.text, "`") || strings.Contains(w.text, "${"):
-		return "substitution" // some programs look into their arguments as a shell does
+		return "substitution" // some programs expand their arguments as a shell does
 	case r.leads(w.text), address(w.text) && climbs(w.text) && (row == nil || !row.fetches):
 		return "outside_root"
 	case r.where.Windows && strings.ContainsAny(w.text, "%^"):
-		return "variable" // of its older shell
+		return "variable" // cmd.exe expands %NAME% and ^
 	}
 	return ""
 }
 
-// globsHidden tells of a path with a hidden directory of which not all is written: .g*/hooks.
+// globsHidden reports whether a hidden directory's name in a path contains a glob, as in .g*/hooks.
 func globsHidden(text string) bool {
 	for name := range strings.SplitSeq(text, "/") {
 		if strings.HasPrefix(name, ".") && strings.ContainsAny(name, "*?[") {

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// substituted takes "$(cat <<'EOF' …)" for the text that it is.
+// substituted replaces "$(cat <<'EOF' …)" by the text of the document.
 func (b *wordReader) substituted(n *syntax.CmdSubst) {
 	if len(n.Stmts) == 1 && !n.Backquotes && !n.TempFile && !n.ReplyVar && len(n.Last) == 0 {
 		if text, ok := said(n.Stmts[0]); ok && len(n.Stmts[0].Redirs) == 1 && b.r.sameEverywhere(n) {
@@ -17,7 +17,8 @@ func (b *wordReader) substituted(n *syntax.CmdSubst) {
 	b.part(n, false)
 }
 
-// said is the text that a statement writes, if that is all it does: cat without arguments, with a document in which a shell expands nothing.
+// said returns the text that a statement writes. ok is false unless the statement does nothing else: the statement must be cat without
+// arguments, with a document in which a shell expands nothing.
 func said(stmt *syntax.Stmt) (text string, ok bool) {
 	call, isCall := stmt.Cmd.(*syntax.CallExpr)
 	if !isCall || len(call.Args) != 1 || len(call.Assigns) > 0 || stmt.Negated || stmt.Background || stmt.Coprocess || stmt.Disown {
@@ -40,7 +41,7 @@ func said(stmt *syntax.Stmt) (text string, ok bool) {
 	return text, ok
 }
 
-// document is the text of a document behind <<, if nothing in it is expanded.
+// document returns the text of the here-document behind <<. ok is false when a shell would expand anything in the text.
 func document(redir *syntax.Redirect) (text string, ok bool) {
 	quoted := redir.Word.Lit() == "" || strings.Contains(redir.Word.Lit(), "\\")
 	var b strings.Builder
@@ -61,8 +62,9 @@ func document(redir *syntax.Redirect) (text string, ok bool) {
 	return text, true
 }
 
-// sameEverywhere tells whether shells agree on where a substitution ends. Some, as the bash of macOS, count brackets and quotes to find
-// that, and know nothing of documents: to them a ) of a text is the end, and what follows it a command.
+// sameEverywhere reports whether all shells agree on where a substitution ends. Some shells, such as the bash of macOS, find the end by
+// counting brackets and quotes and ignore here-documents: such a shell ends the substitution at a ) in the text, and runs the rest as a
+// command.
 func (r *reading) sameEverywhere(n *syntax.CmdSubst) bool {
 	from, to := int(n.Left.Offset())+2, int(n.Right.Offset()) //nolint:gosec // a command is short
 	if from > to || to > len(r.source) {
@@ -89,6 +91,7 @@ func (r *reading) sameEverywhere(n *syntax.CmdSubst) bool {
 			}
 		}
 	}
-	// Where a quote or a bracket of the text has no end, such a shell looks for it behind the text: without another ) it gives up.
+	// When a quote or a bracket of the text has no end, such a shell looks for the end behind the text and fails unless another )
+	// follows.
 	return quote == 0 && open == 0 && !escaped || !strings.Contains(r.source[to+1:], ")")
 }

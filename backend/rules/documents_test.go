@@ -7,7 +7,7 @@ import (
 )
 
 // A document in which nothing is expanded is text, however it comes to the command: the rule for that command decides.
-func TestDocumentsThatAreText(t *testing.T) {
+func TestJudgeReadsQuotedDocumentAsText(t *testing.T) {
 	list := []rules.Rule{rule(t, rules.Allow, rules.Execute, "git commit *"), rule(t, rules.Allow, rules.Execute, "gh pr create *")}
 	const body = "Turn the lamp on\n\nIt's off; `now` on && $(green) | \"x\" > y (see a/.env, http://x.example/../y).\n/etc is not read.\n\nCo-Authored-By: A <a@b.example>\n"
 	const allow, ask, deny = rules.Allow, rules.Ask, rules.Deny

@@ -7,7 +7,7 @@ import (
 )
 
 // Windows opens .env by many names. Whatever is allowed, such a name is asked about, and what denies a file denies it by each of them.
-func TestNamesThatWindowsReadsInItsOwnWay(t *testing.T) {
+func TestJudgeAsksAboutNamesThatWindowsMisreads(t *testing.T) {
 	const allow, ask, deny = rules.Allow, rules.Ask, rules.Deny
 	for _, tc := range []struct {
 		path      string

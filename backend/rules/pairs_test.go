@@ -38,7 +38,7 @@ func suggested(t *testing.T, line string) (list []rules.Rule) {
 	return list
 }
 
-func TestASuggestedRuleCoversNothingHarmful(t *testing.T) {
+func TestSuggestedRuleCoversNothingHarmful(t *testing.T) {
 	for _, name := range []string{"testdata/pairs.txt", "testdata/pairs-public.txt", "testdata/pairs-adversary.txt"} {
 		list := pairs(t, name)
 		if len(list) < 100 {
@@ -46,14 +46,14 @@ func TestASuggestedRuleCoversNothingHarmful(t *testing.T) {
 		}
 		for _, pair := range list {
 			if v := rules.Judge(command(pair[1]), where(), suggested(t, pair[0])); v.Effect == rules.Allow {
-				t.Errorf("%s: %s is allowed by %s, which was suggested for %s", name, pair[1], v.Rule, pair[0])
+				t.Errorf("Judge(%q) in %s: got allowed by %s, want not allowed; the rule was suggested for %q", pair[1], name, v.Rule, pair[0])
 			}
 		}
 	}
 }
 
 // What is suggested is of use: the second command is covered by it.
-func TestASuggestedRuleCoversWhatIsAlike(t *testing.T) {
+func TestSuggestedRuleCoversSimilarCommands(t *testing.T) {
 	for _, pair := range pairs(t, "testdata/alike.txt") {
 		if v := rules.Judge(command(pair[1]), where(), suggested(t, pair[0])); v.Effect != rules.Allow {
 			t.Errorf("%s: got %+v, want it allowed by what was suggested for %s", pair[1], v, pair[0])
@@ -62,7 +62,7 @@ func TestASuggestedRuleCoversWhatIsAlike(t *testing.T) {
 }
 
 // Of a program that is not in the table a * stands for no option, no command of its own and no path of a program; ** stands for all of them.
-func TestAStarBehindAnUnknownProgram(t *testing.T) {
+func TestStarBehindUnknownProgramCoversPlainWordsOnly(t *testing.T) {
 	for line, want := range map[string]rules.Effect{
 		"frob":                  rules.Allow,
 		"frob build all":        rules.Allow,
@@ -104,7 +104,7 @@ func TestAStarBehindAnUnknownProgram(t *testing.T) {
 	}
 }
 
-func TestAPatternThatMayRunAnything(t *testing.T) {
+func TestOpenReportsPatternsThatMayRunAnyProgram(t *testing.T) {
 	for pattern, want := range map[string]bool{
 		"git commit *": false, "git --no-pager log *": false, "ls *": false, "go test -race *": false, "git status": false, "frob -x y": false, "bash x.sh": false,
 		"frob *": true, "git *": true, "git rebase *": true, "git commit **": true, "ls **": true, "python3 *": true, "npm run *": true, "make *": true, "npx *": true, "sudo ls *": true,

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Real follows the links of a path on this machine, as far as it is there; "" when that cannot be told.
+// Real resolves the links of a path on this machine as far as the path exists. Real returns "" when the result cannot be known.
 func Real(name string) string { return follow(filepath.FromSlash(name), maxLinks) }
 
 const maxLinks = 16
@@ -19,7 +19,7 @@ func follow(name string, left int) string {
 		if real, err := filepath.EvalSymlinks(at); err == nil {
 			return filepath.ToSlash(filepath.Join(real, rest))
 		}
-		if to, err := os.Readlink(at); err == nil { // to what is not there: who writes makes it there
+		if to, err := os.Readlink(at); err == nil { // a link to a missing file: a write creates that file
 			return dangling(at, to, rest, left)
 		}
 		up := filepath.Dir(at)
@@ -41,7 +41,7 @@ func dangling(at, to, rest string, left int) string {
 	return follow(filepath.Join(to, rest), left-1)
 }
 
-// climbs tells of a path with .. in it. Where that leads depends on the links before it.
+// climbs reports whether a path has a .. in it. Where such a path leads depends on the links before the dots.
 func climbs(p string) bool {
 	for name := range strings.SplitSeq(filepath.ToSlash(p), "/") {
 		if name == ".." {
@@ -51,8 +51,8 @@ func climbs(p string) bool {
 	return false
 }
 
-// clean is an absolute path in one form. Letters stay as they are: where a file system takes small and capital ones for the same, what
-// denies and asks does so as well, and what allows never does.
+// clean returns an absolute path in one form, with slashes. The case of letters is kept: deny and ask rules compare without case, because
+// a file system may ignore case, and allow rules never do.
 func (w Where) clean(p string) string {
 	p = filepath.ToSlash(p)
 	if p == "" {
@@ -61,7 +61,7 @@ func (w Where) clean(p string) string {
 	return path.Clean(p)
 }
 
-// absolute is a path as it was told, from the directory.
+// absolute returns the path p, as the agent wrote it, seen from dir.
 func (w Where) absolute(dir, p string) string {
 	p = filepath.ToSlash(p)
 	if w.Home != "" && (p == "~" || strings.HasPrefix(p, "~/")) {
@@ -73,8 +73,8 @@ func (w Where) absolute(dir, p string) string {
 	return w.clean(p)
 }
 
-// plain is the file that Windows opens by a path: without the stream behind a : in a name, and the dots and blanks at a name's end. .env::$DATA
-// and .env. are .env there, which a rule by names has to see.
+// plain returns the file that Windows opens for a path: without the stream behind the : of a name, and without dots and blanks at the end
+// of a name. Windows opens .env for .env::$DATA and for ".env.", so a rule by names must see .env.
 func (w Where) plain(p string) string {
 	if !w.Windows || !misread(p) {
 		return p
@@ -86,13 +86,13 @@ func (w Where) plain(p string) string {
 		}
 		name, _, _ = strings.Cut(name, ":")
 		if names[i] = strings.TrimRight(name, ". "); names[i] == "" {
-			names[i] = strings.TrimRight(name, " ") // nothing but dots
+			names[i] = strings.TrimRight(name, " ") // a name that is nothing but dots
 		}
 	}
 	return path.Clean(strings.Join(names, "/"))
 }
 
-// unpadded is a word without what Windows drops from it as a name, and which would make it look like the end of a message.
+// unpadded returns text without the blanks at its end, which Windows drops from a name and which would make the word look like prose.
 func (w Where) unpadded(text string) string {
 	if !w.Windows {
 		return text
@@ -100,7 +100,7 @@ func (w Where) unpadded(text string) string {
 	return strings.TrimRight(text, " ")
 }
 
-// misread tells of a path with a name that Windows takes for another one.
+// misread reports whether Windows would open another name than one written in the path.
 func misread(p string) bool {
 	for i, name := range strings.Split(filepath.ToSlash(p), "/") {
 		if name == "." || name == ".." || i == 0 && drive(name) {
@@ -115,12 +115,12 @@ func misread(p string) bool {
 
 func drive(name string) bool { return len(name) == 2 && name[1] == ':' }
 
-// rooted tells of /x and C:/x.
+// rooted reports whether p begins with / or with a drive, as C:/x does.
 func rooted(p string) bool {
 	return strings.HasPrefix(p, "/") || len(p) > 2 && p[1] == ':' && p[2] == '/'
 }
 
-// real is the path behind its links; "" when that cannot be told.
+// real returns the path behind the links of p, or "" when the links cannot be resolved.
 func (w Where) real(p string) string {
 	if w.Real == nil {
 		return p
@@ -139,12 +139,12 @@ func (w Where) roots() []string {
 	return list
 }
 
-// below tells whether p is dir or in it.
+// below reports whether p is dir or in dir.
 func below(p, dir string) bool {
 	return p == dir || strings.HasPrefix(p, strings.TrimSuffix(dir, "/")+"/")
 }
 
-// outside tells whether an absolute path is in none of the directories, or leaves them by a link.
+// outside reports whether the absolute path p is in none of the session's directories, or leaves the directories by a link.
 func (r *reading) outside(p string) bool {
 	in := func(p string, roots []string) bool {
 		return slices.ContainsFunc(roots, func(root string) bool { return below(p, root) })
@@ -163,7 +163,8 @@ func (r *reading) outside(p string) bool {
 	return real == "" || !in(real, roots)
 }
 
-// matchPath compares a path with a pattern. What allows goes by where the path leads; what denies also by how it is written.
+// matchPath reports whether target matches the pattern. With generous, for rules that deny or ask, any reading of the path may match;
+// otherwise, for rules that allow, the path behind all links must match from every directory.
 func (r *reading) matchPath(pattern, target string, generous bool) bool {
 	for i, dir := range r.dirs {
 		told := r.where.absolute(dir, target)
@@ -205,7 +206,7 @@ func (r *reading) matchOne(pattern, p, dir string, fold bool) bool {
 	return matchNames(strings.Split(pattern, "/"), strings.Split(p, "/"), fold)
 }
 
-// beyond is what of a path is within a directory. With fold the directory may be spelled otherwise there.
+// beyond returns the part of p that is below dir. With fold, dir may be spelled in other letters in p.
 func beyond(p, dir string, fold bool) (rest string, in bool) {
 	dir = strings.TrimSuffix(dir, "/")
 	names, n := strings.Split(p, "/"), strings.Count(dir, "/")+1
@@ -216,7 +217,7 @@ func beyond(p, dir string, fold bool) (rest string, in bool) {
 	return strings.Join(names[n:], "/"), head == dir || fold && lower(head) == lower(dir)
 }
 
-// escape makes a pattern of a path.
+// escape returns a pattern that matches exactly the path p.
 func escape(p string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`).Replace(p)
 }
@@ -226,7 +227,8 @@ func base(p string) string {
 	return p[strings.LastIndexByte(p, '/')+1:]
 }
 
-// credential tells of files by which somebody logs in, or is let in: a path that is not absolute is taken for one of the home directory.
+// credential reports whether p is a file by which somebody logs in or is let in. A path that is not absolute is taken from the home
+// directory.
 func (r *reading) credential(p string) bool {
 	p = lower(p)
 	for _, system := range []string{"/etc/passwd", "/etc/shadow", "/etc/gshadow", "/etc/sudoers", "/etc/sudoers.d", "/etc/ssh", "/etc/pam.d"} {
@@ -246,7 +248,7 @@ func (r *reading) credential(p string) bool {
 	return false
 }
 
-// credentials are below a home directory.
+// credentials returns the names of such files and directories below a home directory.
 func credentials() []string {
 	return []string{
 		".ssh", ".gnupg", ".aws", ".azure", ".kube", ".password-store", ".config/gcloud", ".config/gh", ".config/op", ".docker/config.json",
@@ -257,7 +259,7 @@ func credentials() []string {
 	}
 }
 
-// homeOf splits a small-lettered path at the home directory that it is in: the known one, or what looks like one.
+// homeOf splits a lower-case path at its home directory: the known home, or a directory that looks like the home of a user.
 func (r *reading) homeOf(p string) (home, rest string) {
 	if known := lower(r.where.clean(r.where.Home)); r.where.Home != "" && below(p, known) {
 		return known, strings.TrimPrefix(p[len(known):], "/")
@@ -274,12 +276,12 @@ func (r *reading) homeOf(p string) (home, rest string) {
 	return "", ""
 }
 
-// secret tells of files that hold secrets, by where they are or by their names.
+// secret reports whether p is a file that holds secrets, judged by its directory or its name.
 func (r *reading) secret(p string) bool {
 	if r.credential(p) {
 		return true
 	}
-	given := strings.ToLower(p) // what lets go by goes by what is written
+	given := strings.ToLower(p) // a harmless ending must be written in plain letters; folded letters do not count
 	p = lower(p)
 	for name := range strings.SplitSeq(p, "/") {
 		switch name {

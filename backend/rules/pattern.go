@@ -10,29 +10,29 @@ import (
 	"golang.org/x/text/unicode/norm"
 )
 
-// Pattern is what a rule is about. Its form depends on the kind:
+// Pattern says which calls a rule is about. The form of Text depends on the kind:
 //
-//   - execute: the words of a command, quoted as in a shell. A last word * stands for further words that do no more than the program is
-//     known to do (programs.txt), ** for any further words, a * within a word for any letters of that word.
+//   - execute: the words of a command, quoted as in a shell. A last word * stands for further words that do no more than programs.txt says
+//     of the program, ** for any further words, and a * within a word for any letters of that word.
 //   - read, edit, delete, move, search: a path, relative to the directory of the session, or absolute, or with ~/ for the home
 //     directory. * stands for letters of one name, ** for any names.
-//   - fetch: a host, or *.host for it and all below it.
+//   - fetch: a host, or *.host for the host and all below that host.
 //   - other, any: the name of a tool, or * for all.
 type Pattern struct {
 	Kind Kind
 	Text string
 
 	words []patternWord
-	rest  bool // any further words
-	all   bool // and whatever these make a program do
+	rest  bool // any further words may follow
+	all   bool // the pattern ended in **: further words need not be harmless
 }
 
-// patternWord is a word in pieces, between which any letters may stand.
+// patternWord is a word in pieces. Any letters may stand between two pieces.
 type patternWord []string
 
-// PatternError is what is wrong with a pattern.
+// PatternError says why a text is no pattern.
 type PatternError struct {
-	Code   string // rule.kind, rule.pattern, rule.too_wide
+	Code   string // rule.kind or rule.pattern
 	Detail string
 }
 
@@ -40,7 +40,7 @@ func (e *PatternError) Error() string { return e.Code + ": " + e.Detail }
 
 const maxPattern = 4096
 
-// ParsePattern reads a pattern.
+// ParsePattern parses the text of a pattern. Its error is a *PatternError.
 func ParsePattern(kind Kind, text string) (Pattern, error) {
 	text = strings.TrimSpace(text)
 	p := Pattern{Kind: kind, Text: text}
@@ -81,11 +81,11 @@ func parsePath(p Pattern) (Pattern, error) {
 	return p, nil
 }
 
-// parseWords reads the words of a command as a shell would, but for what a shell would expand.
+// parseWords splits the text of an execute pattern into words as a shell would, but refuses everything that a shell would expand.
 func parseWords(p Pattern) (Pattern, error) {
 	var word patternWord
 	var piece strings.Builder
-	in, stars := false, 0 // within a word; how many * it has
+	in, stars := false, 0 // in: within a word; stars: how many * the pattern has
 	quoted := rune(0)
 	end := func() {
 		if in {
@@ -129,7 +129,7 @@ func parseWords(p Pattern) (Pattern, error) {
 	return p.further(), nil
 }
 
-// further takes a last word * for what it is.
+// further takes a last word * or ** off the words and notes that further words may follow.
 func (p Pattern) further() Pattern {
 	if last := len(p.words) - 1; last >= 0 && p.words[last].any() {
 		p.words, p.rest, p.all = p.words[:last], true, len(p.words[last]) > 2
@@ -137,12 +137,12 @@ func (p Pattern) further() Pattern {
 	return p
 }
 
-// Wide tells that the pattern would allow every command.
+// Wide reports whether the pattern would allow every command.
 func (p Pattern) Wide() bool {
 	return p.Kind == Execute && (len(p.words) == 0 || len(p.words[0]) > 1)
 }
 
-// any tells that the word is a lone *, or **.
+// any reports whether the word is a lone * or **.
 func (w patternWord) any() bool {
 	return (len(w) == 2 || len(w) == 3) && !slices.ContainsFunc(w, func(s string) bool { return s != "" })
 }
@@ -182,9 +182,9 @@ func (w patternWord) spell(text string) bool {
 	return strings.HasSuffix(rest, w[len(w)-1])
 }
 
-// lower is a text as what denies and asks compares it. To the disks of macOS, and to some of every system, two texts of one lower form
-// are the same name: small letters alone would let .v\u017fcode by, which is .vscode there, and an accent that is a sign of its own. The
-// wider forms (NFKC) are different names everywhere, and would make a * or [ of signs that are none.
+// lower returns the form of a text that deny and ask rules compare. To the disks of macOS, and to some disks of every system, two texts
+// with the same form are the same name. Lower case alone would let .v\u017fcode pass, which is .vscode on such a disk, and also an accent
+// written as a sign of its own. The wider forms (NFKC) are different names everywhere, and would turn other signs into * or [.
 func lower(s string) string {
 	if strings.IndexFunc(s, func(c rune) bool { return c > unicode.MaxASCII }) < 0 {
 		return strings.ToLower(s)
@@ -192,8 +192,8 @@ func lower(s string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFD.String(s)))
 }
 
-// concerns tells whether a rule that denies or asks is about the part: surely, or maybe, when it depends on what is not known. It is
-// generous: programs are known by their names without their directories, and capital letters are small ones.
+// concerns reports whether a rule that denies or asks is about the part: surely, or maybe when that depends on an unknown text. The
+// comparison is generous: programs are compared without their directories, and without case.
 func (r *reading) concerns(p *part, q Pattern) (sure, maybe bool) {
 	if q.Kind == Any && p.kind != Any {
 		return q.Text == "*", false
@@ -213,7 +213,7 @@ func (r *reading) concerns(p *part, q Pattern) (sure, maybe bool) {
 	}
 }
 
-// concernsWords compares the words generously: further words may follow, options may stand anywhere, and between the others.
+// concernsWords compares the words generously: further words may follow, and options may stand anywhere and between the others.
 func (p Pattern) concernsWords(words []word) (sure, maybe bool) {
 	if len(p.words) == 0 {
 		return true, false
@@ -242,15 +242,15 @@ func (p Pattern) concernsWords(words []word) (sure, maybe bool) {
 	return !maybe, maybe
 }
 
-// next looks at the first word that is no option, and gives what is behind it. A word behind an option may be its value: then it may also
-// be the one behind that.
+// next looks for w as the first word that is no option, and returns the words behind that word. A word behind an option may be the value
+// of the option; then the word after it may also be meant, and open is true.
 func (w patternWord) next(words []word) (rest []word, found, open bool) {
 	value, skipped := false, false
 	for ; len(words) > 0; words = words[1:] {
 		have := words[0]
 		switch {
 		case have.unknown():
-			return words, false, true // it may be several, and those behind it any
+			return words, false, true // have may stand for several words, and the rest for any
 		case strings.HasPrefix(have.text, "-"):
 			value = have.text != "--" && !strings.Contains(have.text, "=")
 		case w.matches(have.text, true):
@@ -264,7 +264,7 @@ func (w patternWord) next(words []word) (rest []word, found, open bool) {
 	return nil, false, false
 }
 
-// among tells whether one of the words is the wanted one; open that one of them may be.
+// among reports whether words contain the wanted word. open reports that an unknown word may be the wanted word.
 func (w patternWord) among(words []word) (found, open bool) {
 	for _, have := range words {
 		if have.unknown() {
@@ -276,10 +276,10 @@ func (w patternWord) among(words []word) (found, open bool) {
 	return false, open
 }
 
-// covers tells whether a rule that allows is proven to be about the part. A doubt is why it is not although it seems to be.
+// covers reports whether a rule that allows is proven to be about the part. doubt says why the proof fails although the pattern fits.
 func (r *reading) covers(p *part, q Pattern) (fits bool, doubt string) {
 	if q.Kind != p.kind || q.Kind == Any {
-		return false, "" // what is run or touched is allowed by what it is, never by the tool's name
+		return false, "" // commands and files are allowed by their own kinds, never by a tool's name
 	}
 	switch p.kind {
 	case Execute:
@@ -310,7 +310,7 @@ func (r *reading) coversWords(p *part, q Pattern) (fits bool, doubt string) {
 	return doubt == "", doubt
 }
 
-// beyondSpelled is why one of the words that a rule does not spell is not proven to be harmless.
+// beyondSpelled returns why a word that the pattern does not spell is not proven to be harmless, or "".
 func (r *reading) beyondSpelled(p *part, q Pattern) (doubt string) {
 	run, skipped := p.last()
 	args := argumentsOf(run, func(i int) bool { return q.spells(i + skipped) })
@@ -318,7 +318,7 @@ func (r *reading) beyondSpelled(p *part, q Pattern) (doubt string) {
 		if q.spells(i) {
 			continue
 		}
-		if i < skipped { // a * for the options of a wrapper
+		if i < skipped { // a * would stand for an option of a wrapper
 			return "option"
 		}
 		if why := r.starred(args, i-skipped, w, q.all); why != "" {
@@ -328,7 +328,7 @@ func (r *reading) beyondSpelled(p *part, q Pattern) (doubt string) {
 	return ""
 }
 
-// starred is why a word that a * stands for is not proven to be harmless; all tells that it is a **.
+// starred returns why the word at i, for which a * stands, is not proven to be harmless. With all, the * is a **.
 func (r *reading) starred(args *arguments, i int, w word, all bool) (doubt string) {
 	if args.texts[i] && !args.doubts[i] && w.plain && !hidden(w.text) {
 		return ""
@@ -345,10 +345,10 @@ func (r *reading) starred(args *arguments, i int, w word, all bool) (doubt strin
 	return ""
 }
 
-// spells tells whether the pattern says what the word is, letter by letter.
+// spells reports whether the pattern gives the word at i letter by letter.
 func (p Pattern) spells(i int) bool { return i < len(p.words) && p.words[i].literal() }
 
-// last is the command that is run by wrappers such as sudo, and where in the words it begins.
+// last returns the command that wrappers such as sudo run in the end, and the index of its first word among the words of p.
 func (p *part) last() (words []word, skipped int) {
 	words = p.words
 	for inner := p; len(inner.within) == 1; inner = inner.within[0] {
@@ -362,8 +362,8 @@ func (p *part) last() (words []word, skipped int) {
 	return words, skipped
 }
 
-// Open tells that the pattern of a rule which allows covers commands that may run any program: it has a * behind a program of which too
-// little is known, or of which it is known that it runs what its words say.
+// Open reports whether an allow rule with the pattern covers commands that may run any program: the pattern has a * behind a program of
+// which programs.txt says too little, or of which programs.txt says that the program runs its arguments.
 func (p Pattern) Open() bool {
 	if p.Kind != Execute || !p.rest && !slices.ContainsFunc(p.words, func(w patternWord) bool { return !w.literal() }) {
 		return false
@@ -386,9 +386,9 @@ func matchHost(pattern, host string) bool {
 	return host == pattern
 }
 
-// matchNames matches a pattern's names against a path's, ** standing for any number of them.
+// matchNames matches the names of a pattern with the names of a path. ** stands for any number of names.
 func matchNames(pattern, names []string, fold bool) bool {
-	ok := make([]bool, len(names)+1) // ok[j] tells that what of the pattern was looked at matches the first j names
+	ok := make([]bool, len(names)+1) // ok[j]: the part of the pattern read so far matches the first j names
 	ok[0] = true
 	for _, want := range pattern {
 		if want == "**" {
@@ -413,13 +413,13 @@ func matchName(pattern, name string, fold bool) bool {
 		hit, err := path.Match(form(pattern), form(name))
 		return hit && err == nil
 	}
-	if fold { // both, as a letter that is two in its lower form is still one for ? and [x]
+	if fold { // try both forms: a letter that folds to two is still a single letter for ? and [x]
 		return in(strings.ToLower) || in(lower)
 	}
 	return in(func(s string) string { return s })
 }
 
-// hidden tells of characters that a person cannot see, or that change how others are seen.
+// hidden reports whether s has characters that a person cannot see, or that change how other characters look.
 func hidden(s string) bool {
 	return strings.ContainsFunc(s, func(c rune) bool {
 		return c == unicode.ReplacementChar || unicode.Is(unicode.Cf, c) || c != '\t' && c != '\n' && unicode.IsControl(c) ||
@@ -427,7 +427,7 @@ func hidden(s string) bool {
 	})
 }
 
-// quote writes a word so that a shell, and ParsePattern, read it as it is.
+// quote writes a word so that a shell, and ParsePattern, read the word unchanged.
 func quote(s string) string {
 	plain := func(c rune) bool {
 		return unicode.IsLetter(c) || unicode.IsDigit(c) || strings.ContainsRune("_@%+=:,./-^", c)

@@ -9,50 +9,50 @@ import (
 	"sync"
 )
 
-// programTable is what is known of programs: which of their options a * may stand for. Its head tells its form.
+// programTable says, for each known program, which of its options a * may stand for. The head of programs.txt describes the form.
 //
 //go:embed programs.txt
 var programTable string
 
-// program is what one row of the table says.
+// program is a row of the table.
 type program struct {
 	offered bool     // a rule with a * is suggested
-	reads   bool     // it writes no file that its words name
-	fetches bool     // an address is no path to it
-	single  bool     // long options begin with one dash
-	others  bool     // options that are not listed are harmless
-	refuses []string // patterns of words
+	reads   bool     // writes no file that its words name
+	fetches bool     // takes addresses, which are no paths
+	single  bool     // long options begin with a single dash
+	others  bool     // unlisted options are harmless
+	refuses []string // patterns of words that are never harmless
 	options map[string]option
 	source  string
 
 	operands operands
 }
 
-// option is a harmless one.
+// option is a harmless option.
 type option struct {
-	takes    bool     // its value is in the same word or the next
-	optional bool     // its value, if there is one, is in the same word
-	only     []string // the values that are harmless; nil = all
-	text     bool     // its value is read by people
+	takes    bool     // the value is in the same word or the next
+	optional bool     // a value, if any, is in the same word
+	only     []string // the harmless values; nil = all values
+	text     bool     // the value is text for people
 }
 
-// operands is what is said of the words that are no options.
+// operands says which words that are no options are harmless.
 type operands struct {
-	most   int // -1 = there may be any number
+	most   int // -1 = any number
 	not    []string
-	first  []string // nil = the first may be anything
+	first  []string // nil = the first may be any word
 	remote bool
 	sed    bool
 	tar    bool
 }
 
-// command is a row, for the words that follow the program's name.
+// command is a row for the words that follow the program's name.
 type command struct {
 	words []string
 	*program
 }
 
-// programs has the rows by the names of their programs.
+// programs returns the rows of the table, keyed by the names of the programs.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var programs = sync.OnceValue(func() map[string][]command { return readPrograms(programTable) })
@@ -77,7 +77,7 @@ func readPrograms(table string) map[string][]command {
 	return rows
 }
 
-// read takes one line of a row.
+// read parses a line of the row.
 func (p *program) read(words []string) {
 	switch key, rest := words[0], words[1:]; key {
 	case "offered":
@@ -139,8 +139,8 @@ func (o *operands) read(words []string) {
 	}
 }
 
-// programOf gives the name by which the table knows a program. One with a directory is the program of that name where a system has its
-// programs, and else a program of its own.
+// programOf returns the name under which the table knows a program. A program in a directory of the system is known by its bare name; any
+// other path stays a program of its own.
 func programOf(text string) string {
 	for _, dir := range []string{"/bin/", "/usr/bin/", "/usr/local/bin/", "/opt/homebrew/bin/"} {
 		if name, in := strings.CutPrefix(text, dir); in {
@@ -153,18 +153,18 @@ func programOf(text string) string {
 // arguments is a command as the table reads it.
 type arguments struct {
 	words   []word
-	spelled func(i int) bool // whether a pattern spells the word
-	row     *program         // nil = nothing is known of it
-	at      int              // where the words behind the command begin
-	doubts  []bool           // the words that a * does not stand for
-	texts   []bool           // the words that are text for people
+	spelled func(i int) bool // reports whether a pattern spells the word at i
+	row     *program         // nil = the table does not know the program
+	at      int              // index of the first word behind the command
+	doubts  []bool           // words for which a * must not stand
+	texts   []bool           // words that are text for people
 }
 
-// argumentsOf reads a command.
+// argumentsOf reads a command by the table.
 func argumentsOf(words []word, spelled func(i int) bool) *arguments {
 	a := &arguments{words: words, spelled: spelled, at: 1, doubts: make([]bool, len(words)), texts: make([]bool, len(words))}
 	rows := programs()[programOf(words[0].text)]
-	var own *program // of the program without a command
+	var own *program // the row of the program without a subcommand
 	for _, row := range rows {
 		if len(row.words) == 0 {
 			own = row.program
@@ -186,7 +186,7 @@ func argumentsOf(words []word, spelled func(i int) bool) *arguments {
 	return a
 }
 
-// find looks for the row of the command, behind the options that stand before it.
+// find looks for the row of the subcommand, behind the options that stand before the subcommand.
 func (a *arguments) find(rows []command, own *program) {
 	for i := 1; i < len(a.words); i++ {
 		if row, ok := a.longest(i, rows); ok {
@@ -201,7 +201,7 @@ func (a *arguments) find(rows []command, own *program) {
 	}
 }
 
-// longest is the row of the most words that stand at i.
+// longest returns the row with the most words that stand at i.
 func (a *arguments) longest(i int, rows []command) (found command, ok bool) {
 	for _, row := range rows {
 		if len(row.words) > len(found.words) && a.begins(i, row.words) {
@@ -211,7 +211,7 @@ func (a *arguments) longest(i int, rows []command) (found command, ok bool) {
 	return found, ok
 }
 
-// before reads a known option before the command, and gives the number of its last word.
+// before reads a known option before the subcommand, and returns the index of the option's last word.
 func (a *arguments) before(i int, own *program) (last int, ok bool) {
 	if own == nil || !a.isOption(i) {
 		return i, false
@@ -244,8 +244,8 @@ func (a *arguments) isOption(i int) bool {
 
 func (a *arguments) doubt(i int) { a.doubts[i] = true }
 
-// unknown is for programs of which nothing is known: a * stands for no word that may be an option, a command of the program's own, or a
-// path of a program.
+// unknown marks the words of a program that the table does not know: a * stands for no word that may be an option, a command of the
+// program's own, or the path of a program.
 func (a *arguments) unknown() {
 	for i := range a.words[1:] {
 		for line := range strings.Lines(a.words[i+1].text) {
@@ -256,7 +256,7 @@ func (a *arguments) unknown() {
 	}
 }
 
-// known goes by the row. An option is read by the function, which gives the number of its last word.
+// known judges the words by the row. read parses the option at i and returns the index of the option's last word.
 func (a *arguments) known(read func(i int) (last int)) {
 	ended, operands := false, []int{}
 	for i := a.at; i < len(a.words); i++ {
@@ -266,7 +266,7 @@ func (a *arguments) known(read func(i int) (last int)) {
 		switch {
 		case a.words[i].text == "--":
 			ended = true
-		case a.isOption(i) && ended: // who reads it behind -- is not known
+		case a.isOption(i) && ended: // whether the program reads it as an option is unknown
 			a.doubt(i)
 		case a.isOption(i):
 			i = read(i)
@@ -277,7 +277,7 @@ func (a *arguments) known(read func(i int) (last int)) {
 	a.judge(operands)
 }
 
-// mayBeOption tells of a word that stands for names of files, of which one may be that of an option.
+// mayBeOption reports whether the word is a glob that may match a file whose name is an option.
 func (a *arguments) mayBeOption(i int) bool {
 	return a.words[i].glob == 0 && (!a.row.others || len(a.row.refuses) > 0)
 }
@@ -296,13 +296,13 @@ func matchesAny(patterns []string, text string) bool {
 	})
 }
 
-// shortens tells of a long option that may be the refused one.
+// shortens reports whether the long option text may be short for the refused option.
 func shortens(text, pattern string) bool {
 	name, _, _ := strings.Cut(text, "=")
 	return len(name) > 2 && strings.HasPrefix(name, "--") && strings.HasPrefix(pattern, name)
 }
 
-// together tells of a word of several letters that has the refused one.
+// together reports whether a word of several short options contains the refused option.
 func (p *program) together(text, pattern string) bool {
 	if len(text) < 2 || text[0] != '-' || text[1] == '-' || len(pattern) < 2 || pattern[0] != '-' || pattern[1] == '-' {
 		return false
@@ -310,7 +310,7 @@ func (p *program) together(text, pattern string) bool {
 	return strings.IndexByte(text[1:], pattern[1]) >= 0
 }
 
-// longOnly reads an option of a program whose options are words with one dash or two.
+// longOnly reads the option at i of a program whose long options begin with one dash or two, and returns the index of its last word.
 func (a *arguments) longOnly(i int) (last int) {
 	text := a.words[i].text
 	if strings.HasPrefix(text, "--") {
@@ -319,7 +319,7 @@ func (a *arguments) longOnly(i int) (last int) {
 	return a.named(i, text)
 }
 
-// named reads an option that is a whole word.
+// named reads the option at i, whose name is a whole word, and returns the index of its last word.
 func (a *arguments) named(i int, text string) (last int) {
 	name, value, inline := strings.Cut(text, "=")
 	o, ok := a.row.options[name]
@@ -339,13 +339,13 @@ func (a *arguments) named(i int, text string) (last int) {
 	return i
 }
 
-// next takes the next word for the value of an option.
+// next reads the word behind i as the value of the option o.
 func (a *arguments) next(i int, o option) (last int) {
 	if i+1 == len(a.words) {
 		return i
 	}
 	w := a.words[i+1]
-	if w.unknown() || !o.harmless(w.text) || a.row.refused(w.text) || a.isOption(i+1) { // some programs do not take an option for a value
+	if w.unknown() || !o.harmless(w.text) || a.row.refused(w.text) || a.isOption(i+1) { // some programs take an option for no value
 		a.doubt(i + 1)
 	}
 	a.texts[i+1] = o.text
@@ -354,7 +354,7 @@ func (a *arguments) next(i int, o option) (last int) {
 
 func (o option) harmless(value string) bool { return o.only == nil || slices.Contains(o.only, value) }
 
-// usual reads an option: a long one with two dashes, or letters with one.
+// usual reads the option at i, either long with two dashes or letters behind a dash, and returns the index of its last word.
 func (a *arguments) usual(i int) (last int) {
 	text := a.words[i].text
 	_, whole := a.row.options[text]
@@ -386,7 +386,7 @@ func (a *arguments) usual(i int) (last int) {
 	return i
 }
 
-// judge looks at the words that are no options.
+// judge marks the words of list that are no options and may do harm.
 func (a *arguments) judge(list []int) {
 	o := &a.row.operands
 	for n, i := range list {
@@ -408,7 +408,8 @@ func (a *arguments) judge(list []int) {
 	}
 }
 
-// harmlessRemote tells of the n-th operand of a command of git that goes to a remote. A name that is no remote's is a path, or an address.
+// harmlessRemote reports whether the n-th operand of a git command that talks to a remote is harmless. A first operand that is no usual
+// name of a remote may be a path or an address.
 func harmlessRemote(text string, n int) bool {
 	if n == 0 {
 		return text == "origin" || text == "upstream"
@@ -425,7 +426,7 @@ func (a *arguments) scripts() {
 	}
 }
 
-// letters tells whether a word is letters of options without a dash, all of them known.
+// letters reports whether a word is letters of options without a dash, all of which the row lists.
 func (a *arguments) letters(text string) bool {
 	for _, c := range text {
 		if _, ok := a.row.options["-"+string(c)]; !ok {

@@ -8,7 +8,7 @@ import (
 )
 
 // Each row says where it is from, and contradicts neither itself nor another one.
-func TestTheTableOfPrograms(t *testing.T) {
+func TestProgramTableIsConsistent(t *testing.T) {
 	seen := map[string]bool{}
 	for name, rows := range programs() {
 		for _, row := range rows {
@@ -21,10 +21,10 @@ func TestTheTableOfPrograms(t *testing.T) {
 				t.Errorf("%s: got the source %q, want an address", of, row.source)
 			}
 			if row.offered && len(rows) > 1 && len(row.words) == 0 {
-				t.Errorf("%s: got a row that is offered, want none for all commands at once", of)
+				t.Errorf("row of %s: got offered for all commands at once, want not offered", of)
 			}
 			if row.others && row.operands.most >= 0 {
-				t.Errorf("%s: which words are operands is not known where any option may stand", of)
+				t.Errorf("row of %s: got a limit of operands beside unlisted options, want no limit, as operands cannot be told from values", of)
 			}
 			for _, pattern := range slices.Concat(row.refuses, row.operands.not) {
 				if _, err := path.Match(pattern, ""); err != nil || strings.Contains(pattern, "/") {

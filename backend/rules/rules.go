@@ -1,13 +1,15 @@
-// Package rules decides, from remembered answers, what may be done that an agent asks for. It hides how a command is taken apart and
-// how a path is compared: who calls it says what is asked for, where, and which rules there are, and gets a verdict with its reason.
+// Package rules decides, from remembered answers, whether an agent may do what the agent asks for. The package hides how a command is
+// taken apart and how a path is compared: the caller names the call, its place and the rules, and gets a verdict with its reason.
 //
-// What is asked for is made of parts: the commands of a line, the files that it writes to by a redirection, the paths of an edit. A
-// rule is about one part. A rule that denies decides when it matches any part, also one within a wrapper such as sudo or sh -c; then
-// one that asks; and it is allowed only when each part is proven to be what some rule allows. Deny goes before ask and ask before allow,
-// wherever the rules come from. What cannot be proven (a variable, a substitution, an option that starts another program) is asked.
+// A call is made of parts: the commands of a line, the files that the line writes by a redirection, the paths of an edit. A rule is about
+// one part. A rule that denies decides when the rule matches any part, also a part within a wrapper such as sudo or sh -c; next comes a
+// rule that asks. The call is allowed only when each part is proven to be covered by some rule that allows. Deny goes before ask and ask
+// before allow, wherever the rules come from. A part that cannot be proven (a variable, a substitution, an option that starts another
+// program) is asked about.
 //
-// The package reads no database and starts nothing. It looks at the file system only to follow links, and only through Where.Real.
-// What it says is as true as what the agent says: an agent that runs something else than it has asked for is not held by it.
+// The package reads no database and starts no process. The package looks at the file system only to follow links, and only through
+// Where.Real. A verdict is as true as the agent's own description of the call: the package does not hold an agent that runs something
+// else.
 package rules
 
 import (
@@ -15,17 +17,17 @@ import (
 	"strings"
 )
 
-// Effect is what a rule, or a verdict, comes to.
+// Effect is the effect of a rule, or of a verdict.
 type Effect string
 
-// The effects. Ask is also the verdict when no rule has anything to say.
+// The effects. Ask is also the verdict when no rule is about the call.
 const (
 	Allow Effect = "allow"
 	Ask   Effect = "ask"
 	Deny  Effect = "deny"
 )
 
-// Kind is what is to be done, by the kinds of ACP's tool calls. Any is of rules alone.
+// Kind is the kind of a call, after the kinds of ACP's tool calls. Any occurs in rules alone.
 type Kind string
 
 // The kinds.
@@ -41,68 +43,68 @@ const (
 	Any     Kind = "any"
 )
 
-// Kinds are all of them.
+// Kinds returns all kinds.
 func Kinds() []Kind {
 	return []Kind{Execute, Edit, Read, Delete, Move, Search, Fetch, Other, Any}
 }
 
-// Rule is one remembered answer.
+// Rule is a remembered answer.
 type Rule struct {
 	ID      string
 	Effect  Effect
 	Pattern Pattern
 }
 
-// Command is what would be run: a line for a shell, or the arguments of a program.
+// Command is a command to be run: a line for a shell, or the arguments of a program.
 type Command struct {
 	Line string
-	Argv []string // nil = Line
+	Argv []string // nil = Line is used
 }
 
-// Call is what an agent asks for. Everything that it names would be done: all of it has to be allowed.
+// Call is the request of an agent. The agent would use everything that the call names, so all of the call has to be allowed.
 type Call struct {
-	Kind     Kind   // of Paths and Tool; commands are Execute, and hosts Fetch, whatever it says
-	Tool     string // the tool's own name, as far as it is known
+	Kind     Kind   // the kind of Paths and Tool; Commands are always Execute, and Hosts always Fetch
+	Tool     string // the tool's own name, when known
 	Commands []Command
-	Paths    []string // as they were told: relative ones are in Where.Directory
+	Paths    []string // as the agent wrote them: relative paths start at Where.Directory
 	Hosts    []string
 	Dir      string // where the commands run, when the agent says so
 
-	// Choice is a question that only looks like a permission: nothing answers it but a person.
+	// Choice marks a question that only looks like a permission: only a person answers such a call.
 	Choice bool
-	// Doubt is why it cannot be allowed, whatever the rules say; "" = there is none.
+	// Doubt is why the call cannot be allowed, whatever the rules say; "" = no doubt.
 	Doubt string
 }
 
-// Where is the place of a call. The directories are absolute.
+// Where is the place of a call. All directories are absolute.
 type Where struct {
 	Directory string
-	Roots     []string // further directories in which it works
+	Roots     []string // further directories of the session
 	Home      string   // "" = not known, as on another machine
-	Windows   bool     // commands may be read by its shells, and names by its file systems
+	Windows   bool     // Windows shells may read the commands, and Windows file systems the names
 
-	// Real follows the links in a path of which not all need be there; nil = paths are taken as they are written.
+	// Real resolves the links in a path that need not exist; nil = paths are taken as written.
 	Real func(path string) string
 }
 
-// Why a verdict is what it is.
+// The reasons of a verdict.
 const (
 	ByRule    = "rule"
-	NoRule    = "no_rule"    // no rule says anything of a part of it
-	NotProven = "not_proven" // Detail tells what could not be
-	IsChoice  = "choice"     // it is a question
+	NoRule    = "no_rule"    // no rule is about a part of the call
+	NotProven = "not_proven" // Detail tells what could not be proven
+	IsChoice  = "choice"     // the call is a question
 )
 
-// Verdict is what the rules come to.
+// Verdict is the decision about a call.
 type Verdict struct {
 	Effect Effect
 	Why    string
-	Detail string   // of not_proven: a code such as variable; of no_rule the part
-	Rule   string   // the id of the rule that decided, where one did
-	Used   []string // the ids of all rules that an allowance is made of
+	Detail string   // of not_proven: a code such as variable; of no_rule: the part
+	Rule   string   // the id of the deciding rule, if a rule decided
+	Used   []string // the ids of all rules that together allow the call
 }
 
-// Judge decides. Rules are tried in their order: the first that fits is named.
+// Judge decides about a call. Rules are tried in their order, and the verdict names the first rule that fits.
 func Judge(call Call, where Where, list []Rule) Verdict {
 	if call.Choice {
 		return Verdict{Effect: Ask, Why: IsChoice}
@@ -125,7 +127,7 @@ func Judge(call Call, where Where, list []Rule) Verdict {
 		}
 		v.Used = append(v.Used, used...)
 	}
-	if len(v.Used) == 0 { // nothing but what does nothing
+	if len(v.Used) == 0 { // every part is harmless by itself
 		return Verdict{Effect: Ask, Why: NoRule}
 	}
 	v.Rule = v.Used[0]
@@ -134,7 +136,7 @@ func Judge(call Call, where Where, list []Rule) Verdict {
 	return v
 }
 
-// forbidden looks for a rule that denies, then for one that asks.
+// forbidden looks for a rule that denies, then for a rule that asks.
 func (r *reading) forbidden(list []Rule) (Verdict, bool) {
 	var found Verdict
 	ask := func(v Verdict) {
@@ -164,7 +166,7 @@ func (r *reading) forbidden(list []Rule) (Verdict, bool) {
 	return found, found.Effect != ""
 }
 
-// allowed tells by which rules the part is allowed, else why it is not: a doubt, or that there is no rule.
+// allowed returns the rules that allow the part. When the part is not allowed, why is the doubt, or NoRule.
 func (r *reading) allowed(p *part, list []Rule) (used []string, why string) {
 	if p.doubt != "" {
 		return nil, p.doubt
@@ -194,7 +196,7 @@ func (r *reading) allowed(p *part, list []Rule) (used []string, why string) {
 	return r.allowedWithin(p, list)
 }
 
-// allowedWithin tells by which rules all that the part runs is allowed.
+// allowedWithin returns the rules that allow every command that the part runs.
 func (r *reading) allowedWithin(p *part, list []Rule) (used []string, why string) {
 	for _, inner := range p.within {
 		more, why := r.allowed(inner, list)
@@ -206,7 +208,7 @@ func (r *reading) allowedWithin(p *part, list []Rule) (used []string, why string
 	return used, ""
 }
 
-// Matches tells whether a rule of this pattern is about any part of the call: for one that allows, that it covers it.
+// Matches reports whether a rule with the pattern is about any part of the call. A pattern that allows has to cover the part.
 func Matches(call Call, where Where, effect Effect, pattern Pattern) bool {
 	r := read(call, where)
 	for p := range r.all {
@@ -223,17 +225,17 @@ func Matches(call Call, where Where, effect Effect, pattern Pattern) bool {
 	return false
 }
 
-// Danger codes.
+// The codes of dangers.
 const (
 	DangerOutside  = "outside_root"
 	DangerSudo     = "sudo"
 	DangerPipe     = "pipe_to_shell"
 	DangerSecrets  = "secrets"
 	DangerDisaster = "disaster"
-	DangerLong     = "too_long" // it was not looked through for the others to its end
+	DangerLong     = "too_long" // the call was too long to be searched to its end
 )
 
-// Dangers are the codes of what a person should see before the call is allowed, and most of all before it is allowed for good.
+// Dangers returns the codes of dangers that a person should see before allowing the call, above all before allowing such calls for good.
 func Dangers(call Call, where Where) []string {
 	r := readWithin(call, where, limits{command: maxLooked, parts: maxLookedParts})
 	found := map[string]bool{DangerLong: r.budget < 0 || slices.Contains(r.doubts, "too_long")}
@@ -263,20 +265,20 @@ func Dangers(call Call, where Where) []string {
 	return codes
 }
 
-// part is one thing that a call would do.
+// part is a single action of a call.
 type part struct {
 	kind   Kind
 	words  []word // of a command
-	target string // a path as it was told, a host, or a tool's name
-	doubt  string // why it cannot be allowed
+	target string // a path as the agent wrote it, a host, or a tool's name
+	doubt  string // why the part cannot be allowed
 
-	within     []*part // of a command that runs others: these
-	through    bool    // allowed where all that is within is
-	fixed      int     // how many words a pattern must spell, so that it names what is run within
-	privileged bool    // sudo and its like
-	fed        bool    // a shell, or another interpreter, that runs what is written to it
-	harmless   bool    // does nothing outside of its shell
-	says       bool    // does no more than write a text that stands beside it
+	within     []*part // the commands that the part runs
+	through    bool    // the part is allowed when all of within is allowed
+	fixed      int     // how many words a pattern must spell to name the command within
+	privileged bool    // the part runs as another user, as by sudo
+	fed        bool    // the part is a shell, or another interpreter, that runs its input
+	harmless   bool    // the part does nothing outside its shell
+	says       bool    // the part only writes a text that stands beside the command
 }
 
 func (p *part) String() string {
@@ -293,31 +295,31 @@ func (p *part) String() string {
 // reading is a call, taken apart.
 type reading struct {
 	where  Where
-	dirs   []string // the directories that a relative path may be in
+	dirs   []string // the directories from which a relative path may start
 	parts  []*part
 	doubts []string
 	limits limits
-	budget int    // how many parts there may still be
-	source string // the script that is taken apart
+	budget int    // how many more parts are allowed
+	source string // the script that is being taken apart
 }
 
 const (
 	maxParts   = 200
 	maxDepth   = 6       // of commands in commands
-	maxCommand = 8 << 10 // bytes; no rule allows a longer one, which nobody reads
-	maxOpened  = 400     // brackets in it: the parser takes its time with what is nested
+	maxCommand = 8 << 10 // bytes; no rule allows a longer command, which nobody reads
+	maxOpened  = 400     // brackets in a command: the parser is slow with deep nesting
 	maxWords   = 300     // of one command
 	maxPaths   = 1000
 	maxDirs    = 8
 )
 
-// What is looked through for dangers: a person decides about long commands too.
+// The limits of the search for dangers, which also reads commands too long for any rule, because a person decides about those.
 const (
 	maxLooked      = 128 << 10
 	maxLookedParts = 10_000
 )
 
-// limits are how much of a call is taken apart.
+// limits bound how much of a call is taken apart.
 type limits struct {
 	command int // bytes
 	parts   int
@@ -360,7 +362,7 @@ func readWithin(call Call, where Where, most limits) *reading {
 	if len(r.parts) == 0 {
 		r.doubt("nothing_told")
 	}
-	if call.Tool != "" { // by its name it may be denied, whatever it does
+	if call.Tool != "" { // a rule of the kind any may deny the call by the tool's name
 		r.parts = append(r.parts, &part{kind: Any, target: call.Tool, harmless: true})
 	}
 	return r
@@ -368,7 +370,7 @@ func readWithin(call Call, where Where, most limits) *reading {
 
 func (r *reading) doubt(code string) { r.doubts = append(r.doubts, code) }
 
-// all yields every part, those within others too.
+// all yields every part, including the parts within others.
 func (r *reading) all(yield func(*part) bool) {
 	var each func(list []*part) bool
 	each = func(list []*part) bool {
@@ -382,7 +384,7 @@ func (r *reading) all(yield func(*part) bool) {
 	each(r.parts)
 }
 
-// file is what is done to one path.
+// file returns the part for one path.
 func (r *reading) file(kind Kind, path string) *part {
 	p := &part{kind: kind, target: path}
 	switch {

@@ -20,7 +20,7 @@ func rule(t testing.TB, effect rules.Effect, kind rules.Kind, pattern string) ru
 	t.Helper()
 	p, err := rules.ParsePattern(kind, pattern)
 	if err != nil {
-		t.Fatalf("%s %q: %v", kind, pattern, err)
+		t.Fatalf("ParsePattern(%s, %q): got error %v, want a pattern", kind, pattern, err)
 	}
 	return rules.Rule{ID: string(effect) + " " + string(kind) + " " + pattern, Effect: effect, Pattern: p}
 }
@@ -38,7 +38,7 @@ func allowances(t testing.TB) []rules.Rule {
 	return list
 }
 
-func TestCommands(t *testing.T) {
+func TestJudgeDecidesCommandLines(t *testing.T) {
 	list := append(allowances(t), rule(t, rules.Deny, rules.Execute, "git push --force*"), rule(t, rules.Deny, rules.Execute, "npm publish *"),
 		rule(t, rules.Ask, rules.Execute, "npm run deploy"), rule(t, rules.Allow, rules.Execute, "git push *"), rule(t, rules.Allow, rules.Edit, "out/**"))
 	const allow, ask, deny = rules.Allow, rules.Ask, rules.Deny
@@ -417,7 +417,7 @@ func TestCommands(t *testing.T) {
 }
 
 // A program's arguments are what they are: no shell reads them.
-func TestArguments(t *testing.T) {
+func TestJudgeDecidesArguments(t *testing.T) {
 	list := allowances(t)
 	for _, tc := range []struct {
 		argv []string
@@ -440,27 +440,27 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-func TestEveryCommandCounts(t *testing.T) {
+func TestJudgeWeighsEveryCommandOfCall(t *testing.T) {
 	list := allowances(t)
 	call := rules.Call{Kind: rules.Execute, Commands: []rules.Command{{Line: "git status"}, {Line: "nosuch"}}}
 	if v := rules.Judge(call, where(), list); v.Effect != rules.Ask {
-		t.Errorf("%+v", v)
+		t.Errorf("Judge(git status; nosuch): got %+v, want ask", v)
 	}
 	call.Commands[1].Line = "rm -rf ~"
 	if v := rules.Judge(call, where(), list); v.Effect != rules.Deny || v.Rule != "builtin:remove_all" {
-		t.Errorf("%+v", v)
+		t.Errorf("Judge(git status; rm -rf ~): got %+v, want deny by builtin:remove_all", v)
 	}
 	call = rules.Call{Kind: rules.Execute, Commands: []rules.Command{{Line: "git status"}}, Dir: "/srv/elsewhere"}
 	if v := rules.Judge(call, where(), list); v.Effect != rules.Ask || v.Detail != "outside_root" {
-		t.Errorf("a command elsewhere: %+v", v)
+		t.Errorf("Judge(git status) in /srv/elsewhere: got %+v, want ask for outside_root", v)
 	}
 	call.Dir = "src"
 	if v := rules.Judge(call, where(), list); v.Effect != rules.Allow || !slices.Equal(v.Used, []string{"allow execute git status"}) {
-		t.Errorf("%+v", v)
+		t.Errorf("Judge(git status) in src: got %+v, want allow by its rule", v)
 	}
 	call.Dir = "link/.." // where that is depends on the link
 	if v := rules.Judge(call, where(), list); v.Effect != rules.Ask || v.Detail != "directory" {
-		t.Errorf("a directory behind ..: %+v", v)
+		t.Errorf("Judge(git status) in link/..: got %+v, want ask for directory", v)
 	}
 }
 
@@ -478,12 +478,12 @@ func TestDenyBeatsAskBeatsAllow(t *testing.T) {
 		{[]rules.Rule{ask, allow, deny}, rules.Deny, deny.ID},
 	} {
 		if v := rules.Judge(call, where(), tc.list); v.Effect != tc.want || v.Rule != tc.by {
-			t.Errorf("%+v", v)
+			t.Errorf("Judge(%+v) with %d rules: got %+v, want %s by %s", call, len(tc.list), v, tc.want, tc.by)
 		}
 	}
 }
 
-func TestPaths(t *testing.T) {
+func TestJudgeDecidesPaths(t *testing.T) {
 	root, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -572,10 +572,10 @@ func TestPaths(t *testing.T) {
 	}
 	call := rules.Call{Kind: rules.Edit, Paths: []string{"src/a.go", "b.go"}}
 	if v := rules.Judge(call, w, []rules.Rule{rule(t, allow, rules.Edit, "src/**")}); v.Effect != ask {
-		t.Errorf("one of two paths is enough: %+v", v)
+		t.Errorf("Judge(edit of src/a.go and b.go) with edit src/**: got %+v, want ask", v)
 	}
 	if v := rules.Judge(call, w, []rules.Rule{rule(t, allow, rules.Read, "**")}); v.Effect != ask {
-		t.Errorf("to read is to edit: %+v", v)
+		t.Errorf("Judge(edit of src/a.go and b.go) with read **: got %+v, want ask", v)
 	}
 	for line, want := range map[string]rules.Effect{
 		"git status > b.go":          allow,
@@ -593,7 +593,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-func TestHostsAndTools(t *testing.T) {
+func TestJudgeDecidesHostsAndTools(t *testing.T) {
 	for _, tc := range []struct {
 		call    rules.Call
 		kind    rules.Kind
@@ -621,12 +621,12 @@ func TestHostsAndTools(t *testing.T) {
 		{rules.Call{Kind: rules.Edit, Paths: []string{"a"}}, rules.Any, "*", rules.Allow, rules.Ask},
 	} {
 		if v := rules.Judge(tc.call, where(), []rules.Rule{rule(t, tc.effect, tc.kind, tc.pattern)}); v.Effect != tc.want {
-			t.Errorf("%+v, %s %s %s: %+v", tc.call, tc.effect, tc.kind, tc.pattern, v)
+			t.Errorf("Judge(%+v) with %s %s %s: got %+v, want %s", tc.call, tc.effect, tc.kind, tc.pattern, v, tc.want)
 		}
 	}
 }
 
-func TestPatternsThatAreNone(t *testing.T) {
+func TestParsePatternRefusesBrokenPatterns(t *testing.T) {
 	for _, tc := range []struct {
 		kind    rules.Kind
 		pattern string
@@ -650,18 +650,18 @@ func TestPatternsThatAreNone(t *testing.T) {
 	} {
 		var broken *rules.PatternError
 		if _, err := rules.ParsePattern(tc.kind, tc.pattern); !errors.As(err, &broken) || !strings.HasPrefix(broken.Code, "rule.") {
-			t.Errorf("%s %.50q: %v", tc.kind, tc.pattern, err)
+			t.Errorf("ParsePattern(%s, %.50q): got error %v, want a PatternError with a rule code", tc.kind, tc.pattern, err)
 		}
 	}
 	for pattern, wide := range map[string]bool{"*": true, "g* status": true, "git *": false, "'*' x": false} {
 		p, err := rules.ParsePattern(rules.Execute, pattern)
 		if err != nil || p.Wide() != wide {
-			t.Errorf("%q: %v %v", pattern, p.Wide(), err)
+			t.Errorf("Wide of %q: got %v, error %v, want %v", pattern, p.Wide(), err, wide)
 		}
 	}
 }
 
-func TestDangers(t *testing.T) {
+func TestDangersNamesEachDanger(t *testing.T) {
 	for command, want := range map[string]string{
 		"git status":                         "",
 		"sudo apt update":                    "sudo",
@@ -684,7 +684,7 @@ func TestDangers(t *testing.T) {
 }
 
 // What is suggested decides the very call that it was suggested for.
-func TestSuggestions(t *testing.T) {
+func TestSuggestOffersNarrowestRuleFirst(t *testing.T) {
 	for _, tc := range []struct {
 		call rules.Call
 		want string
@@ -725,10 +725,10 @@ func TestSuggestions(t *testing.T) {
 	// One part is allowed already: a rule for the other is enough.
 	list := []rules.Rule{rule(t, rules.Allow, rules.Execute, "npm test")}
 	if got := rules.Suggest(command("npm test && npm run build"), where(), rules.Allow, list); len(got) != 1 || got[0].Pattern != "npm run build" {
-		t.Errorf("%+v", got)
+		t.Errorf("Suggest(npm test && npm run build) with npm test allowed: got %+v, want npm run build alone", got)
 	}
 	if got := rules.Suggest(command("git push"), where(), rules.Deny, nil); len(got) == 0 || got[0].Pattern != "git push" {
-		t.Errorf("%+v", got)
+		t.Errorf("Suggest(git push) to deny: got %+v, want git push first", got)
 	}
 }
 
@@ -736,7 +736,7 @@ func command(line string) rules.Call {
 	return rules.Call{Kind: rules.Execute, Commands: []rules.Command{{Line: line}}}
 }
 
-func TestBuiltinsAreNamed(t *testing.T) {
+func TestBuiltinsListEveryBuiltinVerdict(t *testing.T) {
 	named := map[string]bool{}
 	for _, b := range rules.Builtins() {
 		named[b.ID] = b.Text != "" && b.Effect != rules.Allow
@@ -747,7 +747,7 @@ func TestBuiltinsAreNamed(t *testing.T) {
 	} {
 		v := rules.Judge(command(line), where(), nil)
 		if v.Rule != "builtin:"+want || !named[v.Rule] {
-			t.Errorf("%s: %+v", line, v)
+			t.Errorf("Judge(%q): got %+v, want builtin:%s, listed by Builtins", line, v, want)
 		}
 	}
 }
@@ -769,28 +769,28 @@ func FuzzJudge(f *testing.F) {
 		switch v.Effect {
 		case rules.Allow:
 			if len(v.Used) == 0 {
-				t.Fatalf("%q is allowed by nothing", line)
+				t.Fatalf("Judge(%q): got allowed by no rule, want the rules in Used", line)
 			}
 			without := slices.Clone(list)
 			for _, id := range v.Used { // each of its rules is needed
 				without = slices.DeleteFunc(without, func(r rules.Rule) bool { return r.ID == id })
 			}
 			if w := rules.Judge(command(line), where(), without); w.Effect == rules.Allow && slices.Equal(w.Used, v.Used) {
-				t.Fatalf("%q is allowed by rules that are not there", line)
+				t.Fatalf("Judge(%q) without its rules: got allowed by %v, want another verdict", line, w.Used)
 			}
 			if w := rules.Judge(command(line+"\nnosuch"), where(), list); w.Effect == rules.Allow {
-				t.Fatalf("%q and something else is allowed", line)
+				t.Fatalf("Judge(%q and nosuch): got allowed by %v, want not allowed", line, w.Used)
 			}
 			if w := rules.Judge(command("nosuch\n"+line), where(), list); w.Effect == rules.Allow {
-				t.Fatalf("something else and %q is allowed", line)
+				t.Fatalf("Judge(nosuch and %q): got allowed by %v, want not allowed", line, w.Used)
 			}
 		case rules.Deny:
 			if w := rules.Judge(command(line+"; x"), where(), list); w.Effect != rules.Deny && len(line) < 10_000 {
-				t.Fatalf("%q is denied, and with more it is %+v", line, w)
+				t.Fatalf("Judge(%q; x): got %+v, want deny, as without x", line, w)
 			}
 		case rules.Ask:
 		default:
-			t.Fatalf("%q: %+v", line, v)
+			t.Fatalf("Judge(%q): got %+v, want a known effect", line, v)
 		}
 	})
 }

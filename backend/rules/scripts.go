@@ -9,16 +9,17 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// Named is a word of a line for a shell that may name a file which the line runs, or loads.
+// Named is a word of a shell line that may name a file which the line runs or loads.
 type Named struct {
-	Path  string   // from the directory in which the line runs, or absolute; with Glob a pattern of names
-	Glob  bool     // a shell puts the names of files in its place
-	Runs  bool     // what it names is run whatever that is called: something in the line runs files that it is given
-	Loads bool     // a folder of this name has files that are run
-	Tasks []string // what of the file is run; nil = all of it
+	Path  string   // relative to the directory in which the line runs, or absolute; with Glob a pattern
+	Glob  bool     // the shell expands the word to names of files
+	Runs  bool     // the file is run whatever its name: something in the line runs files given to it
+	Loads bool     // files in a folder of this name are run
+	Tasks []string // the tasks of the file that run; nil = all
 }
 
-// Scripts are the files that a line may run or load, wherever cd leads on its way. More are named than there are: who asks looks which exist.
+// Scripts returns the files that a line may run or load, wherever cd leads on the way. More files are named than exist: the caller looks
+// which of the files exist.
 func Scripts(line string) []Named {
 	line = lostRoot(line)
 	s := &scripts{r: &reading{where: Where{Directory: nowhere}, dirs: []string{nowhere}, budget: maxParts}}
@@ -26,19 +27,19 @@ func Scripts(line string) []Named {
 	return s.named()
 }
 
-// nowhere is a directory that stands for the one in which a line runs, deep enough to be climbed out of.
+// nowhere stands for the directory in which a line runs, deep enough for many .. in a row.
 const nowhere = "/@/@/@/@/@/@/@/@"
 
 // scripts collects the words of a line.
 type scripts struct {
 	r     *reading
 	words []word
-	runs  bool // something in the line runs what it is given
-	seeks bool // something in the line looks for files itself
+	runs  bool // something in the line runs files given to it
+	seeks bool // something in the line searches for files
 	tasks []Named
 }
 
-// longestLine is as much of a line, or of a script, as is taken apart.
+// longestLine is the most of a line, or of a script, that is taken apart.
 const longestLine = 64 << 10
 
 func (s *scripts) text(text string, depth int) {
@@ -46,7 +47,7 @@ func (s *scripts) text(text string, depth int) {
 	if depth > deepest || len(text) > longestLine || len(s.words) >= mostNamed {
 		return
 	}
-	file, _ := parse(text) // up to the first error
+	file, _ := parse(text) // parse returns the statements up to the first error
 	syntax.Walk(file, (&script{r: s.r, fed: map[syntax.Node]bool{}}).directories)
 	syntax.Walk(file, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -59,7 +60,7 @@ func (s *scripts) text(text string, depth int) {
 	})
 }
 
-// word takes a word, wherever it stands: a variable may hold it until something runs it.
+// word adds a word, wherever the word stands: a variable may hold the name until something runs it.
 func (s *scripts) word(n *syntax.Word, depth int) {
 	for _, one := range braced(n) {
 		w := s.r.word(one)
@@ -73,10 +74,10 @@ func (s *scripts) word(n *syntax.Word, depth int) {
 	}
 }
 
-// braced are the words that a word with lists in braces stands for, such as {a,b}. One that stands for too many is left as it is.
+// braced returns the words that a word with lists in braces, such as {a,b}, stands for. A word that stands for too many stays as written.
 func braced(w *syntax.Word) (list []*syntax.Word) {
 	const most = 256
-	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // the tree is still being walked, and no part of a tree is a list in braces
+	split := &syntax.Word{Parts: slices.Clone(w.Parts)} // a copy, as the tree is still being walked
 	if !syntax.SplitBraces(split) {
 		return []*syntax.Word{w}
 	}
@@ -89,7 +90,8 @@ func braced(w *syntax.Word) (list []*syntax.Word) {
 	return list
 }
 
-// call looks for what runs files that it is given, at whatever place in a command: wrappers and runners have the program behind them.
+// call looks, at every place of a command, for a program that runs files given to it: behind wrappers and runners stands the real
+// program.
 func (s *scripts) call(n *syntax.CallExpr) {
 	if len(n.Args) == 0 {
 		return
@@ -109,7 +111,7 @@ func (s *scripts) call(n *syntax.CallExpr) {
 	}
 }
 
-// program looks at a word as at a program, with those behind it.
+// program reads name as the name of a program and rest as the words behind the name.
 func (s *scripts) program(name string, rest []word, options bool) {
 	bare := strings.TrimRight(name, "0123456789.")
 	switch {
@@ -127,7 +129,7 @@ func (s *scripts) program(name string, rest []word, options bool) {
 	}
 }
 
-// runsByOption tells of programs that run a file which an option names.
+// runsByOption reports whether the program runs a file that an option names.
 func runsByOption(name string) bool {
 	switch name {
 	case "awk", "gawk", "mawk", "nawk", "sed", "gsed", "make", "gmake", "cmake", "psql", "mysql", "sqlite3", "gdb", "lldb", "emacs", "vim", "nvim", "vi", "ed", "ex", "xargs":
@@ -136,7 +138,7 @@ func runsByOption(name string) bool {
 	return false
 }
 
-// runsFiles tells of programs that run a file which they are given, whatever it is called, or that have another program do so.
+// runsFiles reports whether the program runs a file given to it, whatever the file is called, or has another program do so.
 func runsFiles(name string) bool {
 	if isShell(name) {
 		return true
@@ -150,7 +152,7 @@ func runsFiles(name string) bool {
 	return false
 }
 
-// taskTable has, by the programs that do what a file tells them, the names of such files.
+// taskTable lists, behind the programs that run the tasks of a file, the names of such files.
 const taskTable = `
 make gmake bmake: Makefile makefile GNUmakefile BSDmakefile
 npm pnpm yarn bun npm-run-all run-s run-p ni nr turbo wireit: package.json
@@ -192,7 +194,7 @@ devbox: devbox.json
 direnv: .envrc
 `
 
-// taskFiles are the files in which a program finds what it is told to do.
+// taskFiles returns the names of the files from which the program takes its tasks.
 func taskFiles(program string) []string {
 	for line := range strings.Lines(taskTable) {
 		programs, files, _ := strings.Cut(line, ": ")
@@ -203,7 +205,7 @@ func taskFiles(program string) []string {
 	return nil
 }
 
-// task adds the files of a program with tasks, in the line's directory and in those that the words behind it name.
+// task adds the task files of a program, in the line's directory and in the directories that the words behind the program name.
 func (s *scripts) task(files []string, words []word) {
 	dirs := []string{"."}
 	var tasks []string
@@ -225,7 +227,7 @@ func (s *scripts) task(files []string, words []word) {
 	}
 }
 
-// modules adds the files of Python's modules: those that -m names, and those that a text imports.
+// modules adds the files of Python modules: the modules behind -m, and the modules that a text imports.
 func (s *scripts) modules(words []word) {
 	for i, w := range words {
 		name := ""
@@ -258,10 +260,10 @@ func (s *scripts) module(name string) {
 	s.tasks = append(s.tasks, Named{Path: whole + ".py", Runs: true}, Named{Path: path.Join(whole, "__main__.py"), Runs: true})
 }
 
-// mostNamed is how many are told of a line.
+// mostNamed limits how many files are returned for a line.
 const mostNamed = 2000
 
-// named are the words as paths from each directory in which the line may be.
+// named returns the words as paths from each directory in which the line may run.
 func (s *scripts) named() (list []Named) {
 	type key struct {
 		path, tasks       string
@@ -292,7 +294,7 @@ func (s *scripts) named() (list []Named) {
 	return list
 }
 
-// from is a path as it is from the directory in which the line runs.
+// from returns the path name, seen from dir, relative to the directory in which the line runs.
 func from(dir, name string) string {
 	full := name
 	if !rooted(name) {
@@ -309,8 +311,8 @@ func from(dir, name string) string {
 	return path.Join(strings.Repeat("../", len(here)-same), strings.Join(there[same:], "/"))
 }
 
-// lostRoot puts the line's own directory in the place of a variable, or a command, before a slash: what a project's settings mean by that is
-// the project's directory.
+// lostRoot replaces a variable or a substitution before a slash by a dot: in the settings of a project such a variable means the
+// directory of the project.
 func lostRoot(line string) string {
 	var b strings.Builder
 	for i := 0; i < len(line); {
@@ -327,7 +329,7 @@ func lostRoot(line string) string {
 	return b.String()
 }
 
-// unknownEnd is where a variable or a substitution ends with which a text begins; 0 = it begins with none.
+// unknownEnd returns where the variable or substitution at the start of text ends, or 0 when text starts with neither.
 func unknownEnd(text string) int {
 	if len(text) < 2 || text[0] != '$' {
 		return 0
@@ -344,7 +346,7 @@ func unknownEnd(text string) int {
 	return 0
 }
 
-// shutAt is where the first bracket of a text is shut; 0 = nowhere.
+// shutAt returns the index behind the bracket that closes the first open bracket of text, or 0.
 func shutAt(text string, open, shut byte) int {
 	const longest = 1000
 	depth := 0

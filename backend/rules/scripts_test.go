@@ -9,7 +9,7 @@ import (
 	"deskhand/backend/rules"
 )
 
-func TestScriptsOfALine(t *testing.T) {
+func TestScriptsFindsFilesThatLineRuns(t *testing.T) {
 	t.Parallel()
 	for line, want := range map[string][]string{
 		`"$CLAUDE_PROJECT_DIR"/scripts/lint.sh`:                   {"scripts/lint.sh"},
@@ -71,7 +71,7 @@ func TestScriptsOfALine(t *testing.T) {
 }
 
 // A long line takes no time that anybody would notice: a directory chooses how long its lines are.
-func TestScriptsOfLongLines(t *testing.T) {
+func TestScriptsBoundsLongLines(t *testing.T) {
 	t.Parallel()
 	for _, piece := range []string{"$(", "a/b ", "cd a;", "{a,b}", "python -m a.b.c.d;", "make -C x y;", "'a b' ", "sh -c 'sh -c \"a b\"';", "$a/", "(", "\"$(a)\"/x ", "npm a b c ", "npm run x;"} {
 		began := time.Now()

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// edits tells of a word of sed by which it may start a program or write a file: an option that is not known, or a script that does more
-// than sedScript. What the other words are, files, does not matter.
+// edits reports whether a word of sed may start a program or write a file: an unknown option, or a script that does more than sedScript
+// allows. Words that are neither, such as the names of files, do not matter.
 func (p *part) edits(text string) bool {
 	if len(text) > 1 && text[0] == '-' {
 		script, known := sedOption(text)
@@ -16,7 +16,7 @@ func (p *part) edits(text string) bool {
 	return slices.Contains(sedScripts(p.words), text) && !sedScript.MatchString(text)
 }
 
-// sedOption gives the script that is in an option.
+// sedOption returns the script within an option.
 func sedOption(text string) (script string, known bool) {
 	if strings.HasPrefix(text, "--") {
 		name, script, _ := strings.Cut(text, "=")
@@ -26,8 +26,8 @@ func sedOption(text string) (script string, known bool) {
 	return script, strings.Trim(flags, "nErsuz") == ""
 }
 
-// sedScripts are the words that are scripts, whichever sed it is: some take an option behind a file for one, and some an empty word for
-// what belongs to -i.
+// sedScripts returns the words that are scripts to any version of sed: some versions take an option behind a file for a script, and some
+// take an empty word for the suffix of -i.
 func sedScripts(words []word) (list []string) {
 	given := false
 	for i := 1; i < len(words); i++ {
@@ -49,7 +49,8 @@ func sedScripts(words []word) (list []string) {
 	return list
 }
 
-// sedScript is one command of sed that prints, deletes, ends or substitutes, with its addresses: no e, w or r, and no second command.
+// sedScript matches a single command of sed that prints, deletes, quits or substitutes, with its addresses: no e, w or r, and no second
+// command.
 var sedScript = regexp.MustCompile(`^ *(?:` + sedAddress + `(?:,(?:` + sedAddress + `|[+~][0-9]+))? *!? *)?(?:[pd=]|q *[0-9]*|` + sedSubstitutes() + `)? *$`)
 
 const sedAddress = `(?:[0-9]+(?:~[0-9]+)?|\$|/(?:[^/\\\n]|\\[^\n])*/I?)`

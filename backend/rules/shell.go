@@ -31,7 +31,7 @@ func (r *reading) command(c Command) []*part {
 	return []*part{r.run(words, 0, false)}
 }
 
-// script takes a text for a shell apart. Which shell that will be is not known: what shells read differently is a doubt.
+// script takes a text for a shell apart. Any shell may run the text, so a construct that shells read differently is a doubt.
 func (r *reading) script(text string, depth int) []*part {
 	if depth > maxDepth {
 		r.doubt("too_deep")
@@ -54,7 +54,8 @@ func (r *reading) script(text string, depth int) []*part {
 	return s.parts
 }
 
-// parse gives the statements up to the first error: a shell has run those when it comes there. A parser that breaks has an error, too.
+// parse returns the statements before the first error: a shell has already run those when the shell reaches the error. A panic of the
+// parser is returned as an error, too.
 func parse(text string) (file *syntax.File, err error) {
 	part := &syntax.File{}
 	opened := 0
@@ -86,17 +87,17 @@ func parse(text string) (file *syntax.File, err error) {
 
 var errParser = errors.New("it cannot be parsed")
 
-// script is a shell's text that is taken apart.
+// script is the text of a shell that is being taken apart.
 type script struct {
 	r     *reading
 	depth int
 	parts []*part
-	fed   map[syntax.Node]bool // commands that others write to
-	says  map[syntax.Node]bool // commands that do no more than write a text which stands beside them
+	fed   map[syntax.Node]bool // commands that read the output of others
+	says  map[syntax.Node]bool // commands that only write a text which stands beside them
 	funcs int
 }
 
-// directories looks for what changes the directory: from there on a relative path may be in any of them.
+// directories notes every change of directory: behind the change, a relative path may start in the old directory or in the new.
 func (s *script) directories(n syntax.Node) bool {
 	call, ok := n.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -119,7 +120,7 @@ func (s *script) directories(n syntax.Node) bool {
 	return true
 }
 
-// changes goes where cd would with these words: where shells differ, to each of the places.
+// changes adds the directories to which cd would go with these words. Where shells differ, all the directories are added.
 func (r *reading) changes(words []word) {
 	for len(words) > 0 && len(words[0].text) > 1 && words[0].text[0] == '-' {
 		option := words[0].text
@@ -127,7 +128,7 @@ func (r *reading) changes(words []word) {
 		if option == "--" {
 			break
 		}
-		if option != "-L" { // -P follows links, and others are of some shells
+		if option != "-L" { // -P follows links, and other options belong to some shells only
 			r.doubt("directory")
 		}
 	}
@@ -156,7 +157,8 @@ func (r *reading) goes(to word) {
 	}
 }
 
-// node looks at one node of the tree. What a command is within (a loop, a substitution, a function) does not count: each is a part.
+// node reads one node of the tree. The construct around a command (a loop, a substitution, a function) does not matter: each command
+// becomes a part.
 func (s *script) node(n syntax.Node) bool {
 	switch n := n.(type) {
 	case *syntax.Stmt:
@@ -173,7 +175,7 @@ func (s *script) node(n syntax.Node) bool {
 		s.loop(n)
 	case *syntax.ParamExp:
 		if n.Exp != nil || n.Slice != nil || n.Repl != nil || n.Index != nil || n.Excl || n.NestedParam != nil || n.Flags != nil {
-			s.r.doubt("variable") // some of them run what is in it
+			s.r.doubt("variable") // some of these run the content of the variable
 		}
 	case *syntax.Comment:
 		if strings.ContainsFunc(n.Text, notQuiet) {
@@ -182,21 +184,21 @@ func (s *script) node(n syntax.Node) bool {
 	case *syntax.File, *syntax.Subshell, *syntax.Block, *syntax.IfClause, *syntax.WhileClause, *syntax.CaseClause, *syntax.CaseItem,
 		*syntax.WordIter, *syntax.TimeClause, *syntax.Redirect, *syntax.Assign, *syntax.Word, *syntax.Lit, *syntax.SglQuoted, *syntax.DblQuoted,
 		*syntax.CmdSubst, *syntax.ProcSubst, *syntax.ExtGlob, nil:
-	default: // declarations, arithmetic, tests: they run what stands in variables, or change what later words mean
+	default: // declarations, arithmetic, tests: these run the content of variables, or change the meaning of later words
 		s.r.doubt("construct")
 	}
 	return true
 }
 
-// notQuiet tells of letters that a comment may not have: what a shell takes for a comment when it reads a file, another takes for a
-// command when it reads a terminal.
+// notQuiet reports whether a comment must not contain c: a comment to a shell that reads a file may be a command to a shell that reads a
+// terminal.
 func notQuiet(c rune) bool {
 	return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune(" .,:_/-", c)
 }
 
 func pipes(n *syntax.BinaryCmd) bool { return n.Op == syntax.Pipe || n.Op == syntax.PipeAll }
 
-// loop takes a variable of one small letter: no program, and no shell, goes by one of those.
+// loop accepts a loop whose variable is a single lower-case letter: no program, and no shell, uses such a variable.
 func (s *script) loop(n *syntax.ForClause) {
 	iter, words := n.Loop.(*syntax.WordIter)
 	if !words || n.Select {
@@ -220,7 +222,7 @@ func (s *script) statement(n *syntax.Stmt) {
 	}
 }
 
-// feed marks every command of a statement as one that others write to.
+// feed marks every command of a statement as a command that reads the output of others.
 func (s *script) feed(stmt *syntax.Stmt) {
 	syntax.Walk(stmt, func(n syntax.Node) bool {
 		switch n := n.(type) {
@@ -236,12 +238,12 @@ func (s *script) feed(stmt *syntax.Stmt) {
 	})
 }
 
-// redirection is an edit of the file that is written to.
+// redirection adds the file of a redirection as a part, for most operators as an edit.
 func (s *script) redirection(stmt *syntax.Stmt, n *syntax.Redirect) {
 	r := s.r
 	to := r.word(n.Word)
 	if n.N != nil && strings.HasPrefix(n.N.Value, "{") {
-		r.doubt("construct") // it sets a variable
+		r.doubt("construct") // sets a variable
 	}
 	switch n.Op {
 	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
@@ -261,7 +263,8 @@ func (s *script) redirection(stmt *syntax.Stmt, n *syntax.Redirect) {
 	s.parts = append(s.parts, r.redirected(Edit, to))
 }
 
-// redirected is the part for a file that a shell opens. One that is read, in the directory and no secret, is as good as an argument.
+// redirected returns the part for a file that a shell opens. Reading a file in the directory that is no secret is as harmless as an
+// argument.
 func (r *reading) redirected(kind Kind, to word) *part {
 	p := &part{kind: kind, target: to.text}
 	switch {
@@ -269,7 +272,7 @@ func (r *reading) redirected(kind Kind, to word) *part {
 		p.kind, p.target, p.harmless = Any, "", true
 	case !to.plain:
 		p.doubt = to.why
-	case strings.HasPrefix(to.text, "/dev/") || to.text == "" || hidden(to.text) || strings.HasPrefix(to.text, "~") || strings.HasPrefix(to.text, "!"): // >! is of zsh
+	case strings.HasPrefix(to.text, "/dev/") || to.text == "" || hidden(to.text) || strings.HasPrefix(to.text, "~") || strings.HasPrefix(to.text, "!"): // >! is an operator of zsh
 		p.doubt = "redirection"
 	case climbs(to.text):
 		p.doubt = "parent"
@@ -289,7 +292,7 @@ func (r *reading) redirected(kind Kind, to word) *part {
 	return p
 }
 
-// document gives a shell that reads a text what it is: it is looked through for what must not be.
+// document takes the text of a here-document apart when a shell reads the text as its script.
 func (s *script) document(stmt *syntax.Stmt, n *syntax.Redirect) {
 	call, ok := stmt.Cmd.(*syntax.CallExpr)
 	if !ok || len(call.Args) == 0 {
@@ -309,7 +312,7 @@ func (s *script) document(stmt *syntax.Stmt, n *syntax.Redirect) {
 	s.parts = append(s.parts, s.r.script(body.text, s.depth+1)...)
 }
 
-// raw is the text of a document as it stands, without what is substituted.
+// raw returns the text of a document as written, without its substitutions.
 func raw(w *syntax.Word) string {
 	var b strings.Builder
 	for _, p := range w.Parts {
@@ -320,7 +323,7 @@ func raw(w *syntax.Word) string {
 	return b.String()
 }
 
-// call is a command with its words.
+// call adds a simple command as a part.
 func (s *script) call(n *syntax.CallExpr) {
 	for _, a := range n.Assigns {
 		s.r.assignment(a)
@@ -337,7 +340,7 @@ func (s *script) call(n *syntax.CallExpr) {
 	s.parts = append(s.parts, p)
 }
 
-// assignment is a doubt, unless what it sets changes no more than how something looks.
+// assignment adds a doubt, unless the variable only changes how output looks.
 func (r *reading) assignment(a *syntax.Assign) {
 	value := plainWord("")
 	if a.Value != nil {
@@ -348,7 +351,7 @@ func (r *reading) assignment(a *syntax.Assign) {
 	}
 }
 
-// harmlessVariable tells of variables that start nothing, load nothing and lead nowhere.
+// harmlessVariable reports whether the variable starts nothing, loads nothing and leads nowhere.
 func harmlessVariable(name, value string) bool {
 	if strings.ContainsFunc(value, func(c rune) bool {
 		return (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && !strings.ContainsRune("._-", c)
@@ -366,7 +369,8 @@ func harmlessVariable(name, value string) bool {
 	return false
 }
 
-// function is a doubt: later words may mean it. One that starts itself more than once is a bomb.
+// function adds a doubt, because later words may call the function. A function that starts itself, in a pipe or in the background, is a
+// fork bomb.
 func (s *script) function(n *syntax.FuncDecl) {
 	s.r.doubt("function")
 	if s.funcs++; n.Name == nil || n.Body == nil || s.funcs > maxFunctions {
@@ -396,7 +400,7 @@ const maxFunctions = 20
 // bombWord stands for a command that multiplies.
 const bombWord = "\x00fork bomb"
 
-// crude reads a text that no parser can: nothing is allowed by it, but what denies is looked for all the same.
+// crude splits a text that does not parse. Nothing in the text is allowed, but deny rules are applied to its commands.
 func (r *reading) crude(text string, depth int) []*part {
 	var parts []*part
 	for _, piece := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune(";&|\n(){}`", c) }) {

@@ -9,7 +9,7 @@ import (
 )
 
 // A command that is hard to read is soon given up: the conversation waits for the verdict.
-func TestNothingTakesLong(t *testing.T) {
+func TestJudgeIsFastOnHostileInput(t *testing.T) {
 	list := allowances(t)
 	full := func(s string) string { return strings.Repeat(s, 8_000/len(s)) }
 	for name, line := range map[string]string{
@@ -25,7 +25,7 @@ func TestNothingTakesLong(t *testing.T) {
 			rules.Judge(command(line), where(), list)
 		}
 		if took := time.Since(start); took > 10*time.Second {
-			t.Errorf("%s: %s", name, took)
+			t.Errorf("Judge of %s: got %s, want 10s at most", name, took)
 		} else if took > 300*time.Millisecond {
 			t.Logf("%s: %s", name, took)
 		}

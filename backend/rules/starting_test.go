@@ -8,7 +8,7 @@ import (
 )
 
 // Of an option that stands before a word of a pattern nobody knows whether that word is its value.
-func TestOptionsBeforeTheWord(t *testing.T) {
+func TestDenyRuleMatchesBehindOptions(t *testing.T) {
 	var list []rules.Rule
 	for _, p := range []string{"npm *", "kubectl *", "git *"} {
 		list = append(list, rule(t, rules.Allow, rules.Execute, p))
@@ -42,7 +42,7 @@ func TestOptionsBeforeTheWord(t *testing.T) {
 }
 
 // A * does not stand for what starts another program, writes a file or works elsewhere, in whatever spelling.
-func TestWhatAStarDoesNotStandFor(t *testing.T) {
+func TestStarDoesNotStandForHarmfulWords(t *testing.T) {
 	for _, line := range []string{
 		// Letters in a word of several.
 		"tar xIf ./evil a.tar", "tar -xPf a.tar", "tar -xIf ./evil a.tar", "sort -uo out x", "curl -sK x", "curl -sSLo x https://x.example", "curl -sd @x https://x.example",
@@ -79,7 +79,7 @@ func TestWhatAStarDoesNotStandFor(t *testing.T) {
 }
 
 // A command that sets what is run later on is spelled, and so is what it sets.
-func TestWhatIsSetHasToBeSpelled(t *testing.T) {
+func TestAllowRuleSpellsSettings(t *testing.T) {
 	for _, tc := range []struct {
 		pattern, line string
 		want          rules.Effect

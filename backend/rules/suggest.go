@@ -6,15 +6,15 @@ import (
 	"strings"
 )
 
-// Suggestion is a rule that could answer calls like this one.
+// Suggestion is a rule that could answer calls like the given call.
 type Suggestion struct {
 	Kind    Kind
 	Pattern string
-	Exact   bool // it is about this very thing
+	Exact   bool // the rule is about this very call
 }
 
-// Suggest gives patterns that cover the call, the narrowest first; only such as would decide it by themselves, beside the rules that there
-// are. None, where a person has to look each time.
+// Suggest returns patterns that cover the call, the narrowest first. Each pattern would decide the call alone, beside the rules in list.
+// Suggest returns nil when a person has to look each time.
 func Suggest(call Call, where Where, effect Effect, list []Rule) []Suggestion {
 	if call.Choice {
 		return nil
@@ -37,7 +37,7 @@ func Suggest(call Call, where Where, effect Effect, list []Rule) []Suggestion {
 	return found
 }
 
-// undecided is the one part that no rule allows; nil when there is none, or when one rule would not be enough.
+// undecided returns the only part that no rule allows; nil when there is no such part, or when a single rule would not be enough.
 func (r *reading) undecided(list []Rule) (open *part) {
 	for _, p := range r.parts {
 		_, why := r.allowed(p, list)
@@ -49,7 +49,7 @@ func (r *reading) undecided(list []Rule) (open *part) {
 		}
 		open = p
 	}
-	for open != nil && open.through && len(open.within) == 1 { // of timeout 5 git status it is git status that counts
+	for open != nil && open.through && len(open.within) == 1 { // for timeout 5 git status, suggest git status
 		open = open.within[0]
 	}
 	return open

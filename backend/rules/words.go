@@ -8,18 +8,18 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 )
 
-// word is a word of a command, as far as it is known before the command runs.
+// word is a word of a command, as far as its text is known before the command runs.
 type word struct {
 	text  string
-	plain bool   // the program gets the text as it is
-	why   string // why it is not plain
-	lost  bool   // the text says nothing: it comes from a variable, or a substitution
-	glob  int    // where in the text the first letter stands that makes it names of files; -1 = nowhere
+	plain bool   // the program gets exactly text
+	why   string // why plain is false
+	lost  bool   // text says nothing, as for a variable or a substitution
+	glob  int    // index in text of the first glob letter; -1 = no glob
 }
 
 func plainWord(text string) word { return word{text: text, plain: true, glob: -1} }
 
-// unknown tells that nothing can be compared with the word.
+// unknown reports whether the word cannot be compared with anything.
 func (w word) unknown() bool { return w.lost || w.glob >= 0 }
 
 func (w *word) not(why string) {
@@ -29,8 +29,8 @@ func (w *word) not(why string) {
 	}
 }
 
-// word resolves what is written to what the program gets: quotes and backslashes are gone. What only a shell can know makes it not plain.
-// Texts of words that are not plain are for what denies, which need not be sure.
+// word returns the text that the program gets: quotes and backslashes are gone. A text that only a shell can know makes the word not
+// plain. The text of such a word serves the deny rules, which need no certainty.
 func (r *reading) word(w *syntax.Word) word {
 	out := word{plain: true, glob: -1}
 	b := &wordReader{r: r, out: &out}
@@ -49,7 +49,7 @@ type wordReader struct {
 	r           *reading
 	out         *word
 	text        strings.Builder
-	brace, list bool // an unquoted { and what makes a list of it
+	brace, list bool // an unquoted {, and a comma or .. that makes a list
 }
 
 func (b *wordReader) part(p syntax.WordPart, first bool) {
@@ -89,7 +89,7 @@ func (b *wordReader) part(p syntax.WordPart, first bool) {
 	}
 }
 
-// literal is text without quotes.
+// literal reads text without quotes.
 func (b *wordReader) literal(s string, first bool) {
 	for i := 0; i < len(s); i++ {
 		c := s[i]
@@ -133,7 +133,7 @@ func (b *wordReader) tilde(s string) {
 	b.text.WriteByte('~')
 }
 
-// quoted is text in double quotes.
+// quoted reads text in double quotes.
 func (b *wordReader) quoted(s string) {
 	for i := 0; i < len(s); i++ {
 		if s[i] == '\\' && i+1 < len(s) && strings.IndexByte("$`\"\\\n", s[i+1]) >= 0 {
@@ -146,7 +146,7 @@ func (b *wordReader) quoted(s string) {
 	}
 }
 
-// variable knows the two that point to what must not be lost.
+// variable expands HOME and PWD, the two variables that name directories which must not be lost.
 func (b *wordReader) variable(p *syntax.ParamExp) {
 	simple := p.Param != nil && p.Exp == nil && p.Slice == nil && p.Repl == nil && p.Index == nil && !p.Excl && !p.Length && !p.Width
 	switch {
@@ -159,7 +159,7 @@ func (b *wordReader) variable(p *syntax.ParamExp) {
 	}
 }
 
-// unescape reads the inside of $'…' as bash does.
+// unescape decodes the inside of $'…' as bash does.
 func unescape(s string) string {
 	var b strings.Builder
 	for i := 0; i < len(s); i++ {
@@ -179,7 +179,8 @@ func unescape(s string) string {
 	return b.String()
 }
 
-// numbered reads a letter by its number, and tells how many bytes that is written with; else it is the next letter as it stands.
+// numbered decodes an escape that gives a letter by number, and returns how many bytes the escape has. Any other escape is its next
+// letter.
 func numbered(s string) (text string, used int) {
 	prefix, numeric, most := 0, 8, 3
 	switch s[0] {

@@ -7,15 +7,15 @@ import (
 
 // A wrapper is a program that runs the command in its arguments.
 type wrapper struct {
-	takes      string // its options of one letter that have an argument
-	long       string // its long options that have an argument in a word of its own, each with a space after it
-	letters    string // its options of one letter that have none. Of what is run as if it stood alone, others are odd
-	bare       string // its long options that have none, in the same way
-	operands   int    // what stands before the command
-	through    bool   // what it runs is run as if it stood alone
+	takes      string // the short options that have an argument
+	long       string // the long options that have an argument in the next word, each followed by a space
+	letters    string // the short options without an argument; with through, any other is odd
+	bare       string // the long options without an argument, likewise
+	operands   int    // how many words stand before the command
+	through    bool   // the command runs as if it stood alone
 	privileged bool
 	assigns    bool // variables may stand before the command
-	feeds      bool // it adds arguments that are not known
+	feeds      bool // adds unknown arguments to the command
 }
 
 func wrapperOf(name string) (w wrapper, ok bool) {
@@ -56,7 +56,7 @@ func wrapperOf(name string) (w wrapper, ok bool) {
 	return wrapper{}, false
 }
 
-// run makes a part of a command, with what it runs within.
+// run returns the part of a command, with the commands within.
 func (r *reading) run(words []word, depth int, fed bool) *part {
 	p := &part{kind: Execute, words: words, fed: false}
 	if r.budget--; r.budget < 0 || depth > maxDepth {
@@ -90,7 +90,7 @@ func (r *reading) run(words []word, depth int, fed bool) *part {
 		p.doubt = "evaluates"
 		r.evaluates(p, name, depth)
 	case ".", "source", "enable", "hash", "shopt", "set", "export", "declare", "typeset", "local", "readonly", "unset", "read", "mapfile", "readarray", "getopts", "bind", "complete", "ulimit", "umask":
-		p.doubt = "shell" // it changes what later words mean
+		p.doubt = "shell" // changes the meaning of later words
 	case "find", "gfind", "fd", "fdfind":
 		r.finds(p, depth)
 	case "su":
@@ -104,7 +104,7 @@ func (r *reading) run(words []word, depth int, fed bool) *part {
 	return p
 }
 
-// moves knows what does nothing by itself.
+// moves marks a command that does nothing outside its shell as harmless.
 func (r *reading) moves(p *part) {
 	p.harmless = p.doubt == "" && !slices.ContainsFunc(p.words, func(w word) bool { return !w.plain })
 	if name := p.words[0].text; name != "cd" && name != "pushd" {
@@ -124,14 +124,14 @@ func (r *reading) wraps(p *part, w wrapper, depth int, fed bool) {
 	i := o.skip() + w.operands
 	p.fixed = min(i+1, len(p.words))
 	if i >= len(p.words) {
-		return // it runs nothing
+		return // the wrapper runs nothing
 	}
 	inner := slices.Clone(p.words[i:])
 	if w.feeds {
 		inner = append(inner, word{lost: true, why: "arguments", glob: -1})
 	}
 	q := r.run(inner, depth+1, fed)
-	p.fixed = max(p.fixed, i+q.fixed) // of sudo sh -c '…' the text has to be spelled, too
+	p.fixed = max(p.fixed, i+q.fixed) // in sudo sh -c '…' the text has to be spelled, too
 	if o.odd && q.doubt == "" {
 		q.doubt = "wrapper"
 	}
@@ -142,22 +142,22 @@ func (r *reading) wraps(p *part, w wrapper, depth int, fed bool) {
 		p.doubt = q.doubt
 	}
 	p.within = append(p.within, q)
-	// A name that only looks like a wrapper's is a program of its own where a disk tells them apart, and so is one with a directory.
+	// A name that equals a wrapper's only without case may be a program of its own, and so may a name with a directory.
 	name := p.words[0].text
 	_, exact := wrapperOf(name)
 	p.through = exact && w.through && (name != "command" || i == 1)
 }
 
-// options are those of a wrapper, before its command.
+// options reads the options of a wrapper, before its command.
 type options struct {
 	r     *reading
 	p     *part
 	w     wrapper
 	depth int
-	odd   bool // one of them may change what is run
+	odd   bool // an option may change which program runs, or how
 }
 
-// skip gives the number of the first word behind them.
+// skip returns the index of the first word behind the options.
 func (o *options) skip() int {
 	i := 1
 	for ; i < len(o.p.words); i++ {
@@ -170,7 +170,7 @@ func (o *options) skip() int {
 		case o.w.assigns && assigns(w.text):
 			name, value, _ := strings.Cut(w.text, "=")
 			o.odd = o.odd || !w.plain || !harmlessVariable(name, value)
-		case w.text == "-" && o.w.through && o.w.assigns: // env -i
+		case w.text == "-" && o.w.through && o.w.assigns: // as in env -i
 			o.odd = true
 		case strings.HasPrefix(w.text, "--"):
 			i += o.long(w.text, i)
@@ -183,7 +183,8 @@ func (o *options) skip() int {
 	return i
 }
 
-// long reads an option, and gives how many further words it takes. A shortened one is odd, and most likely the one that it begins.
+// long reads the long option at the index at, and returns how many further words belong to the option. A shortened option is odd, and is
+// taken for the first option that it begins.
 func (o *options) long(text string, at int) int {
 	name, value, inline := strings.Cut(text, "=")
 	known := strings.Contains(" "+o.w.long, " "+name+" ") || strings.Contains(" "+o.w.bare, " "+name+" ")
@@ -208,7 +209,7 @@ func (o *options) short(text string, at int) int {
 		if letter == 'S' {
 			o.split(value, value != "", at)
 		}
-		o.odd = o.odd || o.w.assigns && o.w.through && letter != 'u' // it may be another program
+		o.odd = o.odd || o.w.assigns && o.w.through && letter != 'u' // the option may belong to another program
 		if value == "" {
 			return 1
 		}
@@ -217,7 +218,7 @@ func (o *options) short(text string, at int) int {
 	return 0
 }
 
-// split looks into env -S 'a b', whose words are those of a command.
+// split takes the text of env -S 'a b' apart, whose words are a command.
 func (o *options) split(text string, inline bool, at int) {
 	if !inline && at+1 < len(o.p.words) {
 		text = o.p.words[at+1].text
@@ -225,7 +226,7 @@ func (o *options) split(text string, inline bool, at int) {
 	o.p.within = append(o.p.within, o.r.script(text, o.depth+1)...)
 }
 
-// assigns tells of NAME=value.
+// assigns reports whether s has the form NAME=value.
 func assigns(s string) bool {
 	name, _, found := strings.Cut(s, "=")
 	return found && name != "" && strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") == ""
@@ -239,7 +240,7 @@ func isShell(name string) bool {
 	return false
 }
 
-// interprets tells of programs that run what is written to them.
+// interprets reports whether the program runs its input.
 func interprets(name string) bool {
 	name = strings.TrimRight(strings.TrimSuffix(name, ".exe"), "0123456789.")
 	switch name {
@@ -249,7 +250,7 @@ func interprets(name string) bool {
 	return isShell(name)
 }
 
-// readsStdin tells whether nothing else is named that is to be run.
+// readsStdin reports whether the words name no script, so that the program runs its input.
 func (r *reading) readsStdin(words []word) bool {
 	for _, w := range words[1:] {
 		if w.text == "-" || w.text == "/dev/stdin" || w.text == "-s" || w.lost {
@@ -262,7 +263,7 @@ func (r *reading) readsStdin(words []word) bool {
 	return true
 }
 
-// shell looks into sh -c '…'.
+// shell takes the script of sh -c '…' apart.
 func (r *reading) shell(p *part, depth int, fed bool) {
 	p.fixed = len(p.words)
 	i, scripted, odd := shellOptions(p.words)
@@ -279,8 +280,8 @@ func (r *reading) shell(p *part, depth int, fed bool) {
 	}
 }
 
-// shellOptions gives the number of the first word behind the options of a shell, whether that is a script, and whether there is an option
-// that may change how it is read.
+// shellOptions returns the index of the first word behind the options of a shell, whether that word is a script, and whether an option
+// may change how the script is read.
 func shellOptions(words []word) (i int, scripted, odd bool) {
 	for i = 1; i < len(words); i++ {
 		text := words[i].text
@@ -301,7 +302,7 @@ func shellOptions(words []word) (i int, scripted, odd bool) {
 	return i, scripted, odd
 }
 
-// posix tells of shells that read a command as it is read here. zsh does, but for what is a doubt anyhow.
+// posix reports whether the shell reads a command as this package does. Where zsh differs, the construct is a doubt anyhow.
 func posix(name string) bool {
 	switch name {
 	case "sh", "bash", "dash", "zsh", "ash", "/bin/sh", "/bin/bash", "/bin/zsh", "/bin/dash", "/usr/bin/bash", "/usr/bin/zsh", "/usr/bin/sh":
@@ -310,7 +311,7 @@ func posix(name string) bool {
 	return false
 }
 
-// evaluates looks into what a shell runs of the texts that it is given.
+// evaluates takes the texts apart that a command such as eval has a shell run.
 func (r *reading) evaluates(p *part, name string, depth int) {
 	var texts []string
 	for _, w := range p.words[1:] {
@@ -333,7 +334,7 @@ func (r *reading) evaluates(p *part, name string, depth int) {
 	}
 }
 
-// script1 looks into the text behind an option.
+// script1 takes the text behind the option apart.
 func (r *reading) script1(p *part, option string, depth int) {
 	p.fixed = len(p.words)
 	for i, w := range p.words[:len(p.words)-1] {
@@ -343,7 +344,7 @@ func (r *reading) script1(p *part, option string, depth int) {
 	}
 }
 
-// finds looks for what find runs for each file.
+// finds takes the commands apart that find runs for each file.
 func (r *reading) finds(p *part, depth int) {
 	for i := 1; i < len(p.words); i++ {
 		switch p.words[i].text {
