@@ -1,6 +1,7 @@
 package acp
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -375,6 +376,41 @@ func ParseModes(body json.RawMessage) (Modes, bool) {
 	m := Modes{Current: r.Modes.Current}
 	for _, x := range items(r.Modes.Available, func(m *mode) bool { return m.ID != "" }) {
 		m.List = append(m.List, ConfigChoice{Value: x.ID, Name: x.Name, Description: x.Description})
+	}
+	return m, len(m.List) > 0
+}
+
+// Models is the older way of an agent to offer models, which session/set_model changes.
+type Models struct {
+	Current string
+	List    []ConfigChoice
+}
+
+// ParseModels decodes the models of a session response. The current model is in the list, also where the agent does not offer it: a person who
+// chooses another can go back.
+func ParseModels(body json.RawMessage) (Models, bool) {
+	var r struct {
+		Models *struct {
+			Current   string            `json:"currentModelId"`
+			Available []json.RawMessage `json:"availableModels"`
+		} `json:"models"`
+	}
+	if lenient(body, &r) != nil || r.Models == nil {
+		return Models{}, false
+	}
+	type model struct {
+		ID          string `json:"modelId"`
+		Name        string `json:"name"`
+		Description string `json:"description"`
+	}
+	m := Models{Current: r.Models.Current}
+	current := m.Current == ""
+	for _, x := range items(r.Models.Available, func(m *model) bool { return m.ID != "" }) {
+		m.List = append(m.List, ConfigChoice{Value: x.ID, Name: cmp.Or(x.Name, x.ID), Description: x.Description})
+		current = current || x.ID == m.Current
+	}
+	if !current && len(m.List) > 0 {
+		m.List = append([]ConfigChoice{{Value: m.Current, Name: m.Current}}, m.List...)
 	}
 	return m, len(m.List) > 0
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -257,18 +258,30 @@ func versionIn(result json.RawMessage) string {
 	return r.Info.Version
 }
 
-// optionsIn are the config options of a new session, as the agent sent them; those of an agent that has modes alone are made of them.
+// optionsIn are the config options of a new session, as the agent sent them, and what is made of the older modes and models of an agent that has
+// no option for these.
 func optionsIn(result json.RawMessage) []json.RawMessage {
-	var r struct {
-		Options []json.RawMessage `json:"configOptions"`
+	var list []json.RawMessage
+	options, there := acp.ParseConfigOptions(result)
+	if there {
+		var r struct {
+			Options []json.RawMessage `json:"configOptions"`
+		}
+		_ = json.Unmarshal(result, &r) // it was read above
+		list = r.Options
+	} else if modes, there := acp.ParseModes(result); there {
+		list = append(list, olderOption("mode", "Mode", modes.Current, modes.List))
 	}
-	if _, there := acp.ParseConfigOptions(result); there && json.Unmarshal(result, &r) == nil {
-		return r.Options
+	if models, there := acp.ParseModels(result); there && !slices.ContainsFunc(options, choosesModel) {
+		list = append(list, olderOption("model", "Model", models.Current, models.List))
 	}
-	modes, there := acp.ParseModes(result)
-	if !there {
-		return nil
-	}
+	return list
+}
+
+func choosesModel(o acp.ConfigOption) bool { return o.Category == "model" || o.ID == "model" }
+
+// olderOption is the config option that stands for what an agent offers in an older way; its id is its category.
+func olderOption(id, name, current string, list []acp.ConfigChoice) json.RawMessage {
 	type choice struct {
 		Value       string `json:"value"`
 		Name        string `json:"name"`
@@ -281,13 +294,13 @@ func optionsIn(result json.RawMessage) []json.RawMessage {
 		Type     string   `json:"type"`
 		Current  string   `json:"currentValue"`
 		Options  []choice `json:"options"`
-	}{ID: "mode", Name: "Mode", Category: "mode", Type: "select", Current: modes.Current}
-	for _, m := range modes.List {
-		option.Options = append(option.Options, choice{m.Value, m.Name, m.Description})
+	}{ID: id, Name: name, Category: id, Type: "select", Current: current}
+	for _, c := range list {
+		option.Options = append(option.Options, choice{c.Value, c.Name, c.Description})
 	}
 	raw, err := json.Marshal(option)
 	if err != nil {
-		return nil
+		panic(err) // texts always encode
 	}
-	return []json.RawMessage{raw}
+	return raw
 }

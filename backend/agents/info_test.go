@@ -102,13 +102,14 @@ func TestDemoAgentOffersWhatTheSDKSets(t *testing.T) {
 
 func TestWhatAgentsSay(t *testing.T) {
 	t.Parallel()
-	c, dir := fakes(t, "good", "modes", "plain", "login", "v", "crash")
+	c, dir := fakes(t, "good", "modes", "models", "plain", "login", "v", "crash")
 	for id, want := range map[string]struct{ version, options, err string }{
-		"good":  {"4.5.6", `[{"id":"m","name":"M","type":"select","category":"mode","currentValue":"x","options":[{"value":"x","name":"X"}],"_meta":{"kept":1.0}}]`, ""},
-		"modes": {"4.5.6", `[{"id":"mode","name":"Mode","category":"mode","type":"select","currentValue":"b","options":[{"value":"a","name":"A","description":"first"},{"value":"b","name":"B"}]}]`, ""},
-		"plain": {"4.5.6", "", ""},
-		"login": {"4.5.6", "", "Authentication required"},
-		"crash": {"", "", "with code 3"},
+		"good":   {"4.5.6", `[{"id":"m","name":"M","type":"select","category":"mode","currentValue":"x","options":[{"value":"x","name":"X"}],"_meta":{"kept":1.0}}]`, ""},
+		"modes":  {"4.5.6", `[{"id":"mode","name":"Mode","category":"mode","type":"select","currentValue":"b","options":[{"value":"a","name":"A","description":"first"},{"value":"b","name":"B"}]}]`, ""},
+		"models": {"4.5.6", `[{"id":"model","name":"Model","category":"model","type":"select","currentValue":"b","options":[{"value":"a","name":"A"},{"value":"b","name":"b"}]}]`, ""},
+		"plain":  {"4.5.6", "", ""},
+		"login":  {"4.5.6", "", "Authentication required"},
+		"crash":  {"", "", "with code 3"},
 	} {
 		info, err := c.Info(t.Context(), id, agents.InfoQuery{Config: true})
 		if err != nil {

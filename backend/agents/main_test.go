@@ -135,6 +135,8 @@ func fakeAnswer(kind, dir, method string) string {
 		return `"error":{"code":-32000,"message":"Authentication required"}`
 	case "session/new modes":
 		return `"result":{"sessionId":"s","modes":{"currentModeId":"b","availableModes":[{"id":"a","name":"A","description":"first"},{"id":"b","name":"B"}]}}`
+	case "session/new models":
+		return `"result":{"sessionId":"s","configOptions":[],"models":{"currentModelId":"b","availableModels":[{"modelId":"a","name":"A"},{"modelId":"b"}]}}`
 	case "session/new plain":
 		return `"result":{"sessionId":"s"}`
 	case "session/new crowd":

@@ -335,7 +335,7 @@ func (p *player) extra(m message) error {
 		return p.again(m, p.late[method])
 	case method == "session/list" && p.recorded(method) != nil:
 		return p.again(m, p.recorded(method))
-	case slices.Contains([]string{"authenticate", "session/set_mode", "session/close"}, method):
+	case slices.Contains([]string{"authenticate", "session/set_mode", "session/set_model", "session/close"}, method):
 	default:
 		p.remark("%s is not in the recording", method)
 		failed = errorf(acp.CodeMethodNotFound, "method not found: %s is not in the recording", method)

@@ -96,7 +96,7 @@ func (m *mirror) apply(f frame) {
 		switch f.Method {
 		case "session/prompt":
 			m.prompt, m.result, m.refused = idOf(b.ID), nil, nil
-		case "session/set_config_option", "session/set_mode":
+		case "session/set_config_option", "session/set_mode", "session/set_model":
 			m.setting = idOf(b.ID)
 			m.open[m.setting] = true
 		}

@@ -679,7 +679,7 @@ func (v *conversation) recover(ctx context.Context) error {
 		damaged = errors.Join(damaged, again)
 		v.fold.facts, v.fold.changed = v.row.facts, false
 	}
-	v.fold.facts.Options, v.fold.facts.Modes = v.row.facts.Options, v.row.facts.Modes // the older modes change without a word in the journal
+	v.fold.keepOptions(v.row.facts)
 	turns, err := query(ctx, db.Read(), scanTurn, `SELECT `+turnColumns+` FROM turn WHERE session = ? AND state <> 'done' ORDER BY started_at`, v.id)
 	if err != nil {
 		return err

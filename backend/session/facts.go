@@ -10,8 +10,11 @@ import (
 	"deskhand/backend/acp"
 )
 
-// modesOption is the id under which an agent's older modes are shown as a config option.
-const modesOption = "mode"
+// The ids under which an agent's older modes and models are shown as config options. They are the options' categories too.
+const (
+	modesOption  = "mode"
+	modelsOption = "model"
+)
 
 // What is kept of the agent's facts at most. They stand in the session's record, which is stored and told whole again and again.
 const (
@@ -99,25 +102,64 @@ func commands(list []acp.Command) []Command {
 	return out
 }
 
-// applyOptions takes config options, or the older modes where there are none, out of a session response or an update. The list is
-// always the whole one.
+// applyOptions takes config options out of a session response or an update: the list is always the whole one. The older modes and models stand in
+// for options where an agent has none for these.
 func (t *transcript) applyOptions(body json.RawMessage) {
 	if body == nil {
 		return
 	}
-	if list, ok := acp.ParseConfigOptions(body); ok {
-		t.facts.Options, t.facts.Modes, t.changed, t.told = configOptions(list), false, true, true
+	models, told := t.modelsIn(body)
+	list, modes := slices.DeleteFunc(slices.Clone(t.facts.Options), t.isOlderModel), t.facts.Modes
+	whole, isList := acp.ParseConfigOptions(body)
+	m, hasModes := acp.ParseModes(body)
+	switch {
+	case isList:
+		list, modes = configOptions(whole), false
+	case hasModes:
+		list, modes = olderOption(modesOption, "Mode", m.Current, m.List), true
+	case !told:
 		return
+	case !t.told: // the process before this one told of the list
+		list, modes = []ConfigOption{}, false
 	}
-	if m, ok := acp.ParseModes(body); ok {
-		list := []ConfigOption{}
-		if len(m.Current) <= maxWords { // it is whole or not there, as what is chosen of it has to be
-			option, room := ConfigOption{ID: modesOption, Name: "Mode", Category: modeCategory, Type: "select", Value: m.Current}, maxFacts
-			option.offer(m.List, &room)
-			list = append(list, option)
-		}
-		t.facts.Options, t.facts.Modes, t.changed, t.told = list, true, true, true
+	t.facts.Models = len(models) > 0 && !slices.ContainsFunc(list, isModel)
+	if t.facts.Models {
+		list = append(list, models...)
 	}
+	t.facts.Options, t.facts.Modes, t.changed, t.told = list, modes, true, true
+}
+
+// modelsIn is the option for the older models of a body. A body without models changes nothing of those that this process has told of.
+func (t *transcript) modelsIn(body json.RawMessage) (list []ConfigOption, told bool) {
+	if m, ok := acp.ParseModels(body); ok {
+		return olderOption(modelsOption, "Model", m.Current, m.List), true
+	}
+	if i := slices.IndexFunc(t.facts.Options, t.isOlderModel); i >= 0 && t.told {
+		return []ConfigOption{t.facts.Options[i]}, false
+	}
+	return nil, false
+}
+
+// keepOptions takes the options as they are stored: older modes and models change without a word in the journal.
+func (t *transcript) keepOptions(f facts) {
+	t.facts.Options, t.facts.Modes, t.facts.Models = f.Options, f.Modes, f.Models
+}
+
+// isOlderModel tells of the option that stands for the agent's older models.
+func (t *transcript) isOlderModel(o ConfigOption) bool { return t.facts.Models && o.ID == modelsOption }
+
+// isModel tells of an option that chooses the model.
+func isModel(o ConfigOption) bool { return o.Category == modelsOption || o.ID == modelsOption }
+
+// olderOption is the option for what an agent offers in an older way, if there is one: the current value is whole or not there, as what is chosen
+// of the option has to be.
+func olderOption(id, name, current string, choices []acp.ConfigChoice) []ConfigOption {
+	if len(current) > maxWords {
+		return []ConfigOption{}
+	}
+	option, room := ConfigOption{ID: id, Name: name, Category: id, Type: "select", Value: current}, maxFacts
+	option.offer(choices, &room)
+	return []ConfigOption{option}
 }
 
 // configOptions are the first of an agent's, as far as there is room.

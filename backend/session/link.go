@@ -856,6 +856,8 @@ func (v *conversation) sendConfig(o ConfigOption, value json.RawMessage, then fu
 	switch {
 	case o.Type == "boolean":
 		params["configId"], params["type"], params["value"] = o.ID, "boolean", chosen.Checked
+	case v.fold.isOlderModel(o):
+		method, params["modelId"] = "session/set_model", chosen.Value
 	case v.fold.facts.Modes:
 		method, params["modeId"] = "session/set_mode", chosen.Value
 	default:

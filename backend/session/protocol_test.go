@@ -9,6 +9,7 @@ import (
 	"reflect"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -441,4 +442,62 @@ func TestOlderModesAreSetByTheirMethod(t *testing.T) {
 	if !d.checkFrames(t, id)["session/set_mode Request"] {
 		t.Error("session/set_mode was not sent")
 	}
+}
+
+// An agent that offers models beside its modes: they are an option as any other, changed by session/set_model, which the schema no longer has.
+func TestOlderModelsAreSetByTheirMethod(t *testing.T) {
+	t.Parallel()
+	for words, value := range map[string]string{"load modes models": "ask", "load models": ""} {
+		t.Run(words, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			forgetfulAgent(t, dir, words)
+			d := open(t, dir)
+			s, err := d.Create(t.Context(), session.New{Agent: "forgetful", Cwd: d.work})
+			if err != nil {
+				t.Fatal(err)
+			}
+			d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
+			model := d.get(s.ID).ConfigOptions[len(d.get(s.ID).ConfigOptions)-1]
+			if model.ID != "model" || model.Category != "model" || model.Type != "select" || model.Value != "small" || len(model.Choices) != 2 {
+				t.Fatalf("got the option %+v, want the model's with two choices", model)
+			}
+			if err := d.SetConfig(t.Context(), s.ID, "model", json.RawMessage(`"huge"`)); err == nil {
+				t.Error("a model that the agent does not offer was taken")
+			}
+			d.choose(s.ID, "model", "large")
+			if value != "" {
+				d.choose(s.ID, "mode", value)
+			}
+			d.prompt(s.ID, "one")
+			if text := textOf(d.idle(s.ID), "agent"); !strings.HasSuffix(text, "by large\n") {
+				t.Errorf("got %q, want the large model", text)
+			}
+			d.close()
+			for range 2 { // the agent begins with the small one each time
+				d = open(t, dir)
+				d.prompt(s.ID, "again")
+				tr := d.idle(s.ID)
+				if text := textOf(tr, "agent"); !strings.HasSuffix(text, "by large\n") || !strings.Contains(text, "session/set_model") {
+					t.Errorf("got %q, want the large model after the restart", text)
+				}
+				if o := d.get(s.ID).ConfigOptions; o[len(o)-1].Value != "large" || value != "" && o[0].Value != value {
+					t.Errorf("got the options %+v, want the large model and mode %q", o, value)
+				}
+				d.sameAsRebuilt(s.ID)
+				d.close()
+			}
+		})
+	}
+}
+
+// choose changes an option and waits for the agent's answer.
+func (d *desk) choose(id, option, value string) {
+	d.t.Helper()
+	if err := d.SetConfig(d.t.Context(), id, option, json.RawMessage(strconv.Quote(value))); err != nil {
+		d.t.Fatal(err)
+	}
+	d.until(option, func() bool {
+		return slices.ContainsFunc(d.get(id).ConfigOptions, func(o session.ConfigOption) bool { return o.ID == option && o.Value == value })
+	})
 }

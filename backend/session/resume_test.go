@@ -24,7 +24,7 @@ import (
 // forgetful is an agent that does what its words say: "resume" and "load" are the ways it offers to get a session back, "refuses"
 // makes each of them fail, "large" makes it take 64 MiB, "spins" go on computing after each turn, "dawdles" and "lingers" live on for a
 // moment and for a while when its input has ended, and "alone" say "twice" where another process has its directory already. It answers a prompt with the methods that it
-// was called with. "modes" gives it two, of which it begins with the first in each life; it says then which one it is in. "mute" does not tell
+// was called with. "models" gives it two of the older kind, of which it begins with the small one in each life. "modes" gives it two, of which it begins with the first in each life; it says then which one it is in. "mute" does not tell
 // of them when it takes a session up again; "stubborn" refuses to change it then, "faints" ends over that, "dumb" says nothing to it, "fewer" has
 // only the first by then. "close" and "delete" make it offer these; "writes" has it write into the file heard, in the
 // order in which they come, that it was asked for them, "unanswered" makes it answer neither, "leaves" makes it end at a close.
@@ -46,6 +46,12 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}, {"id": "ask", "name": "Ask"}}}
 	}
 	model := "small"
+	models := func() any {
+		if !can("models") {
+			return nil
+		}
+		return map[string]any{"currentModelId": model, "availableModels": []map[string]any{{"modelId": "small", "name": "Small"}, {"modelId": "large", "name": "Large"}}}
+	}
 	options := func() []any { // which modes there are depends on the model, which comes after them
 		list := []any{map[string]any{"value": "auto", "name": "Auto"}}
 		if model == "large" {
@@ -84,7 +90,7 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		var m struct {
 			ID     json.RawMessage
 			Method string
-			Params struct{ SessionID, ModeID, ConfigID, Value string }
+			Params struct{ SessionID, ModeID, ModelID, ConfigID, Value string }
 		}
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			return err
@@ -98,10 +104,12 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			result["agentCapabilities"] = map[string]any{"loadSession": can("load"), "sessionCapabilities": sessionCapabilities}
 		case "session/new":
 			result["sessionId"] = fmt.Sprintf("s%d", os.Getpid())
-			result["modes"] = modes
+			result["modes"], result["models"] = modes, models()
 			if can("depends") {
 				result["configOptions"] = options()
 			}
+		case "session/set_model":
+			model = m.Params.ModelID
 		case "session/set_config_option":
 			if m.Params.ConfigID == "model" {
 				model = m.Params.Value
@@ -150,7 +158,7 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 				modes = map[string]any{"currentModeId": mode, "availableModes": []map[string]any{{"id": "auto", "name": "Auto"}}}
 			}
 			if result != nil && !can("mute") {
-				result["modes"] = modes
+				result["modes"], result["models"] = modes, models()
 			}
 			if result != nil && can("depends") {
 				result["configOptions"] = options()
@@ -158,6 +166,9 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		case "session/prompt":
 			if modes != nil || can("depends") {
 				called = append(called, "in "+mode)
+			}
+			if can("models") {
+				called = append(called, "by "+model)
 			}
 			err = say(m.Params.SessionID, strings.Join(called, " "))
 			result["stopReason"] = "end_turn"

@@ -76,6 +76,7 @@ type transcript struct {
 type facts struct {
 	Options  []ConfigOption `json:"options,omitempty"`
 	Modes    bool           `json:"modes,omitempty"`  // Options[0] stands for the agent's older modes
+	Models   bool           `json:"models,omitempty"` // the last of Options stands for the agent's older models
 	Chosen   []ConfigOption `json:"chosen,omitempty"` // as they were before a start that goes on, or has failed: the next one sets them again
 	Commands []Command      `json:"commands,omitempty"`
 	Usage    *Usage         `json:"usage,omitempty"`

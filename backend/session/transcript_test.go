@@ -429,6 +429,49 @@ func TestOptionsGroupedAndModes(t *testing.T) {
 	}
 }
 
+func TestOlderModelsStandInForAnOption(t *testing.T) {
+	t.Parallel()
+	const models = `"models":{"currentModelId":"b","availableModels":[{"modelId":"a","name":"A","description":"d"},{"modelId":"b"},{"name":"no id"}]}`
+	const quick = `{"id":"quick","name":"Quick","type":"boolean","currentValue":true}`
+	told := func(o []ConfigOption) string {
+		list := make([]string, len(o))
+		for i, o := range o {
+			list[i] = o.ID + "=" + o.Value
+		}
+		return strings.Join(list, " ")
+	}
+	for name, c := range map[string]struct {
+		frames []string // answers of the agent
+		want   string
+	}{
+		"alone":                       {[]string{`{` + models + `}`}, "model=b"},
+		"beside modes":                {[]string{`{"modes":{"currentModeId":"m","availableModes":[{"id":"m"}]},` + models + `}`}, "mode=m model=b"},
+		"beside other options":        {[]string{`{"configOptions":[` + quick + `],` + models + `}`}, "quick= model=b"},
+		"beside an option for models": {[]string{`{"configOptions":[{"id":"x","category":"model","type":"select","currentValue":"c"}],` + models + `}`}, "x=c"},
+		"when the options change":     {[]string{`{"configOptions":[],` + models + `}`, `{"configOptions":[` + quick + `]}`}, "quick= model=b"},
+		"until there is an option":    {[]string{`{"configOptions":[],` + models + `}`, `{"configOptions":[{"id":"model","type":"select","currentValue":"c"}]}`}, "model=c"},
+		"told again":                  {[]string{`{"modes":{"currentModeId":"m","availableModes":[{"id":"m"}]},` + models + `}`, `{"models":{"currentModelId":"a","availableModels":[{"modelId":"a"}]}}`}, "mode=m model=a"},
+		"one that is not offered":     {[]string{`{"models":{"currentModelId":"z","availableModels":[{"modelId":"a"}]}}`}, "model=z"},
+		"none":                        {[]string{`{"models":{"currentModelId":"z","availableModels":[]}}`}, ""},
+		"broken":                      {[]string{`{"models":[1]}`, `{"models":{"availableModels":3}}`}, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tell(t)
+			for _, result := range c.frames {
+				s.frame(inward, `{"jsonrpc":"2.0","id":1,"result":`+result+`}`)
+			}
+			o := s.fold.facts.Options
+			if got := told(o); got != c.want {
+				t.Errorf("got %q, want %q of %s", got, c.want, c.frames)
+			}
+			if i := len(o) - 1; i >= 0 && o[i].Type == "select" && s.fold.facts.Models && !o[i].offers(o[i].Value) {
+				t.Errorf("got the choices %+v, want %q among them", o[i].Choices, o[i].Value)
+			}
+		})
+	}
+}
+
 func TestLongTextsAreClippedAtARune(t *testing.T) {
 	t.Parallel()
 	s := tell(t)

@@ -17,7 +17,7 @@ import (
 // canBeWithdrawn are the methods of which something can be withdrawn. A prompt has session/cancel, and initialize nothing.
 func canBeWithdrawn(method string) bool {
 	return slices.Contains([]string{
-		"session/new", "session/load", "session/resume", "session/list", "session/set_config_option", "session/set_mode",
+		"session/new", "session/load", "session/resume", "session/list", "session/set_config_option", "session/set_mode", "session/set_model",
 	}, method)
 }
 
