@@ -5,6 +5,7 @@ package agents
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -162,7 +163,7 @@ func dividersOf(entries []session.Entry) (codes []string) {
 	return codes
 }
 
-// forget takes all conversations from Deskhand; what the agents keep stays.
+// forget removes all conversations from Deskhand; the agents keep theirs.
 func forget(t *testing.T, p place) {
 	t.Helper()
 	data := filepath.Join(p.lookup("XDG_DATA_HOME"), "deskhand")
@@ -174,5 +175,10 @@ func forget(t *testing.T, p place) {
 		if err := os.Remove(file); err != nil {
 			t.Fatal(err)
 		}
+	}
+	accept := exec.Command(deskhand(), "data", "accept") // a start would refuse a directory whose database was removed
+	accept.Dir, accept.Env = p.home, p.env
+	if out, err := accept.CombinedOutput(); err != nil {
+		t.Fatalf("deskhand data accept: got %v, want no error:\n%s", err, out)
 	}
 }
