@@ -433,7 +433,7 @@ func TestPromptExitCodes(t *testing.T) {
 		{[]string{"refuse"}, 3, "", "refused"},
 		{[]string{"error"}, 1, "", "failed"},
 		{[]string{"crash"}, 1, "", "exit code 3"},
-		{[]string{"limit"}, 1, "", "max_tokens"},
+		{[]string{"limit"}, 1, "", "the token limit"},
 		{[]string{"--agent", "nobody", "x"}, 2, "", "no agent nobody"},
 		{[]string{"--dir", filepath.Join(work, "none"), "x"}, 2, "", "no such file"},
 		{[]string{"  "}, 2, "", "nothing to say"},

@@ -158,7 +158,8 @@ type terminalTurn struct {
 	shown   map[string]int // of each entry, in UTF-16 units as the API counts them
 	said    map[string]bool
 	outcome *backend.Turn
-	desk    *desk // asks the person, when there is one
+	exit    *backend.Exit // of the agent's process, once it has ended
+	desk    *desk         // asks the person, when there is one
 
 	mu      sync.Mutex // keeps lines whole; held while the reader of our output takes his time
 	midLine bool
@@ -469,8 +470,9 @@ func (t *terminalTurn) entry(e backend.Entry) error {
 	case "notice":
 		t.aside("! %s %s", e.Notice.Title, e.Notice.Description)
 	case "divider":
-		if e.Divider.Exit != nil {
-			t.aside("! %s", describe(e.Divider.Exit))
+		if x := e.Divider.Exit; x != nil {
+			t.exit = x
+			t.aside("! %s", describe(x, t.agent))
 		} else if !t.said[e.ID] {
 			t.said[e.ID] = true
 			t.aside("· %s", e.Divider.Words(t.agent))
@@ -520,21 +522,9 @@ func beyond(text string, first int) string {
 	return ""
 }
 
-func describe(x *backend.Exit) string {
-	text := strings.NewReplacer(".", ": ", "_", " ").Replace(x.Problem)
-	if x.Code != nil {
-		text += fmt.Sprintf(", exit code %d", *x.Code)
-	}
-	if x.Signal != "" {
-		text += ", " + x.Signal
-	}
-	if d := x.Params["detail"]; d != "" {
-		text += ": " + d
-	}
-	if x.StderrTail != "" {
-		text += "\n" + strings.TrimRight(x.StderrTail, "\n")
-	}
-	return text
+// describe is how an agent's process ended, with the end of its error output.
+func describe(x *backend.Exit, agent string) string {
+	return strings.TrimRight(x.Words(agent)+"\n"+x.StderrTail, "\n")
 }
 
 // result is the exit code of the turn. Some agents call a turn cancelled because they were turned down.
@@ -552,8 +542,6 @@ func (t *terminalTurn) result() error {
 		return nil
 	case t.outcome.StopReason == "refusal":
 		return &failure{exitRefused, errors.New("the agent refused")}
-	case t.outcome.Error != nil:
-		return fmt.Errorf("the agent failed: %s (%d)", t.outcome.Error.Message, t.outcome.Error.Code)
 	}
-	return fmt.Errorf("the turn ended early: %s", t.outcome.StopReason)
+	return fmt.Errorf("the turn failed: %s", t.outcome.Words(t.agent, t.exit))
 }

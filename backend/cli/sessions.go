@@ -400,6 +400,14 @@ func (c *tailCommand) Run(p *Program) error {
 	})
 }
 
+// because puts a reason behind what happened, where there is one.
+func because(words string) string {
+	if words == "" {
+		return ""
+	}
+	return ": " + words
+}
+
 // overhear shows what is said, and answers nothing.
 func (t *terminalTurn) overhear(e backend.Event) (bool, error) {
 	switch e.Type {
@@ -422,7 +430,7 @@ func (t *terminalTurn) overhear(e backend.Event) (bool, error) {
 			return false, err
 		}
 		if turn.State == "done" {
-			t.aside("· the turn ended: %s", turn.StopReason)
+			t.aside("· the turn ended%s", because(turn.Words(t.agent, t.exit)))
 		}
 		return false, nil
 	case "entry.upsert":

@@ -244,9 +244,9 @@ func (o outgoing) writeJSON(ctx context.Context, w io.Writer) (lost, err error) 
 		Unknown  string    `json:"unknownSecrets,omitempty"`
 		Session  Session   `json:"session"`
 		Entries  []Entry   `json:"entries"`
-		Turns    []Turn    `json:"turns"`
+		Turns    []ended   `json:"turns"`
 		Requests []Request `json:"requests"`
-	}{"deskhand.conversation/1", textOf(damaged), textOf(o.unknown), o.asHead(), t.Items, t.Turns, t.Requests})
+	}{"deskhand.conversation/1", textOf(damaged), textOf(o.unknown), o.asHead(), t.Items, endsOf(o.s.AgentName, t), t.Requests})
 	if err != nil {
 		return nil, err
 	}
@@ -264,6 +264,23 @@ func (o outgoing) writeJSON(ctx context.Context, w io.Writer) (lost, err error) 
 	}
 	lost, err = o.writeBlobs(w, list)
 	return errors.Join(damaged, lost), err
+}
+
+// ended is a turn with why it has ended, where it has not ended by itself.
+type ended struct {
+	Turn
+
+	Cause string `json:"cause,omitempty"`
+}
+
+// endsOf are the turns of a transcript, each with its cause.
+func endsOf(agent string, t Transcript) []ended {
+	why, _ := causes(agent, t)
+	list := make([]ended, len(t.Turns))
+	for i, turn := range t.Turns {
+		list[i] = ended{turn, why[turn.ID]}
+	}
+	return list
 }
 
 // writeBlobs ends a JSON export with the bytes of attachments, each once. One whose bytes are lost is left out, and told
@@ -400,10 +417,7 @@ func asJSON(data []byte) json.RawMessage {
 func (o outgoing) writeMarkdown(ctx context.Context, w io.Writer) (lost, err error) {
 	s := o.s
 	t, damaged, err := o.c.everything(ctx, s.ID)
-	m := &markdown{w: cleaning{w, o.secret}, agent: s.AgentName, requests: map[string]Request{}, turns: map[string]Turn{}}
-	for _, turn := range t.Turns {
-		m.turns[turn.ID] = turn
-	}
+	m := &markdown{w: cleaning{w, o.secret}, agent: s.AgentName, requests: map[string]Request{}}
 	for _, r := range t.Requests {
 		m.requests[r.ID] = r
 	}
@@ -418,10 +432,11 @@ func (o outgoing) writeMarkdown(ctx context.Context, w io.Writer) (lost, err err
 	if o.unknown != nil {
 		m.print("\n> Secrets that could not be read are not hidden here, should anything have them: %s\n", flat(o.unknown.Error()))
 	}
+	why, last := causes(s.AgentName, t)
 	for i, e := range t.Items {
 		m.entry(e)
-		if i+1 == len(t.Items) || t.Items[i+1].Turn != e.Turn {
-			m.failed(m.turns[e.Turn])
+		if e.Turn != "" && last[e.Turn] == i {
+			m.ended(why[e.Turn])
 		}
 	}
 	return damaged, errors.Join(err, m.err)
@@ -434,7 +449,6 @@ type markdown struct {
 	agent    string
 	speaker  string
 	requests map[string]Request
-	turns    map[string]Turn
 	err      error
 }
 
@@ -444,14 +458,17 @@ func (m *markdown) print(format string, args ...any) {
 	}
 }
 
-// failed tells of the error that has ended a turn, once.
-func (m *markdown) failed(turn Turn) {
-	if turn.Error == nil {
+// ended tells why a turn has ended; nothing where it has ended by itself.
+func (m *markdown) ended(why string) {
+	if why == "" {
 		return
 	}
-	delete(m.turns, turn.ID)
 	m.speaker = ""
-	m.print("\n> **%s failed:** %s (%d)\n", flat(m.agent), flat(turn.Error.Message), turn.Error.Code)
+	if why == wordsStopped {
+		m.print("\n> **The turn was %s.**\n", why)
+		return
+	}
+	m.print("\n> **The turn failed:** %s\n", flat(why))
 }
 
 // says begins a part, unless the same one goes on.
@@ -496,12 +513,24 @@ func (m *markdown) entry(e Entry) {
 	case "notice":
 		m.print("\n> %s: %s\n", flat(e.Notice.Title), flat(e.Notice.Description))
 	case "divider":
-		m.print("\n---\n\n*%s*\n", flat(e.Divider.Words(m.agent)))
+		m.divider(e.Divider)
 	case "terminal", "file", "compaction":
 		m.says(m.agent)
 		m.served(e)
 	case "raw":
 		m.print("\n%s\n", acp.Fenced("json", string(e.Raw)))
+	}
+}
+
+// divider tells of a change in the life of the session; of an agent that ended, also the last that it wrote to its error output.
+func (m *markdown) divider(d *Divider) {
+	words := d.Words(m.agent)
+	if d.Exit != nil {
+		words += d.Exit.status()
+	}
+	m.print("\n---\n\n*%s*\n", flat(words))
+	if d.Exit != nil && d.Exit.StderrTail != "" {
+		m.print("\n%s\n", acp.Fenced("", d.Exit.StderrTail))
 	}
 }
 
