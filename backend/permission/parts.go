@@ -15,22 +15,22 @@ type Call struct {
 	Kind     string
 	RawInput json.RawMessage
 	Content  []json.RawMessage
-	Places   []string // the paths that it names
+	Places   []string // the paths that the call names
 }
 
-// Part is one thing that a person decides about: all of it, as one text.
+// Part is a single text that a person decides about.
 type Part struct {
-	Kind    string // CommandPart and so on
-	Path    string // of a diff, below the directory where it is there
+	Kind    string // one of the kinds below
+	Path    string // of a diff, relative to the conversation's directory when below that directory
 	Created bool   // of a diff: the file is new
-	Added   int    // lines of a diff
+	Added   int    // lines that a diff adds
 	Removed int
-	Text    string // never shortened; unseen characters stand in it as they are
+	Text    string // never shortened; unseen characters stay as they are
 }
 
 // The kinds of parts.
 const (
-	TitlePart   = "title"   // the agent's own words, where nothing else is told
+	TitlePart   = "title"   // the agent's own title, when the call tells nothing else
 	CommandPart = "command" // a command line
 	DiffPart    = "diff"    // a change, as a unified diff without its header
 	TextPart    = "text"    // a text beside the call, such as a plan
@@ -38,7 +38,7 @@ const (
 	InputPart   = "input"   // the input of the call, as indented JSON
 )
 
-// Parts are the parts of a call in the order in which they are shown; cwd is the directory of its conversation.
+// Parts returns the parts of a call in the order in which they are shown. cwd is the directory of the call's conversation.
 func (c Call) Parts(cwd string) []Part {
 	command := Command(c.RawInput)
 	list := []Part{{Kind: CommandPart, Text: command}}
@@ -53,7 +53,7 @@ func (c Call) Parts(cwd string) []Part {
 	}
 	input := Indented(c.RawInput)
 	if command != "" && CommandAlone(c.RawInput, cwd) || command == "" && diffs || input == "{}" || input == "null" {
-		input = "" // the other parts say it
+		input = "" // the other parts show the same
 	}
 	list = append(list, Part{Kind: InputPart, Text: input})
 	list = slices.DeleteFunc(list, func(p Part) bool { return p.Text == "" && p.Kind != DiffPart })
@@ -63,7 +63,7 @@ func (c Call) Parts(cwd string) []Part {
 	return list
 }
 
-// placesBelow are the places that a call names, a line each, without the directory itself: some agents name that for every command.
+// placesBelow returns the paths that a call names, a line each, without the directory itself, which some agents name for every command.
 func (c Call) placesBelow(cwd string) string {
 	var list []string
 	for _, place := range c.Places {
@@ -74,7 +74,7 @@ func (c Call) placesBelow(cwd string) string {
 	return strings.Join(list, "\n")
 }
 
-// Hides tells whether a part holds characters that are not seen. Lines that end as on Windows hide nothing.
+// Hides reports whether a part holds characters that are not seen. Line ends of Windows hide nothing.
 func (p Part) Hides() bool {
 	if p.Kind == DiffPart {
 		return Hides(strings.ReplaceAll(p.Text, "\r\n", "\n"))
@@ -82,7 +82,7 @@ func (p Part) Hides() bool {
 	return Hides(p.Text)
 }
 
-// Command is the whole command line of a call that runs a program, "" where the call runs none.
+// Command returns the whole command line of a call that runs a program, or "" when the call runs none.
 func Command(input json.RawMessage) string {
 	var fields map[string]json.RawMessage
 	_ = json.Unmarshal(input, &fields) // an input of another shape has no command
@@ -102,10 +102,10 @@ func Command(input json.RawMessage) string {
 	return ""
 }
 
-// CommandAlone tells that nothing stands beside a command that may change what the command does.
+// CommandAlone reports whether nothing beside the command may change the effect of the command.
 func CommandAlone(input json.RawMessage, cwd string) bool {
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(input, &fields) // it has a command
+	_ = json.Unmarshal(input, &fields) // the input has a command, so it is an object
 	commands := 0
 	for name, value := range fields {
 		var text string
@@ -124,7 +124,7 @@ func CommandAlone(input json.RawMessage, cwd string) bool {
 	return commands == 1
 }
 
-// argument is an argument as a shell would need it, so that its end can be seen.
+// argument returns an argument quoted for a shell, so that its end can be seen.
 func argument(arg string) string {
 	plain := func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r) || strings.ContainsRune("_@%+=:,./-", r)
@@ -135,7 +135,7 @@ func argument(arg string) string {
 	return "'" + strings.ReplaceAll(arg, "'", `'\''`) + "'"
 }
 
-// Below is a path as seen from a directory that it is in; another path is whole.
+// Below returns path relative to directory when path is in directory, and path itself otherwise.
 func Below(path, directory string) string {
 	root := strings.TrimRight(directory, `/\`)
 	rest, inside := strings.CutPrefix(path, root)
@@ -150,7 +150,7 @@ func Below(path, directory string) string {
 	return path
 }
 
-// ContentPart reads an element of a call's content. A terminal is no part: its program has not run yet.
+// ContentPart returns the part for an element of a call's content. A terminal is no part, because its program has not run yet.
 func ContentPart(raw json.RawMessage, cwd string) Part {
 	var c struct {
 		Type    string
@@ -182,7 +182,7 @@ func ContentPart(raw json.RawMessage, cwd string) Part {
 	return Part{Kind: InputPart, Text: Indented(raw)}
 }
 
-// changes is a unified diff without its header; "" where the texts are the same.
+// changes returns a unified diff without its header, or "" when the texts are equal.
 func changes(old, after string) string {
 	const around, header = 3, 2
 	text, err := udiff.ToUnified("a", "b", old, udiff.Lines(old, after), around)
@@ -195,7 +195,7 @@ func changes(old, after string) string {
 	return strings.TrimSuffix(text, "\n")
 }
 
-// counted counts the lines that a diff adds and removes. Only a diff of the agent's own has headers of files.
+// counted counts the lines that a diff adds and removes. headers says that the diff comes from the agent and may have headers of files.
 func counted(p Part, headers bool) Part {
 	for line := range strings.Lines(p.Text) {
 		switch {
@@ -209,7 +209,7 @@ func counted(p Part, headers bool) Part {
 	return p
 }
 
-// Indented is JSON for people, and as it came where it cannot be read.
+// Indented returns JSON indented for people. Text that is no JSON is returned unchanged.
 func Indented(raw json.RawMessage) string {
 	if !json.Valid(raw) {
 		return string(raw)

@@ -1,5 +1,5 @@
-// Package permission judges what an agent offers when it asks for permission: whether a permission is a choice that only a person can make,
-// and how each option is named where a person reads it. The package is pure: it reads no database and asks nobody.
+// Package permission judges the options that an agent offers when the agent asks for permission: whether a permission is a choice that
+// only a person can make, and how each option is named for a person. The package is pure: it reads no database and asks nobody.
 package permission
 
 import (
@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// Option is one option of a permission, as the agent sent it.
+// Option is an option of a permission, as the agent sent it.
 type Option struct {
 	Name string
 	Kind string // AllowOnce and so on, or a word of the agent's own
 }
 
-// The kinds of options that the protocol knows.
+// The kinds of options that the protocol defines.
 const (
 	AllowOnce    = "allow_once"
 	AllowAlways  = "allow_always"
@@ -22,7 +22,7 @@ const (
 	RejectAlways = "reject_always"
 )
 
-// Request is what the judgement reads of a request for permission.
+// Request is the part of a request for permission that the judgement reads.
 type Request struct {
 	Options  []Option
 	ToolKind string
@@ -30,8 +30,8 @@ type Request struct {
 	Meta     json.RawMessage // _meta of the tool call
 }
 
-// IsChoice tells whether a permission asks how to go on, and not whether to: nobody but a person answers such a permission, neither a rule
-// nor a flag nor a button that allows without a look at the options. A permission is a choice when
+// IsChoice reports whether a permission asks how to go on rather than whether to go on. Only a person answers such a permission: no rule,
+// no flag and no button that allows without a look at the options. A permission is a choice when
 //
 //   - it is about a plan or carries questions,
 //   - it has an option of a kind that the protocol does not know,
@@ -54,19 +54,19 @@ func IsChoice(r Request) bool {
 	return r.ToolKind == "switch_mode" || asksQuestions(r)
 }
 
-// Allows tells whether an option of a kind lets the agent go on.
+// Allows reports whether an option of the kind lets the agent go on.
 func Allows(kind string) bool { return strings.HasPrefix(kind, "allow") }
 
-// Rejects tells whether an option of a kind turns the agent down.
+// Rejects reports whether an option of the kind turns the agent down.
 func Rejects(kind string) bool { return strings.HasPrefix(kind, "reject") }
 
-// asksQuestions tells of a tool call whose input is a plan or questions, or whose agent says so.
+// asksQuestions reports whether the input of the tool call is a plan or questions, or its _meta says so.
 func asksQuestions(r Request) bool {
 	var input struct {
 		Plan      json.RawMessage `json:"plan"`
 		Questions json.RawMessage `json:"questions"`
 	}
-	_ = json.Unmarshal(r.RawInput, &input) // an input of another shape has neither
+	_ = json.Unmarshal(r.RawInput, &input) // an input of another shape has no plan and no questions
 	var meta map[string]json.RawMessage
 	_ = json.Unmarshal(r.Meta, &meta) // a _meta of another shape says nothing
 	var kind string
@@ -74,7 +74,7 @@ func asksQuestions(r Request) bool {
 	return input.Plan != nil || input.Questions != nil || meta["qwenQuestions"] != nil || kind == "user_question" || kind == "plan"
 }
 
-// kindWords are what an option of a kind does.
+// kindWords says, for each kind of option, its default name and its effect.
 //
 //nolint:gochecknoglobals // a table
 var kindWords = map[string]struct{ name, does string }{
@@ -84,9 +84,9 @@ var kindWords = map[string]struct{ name, does string }{
 	RejectAlways: {"Reject always", "rejects always"},
 }
 
-// Labels are the names of options for people, in their order. Characters that are not seen are written by their numbers. An option without
-// a name is named by its kind. What an option does stands beside a name that says the opposite, and beside a name that options of different
-// kinds share.
+// Labels returns the names of options for people, in the order of the options. Characters that are not seen are written by their numbers.
+// An option without a name is named by its kind. The effect of an option stands beside a name that says the opposite, and beside a name
+// that options of different kinds share.
 func Labels(options []Option) []string {
 	labels := make([]string, len(options))
 	for i, o := range options {
@@ -113,7 +113,7 @@ func Labels(options []Option) []string {
 	return labels
 }
 
-// bare is a name as a person reads it at a glance: without case, without what is not seen, with single blanks.
+// bare returns a name as a person reads the name at a glance: without case, without unseen characters, with single blanks.
 func bare(name string) string {
 	seen := strings.Map(func(r rune) rune {
 		if unseen(r) && r != '\u00a0' && r != '\u3000' {
@@ -124,7 +124,7 @@ func bare(name string) string {
 	return strings.Join(strings.Fields(strings.ToLower(strings.ReplaceAll(seen, "\ufe0f", ""))), " ")
 }
 
-// contradicts tells whether the name of an option begins with a word for the opposite of its kind.
+// contradicts reports whether the name of an option begins with a word for the opposite of its kind.
 func contradicts(o Option) bool {
 	name := strings.TrimLeft(bare(o.Name), "✓✔✗✘✕❌✅⛔🚫 \t([{<\"'`*-_#>·•:.0123456789)")
 	begins := func(words []string) bool {
@@ -142,11 +142,11 @@ func contradicts(o Option) bool {
 	return false
 }
 
-// letter tells whether a byte goes on with a word, a byte of a letter outside of ASCII too.
+// letter reports whether a byte continues a word. Every byte of a letter outside ASCII does.
 func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 0x80 }
 
-// The words that begin a name which says no or yes. Agents speak English; the others are of programs that translate their buttons. A word
-// that begins both kinds of names in the wild, such as "keep", "skip" or "continue", is in neither.
+// The words that begin a name which says no or yes. Agents speak English; the words of other languages are those of programs that
+// translate their buttons. A word that begins both kinds of names in practice, such as "keep", "skip" or "continue", is in neither list.
 //
 //nolint:gochecknoglobals // a table
 var (

@@ -16,7 +16,7 @@ func options(pairs ...string) []permission.Option {
 	return list
 }
 
-func TestIsChoice(t *testing.T) {
+func TestIsChoiceNeedsPersonForUnclearOptions(t *testing.T) {
 	const (
 		once, always   = permission.AllowOnce, permission.AllowAlways
 		reject, denied = permission.RejectOnce, permission.RejectAlways
@@ -55,7 +55,7 @@ func TestIsChoice(t *testing.T) {
 	}
 }
 
-func TestLabels(t *testing.T) {
+func TestLabelsNameEffectOfMisleadingOptions(t *testing.T) {
 	for name, tc := range map[string]struct {
 		options []permission.Option
 		want    []string

@@ -6,8 +6,8 @@ import (
 	"unicode"
 )
 
-// Reveal writes characters that are not seen, or that change the order of others, by their numbers: nobody decides about what they cannot
-// see. Line ends, tabs and blanks stay.
+// Reveal replaces characters that are not seen, or that change the order of others, by their numbers, because nobody can decide about
+// text that they cannot see. Line ends, tabs and blanks stay.
 func Reveal(text string) string {
 	if !Hides(text) {
 		return text
@@ -23,11 +23,11 @@ func Reveal(text string) string {
 	return out.String()
 }
 
-// Hides tells whether a text has characters that Reveal writes by their numbers.
+// Hides reports whether a text has characters that Reveal replaces.
 func Hides(text string) bool { return strings.ContainsFunc(text, unseen) }
 
 func unseen(r rune) bool {
-	const emoji = '\ufe0f' // after an emoji it only says that it is one
+	const emoji = '\ufe0f' // behind a character, asks for its form as an emoji
 	return r != '\n' && r != '\t' && r != ' ' && r != emoji &&
 		unicode.In(r, unicode.Cc, unicode.Cf, unicode.Z, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
 }
