@@ -119,7 +119,7 @@ func noSpace(dir string) error {
 	return e.err()
 }
 
-func TestNoSpace(t *testing.T) {
+func TestCallsLeaveNothingWhenFileHitsLimit(t *testing.T) {
 	w := diskWorld(t) // there is a second file system in memory
 	child(t, "no space", nil, w.dir)
 }
@@ -179,7 +179,7 @@ func mayMount(t *testing.T) {
 	}
 }
 
-func TestFullDisk(t *testing.T) {
+func TestCallsLeaveNothingOnFullDisk(t *testing.T) {
 	mayMount(t)
 	w := newWorld(t)
 	child(t, "full disk", alone, w.dir)
@@ -235,7 +235,7 @@ func mounts(dir string) error {
 	return e.err()
 }
 
-func TestMounts(t *testing.T) {
+func TestMoveAndUnpackCrossMounts(t *testing.T) {
 	mayMount(t)
 	w := newWorld(t)
 	child(t, "mounts", alone, w.dir)
@@ -268,7 +268,7 @@ func hiddenMount(dir string) error {
 	return e.err()
 }
 
-func TestPrivateByAnotherMount(t *testing.T) {
+func TestPrivateDirectoryIsRefusedThroughOtherMount(t *testing.T) {
 	mayMount(t)
 	w := newWorld(t)
 	child(t, "hidden mount", alone, w.dir)
@@ -369,7 +369,7 @@ func noRights(dir string) error {
 	return e.err()
 }
 
-func TestPermissions(t *testing.T) {
+func TestCallsRespectPermissions(t *testing.T) {
 	w := diskWorld(t) // there is a second file system in memory
 	w.put(t, "root/rights/", "")
 	if os.Getuid() == 0 {
@@ -411,7 +411,7 @@ func mask(dir string) error {
 	return e.err()
 }
 
-func TestMask(t *testing.T) {
+func TestNewEntriesFollowUmask(t *testing.T) {
 	w := newWorld(t)
 	child(t, "mask", nil, w.dir)
 }
@@ -450,13 +450,13 @@ func fewDescriptors(dir string) error {
 	return e.err()
 }
 
-func TestRemoveDeep(t *testing.T) {
+func TestRemoveTakesDeepDirectories(t *testing.T) {
 	w := newWorld(t)
 	child(t, "few descriptors", nil, w.dir)
 }
 
 // Root gives a file that it replaces to whom it belonged.
-func TestOwnerIsKept(t *testing.T) {
+func TestWriteKeepsOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
 	}
@@ -469,7 +469,7 @@ func TestOwnerIsKept(t *testing.T) {
 	info, err := os.Stat(path)
 	w.must(t, err)
 	if s := info.Sys().(*syscall.Stat_t); s.Uid != nobody || s.Gid != nobody {
-		t.Errorf("it belongs to %d:%d", s.Uid, s.Gid)
+		t.Errorf("owner of the replaced file: got %d:%d, want %d:%d", s.Uid, s.Gid, nobody, nobody)
 	}
 }
 
@@ -503,7 +503,7 @@ func groups(dir string) error {
 const ours, theirs = 60_000, 60_001 // groups
 
 // A file that we replace stays its group's where we may give it to that; else our own group gets no rights that others have not.
-func TestGroupIsKept(t *testing.T) {
+func TestWriteKeepsGroup(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root can give files away")
 	}
@@ -524,7 +524,7 @@ func TestGroupIsKept(t *testing.T) {
 }
 
 // No call keeps a descriptor, however it ends.
-func TestDescriptors(t *testing.T) {
+func TestCallsCloseDescriptors(t *testing.T) {
 	w := newWorld(t)
 	w.link(t, "../outside", "out")
 	w.link(t, "dir", "link")
@@ -550,12 +550,12 @@ func TestDescriptors(t *testing.T) {
 		}
 	}
 	if last := count(); last > first {
-		t.Errorf("%d descriptors became %d", first, last)
+		t.Errorf("open descriptors after the calls: got %d, want at most %d", last, first)
 	}
 }
 
 // What was a file when the call looked is something else when it opens it. Only a swap at one stroke is quick enough for that.
-func TestSwappedBeforeOpen(t *testing.T) {
+func TestOpenNoticesSwapBeforeOpen(t *testing.T) {
 	for name, other := range map[string]func(w world) string{
 		"a link to what is private": func(w world) string { w.link(t, "home/deskhand/token", "link"); return "link" },
 		"a pipe":                    func(w world) string { return specialFiles(t, w.root)[0] },
@@ -587,7 +587,7 @@ func TestSwappedBeforeOpen(t *testing.T) {
 					data, _ := io.ReadAll(f)
 					f.Close()
 					if string(data) != "inside" {
-						t.Errorf("%q was read", data)
+						t.Errorf("content read through Open: got %q, want inside", data)
 					}
 				}
 			})

@@ -12,33 +12,33 @@ import (
 	"time"
 )
 
-// maxDepth is how deep directories may lie in each other in what is copied or unpacked: two are held open for each.
+// maxDepth limits how deep directories may be nested in a copied or unpacked tree: each level holds two descriptors.
 const maxDepth = 255
 
-// copier copies entries, from one file system to another as it were.
+// copier copies entries, also between file systems.
 type copier struct {
 	*call
 	ctx  context.Context
 	dirs []copiedDir
-	seen sightings // all but directories, as it was before it was copied
+	seen sightings // the copied entries other than directories, as they were before the copy
 	syncer
 }
 
-// sightings are files as they were seen at a time.
+// sightings are the states of files at a time.
 type sightings map[string][]fs.FileInfo
 
 func sighting(info fs.FileInfo) string {
-	return fmt.Sprintf("%s-%x-%x", identity(info), info.Size(), info.ModTime().UnixNano()) // ten thousand may be alike but for the first
+	return fmt.Sprintf("%s-%x-%x", identity(info), info.Size(), info.ModTime().UnixNano()) // size and time keep the lists short where identity returns ""
 }
 
 func (s sightings) add(info fs.FileInfo) { s[sighting(info)] = append(s[sighting(info)], info) }
 
-// unchanged reports whether a file has been seen, and has been left as it was.
+// unchanged reports whether the file was seen before and has the same state now.
 func (s sightings) unchanged(info fs.FileInfo) bool {
 	return slices.ContainsFunc(s[sighting(info)], func(i fs.FileInfo) bool { return os.SameFile(i, info) })
 }
 
-// copy copies what is at from to a name that nothing has.
+// copy copies the entry at from to the name at to, which must be free.
 func (c *copier) copy(from, to spot, depth int) error {
 	if err := c.ctx.Err(); err != nil {
 		return err
@@ -115,7 +115,7 @@ func (c *copier) copyDir(from, to spot, depth int) error {
 func (c *copier) copyAll(from, to spot, in, out *os.Root, depth int) error {
 	found, err := readDir(in)
 	if err == nil && len(found) > 0 {
-		err = removable(in) // before it is copied for nothing
+		err = removable(in) // fails early, before the content is copied in vain
 	}
 	for i := 0; err == nil && i < len(found); i++ {
 		entry := from.inside(in, found[i].Name())
@@ -126,8 +126,8 @@ func (c *copier) copyAll(from, to spot, in, out *os.Root, depth int) error {
 	return err
 }
 
-// copiedDir is a directory of a copy that has not got its mode and time yet: until all is done, it must be open to us, and
-// whatever is put in it changes its time.
+// copiedDir is a directory of a copy whose mode and time are still to be set: until the copy is complete, the directory must be open to
+// us, and every entry put in the directory changes its time.
 type copiedDir struct {
 	way  []string
 	name string
@@ -147,7 +147,7 @@ func (c *copier) complete(at spot, draft string) {
 	}
 }
 
-// cutReader ends with the context.
+// cutReader is a reader that fails when its context ends.
 type cutReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -160,10 +160,11 @@ func (r *cutReader) Read(p []byte) (int, error) {
 	return r.r.Read(p)
 }
 
-// manySyncs is from how many files on it is quicker to sync the whole file system than each file.
+// manySyncs is the number of files from which syncing the whole file system is quicker than syncing each file.
 const manySyncs = 64
 
-// syncer brings files and directories to the disk: the first ones one by one, and many at once where the system can.
+// syncer writes files and directories through to the disk: each of the first manySyncs immediately, and the rest by a single sync where
+// the system has a sync of a whole file system.
 type syncer struct {
 	done int
 	late bool
@@ -189,7 +190,7 @@ func (s *syncer) postpone() bool {
 	return s.late
 }
 
-// flush syncs what was postponed, on the file system of a directory.
+// flush syncs the postponed files, which are on the file system of d.
 func (s *syncer) flush(d *os.Root) error {
 	if !s.late {
 		return nil

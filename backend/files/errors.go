@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// refusal is an error of a call. Its text is for the caller; what the system said is only to be unwrapped.
+// refusal is an error of a call. Its text is for the caller; the error of the system is only wrapped.
 type refusal struct {
 	kind  error
 	text  string
@@ -24,7 +24,7 @@ func (r *refusal) Unwrap() []error {
 	return []error{r.kind, r.cause}
 }
 
-// maxShown is how much of a path an error repeats.
+// maxShown is the most bytes of a path that an error repeats.
 const maxShown = 256
 
 func refuse(kind error, given, text string) error {
@@ -38,7 +38,7 @@ func shown(given string) string {
 	return fmt.Sprintf("%q", given)
 }
 
-// explain turns what the system said about a path into an error of ours. Errors of ours and of a context stay what they are.
+// explain turns an error of the system about a path into a refusal. A refusal and an error of a context are returned unchanged.
 func explain(given string, err error) error {
 	var ours *refusal
 	switch {

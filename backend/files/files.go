@@ -1,37 +1,37 @@
-// Package files reads and changes files inside of roots; how a path is kept inside of them is hidden here.
+// Package files reads and changes files inside of roots. The package hides how a path is confined to the roots.
 //
 // # Paths
 //
-// A relative path starts at the first root. An absolute one must be inside of a root, by the name that the root was given under or
-// by its real path. A segment "..", NUL and a path over 4096 bytes are ErrInvalid; on Windows so are drive-relative and UNC paths,
-// device names, alternate streams and names that end in a dot or a space. A path is never given to the system as a whole: every
-// call opens one directory after the other through os.Root, and looks at each before it goes on. So it does not matter what is
-// swapped for a link meanwhile: a call acts in a directory that it has seen, or fails with ErrChanged when it is outrun again and
-// again.
+// A relative path starts at the first root. An absolute path must be inside of a root, by the name that the root was given under or by
+// its real path. A segment "..", NUL and a path over 4096 bytes are ErrInvalid; on Windows so are drive-relative and UNC paths, device
+// names, alternate streams and names that end in a dot or a space. No call gives the system a whole path: every call opens one directory
+// after the other through os.Root, and looks at each before the next. A name that is swapped for a link meanwhile therefore does no harm:
+// a call acts in a directory that the call has seen, or fails with ErrChanged when the directories change again and again.
 //
-// Links on the way are followed while they stay inside of the roots, absolute ones and ones into another root too; at most 40. A
-// link that is the end of the path is followed by all but Stat, Remove and Move, which act on the link itself. Two things cannot
-// be told from an ordinary file: a hard link that somebody made inside of a root to a file outside of it, and a mount.
+// Links on the way are followed, at most 40, while they stay inside of the roots; absolute links and links into another root are
+// followed, too. A link at the end of the path is followed by all but Stat, Remove and Move, which act on the link itself. Two things
+// look like an ordinary file: a hard link that somebody made inside of a root to a file outside of the root, and a mount.
 //
-// A root is opened anew by each call, at the real path that it had when the Tree was opened: one that is removed and made again is
-// found, one that turned into a link is not followed. A root within another root is reached through the outer one.
+// A root is opened anew by each call, at the real path that the root had when the Tree was opened: a root that is removed and made again
+// is found, and a root that turned into a link is not followed. A root within another root is reached through the outer root.
 //
 // # Private directories
 //
-// Private directories are compared by identity, so that no second name reaches them: a link, a mount, another case. One that is
-// there when the Tree is opened is known by that from then on, even where somebody moves it to; beyond that it is what stands at
-// its path when a call comes. They are listed by name in their parent, and every other call on them or below is ErrOutside. So is
-// the removal or the move of whatever contains one, and of a root and what contains it. One that does not exist yet cannot be made.
+// Private directories are compared by identity, so that no second name (a link, a mount, another case) reaches them. A private directory
+// that exists when the Tree is opened keeps its identity from then on, even when somebody moves the directory; in addition, whatever
+// stands at its path during a call is private. Private directories are listed by name in their parent, and every other call on or below
+// them is ErrOutside. So is the removal or the move of a directory that contains a private directory, and of a root and its parents. A
+// private directory that does not exist yet cannot be made.
 //
 // # Failures
 //
-// An error says in words what is wrong, with the path as the caller gave it, and is one of the sentinels below by errors.Is. What
-// the system said is wrapped, for a log, but is no part of the text.
+// An error says in words what is wrong, with the path as the caller gave it, and matches one of the sentinels below by errors.Is. The
+// error of the system is wrapped, for a log, but is no part of the text.
 //
-// Write and Unpack put everything beside the target first, under names that begin with ".deskhand-", and then rename: a file has
-// its old content or its new one. A call that fails leaves nothing, and removes the parents that it made. Only the end of the
-// process can leave something behind, under such a name. What a call has changed is on the disk when it returns (not the
-// directories, on Windows).
+// Write and Unpack put everything beside the target first, under names that begin with ".deskhand-", and then rename: a file has its old
+// content or its new content. A call that fails leaves nothing, and removes the parents that the call made. Only the end of the process
+// can leave something behind, under such a name. The changes of a call are on the disk when the call returns (except directories, on
+// Windows).
 package files
 
 import (
@@ -44,7 +44,7 @@ import (
 	"time"
 )
 
-// What can be wrong with a call.
+// The sentinel errors of a call.
 var (
 	ErrInvalid    = errors.New("invalid path, kind or archive")
 	ErrOutside    = errors.New("outside of the roots, or private")
@@ -59,12 +59,12 @@ var (
 	ErrFailed     = errors.New("the file system failed")
 )
 
-// Config is where files may be.
+// Config says where files may be.
 type Config struct {
 	Roots       []string // directories; none: the user's home
-	Private     []string // directories that are never reached; they need not exist
-	MaxUnpacked int64    // bytes of one archive, unpacked; 0: 8 GiB
-	MaxEntries  int      // entries of one archive; 0: 200,000
+	Private     []string // directories that no call reaches; they need not exist
+	MaxUnpacked int64    // bytes of an archive, unpacked; 0: 8 GiB
+	MaxEntries  int      // entries of an archive; 0: 200,000
 }
 
 const (
@@ -72,26 +72,26 @@ const (
 	defaultEntries  = 200_000
 )
 
-// Tree is the files inside of the roots. It holds no descriptor and no lock, and any number of calls may run at once.
+// Tree is the files inside of the roots. A Tree holds no descriptor and no lock, and any number of calls may run at once.
 type Tree struct {
-	names   []string // the roots as they were given, absolute
+	names   []string // the roots as given, absolute
 	aliases []alias
 	tops    []string // the outermost roots, by their real paths
 	kept    []string // the roots by their real paths, and the private directories
 	private []string
-	first   []guard // the private directories that were there in the beginning
+	first   []guard // the private directories that existed when the tree was opened
 	home    string
 	bytes   int64
 	entries int
 }
 
-// alias is a way to name a root: an absolute path, and where that is.
+// alias is a name of a root: an absolute path, and its location.
 type alias struct {
 	segs []string
 	location
 }
 
-// Kind is what an entry is.
+// Kind is the kind of an entry.
 type Kind string
 
 // The kinds of entries. Devices, pipes and sockets are files that cannot be opened.
@@ -101,7 +101,8 @@ const (
 	Symlink   Kind = "symlink"
 )
 
-// Entry is what a name stands for. A link is itself, with its own size and time. Path is absolute, as the caller would name it.
+// Entry describes the entry at a name. The entry of a link describes the link, with its own size and time. Path is absolute, as the
+// caller would name the entry.
 type Entry struct {
 	Name, Path string
 	Kind       Kind
@@ -109,7 +110,7 @@ type Entry struct {
 	Modified   time.Time // zero when the system does not say
 }
 
-// Open finds the roots. It fails when one is missing or lies in a private directory.
+// Open opens the roots. Open fails when a root is missing or lies in a private directory.
 func Open(cfg Config) (*Tree, error) {
 	home, err := os.UserHomeDir()
 	if len(cfg.Roots) == 0 {
@@ -158,7 +159,7 @@ func (t *Tree) addRoots(paths []string) error {
 	return nil
 }
 
-// openable finds a root's absolute name and its real path, and that it may be one.
+// openable returns a root's absolute name and its real path. openable fails when the path may not be a root.
 func (t *Tree) openable(path string) (name, real string, err error) {
 	if name, err = filepath.Abs(path); err != nil {
 		return "", "", err
@@ -179,7 +180,7 @@ func (t *Tree) openable(path string) (name, real string, err error) {
 	return name, real, nil
 }
 
-// place is where a root is: at the outermost of the roots that hold it.
+// place returns the location of a root, seen from the outermost root that contains it.
 func (t *Tree) place(real string, reals []string) location {
 	outer := real
 	for _, other := range reals {
@@ -196,7 +197,7 @@ func (t *Tree) place(real string, reals []string) location {
 	return location{len(t.tops) - 1, segments(real)[len(segments(outer)):]}
 }
 
-// chain is what a real path goes through, from itself up to the top of the file system.
+// chain returns the entries on a real path, from the path itself up to the top of the file system.
 func chain(real string) ([]fs.FileInfo, error) {
 	var infos []fs.FileInfo
 	for {

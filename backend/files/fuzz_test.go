@@ -43,7 +43,7 @@ func (w world) again(t testing.TB, what string) {
 	t.Helper()
 	for _, name := range below(filepath.Join(w.dir, "root")) {
 		if strings.Contains(name, ".deskhand-") && !strings.Contains(what, ".deskhand-") {
-			t.Errorf("%s: %s is left", what, name)
+			t.Errorf("%s: got %s left behind, want no unfinished entry", what, name)
 		}
 	}
 	found, err := os.ReadDir(w.root)
@@ -84,12 +84,12 @@ func FuzzPath(f *testing.F) {
 		for _, path := range paths {
 			for call, err := range everyCall(w, path) {
 				if err != nil && (errors.Is(err, files.ErrFailed) || err.Error() == "the secret was read") {
-					t.Errorf("%s %q: %v", call, path, err)
+					t.Errorf("%s(%q): got error %v, want another or none", call, path, err)
 				}
 			}
 		}
 		if now := w.kept(t); !maps.Equal(now, kept) {
-			t.Errorf("%q changed %q to %q", path, kept, now)
+			t.Errorf("outside of the roots after calls on %q: got %q, want %q", path, now, kept)
 		}
 		w.again(t, path)
 	})
@@ -114,16 +114,16 @@ func FuzzUnpack(f *testing.F) {
 			_, _, err := w.Unpack(t.Context(), to, bytes.NewReader(data), compressed)
 			after := below(w.root)
 			if err != nil && !slices.Equal(before, after) {
-				t.Errorf("%v, and %q became %q", err, before, after)
+				t.Errorf("entries after Unpack failed with %v: got %q, want %q", err, after, before)
 			}
 			if errors.Is(err, files.ErrFailed) {
-				t.Errorf("%v", err)
+				t.Errorf("Unpack: got error %v, want no ErrFailed", err)
 			}
 			checkKinds(t, filepath.Join(w.root, to), err == nil)
 			w.again(t, to)
 		}
 		if now := w.kept(t); !maps.Equal(now, kept) {
-			t.Errorf("%q became %q", kept, now)
+			t.Errorf("outside of the roots after Unpack: got %q, want %q", now, kept)
 		}
 	})
 }
@@ -139,7 +139,7 @@ func checkKinds(t *testing.T, dir string, unpacked bool) {
 		}
 		info, err := d.Info()
 		if err == nil && (info.Mode()&^fs.ModePerm)&^fs.ModeDir != 0 {
-			t.Errorf("%s is %v", path, info.Mode())
+			t.Errorf("mode of %s: got %v, want a plain file or directory", path, info.Mode())
 		}
 		return err
 	})

@@ -102,23 +102,23 @@ func TestMergeIsUndone(t *testing.T) {
 	}
 	err := m.put(from, m.to, u.names)
 	if !errors.Is(err, ErrExists) {
-		t.Errorf("%v", err)
+		t.Errorf("put: got error %v, want ErrExists", err)
 	}
 	for name, want := range map[string]string{"a": "a", "c/new": "c/new", "d/b": "d/b", "d/new": "d/new"} {
 		if got := held(t, dir)[name]; got != want {
-			t.Errorf("before it is undone, %s holds %q", name, got)
+			t.Errorf("%s before undo: got %q, want %q", name, got, want)
 		}
 	}
 	m.undo()
 	after := held(t, dir)
 	for name, want := range before {
 		if after[name] != want {
-			t.Errorf("%s holds %q", name, after[name])
+			t.Errorf("%s after undo: got %q, want %q", name, after[name], want)
 		}
 	}
 	for _, name := range []string{"c", "d/new"} {
 		if _, err := os.Lstat(filepath.Join(dir, name)); !errors.Is(err, fs.ErrNotExist) {
-			t.Errorf("%s is left", name)
+			t.Errorf("%s after undo: got error %v, want it gone", name, err)
 		}
 	}
 }
@@ -141,13 +141,13 @@ func TestUndoKeepsWhatIsNewer(t *testing.T) {
 	after := held(t, dir)
 	for name, want := range map[string]string{"a": "newer", "b": "old", "new": "newer"} {
 		if after[name] != want {
-			t.Errorf("%s holds %q", name, after[name])
+			t.Errorf("%s after undo: got %q, want %q", name, after[name], want)
 		}
 	}
 }
 
 // What was replaced and cannot be put back, because its directory has another name by now, is not removed with the rest.
-func TestWhatCannotBePutBackIsKept(t *testing.T) {
+func TestFailedUndoKeepsReplacedFiles(t *testing.T) {
 	tr, dir := tree(t, map[string]string{"d/a": "old"})
 	c, err := tr.call("")
 	if err != nil {
@@ -167,11 +167,11 @@ func TestWhatCannotBePutBackIsKept(t *testing.T) {
 	err = m.fail(from, errSwapped)
 	done()
 	if !errors.Is(err, errSwapped) || !strings.Contains(err.Error(), from.way[0]) {
-		t.Errorf("%v", err)
+		t.Errorf("fail: got error %v, want errSwapped with the name %s", err, from.way[0])
 	}
 	kept := held(t, dir)
 	if kept[from.way[0]+"/d/a"] != "old" || kept["e/a"] != "d/a" {
-		t.Errorf("%q", kept)
+		t.Errorf("after fail: got %q, want the replaced file kept", kept)
 	}
 }
 
@@ -188,16 +188,16 @@ func TestMergeReplacesNoDirectory(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err = m.land(src, dst); !errors.Is(err, errSwapped) && !errors.Is(err, fs.ErrExist) {
-		t.Errorf("%v", err)
+		t.Errorf("land over a new directory: got error %v, want errSwapped or fs.ErrExist", err)
 	}
 	m.undo()
 	if got := held(t, dir)["a/x"]; got != "x" {
-		t.Errorf("the directory is lost: %q", held(t, dir))
+		t.Errorf("a/x after undo: got %q in %q, want x", got, held(t, dir))
 	}
 }
 
 // Where the system cannot exchange two files, the old one goes aside.
-func TestStep(t *testing.T) {
+func TestStepReplacesWithoutExchange(t *testing.T) {
 	tr, dir := tree(t, map[string]string{"a": "old"})
 	_, m, from := begun(t, tr, "a")
 	l := landing{from: from.inside(from.dir, "a"), at: m.to.inside(m.to.dir, "a"), aside: hidden()}
@@ -212,18 +212,18 @@ func TestStep(t *testing.T) {
 		t.Error(err)
 	}
 	if data, _ := os.ReadFile(filepath.Join(dir, "a")); string(data) != "a" {
-		t.Errorf("%q", data)
+		t.Errorf("a after step: got %q, want a", data)
 	}
 	m.done = append(m.done, l)
 	m.undo()
 	if data, _ := os.ReadFile(filepath.Join(dir, "a")); string(data) != "old" {
-		t.Errorf("it is undone to %q", data)
+		t.Errorf("a after undo: got %q, want old", data)
 	}
 }
 
 // What is new in an archive and yet there is another name that the file system takes for the same. This one tells them
 // apart, so the other is put there by hand.
-func TestNamesThatClash(t *testing.T) {
+func TestUnpackRefusesClashingNames(t *testing.T) {
 	tr, _ := tree(t, nil)
 	u, _, _ := begun(t, tr)
 	if err := errors.Join(u.temp.WriteFile("README", nil, 0o644), u.temp.Mkdir("DIR", 0o755)); err != nil {
@@ -231,7 +231,7 @@ func TestNamesThatClash(t *testing.T) {
 	}
 	for _, name := range []string{"README", "DIR/x"} {
 		if err := u.read(tarOf(t, name), false); !errors.Is(err, ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("read of a second %s: got error %v, want ErrInvalid", name, err)
 		}
 	}
 }
@@ -242,7 +242,7 @@ func (unreadable) Name() string      { return string(make([]byte, 300)) }
 func (unreadable) Type() fs.FileMode { return fs.ModeDir }
 
 // An entry that the system says nothing about is in the list; one that has gone since is not.
-func TestEntriesThatCannotBeSeen(t *testing.T) {
+func TestListKeepsUnreadableEntries(t *testing.T) {
 	tr, dir := tree(t, map[string]string{"a": "a", "gone": ""})
 	c, err := tr.call("")
 	if err != nil {
@@ -262,12 +262,12 @@ func TestEntriesThatCannotBeSeen(t *testing.T) {
 	}
 	entries := c.entries(root, append(found, unreadable{}))
 	if len(entries) != 2 || entries[0].Kind != Directory || len(entries[0].Name) != 300 || !entries[0].Modified.IsZero() || entries[1].Name != "a" {
-		t.Errorf("%+v", entries)
+		t.Errorf("entries with an unreadable entry: got %+v, want that directory by name alone, then a", entries)
 	}
 }
 
 // What a Move has moved by mistake, because it was swapped in, goes back.
-func TestMoveOfSomethingElse(t *testing.T) {
+func TestMoveNoticesSwappedSource(t *testing.T) {
 	dir := t.TempDir()
 	private := filepath.Join(dir, "moved", "private")
 	if err := errors.Join(os.MkdirAll(private, 0o755), os.Mkdir(filepath.Join(dir, "harmless"), 0o755)); err != nil {
@@ -298,14 +298,14 @@ func TestMoveOfSomethingElse(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err = m.rename(from, to); !errors.Is(err, errSwapped) {
-		t.Errorf("%v", err)
+		t.Errorf("rename of a swapped entry: got error %v, want errSwapped", err)
 	}
 	if _, err = os.Stat(filepath.Join(dir, "harmless", "private")); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestTimesThatAreKept(t *testing.T) {
+func TestUnpackKeepsPlausibleTimes(t *testing.T) {
 	_, dir := tree(t, map[string]string{"f": ""})
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -329,7 +329,7 @@ func TestTimesThatAreKept(t *testing.T) {
 		}
 		info, err := root.Lstat("f")
 		if err != nil || info.ModTime().Equal(c.at) != c.kept {
-			t.Errorf("%v became %v, %v", c.at, info.ModTime(), err)
+			t.Errorf("time of a file with %v: got %v, error %v, want kept %v", c.at, info.ModTime(), err, c.kept)
 		}
 	}
 }
@@ -378,13 +378,13 @@ func TestCopyingMoveLeavesWhatIsNewer(t *testing.T) {
 	}
 	m := &move{ctx: meanwhile{t.Context(), save}, src: src, dst: dst}
 	if err := m.copy(from, to); !errors.Is(err, ErrChanged) {
-		t.Errorf("%v", err)
+		t.Errorf("copy with writes meanwhile: got error %v, want ErrChanged", err)
 	}
 	want := map[string]string{"d/a": "newer", "d/new": "new", "moved/b": "b", "moved/sub/c": "c"}
 	got := held(t, dir)
 	delete(got, "moved/a") // of some time
 	if !saved || !maps.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("entries after copy: got %q, saved %v, want %q, saved true", got, saved, want)
 	}
 }
 
@@ -428,7 +428,7 @@ func TestOtherSpellingIsNoSecondName(t *testing.T) {
 		from, to := at, at
 		from.name, to.name = tc.from, tc.to
 		if got, err := respelled(from, to); got != tc.want || err != nil {
-			t.Errorf("%s to %s: %v, %v", tc.from, tc.to, got, err)
+			t.Errorf("respelled(%s, %s): got %v, error %v, want %v", tc.from, tc.to, got, err, tc.want)
 		}
 	}
 }

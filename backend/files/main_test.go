@@ -42,7 +42,7 @@ func child(t *testing.T, what string, prepare func(*exec.Cmd), args ...string) {
 		prepare(cmd)
 	}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", what, err, out)
+		t.Fatalf("child %s: got error %v, want none; its output:\n%s", what, err, out)
 	}
 }
 
@@ -183,12 +183,12 @@ func unchanged(t testing.TB, dir string, before map[string]string) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(before)) {
 		if after[name] != before[name] {
-			t.Errorf("%s: %q became %q", name, before[name], after[name])
+			t.Errorf("%s: got %q, want %q", name, after[name], before[name])
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if _, ok := before[name]; !ok {
-			t.Errorf("%s is new: %q", name, after[name])
+			t.Errorf("%s: got a new entry %q, want none", name, after[name])
 		}
 	}
 }
@@ -227,7 +227,7 @@ func noRemains(t testing.TB, dir string) {
 	t.Helper()
 	for _, name := range names(t, dir) {
 		if strings.Contains(name, ".deskhand-") {
-			t.Errorf("%s is left", name)
+			t.Errorf("got %s left behind, want no unfinished entry", name)
 		}
 	}
 }
@@ -236,7 +236,7 @@ func noRemains(t testing.TB, dir string) {
 func wants(t testing.TB, what string, err, kind error) {
 	t.Helper()
 	if !errors.Is(err, kind) {
-		t.Errorf("%s: the error is %v, not %v", what, err, kind)
+		t.Errorf("%s: got error %v, want %v", what, err, kind)
 		return
 	}
 	if err == nil {
@@ -244,7 +244,7 @@ func wants(t testing.TB, what string, err, kind error) {
 	}
 	for _, inner := range []string{"openat", "statat", "renameat", "unlinkat", "mkdirat", ".deskhand-", "no such file", "errno"} {
 		if strings.Contains(err.Error(), inner) {
-			t.Errorf("%s: the error shows what is inside: %v", what, err)
+			t.Errorf("%s: got error %v, want no %q in the text", what, err, inner)
 		}
 	}
 }

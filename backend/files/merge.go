@@ -11,21 +11,21 @@ import (
 	"syscall"
 )
 
-// merge puts what was unpacked where it belongs.
+// merge moves an unpacked tree into its target.
 type merge struct {
 	*call
 	*syncer
 	to    spot // the target, as "." of itself
 	done  []landing
-	extra []spot // what is left over on other file systems, to be removed
-	kept  bool   // nothing is to be removed: what was replaced could not be put back
+	extra []spot // remains on other file systems, to be removed
+	kept  bool   // remove nothing: a replaced file could not be put back
 }
 
-// landing is one entry that was put in its place, and is what from.info says. The directories of its spots are not open.
+// landing is an entry that was put in its place, and has the identity of from.info. The directories of its spots are not open.
 type landing struct {
 	from, at spot
-	swapped  bool   // what stood at its place is now where it was
-	aside    string // what stood at its place has this name where it was
+	swapped  bool   // the replaced entry is now at from
+	aside    string // the name of the replaced entry, beside from
 }
 
 func (m *merge) run(from spot, names *node) error {
@@ -48,17 +48,17 @@ func (m *merge) run(from spot, names *node) error {
 	return err
 }
 
-// fail undoes what was done. What was replaced and cannot be put back is not removed with the rest: it is the last there is of it.
+// fail undoes the merge. A replaced entry that cannot be put back is not removed with the rest, because no other copy exists.
 func (m *merge) fail(from spot, err error) error {
 	if m.kept = !m.undo(); !m.kept {
 		return err
 	}
 	at := filepath.Join(m.name, from.way[len(from.way)-1])
 	text := "the archive could be put in its place in part only, and what it replaced could not be put back, but is kept in " + shown(at)
-	return &refusal{ErrChanged, text, err} // who has moved the directories is to look at it
+	return &refusal{ErrChanged, text, err} // whoever moved the directories has to look at the remains
 }
 
-// check asks, before anything is changed, whether everything can go where it belongs.
+// check reports, before anything is changed, whether every entry can go where it belongs.
 func (m *merge) check(dir *os.Root, self fs.FileInfo, names *node) error {
 	if err := removable(dir); err != nil {
 		return err
@@ -98,7 +98,8 @@ func otherKind(name string) error {
 	return refuse(ErrExists, name, "of the archive is a file and stands for a directory there, or the reverse")
 }
 
-// blocks reports whether a name of the archive holds one that is kept for a private directory, or makes that impossible.
+// blocks reports whether n, or a name below n, takes the place of a private directory that is missing, or makes that directory
+// impossible.
 func (n *node) blocks(next []string) bool {
 	if !n.dir || len(next) == 0 {
 		return true
@@ -111,7 +112,7 @@ func (n *node) blocks(next []string) bool {
 	return false
 }
 
-// syncDirs syncs the directories that were unpacked.
+// syncDirs syncs the unpacked directories.
 func (m *merge) syncDirs(dir *os.Root, names *node) error {
 	for name, n := range names.under {
 		if !n.dir || m.late {
@@ -130,7 +131,7 @@ func (m *merge) syncDirs(dir *os.Root, names *node) error {
 	return m.dir(dir)
 }
 
-// put brings the entries of one directory to another one. Both are spots "." in themselves.
+// put moves the entries of a directory into another directory. Both are spots "." in themselves.
 func (m *merge) put(from, to spot, names *node) error {
 	for _, name := range slices.Sorted(maps.Keys(names.under)) {
 		src, dst := from.inside(from.dir, name), to.inside(to.dir, name)
@@ -175,7 +176,7 @@ func (m *merge) putInto(src, dst spot, names *node) error {
 	return m.put(src, dst, names)
 }
 
-// land puts one entry in its place, for a file that stands there or for nothing.
+// land puts an entry in its place, which is free or holds a file to be replaced.
 func (m *merge) land(src, dst spot) error {
 	var err error
 	if src.info, err = src.dir.Lstat(src.name); err != nil {
@@ -200,7 +201,7 @@ func (m *merge) land(src, dst spot) error {
 	return err
 }
 
-// step replaces without an exchange: what stands there goes aside first.
+// step replaces an entry without an exchange: the old entry is renamed to aside first.
 func step(src, dst spot, aside string) error {
 	old := src
 	old.name = aside
@@ -214,7 +215,7 @@ func step(src, dst spot, aside string) error {
 	return nil
 }
 
-// confirm refuses to have replaced a directory that came there only just now: what was replaced is removed in the end.
+// confirm fails when the replaced entry is a directory, which came there only just now: replaced entries are removed in the end.
 func (m *merge) confirm(src spot, l landing) error {
 	name := src.name
 	if l.aside != "" {
@@ -228,7 +229,7 @@ func (m *merge) confirm(src spot, l landing) error {
 	return nil
 }
 
-// landFar is for a directory of the target that lies on another file system: a copy goes beside the place first.
+// landFar lands an entry in a directory that lies on another file system: a copy goes beside the place first.
 func (m *merge) landFar(src, dst spot) error {
 	near := dst
 	near.name = hidden()
@@ -245,7 +246,7 @@ func (m *merge) landFar(src, dst spot) error {
 	return m.land(near, dst)
 }
 
-// undo puts everything back, from the end to the beginning, and reports whether everything that was replaced is back.
+// undo reverts all landings, the last first, and reports whether every replaced entry is back.
 func (m *merge) undo() bool {
 	all := true
 	for _, l := range slices.Backward(m.done) {
@@ -273,7 +274,7 @@ func (m *merge) undoOne(l landing) bool {
 func (l landing) undo(from, at spot) error {
 	switch {
 	case at.info == nil || !os.SameFile(at.info, l.from.info):
-		return nil // somebody has put something else there, or removed it: that is newer than both
+		return nil // somebody has replaced or removed the entry since: that is newer than both
 	case l.swapped:
 		return exchange(from, at)
 	case l.aside != "":
@@ -287,7 +288,7 @@ func (l landing) undo(from, at spot) error {
 	}
 }
 
-// back opens the directory of a spot again, if it is where it was.
+// back opens the directory of a spot again. ok is false unless the directory is where it was.
 func (m *merge) back(old spot) (spot, bool) {
 	c := &call{t: m.t, given: m.given, at: location{old.top, slices.Concat(old.way, []string{old.name})}, guards: m.guards}
 	s, err := c.walk(0)

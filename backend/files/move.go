@@ -9,15 +9,15 @@ import (
 	"syscall"
 )
 
-// Move gives an entry another name, and makes the parents of that. A link is moved itself. Without overwrite nothing is replaced
-// (on Windows and on file systems that know no such rename, something may be that is put there in that instant). With it a file
-// replaces a file atomically, and a directory replaces an empty one; ErrNotEmpty is the answer for a full one and ErrExists for
-// another kind. A directory does not go into itself.
+// Move gives an entry another name, and makes the missing parents of that name. A link is moved itself. Without overwrite nothing is
+// replaced (on Windows, and on file systems that know no such rename, an entry put there in that instant may be). With overwrite a file
+// replaces a file atomically, and a directory replaces an empty directory; a full directory is ErrNotEmpty, and an entry of another kind
+// is ErrExists. A directory cannot be moved into itself.
 //
-// What the system cannot rename because it lies on another file system is copied beside the target, synced, renamed and then
-// removed at its old place: modes, times and links stay, owners and extended attributes do not, and a device, a pipe or a socket
-// is ErrInvalid. Where that removal fails, the error says that both are there. So it does, as ErrChanged, where something was written
-// at the old place meanwhile: that is not removed. ctx ends a copy, and nothing of it stays.
+// An entry that cannot be renamed because the target lies on another file system is copied beside the target, synced, renamed and then
+// removed at its old place: modes, times and links stay, owners and extended attributes do not, and a device, a pipe or a socket is
+// ErrInvalid. When that removal fails, the error says that both are there. The same happens, as ErrChanged, when somebody wrote at the
+// old place meanwhile: the newer files are not removed. The end of ctx ends a copy, and nothing of the copy stays.
 func (t *Tree) Move(ctx context.Context, from, to string, overwrite bool) (string, string, error) {
 	src, err := t.call(from)
 	if err != nil {
@@ -69,7 +69,7 @@ func (m *move) run() error {
 	return errors.Join(syncDir(to.dir), syncDir(from.dir))
 }
 
-// about says that an error is about the target.
+// about turns err into an error about the target.
 func (m *move) about(err error) error {
 	if errors.Is(err, errSwapped) {
 		return err
@@ -77,7 +77,7 @@ func (m *move) about(err error) error {
 	return explain(m.dst.given, err)
 }
 
-// check asks whether the target is free. It is the same when there is nothing to be done.
+// check reports an error unless the target is free or may be replaced. same says that nothing has to be done.
 func (m *move) check(from, to spot) (same bool, err error) {
 	if to.info == nil {
 		return false, m.dst.free(to.self, to.name)
@@ -97,9 +97,9 @@ func (m *move) check(from, to spot) (same bool, err error) {
 	return os.SameFile(from.self, to.self) && from.name == to.name, nil
 }
 
-// respelled tells whether both names may be one: it is spelled otherwise alone, in capitals or in other signs for the same letters, where
-// that makes no other file. Two names stand in the directory as they are told. Which spellings a disk takes for one is not known here, and whoever
-// takes one name for two removes the file as the second of them.
+// respelled reports whether both names are the same name in other letters: the file is the same, and the directory lists at most one of
+// both names, because the disk ignores case or treats different signs as the same letter. The listing decides because the program cannot
+// know which spellings a disk takes for the same. Taking a respelled name for a second name would remove the file.
 func respelled(from, to spot) (bool, error) {
 	if from.name == to.name || !os.SameFile(from.info, to.info) || !os.SameFile(from.self, to.self) {
 		return false, nil
@@ -125,7 +125,7 @@ func (m *move) rename(from, to spot) error {
 			return err
 		}
 		if !again {
-			return from.dir.Remove(from.name) // two names of one file; the system would leave both
+			return from.dir.Remove(from.name) // two names of one file, both of which a rename would leave
 		}
 	}
 	err := rename(from, to, m.overwrite || to.info != nil)
@@ -135,7 +135,7 @@ func (m *move) rename(from, to spot) error {
 	case errors.Is(err, syscall.EXDEV):
 		return m.copy(from, to)
 	case errors.Is(err, fs.ErrNotExist):
-		return errSwapped // walking there again finds out what is missing
+		return errSwapped // walking there again finds out which entry is missing
 	case errors.Is(err, syscall.EINVAL):
 		return refuse(ErrInvalid, m.dst.given, "lies within what is to be moved")
 	case isAny(err, syscall.ENOTDIR, syscall.EISDIR):
@@ -147,11 +147,11 @@ func (m *move) rename(from, to spot) error {
 	}
 }
 
-// confirm moves back what was put in the place of the source after that had been looked at, if it must not be moved.
+// confirm moves the entry back when somebody swapped the source after the check for an entry that must not be moved.
 func (m *move) confirm(from, to spot) error {
 	moved, err := to.dir.Lstat(to.name)
 	if err != nil || os.SameFile(moved, from.info) || m.src.loose(moved) == nil {
-		return nil //nolint:nilerr // it was moved; that it went on since is no fault
+		return nil //nolint:nilerr // the entry was moved; that somebody moved it on since is no fault
 	}
 	return errors.Join(errSwapped, rename(to, from, false))
 }
@@ -159,7 +159,7 @@ func (m *move) confirm(from, to spot) error {
 // copy moves to another file system.
 func (m *move) copy(from, to spot) error {
 	if err := removable(from.dir); err != nil {
-		return err // before it is copied for nothing
+		return err // fails early, before the content is copied in vain
 	}
 	draft := to
 	draft.name = hidden()
@@ -180,7 +180,7 @@ func (m *move) copy(from, to spot) error {
 		return m.about(err)
 	}
 	c.complete(to, draft.name)
-	if err = syncDir(to.dir); err != nil { // before there is no other
+	if err = syncDir(to.dir); err != nil { // before the old copy is removed
 		return err
 	}
 	switch err = m.src.removeSeen(from, c.seen); {

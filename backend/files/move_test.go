@@ -17,7 +17,7 @@ import (
 	"deskhand/backend/files"
 )
 
-func TestMove(t *testing.T) {
+func TestMoveRenamesAndRefuses(t *testing.T) {
 	for _, c := range []struct {
 		from, to  string
 		overwrite bool
@@ -71,17 +71,17 @@ func TestMove(t *testing.T) {
 			from, to, err := w.Move(t.Context(), c.from, c.to, c.overwrite)
 			wants(t, "", err, c.want)
 			if err == nil && (from != filepath.Join(w.root, c.from) || to != filepath.Join(w.root, c.to)) {
-				t.Errorf("%q, %q", from, to)
+				t.Errorf("Move(%s, %s): got the paths %q and %q, want both below %s", c.from, c.to, from, to, w.root)
 			}
 			if got := w.read(t, "root/"+c.at); got != c.content {
-				t.Errorf("%s holds %q", c.at, got)
+				t.Errorf("%s after Move(%s, %s): got %q, want %q", c.at, c.from, c.to, got, c.content)
 			}
 			after := names(t, w.root)
 			if err != nil && !slices.Equal(before, after) {
-				t.Errorf("a failure changed %q to %q", before, after)
+				t.Errorf("entries after a failed Move(%s, %s): got %q, want %q", c.from, c.to, after, before)
 			}
 			if err == nil && c.from != c.to && slices.Contains(after, c.from) {
-				t.Errorf("%s is still there", c.from)
+				t.Errorf("Move(%s, %s): got the source still there, want it gone", c.from, c.to)
 			}
 		})
 	}
@@ -121,7 +121,7 @@ func firstCome(t *testing.T, w world, to string, rounds int) {
 		all.Wait()
 		left, _ := filepath.Glob(filepath.Join(w.root, fmt.Sprintf("mover%d-*", round)))
 		if won.Load() != 1 || len(left) != 7 {
-			t.Fatalf("%d came first, and %d files are left", won.Load(), len(left))
+			t.Fatalf("round %d of moves at once: got %d winners and %d files left, want 1 and 7", round, won.Load(), len(left))
 		}
 	}
 	noRemains(t, to)
@@ -166,11 +166,11 @@ func TestMoveAcrossDevices(t *testing.T) {
 			want[name], got[name] = fields[2], strings.Fields(got[name])[2]
 		}
 		if got[name] != want[name] {
-			t.Errorf("%s: %q became %q", name, want[name], got[name])
+			t.Errorf("%s after Move across devices: got %q, want %q", name, got[name], want[name])
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("%d entries of %d", len(got), len(want))
+		t.Errorf("entries after Move across devices: got %d, want %d", len(got), len(want))
 	}
 	if _, err := os.Stat(filepath.Join(w.root, "dir")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the source is still there")
@@ -196,13 +196,13 @@ func TestMoveAcrossDevices(t *testing.T) {
 	_, _, err := w.Move(t.Context(), "full", to, true)
 	wants(t, "on a full directory", err, files.ErrNotEmpty)
 	if data, _ := os.ReadFile(filepath.Join(to, "z")); string(data) != "old" {
-		t.Errorf("%q", data)
+		t.Errorf("file in the full target: got %q, want old", data)
 	}
 	noRemains(t, w.root)
 	noRemains(t, second)
 }
 
-func TestMoveAcrossDevicesThatFails(t *testing.T) {
+func TestMoveAcrossDevicesLeavesNothingOnFailure(t *testing.T) {
 	w, second := far(t)
 	specialFiles(t, filepath.Join(w.root, "dir"))
 	before := snapshot(t, w.root)
@@ -215,7 +215,7 @@ func TestMoveAcrossDevicesThatFails(t *testing.T) {
 	_, _, err = w.Move(ctx, "file", filepath.Join(second, "a", "b"), false)
 	wants(t, "cut", err, context.Canceled)
 	if got := names(t, second); len(got) != 0 {
-		t.Errorf("%q is left", got)
+		t.Errorf("entries after a cut Move: got %q, want none", got)
 	}
 	unchanged(t, w.root, before)
 }
@@ -235,7 +235,7 @@ func (c *cutAfter) Err() error {
 }
 
 // A copy of many entries is cut in the middle.
-func TestMoveAcrossDevicesIsCut(t *testing.T) {
+func TestMoveAcrossDevicesEndsWithContext(t *testing.T) {
 	w, second := far(t)
 	for i := range 500 {
 		w.put(t, fmt.Sprintf("root/many/%d/f", i), strings.Repeat("x", 1000))
@@ -246,7 +246,7 @@ func TestMoveAcrossDevicesIsCut(t *testing.T) {
 	_, _, err := w.Move(ctx, "many", filepath.Join(second, "many"), false)
 	wants(t, "cut", err, context.Canceled)
 	if got := names(t, second); len(got) != 0 {
-		t.Errorf("%d entries are left", len(got))
+		t.Errorf("entries after a cut Move: got %d, want none", len(got))
 	}
 	unchanged(t, w.root, before)
 }

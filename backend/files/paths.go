@@ -9,23 +9,23 @@ import (
 
 const (
 	onWindows = runtime.GOOS == "windows"
-	// folds is whether names that differ by case alone are, as a rule, the same file here.
+	// folds says that names which differ by case alone are usually the same file on this system.
 	folds   = onWindows || runtime.GOOS == "darwin"
-	maxPath = 4096 // bytes; Linux's own limit, which going down name by name would get around
+	maxPath = 4096 // bytes; Linux's own limit, which opening name by name would circumvent
 )
 
-// location is a path before anything has been looked at: the number of a top, and the names from there.
+// location is a path before any lookup: the number of a top, and the names from that top.
 type location struct {
 	top  int
 	segs []string
 }
 
-// locate says where a caller's path is, and how it is called as an absolute one. It looks at nothing.
+// locate returns the location of a caller's path, and the path as an absolute path. locate does not access the disk.
 func (t *Tree) locate(given string) (location, string, error) {
 	if fault := faultOf(given, onWindows); fault != "" {
 		return location{}, "", refuse(ErrInvalid, given, fault)
 	}
-	path := filepath.Clean(given) // "" is "."
+	path := filepath.Clean(given) // "" becomes "."
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(t.names[0], path)
 	}
@@ -36,8 +36,8 @@ func (t *Tree) locate(given string) (location, string, error) {
 	return at, path, nil
 }
 
-// faultOf is what is wrong with a path whatever is on the disk; "" is nothing. Windows is said, so that its rules are tested
-// everywhere.
+// faultOf returns why a path is invalid whatever is on the disk, or "". windows is an argument so that the rules of Windows are tested on
+// every system.
 func faultOf(path string, windows bool) string {
 	if strings.ContainsRune(path, 0) {
 		return "holds NUL"
@@ -71,8 +71,8 @@ func faultOf(path string, windows bool) string {
 
 func isLetter(b byte) bool { return 'a' <= b|0x20 && b|0x20 <= 'z' }
 
-// windowsName reports whether Windows takes a name for what it says: no stream (a:b), no device (with whatever extension), no
-// sign that it refuses or understands as a pattern, and nothing at its end that it drops.
+// windowsName reports whether Windows reads a name as written: no stream (a:b), no device (whatever the extension), no sign that Windows
+// refuses or reads as a pattern, and no ending that Windows drops.
 func windowsName(name string) bool {
 	if strings.ContainsAny(name, `<>:"|?*\`) || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' }) ||
 		strings.HasSuffix(name, ".") || strings.HasSuffix(name, " ") {
@@ -91,14 +91,14 @@ func windowsName(name string) bool {
 	return !port || !slices.Contains([]string{"0", "1", "2", "3", "4", "5", "6", "7", "8", "9", "¹", "²", "³"}, digit)
 }
 
-// segments are the names of a path, without the empty ones and the dots.
+// segments returns the names of a path, without empty names and dots.
 func segments(path string) []string {
 	segs := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == filepath.Separator })
 	return slices.DeleteFunc(segs, func(s string) bool { return s == "." })
 }
 
-// find goes on from an absolute path without links (known) by further names, until it is at a root. Names on the way that are in
-// no root are not looked at, so one that is left again by .. leads nowhere.
+// find extends known, an absolute path without links, by the further names until it reaches a root. Names outside of all roots are not
+// looked up, so the path fails when .. leaves such a name again.
 func (t *Tree) find(known, further []string) (location, bool) {
 	at, unseen := slices.Clone(known), 0
 	for {
@@ -124,10 +124,10 @@ func (t *Tree) find(known, further []string) (location, bool) {
 
 func sameText(a, b string) bool { return a == b || onWindows && strings.EqualFold(a, b) }
 
-// sameName is for names of what is not there, which have no identity to compare.
+// sameName compares names of missing entries, which have no identity to compare.
 func sameName(a, b string) bool { return a == b || folds && strings.EqualFold(a, b) }
 
-// within reports whether a real path is a directory of another one, at any depth. Both are what EvalSymlinks gives.
+// within reports whether path is below outer, at any depth. Both are results of EvalSymlinks.
 func within(outer, path string) bool {
 	o, p := segments(outer), segments(path)
 	return len(o) < len(p) && slices.EqualFunc(o, p[:len(o)], sameText)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestFaults(t *testing.T) {
+func TestFaultOfRefusesInvalidPaths(t *testing.T) {
 	for _, c := range []struct {
 		path          string
 		unix, windows bool // is it refused
@@ -61,10 +61,10 @@ func TestFaults(t *testing.T) {
 		{strings.Repeat("a/", maxPath/2) + "a", true, true},
 	} {
 		if got := faultOf(c.path, false); (got != "") != c.unix {
-			t.Errorf("%q: %q", c.path, got)
+			t.Errorf("faultOf(%.50q) on Unix: got %q, want a fault %v", c.path, got, c.unix)
 		}
 		if got := faultOf(c.path, true); (got != "") != c.windows {
-			t.Errorf("%q on Windows: %q", c.path, got)
+			t.Errorf("faultOf(%.50q) on Windows: got %q, want a fault %v", c.path, got, c.windows)
 		}
 	}
 }

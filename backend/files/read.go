@@ -10,8 +10,8 @@ import (
 	"strings"
 )
 
-// List gives what a directory holds: directories first, then by name. What the system tells nothing about is there with its name
-// and kind alone. Private directories are listed, but not entered.
+// List returns the entries of a directory: directories first, then by name. An entry that the system cannot describe has only its name
+// and kind. Private directories are listed, but not entered.
 func (t *Tree) List(path string) ([]Entry, error) {
 	c, err := t.call(path)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *call) entries(dir *os.Root, found []fs.DirEntry) []Entry {
 		switch {
 		case err == nil:
 			entries = append(entries, entryOf(at, info))
-		case !errors.Is(err, fs.ErrNotExist): // it has not gone since
+		case !errors.Is(err, fs.ErrNotExist): // an entry that vanished meanwhile is left out
 			entries = append(entries, Entry{Name: f.Name(), Path: at, Kind: kindOf(f.Type())})
 		}
 	}
@@ -62,7 +62,7 @@ func readDir(dir *os.Root) ([]fs.DirEntry, error) {
 	return f.ReadDir(-1)
 }
 
-// Stat tells about one entry. A link is told about itself.
+// Stat describes the entry at path. A link is not followed.
 func (t *Tree) Stat(path string) (Entry, error) {
 	c, err := t.call(path)
 	if err != nil {
@@ -84,7 +84,7 @@ func (t *Tree) Stat(path string) (Entry, error) {
 	return e, err
 }
 
-// Open opens a regular file for reading. It does not wait for anything, and opens no device and no pipe.
+// Open opens a regular file for reading. Open never waits, and opens no device and no pipe.
 func (t *Tree) Open(path string) (*os.File, fs.FileInfo, error) {
 	c, err := t.call(path)
 	if err != nil {
@@ -104,7 +104,7 @@ func (t *Tree) Open(path string) (*os.File, fs.FileInfo, error) {
 	return file, info, err
 }
 
-// openRegular opens the regular file that seen is.
+// openRegular opens the regular file that was seen at name.
 func (c *call) openRegular(dir *os.Root, name string, seen fs.FileInfo) (*os.File, fs.FileInfo, error) {
 	switch {
 	case seen == nil:
@@ -127,8 +127,8 @@ func (c *call) openRegular(dir *os.Root, name string, seen fs.FileInfo) (*os.Fil
 	return f, info, nil
 }
 
-// Directory is an existing directory inside of a root, under the absolute name that the caller has for it. None ("") is the
-// user's home, wherever that is.
+// Directory returns the absolute name, as the caller would write it, of an existing directory inside of a root. For the path "" Directory
+// returns the user's home, wherever that is.
 func (t *Tree) Directory(path string) (string, error) {
 	if path == "" {
 		return t.home, nil
@@ -144,8 +144,9 @@ func (t *Tree) Directory(path string) (string, error) {
 	return c.name, dir.Close()
 }
 
-// Root opens an existing directory inside of a root. None ("") is the user's home, which must be inside of a root here. The caller
-// closes it, and follows no link in it without asking whether that leads to a private directory: os.Root does not know of them.
+// Root opens an existing directory inside of a root. The path "" means the user's home, which must be inside of a root here. The caller
+// closes the Root, and must follow no link in the Root without asking whether the link leads to a private directory: os.Root does not
+// know of private directories.
 func (t *Tree) Root(path string) (*os.Root, error) {
 	if path == "" {
 		path = t.home
@@ -175,7 +176,7 @@ func (c *call) directory() (*os.Root, error) {
 	return dir, err
 }
 
-// endsInSeparator is for paths that can only mean a directory.
+// endsInSeparator reports whether the path can only mean a directory.
 func endsInSeparator(path string) bool {
 	path = strings.TrimSuffix(path, ".")
 	return path != "" && os.IsPathSeparator(path[len(path)-1])

@@ -107,7 +107,7 @@ func TestEveryCallRefuses(t *testing.T) {
 }
 
 // A link at the end of the path is followed, unless the call is about the link itself.
-func TestLinksAtTheEnd(t *testing.T) {
+func TestLinkAtEndOfPath(t *testing.T) {
 	for _, target := range []string{"../outside/canary", "/etc/passwd", "home/deskhand/token", "home/deskhand", "../outside", "loop"} {
 		t.Run(target, func(t *testing.T) {
 			w := newWorld(t)
@@ -133,13 +133,13 @@ func TestLinksAtTheEnd(t *testing.T) {
 			wants(t, "", err, want)
 			e, err := w.Stat("loop")
 			if err != nil || e.Kind != files.Symlink || e.Size != int64(len(target)) {
-				t.Errorf("%+v, %v", e, err)
+				t.Errorf("Stat of a link to %s: got %+v, error %v, want the link itself", target, e, err)
 			}
 			if _, _, err = w.Move(t.Context(), "loop", "moved", false); err != nil {
 				t.Error(err)
 			}
 			if got, _ := os.Readlink(filepath.Join(w.root, "moved")); got != target {
-				t.Errorf("the moved link leads to %q", got)
+				t.Errorf("target of the moved link: got %q, want %q", got, target)
 			}
 			if _, err = w.Remove("moved", true); err != nil {
 				t.Error(err)
@@ -153,7 +153,7 @@ func TestLinksAtTheEnd(t *testing.T) {
 	}
 }
 
-func TestLinksInside(t *testing.T) {
+func TestLinksInsideRootsAreFollowed(t *testing.T) {
 	w := newWorld(t)
 	second := filepath.Join(w.dir, "second")
 	w.put(t, "second/here", "here")
@@ -188,22 +188,22 @@ func TestLinksInside(t *testing.T) {
 	} {
 		f, info, err := w.Open(path)
 		if err != nil {
-			t.Errorf("%s: %v", path, err)
+			t.Errorf("Open(%s): got error %v, want none", path, err)
 			continue
 		}
 		data, _ := io.ReadAll(f)
 		f.Close()
 		if string(data) != want || info.Size() != int64(len(want)) {
-			t.Errorf("%s holds %q, %d bytes", path, data, info.Size())
+			t.Errorf("Open(%s): got %q, %d bytes, want %q", path, data, info.Size(), want)
 		}
 	}
 	// The name is the caller's, whatever it leads through.
 	if got, err := w.Directory("named/in"); err != nil || got != filepath.Join(alias, "named", "in") {
-		t.Errorf("%q, %v", got, err)
+		t.Errorf("Directory(named/in): got %q, error %v, want the caller's name", got, err)
 	}
 	entries, err := w.List("second")
 	if err != nil || len(entries) != 1 || entries[0].Path != filepath.Join(alias, "second", "here") {
-		t.Errorf("%+v, %v", entries, err)
+		t.Errorf("List(second): got %+v, error %v, want one entry under the caller's name", entries, err)
 	}
 	for path, want := range map[string]error{"second/../second": files.ErrInvalid, alias + "/home/deskhand": files.ErrOutside} {
 		_, err := w.Stat(path)
@@ -211,7 +211,7 @@ func TestLinksInside(t *testing.T) {
 	}
 }
 
-func TestTooManyLinks(t *testing.T) {
+func TestTooManyLinksAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.link(t, "dir", "l0")
 	for i := range 45 {
@@ -225,7 +225,7 @@ func TestTooManyLinks(t *testing.T) {
 }
 
 // Links may also ask for so many steps that no call ends in time.
-func TestTooManySteps(t *testing.T) {
+func TestTooManyStepsAreRefused(t *testing.T) {
 	w := newWorld(t)
 	w.put(t, "root/"+strings.Repeat("d/", 150), "")
 	w.link(t, strings.Repeat("d/", 150)+strings.Repeat("../d/", 700), "long")
@@ -235,7 +235,7 @@ func TestTooManySteps(t *testing.T) {
 	})
 }
 
-func TestRoots(t *testing.T) {
+func TestOpenChecksRoots(t *testing.T) {
 	w := newWorld(t)
 	for name, cfg := range map[string]files.Config{
 		"missing":         {Roots: []string{filepath.Join(w.dir, "none")}},
@@ -244,18 +244,18 @@ func TestRoots(t *testing.T) {
 		"below a private": {Roots: []string{w.root}, Private: []string{w.dir}},
 	} {
 		if _, err := files.Open(cfg); err == nil {
-			t.Errorf("%s root is taken", name)
+			t.Errorf("Open with a %s root: got no error, want one", name)
 		}
 	}
 	t.Setenv("HOME", w.root)
 	t.Setenv("USERPROFILE", w.root)
 	tree := open(t, files.Config{})
 	if e, err := tree.Stat("file"); err != nil || e.Path != filepath.Join(w.root, "file") {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("Stat(file) in the home directory: got %+v, error %v, want a path below %s", e, err, w.root)
 	}
 	for range 2 {
 		if dir, err := tree.Directory(""); err != nil || dir != w.root {
-			t.Errorf("%q, %v", dir, err)
+			t.Errorf("Directory of no path: got %q, error %v, want %q", dir, err, w.root)
 		}
 		tree = open(t, files.Config{Roots: []string{w.outside}}) // home stays home, wherever the roots are
 	}
@@ -264,30 +264,30 @@ func TestRoots(t *testing.T) {
 }
 
 // A root is what stands at its path when a call comes; but a link there leads nowhere.
-func TestRootIsReplaced(t *testing.T) {
+func TestReplacedRootIsFoundAgain(t *testing.T) {
 	w := newWorld(t)
 	w.must(t, os.RemoveAll(w.root))
 	_, err := w.Stat("file")
 	wants(t, "", err, files.ErrNotFound)
 	w.put(t, "root/file", "again")
 	if e, err := w.Stat("file"); err != nil || e.Size != 5 {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("Stat(file) in a root made again: got %+v, error %v, want 5 bytes", e, err)
 	}
 	w.must(t, os.RemoveAll(w.root))
 	w.must(t, os.Symlink(w.outside, w.root))
 	for call, err := range everyCall(w, "canary") {
 		if !errors.Is(err, files.ErrOutside) {
-			t.Errorf("%s: %v", call, err)
+			t.Errorf("%s in a root that became a link: got error %v, want ErrOutside", call, err)
 		}
 	}
 }
 
-func TestNestedRoots(t *testing.T) {
+func TestNestedRootsAreReachedThroughOuterRoot(t *testing.T) {
 	w := newWorld(t)
 	inner := filepath.Join(w.root, "dir", "in")
 	w.Tree = open(t, files.Config{Roots: []string{inner, w.root}, Private: []string{w.private}})
 	if e, err := w.Stat("deep"); err != nil || e.Path != filepath.Join(inner, "deep") {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("Stat(deep) in nested roots: got %+v, error %v, want a path below %s", e, err, inner)
 	}
 	for _, path := range []string{inner, filepath.Join(w.root, "dir"), w.root, ".", ""} {
 		_, err := w.Remove(path, true)
@@ -318,7 +318,7 @@ func TestNestedRoots(t *testing.T) {
 	}
 }
 
-func TestList(t *testing.T) {
+func TestListSortsDirectoriesFirst(t *testing.T) {
 	w := newWorld(t)
 	w.put(t, "root/list/b/", "")
 	w.put(t, "root/list/A", "12345")
@@ -335,33 +335,33 @@ func TestList(t *testing.T) {
 	for _, e := range entries {
 		got = append(got, string(e.Kind)+" "+e.Name)
 		if e.Path != filepath.Join(w.root, "list", e.Name) {
-			t.Errorf("%+v", e)
+			t.Errorf("List(list): got the path %s for %s, want %s", e.Path, e.Name, filepath.Join(w.root, "list", e.Name))
 		}
 		info, err := os.Lstat(e.Path)
 		if err != nil || info.Size() != e.Size || !info.ModTime().Equal(e.Modified) {
-			t.Errorf("%+v is not %v (%v)", e, info, err)
+			t.Errorf("List(list): got %+v, want size and time of %v (error %v)", e, info, err)
 		}
 	}
 	want := []string{
 		"directory Z", "directory b", "file .hidden", "file A", "file a\nb", "symlink dangling", "symlink link",
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("%q", got)
+		t.Errorf("List(list): got %q, want %q", got, want)
 	}
 	for path, want := range map[string]error{"file": files.ErrInvalid, "none": files.ErrNotFound, "list/dangling": files.ErrNotFound} {
 		_, err := w.List(path)
 		wants(t, path, err, want)
 	}
 	if entries, err = w.List(""); err != nil || len(entries) != 4 {
-		t.Errorf("the first root: %+v, %v", entries, err)
+		t.Errorf("List of no path: got %+v, error %v, want the 4 entries of the first root", entries, err)
 	}
 	// The name of a private directory is no secret; what is in it is.
 	if entries, err = w.List("home"); err != nil || len(entries) != 2 || entries[0].Name != "deskhand" {
-		t.Errorf("%+v, %v", entries, err)
+		t.Errorf("List(home): got %+v, error %v, want 2 entries, deskhand first", entries, err)
 	}
 }
 
-func TestListManyEntries(t *testing.T) {
+func TestListReturnsManyEntries(t *testing.T) {
 	if testing.Short() {
 		t.Skip("100,000 files take a while")
 	}
@@ -375,17 +375,17 @@ func TestListManyEntries(t *testing.T) {
 	start := time.Now()
 	entries, err := w.List("many")
 	if err != nil || len(entries) != 100_000 || !slices.IsSortedFunc(entries, func(a, b files.Entry) int { return strings.Compare(a.Name, b.Name) }) {
-		t.Errorf("%d entries, %v", len(entries), err)
+		t.Errorf("List(many): got %d entries, error %v, want 100000, sorted", len(entries), err)
 	}
 	t.Logf("100,000 entries in %v", time.Since(start))
 }
 
-func TestStat(t *testing.T) {
+func TestStatDescribesEntries(t *testing.T) {
 	w := newWorld(t)
 	for path, want := range map[string]files.Kind{"file": files.File, "dir": files.Directory, "dir/": files.Directory, "": files.Directory, w.root: files.Directory} {
 		e, err := w.Stat(path)
 		if err != nil || e.Kind != want || !filepath.IsAbs(e.Path) || e.Name != filepath.Base(e.Path) || e.Modified.IsZero() {
-			t.Errorf("%q: %+v, %v", path, e, err)
+			t.Errorf("Stat(%q): got %+v, error %v, want kind %s and an absolute path", path, e, err, want)
 		}
 	}
 	for path, want := range map[string]error{"none": files.ErrNotFound, "none/none": files.ErrNotFound, "file/none": files.ErrInvalid} {
@@ -394,7 +394,7 @@ func TestStat(t *testing.T) {
 	}
 	_, err := w.Stat("none/" + strings.Repeat("x", 200) + "/" + strings.Repeat("y", 200))
 	if err == nil || len(err.Error()) > 400 || !strings.Contains(err.Error(), "none/") {
-		t.Errorf("the path of an error: %v", err)
+		t.Errorf("Stat of a long path: got error %v, want a short text that begins the path", err)
 	}
 }
 
@@ -410,7 +410,7 @@ func within(t *testing.T, f func()) {
 	}
 }
 
-func TestOpenIsForRegularFiles(t *testing.T) {
+func TestOpenRefusesIrregularFiles(t *testing.T) {
 	w := newWorld(t)
 	sock, err := net.Listen("unix", filepath.Join(w.root, "s"))
 	w.must(t, err)
@@ -426,7 +426,7 @@ func TestOpenIsForRegularFiles(t *testing.T) {
 		})
 	}
 	if e, err := w.Stat(kinds[0]); err != nil || e.Kind != files.File {
-		t.Errorf("%+v, %v", e, err)
+		t.Errorf("Stat(%s): got %+v, error %v, want kind file", kinds[0], e, err)
 	}
 	f, info, err := w.Open("file")
 	w.must(t, err)
@@ -436,11 +436,11 @@ func TestOpenIsForRegularFiles(t *testing.T) {
 	}
 	rest, err := io.ReadAll(f)
 	if string(rest) != "ld" || err != nil || info.Size() != 3 {
-		t.Errorf("%q, %v", rest, err)
+		t.Errorf("rest of the opened file: got %q, error %v, size %d, want ld, size 3", rest, err, info.Size())
 	}
 }
 
-func TestVersion(t *testing.T) {
+func TestVersionChangesWithContent(t *testing.T) {
 	w := newWorld(t)
 	version := func() string {
 		f, info, err := w.Open("file")

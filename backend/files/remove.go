@@ -6,9 +6,8 @@ import (
 	"os"
 )
 
-// Remove removes one entry: a link, not what it leads to; a directory that is not empty only when recursive is set, with all that is
-// in it. What cannot be removed stays, and so do the directories that it is in; the rest is gone then, and the first reason is the
-// error.
+// Remove removes an entry: a link and not its target; a directory that is not empty only when recursive is set, with all its content. An
+// entry that cannot be removed stays, and so do its parents; the rest is gone then, and the first reason is the error.
 func (t *Tree) Remove(path string, recursive bool) (string, error) {
 	c, err := t.call(path)
 	if err != nil {
@@ -36,7 +35,7 @@ func (t *Tree) Remove(path string, recursive bool) (string, error) {
 	return c.name, nil
 }
 
-// loose refuses what is not there, and what must stay where it is.
+// loose fails when the entry is missing or must stay where it is.
 func (c *call) loose(info fs.FileInfo) error {
 	if info == nil {
 		return fs.ErrNotExist
@@ -51,24 +50,24 @@ func (c *call) loose(info fs.FileInfo) error {
 	return nil
 }
 
-// errNewer is that a file has been changed, or made, since it was to be removed.
+// errNewer says that a file was changed or made since it was copied.
 var errNewer = errors.New("changed since it was copied")
 
-// maxHeld is how many directories a removal holds open, one in the other.
+// maxHeld limits how many nested directories a removal holds open.
 const maxHeld = 64
 
-// removal removes a directory with all that is in it. What lies deeper than maxHeld is first brought up beside the directory, so
-// that no depth uses up the descriptors of the process.
+// removal removes a directory with all its content. A directory deeper than maxHeld is first moved up beside the top directory, so that
+// no depth uses up the descriptors of the process.
 type removal struct {
 	*call
 	base spot
-	only sightings // nothing else is removed, apart from directories; nil: everything is
-	deep []string  // the names of what was brought up
+	only sightings // apart from directories, remove only these; nil: everything
+	deep []string  // the new names of the directories that were moved up
 }
 
 func (c *call) removeAll(s spot) error { return c.removeSeen(s, nil) }
 
-// removeSeen removes what is as it was seen, and the directories that are empty then.
+// removeSeen removes the files that are unchanged since they were seen, and then the empty directories.
 func (c *call) removeSeen(s spot, only sightings) error {
 	r := &removal{call: c, base: s, only: only}
 	err := r.remove(s, 0)
@@ -89,7 +88,7 @@ func (r *removal) remove(s spot, depth int) error {
 		return errNewer
 	}
 	err := s.dir.Remove(s.name)
-	if !s.info.IsDir() || !errors.Is(err, fs.ErrExist) { // which "not empty" is too
+	if !s.info.IsDir() || !errors.Is(err, fs.ErrExist) { // fs.ErrExist includes "not empty"
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // somebody else was faster
 		}
@@ -109,7 +108,7 @@ func (r *removal) remove(s spot, depth int) error {
 	return s.dir.Remove(s.name)
 }
 
-// empty removes what is in a directory.
+// empty removes the content of a directory.
 func (r *removal) empty(s spot, depth int) error {
 	dir, err := r.enter(s.dir, s.name, s.info)
 	if err != nil {

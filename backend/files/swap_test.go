@@ -61,7 +61,7 @@ func hammer(t *testing.T, swaps *atomic.Int64, f func(i int)) {
 	i := 0
 	for ; i < rounds || swaps.Load() < enough; i++ {
 		if f(i); i > 20*rounds {
-			t.Fatalf("%d rounds met no more than %d swaps", i, swaps.Load())
+			t.Fatalf("hammer: got %d swaps in %d rounds, want %d", swaps.Load(), i, enough)
 		}
 	}
 	t.Logf("%d rounds during %d swaps", i, swaps.Load())
@@ -71,12 +71,12 @@ func hammer(t *testing.T, swaps *atomic.Int64, f func(i int)) {
 func allowed(t *testing.T, call string, err error) {
 	t.Helper()
 	if errors.Is(err, files.ErrFailed) {
-		t.Errorf("%s: %v, because of %v", call, err, errors.Unwrap(err))
+		t.Errorf("%s: got error %v, caused by %v, want no ErrFailed", call, err, errors.Unwrap(err))
 	}
 }
 
 // A directory on the way is swapped for a link to another place.
-func TestSwappedDirectory(t *testing.T) {
+func TestSwappedDirectoryLeadsNowhere(t *testing.T) {
 	for name, target := range map[string]string{"outside": "../outside", "absolute": "/etc", "private": "home/deskhand"} {
 		t.Run(name, func(t *testing.T) {
 			w := newWorld(t)
@@ -95,7 +95,7 @@ func TestSwappedDirectory(t *testing.T) {
 						data, _ := io.ReadAll(f)
 						f.Close()
 						if string(data) != "inside" {
-							t.Errorf("%s: %q was read", name, data)
+							t.Errorf("%s: got %q read, want inside", name, data)
 						}
 					}
 					allowed(t, "open", err)
@@ -104,7 +104,7 @@ func TestSwappedDirectory(t *testing.T) {
 				allowed(t, "list", err)
 				for _, e := range entries {
 					if e.Name == "passwd" || e.Size == int64(len(secret)) && e.Kind == files.File {
-						t.Errorf("%s was listed", e.Name)
+						t.Errorf("List(x): got %s, want no entry from outside", e.Name)
 					}
 				}
 				_, err = w.Stat("x/canary")
@@ -124,7 +124,7 @@ func TestSwappedDirectory(t *testing.T) {
 				_, _, err = w.Move(t.Context(), "x/canary", "out", true)
 				if err == nil {
 					if got := w.read(t, "root/out"); got != "inside" {
-						t.Errorf("%q was moved", got)
+						t.Errorf("file moved out of x: got %q, want inside", got)
 					}
 					_, _, err = w.Move(t.Context(), "out", "x/canary", true)
 				}
@@ -150,7 +150,7 @@ func TestSwappedDirectory(t *testing.T) {
 }
 
 // What is to be used itself is swapped for a link, or for a pipe.
-func TestSwappedFile(t *testing.T) {
+func TestSwappedFileLeadsNowhere(t *testing.T) {
 	w := newWorld(t)
 	w.put(t, "root/real", "inside")
 	w.put(t, "root/realdir/x", "inside")
@@ -167,7 +167,7 @@ func TestSwappedFile(t *testing.T) {
 				data, _ := io.ReadAll(f)
 				f.Close()
 				if string(data) != "inside" && string(data) != "written" {
-					t.Errorf("%q was read", data)
+					t.Errorf("file that is swapped: got %q read, want inside or written", data)
 				}
 			}
 			allowed(t, "open", err)
@@ -191,7 +191,7 @@ func TestSwappedFile(t *testing.T) {
 }
 
 // The root itself is swapped, which only somebody can do who may change what it lies in.
-func TestSwappedRoot(t *testing.T) {
+func TestSwappedRootLeadsNowhere(t *testing.T) {
 	w := newWorld(t)
 	outside := snapshot(t, w.outside)
 	w.put(t, "root/canary", "inside")
@@ -219,7 +219,7 @@ func TestSwappedRoot(t *testing.T) {
 }
 
 // A directory that is removed or copied with all that is in it is swapped, inside, for a link to outside.
-func TestSwappedDuringRemoval(t *testing.T) {
+func TestRemoveNoticesSwappedDirectory(t *testing.T) {
 	w := newWorld(t)
 	outside := snapshot(t, w.outside)
 	w.put(t, "root/keep/canary", "inside")
@@ -239,7 +239,7 @@ func TestSwappedDuringRemoval(t *testing.T) {
 }
 
 // The way to a private directory changes its names while calls look for it.
-func TestSwappedParentOfPrivate(t *testing.T) {
+func TestSwappedParentKeepsPrivateDirectoryClosed(t *testing.T) {
 	w := newWorld(t)
 	private := snapshot(t, w.private)
 	w.put(t, "root/decoy/deskhand/token", "inside")

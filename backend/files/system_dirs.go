@@ -4,7 +4,7 @@ package files
 
 import "golang.org/x/sys/unix"
 
-// between gives f the descriptors of two spots' directories, and calls it again when a signal comes in between.
+// between calls f with the descriptors of both directories, and calls f again after an interrupting signal.
 func between(a, b spot, f func(a, b int) error) error {
 	from, err := a.dir.Open(".")
 	if err != nil {

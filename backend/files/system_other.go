@@ -12,8 +12,8 @@ import (
 	"syscall"
 )
 
-// rename gives an entry the name of another spot; without replace only if nothing has that, which is asked before. os.Root
-// renames within one root alone, so the way is gone once more from the top that both have; two tops are as two file systems.
+// rename gives an entry the name of another spot; without replace only when the name is free, which is checked before the rename. os.Root
+// renames within a single root, so rename opens the common top again; two different tops count as two file systems.
 func rename(from, to spot, replace bool) error {
 	if from.top != to.top {
 		return syscall.EXDEV
@@ -39,7 +39,7 @@ const canSyncAll = false
 
 func syncAll(*os.Root) error { return nil }
 
-// Version is a short text that changes with a file's content, fit for an ETag.
+// Version returns a short text that changes with a file's content, fit for an ETag.
 func Version(info fs.FileInfo) string {
 	return fmt.Sprintf("%x-%x", info.Size(), info.ModTime().UnixNano())
 }

@@ -18,8 +18,8 @@ const nonBlocking = syscall.O_NONBLOCK
 
 func systemKind(error) (text string, kind error) { return "", nil }
 
-// keepOwner gives a file the owner and the group of another one, and tells which mode it may have then. Only root can give files
-// away, and only members can give them to a group: where the group is another one in the end, it gets the rights of everybody.
+// keepOwner gives a file the owner and the group of another file, and returns the mode that the file may have then. Only root can give
+// files away, and only members can give files to a group: when the group cannot be kept, the group gets the rights of everybody else.
 func keepOwner(f *os.File, like fs.FileInfo) fs.FileMode {
 	mode := like.Mode().Perm()
 	old, ok := like.Sys().(*syscall.Stat_t)
@@ -39,7 +39,7 @@ func keepOwner(f *os.File, like fs.FileInfo) fs.FileMode {
 	return mode
 }
 
-// identity is the same for two names of one file, and differs for two files.
+// identity returns a text that is the same for two names of a file and differs for two files.
 func identity(info fs.FileInfo) string {
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -48,11 +48,11 @@ func identity(info fs.FileInfo) string {
 	return fmt.Sprintf("%x-%x", s.Dev, s.Ino)
 }
 
-// owner is whom a file belongs to.
+// owner returns the user and the group that a file belongs to.
 func owner(f *os.File) (uid, gid uint32) {
 	info, err := f.Stat()
 	if err != nil {
-		return math.MaxUint32, math.MaxUint32 // nobody's
+		return math.MaxUint32, math.MaxUint32 // no user and no group
 	}
 	s, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -61,7 +61,7 @@ func owner(f *os.File) (uid, gid uint32) {
 	return s.Uid, s.Gid
 }
 
-// syncDir brings the names of a directory to the disk. Some file systems cannot, and say so.
+// syncDir writes the names of a directory through to the disk. A file system that does not support that is no error.
 func syncDir(dir *os.Root) error {
 	f, err := dir.Open(".")
 	if err != nil {
@@ -74,10 +74,10 @@ func syncDir(dir *os.Root) error {
 	return errors.Join(err, f.Close())
 }
 
-// removable asks whether names can be put in a directory and taken from it.
+// removable reports an error unless names can be put in a directory and taken from the directory.
 func removable(dir *os.Root) error { return access(dir, ".", unix.W_OK|unix.X_OK) }
 
-// writable asks whether a file may be written to.
+// writable reports an error unless a file may be written to.
 func writable(dir *os.Root, name string, _ fs.FileInfo) error { return access(dir, name, unix.W_OK) }
 
 func access(dir *os.Root, name string, mode uint32) error {

@@ -7,10 +7,10 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// nonBlocking: an open waits for nobody here.
+// nonBlocking is 0: no open waits on Windows.
 const nonBlocking = 0
 
-// systemKind knows the errors that have no name in package syscall's portable part.
+// systemKind returns the kind of the errors that have no name in the portable part of package syscall.
 func systemKind(err error) (text string, kind error) {
 	switch {
 	case isAny(err, windows.ERROR_DISK_FULL, windows.ERROR_HANDLE_DISK_FULL, windows.ERROR_DISK_QUOTA_EXCEEDED):
@@ -27,16 +27,16 @@ func systemKind(err error) (text string, kind error) {
 	return "", nil
 }
 
-// identity: os.SameFile keeps it to itself here.
+// identity returns "", as only os.SameFile can compare the identity of files on Windows.
 func identity(fs.FileInfo) string { return "" }
 
-// keepOwner tells which mode a file may have that replaces another one.
+// keepOwner returns the mode that a file may have which replaces another file.
 func keepOwner(_ *os.File, like fs.FileInfo) fs.FileMode { return like.Mode().Perm() }
 
-// syncDir: Windows syncs no directories.
+// syncDir does nothing: Windows syncs no directories.
 func syncDir(*os.Root) error { return nil }
 
-// writable asks whether a file may be written to.
+// writable reports an error unless a file may be written to.
 func writable(_ *os.Root, _ string, info fs.FileInfo) error {
 	if info.Mode()&0o200 == 0 {
 		return fs.ErrPermission
@@ -44,5 +44,5 @@ func writable(_ *os.Root, _ string, info fs.FileInfo) error {
 	return nil
 }
 
-// removable: only trying tells.
+// removable reports no error, as only trying shows the result on Windows.
 func removable(*os.Root) error { return nil }

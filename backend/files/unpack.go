@@ -17,24 +17,24 @@ import (
 )
 
 const (
-	maxPaths   = 1024    // in the answer
-	maxHeaders = 4 << 20 // bytes of headers before one entry; archive/tar itself stops at 1 MiB for each kind
+	maxPaths   = 1024    // in the result of Unpack
+	maxHeaders = 4 << 20 // bytes of headers before an entry; archive/tar itself stops at 1 MiB for each kind
 )
 
-// Unpack unpacks a tar archive, gzipped or not, into a directory, which is made with its parents when it is missing. It tells the
-// absolute paths of the entries in the archive's order, the first 1024 of them.
+// Unpack unpacks a tar archive, gzipped or not, into a directory, which is made with its parents when it is missing. Unpack returns the
+// absolute paths of the first 1024 entries, in the archive's order.
 //
-// Regular files and directories are unpacked, global headers are passed over, and anything else is ErrInvalid: links of both
-// kinds, devices, pipes, absolute names, "..", a name under a file, names that differ by case alone where that is one file, an
-// archive that is cut short, has no end mark or goes on after it. Of two entries with one name the last one counts. Modes lose all
-// but the permission bits and the umask's; a directory stays open to its owner; files keep their times.
+// Regular files and directories are unpacked, global headers are skipped, and anything else is ErrInvalid: links of both kinds, devices,
+// pipes, absolute names, "..", a name under a file, names that differ by case alone where the disk ignores case, an archive that is cut
+// short, has no end mark or continues behind the mark. Of two entries with the same name the last counts. Modes lose all but the
+// permission bits and the bits of the umask; a directory stays open to its owner; files keep their times.
 //
-// All is unpacked to a hidden directory in the target first, then compared with what is there, then renamed. Files replace files
-// (and links: no link is followed), directories that are there stay and keep their modes. A file where a directory is wanted, or
-// the reverse, is ErrExists. Up to the renames nothing can be seen but the hidden directory; while they are done, a reader sees
-// some files old and some new, each whole and none missing (on Linux and macOS; elsewhere a file that is replaced is missing for
-// an instant). When one of them fails, those before are undone, but for what somebody else has replaced since; what cannot be put
-// back stays in the hidden directory, which the error names then. ctx ends it until they begin.
+// All is unpacked to a hidden directory in the target first, then compared with the target, then renamed. Files replace files (and links:
+// no link is followed), existing directories stay and keep their modes. A file in place of a directory, or the reverse, is ErrExists.
+// Until the renames nothing can be seen but the hidden directory; during the renames, a reader sees some files old and some new, each
+// whole and none missing (on Linux and macOS; elsewhere a file that is replaced is missing for an instant). When a rename fails, the
+// renames before are undone, except where somebody else has replaced an entry since; an entry that cannot be put back stays in the hidden
+// directory, which the error names then. The end of ctx stops Unpack until the renames begin.
 func (t *Tree) Unpack(ctx context.Context, path string, r io.Reader, compressed bool) (paths []string, truncated bool, err error) {
 	c, err := t.call(path)
 	if err != nil {
@@ -56,7 +56,7 @@ type unpacker struct {
 	names *node
 	paths []string
 	more  bool
-	mask  fs.FileMode // what the umask leaves of a directory's mode
+	mask  fs.FileMode // the bits that the umask leaves of a directory's mode
 	temp  *os.Root
 	syncer
 }
@@ -64,7 +64,7 @@ type unpacker struct {
 // node is a name of the archive.
 type node struct {
 	dir    bool
-	listed bool // among the paths; a directory that is only the way to an entry is not
+	listed bool // among the paths; a directory that only leads to an entry is not
 	under  map[string]*node
 }
 
@@ -80,7 +80,7 @@ func (u *unpacker) run(r io.Reader, compressed bool) error {
 	return m.run(from, u.names)
 }
 
-// begin opens the target and the hidden directory in it; done removes that.
+// begin opens the target and makes the hidden directory in the target; done removes the hidden directory.
 func (u *unpacker) begin() (m *merge, from spot, done func(), err error) {
 	to, err := u.target()
 	if err != nil {
@@ -112,7 +112,7 @@ func (u *unpacker) begin() (m *merge, from spot, done func(), err error) {
 	return &merge{call: u.call, to: to, syncer: &u.syncer}, from, done, nil
 }
 
-// target opens the directory that is unpacked to, as the spot "." in it.
+// target opens the directory into which the archive is unpacked, as the spot "." in itself.
 func (u *unpacker) target() (spot, error) {
 	var s spot
 	err := u.again(func() error {
@@ -176,7 +176,7 @@ func (u *unpacker) readAll(body io.Reader, compressed bool) error {
 	}
 }
 
-// broken says what is wrong with an archive that cannot be read.
+// broken returns the error for an archive that cannot be read.
 func (u *unpacker) broken(err error) error {
 	var ours *refusal
 	text := "the archive is no tar archive, or damaged"
@@ -191,8 +191,8 @@ func (u *unpacker) broken(err error) error {
 	return &refusal{ErrInvalid, text, err}
 }
 
-// end checks what follows the last entry, which ended at before: the padding of that entry, and the end mark, one block of zeros at least. The
-// archive is cut short where headers stand there, also where they are whole: they tell of an entry that did not come.
+// end checks the bytes behind the last entry, which ended at before: the padding of that entry, and the end mark, at least one block of
+// zeros. An archive with headers there is cut short, even when the headers are whole: they announce an entry that did not come.
 func (u *unpacker) end(before int64) error {
 	const block = 512
 	padding := (block - before%block) % block
@@ -220,7 +220,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	}
 	switch h.Typeflag {
 	case tar.TypeDir:
-		if len(segs) == 0 { // the directory that is unpacked to
+		if len(segs) == 0 { // the target directory itself
 			return nil
 		}
 		err = u.directory(segs, h)
@@ -235,7 +235,7 @@ func (u *unpacker) entry(h *tar.Header, content io.Reader) error {
 	return explain(h.Name, err)
 }
 
-// entryName is the names of an entry's path.
+// entryName returns the names of an entry's path.
 func entryName(name string) ([]string, error) {
 	fault := faultOf(name, onWindows)
 	if fault == "" && (strings.HasPrefix(name, "/") || filepath.VolumeName(name) != "") {
@@ -251,7 +251,7 @@ func entryName(name string) ([]string, error) {
 	return segs, nil
 }
 
-// add takes an entry's name up, and makes the directories above it. fresh is whether it is new in this archive.
+// add records an entry's name, and makes the directories above the entry. fresh says that the name is new in this archive.
 func (u *unpacker) add(segs []string, name string, dir bool) (fresh bool, err error) {
 	at := u.names
 	for i, seg := range segs {
@@ -303,12 +303,12 @@ func (u *unpacker) makeDir(segs []string, name string) error {
 		if err != nil {
 			return err
 		}
-		u.mask = info.Mode() & (fs.ModePerm | fs.ModeSetgid) // the group that a parent gives its directories
+		u.mask = info.Mode() & (fs.ModePerm | fs.ModeSetgid) // setgid comes from a parent that passes on its group
 	}
 	return nil
 }
 
-// clash is what it means that a new name exists already.
+// clash explains why a new name exists already.
 func (u *unpacker) clash(err error, name string) error {
 	if errors.Is(err, fs.ErrExist) {
 		return refuse(ErrInvalid, name, "in the archive is the same here as another entry, from which it differs by case alone")
@@ -325,7 +325,7 @@ func (u *unpacker) directory(segs []string, h *tar.Header) error {
 }
 
 func (u *unpacker) regular(segs []string, h *tar.Header, content io.Reader) error {
-	// A sparse file has its whole size here, and costs as much: its holes are written.
+	// The size of a sparse file includes its holes, which cost as much because Unpack writes them.
 	if h.Size > u.t.bytes-u.meter.written {
 		return u.meter.tooLarge()
 	}
@@ -359,7 +359,7 @@ func (u *unpacker) fill(f *os.File, content io.Reader) error {
 	return u.file(f)
 }
 
-// setTime keeps the times that are believable; the rest would overflow in one system or the other.
+// setTime sets plausible times only; other times would overflow on some systems.
 func setTime(dir *os.Root, path string, at time.Time) error {
 	if at.Unix() <= 0 || at.Year() > 2200 {
 		return nil
@@ -367,15 +367,15 @@ func setTime(dir *os.Root, path string, at time.Time) error {
 	return dir.Chtimes(path, time.Time{}, at)
 }
 
-// meter stops an archive that grows too large on the way out of the compression.
+// meter stops an archive that grows too large when decompressed.
 type meter struct {
 	r       io.Reader
-	left    int64 // of the archive
-	headers int64 // how much may be read for the next entry's headers; -1: this is content
+	left    int64 // bytes that the archive may still have
+	headers int64 // bytes that the headers of the next entry may still have; -1: content
 	read    int64
-	trail   int64 // how many of the bytes that were read last are zeros
-	written int64 // the sizes of the files so far, which are larger when they are sparse
-	zeros   bool  // nothing but zeros may follow
+	trail   int64 // how many of the last bytes are zeros
+	written int64 // the sizes of the files so far, larger than read for sparse files
+	zeros   bool  // only zeros may follow
 }
 
 func (m *meter) tooLarge() error {
@@ -384,7 +384,7 @@ func (m *meter) tooLarge() error {
 
 func (m *meter) Read(p []byte) (int, error) {
 	if m.left <= 0 || m.headers == 0 {
-		p = p[:min(len(p), 1)] // it may be at its end
+		p = p[:min(len(p), 1)] // the archive may be at its end
 	}
 	if m.left > 0 {
 		p = p[:min(int64(len(p)), m.left)]

@@ -75,7 +75,7 @@ func gzipped(data []byte) []byte {
 	return buf.Bytes()
 }
 
-func TestUnpack(t *testing.T) {
+func TestUnpackReplacesAndKeeps(t *testing.T) {
 	when := time.Date(2021, 3, 4, 5, 6, 7, 0, time.UTC)
 	exe := file("bin/exe", "run")
 	exe.Mode, exe.ModTime = 0o4751, when
@@ -109,7 +109,7 @@ func TestUnpack(t *testing.T) {
 			for i, path := range paths {
 				rel, err := filepath.Rel(w.root, path)
 				if err != nil || i >= len(want) || rel != filepath.FromSlash(want[i]) {
-					t.Errorf("path %d is %q", i, path)
+					t.Errorf("path %d of Unpack: got %q, want the paths %q", i, path, want)
 				}
 			}
 			for name, content := range map[string]string{
@@ -117,28 +117,28 @@ func TestUnpack(t *testing.T) {
 				"..dots..": "fine", "bin/exe": "run", "closed/in": "in", "empty": "", "home/deskhand/token": secret,
 			} {
 				if got := w.read(t, "root/"+name); got != content {
-					t.Errorf("%s holds %q", name, got)
+					t.Errorf("%s after Unpack: got %q, want %q", name, got, content)
 				}
 			}
 			for name, want := range map[string]fs.FileMode{
 				"bin/exe": 0o751, "closed": fs.ModeDir | 0o700, "dir": fs.ModeDir | 0o711, "file": 0o644, "bin": fs.ModeDir | 0o755,
 			} {
 				if got := mode(t, filepath.Join(w.root, name)); got != want {
-					t.Errorf("%s has the mode %v, not %v", name, got, want)
+					t.Errorf("mode of %s: got %v, want %v", name, got, want)
 				}
 			}
 			if info, err := os.Lstat(filepath.Join(w.root, "bin/exe")); err != nil || !info.ModTime().Equal(when) {
-				t.Errorf("%v, %v", info.ModTime(), err)
+				t.Errorf("time of bin/exe: got %v, error %v, want %v", info.ModTime(), err, when)
 			}
 			if info, err := os.Lstat(filepath.Join(w.root, "twice")); err != nil || !info.Mode().IsRegular() {
-				t.Errorf("%v, %v", info, err)
+				t.Errorf("second entry named twice: got %v, error %v, want a regular file", info, err)
 			}
 			noRemains(t, w.root)
 		})
 	}
 }
 
-func TestUnpackTo(t *testing.T) {
+func TestUnpackMakesTarget(t *testing.T) {
 	w := newWorld(t)
 	w.link(t, "dir", "link")
 	for _, to := range []string{"new/way/to", "dir", "link", "", filepath.Join(w.root, "absolute")} {
@@ -149,14 +149,14 @@ func TestUnpackTo(t *testing.T) {
 		}
 		at = filepath.Join(at, "x", "y")
 		if err != nil || !slices.Equal(paths, []string{at}) {
-			t.Errorf("%s: %q, %v", to, paths, err)
+			t.Errorf("Unpack to %q: got the paths %q, error %v, want %q", to, paths, err, at)
 		}
 		if data, err := os.ReadFile(at); string(data) != to {
-			t.Errorf("%s: %q, %v", to, data, err)
+			t.Errorf("file unpacked to %q: got %q, error %v, want %q", to, data, err, to)
 		}
 	}
 	if paths, truncated, err := w.Unpack(t.Context(), "nothing", archive(), false); len(paths) > 0 || truncated || err != nil {
-		t.Errorf("an empty archive: %q, %v, %v", paths, truncated, err)
+		t.Errorf("Unpack of an empty archive: got %q, truncated %v, error %v, want no path", paths, truncated, err)
 	}
 	if !mode(t, filepath.Join(w.root, "nothing")).IsDir() {
 		t.Error("its target is missing")
@@ -167,13 +167,13 @@ func TestUnpackTo(t *testing.T) {
 	}
 	paths, truncated, err := w.Unpack(t.Context(), "many", archive(many...), false)
 	if len(paths) != 1024 || !truncated || err != nil || paths[1023] != filepath.Join(w.root, "many", "f1023") {
-		t.Errorf("%d paths, %v, %v", len(paths), truncated, err)
+		t.Errorf("Unpack of many files: got %d paths, truncated %v, error %v, want 1024, truncated", len(paths), truncated, err)
 	}
 	if _, truncated, err = w.Unpack(t.Context(), "many", archive(many[:1024]...), false); truncated || err != nil {
-		t.Errorf("exactly 1024: %v, %v", truncated, err)
+		t.Errorf("Unpack of 1024 files: got truncated %v, error %v, want not truncated", truncated, err)
 	}
 	if got := names(t, filepath.Join(w.root, "many")); len(got) != 1030 {
-		t.Errorf("%d files", len(got))
+		t.Errorf("files unpacked to many: got %d, want 1030", len(got))
 	}
 }
 
@@ -190,7 +190,7 @@ func raw(e entry, change func(block []byte)) []byte {
 	return data
 }
 
-func TestUnpackRefuses(t *testing.T) {
+func TestUnpackRefusesHostileArchives(t *testing.T) {
 	good := archiveBytes(true, file("good", "good"), file("dir/z", "replaced"))
 	two := slices.Concat(archiveBytes(true, file("a", "a")), archiveBytes(true, file("b", "b")))
 	zipped := gzipped(good)
@@ -260,7 +260,7 @@ func TestUnpackRefuses(t *testing.T) {
 			}
 			unchanged(t, w.outside, outside)
 			if after := contents(snapshot(t, w.root)); fmt.Sprint(after) != fmt.Sprint(before) {
-				t.Errorf("%q became %q", before, after)
+				t.Errorf("root after %s was refused: got %q, want %q", name, after, before)
 			}
 		})
 	}
@@ -276,7 +276,7 @@ func contents(seen map[string]string) map[string]string {
 	return seen
 }
 
-func TestUnpackBreaksOff(t *testing.T) {
+func TestBrokenArchiveLeavesNothing(t *testing.T) {
 	w := newWorld(t)
 	before := names(t, w.root)
 	data := archiveBytes(true, file("a", strings.Repeat("a", 5000)), file("b", "b"))
@@ -302,7 +302,7 @@ func TestUnpackBreaksOff(t *testing.T) {
 		}
 	}
 	if after := names(t, w.root); !slices.Equal(before, after) {
-		t.Errorf("%q is left", after)
+		t.Errorf("entries after broken archives: got %q, want %q", after, before)
 	}
 }
 
@@ -334,10 +334,10 @@ func TestUnpackRefusesEveryCut(t *testing.T) {
 			}
 		}
 		if after := names(t, w.root); slices.ContainsFunc(after, func(name string) bool { return strings.HasPrefix(name, "x/") }) {
-			t.Errorf("%s: a refused archive leaves %d names, want none", name, len(after))
+			t.Errorf("%s: got %d names of a refused archive, want none", name, len(after))
 		}
 		if _, _, err := w.Unpack(t.Context(), "whole", bytes.NewReader(data), false); err != nil {
-			t.Errorf("%s, whole: %v", name, err)
+			t.Errorf("Unpack of %s, whole: got error %v, want none", name, err)
 		}
 	}
 }
@@ -361,7 +361,7 @@ func wholeAt(data []byte, at int) bool {
 }
 
 // A cut that nobody hears: what reads does not look at the context itself.
-func TestUnpackIsCut(t *testing.T) {
+func TestUnpackEndsWithContext(t *testing.T) {
 	w := newWorld(t)
 	before := names(t, w.root)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -375,15 +375,15 @@ func TestUnpackIsCut(t *testing.T) {
 	}), false)
 	wants(t, "", err, context.Canceled)
 	if n > 600_000 {
-		t.Errorf("%d bytes were read", n)
+		t.Errorf("bytes read after the context ended: got %d, want at most 600000", n)
 	}
 	if after := names(t, w.root); !slices.Equal(before, after) {
-		t.Errorf("%q is left", after)
+		t.Errorf("entries after a cut Unpack: got %q, want %q", after, before)
 	}
 }
 
 // Whoever reads while an archive is put over a tree sees each file whole, old or new, and never none.
-func TestReadersDuringUnpack(t *testing.T) {
+func TestReadersSeeWholeFilesDuringUnpack(t *testing.T) {
 	w := newWorld(t)
 	const count = 60
 	var entries []entry
@@ -400,7 +400,7 @@ func TestReadersDuringUnpack(t *testing.T) {
 				for i := range count {
 					data, err := os.ReadFile(filepath.Join(w.root, "tree", fmt.Sprintf("d%d", i%7), fmt.Sprintf("f%d", i)))
 					if err != nil || string(data) != "old old" && string(data) != "new" {
-						t.Errorf("a reader sees %q, %v", data, err)
+						t.Errorf("reader during Unpack: got %q, error %v, want the old file or the new", data, err)
 						return
 					}
 				}
@@ -422,7 +422,7 @@ func TestReadersDuringUnpack(t *testing.T) {
 	}
 }
 
-func TestUnpacksAtOnce(t *testing.T) {
+func TestUnpacksAtOnceShareDirectories(t *testing.T) {
 	w := newWorld(t)
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -439,7 +439,7 @@ func TestUnpacksAtOnce(t *testing.T) {
 	all.Wait()
 	for _, name := range []string{"a/x", "b/y"} {
 		if got := w.read(t, "root/shared/way/"+name); !strings.HasPrefix(got, "from ") {
-			t.Errorf("%q", got)
+			t.Errorf("%s after two Unpacks at once: got %q, want the content of one", name, got)
 		}
 	}
 	noRemains(t, w.root)
@@ -480,7 +480,7 @@ func sparseBytes(size string) []byte {
 	return buf.Bytes()
 }
 
-func TestUnpackLimits(t *testing.T) {
+func TestUnpackRefusesLargeArchives(t *testing.T) {
 	exact := archiveBytes(true, file("a", strings.Repeat("a", 1000)))
 	var paxes bytes.Buffer // headers that announce headers
 	for range 100 {
@@ -525,14 +525,14 @@ func TestUnpackLimits(t *testing.T) {
 				}
 			}
 			if after := names(t, w.root); !slices.Equal(before, after) {
-				t.Errorf("%q is left", after)
+				t.Errorf("entries after a refused archive: got %q, want %q", after, before)
 			}
 		})
 	}
 }
 
 // A bomb of 10 GiB, as gzip packs it into 10 MiB, stops at the limit: neither the disk nor the sender's patience is used up.
-func TestGzipBomb(t *testing.T) {
+func TestUnpackStopsGzipBombEarly(t *testing.T) {
 	const size, limit = 10 << 30, 64 << 20
 	for name, header := range map[string]tar.Header{
 		"one file":   {Name: "zeros", Typeflag: tar.TypeReg, Size: size, Mode: 0o644},
@@ -554,13 +554,13 @@ func TestGzipBomb(t *testing.T) {
 			wants(t, name, err, files.ErrTooLarge)
 			r.CloseWithError(io.ErrClosedPipe)
 			if err := <-done; !errors.Is(err, io.ErrClosedPipe) {
-				t.Errorf("all of it was read: %v", err)
+				t.Errorf("writer of the bomb: got error %v, want io.ErrClosedPipe", err)
 			}
 			if sent > 2*limit {
-				t.Errorf("%d bytes were packed before it stopped", sent)
+				t.Errorf("bytes packed before Unpack stopped: got %d, want at most %d", sent, 2*limit)
 			}
 			if after := names(t, w.root); !slices.Equal(before, after) {
-				t.Errorf("%q is left", after)
+				t.Errorf("entries after the bomb: got %q, want %q", after, before)
 			}
 		})
 	}
@@ -590,7 +590,7 @@ func bomb(z io.Writer, header tar.Header, size int64, sent *int64) error {
 }
 
 // The 10 GiB are there once for real, in 10 MB on the disk: gzip takes the same member again and again.
-func TestRealBomb(t *testing.T) {
+func TestUnpackStopsRealBombEarly(t *testing.T) {
 	member := archiveBytes(false, file("zeros", string(make([]byte, 1<<20))))
 	members := (10<<30)/len(member) + 1
 	path := filepath.Join(t.TempDir(), "bomb.tar.gz")
@@ -611,15 +611,15 @@ func TestRealBomb(t *testing.T) {
 	w.must(t, err)
 	t.Logf("stopped after %d of %d bytes, in %v", at, info.Size(), time.Since(start))
 	if at > info.Size()/10 {
-		t.Errorf("%d of %d bytes were read", at, info.Size())
+		t.Errorf("bytes read of the bomb: got %d of %d, want a tenth at most", at, info.Size())
 	}
 	if after := names(t, w.root); !slices.Equal(before, after) {
-		t.Errorf("%q is left", after)
+		t.Errorf("entries after the bomb: got %q, want %q", after, before)
 	}
 }
 
 // A million entries stop at the limit.
-func TestAMillionEntries(t *testing.T) {
+func TestUnpackStopsAtEntryLimit(t *testing.T) {
 	limit := 5_000
 	if !testing.Short() {
 		limit = 20_000
@@ -644,10 +644,10 @@ func TestAMillionEntries(t *testing.T) {
 	r.CloseWithError(io.ErrClosedPipe)
 	wants(t, "", err, files.ErrTooLarge)
 	if sent := <-done; sent > 100_000 {
-		t.Errorf("%d entries were read", sent)
+		t.Errorf("entries read of a million: got %d, want 100000 at most", sent)
 	}
 	t.Log(time.Since(start))
 	if after := names(t, w.root); !slices.Equal(before, after) {
-		t.Errorf("%d are left", len(after))
+		t.Errorf("entries after Unpack: got %d, want %d", len(after), len(before))
 	}
 }

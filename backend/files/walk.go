@@ -10,24 +10,24 @@ import (
 )
 
 const (
-	maxLinks = 40      // on the way of one call, as in Linux
-	maxSteps = 1 << 16 // directories that one call enters on its way; links full of ".." can ask for any number
-	maxSwaps = 200     // how often a call starts anew because something was swapped on its way
+	maxLinks = 40      // on the way of a call, as in Linux
+	maxSteps = 1 << 16 // directories that a call enters on its way; links full of ".." can ask for any number
+	maxSwaps = 200     // how often a call starts anew because a name was swapped on its way
 )
 
-// errSwapped is that what was looked at is no longer what is there.
+// errSwapped says that an entry is no longer the entry that was looked at.
 var errSwapped = errors.New("swapped meanwhile")
 
-// call is one call on a path: what it must not touch, and what it has made so far.
+// call is a call on a path, with the directories that the call must not touch and the directories that the call has made.
 type call struct {
 	t      *Tree
 	given  string // the path, for errors
-	name   string // the path as an absolute one
+	name   string // the path as an absolute path
 	at     location
 	guards []guard
-	seen   *string     // the version of the file that is written over, "" of none; nil: whatever it is
-	avoid  fs.FileInfo // a directory that must not be entered: what is moved cannot go into itself
-	made   []spot      // the directories that were made on the way; only their places, not opened
+	seen   *string     // the version of the file to be replaced, "" for no file; nil: any
+	avoid  fs.FileInfo // a directory that must not be entered: a directory cannot be moved into itself
+	made   []spot      // the directories made on the way, as places that are not open
 	links  int
 	steps  int
 }
@@ -38,12 +38,12 @@ type spot struct {
 	self fs.FileInfo // the directory
 	top  int
 	real string      // the top's path
-	way  []string    // the names from the top to the directory; none of them was a link
+	way  []string    // the names from the top to the directory, none of them a link
 	name string      // "." at the top itself
-	info fs.FileInfo // what stands there, be it a link; nil: nothing
+	info fs.FileInfo // the entry at the name, possibly a link; nil: none
 }
 
-// inside is a name in the directory at a spot, which has been opened as dir.
+// inside returns the spot of a name in the directory at s, which has been opened as dir.
 func (s spot) inside(dir *os.Root, name string) spot {
 	in := spot{dir: dir, self: s.info, top: s.top, real: s.real, way: s.way, name: name}
 	if s.name != "." {
@@ -52,8 +52,8 @@ func (s spot) inside(dir *os.Root, name string) spot {
 	return in
 }
 
-// guard keeps one private directory. While that does not exist, dir is the last one on the way to it that does, and next are the
-// names that are missing.
+// guard keeps a private directory. While the private directory does not exist, dir is the last existing directory on the way to it, and
+// next are the missing names.
 type guard struct {
 	dir  fs.FileInfo
 	next []string
@@ -63,8 +63,9 @@ func (g guard) private(infos ...fs.FileInfo) bool {
 	return len(g.next) == 0 && slices.ContainsFunc(infos, func(i fs.FileInfo) bool { return os.SameFile(i, g.dir) })
 }
 
-// guards looks where the private directories are now. Those that were there when the tree was opened are guarded as well, wherever
-// they are by now: somebody who swaps the parent of one would get it read by a call that looked while the other was in its place.
+// guards returns the guards of the private directories as they are now. The directories that existed when the tree was opened are guarded
+// as well, wherever they are now: otherwise somebody who swaps the parent of a private directory could have it read by a call that looked
+// while the other parent was in place.
 func (t *Tree) guards() []guard {
 	all := slices.Clone(t.first)
 	for _, path := range t.private {
@@ -75,7 +76,7 @@ func (t *Tree) guards() []guard {
 	return all
 }
 
-// resolve is the real path of as much of a path as can be seen, what that is, and the names that are missing.
+// resolve returns the real path of the longest existing part of path, its entry, and the missing names.
 func resolve(path string) (real string, info fs.FileInfo, missing []string) {
 	for {
 		if real, err := filepath.EvalSymlinks(path); err == nil {
@@ -92,7 +93,7 @@ func resolve(path string) (real string, info fs.FileInfo, missing []string) {
 	}
 }
 
-// fixed are the roots, the private directories, and everything that contains one: none of them is removed, moved or replaced.
+// fixed returns the roots, the private directories, and all their parents: none of these is removed, moved or replaced.
 func (t *Tree) fixed() []fs.FileInfo {
 	var all []fs.FileInfo
 	for _, path := range t.kept {
@@ -112,7 +113,7 @@ func (t *Tree) call(given string) (*call, error) {
 	return &call{t: t, given: given, name: name, at: at, guards: t.guards()}, nil
 }
 
-// again runs f until it was not outrun by something that changed meanwhile.
+// again calls f until f does not fail because of a swap, at most maxSwaps times.
 func (c *call) again(f func() error) error {
 	var err error
 	for range maxSwaps {
@@ -124,10 +125,10 @@ func (c *call) again(f func() error) error {
 	return explain(c.given, err)
 }
 
-// How a path is walked.
+// The ways to walk a path.
 const (
-	followLast = 1 << iota // a link at the end of the path is followed
-	makeWay                // directories on the way that are missing are made
+	followLast = 1 << iota // follow a link at the end of the path
+	makeWay                // make the missing directories on the way
 )
 
 // walk goes to the end of the path. The caller closes the spot's directory.
@@ -148,8 +149,8 @@ func (c *call) walk(how int) (spot, error) {
 	}
 }
 
-// descend goes down to the end, or to the first link: then next is where to begin anew, which is simpler than to keep every
-// directory on the way open for the sake of "..".
+// descend goes down to the end of the path, or to the first link: then next is the location from which to begin anew, which is simpler
+// than keeping every directory on the way open for the sake of "..".
 func (c *call) descend(at location, how int) (s spot, next *location, err error) {
 	if s, err = c.openTop(at.top); err != nil {
 		return s, nil, err
@@ -216,7 +217,7 @@ func (c *call) openTop(top int) (spot, error) {
 	return s, err
 }
 
-// look is what stands at a name; nil is nothing. What is private is refused, be it there or not.
+// look returns the entry at a name, or nil when the name is free. A private directory is refused, whether it exists or not.
 func (c *call) look(dir *os.Root, self fs.FileInfo, name string) (fs.FileInfo, error) {
 	info, err := dir.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -227,7 +228,7 @@ func (c *call) look(dir *os.Root, self fs.FileInfo, name string) (fs.FileInfo, e
 	}
 	reserved := func(g guard) bool { return g.reserves(self, name) }
 	if info != nil && slices.ContainsFunc(c.guards, reserved) {
-		c.guards = c.t.guards() // what was missing has just been made
+		c.guards = c.t.guards() // a missing directory has just been made
 	}
 	if info != nil && c.private(info) || slices.ContainsFunc(c.guards, func(g guard) bool { return len(g.next) == 1 && reserved(g) }) {
 		return nil, c.outside()
@@ -239,12 +240,12 @@ func (c *call) private(info fs.FileInfo) bool {
 	return slices.ContainsFunc(c.guards, func(g guard) bool { return g.private(info) })
 }
 
-// reserves reports whether a name that is missing in a directory is on the way to the private one.
+// reserves reports whether a missing name in the directory self is on the way to the private directory.
 func (g guard) reserves(self fs.FileInfo, name string) bool {
 	return len(g.next) > 0 && sameName(g.next[0], name) && os.SameFile(g.dir, self)
 }
 
-// free refuses to put anything at a name that is kept for the way to a private directory.
+// free fails when the name is reserved for the way to a private directory.
 func (c *call) free(self fs.FileInfo, name string) error {
 	if slices.ContainsFunc(c.guards, func(g guard) bool { return g.reserves(self, name) }) {
 		return c.outside()
@@ -260,7 +261,7 @@ func (c *call) endless() error {
 	return refuse(ErrInvalid, c.given, "leads through too many links")
 }
 
-// up is where ".." leads from a spot: one name less, or out of the top, by its real path.
+// up returns where ".." leads from a spot: to the directory above or, at the top, out of the top by its real path.
 func (c *call) up(s spot, rest []string) (*location, error) {
 	if n := len(s.way); n > 0 {
 		return &location{s.top, slices.Concat(s.way[:n-1], rest)}, nil
@@ -279,7 +280,7 @@ func (c *call) found(at location, ok bool) (*location, error) {
 	return &at, nil
 }
 
-// link is where the link at a spot leads.
+// link returns where the link at a spot leads.
 func (c *call) link(s spot, rest []string) (*location, error) {
 	if c.links++; c.links > maxLinks {
 		return nil, c.endless()
@@ -298,7 +299,7 @@ func (c *call) link(s spot, rest []string) (*location, error) {
 	return &location{s.top, slices.Concat(s.way, further)}, nil
 }
 
-// swapped tells, of an error about something that was just seen, whether it can come from a swap.
+// swapped adds errSwapped to an error about an entry that was just seen, when a swap can cause the error.
 func swapped(err error) error {
 	var errno syscall.Errno
 	if errors.As(err, &errno) && !errors.Is(err, fs.ErrNotExist) && !isAny(err, syscall.ENOTDIR, syscall.ELOOP, syscall.ENXIO) {
@@ -307,7 +308,7 @@ func swapped(err error) error {
 	return errors.Join(errSwapped, err)
 }
 
-// goInto makes the directory at a spot the spot's own.
+// goInto opens the directory at a spot and makes the spot the "." in that directory.
 func (c *call) goInto(s *spot) error {
 	if s.info == nil {
 		return refuse(ErrNotFound, c.given, "does not exist")
@@ -322,7 +323,7 @@ func (c *call) goInto(s *spot) error {
 	return nil
 }
 
-// enter opens the directory that info was seen to be.
+// enter opens the directory that was seen as info.
 func (c *call) enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, error) {
 	switch {
 	case !info.IsDir():
@@ -332,7 +333,7 @@ func (c *call) enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, err
 	case c.avoid != nil && os.SameFile(info, c.avoid):
 		return nil, refuse(ErrInvalid, c.given, "lies within what is to be moved")
 	}
-	// With the dot the system is asked for a directory. Without it, a pipe that is swapped in here would be opened, and waited for.
+	// The dot asks the system for a directory. Without the dot, a pipe that is swapped in here would be opened, and the open would wait.
 	next, err := dir.OpenRoot(name + "/.")
 	if err != nil {
 		return nil, swapped(err)
@@ -344,10 +345,10 @@ func (c *call) enter(dir *os.Root, name string, info fs.FileInfo) (*os.Root, err
 	return next, nil
 }
 
-// mkdir makes a missing directory on the way, and remembers that.
+// mkdir makes a missing directory on the way, and records the directory for unmake.
 func (c *call) mkdir(s *spot) error {
 	err := s.dir.Mkdir(s.name, 0o777)
-	if errors.Is(err, fs.ErrNotExist) { // the directory that it was to be made in has been removed
+	if errors.Is(err, fs.ErrNotExist) { // the parent directory has been removed
 		return errSwapped
 	}
 	if err != nil && !errors.Is(err, fs.ErrExist) {
@@ -367,7 +368,7 @@ func (c *call) mkdir(s *spot) error {
 	return nil
 }
 
-// unmake removes the directories that were made, so far as nobody else uses them by now.
+// unmake removes the directories that the call made, unless somebody else uses them by now.
 func (c *call) unmake() {
 	for _, m := range slices.Backward(c.made) {
 		back := &call{t: c.t, given: c.given, at: location{m.top, slices.Concat(m.way, []string{m.name})}, guards: c.guards}
@@ -376,7 +377,7 @@ func (c *call) unmake() {
 			continue
 		}
 		if s.info != nil && os.SameFile(s.info, m.info) && os.SameFile(s.self, m.self) {
-			_ = s.dir.Remove(s.name) // it stays when it is not empty
+			_ = s.dir.Remove(s.name) // a directory that is not empty stays
 		}
 		s.dir.Close()
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // A private directory that is made after a call has looked where it is, and before the call gets there, is found all the same.
-func TestPrivateIsMadeMeanwhile(t *testing.T) {
+func TestWalkNoticesPrivateDirectoryMadeMeanwhile(t *testing.T) {
 	dir := t.TempDir()
 	private := filepath.Join(dir, "a", "private")
 	tr, err := Open(Config{Roots: []string{dir}, Private: []string{private}})
@@ -25,7 +25,7 @@ func TestPrivateIsMadeMeanwhile(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s, err := c.walk(how); !errors.Is(err, ErrOutside) {
-				t.Errorf("%s: %+v, %v", path, s, err)
+				t.Errorf("walk to a private directory made %s: got %+v, error %v, want ErrOutside", path, s, err)
 			}
 			if err = os.RemoveAll(filepath.Join(dir, "a")); err != nil {
 				t.Fatal(err)

@@ -7,13 +7,14 @@ import (
 	"os"
 )
 
-// Within is what somebody may do to files who says with each call in which directories: an agent, in those of its session. Its errors
-// are those of a Tree; what asks for what is never given, such as a path outside of the roots, is fs.ErrInvalid as well, and what is not there fs.ErrNotExist.
+// Within gives access to files for a caller that names the allowed directories with each call: an agent, in the directories of its
+// session. Its errors are those of a Tree. In addition, a request that is never granted, such as a path outside of the roots, is
+// fs.ErrInvalid, and a missing file is fs.ErrNotExist.
 type Within struct {
 	Private []string // as of Config
 }
 
-// Tree opens the roots that are there: one that has gone must not close the others.
+// Tree opens the roots that exist: a root that has vanished must not close the others.
 func (w Within) Tree(roots []string) (*Tree, error) {
 	var there []string
 	for _, root := range roots {
@@ -31,7 +32,7 @@ func (w Within) Tree(roots []string) (*Tree, error) {
 	return t, nil
 }
 
-// Open opens a regular file.
+// Open opens a regular file, as Tree.Open does.
 func (w Within) Open(roots []string, path string) (*os.File, error) {
 	t, err := w.Tree(roots)
 	if err != nil {
@@ -41,7 +42,7 @@ func (w Within) Open(roots []string, path string) (*os.File, error) {
 	return f, asWrong(err)
 }
 
-// Write is Tree.Write.
+// Write writes a file, as Tree.Write does.
 func (w Within) Write(roots []string, path string, content io.Reader) error {
 	t, err := w.Tree(roots)
 	if err != nil {
@@ -51,7 +52,7 @@ func (w Within) Write(roots []string, path string, content io.Reader) error {
 	return asWrong(err)
 }
 
-// Directory is Tree.Directory.
+// Directory returns the name of a directory, as Tree.Directory does.
 func (w Within) Directory(roots []string, path string) (string, error) {
 	t, err := w.Tree(roots)
 	if err != nil {

@@ -9,24 +9,25 @@ import (
 	"path/filepath"
 )
 
-// hidden is a new name for what is not finished.
+// hidden returns a new name for an unfinished entry.
 func hidden() string { return ".deskhand-" + rand.Text() }
 
-// Write makes a file, or replaces what one holds, and makes its parents. It tells how many bytes it wrote. Readers see the old
-// file or the new one; when r fails, the old one stays.
+// Write makes a file with the content of r, or replaces the content of a file, and makes the missing parents. Write returns how many
+// bytes were written. Readers see the old file or the new file; when r fails, the old file stays.
 //
-// A link at the end of the path is followed, and the file that it leads to is replaced; one that leads to nothing makes that file.
-// The mode of a file is kept, and its owner and group where the system permits it; a group that is not kept leaves ours the rights of
-// everybody. A new file has 0644 without the umask's bits. A file that may not be written to is not replaced either. What is there and
-// is no regular file is ErrInvalid. Hard links are parted.
+// A link at the end of the path is followed, and its target is replaced; a missing target is made. The mode of a file is kept, and its
+// owner and group where the system permits that; a group that cannot be kept gets the rights of everybody else. A new file has the mode
+// 0644 without the bits of the umask. A file that may not be written to is not replaced either. An existing entry that is no regular file
+// is ErrInvalid. Hard links are parted.
 func (t *Tree) Write(path string, r io.Reader) (Entry, int64, error) {
 	e, n, _, err := t.writeOver(path, nil, r)
 	return e, n, err
 }
 
-// WriteSeen is Write for who has seen what stands there: version is what Version said of it, "" that nothing did. The answer has the
-// version that it is then. If something else stands there by now nothing is written: ErrExists where nothing was to be there, else
-// ErrChanged. It is looked at once more right before the new content takes its place; what is written in that very instant is not seen.
+// WriteSeen writes as Write does, for a caller that has seen the file: version is the result of Version for the file, or "" for no file.
+// WriteSeen returns the version after the write. If another entry stands there by now, nothing is written: the error is ErrExists when no
+// file was expected, and ErrChanged otherwise. WriteSeen checks once more right before the rename; a write in that very instant is not
+// noticed.
 func (t *Tree) WriteSeen(path, version string, r io.Reader) (Entry, string, error) {
 	e, _, version, err := t.writeOver(path, &version, r)
 	return e, version, err
@@ -90,7 +91,7 @@ func (c *call) write(r io.Reader) (fs.FileInfo, int64, error) {
 	return info, n, err
 }
 
-// asSeen refuses to write over what is not as the caller has seen it.
+// asSeen fails unless the entry is as the caller has seen it.
 func (c *call) asSeen(info fs.FileInfo) error {
 	switch {
 	case c.seen == nil:
@@ -103,7 +104,7 @@ func (c *call) asSeen(info fs.FileInfo) error {
 	return nil
 }
 
-// stillAsSeen is asSeen for a file that is about to be replaced.
+// stillAsSeen checks as asSeen does, right before the file is replaced.
 func (c *call) stillAsSeen(dir *os.Root, name string) error {
 	if c.seen == nil {
 		return nil
@@ -118,7 +119,7 @@ func (c *call) stillAsSeen(dir *os.Root, name string) error {
 	return c.asSeen(info)
 }
 
-// firstMode is the mode of the unfinished file: nobody else reads what replaces a file that is closed to others.
+// firstMode returns the mode of the unfinished file: nobody else may read the replacement of a file that is closed to others.
 func firstMode(old fs.FileInfo) fs.FileMode {
 	if old != nil {
 		return 0o600
@@ -126,7 +127,7 @@ func firstMode(old fs.FileInfo) fs.FileMode {
 	return 0o644
 }
 
-// writable refuses what is no file and what must not be written to. A rename asks for neither.
+// writable fails for an entry that is no file or must not be written to. A rename checks neither.
 func (c *call) writable(s spot) error {
 	if s.info == nil {
 		return c.free(s.self, s.name)
@@ -137,7 +138,7 @@ func (c *call) writable(s spot) error {
 	return writable(s.dir, s.name, s.info)
 }
 
-// source is a reader that keeps its own error, apart from those of whatever reads from it.
+// source is a reader that keeps its own error apart from the errors of its consumers.
 type source struct {
 	r   io.Reader
 	err error
@@ -151,12 +152,12 @@ func (s *source) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// draft is a file that is not finished, beside the one that it is to replace.
+// draft is an unfinished file beside the file that it will replace.
 type draft struct {
 	dir        *os.Root
 	name, temp string
 	file       *os.File
-	last       func(dir *os.Root, name string) error // asked right before it takes its place; nil: nobody is
+	last       func(dir *os.Root, name string) error // called right before the rename; nil: no check
 }
 
 func newDraft(dir *os.Root, name string, mode fs.FileMode) (*draft, error) {
@@ -166,7 +167,7 @@ func newDraft(dir *os.Root, name string, mode fs.FileMode) (*draft, error) {
 	return d, err
 }
 
-// finish gives the file its name, and the mode and the owner of the one that it replaces.
+// finish gives the file its name, and the mode and the owner of the file that it replaces.
 func (d *draft) finish(old fs.FileInfo) (fs.FileInfo, error) {
 	var err error
 	if old != nil {
@@ -190,7 +191,7 @@ func (d *draft) finish(old fs.FileInfo) (fs.FileInfo, error) {
 		d.drop()
 		return nil, err
 	}
-	// Its new name has changed its version, too.
+	// The rename has changed the version, too.
 	if now, err := d.dir.Lstat(d.name); err == nil && os.SameFile(now, info) {
 		info = now
 	}
@@ -202,14 +203,14 @@ func (d *draft) drop() {
 	_ = d.dir.Remove(d.temp)
 }
 
-// Replace writes a file of an open directory as Write does: its content is the old or the new one, and on the disk at the end. A
-// link at the name is replaced itself. The directory must exist.
+// Replace writes a file of an open directory as Write does: the file has its old or its new content, and is on the disk at the end. A
+// link at the name is itself replaced. The directory must exist.
 func Replace(root *os.Root, name string, data []byte, mode fs.FileMode) error {
 	return ReplaceIf(root, name, data, mode, nil)
 }
 
-// ReplaceIf is Replace for who has looked at what stands there: last is asked right before the new content takes its place, which may be a while
-// after the call. Its error is returned as it is, and nothing was written then.
+// ReplaceIf is Replace for a caller that has looked at the old entry: last is called right before the new content takes its place, which
+// may be a while after the call. An error of last is returned unchanged, and then nothing was written.
 func ReplaceIf(root *os.Root, name string, data []byte, mode fs.FileMode, last func() error) error {
 	dir, err := root.OpenRoot(filepath.Dir(name) + "/.")
 	if err != nil {
@@ -246,8 +247,8 @@ func replace(dir *os.Root, name string, data []byte, mode fs.FileMode, last func
 	return err
 }
 
-// MakeDir makes a directory and its parents. One that is there already is fine, also behind a link; where a link leads to nothing,
-// that directory is made.
+// MakeDir makes a directory and its parents. A directory that exists already is no error, also behind a link; where a link leads to a
+// missing directory, that directory is made.
 func (t *Tree) MakeDir(path string) (string, error) {
 	c, err := t.call(path)
 	if err != nil {

@@ -27,7 +27,7 @@ func mode(t *testing.T, path string) fs.FileMode {
 	return info.Mode()
 }
 
-func TestWrite(t *testing.T) {
+func TestWriteReplacesContent(t *testing.T) {
 	w := diskWorld(t)
 	w.link(t, "dir/z", "link")
 	w.link(t, filepath.Join(w.root, "made", "by", "link"), "dangling")
@@ -53,22 +53,22 @@ func TestWrite(t *testing.T) {
 				path = filepath.Join(w.root, path)
 			}
 			if n != int64(len(content)) || e.Size != n || e.Path != path || e.Name != filepath.Base(path) || e.Kind != files.File {
-				t.Errorf("%d bytes, %+v", n, e)
+				t.Errorf("Write(%s): got %d bytes, %+v, want %d bytes at %s", c.path, n, e, len(content), path)
 			}
 			if got := w.read(t, "root/"+c.at); got != content {
-				t.Errorf("%q", got)
+				t.Errorf("%s after Write: got %q, want %q", c.at, got, content)
 			}
 			info, err := os.Lstat(filepath.Join(w.root, c.at))
 			if err != nil || !info.Mode().IsRegular() || !info.ModTime().Equal(e.Modified) {
-				t.Errorf("%v, %v", info, err)
+				t.Errorf("%s after Write: got %v, error %v, want a regular file of the time %v", c.at, info, err, e.Modified)
 			}
 		})
 	}
 	if got := mode(t, filepath.Join(w.root, "dir", "z")); got != 0o751 {
-		t.Errorf("the mode became %v", got)
+		t.Errorf("mode of a replaced file: got %v, want 0751", got)
 	}
 	if got := mode(t, filepath.Join(w.root, "new")); got != 0o644 {
-		t.Errorf("the mode of a new file is %v", got)
+		t.Errorf("mode of a new file: got %v, want 0644", got)
 	}
 	if got, _ := os.Readlink(filepath.Join(w.root, "link")); got != "dir/z" {
 		t.Error("the link was replaced")
@@ -76,7 +76,7 @@ func TestWrite(t *testing.T) {
 	noRemains(t, w.root)
 }
 
-func TestWriteThatFails(t *testing.T) {
+func TestFailedWriteKeepsOldFile(t *testing.T) {
 	lost := errors.New("the caller has gone")
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -106,10 +106,10 @@ func TestWriteThatFails(t *testing.T) {
 		_, _, err := w.Write(c.path, c.r)
 		wants(t, c.path, err, c.want)
 		if after := names(t, w.root); !slices.Equal(before, after) {
-			t.Errorf("%s: %q is left", c.path, after)
+			t.Errorf("entries after Write(%s): got %q, want %q", c.path, after, before)
 		}
 		if got := w.read(t, "root/file"); got != "old" {
-			t.Errorf("%s: the file became %q", c.path, got)
+			t.Errorf("file after Write(%s): got %q, want old", c.path, got)
 		}
 	}
 }
@@ -128,12 +128,12 @@ func TestParentsInUseStay(t *testing.T) {
 	_, _, err := w.Write("a/b/c/new", r)
 	wants(t, "", err, files.ErrBroken)
 	if got := names(t, filepath.Join(w.root, "a")); !slices.Equal(got, []string{"b/", "b/other"}) {
-		t.Errorf("%q", got)
+		t.Errorf("entries of a: got %q, want b and b/other", got)
 	}
 }
 
 // The directory of a file may be gone while it is uploaded: then it fails, and nothing is made anywhere else.
-func TestDirectoryGoesDuringWrite(t *testing.T) {
+func TestWriteSurvivesMovedDirectory(t *testing.T) {
 	w := newWorld(t)
 	before := snapshot(t, w.outside)
 	first := true
@@ -153,12 +153,12 @@ func TestDirectoryGoesDuringWrite(t *testing.T) {
 	}
 	unchanged(t, w.outside, before)
 	if got := w.read(t, "gone/in/new"); got != "new" {
-		t.Errorf("%q", got)
+		t.Errorf("file in the moved directory: got %q, want new", got)
 	}
 }
 
 // Whoever reads while many write sees one whole file.
-func TestWritersAndReaders(t *testing.T) {
+func TestReadersSeeWholeFilesDuringWrite(t *testing.T) {
 	w := newWorld(t)
 	const size = 1 << 16
 	fill := func(b byte) []byte { return bytes.Repeat([]byte{b}, size) }
@@ -177,13 +177,13 @@ func TestWritersAndReaders(t *testing.T) {
 				}
 				f, _, err := w.Open("shared")
 				if err != nil {
-					t.Errorf("while it is replaced: %v", err)
+					t.Errorf("Open of a file that is being replaced: got error %v, want none", err)
 					return
 				}
 				data, err := io.ReadAll(f)
 				f.Close()
 				if err != nil || len(data) != size || !bytes.Equal(data, fill(data[0])) {
-					t.Errorf("%d bytes, of more than one writer; %v", len(data), err)
+					t.Errorf("file that is being replaced: got %d bytes, error %v, want %d bytes of a single writer", len(data), err, size)
 					return
 				}
 			}
@@ -205,7 +205,7 @@ func TestWritersAndReaders(t *testing.T) {
 }
 
 // Failing writes that make the same parents do not get in the way of one that does not fail.
-func TestParentsThatComeAndGo(t *testing.T) {
+func TestWriteCopesWithVanishingParents(t *testing.T) {
 	w := newWorld(t)
 	var all sync.WaitGroup
 	for i := range 4 {
@@ -229,7 +229,7 @@ func TestParentsThatComeAndGo(t *testing.T) {
 	noRemains(t, w.root)
 }
 
-func TestReplace(t *testing.T) {
+func TestReplaceWritesWholeFile(t *testing.T) {
 	w := newWorld(t)
 	root, err := w.Root("dir")
 	w.must(t, err)
@@ -239,10 +239,10 @@ func TestReplace(t *testing.T) {
 			t.Error(err)
 		}
 		if got := w.read(t, "root/dir/"+name); got != "replaced" {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("%s after Replace: got %q, want replaced", name, got)
 		}
 		if got := mode(t, filepath.Join(w.root, "dir", name)); got != 0o600 {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("mode of %s after Replace: got %v, want 0600", name, got)
 		}
 	}
 	w.must(t, os.Symlink(filepath.Join(w.outside, "canary"), filepath.Join(w.root, "dir", "out")))
@@ -251,14 +251,14 @@ func TestReplace(t *testing.T) {
 	unchanged(t, w.outside, before)
 	for _, name := range []string{"none/x", "in", "../file", "/etc/x"} {
 		if err := files.Replace(root, name, []byte("replaced"), 0o600); err == nil {
-			t.Errorf("%s: no error", name)
+			t.Errorf("Replace(%s): got no error, want one", name)
 		}
 	}
 	noRemains(t, w.root)
 }
 
-// TestReplaceIf: it is asked when all is written, and with an error of it nothing is.
-func TestReplaceIf(t *testing.T) {
+// TestReplaceIfAsksBeforeRename: it is asked when all is written, and with an error of it nothing is.
+func TestReplaceIfAsksBeforeRename(t *testing.T) {
 	w := newWorld(t)
 	root, err := w.Root("dir")
 	w.must(t, err)
@@ -268,24 +268,24 @@ func TestReplaceIf(t *testing.T) {
 	for _, refused := range []error{changed, nil} {
 		err := files.ReplaceIf(root, "z", []byte("replaced"), 0o600, func() error {
 			if got := w.read(t, "root/dir/z"); got != before {
-				t.Errorf("%q", got)
+				t.Errorf("file during the check: got %q, want %q", got, before)
 			}
 			return refused
 		})
 		if err != refused { //nolint:errorlint // as it is
-			t.Errorf("%v", err)
+			t.Errorf("ReplaceIf: got error %v, want %v", err, refused)
 		}
 		if refused != nil && w.read(t, "root/dir/z") != before {
 			t.Error("it was written all the same")
 		}
 	}
 	if got := w.read(t, "root/dir/z"); got != "replaced" {
-		t.Errorf("%q", got)
+		t.Errorf("file after ReplaceIf: got %q, want replaced", got)
 	}
 	noRemains(t, w.root)
 }
 
-func TestMakeDir(t *testing.T) {
+func TestMakeDirMakesParents(t *testing.T) {
 	w := newWorld(t)
 	w.link(t, "dir", "link")
 	w.link(t, "dir/made", "dangling")
@@ -296,10 +296,10 @@ func TestMakeDir(t *testing.T) {
 			want = filepath.Join(w.root, path)
 		}
 		if err != nil || got != want {
-			t.Errorf("%s: %q, %v", path, got, err)
+			t.Errorf("MakeDir(%s): got %q, error %v, want %q", path, got, err, want)
 		}
 		if !mode(t, want).IsDir() {
-			t.Errorf("%s is no directory", path)
+			t.Errorf("MakeDir(%s): got mode %v, want a directory", path, mode(t, want))
 		}
 	}
 	for path, want := range map[string]error{
@@ -314,7 +314,7 @@ func TestMakeDir(t *testing.T) {
 	}
 }
 
-func TestRemove(t *testing.T) {
+func TestRemoveDeletesEntries(t *testing.T) {
 	w := newWorld(t)
 	w.link(t, w.outside, "out")
 	w.link(t, "dir", "link")
@@ -345,17 +345,17 @@ func TestRemove(t *testing.T) {
 		got, err := w.Remove(c.path, c.recursive)
 		wants(t, c.path, err, c.want)
 		if err == nil && got != filepath.Join(w.root, c.path) {
-			t.Errorf("%s: %q", c.path, got)
+			t.Errorf("Remove(%s): got the path %q, want it below %s", c.path, got, w.root)
 		}
 	}
 	unchanged(t, w.outside, before)
 	if got := names(t, w.root); !slices.Equal(got, []string{"file", "home/", "home/deskhand/", "home/deskhand/token"}) {
-		t.Errorf("%q", got)
+		t.Errorf("entries after Remove: got %q, want file and the private directory", got)
 	}
 }
 
 // A private directory need not exist: then it cannot be made, and what is on the way to it can.
-func TestPrivateThatIsMissing(t *testing.T) {
+func TestMissingPrivateDirectoryCannotBeMade(t *testing.T) {
 	w := newWorld(t)
 	missing := filepath.Join(w.root, ".config", "deskhand")
 	w.Tree = open(t, files.Config{Roots: []string{w.root}, Private: []string{missing, w.private}})
@@ -368,7 +368,7 @@ func TestPrivateThatIsMissing(t *testing.T) {
 		wants(t, call, err, files.ErrOutside)
 	}
 	if after := names(t, w.root); !slices.Equal(before, after) {
-		t.Errorf("%q became %q", before, after)
+		t.Errorf("entries after calls on a missing private directory: got %q, want %q", after, before)
 	}
 	_, _, err := w.Unpack(t.Context(), "", archive(file(".config/a", "a"), file(".config/deskhand/agents.json", "{}")), false)
 	wants(t, "archive", err, files.ErrOutside)
@@ -410,13 +410,13 @@ func versionOf(t *testing.T, tree *files.Tree, path string) string {
 	return files.Version(info)
 }
 
-func TestWriteOverWhatWasSeen(t *testing.T) {
+func TestWriteSeenRefusesChangedFile(t *testing.T) {
 	w := diskWorld(t)
 	w.link(t, "file", "link")
 	seen := versionOf(t, w.Tree, "link")
 	e, now, err := w.WriteSeen("link", seen, strings.NewReader("mine"))
 	if err != nil || e.Size != 4 || now == seen || now != versionOf(t, w.Tree, "file") || w.read(t, "root/file") != "mine" {
-		t.Fatalf("%+v %q %v", e, now, err)
+		t.Fatalf("WriteSeen(link): got %+v, version %q, error %v, want mine written and a new version", e, now, err)
 	}
 	// What the answer tells is good for the next one, and what was told before it is not.
 	if _, _, err := w.WriteSeen("file", seen, strings.NewReader("late")); !errors.Is(err, files.ErrChanged) {
@@ -436,7 +436,7 @@ func TestWriteOverWhatWasSeen(t *testing.T) {
 		{"dir", now, files.ErrChanged},
 	} {
 		if _, _, err := w.WriteSeen(c.path, c.version, strings.NewReader("x")); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", c.path, err)
+			t.Errorf("WriteSeen(%s, %q): got error %v, want %v", c.path, c.version, err, c.want)
 		}
 	}
 	if _, err := os.Stat(filepath.Join(w.root, "far")); !errors.Is(err, fs.ErrNotExist) {
@@ -446,12 +446,12 @@ func TestWriteOverWhatWasSeen(t *testing.T) {
 		t.Error(err)
 	}
 	if got := w.read(t, "root/file"); got != "mine again" {
-		t.Errorf("%q", got)
+		t.Errorf("file after WriteSeen: got %q, want mine again", got)
 	}
 }
 
 // Somebody writes while the new content comes in, as an agent would: it is theirs that stays.
-func TestWhatIsWrittenMeanwhileStays(t *testing.T) {
+func TestWriteSeenKeepsFileWrittenMeanwhile(t *testing.T) {
 	w := diskWorld(t)
 	for _, c := range []struct {
 		path   string
@@ -475,14 +475,14 @@ func TestWhatIsWrittenMeanwhileStays(t *testing.T) {
 		})
 		_, _, err := w.WriteSeen(c.path, version, io.MultiReader(strings.NewReader("mi"), body))
 		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", c.path, err)
+			t.Errorf("WriteSeen(%s) with a write meanwhile: got error %v, want %v", c.path, err, c.want)
 		}
 		data, _ := os.ReadFile(filepath.Join(w.root, c.path))
 		if string(data) != c.left {
-			t.Errorf("%s: %q", c.path, data)
+			t.Errorf("%s after WriteSeen: got %q, want %q", c.path, data, c.left)
 		}
 		if left, _ := filepath.Glob(filepath.Join(w.root, filepath.Dir(c.path), ".deskhand-*")); len(left) > 0 {
-			t.Errorf("%v is left", left)
+			t.Errorf("beside %s: got %v left behind, want no unfinished entry", c.path, left)
 		}
 	}
 }
