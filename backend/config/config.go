@@ -1,43 +1,45 @@
-// Package config hides how the MCP servers and skills of a directory are kept on disk: who writes when, in which form, and what
-// becomes of a file that somebody else has broken.
+// Package config hides how the MCP servers and skills of a directory are kept on disk: which caller writes when, in which form, and how a
+// file that somebody else has broken is treated.
 //
-// Entries live in <directory>/.sandbox-agent/config, in mcp.json and skills.json: one object each, name -> entry, sorted by name,
-// made to be read and edited by people too. Directories are made with mode 0700 and files with 0600, because entries hold secrets.
-// After the last delete the file stays, as an empty object.
+// Entries live in <directory>/.sandbox-agent/config, in mcp.json and skills.json: one object each, name -> entry, sorted by name, made to
+// be read and edited by people too. Directories are made with mode 0700 and files with 0600, because entries hold secrets. After the last
+// delete the file stays, as an empty object.
 //
 // # Writing
 //
-// A change reads, changes and replaces the file whole, under a lock that holds across goroutines and processes: on the file .lock
-// beside it, which stays, because removing it while somebody writes takes the protection away. Whoever waits for the lock does so
-// until its context ends, for 30 seconds at most: then it is ErrBusy. A writer that is killed leaves the old file or the new one, and
-// the lock free. Reading takes no lock. A change touches one entry: the bytes of the others stay as they are in the file, spaces
-// included, whoever wrote them. A change that changes nothing writes nothing. A file that is a link to elsewhere in the directory is
+// A change reads, changes and replaces the file whole, under a lock that holds across goroutines and processes: a lock on the file .lock
+// beside the changed file. The lock file stays, because removing it while somebody writes removes the protection. A caller waits for the
+// lock until its context ends, for 30 seconds at most: then the error is ErrBusy. A writer that is killed leaves the old file or the new
+// file, and the lock free. Reading takes no lock. A change touches a single entry: the bytes of the others stay as they are in the file,
+// spaces included, whoever wrote them. A change without effect writes nothing. A file that is a link to elsewhere in the directory is
 // read there, and a change puts a file in the link's place.
 //
-// # What is broken
+// # Broken files and entries
 //
-// A file is broken when no one can say what each of its entries is: it is no JSON object in UTF-8, has a name twice, is over 4 MiB,
-// is no regular file, or is a link that leads out of its directory. Then every call fails with ErrBroken and the file is left as it is.
-// An entry is broken when Put would refuse it: Get of this one is ErrBroken, List tells of it beside the others, and Put and Delete
-// work on it and on the others.
+// A file is broken when its entries cannot be told apart: the file is no JSON object in UTF-8, has a name twice, is over 4 MiB, is no
+// regular file, or is a link that leads out of its directory. Then every call fails with ErrBroken and the file is left unchanged. An
+// entry is broken when Put would refuse the entry: Get of this entry fails with ErrBroken, List returns the others beside an error, and
+// Put and Delete work on every entry.
 //
-// The directory may be hostile: nothing outside of it is read or written, no FIFO blocks, and no file is read beyond the limit.
+// The directory may be hostile: nothing outside of the directory is read or written, no FIFO blocks, and no file is read beyond the
+// limit.
 //
 // # Names
 //
-// A name is 1 to 256 bytes of UTF-8 without control characters. Beyond that it is the caller's: spaces, slashes and dots too, since
-// it is a key and never a path.
+// A name is 1 to 256 bytes of UTF-8 without control characters. Spaces, slashes and dots are allowed, since a name is a key and never a
+// path.
 //
 // # Entries
 //
-// What is put is checked and brought into one form, which is what is read back (an entry that was edited in the file likewise): type
-// is local or remote (stdio, http and sse are understood, the latter two become transport), each option has its one name (the
-// aliases are environment, timeout, envHttpHeaders and isActive; disabled becomes the opposite of enabled), options that are null
-// are left out, local entries always have args. command stays a string or an array, as it was given. Fields come in the order of
-// the API's description; unknown ones follow in the order they came in, their values unchanged to the byte except for white space:
-// they are neither judged nor dropped, also inside of sources and oauth. Refused with ErrInvalid, with the field's name: a wrong or missing value, an option given differently under two
-// names, a key given twice anywhere, nesting deeper than 64, and what could not be used safely: NUL in what a program is given, line
-// breaks in headers, a git source or ref that git would take for an option, a subpath that leaves the repository.
+// Put checks an entry and brings the entry into its canonical form, which Get and List return (also for an entry that was edited in the
+// file): type is local or remote (stdio, http and sse are understood, the latter two become transport), each option has a single name
+// (the aliases are environment, timeout, envHttpHeaders and isActive; disabled becomes the opposite of enabled), options that are null
+// are left out, local entries always have args. command stays a string or an array, as given. Fields come in the order of the API's
+// description; unknown fields follow in their own order, and their values keep every byte but white space: they are neither judged nor
+// dropped, also inside of sources and oauth. Refused with ErrInvalid, with the field's name: a wrong or missing value, an option given
+// differently under two names, a key given twice anywhere, nesting deeper than 64, and values that could not be used safely: NUL in an
+// argument of a program, line breaks in headers, a git source or ref that git would take for an option, a subpath that leaves the
+// repository.
 package config
 
 import (
@@ -54,7 +56,7 @@ import (
 	"unicode/utf8"
 )
 
-// Kind of entries; each has a file of its own.
+// Kind is a kind of entries. Each kind has a file of its own.
 type Kind string
 
 // The kinds of entries.
@@ -64,14 +66,14 @@ const (
 )
 
 const (
-	// MaxEntry is how long an entry that is put may be, in bytes.
+	// MaxEntry is the longest entry that Put accepts, in bytes.
 	MaxEntry = 1 << 20
 	maxFile  = 4 << 20
 	maxName  = 256
 )
 
-// What callers tell apart with errors.Is. The text of an error is fit for a caller: it names the field, or the file. Others come from
-// the system or from the writing of the file, and wrap their errors.
+// The errors that callers tell apart with errors.Is. The text of such an error may be shown to the caller's user: the text names the
+// field or the file. Other errors come from the system or from writing the file, and are wrapped.
 var (
 	ErrInvalid    = errors.New("invalid entry")
 	ErrNotFound   = errors.New("no such entry")
@@ -81,7 +83,7 @@ var (
 	ErrBusy       = errors.New("configuration in use")
 )
 
-// failure is one of the errors above, told in words.
+// failure is an error of a kind above, with its own text.
 type failure struct {
 	kind error
 	text string
@@ -94,18 +96,18 @@ func fail(kind error, format string, args ...any) error {
 	return &failure{kind, fmt.Sprintf(format, args...)}
 }
 
-// Store reads and changes the entries of one directory.
+// Store reads and changes the entries of a directory.
 type Store struct {
 	dir   *os.Root
 	write func(*os.Root, string, []byte, fs.FileMode) error
 }
 
-// Open makes a store of an open directory, which stays the caller's to close. write replaces a file of an open directory atomically.
+// Open makes a store of an open directory, which the caller closes. write replaces a file of an open directory atomically.
 func Open(dir *os.Root, write func(*os.Root, string, []byte, fs.FileMode) error) *Store {
 	return &Store{dir, write}
 }
 
-// List returns all entries that are usable, in their canonical form. When others are not, it returns an error for them as well
+// List returns all usable entries, in their canonical form. When other entries are broken, List returns an error for them as well
 // (ErrBroken, with each name), beside the entries.
 func (s *Store) List(ctx context.Context, kind Kind) (map[string]json.RawMessage, error) {
 	f, err := s.read(ctx, kind)
@@ -141,7 +143,7 @@ func (s *Store) Get(ctx context.Context, kind Kind, name string) (json.RawMessag
 	return f.canonical(f.members[at])
 }
 
-// Put stores an entry, in the place of the one of this name if there is one.
+// Put stores an entry, and replaces an entry of the same name.
 func (s *Store) Put(ctx context.Context, kind Kind, name string, entry []byte) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -160,7 +162,7 @@ func (s *Store) Put(ctx context.Context, kind Kind, name string, entry []byte) e
 	})
 }
 
-// Delete removes an entry. It is nil when there is none, and then makes no file.
+// Delete removes an entry. A missing entry is no error, and no file is made then.
 func (s *Store) Delete(ctx context.Context, kind Kind, name string) error {
 	if err := CheckName(name); err != nil {
 		return err
@@ -174,7 +176,7 @@ func (s *Store) Delete(ctx context.Context, kind Kind, name string) error {
 	})
 }
 
-// change changes the file under the lock.
+// change edits the file under the lock.
 func (s *Store) change(ctx context.Context, kind Kind, edit func(*file)) (err error) {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -205,7 +207,7 @@ func (s *Store) change(ctx context.Context, kind Kind, edit func(*file)) (err er
 	return nil
 }
 
-// CheckName is ErrInvalid for what cannot be the name of an entry.
+// CheckName returns an error of the kind ErrInvalid unless name can be the name of an entry.
 func CheckName(name string) error {
 	switch {
 	case name == "":

@@ -207,17 +207,17 @@ func TestReadBackIsCanonical(t *testing.T) {
 			before := read(t, fileOf(dir, c.kind))
 			put(t, s, c.kind, "e", got)
 			if after := read(t, fileOf(dir, c.kind)); after != before {
-				t.Errorf("putting what was read changed the file:\n%s\nwas\n%s", after, before)
+				t.Errorf("file after putting the entry that was read: got\n%s\nwant\n%s", after, before)
 			}
 			all, err := s.List(t.Context(), c.kind)
 			if err != nil || len(all) != 1 || string(all["e"]) != c.want {
-				t.Errorf("list: %s, %v", all, err)
+				t.Errorf("List: got %s, error %v, want %s", all, err, c.want)
 			}
 		})
 	}
 }
 
-func TestRefusedEntries(t *testing.T) {
+func TestPutRefusesInvalidEntries(t *testing.T) {
 	const local, url = `{"type":"local","command":"c",`, `{"type":"remote","url":"http://h",`
 	skill := func(s string) string { return `{"sources":[{"type":"git","source":"s"},` + s + `]}` }
 	for _, c := range []struct {
@@ -320,10 +320,10 @@ func TestRefusedEntries(t *testing.T) {
 			s := in(t, dir)
 			err := s.Put(t.Context(), c.kind, "e", []byte(c.entry))
 			if !errors.Is(err, ErrInvalid) || !strings.HasPrefix(err.Error(), c.want) {
-				t.Errorf("error %v\nwant %s", err, c.want)
+				t.Errorf("Put: got error %v, want one that begins with %s", err, c.want)
 			}
 			if left, _ := os.ReadDir(dir); len(left) > 0 {
-				t.Errorf("a refused entry left %s", left[0])
+				t.Errorf("directory after a refused entry: got %s, want nothing", left[0])
 			}
 			// The same entry in a file is a broken one.
 			write(t, fileOf(dir, c.kind), `{"good":{"type":"local","command":"c","sources":[]},"e":`+c.entry+`}`)
@@ -334,19 +334,19 @@ func TestRefusedEntries(t *testing.T) {
 	}
 }
 
-func TestNames(t *testing.T) {
+func TestPutAcceptsAnyPrintableName(t *testing.T) {
 	s := in(t, t.TempDir())
 	const entry = `{"sources":[]}`
 	names := []string{"a", " ", "my server", "../../etc/passwd", "/", ".", `"\`, "__proto__", "né", "👩‍💻", "<&>", "\u2028", strings.Repeat("x", 256)}
 	for _, name := range names {
 		put(t, s, Skills, name, entry)
 		if got := get(t, s, Skills, name); got != entry {
-			t.Errorf("%q: %s", name, got)
+			t.Errorf("Get(%q): got %s, want %s", name, got, entry)
 		}
 	}
 	all, err := s.List(t.Context(), Skills)
 	if err != nil || len(all) != len(names) {
-		t.Errorf("%d of %d names listed, %v", len(all), len(names), err)
+		t.Errorf("List: got %d names, error %v, want %d", len(all), err, len(names))
 	}
 	for _, name := range []string{"", "a\nb", "\x00", "\u0085", "\xff", strings.Repeat("x", 257)} {
 		_, err := s.Get(t.Context(), Skills, name)
@@ -358,7 +358,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestWhatIsOnDisk(t *testing.T) {
+func TestFilesAreWrittenForPeople(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	put(t, s, MCP, "b", `{"type":"stdio","command":"b","x":{"y":[1.0]}}`)
@@ -382,10 +382,10 @@ func TestWhatIsOnDisk(t *testing.T) {
 }
 `
 	if got := read(t, fileOf(dir, MCP)); got != want {
-		t.Errorf("mcp.json is\n%s\nwant\n%s", got, want)
+		t.Errorf("mcp.json: got\n%s\nwant\n%s", got, want)
 	}
 	if _, err := os.Stat(fileOf(dir, Skills)); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("skills.json: %v", err)
+		t.Errorf("Stat of skills.json: got error %v, want fs.ErrNotExist", err)
 	}
 	if runtime.GOOS != "windows" {
 		for name, mode := range map[string]fs.FileMode{".sandbox-agent": 0o700, ".sandbox-agent/config": 0o700, ".sandbox-agent/config/mcp.json": 0o600, ".sandbox-agent/config/.lock": 0o600} {
@@ -401,33 +401,33 @@ func TestWhatIsOnDisk(t *testing.T) {
 		}
 	}
 	if got := read(t, fileOf(dir, MCP)); got != "{}\n" {
-		t.Errorf("after the last delete mcp.json is %q", got)
+		t.Errorf("mcp.json after the last delete: got %q, want an empty object", got)
 	}
 	left, _ := os.ReadDir(filepath.Join(dir, ".sandbox-agent", "config"))
 	if len(left) != 2 {
-		t.Errorf("left in the folder: %v", left)
+		t.Errorf("files left in the folder: got %v, want mcp.json and .lock", left)
 	}
 }
 
-func TestNothingIsThere(t *testing.T) {
+func TestCallsOnMissingFile(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	if err := s.Delete(t.Context(), MCP, "a"); err != nil {
 		t.Error(err)
 	}
 	if _, err := s.Get(t.Context(), MCP, "a"); !errors.Is(err, ErrNotFound) {
-		t.Errorf("get: %v", err)
+		t.Errorf("Get of a missing entry: got error %v, want ErrNotFound", err)
 	}
 	if all, err := s.List(t.Context(), MCP); err != nil || len(all) != 0 || all == nil {
-		t.Errorf("list: %v, %v", all, err)
+		t.Errorf("List of nothing: got %v, error %v, want an empty map", all, err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("reading and deleting nothing made %s", left[0])
+		t.Errorf("directory after reading and deleting nothing: got %s, want nothing", left[0])
 	}
 }
 
 // An entry that nobody can use hinders no other, and what a change does not mean stays as it was written.
-func TestOneBrokenEntry(t *testing.T) {
+func TestBrokenEntryLeavesOthersUsable(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	const odd = `{ "type" :"local",	"command":"c", "n":1.50e+3 }`
@@ -435,14 +435,14 @@ func TestOneBrokenEntry(t *testing.T) {
 	write(t, fileOf(dir, MCP), "\r\n{\"z\\u0061\":"+odd+" , \"bad\":\n"+broken+`,"m":{"type":"local","command":"m"}}`)
 
 	if got := get(t, s, MCP, "za"); got != `{"type":"local","command":"c","args":[],"n":1.50e+3}` {
-		t.Errorf("get: %s", got)
+		t.Errorf("Get(za): got %s, want the canonical form", got)
 	}
 	if _, err := s.Get(t.Context(), MCP, "bad"); !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), `"bad"`) {
-		t.Errorf("the broken one: %v", err)
+		t.Errorf("Get(bad): got error %v, want ErrBroken with the name", err)
 	}
 	all, err := s.List(t.Context(), MCP)
 	if !errors.Is(err, ErrBroken) || !strings.Contains(err.Error(), `"bad"`) || len(all) != 2 {
-		t.Errorf("list: %s, %v", all, err)
+		t.Errorf("List: got %s, error %v, want the 2 others and ErrBroken with the name", all, err)
 	}
 	put(t, s, MCP, "m", `{"type":"local","command":"new"}`)
 	put(t, s, MCP, "n", `{"type":"local","command":"n"}`)
@@ -451,23 +451,23 @@ func TestOneBrokenEntry(t *testing.T) {
 	}
 	want := "{\n  \"bad\": " + broken + ",\n  \"m\": {\n    \"type\": \"local\",\n    \"command\": \"new\",\n    \"args\": []\n  },\n  \"z\\u0061\": " + odd + "\n}\n"
 	if got := read(t, fileOf(dir, MCP)); got != want {
-		t.Errorf("the file is\n%s\nwant\n%s", got, want)
+		t.Errorf("mcp.json: got\n%s\nwant\n%s", got, want)
 	}
 	put(t, s, MCP, "bad", `{"type":"local","command":"mended"}`)
 	if got := get(t, s, MCP, "bad"); got != `{"type":"local","command":"mended","args":[]}` {
-		t.Errorf("mended: %s", got)
+		t.Errorf("Get of the mended entry: got %s, want the new entry", got)
 	}
 	write(t, fileOf(dir, MCP), `{"bad":5}`)
 	if err := s.Delete(t.Context(), MCP, "bad"); err != nil {
-		t.Errorf("deleting a broken entry: %v", err)
+		t.Errorf("Delete of a broken entry: got error %v, want none", err)
 	}
 	if got := read(t, fileOf(dir, MCP)); got != "{}\n" {
-		t.Errorf("the file is %q", got)
+		t.Errorf("mcp.json: got %q, want an empty object", got)
 	}
 }
 
 // A change that changes nothing does not touch the file, which editors and git watch.
-func TestPutOfTheSameWritesNothing(t *testing.T) {
+func TestPutOfSameEntryWritesNothing(t *testing.T) {
 	dir := t.TempDir()
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -497,10 +497,10 @@ func everyCall(t *testing.T, s *Store) {
 		"delete": s.Delete(t.Context(), MCP, "a"),
 	} {
 		if !errors.Is(err, ErrBroken) {
-			t.Errorf("%s: %v, want ErrBroken", call, err)
+			t.Errorf("%s: got error %v, want ErrBroken", call, err)
 		}
 		if err != nil && !strings.Contains(err.Error(), ".sandbox-agent/config") {
-			t.Errorf("%s does not say where: %v", call, err)
+			t.Errorf("%s: got error %v, want one that names the file", call, err)
 		}
 	}
 }
@@ -528,7 +528,7 @@ func TestBrokenFileIsLeftAlone(t *testing.T) {
 			s := in(t, dir)
 			everyCall(t, s)
 			if got := read(t, fileOf(dir, MCP)); got != content {
-				t.Errorf("the file was changed to %.100q", got)
+				t.Errorf("broken file after the calls: got %.100q, want it unchanged", got)
 			}
 			put(t, s, Skills, "a", `{"sources":[]}`) // the other file is another matter
 		})
@@ -547,7 +547,7 @@ func TestHugeFileIsNotRead(t *testing.T) {
 	everyCall(t, in(t, dir))
 	runtime.ReadMemStats(&after)
 	if grown := after.TotalAlloc - before.TotalAlloc; grown > 128<<20 {
-		t.Errorf("%d MiB were allocated", grown>>20)
+		t.Errorf("memory for a huge file: got %d MiB, want 128 at most", grown>>20)
 	}
 }
 
@@ -569,13 +569,13 @@ func TestDenseFileCostsLittle(t *testing.T) {
 				t.Error(err)
 			}
 			if grown := after.TotalAlloc - before.TotalAlloc; grown > 64<<20 {
-				t.Errorf("%d MiB were allocated for %d", grown>>20, len(content)>>20)
+				t.Errorf("memory for a file of %[2]d MiB: got %[1]d MiB, want 64 at most", grown>>20, len(content)>>20)
 			}
 		})
 	}
 }
 
-func TestTooLarge(t *testing.T) {
+func TestPutRefusesTooLargeEntry(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	entry := func(size int) []byte {
@@ -583,7 +583,7 @@ func TestTooLarge(t *testing.T) {
 		return []byte(strings.Replace(frame, `""`, `"`+strings.Repeat("x", size-len(frame))+`"`, 1))
 	}
 	if err := s.Put(t.Context(), MCP, "a", entry(MaxEntry+1)); !errors.Is(err, ErrTooLarge) {
-		t.Errorf("an entry over the limit: %v", err)
+		t.Errorf("Put of an entry over the limit: got error %v, want ErrTooLarge", err)
 	}
 	var err error
 	n := 0
@@ -591,11 +591,11 @@ func TestTooLarge(t *testing.T) {
 		err = s.Put(t.Context(), MCP, strconv.Itoa(n), entry(MaxEntry))
 	}
 	if !errors.Is(err, ErrTooLarge) || n != 4 {
-		t.Errorf("entry %d: %v", n, err)
+		t.Errorf("Put %d of the largest entries: got error %v, want ErrTooLarge at the fourth", n, err)
 	}
 	// What was refused has changed nothing, and there is room to delete.
 	if all, err := s.List(t.Context(), MCP); err != nil || len(all) != 3 {
-		t.Errorf("%d entries, %v", len(all), err)
+		t.Errorf("List after the refusal: got %d entries, error %v, want 3", len(all), err)
 	}
 	if err := s.Delete(t.Context(), MCP, "0"); err != nil {
 		t.Error(err)
@@ -630,26 +630,26 @@ func TestLinksOutsideAreNotFollowed(t *testing.T) {
 				s := in(t, dir)
 				if place == ".sandbox-agent/config/.lock" {
 					if err := s.Put(t.Context(), MCP, "a", []byte(`{"type":"local","command":"c"}`)); !errors.Is(err, ErrBroken) {
-						t.Errorf("put: %v", err)
+						t.Errorf("Put: got error %v, want ErrBroken", err)
 					}
 				} else {
 					everyCall(t, s)
 				}
 				for _, name := range []string{"mcp.json", "config/mcp.json"} {
 					if got := read(t, filepath.Join(outside, name)); got != secret {
-						t.Errorf("%s outside is %q", name, got)
+						t.Errorf("%s outside: got %q, want %q", name, got, secret)
 					}
 				}
 				left, err := filepath.Glob(filepath.Join(outside, "*"))
 				if err != nil || len(left) != 2 {
-					t.Errorf("outside there are %v", left)
+					t.Errorf("files outside: got %v, error %v, want 2", left, err)
 				}
 			})
 		}
 	}
 }
 
-func TestDirectoriesInTheWay(t *testing.T) {
+func TestEntriesOfWrongKindAreBroken(t *testing.T) {
 	t.Run("for a file", func(t *testing.T) {
 		dir := t.TempDir()
 		if err := os.MkdirAll(fileOf(dir, MCP), 0o700); err != nil {
@@ -663,36 +663,36 @@ func TestDirectoriesInTheWay(t *testing.T) {
 			write(t, filepath.Join(dir, filepath.FromSlash(place)), "mine")
 			everyCall(t, in(t, dir))
 			if got := read(t, filepath.Join(dir, filepath.FromSlash(place))); got != "mine" {
-				t.Errorf("it is now %q", got)
+				t.Errorf("%s after the calls: got %q, want mine", place, got)
 			}
 		})
 	}
 }
 
 // A write that fails leaves the old file, and the lock free.
-func TestFailedWrite(t *testing.T) {
+func TestFailedWriteKeepsOldEntry(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	put(t, s, MCP, "a", `{"type":"local","command":"old"}`)
 	full := errors.New("disk full")
 	failing := Open(s.dir, func(*os.Root, string, []byte, fs.FileMode) error { return full })
 	if err := failing.Put(t.Context(), MCP, "a", []byte(`{"type":"local","command":"new"}`)); !errors.Is(err, full) {
-		t.Errorf("put: %v", err)
+		t.Errorf("Put with a failing write: got error %v, want %v", err, full)
 	}
 	if got := get(t, s, MCP, "a"); !strings.Contains(got, "old") {
-		t.Errorf("get: %s", got)
+		t.Errorf("Get after the failed write: got %s, want the old entry", got)
 	}
 	put(t, s, MCP, "a", `{"type":"local","command":"new"}`)
 }
 
 // Somebody who keeps the lock for ever costs a caller some seconds, and no more.
-func TestLockThatIsNeverReleased(t *testing.T) {
+func TestPutGivesUpOnHeldLock(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	put(t, s, MCP, "a", `{"type":"local","command":"old"}`)
 	held, err := tryLock(s.dir)
 	if held == nil || err != nil {
-		t.Fatalf("%v, %v", held, err)
+		t.Fatalf("tryLock: got %v, error %v, want the lock", held, err)
 	}
 	defer held.Close()
 	synctest.Test(t, func(t *testing.T) {
@@ -702,19 +702,19 @@ func TestLockThatIsNeverReleased(t *testing.T) {
 		} {
 			start := time.Now()
 			if err := change(); !errors.Is(err, ErrBusy) || errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v", name, err)
+				t.Errorf("%s: got error %v, want ErrBusy", name, err)
 			}
 			if took := time.Since(start); took != patience {
-				t.Errorf("%s took %v", name, took)
+				t.Errorf("%s: got %v until the error, want %v", name, took, patience)
 			}
 		}
 		if got := get(t, s, MCP, "a"); !strings.Contains(got, "old") {
-			t.Errorf("get: %s", got)
+			t.Errorf("Get beside a held lock: got %s, want the old entry", got)
 		}
 	})
 }
 
-func TestWaitForTheLockEndsWithTheContext(t *testing.T) {
+func TestWaitForLockEndsWithContext(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	put(t, s, MCP, "a", `{"type":"local","command":"c"}`)
@@ -725,7 +725,7 @@ func TestWaitForTheLockEndsWithTheContext(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := s.Put(ctx, MCP, "b", []byte(`{"type":"local","command":"c"}`)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("put beside a holder: %v", err)
+		t.Errorf("Put beside a holder: got error %v, want context.DeadlineExceeded", err)
 	}
 	if got := get(t, s, MCP, "a"); got == "" {
 		t.Error("reading waits for the lock")
@@ -736,7 +736,7 @@ func TestWaitForTheLockEndsWithTheContext(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-done; err != nil {
-		t.Errorf("put after the holder: %v", err)
+		t.Errorf("Put after the holder: got error %v, want none", err)
 	}
 	ended, end := context.WithCancel(t.Context())
 	end()
@@ -745,7 +745,7 @@ func TestWaitForTheLockEndsWithTheContext(t *testing.T) {
 		"list": listed, "put": s.Put(ended, MCP, "c", []byte(`{"type":"local","command":"c"}`)), "delete": s.Delete(ended, MCP, "a"),
 	} {
 		if !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with a context that has ended: %v", call, err)
+			t.Errorf("%s with a context that has ended: got error %v, want context.Canceled", call, err)
 		}
 	}
 }
@@ -763,7 +763,7 @@ func self(t *testing.T, role ...string) *exec.Cmd {
 	return cmd
 }
 
-func TestManyWriters(t *testing.T) {
+func TestManyWritersLoseNoEntry(t *testing.T) {
 	dir := t.TempDir()
 	const processes, goroutines, puts = 4, 2, 50
 	var wg sync.WaitGroup
@@ -788,11 +788,11 @@ func TestManyWriters(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(all) != (processes+goroutines)*puts {
-		t.Errorf("%d entries of %d are there", len(all), (processes+goroutines)*puts)
+		t.Errorf("List after many writers: got %d entries, want %d", len(all), (processes+goroutines)*puts)
 	}
 	for name, entry := range all {
 		if want := fmt.Sprintf(`{"type":"local","command":%q,"args":[]}`, name); string(entry) != want {
-			t.Errorf("%s: %s", name, entry)
+			t.Errorf("List after many writers: got %s for %s, want %s", entry, name, want)
 		}
 	}
 	var order map[string]json.RawMessage
@@ -812,7 +812,7 @@ func TestManyWriters(t *testing.T) {
 }
 
 // A writer that is killed leaves the old file or the new one, and nobody has to wait for it.
-func TestKilledWriter(t *testing.T) {
+func TestKilledWriterLeavesWholeFileAndFreeLock(t *testing.T) {
 	dir := t.TempDir()
 	s := in(t, dir)
 	for round := range 10 {
@@ -844,11 +844,11 @@ func TestKilledWriter(t *testing.T) {
 		}
 		n, err := strconv.Atoi(strings.TrimPrefix(entry.Command, "n"))
 		if err != nil || n < said || len(entry.Args[0]) != n%7*40_000 {
-			t.Errorf("%d was told and %s with %d bytes is there", said, entry.Command, len(entry.Args[0]))
+			t.Errorf("entry after the kill: got %s with %d bytes, want at least n%d and its bytes", entry.Command, len(entry.Args[0]), said)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		if err := s.Put(ctx, MCP, "after", fmt.Appendf(nil, `{"type":"local","command":"%d"}`, round)); err != nil {
-			t.Errorf("after the kill: %v", err)
+			t.Errorf("Put after the kill: got error %v, want none", err)
 		}
 		cancel()
 	}

@@ -14,10 +14,10 @@ import (
 	"deskhand/backend/variables"
 )
 
-// check brings a value into its one form, or says what is wanted in its place.
+// check returns a value in its canonical form, or an error that says which value is wanted.
 type check func(value []byte) ([]byte, error)
 
-// fault says where in an entry something is wrong.
+// fault says where an entry is wrong.
 type fault struct {
 	path string
 	want string
@@ -48,13 +48,13 @@ func within(step string, err error) error {
 type option struct {
 	name    string
 	aliases []string
-	negated []string // names under which other programs write the opposite of a boolean
+	negated []string // names that other programs use for the opposite of a boolean
 	check   check
-	missing string // what is wanted when it must be there
-	preset  string // its value when it is not
+	missing string // the error when a required option is missing
+	preset  string // the value when the option is missing
 }
 
-// Canonical is the one form of an entry, in which List and Get give it, or ErrInvalid.
+// Canonical returns the canonical form of an entry, which List and Get return, or an error of the kind ErrInvalid or ErrTooLarge.
 func Canonical(kind Kind, entry []byte) (json.RawMessage, error) {
 	if len(entry) > MaxEntry {
 		return nil, fail(ErrTooLarge, "an entry may have %d bytes", MaxEntry)
@@ -66,7 +66,7 @@ func Canonical(kind Kind, entry []byte) (json.RawMessage, error) {
 	return form, nil
 }
 
-// canonical is the one form of an entry, in one line.
+// canonical returns the canonical form of an entry on a single line.
 func canonical(kind Kind, data []byte) (json.RawMessage, error) {
 	if err := syntax(data); err != nil {
 		return nil, want("an entry %s", err)
@@ -85,7 +85,7 @@ func canonical(kind Kind, data []byte) (json.RawMessage, error) {
 	return form(value)
 }
 
-// server is an MCP server, by its type.
+// server checks an MCP server by its type.
 func server(value []byte) ([]byte, error) {
 	fields := members(value)
 	at := slices.IndexFunc(fields, func(m member) bool { return m.name == "type" })
@@ -97,7 +97,7 @@ func server(value []byte) ([]byte, error) {
 		fields[at].value = []byte(`"local"`)
 		return fold(fields, local())
 	case `"http"`, `"sse"`:
-		// Transport is what this type says; saying it in both places is no fault as long as they agree.
+		// This type implies a transport; an explicit transport is no fault as long as both agree.
 		fields = append(fields, member{name: "transport", key: []byte(`"transport"`), value: kind})
 		fallthrough
 	case `"remote"`:
@@ -120,7 +120,7 @@ func local() []option {
 	}
 }
 
-// enabled is the switch of an entry. Cline, Cursor, Windsurf, Kiro and Roo write "disabled", Cherry Studio writes "isActive".
+// enabled returns the switch of an entry. Cline, Cursor, Windsurf, Kiro and Roo write "disabled", Cherry Studio writes "isActive".
 func enabled() option {
 	return option{name: "enabled", aliases: []string{"isActive"}, negated: []string{"disabled"}, check: boolean}
 }
@@ -139,7 +139,7 @@ func remote() []option {
 	}
 }
 
-// source is one of a skill's sources.
+// source checks a source of a skill.
 func source(value []byte) ([]byte, error) {
 	if value[0] != '{' {
 		return nil, want("an object is wanted")
@@ -147,7 +147,7 @@ func source(value []byte) ([]byte, error) {
 	place := text
 	for m := range each(value) {
 		if m.name == "type" && string(m.value) != `"local"` {
-			place = notAnOption // it is given to git
+			place = notAnOption // git gets the place as an argument
 		}
 	}
 	return record(
@@ -169,7 +169,7 @@ func oauth(value []byte) ([]byte, error) {
 	return record(option{name: "clientId", check: text}, option{name: "clientSecret", check: text}, option{name: "scope", check: text})(value)
 }
 
-// record checks an object with the given fields and any others.
+// record returns a check for an object with the given fields and any others.
 func record(options ...option) check {
 	return func(value []byte) ([]byte, error) {
 		if value[0] != '{' {
@@ -179,7 +179,7 @@ func record(options ...option) check {
 	}
 }
 
-// fold writes the known fields in the order of options and then the others.
+// fold writes the known fields in the order of options, and then the others.
 func fold(fields []member, options []option) ([]byte, error) {
 	out := []byte("{")
 	add := func(key, value []byte) {
@@ -209,7 +209,7 @@ func (o option) named(name string) bool {
 	return name == o.name || slices.Contains(o.aliases, name) || slices.Contains(o.negated, name)
 }
 
-// value is an option's value, wherever in fields it is given; null is as if it was not.
+// value returns the value of an option, under whichever name fields give the option. null counts as missing.
 func (o option) value(fields []member) ([]byte, error) {
 	var found []byte
 	from := ""
@@ -265,7 +265,7 @@ func list(of check) check {
 	}
 }
 
-// table checks an object of strings. It is sorted, so that two that say the same are the same.
+// table returns a check for an object of strings. The members are sorted, so that equal tables have equal bytes.
 func table(key, of check) check {
 	return func(value []byte) ([]byte, error) {
 		if value[0] != '{' {
@@ -309,7 +309,7 @@ func command(value []byte) ([]byte, error) {
 	return nil, want("a string or an array of strings is wanted")
 }
 
-// spell reads a string that something outside of JSON will be given: no NUL, no half surrogate pair.
+// spell reads a string that is passed to a program outside of JSON: NUL and half a surrogate pair are refused.
 func spell(value []byte) (string, error) {
 	if value[0] != '"' {
 		return "", want("a string is wanted")
@@ -324,7 +324,7 @@ func spell(value []byte) (string, error) {
 	return s, nil
 }
 
-// words is any string; text is one that is not empty.
+// words accepts any string, and text any string that is not empty.
 func words(value []byte) ([]byte, error) {
 	return matching(func(string) bool { return true }, "")(value)
 }
@@ -373,7 +373,7 @@ func milliseconds(value []byte) ([]byte, error) {
 	return strconv.AppendInt(nil, n, 10), nil
 }
 
-// address may have variables in it: then it is one once they are filled in, which whoever does so has to see to.
+// address accepts a URL with variables, too. The caller that fills the variables in has to check the result.
 func address(value []byte) ([]byte, error) {
 	return matching(func(s string) bool {
 		r := variables.Fill(s, func(string) (string, bool) { return "1", true })
@@ -385,12 +385,12 @@ func address(value []byte) ([]byte, error) {
 	}, "an http or https URL is wanted")(value)
 }
 
-// variable is the name of an environment variable.
+// variable accepts the name of an environment variable.
 func variable(value []byte) ([]byte, error) {
 	return matching(func(s string) bool { return s != "" && !strings.Contains(s, "=") }, "the name of an environment variable is wanted")(value)
 }
 
-// headerName is a token of RFC 9110, 5.6.2.
+// headerName accepts a token of RFC 9110, 5.6.2.
 func headerName(value []byte) ([]byte, error) {
 	return matching(func(s string) bool {
 		return s != "" && !strings.ContainsFunc(s, func(r rune) bool {
@@ -406,12 +406,12 @@ func headerValue(value []byte) ([]byte, error) {
 	}, "a header's value has no control characters")(value)
 }
 
-// notAnOption is what git is given as an argument.
+// notAnOption accepts an argument that git does not take for an option.
 func notAnOption(value []byte) ([]byte, error) {
 	return matching(func(s string) bool { return s != "" && s[0] != '-' }, "a string is wanted that is not empty and does not begin with -")(value)
 }
 
-// inside is a path below something, in either system's spelling.
+// inside accepts a path below a directory, in the spelling of Windows or of Unix.
 func inside(value []byte) ([]byte, error) {
 	return matching(func(s string) bool {
 		slashed := strings.ReplaceAll(s, `\`, "/")

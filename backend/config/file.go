@@ -16,15 +16,15 @@ import (
 
 const folder = ".sandbox-agent/config"
 
-// Place is where the entries of a kind are, below their directory: a folder, and a file in it.
+// Place returns where the entries of a kind are, relative to their directory: a folder, and a file in the folder.
 func Place(k Kind) (dir, name string) { return folder, string(k) + ".json" }
 
 func (k Kind) path() string { return folder + "/" + string(k) + ".json" }
 
-// file is what is in one of the two files.
+// file is the content of one of the two files.
 type file struct {
 	kind    Kind
-	data    []byte // nil where there is no file
+	data    []byte // nil when the file is missing
 	members []member
 }
 
@@ -32,7 +32,7 @@ func (f *file) find(name string) int {
 	return slices.IndexFunc(f.members, func(m member) bool { return m.name == name })
 }
 
-// canonical is an entry of the file as callers see it.
+// canonical returns an entry of the file as callers see the entry.
 func (f *file) canonical(m member) (json.RawMessage, error) {
 	entry, err := canonical(f.kind, m.value)
 	if err != nil {
@@ -41,7 +41,7 @@ func (f *file) canonical(m member) (json.RawMessage, error) {
 	return entry, nil
 }
 
-// encode writes the file anew. Entries keep their bytes.
+// encode returns the new text of the file. Entries keep their bytes.
 func (f *file) encode() []byte {
 	members := slices.Clone(f.members)
 	slices.SortFunc(members, func(a, b member) int { return strings.Compare(a.name, b.name) })
@@ -61,7 +61,7 @@ func (f *file) encode() []byte {
 	return out.Bytes()
 }
 
-// read reads the file of a kind; one that is not there is empty.
+// read reads the file of a kind. A missing file is empty.
 func (s *Store) read(ctx context.Context, kind Kind) (*file, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -96,8 +96,8 @@ func readLimited(dir *os.Root, name string) (data []byte, err error) {
 	return data, nil
 }
 
-// openRegular opens a regular file, and does not wait: a FIFO would hold us until somebody writes to it. The folder is a part of the
-// name, and not opened first: os.Root.OpenRoot waits for a FIFO in the folder's place (TestPipesDoNotBlock).
+// openRegular opens a regular file without waiting: a FIFO would block the caller until somebody writes to the FIFO. The folder is a part
+// of the name, and not opened first, because os.Root.OpenRoot waits for a FIFO in the folder's place (TestPipesDoNotBlock).
 func openRegular(dir *os.Root, name string, flags int) (*os.File, error) {
 	f, err := dir.OpenFile(name, flags|openFlags, 0o600)
 	if err != nil {
@@ -113,9 +113,9 @@ func openRegular(dir *os.Root, name string, flags int) (*os.File, error) {
 	return f, nil
 }
 
-// unusable is the failure to open something. What somebody put in our place is ErrBroken: files that are directories, the reverse,
-// and links that lead outside (os.Root's error for them is not exported, but is the only one that is not the system's). Of the
-// system's own failures only the refusals are told apart.
+// unusable explains the failure to open a file. An entry of the wrong kind is ErrBroken: a file in place of a directory, the reverse, or
+// a link that leads outside (os.Root's error for such a link is not exported, but is the only error that is not the system's). Of the
+// system's own failures only the refusals have a kind.
 func unusable(name string, err error) error {
 	var system syscall.Errno
 	ours := []syscall.Errno{syscall.ENOTDIR, syscall.EISDIR, syscall.ELOOP, syscall.ENXIO, syscall.EEXIST}
@@ -128,7 +128,7 @@ func unusable(name string, err error) error {
 	return fail(ErrBroken, "%s cannot be used: %s", name, cause(err))
 }
 
-// cause is an error without the path that it happened on.
+// cause returns an error without the path in its text.
 func cause(err error) error {
 	if path, ok := errors.AsType[*fs.PathError](err); ok {
 		return path.Err
@@ -136,14 +136,14 @@ func cause(err error) error {
 	return err
 }
 
-// closing closes c, and tells of it when nothing worse happened.
+// closing closes c, and sets err to the error of Close unless err is set already.
 func closing(c io.Closer, err *error) {
 	if failed := c.Close(); *err == nil {
 		*err = failed
 	}
 }
 
-// OpenRegular opens a regular file of an open directory to be read, and never waits: what else stands in its place is ErrBroken.
+// OpenRegular opens a regular file of an open directory for reading, and never waits. Anything but a regular file is ErrBroken.
 func OpenRegular(dir *os.Root, name string) (*os.File, error) {
 	return openRegular(dir, name, os.O_RDONLY)
 }

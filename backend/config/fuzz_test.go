@@ -35,17 +35,17 @@ func FuzzEntry(f *testing.F) {
 		}
 		twice, err := canonical(kind, once)
 		if err != nil || !bytes.Equal(once, twice) {
-			t.Fatalf("%q\nbecame %q\nand then %q, %v", data, once, twice, err)
+			t.Fatalf("canonical form of %q: got\n%q, then\n%q, error %v, want the same twice", data, once, twice, err)
 		}
 		if !bytes.Equal(once, compact(once)) {
-			t.Errorf("%q is not compact", once)
+			t.Errorf("canonical form: got %q, want it compact", once)
 		}
 		if again := indent(once); !bytes.Equal(compact(again), once) {
-			t.Errorf("%q is not what is written", again)
+			t.Errorf("indented form of %[2]q: got %[1]q, want the same value", again, once)
 		}
 		var before, after map[string]json.RawMessage
 		if json.Unmarshal(data, &before) != nil || json.Unmarshal(once, &after) != nil {
-			t.Fatalf("%q became %q, which is no object", data, once)
+			t.Fatalf("canonical form of %q: got %q, want an object", data, once)
 		}
 		for name, value := range before {
 			isKnown := false
@@ -54,7 +54,7 @@ func FuzzEntry(f *testing.F) {
 			}
 			// encoding/json takes all half surrogates for one name.
 			if !isKnown && !strings.ContainsRune(name, '\ufffd') && !bytes.Equal(compact(value), after[name]) {
-				t.Errorf("%q: %q became %q", name, value, after[name])
+				t.Errorf("field %q: got %q, want %q", name, after[name], value)
 			}
 		}
 	})
@@ -84,29 +84,29 @@ func FuzzFile(f *testing.F) {
 		}
 		old, err := parseFile(data)
 		if (err == nil) != (s.Put(t.Context(), MCP, "entry", []byte(`{"type":"local","command":"c"}`)) == nil) {
-			t.Fatalf("reading says %v, and putting the reverse", err)
+			t.Fatalf("Put to a file that parses with error %v: got the reverse, want the same", err)
 		}
 		if err != nil {
 			if after := read(t, name); after != string(data) {
-				t.Fatalf("the broken file %q became %q", data, after)
+				t.Fatalf("broken file after Put: got %q, want %q", after, data)
 			}
 			return
 		}
 		after, err := parseFile([]byte(read(t, name)))
 		if err != nil {
-			t.Fatalf("%q became broken: %v", data, err)
+			t.Fatalf("file %q after Put: got error %v, want none", data, err)
 		}
 		if want, got := others(old), others(after); !reflect.DeepEqual(want, got) {
-			t.Fatalf("the others were %q and are %q", want, got)
+			t.Fatalf("other entries after Put: got %q, want %q", got, want)
 		}
 		if got := get(t, s, MCP, "entry"); got != `{"type":"local","command":"c","args":[]}` {
-			t.Fatalf("read back %s", got)
+			t.Fatalf("Get of the entry: got %s, want the canonical form", got)
 		}
 		if err := s.Delete(t.Context(), MCP, "entry"); err != nil {
 			t.Fatal(err)
 		}
 		if after, err = parseFile([]byte(read(t, name))); err != nil || !reflect.DeepEqual(others(old), others(after)) || len(after) != len(others(old)) {
-			t.Fatalf("deleting left %q of %q, %v", after, data, err)
+			t.Fatalf("file %[2]q after Delete: got %[1]q, error %[3]v, want the other entries alone", after, data, err)
 		}
 	})
 }

@@ -38,7 +38,7 @@ func TestPipesDoNotBlock(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := in(t, dir).Put(t.Context(), MCP, "a", []byte(`{"type":"local","command":"c"}`)); !errors.Is(err, ErrBroken) {
-			t.Errorf("put: %v", err)
+			t.Errorf("Put with a FIFO for a lock: got error %v, want ErrBroken", err)
 		}
 	})
 	t.Run("socket", func(t *testing.T) {
@@ -55,7 +55,7 @@ func TestPipesDoNotBlock(t *testing.T) {
 }
 
 // A directory where we may not write is the system's refusal, and no broken file.
-func TestNoPermission(t *testing.T) {
+func TestMissingPermissionIsReported(t *testing.T) {
 	unprivileged.Bind(t)
 	dir := t.TempDir()
 	if err := os.Chmod(dir, 0o500); err != nil {
@@ -64,7 +64,7 @@ func TestNoPermission(t *testing.T) {
 	defer os.Chmod(dir, 0o700)
 	err := in(t, dir).Put(t.Context(), MCP, "a", []byte(`{"type":"local","command":"c"}`))
 	if !errors.Is(err, ErrPermission) {
-		t.Errorf("put: %v", err)
+		t.Errorf("Put to a read-only directory: got error %v, want ErrPermission", err)
 	}
 }
 
@@ -72,12 +72,12 @@ func TestNoPermission(t *testing.T) {
 func TestSystemFailuresAreNotBroken(t *testing.T) {
 	for _, errno := range []unix.Errno{unix.EACCES, unix.EPERM, unix.EROFS} {
 		if err := unusable("x", &fs.PathError{Op: "openat", Path: "/secret/x", Err: errno}); !errors.Is(err, ErrPermission) || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%v became %v", errno, err)
+			t.Errorf("unusable(%v): got %v, want ErrPermission without the path", errno, err)
 		}
 	}
 	for _, errno := range []unix.Errno{unix.EMFILE, unix.EIO, unix.ENOSPC, unix.ENOENT} {
 		if err := unusable("x", &fs.PathError{Op: "openat", Path: "x", Err: errno}); errors.Is(err, ErrBroken) || !errors.Is(err, errno) {
-			t.Errorf("%v became %v", errno, err)
+			t.Errorf("unusable(%v): got %v, want the system's error", errno, err)
 		}
 	}
 }

@@ -12,20 +12,20 @@ import (
 	"unicode/utf8"
 )
 
-// encoding/json keeps neither the order of an object's members nor the second of two with one name, and a map of raw values would
-// lose how keys were written. So objects are taken apart here, after encoding/json has said that the text is JSON: what follows
-// relies on that.
+// encoding/json keeps neither the order of an object's members nor the second of two members with one name, and a map of raw values would
+// lose the spelling of the keys. So objects are taken apart here, after encoding/json has checked that the text is JSON: all functions
+// below rely on that check.
 
-// member is one of an object.
+// member is a member of an object.
 type member struct {
 	name  string
-	key   []byte // the name as it was written, in quotes
-	value []byte // as it was written, without the white space around it
+	key   []byte // the name as written, in quotes
+	value []byte // as written, without the white space around the value
 }
 
 const maxDepth = 64
 
-// parseFile takes a file apart.
+// parseFile returns the members of a file.
 func parseFile(data []byte) ([]member, error) {
 	if err := syntax(data); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func parseFile(data []byte) ([]member, error) {
 	return list, nil
 }
 
-// syntax says whether data is one JSON text in UTF-8.
+// syntax reports an error unless data is a single JSON text in UTF-8.
 func syntax(data []byte) error {
 	if !utf8.Valid(data) {
 		return errors.New("is not UTF-8")
@@ -58,7 +58,7 @@ func syntax(data []byte) error {
 	return nil
 }
 
-// bounded checks that a value nests no deeper than maxDepth and that no object in it has a name twice.
+// bounded checks that a value nests no deeper than maxDepth and that no object in the value has a name twice.
 func bounded(value []byte, depth int) error {
 	if value[0] != '{' && value[0] != '[' {
 		return nil
@@ -90,11 +90,11 @@ func duplicate(list iter.Seq[member]) []byte {
 	return nil
 }
 
-// members takes an object apart.
+// members returns the members of an object.
 func members(value []byte) []member { return slices.Collect(each(value)) }
 
-// each walks over the members of an object, or those of an array, which have no names. A file that is all commas would be a hundred
-// times its size as a list.
+// each yields the members of an object, or the elements of an array as members without names. A list instead would need a hundred times
+// the size of a file that is all commas.
 func each(value []byte) iter.Seq[member] {
 	return func(yield func(member) bool) {
 		at := space(value, 1)
@@ -104,7 +104,7 @@ func each(value []byte) iter.Seq[member] {
 				end := valueEnd(value, at)
 				m.key = value[at:end]
 				m.name = keyName(m.key)
-				at = space(value, space(value, end)+1) // over the colon
+				at = space(value, space(value, end)+1) // skips the colon
 			}
 			end := valueEnd(value, at)
 			m.value = value[at:end]
@@ -119,8 +119,8 @@ func each(value []byte) iter.Seq[member] {
 	}
 }
 
-// keyName is the name that a key spells. One with half a surrogate pair spells none, and stands for itself: unescaping would make all
-// such halves alike.
+// keyName returns the name that a key spells. A key with half a surrogate pair spells no name and stands for itself: unescaping would
+// make all such halves equal.
 func keyName(key []byte) string {
 	if !paired(key) {
 		return string(key)
@@ -135,7 +135,7 @@ func space(data []byte, at int) int {
 	return at
 }
 
-// valueEnd is where the value that begins at at ends.
+// valueEnd returns the index behind the value that begins at the index at.
 func valueEnd(data []byte, at int) int {
 	depth := 0
 	for ; at < len(data); at++ {
@@ -176,14 +176,14 @@ func literalEnd(data []byte, at int) int {
 	return at
 }
 
-// unquote is the string that is written as text, which is one.
+// unquote decodes a JSON string.
 func unquote(text []byte) string {
 	var s string
 	_ = json.Unmarshal(text, &s)
 	return s
 }
 
-// quote writes a string.
+// quote encodes a JSON string.
 func quote(s string) []byte {
 	var out bytes.Buffer
 	e := json.NewEncoder(&out)
@@ -192,7 +192,7 @@ func quote(s string) []byte {
 	return bytes.TrimSuffix(out.Bytes(), []byte("\n"))
 }
 
-// paired says whether each surrogate that a string escapes has its other half.
+// paired reports whether each surrogate escaped in a string has its other half.
 func paired(text []byte) bool {
 	for at := 0; at < len(text); at++ {
 		if text[at] != '\\' {

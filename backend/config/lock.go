@@ -12,15 +12,15 @@ const (
 	lockName   = folder + "/.lock"
 	firstRetry = time.Millisecond
 	lastRetry  = 25 * time.Millisecond
-	patience   = 30 * time.Second // a change takes milliseconds; whoever has the lock longer does not give it back
+	patience   = 30 * time.Second // a change takes milliseconds; a program that holds the lock longer will not release the lock
 )
 
-// lock is the lock of a folder, held. It belongs to the open file and not to the process, so that two goroutines exclude each other
-// like two processes do, and it ends with the process.
+// lock is the held lock of a folder. The lock belongs to the open file and not to the process, so that two goroutines exclude each other
+// as two processes do. The lock ends with the process.
 type lock struct{ f *os.File }
 
-// takeLock waits for the lock until ctx or our patience ends. It asks again and again, because a wait inside of the system cannot be
-// called off.
+// takeLock waits for the lock until ctx ends, or for patience at most. takeLock polls, because a wait inside of the system cannot be
+// cancelled.
 func takeLock(ctx context.Context, dir *os.Root) (*lock, error) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -58,6 +58,5 @@ func tryLock(dir *os.Root) (*lock, error) {
 	return &lock{f}, nil
 }
 
-// Close releases the lock. It is released by name and not by closing alone: a child that is being started at this moment still has the
-// file open.
+// Close releases the lock. Closing the file alone would not do: a child that is being started at this moment still has the file open.
 func (l *lock) Close() error { return errors.Join(unlockFile(l.f), l.f.Close()) }

@@ -12,7 +12,7 @@ import (
 // openFlags keep the opening of a FIFO from waiting for its other end.
 const openFlags = unix.O_NONBLOCK
 
-// lockFile takes the lock of a file, or says that somebody else has it.
+// lockFile takes the lock of a file, and returns false when somebody else has the lock.
 func lockFile(f *os.File) (bool, error) {
 	for {
 		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)

@@ -9,7 +9,7 @@ import (
 
 const openFlags = 0
 
-// lockFile takes the lock of a file, or says that somebody else has it.
+// lockFile takes the lock of a file, and returns false when somebody else has the lock.
 func lockFile(f *os.File) (bool, error) {
 	err := windows.LockFileEx(windows.Handle(f.Fd()), windows.LOCKFILE_EXCLUSIVE_LOCK|windows.LOCKFILE_FAIL_IMMEDIATELY, 0, 1, 0, &windows.Overlapped{})
 	if errors.Is(err, windows.ERROR_LOCK_VIOLATION) {
