@@ -15,23 +15,23 @@ import (
 	"sync"
 )
 
-// ErrDamaged means that the file of a blob does not hold what its name says.
+// ErrDamaged means that the file of a blob does not match the sha256 in its name.
 var ErrDamaged = errors.New("a blob is damaged")
 
-// Blobs keeps bytes by their sha256, each once: a file AB/ABCD….zst, compressed, or AB/ABCD… as older versions wrote it. Files are
-// never changed. They go by Sweep, once nothing uses them: whoever writes down the name of a blob does that, and the Put before it,
-// within Keep; Receive is for what comes slowly.
+// Blobs stores bytes by their sha256, each once: in a compressed file AB/ABCD….zst, or in AB/ABCD… as older versions did. Files are never
+// changed. Sweep removes a file once nothing uses the file: a caller that stores the name of a blob does so, and calls Put before, within
+// Keep. Receive is for blobs that arrive slowly.
 type Blobs struct {
 	*packer
 
 	dir   string
-	using sync.RWMutex // Keep reads, a removal writes
+	using sync.RWMutex // Keep holds the lock for reading, a removal for writing
 	held  held
 }
 
 func newBlobs(dir string, p *packer) *Blobs { return &Blobs{dir: dir, packer: p} }
 
-// Keep runs f, which puts blobs and writes down their names; none of them is swept before f has returned.
+// Keep runs f, which puts blobs and stores their names. No blob is swept before f has returned.
 func (b *Blobs) Keep(f func() error) error {
 	b.using.RLock()
 	defer b.using.RUnlock()
@@ -40,7 +40,7 @@ func (b *Blobs) Keep(f func() error) error {
 
 const packed = ".zst"
 
-// Put stores data and returns its sha256 in hexadecimal. What is there already is not written again, unless it is damaged.
+// Put stores data and returns its sha256 in hexadecimal. An existing blob is written again only when it is damaged.
 func (b *Blobs) Put(data []byte) (string, error) {
 	sum := sha256.Sum256(data)
 	name := hex.EncodeToString(sum[:])
@@ -73,10 +73,10 @@ func (b *Blobs) makeFor(file string) error {
 	return syncDir(b.dir)
 }
 
-// syncDir waits until the disk has the names in a directory: a journal that names a file must not outlive it.
+// syncDir waits until the names in a directory are on the disk: a journal that names a file must not be safer than the file.
 func syncDir(dir string) error {
 	if runtime.GOOS == "windows" {
-		return nil // it has no such thing
+		return nil // Windows syncs no directories
 	}
 	d, err := os.Open(dir)
 	if err != nil {
@@ -85,8 +85,8 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// Get reads a blob and checks it against its name. The error is fs.ErrNotExist where there is none, and ErrDamaged where it is not
-// what it was.
+// Get reads a blob and checks the bytes against its name. The error is fs.ErrNotExist for a missing blob, and ErrDamaged for a blob whose
+// bytes have changed.
 func (b *Blobs) Get(sha string) ([]byte, error) {
 	if !isName(sha) {
 		return nil, fmt.Errorf("%q is no blob name: %w", sha, fs.ErrNotExist)
@@ -121,7 +121,7 @@ func isName(sha string) bool {
 	return err == nil && len(raw) == sha256.Size && strings.ToLower(sha) == sha
 }
 
-// Each names every blob, and tells of its file.
+// Each calls each for every blob, with the blob's file.
 func (b *Blobs) Each(ctx context.Context, each func(sha string, file fs.FileInfo) error) error {
 	return b.shelves(ctx, func(dir string) error {
 		files, err := os.ReadDir(dir)
@@ -132,7 +132,7 @@ func (b *Blobs) Each(ctx context.Context, each func(sha string, file fs.FileInfo
 			sha := strings.TrimSuffix(f.Name(), packed)
 			info, err := f.Info()
 			if err != nil || !isName(sha) {
-				continue // it is gone, or it is none
+				continue // the file has gone, or is no blob
 			}
 			if err := each(sha, info); err != nil {
 				return err
@@ -142,7 +142,7 @@ func (b *Blobs) Each(ctx context.Context, each func(sha string, file fs.FileInfo
 	})
 }
 
-// shelves hands over each directory of blobs.
+// shelves calls each for every directory of blobs.
 func (b *Blobs) shelves(ctx context.Context, each func(dir string) error) error {
 	list, err := os.ReadDir(b.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -163,7 +163,7 @@ func (b *Blobs) shelves(ctx context.Context, each func(dir string) error) error 
 	return err
 }
 
-// Sweep removes the blobs that are not used, and what a write that was broken off has left. It tells how many files it removed.
+// Sweep removes the blobs that are not used, and the remains of interrupted writes. Sweep returns how many files were removed.
 func (b *Blobs) Sweep(ctx context.Context, used func(sha string) (bool, error)) (removed int, err error) {
 	err = b.shelves(ctx, func(dir string) error {
 		files, err := os.ReadDir(dir)
@@ -187,7 +187,7 @@ func (b *Blobs) Sweep(ctx context.Context, used func(sha string) (bool, error)) 
 	return removed, err
 }
 
-// sweep removes a file that nothing uses. It looks twice: what is not used at first sight may be in the middle of a Keep.
+// sweep removes a file that nothing uses. sweep asks twice: an unused blob may be in the middle of a Keep.
 func (b *Blobs) sweep(file string, used func(sha string) (bool, error)) (gone bool, err error) {
 	isUsed := func() (bool, error) {
 		name := strings.TrimSuffix(filepath.Base(file), packed)
@@ -197,7 +197,7 @@ func (b *Blobs) sweep(file string, used func(sha string) (bool, error)) (gone bo
 		if isName(name) {
 			return used(name)
 		}
-		return !strings.HasPrefix(name, unfinished), nil // what is none of ours stays
+		return !strings.HasPrefix(name, unfinished), nil // foreign files stay
 	}
 	if in, err := isUsed(); in || err != nil {
 		return false, err

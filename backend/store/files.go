@@ -12,7 +12,8 @@ import (
 // unfinished begins the names of files that are being written.
 const unfinished = ".new-"
 
-// WriteFile replaces a file atomically: written beside it, synced, renamed. A reader sees the old content or the new one.
+// WriteFile replaces a file atomically: the new content is written beside the file, synced, and renamed. A reader sees the old or the new
+// content.
 func WriteFile(name string, data []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(name), unfinished+"*")
 	if err != nil {
@@ -35,8 +36,9 @@ func WriteFile(name string, data []byte, mode fs.FileMode) error {
 	return nil
 }
 
-// NameFile gives a finished file its name, which nothing may have yet: else the error is fs.ErrExist, and the file stays what it was called. A
-// link replaces nothing, whatever comes between a look and it; where the disk knows none, the file is renamed after a second look.
+// NameFile gives a finished file the name name. When an entry has that name already, the error is fs.ErrExist, and the file keeps its old
+// name. A link replaces nothing, even when the name is taken between a check and the link; on a disk without links, the file is renamed
+// after a check.
 func NameFile(file, name string) error {
 	err := os.Link(file, name)
 	if err == nil {
@@ -53,16 +55,16 @@ func NameFile(file, name string) error {
 	return Rename(file, name)
 }
 
-// Rename is os.Rename. On Windows it waits for two seconds while somebody has the file open, or the one in whose place it goes: a scanner, or a
-// reader of ours, who keeps it from being renamed there.
+// Rename is os.Rename, but on Windows Rename retries for two seconds while a program has the file or the target open: a virus scanner, or
+// a reader of ours, which prevents the rename.
 func Rename(from, to string) error {
 	return patiently(heldOpen, func() error { return os.Rename(from, to) })
 }
 
-// patience is how long the go command waits as well.
+// patience is as long as the go command waits in the same case.
 const patience = 2 * time.Second
 
-// patiently does it again while it fails for somebody who will be gone soon.
+// patiently repeats do while do fails because somebody holds the file for a short time.
 func patiently(held func(error) bool, do func() error) error {
 	end := time.Now().Add(patience)
 	for pause := time.Millisecond; ; pause = min(2*pause, 100*time.Millisecond) {
@@ -73,7 +75,7 @@ func patiently(held func(error) bool, do func() error) error {
 	}
 }
 
-// Remove removes a file if it is there, with Rename's patience.
+// Remove removes a file, with the patience of Rename. A missing file is no error.
 func Remove(name string) error {
 	if err := patiently(heldOpen, func() error { return os.Remove(name) }); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err

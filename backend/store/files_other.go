@@ -2,5 +2,5 @@
 
 package store
 
-// heldOpen: an open file is renamed and removed like any other.
+// heldOpen returns false: outside of Windows, an open file can be renamed and removed.
 func heldOpen(error) bool { return false }

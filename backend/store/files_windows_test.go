@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAReaderIsWaitedFor: a file is replaced and removed although somebody reads it at that moment. It was never run on Windows yet.
-func TestAReaderIsWaitedFor(t *testing.T) {
+// TestChangesWaitForReader: a file is replaced and removed although somebody reads it at that moment. It was never run on Windows yet.
+func TestChangesWaitForReader(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "a.json")
 	for _, change := range []func() error{
 		func() error { return WriteFile(name, []byte("new"), 0o600) },
@@ -23,7 +23,7 @@ func TestAReaderIsWaitedFor(t *testing.T) {
 		}
 		closed := time.AfterFunc(200*time.Millisecond, func() { _ = f.Close() })
 		if err := change(); err != nil || closed.Stop() {
-			t.Errorf("while it is read: %v", err)
+			t.Errorf("change of a file that is read: got error %v, want none after the reader", err)
 		}
 	}
 }

@@ -16,10 +16,10 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// highWaterFile is beside the database, and says how far that was.
+// highWaterFile is the file beside the database that says how far the database was.
 const highWaterFile = "high-water.json"
 
-// HighWater is how far a database was when that was last written beside it.
+// HighWater says how far a database was when the file beside the database was last written.
 type HighWater struct {
 	Database string    `json:"database"`
 	Step     int64     `json:"step"`
@@ -27,20 +27,20 @@ type HighWater struct {
 	At       time.Time `json:"at"`
 }
 
-// How a database is not the one that was in its directory.
+// The ways in which a database is not the database that was in its directory.
 const (
-	LostMissing = "missing" // there is none
+	LostMissing = "missing" // there is no database
 	LostEmpty   = "empty"   // its file has no bytes
-	LostOlder   = "older"   // it lacks what was written to the disk
-	LostOther   = "other"   // it is another one
+	LostOlder   = "older"   // the database lacks steps that were on the disk
+	LostOther   = "other"   // the file is another database
 )
 
-// LostError is the error of Open for a directory whose database is not the one that was there. Nothing has been changed; Accept takes the
-// directory as it is.
+// LostError is the error of Open for a directory whose database is not the database that was there. Nothing has been changed; Accept
+// takes the directory as it is.
 type LostError struct {
 	Dir  string
 	Kind string
-	Was  HighWater // zero where nobody left word
+	Was  HighWater // zero when no file beside the database says how far it was
 }
 
 func (e *LostError) Error() string {
@@ -74,8 +74,8 @@ func (e *DamagedError) Error() string {
 
 func (e *DamagedError) Unwrap() error { return e.Err }
 
-// Corrupt tells that an error of the database means damage of its file: pages that are not what they were, or tables that every database of
-// ours has and this one does not.
+// Corrupt reports whether an error of the database means that its file is damaged: pages have changed, or a table is missing that every
+// database of Deskhand has.
 func Corrupt(err error) bool {
 	if errors.Is(err, ErrNewer) {
 		return false
@@ -91,8 +91,8 @@ func Corrupt(err error) bool {
 	return failure.Code() == sqlite3.SQLITE_IOERR_SHORT_READ || Lacks(err)
 }
 
-// lost looks for a database that is missing or empty where there was one, before anything is made in its place: SQLite would throw away the
-// log beside it.
+// lost returns an error for a database that is missing or empty although there was a database. lost must run before the file is created,
+// because SQLite would then throw away the log beside it.
 func lost(dir string) error {
 	kind := LostEmpty
 	info, err := os.Stat(filepath.Join(dir, databaseName))
@@ -111,8 +111,8 @@ func lost(dir string) error {
 	return &LostError{Dir: dir, Kind: kind, Was: was}
 }
 
-// evidence tells that there was a database, where no version has said how far it was. What would undo a transaction is none: a first start that
-// was killed leaves it beside a file without a byte.
+// evidence reports whether there was a database in dir although no version has noted how far it was. A rollback journal is no evidence: a
+// first start that was killed leaves a journal beside an empty file.
 func evidence(dir string) bool {
 	if log, err := os.Stat(filepath.Join(dir, databaseName+logEnd)); err == nil && log.Size() > 0 {
 		return true
@@ -123,32 +123,33 @@ func evidence(dir string) bool {
 	return signature(filepath.Join(dir, byFile)) != ""
 }
 
-// highWater reads what was written beside the database. What cannot be read says nothing: it is written anew.
+// highWater reads the file beside the database. told is false for an unreadable file, which the next write replaces.
 func highWater(dir string) (was HighWater, told bool) {
 	data, err := os.ReadFile(filepath.Join(dir, highWaterFile))
 	return was, err == nil && json.Unmarshal(data, &was) == nil && was.Database != ""
 }
 
-// level keeps the word beside the database.
+// level is the state of the file beside the database.
 type level struct {
-	ctx context.Context //nolint:containedctx // of the last word, at the end of the database
+	ctx context.Context //nolint:containedctx // for the last write, when the database is closed
 
 	mu      sync.Mutex // protects the fields below
-	written time.Time  // when it was written last
-	dirty   bool       // something was written to the database since
+	written time.Time  // when the file was last written
+	dirty   bool       // the database was written since
 }
 
-// touch tells that something was written.
+// touch notes that the database was written.
 func (l *level) touch() {
 	l.mu.Lock()
 	l.dirty = true
 	l.mu.Unlock()
 }
 
-// levelEvery is how often it is written while work goes on.
+// levelEvery is how often the file is written while the database is in use.
 const levelEvery = time.Minute
 
-// compareLevel is an error where the database is not as far as it was, and leaves word where there is none yet.
+// compareLevel returns an error unless the database is at least as far as the file beside it says, and writes the file when there is none
+// yet.
 func (db *DB) compareLevel(ctx context.Context) error {
 	dir := filepath.Dir(db.file)
 	var now HighWater
@@ -161,13 +162,14 @@ func (db *DB) compareLevel(ctx context.Context) error {
 		return &LostError{Dir: dir, Kind: LostOther, Was: was}
 	case told && was.Step > now.Step:
 		return &LostError{Dir: dir, Kind: LostOlder, Was: was}
-	case !told: // the disk must have what a migration has just made before a file speaks of it
-		_ = db.WriteSync(ctx, func(*sql.Tx) error { return nil }) // a full disk is told where something is lost by it
+	case !told: // the disk must have the migrations before a file depends on them
+		_ = db.WriteSync(ctx, func(*sql.Tx) error { return nil }) // a full disk is reported where data would be lost
 	}
 	return nil
 }
 
-// olderLevel is compareLevel for a database of before there was the word in it: migrating it would hide that it is the older one.
+// olderLevel compares as compareLevel does, for a database whose schema has no step yet: a migration would hide that the database is
+// older than its directory.
 func olderLevel(dir string, schema int) error {
 	const since = 21
 	if was, told := highWater(dir); told && schema < since {
@@ -176,13 +178,13 @@ func olderLevel(dir string, schema int) error {
 	return nil
 }
 
-// raise counts a step within a transaction that the disk is waited for.
+// raise counts a step within a transaction that is synced to the disk.
 func (db *DB) raise(ctx context.Context, tx *sql.Tx) (now HighWater, err error) {
 	err = tx.QueryRowContext(ctx, `UPDATE high_water SET step = step + 1 RETURNING database, step`).Scan(&now.Database, &now.Step)
 	return now, err
 }
 
-// raised leaves word of a step once the disk has it, now and then.
+// raised writes the file beside the database for a step that is on the disk, when levelEvery has passed since the last write.
 func (db *DB) raised(ctx context.Context, now HighWater) {
 	db.level.mu.Lock()
 	due := time.Since(db.level.written) >= levelEvery
@@ -193,7 +195,7 @@ func (db *DB) raised(ctx context.Context, now HighWater) {
 	}
 }
 
-// leaveLevel writes the file. Where it cannot, on a full disk, the word of before stands, which asks for less.
+// leaveLevel writes the file beside the database. When the write fails, as on a full disk, the old file stays, which demands less.
 func (db *DB) leaveLevel(ctx context.Context, now HighWater) {
 	ctx = context.WithoutCancel(ctx)
 	if db.r.QueryRowContext(ctx, `SELECT count(*) FROM session WHERE deleted_at = 0`).Scan(&now.Sessions) != nil {
@@ -209,25 +211,25 @@ func (db *DB) leaveLevel(ctx context.Context, now HighWater) {
 	db.level.mu.Unlock()
 }
 
-// endLevel leaves word at a clean end, if anything was written since the last one.
+// endLevel writes the file when the database is closed, if the database was written since the last time.
 func (db *DB) endLevel() {
 	db.level.mu.Lock()
 	dirty := db.level.dirty
-	db.level.written = time.Time{} // it is due
+	db.level.written = time.Time{} // makes the write due
 	db.level.mu.Unlock()
 	if dirty {
-		_ = db.WriteSync(db.level.ctx, func(*sql.Tx) error { return nil }) // as leaveLevel
+		_ = db.WriteSync(db.level.ctx, func(*sql.Tx) error { return nil }) // the error is ignored as in leaveLevel
 	}
 }
 
-// asides are what belongs to a database, and goes aside with a lost one.
+// asides returns the names of the files that belong to a database, and that Accept puts aside with a lost database.
 func asides() []string {
 	return append(Beside(), databaseName, highWaterFile, byFile, "blobs", "snapshots")
 }
 
-// Accept takes a directory as it is whose database is not the one that was there: who opens it next makes an empty one where it is missing,
-// and goes on with an older one. What was beside a missing one is put aside into a directory, whose name is given. The caller has the
-// directory for itself.
+// Accept accepts a directory whose database is not the database that was there: the next Open makes an empty database when the database
+// is missing, and goes on with an older database. The files beside a missing database are moved into a new directory, whose name Accept
+// returns. The caller must hold the directory's lock.
 func Accept(dir string) (aside string, err error) {
 	gone := lost(dir)
 	if gone == nil {

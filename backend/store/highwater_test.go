@@ -54,7 +54,7 @@ func copyFile(t *testing.T, from, to string) {
 	}
 }
 
-func TestOpenRefusesADatabaseThatIsNotTheOneThatWasThere(t *testing.T) {
+func TestOpenRefusesReplacedDatabase(t *testing.T) {
 	t.Parallel()
 	remove := func(names ...string) func(*testing.T, string) {
 		return func(t *testing.T, dir string) {
@@ -148,7 +148,7 @@ func TestOpenRefusesADatabaseThatIsNotTheOneThatWasThere(t *testing.T) {
 }
 
 // What a kill leaves is never taken for an older database, nor is a first start that was broken off.
-func TestOpenTakesWhatAKillLeaves(t *testing.T) {
+func TestOpenAcceptsRemainsOfKilledStart(t *testing.T) {
 	t.Parallel()
 	dir, killed := filled(t), t.TempDir()
 	db := open(t, dir)
@@ -170,7 +170,7 @@ func TestOpenTakesWhatAKillLeaves(t *testing.T) {
 	open(t, empty)
 }
 
-func TestOpenTellsOfADamagedDatabase(t *testing.T) {
+func TestOpenReportsDamagedDatabase(t *testing.T) {
 	t.Parallel()
 	dir := filled(t)
 	if err := os.WriteFile(filepath.Join(dir, "deskhand.db"), []byte(strings.Repeat("no database ", 1000)), 0o600); err != nil {

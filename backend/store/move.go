@@ -19,7 +19,7 @@ import (
 	"time"
 )
 
-// Steps of a copy, as Tell hears of them.
+// The steps of a copy, as passed to Tell.
 const (
 	StepCopy  = "copy"
 	StepProve = "prove"
@@ -27,24 +27,24 @@ const (
 
 const databaseName = "deskhand.db"
 
-// Beside are the names of what SQLite has beside a database that is open.
+// Beside returns the names of the files that SQLite keeps beside an open database.
 func Beside() []string {
 	return []string{databaseName + logEnd, databaseName + indexEnd, databaseName + rollbackEnd}
 }
 
-// SyncDir waits until the disk has the names in a directory.
+// SyncDir waits until the names in a directory are on the disk.
 func SyncDir(dir string) error { return syncDir(dir) }
 
-// RecordName is in a copy until it is used: the names of what Write has made there, each with a NUL behind it, those of directories with a
-// slash before that.
+// RecordName is the name of a file in an unfinished copy. The file lists the names that Write has made there, each with a NUL behind the
+// name; the name of a directory ends in a slash.
 const RecordName = "deskhand.copied"
 
-// Copy is a data directory that is written a second time, and proven, while nobody has it open. It changes nothing where it copies from.
+// Copy writes a data directory that nobody has open a second time, and proves the result. Copy changes nothing in From.
 type Copy struct {
 	From, To string
 	Skip     []string                             // names at the top that are not copied: they belong to a process, or to the place
 	Bound    []string                             // names at the top below which text and links may hold the absolute path of From
-	Tell     func(step string, done, total int64) // bytes; called often
+	Tell     func(step string, done, total int64) // called often, with the bytes done
 
 	total  int64
 	done   int64
@@ -53,19 +53,19 @@ type Copy struct {
 	record *os.File
 }
 
-// kept is one thing that was copied, as it must be there afterwards.
+// kept is a copied entry, as the entry must be afterwards.
 type kept struct {
-	path string // below the directory
+	path string // relative to the directory
 	mode fs.FileMode
 	time time.Time
 	sum  string // of a file
 	link string // of a link
 }
 
-// ErrUnlike means that the copy is not what was copied.
+// ErrUnlike means that the copy differs from the original.
 var ErrUnlike = errors.New("the copy is not what it was made of")
 
-// each walks through what is to be copied, directories before what is in them. Sockets and pipes hold nothing.
+// each calls f for every entry to be copied, directories before their content. Sockets and pipes are left out, as they hold nothing.
 func (c *Copy) each(ctx context.Context, f func(rel string, info fs.FileInfo) error) error {
 	return filepath.WalkDir(c.From, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -94,7 +94,7 @@ func (c *Copy) each(ctx context.Context, f func(rel string, info fs.FileInfo) er
 	})
 }
 
-// Survey tells how much there is to copy.
+// Survey returns how many bytes and files there are to copy.
 func (c *Copy) Survey(ctx context.Context) (size int64, files int, err error) {
 	err = c.each(ctx, func(_ string, info fs.FileInfo) error {
 		if info.Mode().IsRegular() {
@@ -106,7 +106,7 @@ func (c *Copy) Survey(ctx context.Context) (size int64, files int, err error) {
 	return size, files, err
 }
 
-// Write copies all of it into To, which is there. What was written is on the disk when it returns. After an error, Undo removes it.
+// Write copies all entries into To, which must exist. The copy is on the disk when Write returns. After an error, Undo removes the copy.
 func (c *Copy) Write(ctx context.Context) (err error) {
 	if err := settle(ctx, filepath.Join(c.From, databaseName)); err != nil {
 		return err
@@ -122,7 +122,7 @@ func (c *Copy) Write(ctx context.Context) (err error) {
 	if err := c.each(ctx, func(rel string, info fs.FileInfo) error { return c.put(ctx, rel, info) }); err != nil {
 		return err
 	}
-	for _, k := range slices.Backward(c.kept) { // a directory that nobody may write to, after what is in it
+	for _, k := range slices.Backward(c.kept) { // a read-only directory gets its mode after its content
 		if k.mode.IsDir() {
 			if err := errors.Join(os.Chmod(filepath.Join(c.To, k.path), k.mode.Perm()), syncDir(filepath.Join(c.To, k.path))); err != nil {
 				return err
@@ -153,22 +153,22 @@ func (c *Copy) put(ctx context.Context, rel string, info fs.FileInfo) (err error
 	return err
 }
 
-// made records what was made in To. What could not be made may be there all the same, and is somebody else's then. It is recorded after it
-// is there: a kill between the two leaves an empty file of ours, which costs nobody anything.
+// made records an entry that was made in To. An entry that could not be made may exist all the same, and then belongs to somebody else.
+// The record follows the entry: a kill between the two leaves an empty file of ours, which does no harm.
 func (c *Copy) made(rel string, err error) error {
 	if err != nil {
 		return err
 	}
 	if _, err = c.record.WriteString(rel + "\x00"); err != nil {
-		err = errors.Join(err, os.Remove(filepath.Join(c.To, rel))) // later nobody would know whose it is
+		err = errors.Join(err, os.Remove(filepath.Join(c.To, rel))) // without a record nobody would know whose entry it is
 	}
 	return err
 }
 
-// Undo removes what a Write that is not to be has made in a directory. What else is there is somebody's, and stays, with the directories
-// that it is in.
+// Undo removes the entries of an unfinished Write from a directory. Any other entry belongs to somebody else and stays, with the
+// directories above.
 func Undo(dir string) error {
-	root, err := os.OpenRoot(dir) // a link that somebody has put in place of a directory of ours leads nowhere else
+	root, err := os.OpenRoot(dir) // a Root, as somebody may have put a link in place of a directory
 	if err != nil {
 		return err
 	}
@@ -181,12 +181,12 @@ func Undo(dir string) error {
 		return err
 	}
 	names := strings.Split(string(text), "\x00")
-	names = names[:len(names)-1] // behind the last NUL is nothing, or a part of a name
+	names = names[:len(names)-1] // drops the end behind the last NUL, which is empty or part of a name
 	if slices.Contains(names, databaseName) {
-		names = append(names, Beside()...) // of a Prove that was killed
+		names = append(names, Beside()...) // left by a Prove that was killed
 	}
 	var errs []error
-	for _, name := range slices.Backward(names) { // what is in a directory before it
+	for _, name := range slices.Backward(names) { // content before its directory
 		errs = append(errs, undo(root, name))
 	}
 	if err := errors.Join(errs...); err != nil {
@@ -197,13 +197,13 @@ func Undo(dir string) error {
 
 func undo(root *os.Root, name string) error {
 	path, isDir := strings.CutSuffix(name, "/")
-	if info, err := root.Lstat(path); err == nil && info.IsDir() == isDir { // else it is gone, or something else is in its place
+	if info, err := root.Lstat(path); err == nil && info.IsDir() == isDir { // otherwise the entry has gone or was replaced
 		err = root.Remove(path)
-		if errors.Is(err, fs.ErrPermission) { // directories that nobody may write to are in stores of git and of skills
+		if errors.Is(err, fs.ErrPermission) { // stores of git and of skills have read-only directories
 			_ = root.Chmod(filepath.Dir(path), 0o700)
 			err = root.Remove(path)
 		}
-		if isDir && errors.Is(err, fs.ErrExist) { // it is not empty
+		if isDir && errors.Is(err, fs.ErrExist) { // the directory is not empty
 			return nil
 		}
 		return err
@@ -216,7 +216,7 @@ func (c *Copy) bound(rel string) bool {
 	return slices.Contains(c.Bound, top)
 }
 
-// retarget is a text in which the old place is the new one. A name that only begins as the old place does is another one.
+// retarget replaces the old path in a text by the new path. A name that only begins with the old path stays.
 func (c *Copy) retarget(text string) string {
 	var b strings.Builder
 	for {
@@ -236,8 +236,8 @@ func (c *Copy) retarget(text string) string {
 	}
 }
 
-// longestText is how long a file may be in which paths are looked for: first lines of scripts, settings of environments. What is compiled
-// of them may name the old place as well, for a trace of a fault; it is made anew where it does not fit.
+// longestText is the largest file in which paths are replaced: first lines of scripts, settings of environments. Code compiled from such
+// files may hold the old path as well, for its traces, and is compiled anew when the path does not fit.
 const longestText = 1 << 20
 
 func (c *Copy) putFile(ctx context.Context, from, to string, k kept) (sum string, err error) {
@@ -269,15 +269,15 @@ func (c *Copy) putFile(ctx context.Context, from, to string, k kept) (sum string
 	if _, err := io.Copy(io.MultiWriter(out, h), source); err != nil {
 		return "", err
 	}
-	if runtime.GOOS != "linux" { // which has one call for the whole disk
+	if runtime.GOOS != "linux" { // Linux syncs the whole disk in the end
 		err = out.Sync()
 	}
 	return hex.EncodeToString(h.Sum(nil)), errors.Join(err, out.Chmod(k.mode.Perm()), os.Chtimes(to, time.Time{}, k.time))
 }
 
-// counted reads until it is called off, and tells how far it is.
+// counted is a reader that ends with its context and reports its progress.
 type counted struct {
-	ctx context.Context //nolint:containedctx // a reader has no other way to be called off
+	ctx context.Context //nolint:containedctx // a reader cannot be cancelled otherwise
 	in  io.Reader
 	c   *Copy
 }
@@ -294,8 +294,8 @@ func (r *counted) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Prove reads the copy again: every file is what was written, with its rights, there is nothing else, and the database is whole and has
-// as many rows of each kind.
+// Prove reads the copy again. Prove fails unless every file has its bytes and its mode, no other file exists, and the database is whole
+// and has as many rows in each table.
 func (c *Copy) Prove(ctx context.Context) error {
 	c.step, c.done = StepProve, 0
 	for _, k := range c.kept {
@@ -354,7 +354,7 @@ func (c *Copy) prove(ctx context.Context, k kept) error {
 	return nil
 }
 
-// nothingElse looks for what was not copied: somebody else works there.
+// nothingElse fails when the copy has an entry that was not copied: somebody else works in the directory.
 func (c *Copy) nothingElse(ctx context.Context) error {
 	known := map[string]bool{}
 	for _, k := range c.kept {
@@ -369,7 +369,7 @@ func (c *Copy) nothingElse(ctx context.Context) error {
 	})
 }
 
-// DatabaseSum is the checksum of the database that was copied.
+// DatabaseSum returns the checksum of the copied database.
 func (c *Copy) DatabaseSum() string {
 	for _, k := range c.kept {
 		if k.path == databaseName {
@@ -379,7 +379,7 @@ func (c *Copy) DatabaseSum() string {
 	return ""
 }
 
-// DatabaseSum is the checksum of the database of a directory that nobody has open.
+// DatabaseSum returns the checksum of the database in a directory that nobody has open.
 func DatabaseSum(dir string) (string, error) {
 	file := filepath.Join(dir, databaseName)
 	if journaled(file) {
@@ -395,7 +395,7 @@ func DatabaseSum(dir string) (string, error) {
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
-// journaled tells whether a part of a database is in its log, or is yet to be rolled back.
+// journaled reports whether a part of a database is in its log, or is yet to be rolled back.
 func journaled(file string) bool {
 	for _, end := range []string{logEnd, rollbackEnd} {
 		if info, err := os.Stat(file + end); err == nil && info.Size() > 0 {
@@ -405,13 +405,13 @@ func journaled(file string) bool {
 	return false
 }
 
-// Holds tells whether there is a database in a directory.
+// Holds reports whether a directory has a database.
 func Holds(dir string) bool {
 	info, err := os.Stat(filepath.Join(dir, databaseName))
 	return err == nil && info.Mode().IsRegular() && info.Size() > 0
 }
 
-// settle has the database take in its journal, so that its one file is all of it.
+// settle moves the log into the database, so that its file is complete.
 func settle(ctx context.Context, file string) (err error) {
 	db, err := sql.Open("sqlite", dsn(file, url.Values{}))
 	if err != nil {
@@ -429,7 +429,7 @@ func settle(ctx context.Context, file string) (err error) {
 	return nil
 }
 
-// rowsOf has SQLite look through a whole database, and counts the rows of its tables.
+// rowsOf has SQLite check a whole database, and returns the number of rows of each table.
 func rowsOf(ctx context.Context, file string) (rows []string, err error) {
 	db, err := openReader(file, false)
 	if err != nil {

@@ -7,19 +7,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// kindOfDisk tells why a disk of this kind is none for the data; "" = nothing is known against it.
+// kindOfDisk returns why a disk of this kind is unfit for the data; "" = no reason is known.
 func kindOfDisk(dir string) string {
 	var s unix.Statfs_t
 	if unix.Statfs(dir, &s) != nil {
 		return ""
 	}
-	const ( // of linux/magic.h, those that the package does not have
+	const ( // constants of linux/magic.h that package unix lacks
 		cifs        = 0xff534d42
 		smb2        = 0xfe534d42
 		exfat       = 0x2011bab0
 		mayNotStart = 0x8 // ST_NOEXEC
 	)
-	switch uint32(s.Type) { //nolint:gosec // the type differs from system to system, and so does its sign
+	switch uint32(s.Type) { //nolint:gosec // the type and its sign differ between systems
 	case unix.NFS_SUPER_MAGIC, unix.SMB_SUPER_MAGIC, cifs, smb2, unix.AFS_SUPER_MAGIC, unix.CODA_SUPER_MAGIC:
 		return "it is a disk of the network, where SQLite cannot keep what it promises"
 	case unix.MSDOS_SUPER_MAGIC, exfat:
@@ -31,7 +31,7 @@ func kindOfDisk(dir string) string {
 	return ""
 }
 
-// syncDisk waits until the disk of a directory has all that was written.
+// syncDisk waits until everything written is on the disk of a directory.
 func syncDisk(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {

@@ -2,8 +2,8 @@
 
 package store
 
-// kindOfDisk knows none: what the disk can do is tried.
+// kindOfDisk knows no kinds: Fit tries the disk instead.
 func kindOfDisk(string) string { return "" }
 
-// syncDisk has nothing left to do: each file was synced.
+// syncDisk does nothing, because each file was synced.
 func syncDisk(string) error { return nil }

@@ -12,14 +12,14 @@ import (
 	"runtime"
 )
 
-// UnfitError says why a directory's disk is none for the data.
+// UnfitError says why the disk of a directory is unfit for the data.
 type UnfitError struct{ Why string }
 
 func (e *UnfitError) Error() string { return e.Why }
 
-// Fit tries, in an empty directory, what the data needs of a disk: a file that only we may read, a link, a program that can be started, and
-// a database whose readers and writer see each other. A network's disk may pass all of it and still lose what two programs write, so
-// those that can be recognised are refused by their kind.
+// Fit tries, in an empty directory, whether the disk has the features that the data needs: a file that only the user may read, a link, a
+// program that can be started, and a database whose readers and writer see each other. A network disk may pass all of this and still lose
+// concurrent writes, so network disks are refused by their kind where it can be recognised.
 func Fit(ctx context.Context, dir string) (err error) {
 	if why := kindOfDisk(dir); why != "" {
 		return &UnfitError{why}
@@ -29,7 +29,7 @@ func Fit(ctx context.Context, dir string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(probe)) }()
-	if runtime.GOOS != "windows" { // there the rights are the directory's own
+	if runtime.GOOS != "windows" { // Windows takes the permissions from the directory
 		if err := fitRights(probe); err != nil {
 			return err
 		}

@@ -4,7 +4,7 @@ package store
 
 import "golang.org/x/sys/unix"
 
-// FreeSpace is how many bytes we may still write to the disk of dir.
+// FreeSpace returns how many bytes the user may still write to the disk of dir.
 func FreeSpace(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

@@ -2,7 +2,7 @@ package store
 
 import "golang.org/x/sys/windows"
 
-// FreeSpace is how many bytes we may still write to the disk of dir.
+// FreeSpace returns how many bytes the user may still write to the disk of dir.
 func FreeSpace(dir string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

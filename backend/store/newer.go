@@ -14,30 +14,30 @@ import (
 	"modernc.org/sqlite"
 )
 
-// ErrNewer means that a later version of the program made the data. It can be read as far as the tables are the same, and nothing of it
-// is written.
+// ErrNewer means that a later version of the program made the data. Such data can be read as far as the tables are the same, and is never
+// written.
 var ErrNewer = errors.New("the data was written by a newer version of Deskhand")
 
-// Newer is what is known of the version that made the data.
+// Newer describes the version that made the data.
 type Newer struct {
 	Schema int    // of the database
-	Known  int    // the newest that this program knows
-	By     string // the version of the program, "" where it did not say
+	Known  int    // the newest schema of this program
+	By     string // the version of the program, "" when unknown
 }
 
-// Newer tells that the data is open for reading alone; nil = it is ours.
+// Newer returns a value when the data is open for reading alone, and nil otherwise.
 func (db *DB) Newer() *Newer { return db.newer }
 
-// Lacks tells that a query asked for a table or a column that is not there: a newer version has it otherwise.
+// Lacks reports whether a query failed because a table or a column is missing, as in the data of a newer version.
 func Lacks(err error) bool {
 	failure, ok := errors.AsType[*sqlite.Error](err)
 	return ok && strings.Contains(failure.Error(), "no such ")
 }
 
-// byFile names the newest version of the program that has had the data.
+// byFile names the newest version of the program that has used the data.
 const byFile = "written-by"
 
-// Sign leaves word, for older versions, of which one has the data now. version is one line.
+// Sign records for older versions which version uses the data now. version is a single line.
 func (db *DB) Sign(version string) error {
 	name := filepath.Join(filepath.Dir(db.file), byFile)
 	if db.newer != nil || version == "" || signature(name) == version {
@@ -50,13 +50,13 @@ func signature(name string) string {
 	data, err := os.ReadFile(name)
 	const longest = 100
 	if err != nil || len(data) > longest {
-		return "" // it says more than it is needed for
+		return "" // no version is that long
 	}
 	return strings.TrimSpace(string(data))
 }
 
-// schemaOf reads the version of the schema without writing a byte of the database, unless a transaction was broken off that has to be rolled
-// back first. The write-ahead log of a database of a newer version is not taken in.
+// schemaOf reads the version of the schema without changing the database, except that an interrupted transaction is rolled back first.
+// The write-ahead log of a newer version's database stays in its file.
 func schemaOf(ctx context.Context, file string) (version int, err error) {
 	if err := rollBack(ctx, file); err != nil {
 		return 0, err
@@ -72,12 +72,12 @@ func schemaOf(ctx context.Context, file string) (version int, err error) {
 	return version, nil
 }
 
-// rollBack undoes the transaction of a program that was killed before the database had its write-ahead log: during the first start, or while
-// SQLite changed the kind of the journal. Nobody can read the database before that, and a reader alone cannot do it. Whichever version wrote
-// the database, what is undone was never committed.
+// rollBack undoes the transaction of a program that was killed before the database had its write-ahead log: during the first start, or
+// while SQLite changed the kind of the journal. Nobody can read the database before that, and a reader alone cannot roll back. Whichever
+// version wrote the database, the undone changes were never committed.
 func rollBack(ctx context.Context, file string) (err error) {
 	if info, err := os.Stat(file + rollbackEnd); err != nil || info.Size() == 0 {
-		return nil // there is none, or SQLite says more of it than we can
+		return nil // no journal, or SQLite will report the error
 	}
 	db, err := sql.Open("sqlite", fileURL(file, url.Values{"mode": {"rw"}, "_pragma": {"busy_timeout(5000)"}}))
 	if err != nil {
@@ -91,15 +91,15 @@ func rollBack(ctx context.Context, file string) (err error) {
 	return nil
 }
 
-// The ends of the names of what SQLite keeps beside a database: the log of committed changes, its index in shared memory, and what undoes
-// a transaction where there is no log.
+// The endings of the files that SQLite keeps beside a database: the log of committed changes, its index in shared memory, and the
+// rollback journal of a database without a log.
 const (
 	logEnd      = "-wal"
 	indexEnd    = "-shm"
 	rollbackEnd = "-journal"
 )
 
-// openNewer opens a database that is not ours to write.
+// openNewer opens the database of a newer version for reading.
 func openNewer(dir, file string, newer Newer) (*DB, error) {
 	r, err := openReader(file, true)
 	if err != nil {
@@ -111,7 +111,7 @@ func openNewer(dir, file string, newer Newer) (*DB, error) {
 	return &DB{Blobs: newBlobs(filepath.Join(dir, "blobs"), p), r: r, packer: p, file: file, newer: &newer}, nil
 }
 
-// openReader opens a database for reading. Without only it is ours, and its journal may be taken in by it.
+// openReader opens a database for reading. Without only, SQLite may move the log into the database.
 func openReader(file string, only bool) (*sql.DB, error) {
 	address := dsn(file, url.Values{"_pragma": {"query_only(1)"}})
 	if only {

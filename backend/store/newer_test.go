@@ -51,7 +51,7 @@ func read(t *testing.T, name string) []byte {
 	return data
 }
 
-func TestADatabaseOfANewerVersionIsReadAndLeftAsItIs(t *testing.T) {
+func TestNewerDatabaseIsReadOnly(t *testing.T) {
 	for name, tidy := range map[string]bool{"that was closed": true, "whose program was killed": false} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -84,13 +84,13 @@ func TestADatabaseOfANewerVersionIsReadAndLeftAsItIs(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := db.Newer(); n == nil || *n != (store.Newer{Schema: schema, Known: ours, By: "99.0"}) {
-				t.Errorf("%+v", n)
+				t.Errorf("Newer: got %+v, want schema %d, known %d, by 99.0", n, schema, ours)
 			}
 			if n := count(t, db); n != 1 {
-				t.Errorf("%d rows are read", n)
+				t.Errorf("rows of the newer database: got %d, want 1", n)
 			}
 			if faults, err := db.Check(t.Context()); err != nil || len(faults) > 0 {
-				t.Errorf("%v %v", faults, err)
+				t.Errorf("Check: got faults %v, error %v, want none", faults, err)
 			}
 			for _, write := range []func(context.Context, func(*sql.Tx) error) error{db.Write, db.WriteSync} {
 				if err := write(t.Context(), func(*sql.Tx) error { t.Error("it is written to"); return nil }); !errors.Is(err, store.ErrNewer) {
@@ -108,33 +108,33 @@ func TestADatabaseOfANewerVersionIsReadAndLeftAsItIs(t *testing.T) {
 			}
 			for _, file := range files {
 				if !bytes.Equal(read(t, filepath.Join(dir, file)), before[file]) {
-					t.Errorf("%s is another", file)
+					t.Errorf("%s: got other bytes, want it unchanged", file)
 				}
 			}
 		})
 	}
 }
 
-func TestWhatANewerVersionLacksIsToldApart(t *testing.T) {
+func TestLacksReportsMissingTables(t *testing.T) {
 	db := open(t, t.TempDir())
 	var colour string
 	for text, lacks := range map[string]bool{"SELECT colour FROM workspace": true, "SELECT id FROM later": true, "SELEKT": false} {
 		if err := db.Read().QueryRowContext(t.Context(), text).Scan(&colour); err == nil || store.Lacks(err) != lacks {
-			t.Errorf("%s: %v", text, err)
+			t.Errorf("query %s: got error %v, Lacks %v, want an error, Lacks %v", text, err, store.Lacks(err), lacks)
 		}
 	}
 }
 
-func TestADatabaseOfOursIsNotNewer(t *testing.T) {
+func TestOwnDatabaseIsNotNewer(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, dir)
 	if err := db.Sign("1.0"); err != nil {
 		t.Fatal(err)
 	}
 	if db.Newer() != nil {
-		t.Errorf("%+v", db.Newer())
+		t.Errorf("Newer of our own data: got %+v, want nil", db.Newer())
 	}
 	if got := string(read(t, filepath.Join(dir, "written-by"))); got != "1.0\n" {
-		t.Errorf("%q", got)
+		t.Errorf("written-by: got %q, want 1.0", got)
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// packer compresses (zstd, RFC 8878) and back; both are for any number of callers at a time. It is set up when it is first needed,
-// in little memory: what is compressed is written by few at a time.
+// packer compresses and decompresses (zstd, RFC 8878), for any number of callers at a time. The tools are set up at first use, with
+// little memory, because few callers compress at a time.
 type packer struct {
 	tools func() (*zstd.Encoder, *zstd.Decoder, error)
 }
 
-// longestPlain is what something may become when it is unpacked: no message of an agent is as long.
+// longestPlain limits the size of decompressed data: no message of an agent is as long.
 const longestPlain = 256 << 20
 
 func newPacker() *packer {
@@ -52,8 +52,8 @@ func (p *packer) unpack(data []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Pack compresses what is to be kept in the database.
+// Pack compresses data for the database.
 func (db *DB) Pack(data []byte) ([]byte, error) { return db.packer.pack(data) }
 
-// Unpack is what was packed; what is not as it was is ErrDamaged.
+// Unpack decompresses data from Pack. Damaged data is ErrDamaged.
 func (db *DB) Unpack(data []byte) ([]byte, error) { return db.packer.unpack(data) }

@@ -15,20 +15,20 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// ErrTooLong means that there was more than was to be stored.
+// ErrTooLong means that a reader gave more bytes than allowed.
 var ErrTooLong = errors.New("too long")
 
-// untilNamed is how long what was received is kept although nothing names it.
+// untilNamed is how long a received blob is kept although nothing names it.
 const untilNamed = time.Hour
 
-// held are files that no Sweep removes although nothing uses them: those that are being received, and blobs whose names are about to
-// be written down. Keep cannot do that: it would hold up everybody for as long as the sender takes.
+// held are files that Sweep must keep although nothing uses them: files that are being received, and blobs whose names are about to be
+// stored. Keep would not do: a Sweep would wait for a slow sender, and every other Keep would wait for the Sweep.
 type held struct {
 	mu    sync.Mutex // guards files
 	files map[string]hold
 }
 
-// hold is how often a file is held, and until when.
+// hold says how often a file is held, and until when.
 type hold struct {
 	times int
 	until time.Time
@@ -65,12 +65,12 @@ func (h *held) holds(name string) bool {
 	return ok
 }
 
-// Release lets a blob that was received go with the next Sweep, unless something names it by now, or it was received once more.
+// Release lets the next Sweep remove a received blob, unless something names the blob by now, or the blob was received once more.
 func (b *Blobs) Release(sha string) { b.held.release(sha) }
 
-// Receive stores what r gives, which may be slow, without having it in memory, and returns its sha256 and its length. More than most bytes are
-// ErrTooLong, and nothing is stored; nor is it when ctx ends. The blob is not swept for an hour, or until it is released: the caller
-// writes its name down until then, needs no Keep for that, and need not release it.
+// Receive stores the bytes of r, which may be slow, without keeping them in memory, and returns their sha256 and their number. More than
+// most bytes are ErrTooLong, and nothing is stored; nor is anything stored when ctx ends. The blob is not swept for an hour, or until
+// Release: the caller stores the blob's name in that time, needs no Keep, and need not call Release.
 func (b *Blobs) Receive(ctx context.Context, r io.Reader, most int64) (sha string, size int64, err error) {
 	f, err := b.incoming()
 	if err != nil {
@@ -95,7 +95,7 @@ func (b *Blobs) Receive(ctx context.Context, r io.Reader, most int64) (sha strin
 	return sha, size, nil
 }
 
-// incoming is a new file on a shelf, where what a crash leaves of it is swept.
+// incoming makes a new file on a shelf, where a Sweep removes the remains after a crash.
 func (b *Blobs) incoming() (f *os.File, err error) {
 	shelf := filepath.Join(b.dir, "00")
 	err = b.Keep(func() error {
@@ -110,7 +110,7 @@ func (b *Blobs) incoming() (f *os.File, err error) {
 	return f, err
 }
 
-// receive gives a complete file its name, unless it is there.
+// receive gives a complete file its name, unless the blob exists.
 func (b *Blobs) receive(file, sha string) error {
 	b.held.hold(sha)
 	if _, err := b.Get(sha); err == nil {
@@ -136,11 +136,11 @@ func compress(w io.Writer, r io.Reader) (sha string, size int64, err error) {
 	return hex.EncodeToString(sum.Sum(nil)), size, errors.Join(err, enc.Close())
 }
 
-// While is a reader until its context ends: it lets long work with a file be called off.
+// While returns a reader that fails when ctx ends, so that long work with a file can be cancelled.
 func While(ctx context.Context, r io.Reader) io.Reader { return while{ctx, r} }
 
 type while struct {
-	ctx context.Context //nolint:containedctx // a reader takes none
+	ctx context.Context //nolint:containedctx // Read takes no context
 	r   io.Reader
 }
 

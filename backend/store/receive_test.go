@@ -32,7 +32,7 @@ func everything(t *testing.T, dir string) (all []string) {
 	return all
 }
 
-func TestReceive(t *testing.T) {
+func TestReceiveStoresBlobOnce(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir).Blobs
 	data := make([]byte, 3<<20)
@@ -42,18 +42,18 @@ func TestReceive(t *testing.T) {
 	for _, r := range []io.Reader{bytes.NewReader(data), iotest.HalfReader(bytes.NewReader(data))} { // the second time it is there
 		sha, n, err := b.Receive(t.Context(), r, int64(len(data)))
 		if err != nil || sha != want || n != int64(len(data)) {
-			t.Fatalf("%s, %d bytes, %v", sha, n, err)
+			t.Fatalf("Receive: got %s, %d bytes, error %v, want %s, %d bytes", sha, n, err, want, len(data))
 		}
 	}
 	if got, err := b.Get(want); err != nil || !bytes.Equal(got, data) {
-		t.Fatalf("%d bytes come back, %v", len(got), err)
+		t.Fatalf("Get: got %d bytes, error %v, want the %d received", len(got), err, len(data))
 	}
 	if all := everything(t, dir); len(all) != 1 || all[0] != want+".zst" {
-		t.Errorf("there are %q", all)
+		t.Errorf("files of blobs: got %q, want %s.zst alone", all, want)
 	}
 }
 
-func TestReceiveLeavesNothingOfWhatFails(t *testing.T) {
+func TestFailedReceiveLeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir).Blobs
 	boom := errors.New("boom")
@@ -70,16 +70,16 @@ func TestReceiveLeavesNothingOfWhatFails(t *testing.T) {
 		{"cancelled", ended, strings.NewReader("1"), context.Canceled},
 	} {
 		if sha, _, err := b.Receive(c.ctx, c.r, 5); !errors.Is(err, c.want) || sha != "" {
-			t.Errorf("%s: %q, %v", c.name, sha, err)
+			t.Errorf("Receive of %s: got %q, error %v, want no name, error %v", c.name, sha, err, c.want)
 		}
 	}
 	if all := everything(t, dir); len(all) != 0 {
-		t.Errorf("left are %q", all)
+		t.Errorf("files after failures: got %q, want none", all)
 	}
 }
 
 // A sweep neither breaks off what is being received, nor takes what has not been written down yet.
-func TestWhatIsReceivedOutlastsASweep(t *testing.T) {
+func TestReceivedBlobOutlastsSweep(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir).Blobs
 	unused := func(string) (bool, error) { return false, nil }
@@ -102,7 +102,7 @@ func TestWhatIsReceivedOutlastsASweep(t *testing.T) {
 	}()
 	_, _ = w.Write([]byte("slow")) // returns once it is read, so that the file is there
 	if n := sweep(); n != 0 || len(everything(t, dir)) != 1 {
-		t.Fatalf("%d files were swept while they were written", n)
+		t.Fatalf("Sweep while a blob is received: got %d files removed, want the file kept", n)
 	}
 	w.Close()
 	sha := <-received
@@ -114,6 +114,6 @@ func TestWhatIsReceivedOutlastsASweep(t *testing.T) {
 	}
 	b.Release(sha)
 	if n := sweep(); n != 1 {
-		t.Errorf("%d files were swept after it was released", n)
+		t.Errorf("Sweep after the release: got %d files removed, want 1", n)
 	}
 }

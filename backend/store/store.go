@@ -1,7 +1,7 @@
-// Package store hides SQLite and the file system from everything above: one database with its migrations, a blob store by hash,
-// and files that are either old or new, never half.
+// Package store hides SQLite and the file system from the packages above: a database with its migrations, a blob store by hash, and files
+// that are either old or new, never half.
 //
-// One connection writes, a few read (WAL). Write loses nothing on kill -9; WriteSync also survives loss of power.
+// A single connection writes, a few read (WAL). Write loses nothing on kill -9; WriteSync also survives loss of power.
 package store
 
 import (
@@ -23,7 +23,7 @@ import (
 //go:embed migrations/*.sql
 var migrations embed.FS
 
-// DB is one open data directory. Of one that a newer version made w is nil: every write fails with ErrNewer.
+// DB is an open data directory. For the data of a newer version w is nil: every write fails with ErrNewer.
 type DB struct {
 	Blobs  *Blobs
 	w, r   *sql.DB
@@ -35,9 +35,9 @@ type DB struct {
 
 const readers = 4
 
-// Open opens or creates the database in dir, which must exist, and brings it to the newest schema, one transaction a step. One that a
-// newer version made is opened for reading alone, see Newer. The error is a [LostError] where the database is not the one that was in dir, and
-// a [DamagedError] where it cannot be read.
+// Open opens or creates the database in dir, which must exist, and migrates the database to the newest schema, a transaction a step. A
+// database of a newer version is opened for reading alone, see Newer. The error is a [LostError] when the database is not the database
+// that was in dir, and a [DamagedError] when SQLite cannot read the database.
 func Open(ctx context.Context, dir string) (*DB, error) {
 	if err := lost(dir); err != nil {
 		return nil, err
@@ -51,7 +51,7 @@ func Open(ctx context.Context, dir string) (*DB, error) {
 
 func open(ctx context.Context, dir string) (*DB, error) {
 	file := filepath.Join(dir, "deskhand.db")
-	// Made here, so that the data is never readable by others, not even for a moment.
+	// Created here with its mode, so that others can never read the data, not even for a moment.
 	f, err := os.OpenFile(file, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("opening the database: %w", err)
@@ -94,9 +94,9 @@ func open(ctx context.Context, dir string) (*DB, error) {
 	return db, nil
 }
 
-// dsn is the address of a database that is ours to write. On macOS fsync leaves to the drive what it keeps and in which order: a journal that
-// is begun anew before its pages are on the disk would break the database at a loss of power. checkpoint_fullfsync is for that, and does
-// nothing elsewhere.
+// dsn returns the address of a database that may be written. On macOS, fsync leaves the order of writes to the drive: if the log is
+// restarted before its pages are on the disk, a loss of power breaks the database. checkpoint_fullfsync prevents that, and does nothing
+// elsewhere.
 func dsn(file string, q url.Values) string {
 	for _, p := range []string{"busy_timeout(5000)", "journal_mode(WAL)", "foreign_keys(1)", "synchronous(NORMAL)", "checkpoint_fullfsync(1)"} {
 		q.Add("_pragma", p)
@@ -108,7 +108,7 @@ func fileURL(file string, q url.Values) string {
 	return "file:" + (&url.URL{Path: filepath.ToSlash(file)}).EscapedPath() + "?" + q.Encode()
 }
 
-// Close closes the database; the last connection checkpoints the WAL.
+// Close closes the database. The last connection moves the log into the database.
 func (db *DB) Close() error {
 	db.endLevel()
 	err := db.r.Close()
@@ -118,10 +118,10 @@ func (db *DB) Close() error {
 	return err
 }
 
-// Read is for queries; writing through it fails.
+// Read returns the pool for queries. Writing through the pool fails.
 func (db *DB) Read() *sql.DB { return db.r }
 
-// Write runs f in one transaction. What f did is there for every reader, and safe from kill -9, once Write returns nil.
+// Write runs f in a transaction. The changes are visible to every reader, and safe from kill -9, once Write returns nil.
 func (db *DB) Write(ctx context.Context, f func(*sql.Tx) error) error {
 	if db.w == nil {
 		return ErrNewer
@@ -133,7 +133,7 @@ func (db *DB) Write(ctx context.Context, f func(*sql.Tx) error) error {
 	return err
 }
 
-// WriteSync is Write that also waits until the disk has it.
+// WriteSync is Write, but also waits until the changes are on the disk.
 func (db *DB) WriteSync(ctx context.Context, f func(*sql.Tx) error) error {
 	if db.w == nil {
 		return ErrNewer
@@ -158,12 +158,13 @@ func (db *DB) WriteSync(ctx context.Context, f func(*sql.Tx) error) error {
 	if err != nil {
 		return errors.Join(err, relax(ctx, conn))
 	}
-	_ = relax(ctx, conn) // at worst the connection stays slow: what is written must not be called unwritten, and written again
+	_ = relax(ctx, conn) // at worst the connection stays slow: after an error, the caller would store the changes again
 	db.raised(ctx, now)
 	return nil
 }
 
-// relax undoes what WriteSync has set; fullfsync is what makes it of use on macOS. Not with ctx: the connection is shared, and must not stay slow because a caller went away.
+// relax resets the pragmas of WriteSync, of which fullfsync matters on macOS. relax does not end with ctx: the connection is shared, and
+// must not stay slow because a caller went away.
 func relax(ctx context.Context, conn *sql.Conn) error {
 	_, err := conn.ExecContext(context.WithoutCancel(ctx), "PRAGMA synchronous=NORMAL; PRAGMA fullfsync=0")
 	return err
@@ -212,7 +213,7 @@ func migrate(ctx context.Context, db *sql.DB, have int, files []string) error {
 	return nil
 }
 
-// Size is how many bytes the database takes of the disk.
+// Size returns how many bytes of the disk the database takes.
 func (db *DB) Size() (total int64, err error) {
 	for _, end := range []string{"", "-wal"} {
 		info, err := os.Stat(db.file + end)
@@ -226,16 +227,16 @@ func (db *DB) Size() (total int64, err error) {
 	return total, nil
 }
 
-// Compact gives back to the disk what the database does not use. Whoever writes waits for its end; who reads does not notice. It takes
-// the space of the database once more while it works, and one that is broken off has changed nothing.
+// Compact returns the unused space of the database to the disk. Writers wait for Compact, readers do not. Compact needs the space of the
+// database once more while running, and an interrupted Compact has changed nothing.
 //
-// numbers is a query whose one text is the same as long as the rows have their numbers: SQLite promises that for tables with a numbered
-// key alone, and keeps it for others as long as it likes. Compact tells whether it did not.
+// numbers is a query whose single text stays the same as long as the rows keep their row numbers: SQLite promises to keep the numbers
+// only for tables with a numbered key. Compact reports whether the text has changed.
 func (db *DB) Compact(ctx context.Context, numbers string) (renumbered bool, err error) {
 	if db.w == nil {
 		return false, ErrNewer
 	}
-	conn, err := db.w.Conn(ctx) // there is one, so nobody writes between these
+	conn, err := db.w.Conn(ctx) // the only connection that writes, so nobody writes meanwhile
 	if err != nil {
 		return false, fmt.Errorf("compacting: %w", err)
 	}
@@ -247,21 +248,21 @@ func (db *DB) Compact(ctx context.Context, numbers string) (renumbered bool, err
 	if _, err := conn.ExecContext(ctx, "VACUUM"); err != nil {
 		return false, fmt.Errorf("compacting: %w", err)
 	}
-	// From here on it is done: what follows is not to be broken off.
+	// The VACUUM is done: the rest must not be cancelled.
 	ctx = context.WithoutCancel(ctx)
 	if err := conn.QueryRowContext(ctx, numbers).Scan(&after); err != nil {
 		return true, fmt.Errorf("compacting: %w", err)
 	}
 	var busy, log, moved int
-	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved) // readers may keep it: then it shrinks later
+	err = conn.QueryRowContext(ctx, "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &log, &moved) // readers may hold the log, which then shrinks later
 	if err != nil {
 		err = fmt.Errorf("compacting: %w", err)
 	}
 	return before != after, err
 }
 
-// Check has SQLite look through the whole database, and tells what it says of it: nothing, where all is as it should be. It does so by
-// a connection of its own: one that has read the full-text index before, and sees it changed, takes it for damaged.
+// Check has SQLite check the whole database, and returns the faults. Check uses a connection of its own: a connection that has read the
+// full-text index before, and sees the index changed, would report damage.
 func (db *DB) Check(ctx context.Context) (faults []string, err error) {
 	r, err := openReader(db.file, db.newer != nil)
 	if err != nil {

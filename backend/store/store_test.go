@@ -46,7 +46,7 @@ func count(t *testing.T, db *store.DB) (n int) {
 }
 
 // A folder has no second name on any disk, as a file has none on some.
-func TestANameIsGivenOnceAlsoWithoutLinks(t *testing.T) {
+func TestNameFileReplacesNothing(t *testing.T) {
 	t.Parallel()
 	for what, put := range map[string]func(name string) error{
 		"a file":   func(name string) error { return os.WriteFile(name, []byte("new"), 0o600) },
@@ -58,17 +58,17 @@ func TestANameIsGivenOnceAlsoWithoutLinks(t *testing.T) {
 			t.Fatal(err)
 		}
 		if err := store.NameFile(from, taken); !errors.Is(err, fs.ErrExist) {
-			t.Errorf("%s, over another: %v", what, err)
+			t.Errorf("NameFile over another file, %s: got error %v, want fs.ErrExist", what, err)
 		}
 		if err := store.NameFile(from, name); err != nil {
-			t.Errorf("%s: %v", what, err)
+			t.Errorf("NameFile, %s: got error %v, want none", what, err)
 		}
 		left, err := os.ReadDir(dir)
 		if err != nil || len(left) != 2 || left[0].Name() != "name" || left[1].Name() != "taken" {
-			t.Errorf("%s: %v is left, %v", what, left, err)
+			t.Errorf("files after NameFile, %s: got %v, error %v, want name and taken", what, left, err)
 		}
 		if err := store.NameFile(name, filepath.Join(dir, "none", "name")); err == nil {
-			t.Errorf("%s has a name where no directory is", what)
+			t.Errorf("NameFile into a missing directory, %s: got no error, want one", what)
 		}
 	}
 }
@@ -112,7 +112,7 @@ func TestWriteIsAllOrNothing(t *testing.T) {
 	}
 	var full int
 	if err := db.Read().QueryRowContext(t.Context(), "PRAGMA checkpoint_fullfsync").Scan(&full); err != nil || full != 1 {
-		t.Errorf("checkpoint_fullfsync is %d (%v) in a reader, whose end may be a checkpoint too", full, err)
+		t.Errorf("checkpoint_fullfsync of a reader, whose end may be a checkpoint, too: got %d, error %v, want 1", full, err)
 	}
 }
 
@@ -147,7 +147,7 @@ func TestReopenKeepsDataInAnyDirectoryName(t *testing.T) {
 	}
 }
 
-func TestBlobs(t *testing.T) {
+func TestBlobsStoreBytesOnce(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir).Blobs
 	sha, err := b.Put([]byte("hello"))
@@ -155,10 +155,10 @@ func TestBlobs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if again, err := b.Put([]byte("hello")); err != nil || again != sha {
-		t.Fatalf("second Put: %s %v", again, err)
+		t.Fatalf("second Put: got %s, error %v, want %s", again, err, sha)
 	}
 	if data, err := b.Get(sha); err != nil || string(data) != "hello" {
-		t.Fatalf("Get = %q, %v", data, err)
+		t.Fatalf("Get: got %q, error %v, want hello", data, err)
 	}
 	file := filepath.Join(dir, "blobs", sha[:2], sha+".zst")
 	short, err := os.ReadFile(file)
@@ -176,7 +176,7 @@ func TestBlobs(t *testing.T) {
 			t.Fatal(err)
 		}
 		if data, err := b.Get(sha); err != nil || string(data) != "hello" {
-			t.Errorf("%s: it was put anew, and is %q %v", what, data, err)
+			t.Errorf("Get after a second Put of a blob that was %s: got %q, error %v, want hello", what, data, err)
 		}
 	}
 	for _, bad := range []string{"", "zz", "../../etc/passwd", sha[:10]} {
@@ -206,12 +206,12 @@ func TestWriteFileLeavesNoRemains(t *testing.T) {
 	}
 	files, _ := os.ReadDir(dir)
 	if data, _ := os.ReadFile(name); string(data) != "two" || len(files) != 2 {
-		t.Fatalf("%q, %v", data, files)
+		t.Fatalf("replaced file: got %q among %v, want two among 2 files", data, files)
 	}
 }
 
 // A data directory of the first schema keeps what it has, and gets what is new.
-func TestAnOlderDatabaseIsBroughtUp(t *testing.T) {
+func TestOpenMigratesOlderDatabase(t *testing.T) {
 	dir := t.TempDir()
 	first, err := os.ReadFile(filepath.Join("migrations", "001_spine.sql"))
 	if err != nil {
@@ -240,7 +240,7 @@ func TestAnOlderDatabaseIsBroughtUp(t *testing.T) {
 		var path string
 		var approvals int
 		if err := db.Read().QueryRowContext(t.Context(), `SELECT path, (SELECT count(*) FROM trust) FROM workspace`).Scan(&path, &approvals); err != nil || path != "/w" || approvals != 0 {
-			t.Errorf("%q %d %v", path, approvals, err)
+			t.Errorf("migrated database: got path %q, %d approvals, error %v, want /w, 0", path, approvals, err)
 		}
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
@@ -249,7 +249,7 @@ func TestAnOlderDatabaseIsBroughtUp(t *testing.T) {
 }
 
 // What the journal of an older database holds stays as it is, and what is new fits in.
-func TestAJournalOfTheFirstSchemaTakesCompressedFrames(t *testing.T) {
+func TestMigratedJournalTakesCompressedFrames(t *testing.T) {
 	dir := t.TempDir()
 	old, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
 	if err != nil {
@@ -299,12 +299,12 @@ func TestAJournalOfTheFirstSchemaTakesCompressedFrames(t *testing.T) {
 		db.Read().QueryRowContext(t.Context(), `SELECT CAST(payload AS TEXT) FROM frame WHERE n = 1`).Scan(&kept),
 		db.Read().QueryRowContext(t.Context(), `SELECT projection FROM session`).Scan(&version),
 	); err != nil || sound != "ok" || kept != "{}" || version != 1 {
-		t.Errorf("%q %q %d %v", sound, kept, version, err)
+		t.Errorf("migrated journal: got integrity %q, frame %q, projection %d, error %v, want ok, {}, 1", sound, kept, version, err)
 	}
 }
 
 // What older versions wrote is read, and is not written a second time.
-func TestBlobsOfOlderVersions(t *testing.T) {
+func TestBlobsReadFilesOfOlderVersions(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir).Blobs
 	sum := sha256.Sum256([]byte("plain"))
@@ -314,17 +314,17 @@ func TestBlobsOfOlderVersions(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := b.Get(sha); err != nil || string(data) != "plain" {
-		t.Fatalf("%q %v", data, err)
+		t.Fatalf("Get of an older blob: got %q, error %v, want plain", data, err)
 	}
 	if again, err := b.Put([]byte("plain")); err != nil || again != sha {
-		t.Fatalf("%s %v", again, err)
+		t.Fatalf("Put of an older blob: got %s, error %v, want %s", again, err, sha)
 	}
 	if files, _ := os.ReadDir(filepath.Dir(file)); len(files) != 1 {
-		t.Errorf("it is kept twice: %v", files)
+		t.Errorf("files of the blob: got %v, want one", files)
 	}
 }
 
-func TestSweep(t *testing.T) {
+func TestSweepRemovesUnusedBlobs(t *testing.T) {
 	dir := t.TempDir()
 	b := open(t, dir).Blobs
 	var names []string
@@ -342,24 +342,24 @@ func TestSweep(t *testing.T) {
 	}
 	used := func(sha string) (bool, error) { return sha == names[0] || sha == names[1], nil }
 	if n, err := b.Sweep(t.Context(), used); err != nil || n != 4 {
-		t.Fatalf("%d removed, %v", n, err)
+		t.Fatalf("Sweep: got %d removed, error %v, want 4", n, err)
 	}
 	for i, sha := range names {
 		if _, err := b.Get(sha); (err == nil) != (i < 2) {
-			t.Errorf("blob %d: %v", i, err)
+			t.Errorf("Get of blob %d after Sweep: got error %v, want only blobs 0 and 1 kept", i, err)
 		}
 	}
 	if _, err := os.Stat(foreign); err != nil {
-		t.Errorf("a file that is none of ours: %v", err)
+		t.Errorf("foreign file after Sweep: got error %v, want it kept", err)
 	}
 	boom := errors.New("boom")
 	if _, err := b.Sweep(t.Context(), func(string) (bool, error) { return false, boom }); !errors.Is(err, boom) {
-		t.Errorf("%v: what cannot be asked must not be removed", err)
+		t.Errorf("Sweep whose query fails: got error %v, want %v", err, boom)
 	}
 }
 
 // A blob that is put just now, and whose name is about to be written down, is not swept.
-func TestSweepWaitsForWhoIsAboutToUseABlob(t *testing.T) {
+func TestSweepWaitsForKeep(t *testing.T) {
 	b := open(t, t.TempDir()).Blobs
 	put, looked := make(chan struct{}), make(chan struct{})
 	var named atomic.Bool
@@ -381,12 +381,12 @@ func TestSweepWaitsForWhoIsAboutToUseABlob(t *testing.T) {
 		return now, nil
 	})
 	if err := errors.Join(err, <-done); err != nil || n != 0 {
-		t.Errorf("%d removed, %v", n, err)
+		t.Errorf("Sweep during a Keep: got %d removed, error %v, want 0", n, err)
 	}
 }
 
 // What was said before there was more to be found of it is indexed anew.
-func TestEntriesOfAnOlderSchemaAreIndexedAnew(t *testing.T) {
+func TestMigrationIndexesOldEntriesAnew(t *testing.T) {
 	dir := t.TempDir()
 	old, err := sql.Open("sqlite", filepath.Join(dir, "deskhand.db"))
 	if err != nil {
@@ -423,12 +423,12 @@ func TestEntriesOfAnOlderSchemaAreIndexedAnew(t *testing.T) {
 	}
 	var waiting int
 	if err := open(t, dir).Read().QueryRowContext(t.Context(), `SELECT count(*) FROM unsearched`).Scan(&waiting); err != nil || waiting != 2 {
-		t.Errorf("%d wait, %v", waiting, err)
+		t.Errorf("entries to be indexed anew: got %d, error %v, want 2", waiting, err)
 	}
 }
 
 // A program that is killed during the very first start leaves a transaction that has to be rolled back, which who may only read cannot.
-func TestOpenRollsBackWhatAKilledFirstStartLeft(t *testing.T) {
+func TestOpenRollsBackKilledFirstStart(t *testing.T) {
 	t.Parallel()
 	made, dir := t.TempDir(), t.TempDir()
 	db, err := sql.Open("sqlite", "file:"+filepath.Join(made, "deskhand.db")+"?_pragma=cache_size(1)&_pragma=journal_mode(DELETE)")
