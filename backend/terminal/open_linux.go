@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openPair opens a terminal whose side that we read ends at once when it is closed. The library's own is a blocking one: a read of it
-// that waits keeps it open, and then closing it hangs nobody up.
+// openPair opens a terminal whose master ends a waiting read at once when closed. The master that pty.Open returns is blocking: a waiting
+// read keeps the file open, and closing the file then hangs nobody up.
 func openPair() (master, slave *os.File, err error) {
 	blocking, slave, err := pty.Open()
 	if err != nil {
@@ -28,7 +28,7 @@ func openPair() (master, slave *os.File, err error) {
 	return os.NewFile(uintptr(fd), blocking.Name()), slave, nil
 }
 
-// resize does not ask for the descriptor itself, which would make the file a blocking one.
+// resize sets the size without File.Fd, which would make the file blocking.
 func resize(master *os.File, size *pty.Winsize) error {
 	raw, err := master.SyscallConn()
 	if err != nil {

@@ -1,13 +1,12 @@
-// Package terminal hides the pseudo-terminal that a program runs on: what it writes is a numbered stream of bytes that any number of
-// readers follow, and what is typed is written to it.
+// Package terminal hides the pseudo-terminal of a program: the output is a numbered stream of bytes that any number of readers follow,
+// and typed input is written to the program.
 //
-// Delivery. Every byte that the program writes has a number, from 0 on. The newest of them are kept, up to Scrollback; a reader that asks
-// for older ones gets what is left, and sees so by [Output.From]. The program is never made to wait for a reader. The exit code is told
-// after the last byte.
+// Delivery. Every byte of the output has a number, from 0 on. The newest bytes are kept, up to Scrollback; a reader that asks for older
+// bytes gets the kept ones, and sees the gap by [Output.From]. The program never waits for a reader. The exit code follows the last byte.
 //
-// Failure. The program belongs to a proxy.Set, which ends it with everything that it has started: when it ends by itself, when the
-// terminal is closed, and when we are killed. A terminal that is closed sends it a hang-up first, as a window does. On Windows there are
-// none: Open fails with proxy.ErrTerminal.
+// Failure. The program belongs to a proxy.Set, which ends the program and all its children: when the program ends by itself, when the
+// terminal is closed, and when we are killed. Closing a terminal sends a hang-up first, as closing a window does. Windows has no
+// pseudo-terminal: there Open fails with proxy.ErrTerminal.
 package terminal
 
 import (
@@ -25,18 +24,18 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Errors of a terminal.
+// The errors of a terminal.
 var (
 	ErrEnded = errors.New("the program has ended")
 	ErrBusy  = errors.New("the program does not read what is typed")
 )
 
-// Bounds of a terminal.
+// The bounds of a terminal.
 const (
 	Scrollback   = 1 << 20 // how many bytes are kept
 	most         = 64 << 10
 	chunk        = 8 << 10
-	lastWords    = 5 * time.Second // how long output is waited for when the program and all that it started are gone
+	lastWords    = 5 * time.Second // how long output is awaited after the program and all its children have ended
 	inputLimit   = 5 * time.Second
 	smallest     = 2
 	largest      = 1000
@@ -44,10 +43,10 @@ const (
 	usualRows    = 24
 )
 
-// Works tells whether there are terminals on this system.
+// Works reports whether this system has terminals.
 const Works = runtime.GOOS != "windows"
 
-// Size of a terminal in cells. Zero, and what no window has, is made to fit.
+// Size is the size of a terminal in cells. Zero and sizes that no window has are replaced by usual sizes.
 type Size struct {
 	Cols int `json:"cols"`
 	Rows int `json:"rows"`
@@ -58,40 +57,40 @@ func (s Size) cells() *pty.Winsize {
 		if n == 0 {
 			n = usual
 		}
-		return uint16(min(max(n, smallest), largest)) //nolint:gosec // it is in range now
+		return uint16(min(max(n, smallest), largest)) //nolint:gosec // the value is in range now
 	}
 	return &pty.Winsize{Cols: fit(s.Cols, usualColumns), Rows: fit(s.Rows, usualRows)}
 }
 
-// Output is a part of what the program wrote.
+// Output is a part of the program's output.
 type Output struct {
-	From     int64 // the number of the first byte; later than asked for when those before are no longer kept
+	From     int64 // the number of the first byte; higher than requested when older bytes are no longer kept
 	Data     []byte
-	Next     int64 // what to ask for next
-	Seen     int64 // up to where readers had it when this was asked for: what is shown again asks the screen for no more answers
-	Exited   bool  // nothing will follow Data
+	Next     int64 // the number to request next
+	Seen     int64 // the number up to which readers had the output at this request; the screen answers no query in output that is shown again
+	Exited   bool  // nothing follows Data
 	ExitCode *int  // of a program that has ended by itself
 	Signal   string
 }
 
-// Terminal is one program on one pseudo-terminal. Its methods may be called at the same time.
+// Terminal is a program on a pseudo-terminal. Its methods may be called concurrently.
 type Terminal struct {
 	master *os.File
 	inst   *proxy.Instance
 	work   sync.WaitGroup
-	read   chan struct{} // closed when nothing is left to read
-	ended  chan struct{} // closed when the program is gone and all is read
-	typed  chan typed    // what write is given, where the system lets a write wait for ever; else nil
+	read   chan struct{} // closed when no output is left to read
+	ended  chan struct{} // closed when the program has ended and all output is read
+	typed  chan typed    // input for write, on systems where a write may wait for ever; else nil
 
 	mu      sync.Mutex // protects the fields below
 	kept    []byte     // the newest output
-	from    int64      // the number of its first byte
-	seen    int64      // the highest number that was asked for: what is before it has been taken
+	from    int64      // the number of the first byte in kept
+	seen    int64      // the highest number requested: readers have all bytes before
 	changed chan struct{}
 }
 
-// Open opens a terminal and starts a program on it: start is given the program's side and returns its instance. The end of ctx ends the
-// start alone.
+// Open opens a terminal and starts a program on the terminal: start gets the program's side and returns the program's instance. ctx
+// bounds the start alone.
 func Open(ctx context.Context, size Size, start func(context.Context, *os.File) (*proxy.Instance, error)) (*Terminal, error) {
 	master, slave, err := openPair()
 	if errors.Is(err, pty.ErrUnsupported) {
@@ -100,7 +99,7 @@ func Open(ctx context.Context, size Size, start func(context.Context, *os.File) 
 	if err != nil {
 		return nil, fmt.Errorf("no terminal can be opened: %w", err)
 	}
-	defer slave.Close() // the program has its own; while we have one too its end is not seen
+	defer slave.Close() // the program has its own copy; an open copy here would hide the program's end
 	t := &Terminal{master: master, read: make(chan struct{}), ended: make(chan struct{}), changed: make(chan struct{})}
 	if err = resize(master, size.cells()); err == nil {
 		t.inst, err = start(ctx, slave)
@@ -117,14 +116,15 @@ func Open(ctx context.Context, size Size, start func(context.Context, *os.File) 
 	return t, nil
 }
 
-// typed is what was typed, for write.
+// typed is input for write.
 type typed struct {
 	data []byte
-	done chan error // has room
+	done chan error // buffered
 }
 
-// write writes what is typed where a write knows no deadline (macOS): one that the program lets wait ends with the program, and those who type
-// do not wait with it. A file in Go's poller would do, but kqueue and terminals do not get on (golang/go#22099): a read might end at once.
+// write passes input to the program where a write has no deadline (macOS): a write that the program lets wait ends with the program, and
+// callers of Type do not wait for the write. A file in Go's poller would not do, because kqueue does not support terminals
+// (golang/go#22099): a read might end at once.
 func (t *Terminal) write() {
 	for {
 		select {
@@ -137,7 +137,7 @@ func (t *Terminal) write() {
 	}
 }
 
-// hand gives to write. It fails with os.ErrDeadlineExceeded; what was given may be written later then.
+// hand passes data to write. hand fails with os.ErrDeadlineExceeded after limit; the data may still be written later.
 func (t *Terminal) hand(data []byte, limit time.Duration) error {
 	late := time.NewTimer(limit)
 	defer late.Stop()
@@ -157,7 +157,7 @@ func (t *Terminal) hand(data []byte, limit time.Duration) error {
 	}
 }
 
-// follow keeps what the program writes. A terminal that nobody has open any more ends with an error that is none.
+// follow keeps the output of the program. The error of a terminal that nobody has open any more is the end of the output.
 func (t *Terminal) follow() {
 	defer close(t.read)
 	buf := make([]byte, chunk)
@@ -185,24 +185,25 @@ func (t *Terminal) keep(data []byte) {
 	t.changed = make(chan struct{})
 }
 
-// wait sees the program off. Something that has escaped us may still have the terminal open: it is not listened to for ever.
+// wait waits for the end of the program, and then up to lastWords for its output: a process that escaped the set may still have the
+// terminal open.
 func (t *Terminal) wait() {
 	<-t.inst.Exited()
 	select {
 	case <-t.read:
 	case <-time.After(lastWords):
 	}
-	_ = t.master.Close() // it may be closed already
+	_ = t.master.Close() // may be closed already
 	<-t.read
 	close(t.ended)
 }
 
-// After gives what the program wrote from a number on, at most 64 KiB of it. It waits for that until ctx ends, and then gives nothing,
-// which is no error.
+// After returns the output from the number after on, at most 64 KiB. After waits for output until ctx ends, and then returns none, which
+// is no error.
 func (t *Terminal) After(ctx context.Context, after int64) Output {
 	seen := t.taken(after)
 	for {
-		// Whether it has ended is looked at first: then all that it wrote is there.
+		// Check the end first: an ended terminal has all its output.
 		var over bool
 		select {
 		case <-t.ended:
@@ -237,7 +238,7 @@ func (t *Terminal) look(after int64) (Output, <-chan struct{}) {
 	return Output{From: after, Data: data, Next: after + int64(len(data))}, t.changed
 }
 
-// taken notes that a reader has all up to a number, and gives up to where any had it before.
+// taken notes that a reader has all output before a number, and returns up to where any reader had the output before.
 func (t *Terminal) taken(after int64) int64 {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -252,7 +253,7 @@ func (t *Terminal) end() int64 {
 	return t.from + int64(len(t.kept))
 }
 
-// Type writes to the program as a keyboard does. It fails with ErrEnded, and with ErrBusy when the program lets it wait for 5 s.
+// Type writes to the program as a keyboard does. Type fails with ErrEnded, and with ErrBusy when the program reads nothing for 5 s.
 func (t *Terminal) Type(data []byte) error {
 	err := t.put(data)
 	switch {
@@ -275,7 +276,7 @@ func (t *Terminal) put(data []byte) error {
 	return err
 }
 
-// Resize tells the program another size.
+// Resize gives the terminal another size, of which the system informs the program.
 func (t *Terminal) Resize(size Size) error {
 	if err := resize(t.master, size.cells()); err != nil {
 		return ErrEnded
@@ -283,15 +284,15 @@ func (t *Terminal) Resize(size Size) error {
 	return nil
 }
 
-// Ended is closed when the program, and all that it has started, is gone and all that it wrote is there.
+// Ended returns a channel that is closed when the program and all its children have ended and all output is kept.
 func (t *Terminal) Ended() <-chan struct{} { return t.ended }
 
-// Status is how the program is.
+// Status returns the status of the program.
 func (t *Terminal) Status() proxy.Status { return t.inst.Status() }
 
-// Close ends the program with all that it has started, as proxy.Instance.Close does, and waits for that. What it wrote can still be read.
+// Close ends the program with all its children, as proxy.Instance.Close does, and waits for their end. The output can still be read.
 func (t *Terminal) Close() error {
-	_ = t.master.Close() // which hangs up
+	_ = t.master.Close() // hangs up
 	err := t.inst.Close()
 	t.work.Wait()
 	return err

@@ -107,7 +107,7 @@ func (s *screen) until(text string) {
 	s.t.Helper()
 	for !strings.Contains(s.text, text) {
 		if out := s.read(); out.Exited || len(out.Data) == 0 {
-			s.t.Fatalf("%q does not come: %q, %+v", text, s.text, out)
+			s.t.Fatalf("screen: got %q, then %+v, want %q", s.text, out, text)
 		}
 	}
 }
@@ -119,7 +119,7 @@ func (s *screen) end() terminal.Output {
 		case out.Exited:
 			return out
 		case len(out.Data) == 0:
-			s.t.Fatalf("it does not end: %q", s.text)
+			s.t.Fatalf("screen: got %q and no end, want the end of the program", s.text)
 		}
 	}
 }
@@ -131,7 +131,7 @@ func typing(t *testing.T, tty *terminal.Terminal, text string) {
 	}
 }
 
-func TestProgramHasATerminal(t *testing.T) {
+func TestProgramHasTerminal(t *testing.T) {
 	tty := open(t, `test -t 0 && test -t 1 && test -t 2 && echo three; stty size; read x </dev/tty; stty size; printf 'got %s' "$x"; exit 3`)
 	s := &screen{t: t, tty: tty}
 	s.until("three\r\n33 101\r\n")
@@ -141,16 +141,16 @@ func TestProgramHasATerminal(t *testing.T) {
 	typing(t, tty, "héllo\r")
 	out := s.end()
 	if !strings.Contains(s.text, "12 40\r\n") || !strings.HasSuffix(s.text, "got héllo") {
-		t.Errorf("%q", s.text)
+		t.Errorf("output: got %q, want the size and the typed text", s.text)
 	}
 	if out.ExitCode == nil || *out.ExitCode != 3 || out.Signal != "" {
-		t.Errorf("%+v", out)
+		t.Errorf("end: got %+v, want exit code 3", out)
 	}
 	if err := tty.Type([]byte("x")); !errors.Is(err, terminal.ErrEnded) {
-		t.Errorf("typed into nothing: %v", err)
+		t.Errorf("Type after the end: got error %v, want ErrEnded", err)
 	}
 	if err := tty.Resize(terminal.Size{}); !errors.Is(err, terminal.ErrEnded) {
-		t.Errorf("resized nothing: %v", err)
+		t.Errorf("Resize after the end: got error %v, want ErrEnded", err)
 	}
 }
 
@@ -160,7 +160,7 @@ func TestCtrlCReachesTheProgram(t *testing.T) {
 	s.until("ready")
 	typing(t, tty, "\x03")
 	if out := s.end(); out.ExitCode == nil || *out.ExitCode != 4 || !strings.Contains(s.text, "stopped") {
-		t.Errorf("%+v, %q", out, s.text)
+		t.Errorf("end after Ctrl-C: got %+v, output %q, want exit code 4 and stopped", out, s.text)
 	}
 }
 
@@ -175,29 +175,29 @@ func TestOnlyTheNewestOutputIsKept(t *testing.T) {
 	s := &screen{t: t, tty: tty}
 	first := s.read()
 	if first.From != wrote+3-terminal.Scrollback || first.Next != first.From+int64(len(first.Data)) || len(first.Data) != 64<<10 {
-		t.Errorf("from %d to %d, %d bytes", first.From, first.Next, len(first.Data))
+		t.Errorf("first output: got %d to %d, %d bytes, want 64 KiB of the newest", first.From, first.Next, len(first.Data))
 	}
 	s.end()
 	if len(s.text) != terminal.Scrollback || !strings.HasSuffix(s.text, "xend") || s.next != wrote+3 {
-		t.Errorf("%d bytes up to %d", len(s.text), s.next)
+		t.Errorf("all output: got %d bytes up to %d, want %d up to %d", len(s.text), s.next, terminal.Scrollback, wrote+3)
 	}
 	// A reader that comes back finds its place, and one from somewhere else the end.
 	if out := tty.After(t.Context(), wrote); string(out.Data) != "end" || out.From != wrote || !out.Exited {
-		t.Errorf("%+v", out)
+		t.Errorf("After(%d): got %+v, want the end", wrote, out)
 	}
 	if out := tty.After(t.Context(), 1<<40); len(out.Data) != 0 || out.Next != wrote+3 || !out.Exited {
-		t.Errorf("%+v", out)
+		t.Errorf("After of a number beyond the end: got %+v, want no bytes, exited", out)
 	}
 }
 
-func TestReaderIsHeld(t *testing.T) {
+func TestAfterWaitsForOutput(t *testing.T) {
 	tty := open(t, `stty -echo; echo ready; read x; echo "$x"; read x`)
 	s := &screen{t: t, tty: tty}
 	s.until("ready\r\n")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if out := tty.After(ctx, s.next); len(out.Data) != 0 || out.Next != s.next || out.Exited {
-		t.Errorf("%+v", out)
+		t.Errorf("After without output: got %+v, want no bytes, not exited", out)
 	}
 	got := make(chan terminal.Output, 1)
 	go func() { got <- tty.After(t.Context(), s.next) }()
@@ -207,7 +207,7 @@ func TestReaderIsHeld(t *testing.T) {
 		s.text, s.next = string(out.Data), out.Next
 		s.until("later\r\n")
 		if s.text != "later\r\n" {
-			t.Errorf("%q", s.text)
+			t.Errorf("output: got %q, want later", s.text)
 		}
 	case <-time.After(10 * time.Second):
 		t.Fatal("the reader sleeps on")
@@ -246,7 +246,7 @@ func mustBeGone(t *testing.T, pids ...int) {
 			}
 		}
 		if !gone {
-			t.Errorf("process %d is left", pid)
+			t.Errorf("process %d: got it alive, want it ended", pid)
 			_ = syscall.Kill(pid, syscall.SIGKILL)
 		}
 	}
@@ -269,11 +269,11 @@ func TestCloseEndsTheWholeTree(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(began); took > 10*time.Second {
-		t.Errorf("it took %v", took)
+		t.Errorf("Close: got %v until the end, want 10s at most", took)
 	}
 	mustBeGone(t, self, child)
 	if out := tty.After(t.Context(), 0); !out.Exited || out.Signal != "SIGKILL" || !strings.Contains(string(out.Data), "ready") {
-		t.Errorf("%+v", out)
+		t.Errorf("After the Close: got %+v, want ready and SIGKILL", out)
 	}
 }
 
@@ -295,19 +295,19 @@ func TestCloseHangsUpFirst(t *testing.T) {
 }
 
 // What the program has started ends with it, even if it holds the terminal open.
-func TestNothingOutlivesTheProgram(t *testing.T) {
+func TestChildrenEndWithProgram(t *testing.T) {
 	needPython(t)
 	dir := t.TempDir()
 	tty := open(t, stubborn(dir)[:strings.Index(stubborn(dir), "echo $$ >"+dir+"/self")]+fmt.Sprintf(`while ! [ -s %s/child ]; do sleep 0.01; done; echo bye`, dir))
 	child := pidIn(t, filepath.Join(dir, "child"))
 	s := &screen{t: t, tty: tty}
 	if out := s.end(); out.ExitCode == nil || *out.ExitCode != 0 || !strings.Contains(s.text, "bye") {
-		t.Errorf("%+v, %q", out, s.text)
+		t.Errorf("end: got %+v, output %q, want exit code 0 and bye", out, s.text)
 	}
 	mustBeGone(t, child)
 }
 
-func TestNothingOutlivesUsWhenWeAreKilled(t *testing.T) {
+func TestChildrenEndWhenDeskhandIsKilled(t *testing.T) {
 	needPython(t)
 	dir := t.TempDir()
 	owner := exec.Command(os.Args[0], stubborn(dir))
@@ -331,7 +331,7 @@ func TestNothingOutlivesUsWhenWeAreKilled(t *testing.T) {
 	mustBeGone(t, self, child)
 }
 
-func TestProgramThatCannotStart(t *testing.T) {
+func TestOpenReportsProgramThatCannotStart(t *testing.T) {
 	set, err := proxy.Open(proxy.Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -346,14 +346,14 @@ func TestProgramThatCannotStart(t *testing.T) {
 }
 
 // What a screen has shown is known to the next one: it must not answer what the first has answered.
-func TestWhatWasSeenIsTold(t *testing.T) {
+func TestAfterTellsHowMuchReadersHaveSeen(t *testing.T) {
 	tty := open(t, `stty -echo; printf 'one\n'; read x; printf 'two\n'; read x`)
 	s := &screen{t: t, tty: tty}
 	for !bytes.HasSuffix(tty.After(t.Context(), 0).Data, []byte("one\r\n")) {
 		runtime.Gosched()
 	}
 	if out := tty.After(t.Context(), 0); out.Seen != 0 {
-		t.Errorf("nobody has said that they have it: %+v", out)
+		t.Errorf("After before any reader: got %+v, want Seen 0", out)
 	}
 	s.until("one\r\n")
 	typing(t, tty, "on\n")

@@ -14,7 +14,7 @@ import (
 )
 
 // A pipe of the system's own kind stands for a terminal of macOS: a write to it waits as long as nobody reads.
-func TestTypingWithoutDeadlines(t *testing.T) {
+func TestTypeEndsWithoutDeadlines(t *testing.T) {
 	var ends [2]int
 	if err := syscall.Pipe(ends[:]); err != nil {
 		t.Fatal(err)
@@ -32,28 +32,28 @@ func TestTypingWithoutDeadlines(t *testing.T) {
 	much := bytes.Repeat([]byte("x"), 1<<20)
 	for range 2 { // the second one waits for the first
 		if err := tty.hand(much, impatient); !errors.Is(err, os.ErrDeadlineExceeded) {
-			t.Errorf("nobody reads: %v", err)
+			t.Errorf("hand without a reader: got error %v, want os.ErrDeadlineExceeded", err)
 		}
 	}
 	got := make([]byte, len(much))
 	if _, err := io.ReadFull(out, got); err != nil || !bytes.Equal(got, much) {
-		t.Errorf("what was given is lost: %v", err)
+		t.Errorf("data from hand: got error %v or other bytes, want all bytes", err)
 	}
 	if err := tty.hand([]byte("y"), patient); err != nil {
 		t.Error(err)
 	}
 	if _, err := io.ReadFull(out, got[:1]); err != nil || got[0] != 'y' {
-		t.Errorf("%q, %v", got[:1], err)
+		t.Errorf("data from hand: got %q, error %v, want y", got[:1], err)
 	}
 	if err := in.Close(); err != nil {
 		t.Error(err)
 	}
 	if err := tty.Type([]byte("z")); !errors.Is(err, ErrEnded) {
-		t.Errorf("the terminal is closed: %v", err)
+		t.Errorf("Type on a closed terminal: got error %v, want ErrEnded", err)
 	}
 	close(tty.ended)
 	writing.Wait()
 	if err := tty.Type([]byte("z")); !errors.Is(err, ErrEnded) {
-		t.Errorf("the program is gone: %v", err)
+		t.Errorf("Type after the end: got error %v, want ErrEnded", err)
 	}
 }
