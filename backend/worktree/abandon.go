@@ -11,9 +11,9 @@ import (
 	"slices"
 )
 
-// Abandon removes what was made of a work tree when we were killed; branch is that which was made for it, "" = none. It is false where
-// somebody has put something into it since: then nothing is removed, and it is no longer one that git is making. It is looked at once more
-// when it is out of the way, as at a removal.
+// Abandon removes the remains of a worktree that was being made when the program was killed. branch is the branch made for the worktree,
+// or "". gone is false when somebody has put a file into the worktree since: then nothing is removed, and git's lock of an unfinished
+// worktree is taken away. The directory is checked once more after it has been renamed, as in Remove.
 func (l *Library) Abandon(ctx context.Context, main, path, branch string, k Kept) (gone bool, err error) {
 	if !isFolder(main) {
 		return false, ErrNoRepository
@@ -25,8 +25,8 @@ func (l *Library) Abandon(ctx context.Context, main, path, branch string, k Kept
 	return gone, err
 }
 
-// made takes the locks away of a git that was killed while it made a work tree: as long as they are there, that can be neither removed nor used.
-// The index has one as long as it is not there: it is written when all is checked out.
+// made removes the locks that a killed git has left on a worktree that git was making, because a locked worktree can neither be removed
+// nor used. The index is locked as long as it is missing: git writes the index when all files are checked out.
 func (l *Library) made(ctx context.Context, main, path string) error {
 	list, err := l.recordsOf(ctx, main, path)
 	for _, gitDir := range list {
@@ -34,7 +34,7 @@ func (l *Library) made(ctx context.Context, main, path string) error {
 			continue
 		}
 		if _, missing := os.Lstat(filepath.Join(gitDir, "index")); errors.Is(missing, fs.ErrNotExist) {
-			_ = os.Remove(filepath.Join(gitDir, "index.lock")) // it need not be there; what cannot be removed is told by git
+			_ = os.Remove(filepath.Join(gitDir, "index.lock")) // the lock may be missing; git reports a lock that cannot be removed
 		}
 		err = errors.Join(err, os.Remove(filepath.Join(gitDir, "locked")))
 	}
@@ -69,8 +69,9 @@ func (l *Library) abandon(ctx context.Context, main, path, branch string, k Kept
 	return true, l.unmake(ctx, main, path, branch, k.Head)
 }
 
-// touched tells whether a directory has anything of somebody's: what neither the commit nor what was kept has. Ignored files are somebody's
-// too, since no agent has been there. In a new one nothing runs that the repository alone names, and where git cannot tell it is somebody's.
+// touched reports whether a directory has a person's work: content that is neither in the commit nor in the kept commit. Ignored files
+// count, since no agent has been there. In a new worktree no program runs that only the repository names, and where git cannot tell, the
+// answer is true.
 func (l *Library) touched(ctx context.Context, path string, made bool, k Kept) (is bool, err error) {
 	at, err := l.open(ctx, path)
 	if errors.Is(err, ErrMissing) {
@@ -93,27 +94,27 @@ func (l *Library) touched(ctx context.Context, path string, made bool, k Kept) (
 	return is, err
 }
 
-// bare tells whether a directory has no more than the link by which git knows a work tree. What is no directory, or nobody may look into, is
-// somebody's.
+// bare reports whether a directory has no more than the .git file of a worktree. A file, or a directory that nobody may read, is not
+// bare.
 func bare(path string) bool {
 	entries, err := os.ReadDir(path)
 	return err == nil && (len(entries) == 0 || len(entries) == 1 && entries[0].Name() == ".git" && !entries[0].IsDir())
 }
 
-// workedIn tells whether git's record of a work tree is not as it was made: somebody has locked it, is in the middle of a merge, has checked
-// something out, has made commits or staged something.
+// workedIn reports whether git's record of a worktree has changed since the worktree was made: somebody has locked the worktree, is in
+// the middle of a merge, has checked a branch out, has made commits, or has staged files.
 func (l *Library) workedIn(ctx context.Context, at run, k *Kept) (bool, error) {
 	if locked(at.gitDir, true) || unfinished(at) {
 		return true, nil
 	}
 	p := Place{}
 	switch err := l.head(ctx, at, &p); {
-	case errors.Is(err, ErrNoCommit): // git has not got so far
+	case errors.Is(err, ErrNoCommit): // git was killed before
 		return false, nil
 	case err != nil:
 		return false, err
 	case p.Head != k.Head && p.Branch == k.Branch && p.Branch != "" && k.Commit == "":
-		k.Head = p.Head // it comes back with what its branch has by now
+		k.Head = p.Head // the worktree was restored with the newer commits of its branch
 	case p.Head != k.Head:
 		return true, nil
 	}
@@ -132,7 +133,7 @@ func (l *Library) workedIn(ctx context.Context, at run, k *Kept) (bool, error) {
 	return true, nil
 }
 
-// commits are all that has what a work tree was made of.
+// commits returns all commits that have the content of the worktree.
 func (k Kept) commits() []string {
 	if k.Commit == "" {
 		return []string{k.Head}
@@ -140,8 +141,8 @@ func (k Kept) commits() []string {
 	return []string{k.Head, k.Commit, k.Commit + "^2"}
 }
 
-// holds tells whether there is a file that none of the commits has. What is missing, or is the beginning of what a commit has, is nobody's: git
-// was killed in the middle of it.
+// holds reports whether a file has content that none of the commits has. A missing file, and a file that is the beginning of a committed
+// file, do not count: git was killed while writing the file.
 func (l *Library) holds(ctx context.Context, at run, k Kept) (bool, error) {
 	if closed, err := nested(ctx, at.dir); err != nil || len(closed) > 0 {
 		return true, err
@@ -167,7 +168,8 @@ func (l *Library) holds(ctx context.Context, at run, k Kept) (bool, error) {
 	return false, nil
 }
 
-// unlike names the files that are not as a commit has them, or that it does not have, and those that a filter sees: it may leave something out.
+// unlike returns the names of the files that a commit does not have, or has with other content, and of the files that a filter changes,
+// because a filter may leave content out.
 func (l *Library) unlike(ctx context.Context, at run, commit string) ([]string, error) {
 	at, done := at.scratch("deskhand-index")
 	defer done()
@@ -185,18 +187,18 @@ func (l *Library) unlike(ctx context.Context, at run, commit string) ([]string, 
 	return append(names, filtered...), err
 }
 
-// own tells whether a file has something that it has in none of the commits.
+// own reports whether a file has content that the file has in none of the commits.
 func (l *Library) own(ctx context.Context, at run, k Kept, name string) (bool, error) {
 	file := filepath.Join(at.dir, filepath.FromSlash(name))
 	switch info, err := os.Lstat(file); {
 	case err != nil:
-		return false, nil //nolint:nilerr // it is not there
+		return false, nil //nolint:nilerr // the file is missing
 	case !info.Mode().IsRegular():
 		return true, nil
 	}
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return true, nil //nolint:nilerr // of what cannot be read nobody knows whose it is
+		return true, nil //nolint:nilerr // nobody knows whose an unreadable file is
 	}
 	for _, commit := range k.commits() {
 		back, err := l.all(ctx, at, "cat-file", "--filters", commit+":"+name)

@@ -14,7 +14,7 @@ import (
 	"deskhand/backend/worktree"
 )
 
-// stays tells whether a work tree whose making was cut off is left alone, once somebody has put something into it.
+// stays tells whether a worktree whose making was cut off is left alone, once somebody has put something into it.
 func (b *bench) stays(what string, put func(path string)) {
 	b.t.Helper()
 	name := strings.NewReplacer(" ", "-", ",", "", "'", "").Replace(what)
@@ -23,13 +23,13 @@ func (b *bench) stays(what string, put func(path string)) {
 	before := b.all(path)
 	gone, err := b.Abandon(b.t.Context(), b.repo, path, "deskhand/"+name, worktree.Kept{Head: p.Head})
 	if err != nil || gone || b.all(path) != before {
-		b.t.Errorf("%s: %v %v", what, gone, err)
+		b.t.Errorf("Abandon after %s: got gone %v, error %v, content %v, want it unchanged", what, gone, err, b.all(path) != before)
 	}
 }
 
-// TestWhatSomebodyHasPutThereSinceStays: into a work tree whose making was cut off, while git was at it and after. Ignored files are somebody's
+// TestAbandonKeepsPersonsFiles: into a worktree whose making was cut off, while git was at it and after. Ignored files are somebody's
 // too, since no agent was ever there.
-func TestWhatSomebodyHasPutThereSinceStays(t *testing.T) {
+func TestAbandonKeepsPersonsFiles(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	b.do(b.repo, "config", "--global", "filter.lossy.clean", "grep -v OUT")
@@ -51,12 +51,12 @@ func TestWhatSomebodyHasPutThereSinceStays(t *testing.T) {
 	}
 	b.leave(path, "noise.log", "hours of it\n")
 	if gone, err := b.Abandon(t.Context(), b.repo, path, "", kept); err != nil || gone || !strings.Contains(b.all(path), "noise.log") {
-		t.Errorf("of a return: %v %v", gone, err)
+		t.Errorf("Abandon of a restored worktree: got gone %v, error %v, want the file kept", gone, err)
 	}
 }
 
-// TestWhatGitAloneHasOfSomebodyStays: no file of such a work tree tells of it.
-func TestWhatGitAloneHasOfSomebodyStays(t *testing.T) {
+// TestAbandonKeepsWorkThatOnlyGitHas: no file of such a worktree tells of it.
+func TestAbandonKeepsWorkThatOnlyGitHas(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	b.stays("staged", func(path string) {
@@ -87,7 +87,7 @@ func (b *bench) submodule(name string) {
 	b.do(b.repo, "commit", "--quiet", "-m", "with a submodule")
 }
 
-// half leaves a work tree as a git does that is killed in the middle of checking it out.
+// half leaves a worktree as a git does that is killed in the middle of checking it out.
 func (b *bench) half(path string) {
 	b.t.Helper()
 	git := b.do(path, "rev-parse", "--absolute-git-dir")
@@ -98,17 +98,17 @@ func (b *bench) half(path string) {
 	b.leave(path, "gone.txt", "go")
 }
 
-// TestWhatNobodyHasTouchedGoes: git was killed in the middle of a file, of a beginning and of a return, and so were we at this very removal.
-func TestWhatNobodyHasTouchedGoes(t *testing.T) {
+// TestAbandonRemovesUntouchedWorktree: git was killed in the middle of a file, of a beginning and of a return, and so were we at this very removal.
+func TestAbandonRemovesUntouchedWorktree(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	goes := func(what, path, branch string, k worktree.Kept) {
 		t.Helper()
 		if gone, err := b.Abandon(t.Context(), b.repo, path, branch, k); err != nil || !gone {
-			t.Errorf("%s: %v %v", what, gone, err)
+			t.Errorf("Abandon of %s: got gone %v, error %v, want gone", what, gone, err)
 		}
 		if _, err := os.Lstat(filepath.Dir(path)); err == nil || strings.Contains(b.do(b.repo, "worktree", "list"), path) {
-			t.Fatalf("%s: something is left", what)
+			t.Fatalf("Abandon of %s: got remains, want none", what)
 		}
 	}
 	path, p := b.made("fix")
@@ -145,7 +145,7 @@ func TestWhatNobodyHasTouchedGoes(t *testing.T) {
 	b.do(path, "read-tree", "HEAD")
 	goes("a return", path, "", kept)
 	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil || !strings.Contains(b.all(path), "two, and more") {
-		t.Errorf("%v\n%s", err, b.all(path))
+		t.Errorf("Restore: got error %v and\n%s\nwant the kept file", err, b.all(path))
 	}
 }
 
@@ -174,24 +174,24 @@ func (b *bench) first(lines string) {
 	b.env = append(slices.Clip(b.env), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
 }
 
-// TestAFullDiskIsNoSignOfSomebody: what cannot be looked at for it goes the next time.
-func TestAFullDiskIsNoSignOfSomebody(t *testing.T) {
+// TestAbandonReportsFullDisk: what cannot be looked at for it goes the next time.
+func TestAbandonReportsFullDisk(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("fix")
 	env := b.env
 	b.first("case \"$*\" in *read-tree*) echo 'fatal: unable to write new index file: No space left on device' >&2; exit 128;; esac")
 	if gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/fix", worktree.Kept{Head: p.Head}); gone || !errors.Is(err, worktree.ErrFull) {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Abandon on a full disk: got gone %v, error %v, want ErrFull", gone, err)
 	}
 	b.env = env
 	if gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/fix", worktree.Kept{Head: p.Head}); err != nil || !gone {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Abandon with space again: got gone %v, error %v, want gone", gone, err)
 	}
 }
 
-// TestARemovalOfWhatWasCutOffEnds: a program that ran as somebody else has taken a folder, so that nothing in it can be deleted.
-func TestARemovalOfWhatWasCutOffEnds(t *testing.T) {
+// TestAbandonReportsRemains: a program that ran as somebody else has taken a folder, so that nothing in it can be deleted.
+func TestAbandonReportsRemains(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("fix")
@@ -204,7 +204,7 @@ func TestARemovalOfWhatWasCutOffEnds(t *testing.T) {
 	gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/fix", worktree.Kept{Head: p.Head})
 	left, is := errors.AsType[*worktree.LeftError](err)
 	if !gone || !is || filepath.Dir(left.Path) != filepath.Dir(path) {
-		t.Fatalf("%v %v", gone, err)
+		t.Fatalf("Abandon: got gone %v, error %v, want gone with a LeftError beside %s", gone, err, path)
 	}
 	if _, err := os.Lstat(filepath.Join(left.Path, "sub/deep.txt")); err != nil {
 		t.Error(err)
@@ -213,12 +213,12 @@ func TestARemovalOfWhatWasCutOffEnds(t *testing.T) {
 		t.Error(said)
 	}
 	if gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/fix", worktree.Kept{Head: p.Head}); err != nil || !gone {
-		t.Errorf("once more: %v %v", gone, err)
+		t.Errorf("second Abandon: got gone %v, error %v, want gone", gone, err)
 	}
 }
 
-// TestALookAtWhatWasCutOffRunsNothing that the repository alone names: what is not approved while it is made is not afterwards.
-func TestALookAtWhatWasCutOffRunsNothing(t *testing.T) {
+// TestAbandonRunsNoFilter that the repository alone names: what is not approved while it is made is not afterwards.
+func TestAbandonRunsNoFilter(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	b.leave(b.repo, ".gitattributes", "*.go filter=mine\n")
@@ -229,19 +229,19 @@ func TestALookAtWhatWasCutOffRunsNothing(t *testing.T) {
 	b.do(b.repo, "config", "filter.mine.clean", "touch "+marker+"; cat")
 	gone, err := b.Abandon(t.Context(), b.repo, path, "deskhand/fix", worktree.Kept{Head: p.Head})
 	if _, ran := os.Lstat(marker); err != nil || !gone || ran == nil {
-		t.Errorf("%v %v, ran %v", gone, err, ran == nil)
+		t.Errorf("Abandon with a clean filter: got gone %v, error %v, filter ran %v, want gone, not run", gone, err, ran == nil)
 	}
 	// A filter of which nobody knows what it makes of files: they stay.
 	path, _ = b.made("other")
 	b.do(b.repo, "config", "filter.mine.smudge", "touch "+marker+"; cat")
 	gone, err = b.Abandon(t.Context(), b.repo, path, "deskhand/other", worktree.Kept{Head: p.Head})
 	if _, ran := os.Lstat(marker); err != nil || gone || ran == nil {
-		t.Errorf("%v %v, ran %v", gone, err, ran == nil)
+		t.Errorf("Abandon with a smudge filter: got gone %v, error %v, filter ran %v, want not gone, not run", gone, err, ran == nil)
 	}
 }
 
-// TestSeveralCommitsThatAreBeingPickedAreUnfinished: between two of them git says so in its list of them alone.
-func TestSeveralCommitsThatAreBeingPickedAreUnfinished(t *testing.T) {
+// TestInspectRefusesUnfinishedCherryPick: between two of them git says so in its list of them alone.
+func TestInspectRefusesUnfinishedCherryPick(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("fix")
@@ -255,15 +255,15 @@ func TestSeveralCommitsThatAreBeingPickedAreUnfinished(t *testing.T) {
 	b.leave(path, "code.go", "both\n")
 	b.do(path, "commit", "--quiet", "--all", "-m", "both")
 	if _, err := b.Inspect(t.Context(), path, p.Head); !errors.Is(err, worktree.ErrUnfinished) {
-		t.Errorf("%v", err)
+		t.Errorf("Inspect: got error %v, want ErrUnfinished", err)
 	}
 	if err := b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { t.Error("it was told to be kept"); return nil }); !errors.Is(err, worktree.ErrUnfinished) {
-		t.Errorf("%v", err)
+		t.Errorf("Remove: got error %v, want ErrUnfinished", err)
 	}
 }
 
-// TestWhatAKilledGitHasLockedIsKeptAllTheSame: what was staged, by a copy of the index whose lock is still there.
-func TestWhatAKilledGitHasLockedIsKeptAllTheSame(t *testing.T) {
+// TestRemoveIgnoresLockOfKilledGit: what was staged, by a copy of the index whose lock is still there.
+func TestRemoveIgnoresLockOfKilledGit(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -277,8 +277,8 @@ func TestWhatAKilledGitHasLockedIsKeptAllTheSame(t *testing.T) {
 	}
 }
 
-// TestAFolderOfASubmoduleWithFilesIsNotRemoved: git looks into none that is not checked out, and would keep nothing of it.
-func TestAFolderOfASubmoduleWithFilesIsNotRemoved(t *testing.T) {
+// TestRemoveRefusesFilesInSubmodule: git looks into none that is not checked out, and would keep nothing of it.
+func TestRemoveRefusesFilesInSubmodule(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	b.submodule("lib")
@@ -289,13 +289,13 @@ func TestAFolderOfASubmoduleWithFilesIsNotRemoved(t *testing.T) {
 	b.leave(path, "lib/notes.txt", "mine\n")
 	err := b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { t.Error("it was told to be kept"); return nil })
 	if nested, is := errors.AsType[*worktree.NestedError](err); !is || nested.Path != "lib" || !nested.Submodule {
-		t.Errorf("%v", err)
+		t.Errorf("Remove: got error %v, want a NestedError of the submodule lib", err)
 	}
 }
 
-// TestWhatIsPutThereMeanwhileStays: a program makes the path of a work tree again, whose making was cut off, while that is looked at out of
+// TestAbandonKeepsFilesPutThereMeanwhile: a program makes the path of a worktree again, whose making was cut off, while that is looked at out of
 // the way.
-func TestWhatIsPutThereMeanwhileStays(t *testing.T) {
+func TestAbandonKeepsFilesPutThereMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("meanwhile")
@@ -314,15 +314,15 @@ func TestWhatIsPutThereMeanwhileStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said, read := os.ReadFile(filepath.Join(path, "mine.txt")); read != nil || string(said) != "mine" || !gone || err != nil {
-		t.Errorf("%q %v, %v %v", said, read, gone, err)
+		t.Errorf("after Abandon: got file %q, error %v, gone %v, error %v, want mine and gone", said, read, gone, err)
 	}
 	if list := b.do(b.repo, "worktree", "list"); strings.Contains(list, "meanwhile") {
 		t.Error(list)
 	}
 }
 
-// TestALockedOneIsNotMadeAnew: git is told by a lock that a work tree lies on a disk which is not plugged in.
-func TestALockedOneIsNotMadeAnew(t *testing.T) {
+// TestRestoreRefusesLockedWorktree: git is told by a lock that a worktree lies on a disk which is not plugged in.
+func TestRestoreRefusesLockedWorktree(t *testing.T) {
 	t.Parallel()
 	b, path, p := unplugged(t)
 	if err := b.Restore(t.Context(), b.repo, path, worktree.Kept{Branch: "deskhand/stick", Head: p.Head}); !errors.Is(err, worktree.ErrLocked) {
@@ -332,6 +332,6 @@ func TestALockedOneIsNotMadeAnew(t *testing.T) {
 		t.Fatal(err)
 	}
 	if now := b.look(path); now.Head != p.Head {
-		t.Errorf("%+v", now)
+		t.Errorf("Look: got %+v, want the head %s", now, p.Head)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"deskhand/backend/worktree"
 )
 
-// TestADirectoryThatSomebodyHasDeletedLosesNoCommit: git's record of it is the last that names what was checked out there, and what was staged.
-func TestADirectoryThatSomebodyHasDeletedLosesNoCommit(t *testing.T) {
+// TestRescueKeepsCommitsOfDeletedDirectory: git's record of it is the last that names what was checked out there, and what was staged.
+func TestRescueKeepsCommitsOfDeletedDirectory(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	ctx := t.Context()
@@ -41,27 +41,27 @@ func TestADirectoryThatSomebodyHasDeletedLosesNoCommit(t *testing.T) {
 	byHand()
 	kept := rescue()
 	if kept.Branch != "" || kept.Head != head || kept.Files != 1 {
-		t.Errorf("%+v", kept)
+		t.Errorf("Rescue: got %+v, want no branch, the head %s, 1 file", kept, head)
 	}
 	if gone, err := b.Resume(ctx, b.repo, path, kept); err != nil || !gone || strings.Contains(b.do(b.repo, "worktree", "list"), path) {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume: got gone %v, error %v, want gone and not listed by git", gone, err)
 	}
 	if b.do(b.repo, "for-each-ref", "--contains="+head, "--format=%(refname)") != ref {
 		t.Error("no ref has the commit")
 	}
 	if err := b.Restore(ctx, b.repo, path, kept); err != nil || b.do(path, "rev-parse", "HEAD") != head || b.do(path, "status", "--porcelain") != "A  staged.txt" {
-		t.Fatalf("%v %s", err, b.do(path, "status", "--porcelain"))
+		t.Fatalf("Restore: got error %v, status %s, want the head %s and staged.txt", err, b.do(path, "status", "--porcelain"), head)
 	}
 
 	// What was kept before, and came back, is known once more; without git's record, too.
 	b.do(path, "reset", "--quiet")
 	byHand()
 	if again := rescue(); again.Commit != kept.Commit || again.Head != head || again.Files != 1 {
-		t.Errorf("%+v", again)
+		t.Errorf("second Rescue: got %+v, want the commit %s on %s, 1 file", again, kept.Commit, head)
 	}
 	b.do(b.repo, "worktree", "prune")
 	if again := rescue(); again.Head != p.Head || again.Branch != "deskhand/fix" || again.Commit != "" {
-		t.Errorf("what was kept on another commit: %+v", again)
+		t.Errorf("Rescue of another commit: got %+v, want no kept commit", again)
 	}
 
 	// Where a branch has all of it nothing is kept.
@@ -73,14 +73,14 @@ func TestADirectoryThatSomebodyHasDeletedLosesNoCommit(t *testing.T) {
 	head = b.do(path, "rev-parse", "HEAD")
 	byHand()
 	if kept := rescue(); kept != (worktree.Kept{Branch: "deskhand/fix", Head: head}) {
-		t.Errorf("%+v", kept)
+		t.Errorf("Rescue: got %+v, want the branch and %s alone", kept, head)
 	}
 	if _, err := os.Lstat(filepath.Join(b.repo, ".git", "worktrees", "fix")); err != nil {
 		t.Error("git's record went with the look at it")
 	}
 }
 
-// conflict leaves one in the index of a work tree, without git being in the middle of anything: as a stash does that does not fit. What else
+// conflict leaves one in the index of a worktree, without git being in the middle of anything: as a stash does that does not fit. What else
 // is staged there is staged.txt.
 func (b *bench) conflict(path string) {
 	b.t.Helper()
@@ -94,12 +94,12 @@ func (b *bench) conflict(path string) {
 	b.leave(path, "staged.txt", "staged\n")
 	b.do(path, "add", "staged.txt")
 	if got := b.do(path, "ls-files", "--unmerged"); strings.Count(got, "code.go") != 3 {
-		b.t.Fatalf("%s", got)
+		b.t.Fatalf("unmerged entries: got %s, want 3 of code.go", got)
 	}
 }
 
-// TestWhatIsStagedBesideAConflictIsKept: it goes with git's record, which has no tree of it.
-func TestWhatIsStagedBesideAConflictIsKept(t *testing.T) {
+// TestRescueKeepsStagedFilesBesideConflict: it goes with git's record, which has no tree of it.
+func TestRescueKeepsStagedFilesBesideConflict(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("fix")
@@ -109,9 +109,9 @@ func TestWhatIsStagedBesideAConflictIsKept(t *testing.T) {
 	}
 	kept, err := b.Rescue(t.Context(), b.repo, path, ref, worktree.Kept{Branch: "deskhand/fix", Head: p.Head})
 	if err != nil || kept.Files != 1 || kept.Commit == "" {
-		t.Fatalf("%+v %v", kept, err)
+		t.Fatalf("Rescue: got %+v, error %v, want a commit of 1 file", kept, err)
 	}
 	if got := b.do(b.repo, "show", ref+":staged.txt") + " " + b.do(b.repo, "show", ref+":code.go"); got != "staged ours" {
-		t.Errorf("%q", got)
+		t.Errorf("kept files: got %q, want staged and ours", got)
 	}
 }

@@ -13,7 +13,8 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// settings are those beside what package git has in every run: git is not to do less than is meant, such as to leave out what it cannot read.
+// settings returns the settings of every run beside those of package git. With these, git fails rather than doing less than asked, such
+// as leaving out a file that git cannot read.
 func settings() []string {
 	return []string{
 		"core.ignoreStat=false", "core.safecrlf=false", "core.fsync=objects,reference", "add.ignoreErrors=false", "status.relativePaths=false",
@@ -21,19 +22,19 @@ func settings() []string {
 	}
 }
 
-// run is one run of git.
+// run describes a run of git.
 type run struct {
-	dir      string   // where
-	gitDir   string   // of what is there, where git would not find it
-	index    string   // its file; "" = the one that is there
+	dir      string   // the working directory
+	gitDir   string   // of dir, when git would not find the directory
+	index    string   // the index file; "" = the index of gitDir
 	config   []string // further settings
-	unasked  bool     // nobody has approved what is there: no filter runs, and nothing is got from elsewhere
-	outlives bool     // it goes on when its caller has gone: what it makes is of use half done to nobody
+	unasked  bool     // nobody has approved dir: no filter runs, and nothing is fetched
+	outlives bool     // the run goes on when its caller has gone, because half of its result is of no use
 	in       []byte
-	read     func(io.Reader) error // its stdout; nil = it is not read
+	read     func(io.Reader) error // reads stdout; nil = stdout is discarded
 }
 
-// command is the run as package git takes it.
+// command returns the run as a command of package git.
 func (l *Library) command(ctx context.Context, r run, args ...string) git.Command {
 	c := git.Command{
 		Whose: git.Theirs, Environ: l.cfg.Environ(ctx), Dir: r.dir, GitDir: r.gitDir, Index: r.index, Config: slices.Concat(settings(), r.config),
@@ -48,7 +49,7 @@ func (l *Library) command(ctx context.Context, r run, args ...string) git.Comman
 	return c
 }
 
-// ended tells of a git that said no, rather than one that could not be run.
+// ended reports whether git ran and failed, rather than not being run at all.
 func ended(err error) bool {
 	_, is := errors.AsType[*git.StatusError](err)
 	return is
@@ -64,7 +65,7 @@ func isFull(text string) bool {
 		strings.Contains(text, "There is not enough space")
 }
 
-// told says what a failure of git means, where a person can do something about it.
+// told adds the meaning to a failure of git about which a person can do something.
 func told(err error) error {
 	status, is := errors.AsType[*git.StatusError](err)
 	if !is {
@@ -98,7 +99,7 @@ func (l *Library) git(ctx context.Context, r run, args ...string) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, longestRun)
 	defer cancel()
-	defer context.AfterFunc(l.life, cancel)() //nolint:contextcheck // it ends with the library, too
+	defer context.AfterFunc(l.life, cancel)() //nolint:contextcheck // every run ends with the library, too
 	c := l.command(ctx, r, args...)
 	err := git.Run(ctx, l.processes, c)
 	switch {
@@ -112,7 +113,8 @@ func (l *Library) git(ctx context.Context, r run, args ...string) error {
 	return err
 }
 
-// withoutFilter names the filter whose program is not installed, where git failed for that: git itself says that the other end hung up.
+// withoutFilter returns a [MissingFilterError] when git failed because the program of a filter is not installed: git itself only says
+// that the other end hung up.
 func (l *Library) withoutFilter(ctx context.Context, c git.Command, err error) error {
 	missing, program, other := git.Missing(ctx, l.processes, c)
 	if other != nil || program == "" || !failedWith(err, program) {
@@ -126,7 +128,7 @@ func isFolder(path string) bool {
 	return err == nil && info.IsDir()
 }
 
-// all is what git says, to its last byte.
+// all returns the whole output of git.
 func (l *Library) all(ctx context.Context, r run, args ...string) ([]byte, error) {
 	const most = 256 << 20
 	var out []byte
@@ -140,13 +142,13 @@ func (l *Library) all(ctx context.Context, r run, args ...string) ([]byte, error
 	return out, err
 }
 
-// say is git for an answer of one line.
+// say returns a single line of git's output.
 func (l *Library) say(ctx context.Context, r run, args ...string) (string, error) {
 	out, err := l.all(ctx, r, args...)
 	return strings.TrimRight(string(out), "\r\n"), err
 }
 
-// lines is git for an answer of several.
+// lines returns the lines of git's output.
 func (l *Library) lines(ctx context.Context, r run, args ...string) ([]string, error) {
 	out, err := l.say(ctx, r, args...)
 	if out == "" {
@@ -155,7 +157,7 @@ func (l *Library) lines(ctx context.Context, r run, args ...string) ([]string, e
 	return strings.Split(strings.ReplaceAll(out, "\r\n", "\n"), "\n"), err
 }
 
-// records is git for an answer with NULs.
+// records returns git's output, split at NULs.
 func (l *Library) records(ctx context.Context, r run, args ...string) ([]string, error) {
 	out, err := l.all(ctx, r, args...)
 	text := strings.TrimSuffix(string(out), "\x00")

@@ -16,19 +16,19 @@ import (
 	"time"
 )
 
-// Kept is what is needed to have a work tree again as it was.
+// Kept is the state from which a removed worktree is restored.
 type Kept struct {
-	Commit string // "" = there was nothing that a branch did not have
-	Files  int    // that nobody had committed
-	Branch string // that was checked out; "" = none
+	Commit string // "" = every change was committed to a branch
+	Files  int    // files with uncommitted changes
+	Branch string // the branch that was checked out; "" = none
 	Head   string
-	Strays int // commits on no branch that were checked out before; each is on a ref beside, or below one
+	Strays int // commits on no branch that were checked out before; each is on a ref beside the kept ref, or below such a commit
 
 	tree string
 }
 
-// scratch is a run with an index of its own, which is gone when done is called. A git that was killed leaves its lock, by which the next one
-// would be refused.
+// scratch returns a run with an index of its own, which done removes. scratch removes the lock of a killed git, too, which would make the
+// next git fail.
 func (r run) scratch(name string) (_ run, done func()) {
 	r.index = filepath.Join(r.gitDir, name)
 	done = func() {
@@ -39,9 +39,9 @@ func (r run) scratch(name string) (_ run, done func()) {
 	return r, done
 }
 
-// tree makes a tree of all files that the rules do not leave out. It works on a copy of the index: the person's stays as it is. The copy is
-// given an age at which git trusts none of its times, and reads every file: it would take a file for unchanged that was written in the same
-// moment as the index, with as many bytes, if the index seemed newer.
+// tree writes a tree of all files that the rules do not ignore. tree works on a copy of the index, so the person's index stays unchanged.
+// The copy gets a time so old that git trusts none of the times in the index and reads every file: with a newer index, git would take a
+// file for unchanged that was written in the same moment as the index with as many bytes.
 func (l *Library) tree(ctx context.Context, at run) (id string, err error) {
 	given := filepath.Join(at.gitDir, "index")
 	at, done := at.scratch("deskhand-index")
@@ -57,7 +57,7 @@ func (l *Library) tree(ctx context.Context, at run) (id string, err error) {
 		return "", err
 	}
 	args := []string{"add", "--all"}
-	if sparse, _ := l.say(ctx, at, "config", "--type=bool", "core.sparseCheckout"); sparse == "true" { // it is not set: no
+	if sparse, _ := l.say(ctx, at, "config", "--type=bool", "core.sparseCheckout"); sparse == "true" { // an error means no, because the setting is missing
 		args = append(args, "--sparse")
 	}
 	if err := l.git(ctx, at, args...); err != nil {
@@ -66,7 +66,8 @@ func (l *Library) tree(ctx context.Context, at run) (id string, err error) {
 	return l.say(ctx, at, "write-tree")
 }
 
-// unhide has git look at files that it was told not to look at. Those of a sparse checkout are not there, and stay hidden.
+// unhide makes git look at files that git was told to ignore changes of. The files outside of a sparse checkout are missing, and stay
+// hidden.
 func (l *Library) unhide(ctx context.Context, at run) error {
 	said, err := l.records(ctx, at, "ls-files", "-z", "-v")
 	if err != nil {
@@ -77,9 +78,9 @@ func (l *Library) unhide(ctx context.Context, at run) error {
 	return errors.Join(err, l.flag(ctx, at, "--no-skip-worktree", skipped))
 }
 
-// hidden names the files that are taken for unchanged, and those that are there though they need not be.
+// hidden returns the files that the index marks as unchanged, and the skipped files that exist nevertheless.
 func hidden(dir string, listed []string) (unchanged, skipped []string) {
-	const tagged = 2 // a letter and a blank stand before each name
+	const tagged = 2 // a letter and a blank before each name
 	for _, entry := range listed {
 		if len(entry) <= tagged {
 			continue
@@ -95,7 +96,7 @@ func hidden(dir string, listed []string) (unchanged, skipped []string) {
 	return unchanged, skipped
 }
 
-// flag changes what the index says of files.
+// flag sets a flag of files in the index.
 func (l *Library) flag(ctx context.Context, at run, flag string, names []string) error {
 	if len(names) == 0 {
 		return nil
@@ -118,8 +119,8 @@ func copyFile(from, to string) error {
 	return errors.Join(err, out.Close())
 }
 
-// content makes a tree of what is there, and names the files that are not as they were before. It is an error where git would keep something
-// else of one than what stands in it.
+// content writes a tree of the files, and returns the names of the files that differ from the tree before. content fails when git would
+// store another content than a file has.
 func (l *Library) content(ctx context.Context, at run, before string) (tree string, names []string, err error) {
 	if tree, err = l.tree(ctx, at); err != nil {
 		return "", nil, err
@@ -130,9 +131,9 @@ func (l *Library) content(ctx context.Context, at run, before string) (tree stri
 	return tree, names, l.lossless(ctx, at, tree, names)
 }
 
-// keep makes a commit of what is in no commit, and has the ref name it. The index has a commit of its own, as in a stash, so that what was
-// staged is staged again. Where there is nothing to keep the ref stays as it is: what it names came back into the work tree once, and a
-// person may have thrown it away there since.
+// keep commits every uncommitted change, and sets the ref to the commit. The index gets a commit of its own, as in a stash, so that
+// Restore can stage the staged changes again. When there is nothing to keep, the ref stays as it is: its commit came back into the
+// worktree once, and a person may have discarded those changes there since.
 func (l *Library) keep(ctx context.Context, at run, ref string) (Kept, error) {
 	p := Place{}
 	if err := l.head(ctx, at, &p); err != nil {
@@ -161,8 +162,8 @@ func (l *Library) keep(ctx context.Context, at run, ref string) (Kept, error) {
 	return k, l.commit(ctx, at, ref, staged, &k)
 }
 
-// named tells whether the commit that was checked out is on a branch, or has a tag. That a branch of a remote has it does not count: the next
-// fetch may take that away.
+// named reports whether the commit that is checked out is on a branch, or has a tag. A branch of a remote does not count: the next fetch
+// may remove the commit from that branch.
 func (l *Library) named(ctx context.Context, at run, k Kept) (bool, error) {
 	if k.Branch != "" {
 		return true, nil
@@ -171,10 +172,11 @@ func (l *Library) named(ctx context.Context, at run, k Kept) (bool, error) {
 	return name != "", err
 }
 
-// strays are the commits that were checked out once and are on no branch any more, and the tips of them: an experiment, from which somebody has
-// gone back. git's record of the work tree alone names them, and goes with it. What the branch has had is in its own record, which stays.
+// strays returns how many commits were checked out once and are on no branch any more, and the tips of these commits: an experiment that
+// somebody has left. Only git's record of the worktree names such commits, and the record goes with the worktree. Commits that the branch
+// had are in the branch's own reflog, which stays.
 func (l *Library) strays(ctx context.Context, at run, branch string) (n int, tips []string, err error) {
-	if at.gitDir == "" { // nor is there a record
+	if at.gitDir == "" { // without a git directory there is no reflog
 		return 0, nil, nil
 	}
 	were, err := l.lines(ctx, at, "reflog", "show", "--format=%H", "HEAD", "--")
@@ -204,7 +206,7 @@ func (l *Library) strays(ctx context.Context, at run, branch string) (n int, tip
 	return len(list), tips, err
 }
 
-// gather has a ref name each tip of the strays, beside that of what is kept.
+// gather sets a ref to each tip of the strays, beside the ref of the kept commit.
 func (l *Library) gather(ctx context.Context, at run, ref, branch string) (n int, err error) {
 	n, tips, err := l.strays(ctx, at, branch)
 	for _, id := range tips {
@@ -215,15 +217,16 @@ func (l *Library) gather(ctx context.Context, at run, ref, branch string) (n int
 	return n, err
 }
 
-// beside names a commit by a ref next to another.
+// beside sets a ref next to another ref to a commit.
 func (l *Library) beside(ctx context.Context, at run, ref, id string) error {
 	const short = 12
 	return l.git(ctx, at, "update-ref", "--no-deref", ref+"-"+id[:min(short, len(id))], id)
 }
 
-// Rescue keeps what git still has of a work tree whose directory somebody has deleted, or moved away: the commit that was checked out, which no
-// branch need have, and what was staged. Both go with git's record of it. What an earlier removal has kept on that commit is what there is of
-// files that were not staged. Where git has no record, known says what was checked out.
+// Rescue keeps the remains that git has of a worktree whose directory somebody has deleted or moved away: the commit that was checked
+// out, which may be on no branch, and the staged changes. Both would go with git's record of the worktree. For unstaged files, Rescue
+// falls back on the commit that an earlier removal has kept on the same commit. When git has no record, known says which commit was
+// checked out.
 func (l *Library) Rescue(ctx context.Context, main, path, ref string, known Kept) (Kept, error) {
 	if !isFolder(main) {
 		return Kept{}, ErrNoRepository
@@ -264,7 +267,7 @@ func (l *Library) Rescue(ctx context.Context, main, path, ref string, known Kept
 	return k, l.commit(ctx, at, ref, staged, &k)
 }
 
-// keptOn is what a ref has kept, if that was on the commit.
+// keptOn returns the commit on a ref if its first parent is head, or "".
 func (l *Library) keptOn(ctx context.Context, at run, ref, head string) (string, error) {
 	said, err := l.lines(ctx, at, "rev-parse", "--verify", "--quiet", ref+"^1")
 	if ended(err) || err == nil && !slices.Equal(said, []string{head}) {
@@ -276,7 +279,8 @@ func (l *Library) keptOn(ctx context.Context, at run, ref, head string) (string,
 	return l.say(ctx, at, "rev-parse", "--verify", ref)
 }
 
-// record finds git's record of a work tree, and what is checked out there by it. Without one it is what is known, the branch as it is now.
+// record finds git's record of a worktree, and the commit and branch that were checked out there. Without a record, record returns known,
+// with the present tip of the branch.
 func (l *Library) record(ctx context.Context, main, path string, known Kept) (run, Kept, error) {
 	at := run{dir: main}
 	list, err := l.recordsOf(ctx, main, path)
@@ -299,7 +303,7 @@ func (l *Library) record(ctx context.Context, main, path string, known Kept) (ru
 	return at, known, nil
 }
 
-// recordsOf are the folders in which git has what it knows of a work tree: one, or none.
+// recordsOf returns the folders in which git has the record of a worktree: one, or none.
 func (l *Library) recordsOf(ctx context.Context, main, path string) (list []string, err error) {
 	common, err := l.say(ctx, run{dir: main}, "rev-parse", "--path-format=absolute", "--git-common-dir")
 	if err != nil {
@@ -318,25 +322,25 @@ func (l *Library) recordsOf(ctx context.Context, main, path string) (list []stri
 	return list, nil
 }
 
-// recorded tells whether a record of git's is that of a work tree, which need not be there.
+// recorded reports whether a record of git belongs to the worktree at path, which need not exist.
 func recorded(gitDir, path string) bool {
 	data, err := os.ReadFile(filepath.Join(gitDir, "gitdir"))
 	file := filepath.FromSlash(strings.TrimRight(string(data), "\r\n"))
-	if !filepath.IsAbs(file) { // git can be told to write it so
+	if !filepath.IsAbs(file) { // git can be configured to write a relative path
 		file = filepath.Join(gitDir, file)
 	}
 	of := filepath.Dir(file)
 	return err == nil && (of == path || filepath.Base(of) == filepath.Base(path) && same(filepath.Dir(of), filepath.Dir(path)))
 }
 
-// staged is the tree of the index, with our side of each conflict: it is for who has nothing else. It is that of the commit where there is no
-// index, or git cannot read it.
+// staged returns the tree of the index, with our side of each conflict, for a caller that has no other source. staged returns otherwise
+// when there is no index, or git cannot read the index.
 func (l *Library) staged(ctx context.Context, at run, otherwise string) (string, error) {
-	if at.gitDir == "" { // nor is there an index
+	if at.gitDir == "" { // without a git directory there is no index
 		return otherwise, nil
 	}
 	given := filepath.Join(at.gitDir, "index")
-	at, done := at.scratch("deskhand-staged") // git writes into it what it has found out
+	at, done := at.scratch("deskhand-staged") // git writes to an index that it reads
 	defer done()
 	if err := copyFile(given, at.index); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
@@ -356,7 +360,7 @@ func (l *Library) staged(ctx context.Context, at run, otherwise string) (string,
 	return id, err
 }
 
-// settle puts our side in place of each conflict of an index; a file that we have deleted is none.
+// settle replaces each conflict in an index by our side. A file that our side deleted is removed.
 func (l *Library) settle(ctx context.Context, at run) error {
 	said, err := l.records(ctx, at, "ls-files", "-z", "--unmerged")
 	if err != nil {
@@ -365,13 +369,13 @@ func (l *Library) settle(ctx context.Context, at run) error {
 	var in strings.Builder
 	last := ""
 	for _, entry := range said {
-		const fields = 3 // the mode, the id and which side; the sides of a file follow each other
+		const fields = 3 // the mode, the id and the side; the sides of a file follow each other
 		how, name, _ := strings.Cut(entry, "\t")
 		parts := strings.Fields(how)
 		if len(parts) != fields {
 			continue
 		}
-		if name != last { // none of them stays
+		if name != last { // removes all sides of the file
 			in.WriteString("0 " + strings.Repeat("0", len(parts[1])) + "\t" + name + "\x00")
 		}
 		if last = name; parts[2] == "2" {
@@ -396,10 +400,10 @@ func (l *Library) commit(ctx context.Context, at run, ref, staged string, k *Kep
 	}
 	before, err := l.say(ctx, at, "rev-parse", "--verify", "--quiet", ref)
 	switch {
-	case ended(err): // there is none
+	case ended(err): // the ref does not exist
 	case err != nil:
 		return err
-	case before != k.Commit: // it was brought back once, and nobody knows whether that is still somewhere else
+	case before != k.Commit: // that commit was restored once, and may exist nowhere else
 		if err := l.beside(ctx, at, ref, before); err != nil {
 			return err
 		}
@@ -407,10 +411,10 @@ func (l *Library) commit(ctx context.Context, at run, ref, staged string, k *Kep
 	return l.git(ctx, at, "update-ref", "--no-deref", ref, k.Commit)
 }
 
-// lossless tells whether what git has of files is what stands in them. A filter of the repository may leave something out, and a file with two
-// kinds of line ends comes back with one. Names are those that differ in the trees. Those that git takes for changed are looked at as well, of
-// which a filter may have left out all that is new, and all that a filter sees: once somebody has asked for the status, git takes one for
-// unchanged that is as long as before.
+// lossless fails unless git stores exactly the content of the files. A filter of the repository may leave content out, and a file with
+// both kinds of line ends comes back with one kind. names are the files that differ between the trees. lossless also checks the files
+// that git reports as changed, because a filter may have left out all changes, and every file that a filter changes: after a git status,
+// git takes such a file for unchanged if the file has as many bytes as before.
 func (l *Library) lossless(ctx context.Context, at run, tree string, names []string) error {
 	list, err := l.changes(ctx, at)
 	if err != nil {
@@ -426,7 +430,7 @@ func (l *Library) lossless(ctx context.Context, at run, tree string, names []str
 	}
 	names = append(names, filtered...)
 	slices.Sort(names)
-	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { // deleted, or a link, which no filter sees
+	names = slices.DeleteFunc(slices.Compact(names), func(name string) bool { // deleted files, and links, which no filter changes
 		info, err := os.Lstat(filepath.Join(at.dir, filepath.FromSlash(name)))
 		return err != nil || !info.Mode().IsRegular()
 	})
@@ -445,7 +449,7 @@ func (l *Library) lossless(ctx context.Context, at run, tree string, names []str
 	return nil
 }
 
-// same is an error where one of the files is not what the tree has of it.
+// same fails unless the tree has the content of each file.
 func (l *Library) same(ctx context.Context, at run, tree string, kept map[string]string, names []string) error {
 	raw, err := l.lines(ctx, at, append([]string{"hash-object", "--no-filters", "--"}, names...)...)
 	if err == nil && len(raw) != len(names) {
@@ -465,7 +469,7 @@ func (l *Library) same(ctx context.Context, at run, tree string, kept map[string
 	return nil
 }
 
-// portions are as many names as a command takes everywhere.
+// portions yields parts of names that are short enough for a command line on every system.
 func portions(names []string) iter.Seq[[]string] {
 	return func(yield func([]string) bool) {
 		const most = 16 << 10
@@ -482,7 +486,7 @@ func portions(names []string) iter.Seq[[]string] {
 	}
 }
 
-// blobs are the ids of the files in a tree.
+// blobs returns the ids of the files in a tree.
 func (l *Library) blobs(ctx context.Context, at run, tree string) (map[string]string, error) {
 	said, err := l.records(ctx, at, "ls-tree", "-r", "-z", tree)
 	ids := make(map[string]string, len(said))
@@ -496,7 +500,8 @@ func (l *Library) blobs(ctx context.Context, at run, tree string) (map[string]st
 	return ids, err
 }
 
-// filtered names the files that git knows and a filter sees. git-lfs gives back what it takes, and its files are large.
+// filtered returns the names of the tracked files that a filter changes. git-lfs is left out: its filter loses nothing, and its files are
+// large.
 func (l *Library) filtered(ctx context.Context, at run) ([]string, error) {
 	known, err := l.all(ctx, at, "ls-files", "-z")
 	if err != nil || len(known) == 0 {
@@ -512,7 +517,7 @@ func (l *Library) filtered(ctx context.Context, at run) ([]string, error) {
 		return nil, err
 	}
 	var names []string
-	const fields = 3 // the name, "filter" and which
+	const fields = 3 // the name, "filter" and the filter
 	for ; len(said) >= fields; said = said[fields:] {
 		switch which := said[2]; {
 		case which == "unspecified", which == "unset", which == "set", which == "lfs" && strings.HasPrefix(large, "git-lfs "):
@@ -532,7 +537,7 @@ func (l *Library) comesBack(ctx context.Context, at run, tree, name string) (boo
 	return bytes.Equal(now, back), err
 }
 
-// differing names the files in which two trees differ.
+// differing returns the names of the files in which two trees differ.
 func (l *Library) differing(ctx context.Context, at run, a, b string) ([]string, error) {
 	return l.records(ctx, at, "diff-tree", "-r", "-z", "--name-only", "--no-renames", a, b)
 }

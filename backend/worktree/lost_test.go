@@ -10,8 +10,8 @@ import (
 	"deskhand/backend/worktree"
 )
 
-// TestAnUnfinishedRemovalLosesNothing: it was cut off after the directory was out of the way, and before anybody had looked once more.
-func TestAnUnfinishedRemovalLosesNothing(t *testing.T) {
+// TestUnfinishedRemovalLosesNothing: it was cut off after the directory was out of the way, and before anybody had looked once more.
+func TestUnfinishedRemovalLosesNothing(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	ctx := t.Context()
@@ -27,10 +27,10 @@ func TestAnUnfinishedRemovalLosesNothing(t *testing.T) {
 	b.leave(path, "stub.txt", "new\n")
 	_, err := b.Resume(ctx, b.repo, path, kept)
 	if away, is := errors.AsType[*worktree.AsideError](err); !is || away.Path != aside {
-		t.Errorf("%v", err)
+		t.Errorf("Resume with a new file at the path: got error %v, want an AsideError of %s", err, aside)
 	}
 	if got := b.all(path) + b.all(aside); !strings.Contains(got, "stub.txt") || !strings.Contains(got, "late.txt") {
-		t.Errorf("%s", got)
+		t.Errorf("files: got %s, want stub.txt and late.txt", got)
 	}
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)
@@ -38,24 +38,24 @@ func TestAnUnfinishedRemovalLosesNothing(t *testing.T) {
 
 	// What nobody has kept comes back.
 	if gone, err := b.Resume(ctx, b.repo, path, kept); err != nil || gone || !strings.Contains(b.all(path), "late.txt") {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume with a new file: got gone %v, error %v, want it back with late.txt", gone, err)
 	}
 	if gone, err := b.Resume(ctx, b.repo, path, worktree.Kept{}); err != nil || gone {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume of a worktree in its place: got gone %v, error %v, want not gone", gone, err)
 	}
 	if err := os.Rename(path, aside); err != nil {
 		t.Fatal(err)
 	}
 	if gone, err := b.Resume(ctx, b.repo, path, worktree.Kept{}); err != nil || gone || !strings.Contains(b.all(path), "late.txt") {
-		t.Errorf("of nobody knows what: %v %v", gone, err)
+		t.Errorf("Resume without a kept state: got gone %v, error %v, want it back", gone, err)
 	}
 
-	// Without what makes it a work tree nobody can tell what of it is kept: it is back, and a work tree again.
+	// Without what makes it a worktree nobody can tell what of it is kept: it is back, and a worktree again.
 	if err := errors.Join(os.Rename(path, aside), os.Remove(filepath.Join(aside, ".git"))); err != nil {
 		t.Fatal(err)
 	}
 	if gone, err := b.Resume(ctx, b.repo, path, kept); err != nil || gone || !strings.Contains(b.all(path), "late.txt") || b.do(path, "branch", "--show-current") != "deskhand/fix" {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume without a .git file: got gone %v, error %v, want it back and repaired", gone, err)
 	}
 
 	// What an earlier removal could not delete is in nobody's way.
@@ -63,8 +63,8 @@ func TestAnUnfinishedRemovalLosesNothing(t *testing.T) {
 	b.remove(path)
 }
 
-// TestARepositoryAnywhereBelowIsSeen: beside files of ours, and in what is ignored.
-func TestARepositoryAnywhereBelowIsSeen(t *testing.T) {
+// TestInspectFindsNestedRepositories: beside files of ours, and in what is ignored.
+func TestInspectFindsNestedRepositories(t *testing.T) {
 	t.Parallel()
 	for _, dir := range []string{"sub", "cache/inner"} {
 		b := set(t)
@@ -73,13 +73,13 @@ func TestARepositoryAnywhereBelowIsSeen(t *testing.T) {
 		b.do(filepath.Join(path, dir), "init", "--quiet")
 		_, err := b.Inspect(t.Context(), path, p.Head)
 		if nested, is := errors.AsType[*worktree.NestedError](err); !is || nested.Path != dir || nested.Submodule {
-			t.Errorf("%s: %v", dir, err)
+			t.Errorf("Inspect with a repository in %s: got error %v, want a NestedError", dir, err)
 		}
 	}
 }
 
-// TestWhatAFilterLeavesOutIsNotRemoved: and one that gives back what it took is no obstacle.
-func TestWhatAFilterLeavesOutIsNotRemoved(t *testing.T) {
+// TestRemoveRefusesLossyFilter: and one that gives back what it took is no obstacle.
+func TestRemoveRefusesLossyFilter(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -90,7 +90,7 @@ func TestWhatAFilterLeavesOutIsNotRemoved(t *testing.T) {
 	never := func(worktree.Kept) error { t.Error("it was told to be kept"); return nil }
 	err := b.Remove(t.Context(), b.repo, path, ref, never)
 	if filtered, is := errors.AsType[*worktree.FilterError](err); !is || filtered.Path != "book.nb" {
-		t.Fatalf("%v", err)
+		t.Fatalf("Remove with a lossy filter: got error %v, want a FilterError of book.nb", err)
 	}
 	// All that is new in it is left out: for git nothing has changed.
 	b.leave(path, "book.nb", "in\n")
@@ -98,7 +98,7 @@ func TestWhatAFilterLeavesOutIsNotRemoved(t *testing.T) {
 	b.do(path, "commit", "--quiet", "-m", "book")
 	b.leave(path, "book.nb", "in\nOUT precious\n")
 	if err := b.Remove(t.Context(), b.repo, path, ref, never); !errors.As(err, new(*worktree.FilterError)) {
-		t.Fatalf("%v", err)
+		t.Fatalf("Remove with a committed lossy file: got error %v, want a FilterError", err)
 	}
 	// As long as what is kept, and git has looked at it since.
 	b.leave(path, ".gitattributes", "*.nb filter=lossy\n*.txt filter=turn\n*.low filter=lower\n", "same.low", "abc\n")
@@ -110,18 +110,18 @@ func TestWhatAFilterLeavesOutIsNotRemoved(t *testing.T) {
 	b.do(path, "status")
 	err = b.Remove(t.Context(), b.repo, path, ref, never)
 	if filtered, is := errors.AsType[*worktree.FilterError](err); !is || filtered.Path != "same.low" {
-		t.Fatalf("%v", err)
+		t.Fatalf("Remove with a file of the same length: got error %v, want a FilterError of same.low", err)
 	}
 	b.leave(path, "same.low", "abc\n", "new.txt", "cab\n")
 	before := b.all(path)
 	kept := b.remove(path)
 	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil || b.all(path) != before {
-		t.Errorf("%v\n%s\nwas\n%s", err, b.all(path), before)
+		t.Errorf("Restore: got error %v and\n%s\nwant\n%s", err, b.all(path), before)
 	}
 }
 
-// TestWhatWasKeptOnceStays: a person may have thrown away what came back, and wants it after all.
-func TestWhatWasKeptOnceStays(t *testing.T) {
+// TestRemoveKeepsEarlierKeptCommit: a person may have thrown away what came back, and wants it after all.
+func TestRemoveKeepsEarlierKeptCommit(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -138,13 +138,13 @@ func TestWhatWasKeptOnceStays(t *testing.T) {
 		}
 		b.remove(path)
 		if b.do(b.repo, "for-each-ref", "--contains="+first.Commit, "--format=%(refname)", "refs/deskhand") == "" {
-			t.Errorf("after %q no ref has it", leaves)
+			t.Errorf("after %q: got no ref that has the first kept commit, want one", leaves)
 		}
 	}
 }
 
-// TestTwoThatMakeTheSame: the one that comes too late does not undo what the other has made.
-func TestTwoThatMakeTheSame(t *testing.T) {
+// TestMakeTwiceAtOnceMakesOneWorktree: the one that comes too late does not undo what the other has made.
+func TestMakeTwiceAtOnceMakesOneWorktree(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	p := b.look(b.repo)
@@ -160,11 +160,11 @@ func TestTwoThatMakeTheSame(t *testing.T) {
 		case err == nil:
 			fine++
 		case !errors.Is(err, worktree.ErrExists) && !errors.Is(err, worktree.ErrTaken):
-			t.Errorf("%v", err)
+			t.Errorf("Make: got error %v, want ErrExists or ErrTaken", err)
 		}
 	}
 	if fine != 1 || !strings.Contains(b.all(path), "code.go") || b.do(path, "branch", "--show-current") != "deskhand/fix" {
-		t.Errorf("%d were made: %s", fine, b.all(path))
+		t.Errorf("two calls of Make: got %d made, %s, want 1 whole worktree", fine, b.all(path))
 	}
 }
 
@@ -184,8 +184,8 @@ func (b *bench) partial(program string, missing ...string) {
 	}
 }
 
-// TestAPlanRunsNothing that a repository names: nobody has approved what its filters do, and its other programs.
-func TestAPlanRunsNothing(t *testing.T) {
+// TestPlanRunsNoProgramOfRepository that a repository names: nobody has approved what its filters do, and its other programs.
+func TestPlanRunsNoProgramOfRepository(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"mine", "a=b"} {
 		b := set(t)
@@ -195,10 +195,10 @@ func TestAPlanRunsNothing(t *testing.T) {
 		b.do(b.repo, "config", "filter."+name+".required", "true")
 		n, err := b.Changed(t.Context(), b.look(b.repo))
 		if err != nil || n != 2 {
-			t.Errorf("%s: %d %v", name, n, err)
+			t.Errorf("Changed with the filter %s: got %d, error %v, want 2", name, n, err)
 		}
 		if _, err := os.Lstat(marker); err == nil {
-			t.Errorf("the filter %s ran", name)
+			t.Errorf("Changed with the filter %s: got it run, want not run", name)
 		}
 	}
 
@@ -210,12 +210,12 @@ func TestAPlanRunsNothing(t *testing.T) {
 	p.Prefix = "sub"
 	_, other := b.Holds(t.Context(), p)
 	if _, ran := os.Lstat(marker); ran == nil {
-		t.Errorf("what gets missing objects ran; %v, %v", err, other)
+		t.Errorf("program that fetches objects: got it run, want not run; Changed failed with %v, Holds with %v", err, other)
 	}
 }
 
-// TestMakingRunsWhatAPersonHasNamed: and nothing that the repository alone names.
-func TestMakingRunsWhatAPersonHasNamed(t *testing.T) {
+// TestMakeRunsOnlyPersonsPrograms: and nothing that the repository alone names.
+func TestMakeRunsOnlyPersonsPrograms(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	marker := filepath.Join(t.TempDir(), "ran")
@@ -235,7 +235,7 @@ func TestMakingRunsWhatAPersonHasNamed(t *testing.T) {
 		b.do(b.repo, "config", key, runs)
 		err := make("refused")
 		if named, is := errors.AsType[*worktree.ProgramError](err); !is || named.Setting != key || ran() {
-			t.Errorf("%s: %v, ran %v", key, err, ran())
+			t.Errorf("Make with %s: got error %v, program ran %v, want a ProgramError, not run", key, err, ran())
 		}
 		b.do(b.repo, "config", "--unset", key)
 	}
@@ -246,36 +246,36 @@ func TestMakingRunsWhatAPersonHasNamed(t *testing.T) {
 	b.do(b.repo, "config", "core.sshCommand", runs)
 	b.do(b.repo, "config", "credential.helper", "!"+runs)
 	if err := make("fine"); err != nil || ran() {
-		t.Errorf("%v, ran %v", err, ran())
+		t.Errorf("Make with harmless programs: got error %v, program ran %v, want none, not run", err, ran())
 	}
 	// The person's own.
 	b.do(b.repo, "config", "--global", "filter.a=b.smudge", runs)
 	b.do(b.repo, "config", "filter.a=b.smudge", runs)
 	if err := make("named"); err != nil || !ran() {
-		t.Errorf("%v, ran %v", err, ran())
+		t.Errorf("Make with the person's filter: got error %v, program ran %v, want none, run", err, ran())
 	}
 	b.do(b.repo, "config", "--unset", "filter.a=b.smudge")
 	b.do(b.repo, "config", "--global", "filter.a=b.smudge", "cat")
 	// What is missing is got, but not by a program of the repository's choice.
 	b.partial(runs, b.do(b.repo, "rev-parse", "HEAD:missing.txt"))
 	if err := make("partial"); !errors.As(err, new(*worktree.ProgramError)) || ran() {
-		t.Errorf("%v, ran %v", err, ran())
+		t.Errorf("Make with the repository's uploadpack: got error %v, program ran %v, want a ProgramError, not run", err, ran())
 	}
 	b.do(b.repo, "config", "--unset", "remote.origin.uploadpack")
 	b.do(b.repo, "config", "remote.origin.url", "ssh://localhost/nowhere")
 	b.do(b.repo, "config", "--global", "core.sshCommand", "false")
 	if err := make("partial"); err == nil || ran() {
-		t.Errorf("%v, ran %v", err, ran())
+		t.Errorf("Make with an unreachable remote: got error %v, program ran %v, want an error, not run", err, ran())
 	}
 	// It goes the person's own way.
 	b.do(b.repo, "config", "--global", "core.sshCommand", runs)
 	if err := make("partial"); err == nil || !ran() {
-		t.Errorf("%v, ran %v", err, ran())
+		t.Errorf("Make with the person's ssh command: got error %v, program ran %v, want an error, run", err, ran())
 	}
 }
 
-// TestNamesThatDifferInCaseAlone: a repository that comes from a disk on which they are the same says so, and git does not see one of them then.
-func TestNamesThatDifferInCaseAlone(t *testing.T) {
+// TestNamesThatDifferInCaseAloneAreKept: a repository that comes from a disk on which they are the same says so, and git does not see one of them then.
+func TestNamesThatDifferInCaseAloneAreKept(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	if _, err := os.Lstat(filepath.Join(b.repo, ".GIT")); err == nil {
@@ -288,10 +288,10 @@ func TestNamesThatDifferInCaseAlone(t *testing.T) {
 	before := b.all(path)
 	s, err := b.Inspect(t.Context(), path, p.Head)
 	if err != nil || len(s.Changes) != 2 {
-		t.Errorf("%+v %v", s, err)
+		t.Errorf("Inspect: got %+v, error %v, want 2 changes", s, err)
 	}
 	kept := b.remove(path)
 	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil || b.all(path) != before {
-		t.Errorf("%v\n%s\nwas\n%s", err, b.all(path), before)
+		t.Errorf("Restore: got error %v and\n%s\nwant\n%s", err, b.all(path), before)
 	}
 }

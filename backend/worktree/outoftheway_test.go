@@ -8,9 +8,9 @@ import (
 	"deskhand/backend/unprivileged"
 )
 
-// TestWhatCannotBeDeleted: a removal is over when all is kept and git has forgotten the work tree, also where files of somebody else's, as
+// TestRemoveDeletesReadOnlyFolders: a removal is over when all is kept and git has forgotten the worktree, also where files of somebody else's, as
 // containers leave them, stay.
-func TestWhatCannotBeDeleted(t *testing.T) {
+func TestRemoveDeletesReadOnlyFolders(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can make a file of somebody else's")
 	}
@@ -33,25 +33,25 @@ func TestWhatCannotBeDeleted(t *testing.T) {
 			unprivileged.Bind(t)
 			kept := b.remove(path)
 			if kept.Commit == "" {
-				t.Errorf("%+v", kept)
+				t.Errorf("Remove: got %+v, want a kept commit", kept)
 			}
 			if gone, err := b.Resume(t.Context(), b.repo, path, kept); err != nil || !gone {
-				t.Errorf("round %d: %v, %v", round, gone, err)
+				t.Errorf("Resume, round %d: got gone %v, error %v, want gone", round, gone, err)
 			}
 			if err := b.Restore(t.Context(), b.repo, path, kept); err != nil {
 				t.Error(err)
 			}
 		})
 		if data, err := os.ReadFile(filepath.Join(path, "new.txt")); err != nil || string(data) != "mine\n" {
-			t.Errorf("%q, %v", data, err)
+			t.Errorf("new.txt after Restore: got %q, error %v, want mine", data, err)
 		}
 		b.remove(path)
 		b.do(b.repo, "branch", "--quiet", "-D", "deskhand/fix")
 	}
 }
 
-// TestAPathThatIsTakenMeanwhile: another program that writes where the work tree was makes nobody believe that it is still there.
-func TestAPathThatIsTakenMeanwhile(t *testing.T) {
+// TestResumeLeavesNewFilesAtPath: another program that writes where the worktree was makes nobody believe that it is still there.
+func TestResumeLeavesNewFilesAtPath(t *testing.T) {
 	b := set(t)
 	path, _ := b.made("fix")
 	b.leave(path, "new.txt", "mine\n")
@@ -64,10 +64,10 @@ func TestAPathThatIsTakenMeanwhile(t *testing.T) {
 	}
 	b.leave(path, ".cache/x", "a watcher's")
 	if gone, err := b.Resume(t.Context(), b.repo, path, kept); err != nil || !gone {
-		t.Errorf("%v, %v", gone, err)
+		t.Errorf("Resume with the path taken: got gone %v, error %v, want gone", gone, err)
 	}
 	if data, err := os.ReadFile(filepath.Join(path, ".cache/x")); err != nil || string(data) != "a watcher's" {
-		t.Errorf("%q, %v", data, err)
+		t.Errorf("file at the taken path: got %q, error %v, want the watcher's", data, err)
 	}
 	if err := os.RemoveAll(path); err != nil {
 		t.Fatal(err)

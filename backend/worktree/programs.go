@@ -9,24 +9,24 @@ import (
 	"deskhand/backend/git"
 )
 
-// A repository's own configuration can name programs. It does not travel with a clone, but an unpacked directory has what its maker wrote
-// there, and an agent can write into it. Package git runs none of them. Where files would not be what they are meant to be without one, what
-// was to be done is refused.
+// A repository's own configuration can name programs. The configuration does not travel with a clone, but an unpacked directory contains
+// what its maker put there, and an agent can write to it. Package git runs none of these programs. Where files would have the wrong
+// content without such a program, this package refuses the operation.
 
-// ProgramError tells of a program that the repository alone names, and without which files would not be what they are meant to be.
+// ProgramError reports a program that only the repository names, and without which files would have the wrong content.
 type ProgramError struct{ Setting string }
 
 func (e *ProgramError) Error() string { return "the repository has a program run by " + e.Setting }
 
-// MissingFilterError tells of a filter that the person has configured, and whose program is not installed.
+// MissingFilterError reports a filter that the person has configured, and whose program is not installed.
 type MissingFilterError struct{ Setting, Program string }
 
 func (e *MissingFilterError) Error() string {
 	return fmt.Sprintf("%s is not installed, which %s has git run for files", e.Program, e.Setting)
 }
 
-// checksOut is a [ProgramError] where files that are checked out would need a program which the repository alone names. named is the setting
-// for which nothing is got from elsewhere.
+// checksOut returns a [ProgramError] when a checkout would need a program that only the repository names. named is the setting because of
+// which nothing is fetched.
 func (l *Library) checksOut(ctx context.Context, at run) (named string, err error) {
 	list, err := git.Foreign(ctx, l.processes, l.command(ctx, at))
 	if err != nil {
@@ -44,8 +44,8 @@ func (l *Library) checksOut(ctx context.Context, at run) (named string, err erro
 	return named, nil
 }
 
-// filtersNothing is a [ProgramError] where a file, known to git or not, has a filter which the repository alone names: git would keep
-// something else of the file than with that filter.
+// filtersNothing returns a [ProgramError] when a file, tracked or not, has a filter that only the repository names: without the filter,
+// git would store another content.
 func (l *Library) filtersNothing(ctx context.Context, at run) error {
 	list, err := git.Foreign(ctx, l.processes, l.command(ctx, at))
 	if err != nil {
@@ -64,7 +64,7 @@ func (l *Library) filtersNothing(ctx context.Context, at run) error {
 		return err
 	}
 	said, err := l.records(ctx, at, "check-attr", "-z", "--stdin", "filter")
-	const fields = 3 // the name, "filter" and which
+	const fields = 3 // the name, "filter" and the filter
 	for ; len(said) >= fields; said = said[fields:] {
 		if key, is := setting[said[2]]; is {
 			return &ProgramError{Setting: key}

@@ -35,7 +35,7 @@ func TestRemovalRunsNoFilterOfTheRepository(t *testing.T) {
 			quiet := func(after string) {
 				t.Helper()
 				if _, err := os.Lstat(marker); err == nil {
-					t.Fatalf("%s: the program of the repository ran", after)
+					t.Fatalf("after %s: got the program of the repository run, want not run", after)
 				}
 			}
 			if _, err := b.Inspect(t.Context(), path, p.Head); err != nil {
@@ -63,7 +63,7 @@ func TestRemovalRunsNoFilterOfTheRepository(t *testing.T) {
 			b.leave(path, ".gitattributes", "")
 			var k worktree.Kept
 			if err := b.Remove(t.Context(), b.repo, path, ref, func(kept worktree.Kept) error { k = kept; return nil }); err != nil {
-				t.Fatalf("Remove without the attribute: %v", err)
+				t.Fatalf("Remove without the attribute: got error %v, want none", err)
 			}
 			if err := b.Restore(t.Context(), b.repo, path, k); !errors.As(err, &named) {
 				t.Errorf("Restore: got %v, want a ProgramError", err)
@@ -92,7 +92,7 @@ func TestMissingFilterIsNamed(t *testing.T) {
 			t.Errorf("Make with filter.large.%s: got %v, want a MissingFilterError that names git-large-nowhere", key, err)
 		}
 		if _, err := os.Lstat(filepath.Join(p.Beside(), "new")); err == nil {
-			t.Errorf("Make with filter.large.%s: something is left of the refused worktree", key)
+			t.Errorf("Make with filter.large.%s: got remains of the refused worktree, want none", key)
 		}
 		b.leave(path, "m.bin", "changed\n")
 		missing = nil

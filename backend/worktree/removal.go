@@ -11,8 +11,8 @@ import (
 	"strconv"
 )
 
-// aside is where a work tree is on its way out, and doomed where it is when all of it is known to be kept. That both are names of directories
-// makes the step between them one that a crash cannot cut in two.
+// aside returns the path of a worktree that is being removed, and doomed the path of such a worktree once all its content is kept.
+// Renaming the one directory to the other is a step that no crash can cut in two.
 func aside(path string) string {
 	return filepath.Join(filepath.Dir(path), ".removed-"+filepath.Base(path))
 }
@@ -21,8 +21,8 @@ func doomed(path string) string {
 	return filepath.Join(filepath.Dir(path), ".deleted-"+filepath.Base(path))
 }
 
-// Remove keeps what is in no commit on a ref, and removes the work tree. kept is told between the two: what it does not take is not removed.
-// Ignored files go. What fails before the end leaves the work tree where it is.
+// Remove keeps all uncommitted changes on a ref, and removes the worktree. Remove calls kept between the two, and removes nothing when
+// kept fails. Ignored files are deleted. A failure before the end leaves the worktree in its place.
 func (l *Library) Remove(ctx context.Context, main, path, ref string, kept func(Kept) error) error {
 	at, err := l.open(ctx, path)
 	if err == nil {
@@ -46,7 +46,7 @@ func (l *Library) Remove(ctx context.Context, main, path, ref string, kept func(
 	}
 	at.dir = aside(path)
 	now, err := l.tree(ctx, at)
-	if err != nil || now != k.tree { // somebody was at work in it
+	if err != nil || now != k.tree { // somebody changed a file meanwhile
 		if err == nil {
 			err = ErrBusy
 		}
@@ -55,9 +55,9 @@ func (l *Library) Remove(ctx context.Context, main, path, ref string, kept func(
 	return l.finish(ctx, main, path)
 }
 
-// finish is the end of a removal of what is out of the way and known to be kept, as often as it takes. It is over when git has forgotten the
-// work tree: what cannot be deleted then gets a name of its own, and is told by a [LeftError]. Under the name that it had, the next removal
-// would stumble over it, and nobody could tell it from a removal that was cut off.
+// finish ends the removal of a worktree that is renamed and kept. finish may be repeated. The removal is over when git has forgotten the
+// worktree: a directory that cannot be deleted then gets a name of its own, which a [LeftError] reports. Under its old name, the
+// directory would stop the next removal, and would look like a removal that was cut off.
 func (l *Library) finish(ctx context.Context, main, path string) error {
 	ctx = context.WithoutCancel(ctx)
 	if err := doom(aside(path), path); err != nil {
@@ -66,7 +66,7 @@ func (l *Library) finish(ctx context.Context, main, path string) error {
 	return l.end(ctx, main, path, "--force")
 }
 
-// doom has what is known to be kept, or to be nobody's, on its way out.
+// doom renames a directory that is kept, or holds no work, to its doomed path.
 func doom(from, path string) error {
 	if _, err := os.Lstat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
@@ -77,24 +77,24 @@ func doom(from, path string) error {
 	return os.Rename(from, doomed(path))
 }
 
-// end has git forget a work tree, and deletes what is doomed of it.
+// end makes git forget a worktree, and deletes the doomed directory.
 func (l *Library) end(ctx context.Context, main, path string, force ...string) error {
 	if err := l.forget(ctx, main, path, force...); err != nil {
 		return err
 	}
 	rests, err := discard(path)
-	_ = os.Remove(filepath.Dir(path)) // when it is empty
+	_ = os.Remove(filepath.Dir(path)) // succeeds only when the folder is empty
 	if err == nil && rests != nil {
 		return rests
 	}
 	return err
 }
 
-// discard deletes what is known to be kept, or puts what cannot be deleted where it is in nobody's way.
+// discard deletes the doomed directory, or renames a directory that cannot be deleted so that it is in nobody's way.
 func discard(path string) (rests *LeftError, err error) {
 	reason := removeAll(doomed(path))
 	if reason == nil {
-		return nil, nil //nolint:nilnil // nothing rests
+		return nil, nil //nolint:nilnil // nothing is left
 	}
 	const most = 1000
 	for n := range most {
@@ -111,9 +111,9 @@ func discard(path string) (rests *LeftError, err error) {
 	return nil, reason
 }
 
-// forget has git forget a work tree whose directory is out of the way. A program may have made its path again meanwhile, in which git sees
-// a broken work tree and refuses; then its record goes without git. A work tree there is another one's, with the record. Force that is given
-// twice is for one that git was making, as it is for git.
+// forget makes git forget a worktree whose directory has been renamed. When a program has made the path again meanwhile, git sees a
+// broken worktree and refuses; then forget deletes git's record itself. An intact worktree at the path is another worktree, which owns
+// the record. Two --force arguments are for a worktree that git was making, as in git's own command.
 func (l *Library) forget(ctx context.Context, main, path string, force ...string) error {
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		err := l.git(ctx, run{dir: main}, slices.Concat([]string{"worktree", "remove"}, force, []string{"--", path})...)
@@ -134,13 +134,14 @@ func (l *Library) forget(ctx context.Context, main, path string, force ...string
 			continue
 		}
 		err = errors.Join(err, os.RemoveAll(gitDir))
-		_ = os.Remove(filepath.Dir(gitDir)) // as git does, when it is empty
+		_ = os.Remove(filepath.Dir(gitDir)) // succeeds only when the folder is empty, as in git
 	}
 	return err
 }
 
-// Resume goes on with a removal that was cut off; k is what was kept. It is false where the work tree is as it was. What is out of the way goes
-// only when it has nothing beyond what was kept: it was cut off before somebody looked, or a program has written on.
+// Resume continues a removal that was cut off; k is the state that was kept. gone is false when the worktree is in its place. A renamed
+// directory is removed only when its content equals the kept state: the removal may have been cut off before its check, or a program may
+// have written since.
 func (l *Library) Resume(ctx context.Context, main, path string, k Kept) (gone bool, err error) {
 	away := aside(path)
 	_, err = os.Lstat(path)
@@ -155,7 +156,7 @@ func (l *Library) Resume(ctx context.Context, main, path string, k Kept) (gone b
 		return true, l.finish(ctx, main, path)
 	}
 	at, err := l.open(ctx, away)
-	if errors.Is(err, ErrMissing) { // nobody can tell what of it is kept: it is a person's
+	if errors.Is(err, ErrMissing) { // nobody can tell whether all of it is kept, so it stays
 		err := os.Rename(away, path)
 		if err == nil && l.Repair(ctx, main, path) != nil {
 			l.cfg.Logger.Warn("what a removal has left is no work tree any more, and is back", "path", path)
@@ -185,10 +186,10 @@ func (l *Library) Resume(ctx context.Context, main, path string, k Kept) (gone b
 	return true, l.finish(ctx, main, path)
 }
 
-// overtaken goes on with a removal whose directory is doomed already, though a program has made something new at its path.
+// overtaken continues a removal whose directory is doomed already, although a program has made a new directory at its path.
 func (l *Library) overtaken(ctx context.Context, main, path string, k Kept) (gone bool, err error) {
 	if _, err := os.Lstat(doomed(path)); err != nil || k.Head == "" {
-		return false, nil //nolint:nilerr // it has not got so far
+		return false, nil //nolint:nilerr // the removal has not come that far
 	}
 	switch _, err := l.open(ctx, path); {
 	case err == nil:

@@ -30,8 +30,8 @@ func anothers(t *testing.T, top, folder string) {
 	unprivileged.Bind(t)
 }
 
-// TestWhatCannotBeDeletedDoesNotHoldUpARemoval: it is over all the same, tells where the rest is, and the next one does not stumble over it.
-func TestWhatCannotBeDeletedDoesNotHoldUpARemoval(t *testing.T) {
+// TestUndeletableRemainsDoNotStopRemoval: it is over all the same, tells where the rest is, and the next one does not stumble over it.
+func TestUndeletableRemainsDoNotStopRemoval(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -43,15 +43,15 @@ func TestWhatCannotBeDeletedDoesNotHoldUpARemoval(t *testing.T) {
 		err := b.Remove(t.Context(), b.repo, path, ref, func(k worktree.Kept) error { kept = k; return nil })
 		left, is := errors.AsType[*worktree.LeftError](err)
 		if !is || filepath.Dir(left.Path) != filepath.Dir(path) || left.Path == rests {
-			t.Fatalf("round %d: %v", round, err)
+			t.Fatalf("Remove, round %d: got error %v, want a LeftError with a new path", round, err)
 		}
 		rests = left.Path
 		if _, err := os.Lstat(filepath.Join(rests, "cache", "pg")); err != nil || strings.Contains(b.do(b.repo, "worktree", "list"), path) {
-			t.Errorf("round %d: %v", round, err)
+			t.Errorf("remains, round %d: got error %v, want them at %s and forgotten by git", round, err, rests)
 		}
 		// It is over: nobody asks for it again and again.
 		if gone, err := b.Resume(t.Context(), b.repo, path, kept); err != nil || !gone {
-			t.Errorf("round %d: %v %v", round, gone, err)
+			t.Errorf("Resume, round %d: got gone %v, error %v, want gone", round, gone, err)
 		}
 		if err := b.Restore(t.Context(), b.repo, path, kept); err != nil {
 			t.Fatal(err)
@@ -70,15 +70,15 @@ func TestWhatCannotBeDeletedDoesNotHoldUpARemoval(t *testing.T) {
 	}
 	gone, err := b.Resume(t.Context(), b.repo, path, kept)
 	if !gone || !errors.As(err, new(*worktree.LeftError)) {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume: got gone %v, error %v, want gone with a LeftError", gone, err)
 	}
 	if gone, err := b.Resume(t.Context(), b.repo, path, kept); !gone || err != nil {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("second Resume: got gone %v, error %v, want gone", gone, err)
 	}
 }
 
-// TestAPathThatIsMadeAgainDoesNotHoldUpARemoval: a program that watches files writes where they were, while git is told to forget them.
-func TestAPathThatIsMadeAgainDoesNotHoldUpARemoval(t *testing.T) {
+// TestPathMadeAgainDoesNotStopRemoval: a program that watches files writes where they were, while git is told to forget them.
+func TestPathMadeAgainDoesNotStopRemoval(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("the program that stands for git is a shell script")
@@ -102,13 +102,13 @@ func TestAPathThatIsMadeAgainDoesNotHoldUpARemoval(t *testing.T) {
 	over := func() {
 		t.Helper()
 		if strings.Contains(b.do(b.repo, "worktree", "list"), path) || !strings.Contains(b.all(path), "x") || strings.Contains(b.all(filepath.Dir(path)), "mine") {
-			t.Errorf("%s\n%s", b.do(b.repo, "worktree", "list"), b.all(filepath.Dir(path)))
+			t.Errorf("after the removal: got the list %s and the files %s, want the new file alone", b.do(b.repo, "worktree", "list"), b.all(filepath.Dir(path)))
 		}
 		if err := os.RemoveAll(path); err != nil {
 			t.Fatal(err)
 		}
 		if err := b.Restore(t.Context(), b.repo, path, kept); err != nil || !strings.Contains(b.all(path), "mine") {
-			t.Fatalf("%v\n%s", err, b.all(path))
+			t.Fatalf("Restore: got error %v and\n%s\nwant the file mine", err, b.all(path))
 		}
 	}
 	over()
@@ -119,21 +119,21 @@ func TestAPathThatIsMadeAgainDoesNotHoldUpARemoval(t *testing.T) {
 	}
 	b.leave(path, ".cache/x", "x\n")
 	if gone, err := b.Resume(t.Context(), b.repo, path, kept); !gone || err != nil {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume with the path made again: got gone %v, error %v, want gone", gone, err)
 	}
 	over()
 
-	// A work tree that is there is as it was, whatever lies beside it.
+	// A worktree that is there is as it was, whatever lies beside it.
 	b.leave(filepath.Join(filepath.Dir(path), ".deleted-fix"), "rest.txt", "kept long ago\n")
 	if gone, err := b.Resume(t.Context(), b.repo, path, kept); gone || err != nil {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume beside an older removal: got gone %v, error %v, want not gone", gone, err)
 	}
 	if s, err := b.Inspect(t.Context(), path, p.Head); err != nil || len(s.Changes) != 1 {
-		t.Errorf("%+v %v", s, err)
+		t.Errorf("Inspect: got %+v, error %v, want 1 change", s, err)
 	}
 }
 
-// removeTo removes a work tree where something new may stand afterwards.
+// removeTo removes a worktree where something new may stand afterwards.
 func (b *bench) removeTo(path string) (kept worktree.Kept) {
 	b.t.Helper()
 	if err := b.Remove(b.t.Context(), b.repo, path, ref, func(k worktree.Kept) error { kept = k; return nil }); err != nil {
@@ -158,7 +158,7 @@ func TestCommitsThatOnlyTheReflogNamesAreKept(t *testing.T) {
 		b.do(path, "checkout", "--quiet", "deskhand/fix")
 		s, err := b.Inspect(t.Context(), path, p.Head)
 		if err != nil || s.Strays != 2 || s.Commits != 0 {
-			t.Errorf("%+v %v", s, err)
+			t.Errorf("Inspect: got %+v, error %v, want 2 strays, no commits", s, err)
 		}
 		var kept worktree.Kept
 		if deleted {
@@ -173,16 +173,16 @@ func TestCommitsThatOnlyTheReflogNamesAreKept(t *testing.T) {
 			kept = b.remove(path)
 		}
 		if kept.Strays != 2 || kept.Commit != "" {
-			t.Errorf("%+v", kept)
+			t.Errorf("kept state: got %+v, want 2 strays, no commit", kept)
 		}
 		if got := b.do(b.repo, "for-each-ref", "--points-at", id, "--format=%(refname)"); got != ref+"-"+id[:12] {
-			t.Errorf("deleted by hand %v: %q", deleted, got)
+			t.Errorf("ref of the stray, deleted by hand %v: got %q, want %q", deleted, got, ref+"-"+id[:12])
 		}
 	}
 }
 
-// TestABranchOfARemoteKeepsNothing: the next fetch may take it away.
-func TestABranchOfARemoteKeepsNothing(t *testing.T) {
+// TestRemoteBranchDoesNotKeepCommit: the next fetch may take it away.
+func TestRemoteBranchDoesNotKeepCommit(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -195,12 +195,12 @@ func TestABranchOfARemoteKeepsNothing(t *testing.T) {
 	b.remove(path)
 	b.do(b.repo, "update-ref", "-d", "refs/remotes/origin/topic")
 	if got := b.do(b.repo, "for-each-ref", "--contains", id, "--format=%(refname)"); got != ref {
-		t.Errorf("%q", got)
+		t.Errorf("refs of the commit: got %q, want %q", got, ref)
 	}
 }
 
-// TestAFolderThatNobodyCanReadIsNotRemoved: nobody knows what is in it. Where the rules leave it out it goes, and is named.
-func TestAFolderThatNobodyCanReadIsNotRemoved(t *testing.T) {
+// TestRemoveRefusesUnreadableFolder: nobody knows what is in it. Where the rules leave it out it goes, and is named.
+func TestRemoveRefusesUnreadableFolder(t *testing.T) {
 	t.Parallel()
 	unprivileged.Bind(t)
 	b := set(t)
@@ -215,24 +215,24 @@ func TestAFolderThatNobodyCanReadIsNotRemoved(t *testing.T) {
 	}
 	_, err := b.Inspect(t.Context(), path, p.Head)
 	if closed, is := errors.AsType[*worktree.UnreadableError](err); !is || closed.Path != "deep/secret" {
-		t.Fatalf("%v", err)
+		t.Fatalf("Inspect: got error %v, want an UnreadableError of deep/secret", err)
 	}
 	err = b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { t.Error("it was told to be kept"); return nil })
 	if !errors.As(err, new(*worktree.UnreadableError)) {
-		t.Fatalf("%v", err)
+		t.Fatalf("Remove: got error %v, want an UnreadableError", err)
 	}
 	if err := os.Chmod(filepath.Join(path, "deep/secret"), 0o700); err != nil { //nolint:gosec // a folder
 		t.Fatal(err)
 	}
 	s, err := b.Inspect(t.Context(), path, p.Head)
 	if err != nil || len(s.Ignored) != 1 || s.Ignored[0] != (worktree.Ignored{Path: "cache/", Files: 1}) || len(s.Changes) != 1 {
-		t.Errorf("%+v %v", s, err)
+		t.Errorf("Inspect with the folder ignored: got %+v, error %v, want cache/ and 1 change", s, err)
 	}
 	b.remove(path)
 }
 
-// TestAFolderThatMayOnlyBeListedIsNotRemoved: git takes what it cannot look at there for unchanged, and says nothing.
-func TestAFolderThatMayOnlyBeListedIsNotRemoved(t *testing.T) {
+// TestRemoveRefusesFolderThatMayOnlyBeListed: git takes what it cannot look at there for unchanged, and says nothing.
+func TestRemoveRefusesFolderThatMayOnlyBeListed(t *testing.T) {
 	t.Parallel()
 	unprivileged.Bind(t)
 	b := set(t)
@@ -247,11 +247,11 @@ func TestAFolderThatMayOnlyBeListedIsNotRemoved(t *testing.T) {
 	}
 	_, err := b.Inspect(t.Context(), path, p.Head)
 	if closed, is := errors.AsType[*worktree.UnreadableError](err); !is || closed.Path != "sub" {
-		t.Errorf("%v", err)
+		t.Errorf("Inspect: got error %v, want an UnreadableError of sub", err)
 	}
 	err = b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { t.Error("it was told to be kept"); return nil })
 	if closed, is := errors.AsType[*worktree.UnreadableError](err); !is || closed.Path != "sub" {
-		t.Fatalf("%v", err)
+		t.Fatalf("Remove: got error %v, want an UnreadableError of sub", err)
 	}
 	if err := os.Chmod(filepath.Join(path, "sub"), 0o700); err != nil { //nolint:gosec // a folder
 		t.Fatal(err)

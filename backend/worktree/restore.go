@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Restore makes a removed work tree again, as it was.
+// Restore makes a removed worktree again, as it was.
 func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error {
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
 		return ErrExists
@@ -37,7 +37,7 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 			args = []string{"worktree", "add", "--quiet", "--no-track", "-b", k.Branch, "--", path, k.Head}
 		case err != nil:
 			return err
-		case tip != k.Head && k.Commit != "": // what was kept would take the new commits back
+		case tip != k.Head && k.Commit != "": // restoring would revert the newer commits
 			return ErrMoved
 		default:
 			args = []string{"worktree", "add", "--quiet", "--", path, k.Branch}
@@ -56,7 +56,7 @@ func (l *Library) Restore(ctx context.Context, main, path string, k Kept) error 
 	return nil
 }
 
-// clear makes the way free for a work tree that comes back.
+// clear prepares the path of a worktree that is restored.
 func (l *Library) clear(ctx context.Context, main, path string) error {
 	if err := l.Unlocked(ctx, main, path); err != nil {
 		return err
@@ -64,15 +64,15 @@ func (l *Library) clear(ctx context.Context, main, path string) error {
 	if err := makeFolder(main, filepath.Dir(path)); err != nil {
 		return err
 	}
-	// Who removed the directory by hand has left it in git's list.
+	// A directory deleted by hand is still in git's list.
 	if err := l.git(ctx, run{dir: main, outlives: true}, "worktree", "remove", "--force", "--", path); err != nil && !ended(err) {
 		return err
 	}
 	return mkdir(main, path)
 }
 
-// Unlocked refuses a path whose work tree somebody has locked: that is how git is told that it lies on a disk which is not plugged in. It is
-// for who would write down what is going to become of it, before that.
+// Unlocked fails when somebody has locked the worktree at path: a lock tells git that the worktree is on a disk which is not plugged in.
+// A caller that stores its intention to change the worktree calls Unlocked before.
 func (l *Library) Unlocked(ctx context.Context, main, path string) error {
 	if !isFolder(main) {
 		return ErrNoRepository
@@ -84,10 +84,10 @@ func (l *Library) Unlocked(ctx context.Context, main, path string) error {
 	return err
 }
 
-// making is what git itself says in the lock of a work tree that it is making.
+// making is the reason that git itself gives in the lock of a worktree that git is making.
 const making = "initializing"
 
-// apply puts what was kept into a work tree that has just been made.
+// apply puts the kept state into a new worktree.
 func (l *Library) apply(ctx context.Context, path string, k Kept) error {
 	if k.Commit == "" {
 		return nil
@@ -105,24 +105,25 @@ func (l *Library) apply(ctx context.Context, path string, k Kept) error {
 	}
 	err = l.git(ctx, at, "update-index", "-q", "--refresh")
 	if ended(err) {
-		return nil // some files are not as the index has them: that is what was kept
+		return nil // some files differ from the index, as in the kept state
 	}
 	return err
 }
 
-// Repair has the two halves of a work tree find each other again, when one of them was moved.
+// Repair repairs the links between a worktree and its repository after either was moved.
 func (l *Library) Repair(ctx context.Context, main, path string) error {
 	return l.git(ctx, run{dir: main, outlives: true}, "worktree", "repair", "--", path)
 }
 
-// Parted tells whether there is a work tree whose two halves do not find each other: one was moved, and [Library.Repair] has not come to it.
+// Parted reports whether the links between a worktree and its repository are broken because either was moved, and [Library.Repair] has
+// not run.
 func Parted(path string) bool {
 	said, err := os.ReadFile(filepath.Join(path, ".git"))
 	gitDir, is := strings.CutPrefix(strings.TrimRight(string(said), "\r\n"), "gitdir: ")
 	if err != nil || !is {
 		return false
 	}
-	if gitDir = filepath.FromSlash(gitDir); !filepath.IsAbs(gitDir) { // git can be told to write it so
+	if gitDir = filepath.FromSlash(gitDir); !filepath.IsAbs(gitDir) { // git can be configured to write a relative path
 		gitDir = filepath.Join(path, gitDir)
 	}
 	return !recorded(gitDir, path)

@@ -11,30 +11,30 @@ import (
 	"strings"
 )
 
-// State is what a work tree has that is in no commit.
+// State is the content of a worktree that is in no commit.
 type State struct {
-	Branch  string // "" where none is checked out
+	Branch  string // "" when no branch is checked out
 	Head    string
-	Commits int // beyond the one it began with
-	Strays  int // commits that were checked out here, and are on no branch: they are kept
+	Commits int // since the commit on which the worktree began
+	Strays  int // commits that were checked out here and are on no branch; Remove keeps these
 	Changes []Change
-	Ignored []Ignored // what would go, the largest first
+	Ignored []Ignored // the files that Remove would delete, the largest first
 }
 
-// Change is a file that is not as the commit has it.
+// Change is a file that differs from the commit.
 type Change struct {
 	Path string
-	Kind string // modified, added, deleted, untracked
+	Kind string // modified, added, deleted or untracked
 }
 
-// Ignored is a file or folder that the repository's rules leave out.
+// Ignored is a file or folder that the repository's rules ignore.
 type Ignored struct {
-	Path  string // a folder has a slash at its end
+	Path  string // a folder ends in a slash
 	Files int
 	Bytes int64
 }
 
-// open finds what git has of a work tree. A directory that is none would be looked for above, and something else taken for it.
+// open finds the git directory of a worktree. open fails for a directory that is no worktree, for which git would search the parents.
 func (l *Library) open(ctx context.Context, path string) (run, error) {
 	if info, err := os.Lstat(filepath.Join(path, ".git")); err != nil || !info.Mode().IsRegular() {
 		return run{}, ErrMissing
@@ -50,8 +50,8 @@ func (l *Library) open(ctx context.Context, path string) (run, error) {
 		return run{}, ErrMissing
 	}
 	at := run{dir: path, gitDir: filepath.FromSlash(said[1])}
-	// As git itself finds it out, once. A repository that was copied from a disk on which names that differ in case alone are the same still says
-	// so, and git takes a new file for one that it has, and does not see it.
+	// core.ignorecase is determined once, as git does. A repository that was copied from a disk that ignores case still has the setting,
+	// and git would take a new file for a tracked file of another case, and miss the new file.
 	if _, err := os.Lstat(filepath.Join(path, ".GIT")); errors.Is(err, fs.ErrNotExist) {
 		at.config = append(at.config, "core.ignorecase=false")
 	}
@@ -64,7 +64,7 @@ func same(a, b string) bool {
 	return err == nil && other == nil && os.SameFile(one, two)
 }
 
-// free tells why a work tree cannot be kept as it is now.
+// free returns why a worktree cannot be kept as it is now, or nil.
 func (l *Library) free(ctx context.Context, at run) error {
 	has := func(name string) bool { _, err := os.Lstat(filepath.Join(at.gitDir, name)); return err == nil }
 	switch {
@@ -95,8 +95,8 @@ func (l *Library) free(ctx context.Context, at run) error {
 	return l.filtersNothing(ctx, at)
 }
 
-// unfinished tells whether git is between two steps of something, of which it has written down there how it goes on. Between two of several
-// commits that are picked or reverted, the list of them alone says so.
+// unfinished reports whether git is in the middle of an operation that continues from a file in the git directory. Between two of several
+// commits that are picked or reverted, only the list of the commits shows the operation.
 func unfinished(at run) bool {
 	return slices.ContainsFunc([]string{"MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "sequencer", "rebase-merge", "rebase-apply", "BISECT_LOG"}, func(name string) bool {
 		_, err := os.Lstat(filepath.Join(at.gitDir, name))
@@ -104,9 +104,9 @@ func unfinished(at run) bool {
 	})
 }
 
-// filled is an error where there is something in the folder of a submodule. It is checked out, or somebody has put files there, into which git
-// does not look. So it is where the index has a conflict: it is no tree then, and what is staged in other files would go with it. A stash that
-// does not fit leaves that without a word of it elsewhere.
+// filled fails when the folder of a submodule is not empty: the submodule is checked out, or somebody has put files there, which git does
+// not look at. filled also fails when the index has a conflict: such an index is no tree, and the staged changes in other files would be
+// lost. A stash that does not apply leaves a conflict without any other trace.
 func (l *Library) filled(ctx context.Context, at run) error {
 	known, err := l.records(ctx, at, "ls-files", "-z", "--stage")
 	if err != nil {
@@ -127,7 +127,7 @@ func (l *Library) filled(ctx context.Context, at run) error {
 	return nil
 }
 
-// left is an error where one of the folders that cannot be read is not left out by the rules: git only warns, and nothing in it is kept.
+// left fails when a folder that cannot be read is not ignored by the rules: git only warns, and nothing in the folder would be kept.
 func (l *Library) left(ctx context.Context, at run, closed []string) error {
 	out, err := l.records(ctx, at, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	if err != nil {
@@ -141,8 +141,8 @@ func (l *Library) left(ctx context.Context, at run, closed []string) error {
 	return nil
 }
 
-// nested looks for repositories below. git names those alone that lie beside its own files: not one that was begun in a folder with files of
-// ours, and none in what it ignores. closed are the folders that cannot be read or entered, each with a slash at its end.
+// nested fails when there is a repository below top. git reports only repositories beside its own files, not a repository in a folder
+// with tracked files, and none in ignored folders. closed are the folders that cannot be read or entered, each with a slash at its end.
 func nested(ctx context.Context, top string) (closed []string, err error) {
 	err = filepath.WalkDir(top, func(path string, d fs.DirEntry, err error) error {
 		switch {
@@ -152,8 +152,8 @@ func nested(ctx context.Context, top string) (closed []string, err error) {
 			below, err := filepath.Rel(top, path)
 			closed = append(closed, filepath.ToSlash(below)+"/")
 			return err
-		case err != nil: // it has gone meanwhile, or cannot be removed either
-			return nil //nolint:nilerr // and that is told then
+		case err != nil: // the entry has gone, or cannot be removed either
+			return nil //nolint:nilerr // which the removal reports
 		case d.Name() == ".git" && filepath.Dir(path) != top:
 			below, err := filepath.Rel(top, filepath.Dir(path))
 			return errors.Join(err, &NestedError{Path: filepath.ToSlash(below)})
@@ -169,14 +169,14 @@ func nested(ctx context.Context, top string) (closed []string, err error) {
 	return closed, err
 }
 
-// shut tells of a folder that it may not be entered, though it may be listed: git does not see then what has become of a file there, and takes
-// it for what it was.
+// shut reports whether a folder may be listed but not entered: git would not see the changes of the files there, and would take each file
+// for unchanged.
 func shut(path string) bool {
 	_, err := os.Lstat(path + string(filepath.Separator) + ".")
 	return errors.Is(err, fs.ErrPermission)
 }
 
-// Inspect tells what a work tree has that is in no commit, or why that cannot be kept.
+// Inspect returns the content of a worktree that is in no commit, or the reason why the content cannot be kept.
 func (l *Library) Inspect(ctx context.Context, path, base string) (s State, err error) {
 	at, err := l.open(ctx, path)
 	if err != nil {
@@ -191,7 +191,7 @@ func (l *Library) Inspect(ctx context.Context, path, base string) (s State, err 
 	}
 	s.Branch, s.Head = p.Branch, p.Head
 	if n, err := l.say(ctx, at, "rev-list", "--count", base+"..HEAD"); err == nil {
-		s.Commits, _ = strconv.Atoi(n) // git wrote it
+		s.Commits, _ = strconv.Atoi(n) // the number comes from git
 	}
 	if s.Strays, _, err = l.strays(ctx, at, s.Branch); err != nil {
 		return State{}, err
@@ -203,11 +203,11 @@ func (l *Library) Inspect(ctx context.Context, path, base string) (s State, err 
 	return s, err
 }
 
-// changes lists what is not as the commit has it.
+// changes lists the files that differ from the commit.
 func (l *Library) changes(ctx context.Context, at run) ([]Change, error) {
 	said, err := l.records(ctx, at, "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=dirty")
 	list := make([]Change, 0, len(said))
-	const tagged = 3 // two letters and a blank stand before each name
+	const tagged = 3 // two letters and a blank before each name
 	for _, entry := range said {
 		if len(entry) <= tagged {
 			continue
@@ -226,7 +226,7 @@ func (l *Library) changes(ctx context.Context, at run) ([]Change, error) {
 	return list, err
 }
 
-// ignored lists what the rules leave out, with what it takes.
+// ignored lists the files and folders that the rules ignore, with their sizes.
 func (l *Library) ignored(ctx context.Context, at run) ([]Ignored, error) {
 	said, err := l.records(ctx, at, "ls-files", "-z", "--others", "--ignored", "--exclude-standard", "--directory")
 	list := make([]Ignored, 0, len(said))
@@ -239,7 +239,7 @@ func (l *Library) ignored(ctx context.Context, at run) ([]Ignored, error) {
 	return list, errors.Join(err, ctx.Err())
 }
 
-// weighed is how much there is below a name.
+// weighed counts the files and bytes below a name.
 func weighed(ctx context.Context, top, name string) Ignored {
 	i := Ignored{Path: name}
 	_ = filepath.WalkDir(filepath.Join(top, filepath.FromSlash(name)), func(_ string, d fs.DirEntry, err error) error {
@@ -251,7 +251,7 @@ func weighed(ctx context.Context, top, name string) Ignored {
 		}
 		i.Files++
 		if err != nil {
-			return nil //nolint:nilerr // what cannot be read is there, with a size that nobody knows
+			return nil //nolint:nilerr // an unreadable entry counts, with an unknown size
 		}
 		if info, err := d.Info(); err == nil {
 			i.Bytes += info.Size()
@@ -261,8 +261,8 @@ func weighed(ctx context.Context, top, name string) Ignored {
 	return i
 }
 
-// Try tells why a removal would be refused, as far as a look at every file can tell, for who has to end something before it. [Library.Inspect]
-// looks at what takes no time.
+// Try returns why a removal would be refused, as far as reading every file can tell. A caller that has to end a program before the
+// removal calls Try first. [Library.Inspect] checks only what takes no time.
 func (l *Library) Try(ctx context.Context, path string) error {
 	at, err := l.open(ctx, path)
 	if err == nil {
@@ -274,8 +274,8 @@ func (l *Library) Try(ctx context.Context, path string) error {
 	return told(err)
 }
 
-// locked tells whether a record of git's is. Where what git was making is ours, and that git has ended, its own lock is none. What cannot be
-// looked at is locked.
+// locked reports whether a record of git is locked. With ours, a lock of git's own does not count, because the worktree that git was
+// making is ours and that git has ended. A lock that cannot be read counts.
 func locked(gitDir string, ours bool) bool {
 	why, err := os.ReadFile(filepath.Join(gitDir, "locked"))
 	switch {

@@ -1,12 +1,13 @@
-// Package worktree hides git's linked work trees: a second directory of a repository, on a branch of its own, which is made, is removed
-// without losing what nobody has committed, and comes back as it was.
+// Package worktree hides git's linked worktrees: a second directory of a repository, on a branch of its own, which is made, is removed
+// without losing uncommitted changes, and is restored as it was.
 //
-// It works with a person's own repository, by the person's own git and configuration, but nothing runs that the repository alone names, hooks
-// included: nobody has approved what that does. No branch is ever moved, and none is deleted that has a commit beyond the one it began with. What was not committed
-// goes into a commit with the shape of a stash, on a ref that the caller names: `git stash apply REF` brings it back without us.
+// The package works with a person's own repository, by the person's own git and configuration. No program runs that only the repository
+// names, hooks included, because nobody has approved such a program. No branch is ever moved, and no branch is deleted that has a commit
+// beyond its first. Uncommitted changes become a commit with the shape of a stash, on a ref that the caller names: `git stash apply REF`
+// restores the changes without Deskhand.
 //
-// A directory goes by being renamed first, and its content is looked at once more then. So there is no moment at which a part of it is gone
-// and the rest still looks like a work tree: a crash leaves it whole, or out of the way and kept.
+// A directory is renamed before its removal, and its content is checked once more then. So there is no moment at which a part of the
+// worktree is gone and the rest still looks like a worktree: a crash leaves the worktree whole, or renamed and kept.
 package worktree
 
 import (
@@ -26,7 +27,7 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// Errors of this package.
+// The errors of this package.
 var (
 	ErrNoGit        = git.ErrAbsent
 	ErrGit          = git.ErrFailed
@@ -48,25 +49,26 @@ var (
 	ErrClosed       = errors.New("the work trees are closed")
 )
 
-// NestedError tells of a repository within a work tree, which a commit cannot hold.
+// NestedError reports a repository within a worktree, which a commit cannot hold.
 type NestedError struct {
-	Path      string // below the work tree
+	Path      string // relative to the worktree
 	Submodule bool
 }
 
 func (e *NestedError) Error() string { return e.Path + " is a repository of its own" }
 
-// FilterError tells of a file of which git would keep something else than what stands in it.
+// FilterError reports a file for which git would store another content than the file has.
 type FilterError struct{ Path string }
 
 func (e *FilterError) Error() string { return "git changes " + e.Path + " when it keeps it" }
 
-// AsideError tells of a work tree that was on its way out and of which nobody knows whether all is kept. It stays where Path says.
+// AsideError reports a worktree that was being removed and of which nobody knows whether all is kept. The worktree stays at Path.
 type AsideError struct{ Path string }
 
 func (e *AsideError) Error() string { return e.Path + " has what was to be removed" }
 
-// LeftError tells of a removal that is over, but for what rests at Path and cannot be deleted: all that had to be is kept.
+// LeftError reports a removal that is over except for the remains at Path, which cannot be deleted: everything that had to be kept is
+// kept.
 type LeftError struct {
 	Path string
 	Err  error
@@ -78,15 +80,15 @@ func (e *LeftError) Error() string {
 
 func (e *LeftError) Unwrap() error { return e.Err }
 
-// UnreadableError tells of a folder into which we cannot look, so that nothing in it could be kept.
-type UnreadableError struct{ Path string } // below the work tree
+// UnreadableError reports a folder that cannot be read, so that its content could not be kept.
+type UnreadableError struct{ Path string } // relative to the worktree
 
 func (e *UnreadableError) Error() string { return e.Path + " cannot be read" }
 
-// Config of a library. Beside and Environ are required.
+// Config configures a library. Beside and Environ are required.
 type Config struct {
-	Beside  *proxy.Set                     // whose watchdog and ledger git's processes get
-	Environ func(context.Context) []string // where git is looked for, and what it is started in
+	Beside  *proxy.Set                     // shares its watchdog and ledger with git's processes
+	Environ func(context.Context) []string // the environment of git, in which git is searched for, too
 	Logger  *slog.Logger
 }
 
@@ -98,7 +100,7 @@ type Library struct {
 	stop      context.CancelFunc
 }
 
-// Open makes a library. No process runs before something is asked of it.
+// Open makes a library. No process runs before the first call.
 func Open(ctx context.Context, cfg Config) (*Library, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -112,25 +114,25 @@ func Open(ctx context.Context, cfg Config) (*Library, error) {
 	return l, nil
 }
 
-// Close ends what runs, and waits for it.
+// Close ends all running processes, and waits for their end.
 func (l *Library) Close() error {
 	l.stop()
 	return l.processes.Close()
 }
 
-// Place is what a directory is to git.
+// Place describes the repository of a directory.
 type Place struct {
-	Top    string // the work tree that it is in
-	Prefix string // the way from there, "" for the top itself
-	Main   string // the first work tree of the repository, or the repository where that is bare
+	Top    string // the worktree that contains the directory
+	Prefix string // the directory relative to Top, "" for Top itself
+	Main   string // the first worktree of the repository, or a bare repository itself
 	Head   string // the commit that is checked out
-	Branch string // "" where none is
+	Branch string // "" when no branch is checked out
 }
 
-// plan is a run in a directory that nobody has approved.
+// plan returns a run in a directory that nobody has approved.
 func plan(dir string) run { return run{dir: dir, unasked: true} }
 
-// Look finds the repository that a directory is in.
+// Look finds the repository that contains a directory.
 func (l *Library) Look(ctx context.Context, dir string) (Place, error) {
 	at := plan(dir)
 	said, err := l.lines(ctx, at, "rev-parse", "--is-inside-work-tree", "--is-bare-repository")
@@ -160,7 +162,7 @@ func (l *Library) Look(ctx context.Context, dir string) (Place, error) {
 		p.Prefix = ""
 	}
 	p.Main = p.Top
-	if said[1] != said[2] { // a linked one
+	if said[1] != said[2] { // a linked worktree
 		if p.Main, err = l.main(ctx, at); err != nil {
 			return Place{}, err
 		}
@@ -175,7 +177,7 @@ func (l *Library) Look(ctx context.Context, dir string) (Place, error) {
 	return p, l.head(ctx, at, &p)
 }
 
-// main is the first work tree of the repository.
+// main returns the first worktree of the repository.
 func (l *Library) main(ctx context.Context, at run) (string, error) {
 	list, err := l.list(ctx, at)
 	if err == nil && len(list) == 0 {
@@ -201,7 +203,7 @@ func (l *Library) head(ctx context.Context, at run, p *Place) (err error) {
 	return err
 }
 
-// list gives the paths of all work trees of a repository, the first one first.
+// list returns the paths of all worktrees of a repository, the first worktree first.
 func (l *Library) list(ctx context.Context, at run) (all []string, err error) {
 	said, err := l.lines(ctx, at, "worktree", "list", "--porcelain")
 	for _, line := range said {
@@ -212,17 +214,18 @@ func (l *Library) list(ctx context.Context, at run) (all []string, err error) {
 	return all, err
 }
 
-// Beside is the folder for the work trees of a repository: next to it, so that what looks at the directories above finds the same as there.
+// Beside returns the folder for the worktrees of a repository: next to the repository, so that a program that searches the parent
+// directories finds the same files as from there.
 func (p Place) Beside() string {
 	dir, name := filepath.Split(p.Main)
 	name = strings.TrimPrefix(strings.TrimSuffix(name, ".git"), ".")
-	if name == "" { // a bare one, called .git
+	if name == "" { // a bare repository called .git
 		dir, name = filepath.Split(filepath.Clean(dir))
 	}
 	return filepath.Join(dir, name+".worktrees")
 }
 
-// Has tells whether there is a branch of a name, or one that leaves no room for it.
+// Has reports whether there is a branch of the name, or a branch that makes the name impossible.
 func (l *Library) Has(ctx context.Context, p Place, branch string) (bool, error) {
 	for name := branch; ; name = name[:strings.LastIndexByte(name, '/')] {
 		_, err := l.say(ctx, plan(p.Top), "show-ref", "--verify", "--quiet", "refs/heads/"+name)
@@ -237,14 +240,14 @@ func (l *Library) Has(ctx context.Context, p Place, branch string) (bool, error)
 	}
 }
 
-// Changed is how many files of a work tree nobody has committed. It is asked of directories that nobody has approved, so that no filter runs
-// at all: a file that one of them would change may count as changed.
+// Changed returns how many files of a worktree have uncommitted changes. The directory need not be approved, so no filter runs: a file
+// that a filter changes may count as changed.
 func (l *Library) Changed(ctx context.Context, p Place) (n int, err error) {
 	list, err := l.records(ctx, plan(p.Top), "status", "--porcelain=v1", "-z", "--untracked-files=all", "--no-renames", "--ignore-submodules=all")
 	return len(list), err
 }
 
-// Holds tells whether what is checked out has the folder.
+// Holds reports whether the commit that is checked out has the folder.
 func (l *Library) Holds(ctx context.Context, p Place) (bool, error) {
 	if p.Prefix == "" {
 		return true, nil
@@ -256,7 +259,7 @@ func (l *Library) Holds(ctx context.Context, p Place) (bool, error) {
 	return kind == "tree", err
 }
 
-// Takes tells why there can be no new work tree at path on a new branch, as far as a look can tell.
+// Takes returns why no new worktree can be made at path on a new branch, as far as a check can tell, or nil.
 func (l *Library) Takes(ctx context.Context, p Place, path, branch string) error {
 	if _, err := l.say(ctx, plan(p.Top), "check-ref-format", "--branch", branch); err != nil {
 		if ended(err) {
@@ -276,7 +279,7 @@ func (l *Library) Takes(ctx context.Context, p Place, path, branch string) error
 	return nil
 }
 
-// Make makes a work tree at path, which must not be there, on a new branch that begins at the commit that is checked out. What fails leaves
+// Make makes a worktree at path, which must be free, on a new branch that begins at the commit that is checked out. A failure leaves
 // nothing behind.
 func (l *Library) Make(ctx context.Context, p Place, path, branch string) error {
 	if err := l.Takes(ctx, p, path, branch); err != nil {
@@ -300,15 +303,16 @@ func (l *Library) Make(ctx context.Context, p Place, path, branch string) error 
 	err = told(err)
 	switch {
 	case errors.Is(err, ErrTaken):
-		branch = "" // somebody else has made it since
+		branch = "" // somebody else has made the branch since
 	case named != "" && failedWith(err, "Could not reset index file"): // an object is missing
 		err = errors.Join(&ProgramError{Setting: named}, err)
 	}
 	return errors.Join(err, l.undo(ctx, p.Main, path, branch, p.Head))
 }
 
-// mkdir makes the directory of a work tree, which git takes when it is empty, as open to others as the repository is. Who has made it may
-// remove it: of two that want the same path at once one is refused here, and does not undo what the other has made.
+// mkdir makes the directory of a worktree, which git accepts when empty, with the mode of the repository. Only the caller that made the
+// directory may remove it: of two callers that want the same path at once, the second fails here, and does not undo the work of the
+// first.
 func mkdir(main, path string) error {
 	mode := fs.FileMode(0o700)
 	if info, err := os.Stat(main); err == nil {
@@ -326,7 +330,7 @@ func mkdir(main, path string) error {
 	}
 }
 
-// makeFolder makes the folder of work trees, where it is not there yet.
+// makeFolder makes the folder of worktrees unless the folder exists.
 func makeFolder(main, folder string) error {
 	if err := mkdir(main, folder); !errors.Is(err, ErrExists) {
 		return err
@@ -334,8 +338,8 @@ func makeFolder(main, folder string) error {
 	return nil
 }
 
-// undo removes what was made of a work tree in which nobody has worked, and its branch. What cannot be deleted is told by a [LeftError]: it
-// would be tried again at every start.
+// undo removes the directory and the branch of a worktree in which nobody has worked. A directory that cannot be deleted is reported by a
+// [LeftError]; otherwise every start would try again.
 func (l *Library) undo(ctx context.Context, main, path, branch, base string) error {
 	if err := doom(path, path); err != nil {
 		return err
@@ -343,11 +347,11 @@ func (l *Library) undo(ctx context.Context, main, path, branch, base string) err
 	return l.unmake(ctx, main, path, branch, base)
 }
 
-// unmake is undo for a work tree whose directory is doomed or gone: what is at its path by now is somebody's.
+// unmake is undo for a worktree whose directory is doomed or gone: a directory at its path by now is somebody's.
 func (l *Library) unmake(ctx context.Context, main, path, branch, base string) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), longestRun)
 	defer cancel()
-	// Twice: git has locked one that it was making.
+	// Twice, because git has locked a worktree that git was making.
 	err := l.end(ctx, main, path, "--force", "--force")
 	if branch == "" || err != nil && !errors.As(err, new(*LeftError)) {
 		return err
@@ -355,7 +359,7 @@ func (l *Library) unmake(ctx context.Context, main, path, branch, base string) e
 	return cmp.Or(l.drop(ctx, main, branch, base), err)
 }
 
-// drop deletes a branch that is still where it began, and that nobody has checked out.
+// drop deletes a branch that is still at its first commit, and that is checked out nowhere.
 func (l *Library) drop(ctx context.Context, main, branch, base string) error {
 	used, err := l.checkedOut(ctx, main, branch)
 	if err != nil || used {
@@ -363,7 +367,7 @@ func (l *Library) drop(ctx context.Context, main, branch, base string) error {
 	}
 	err = l.git(ctx, run{dir: main}, "update-ref", "--no-deref", "-d", "refs/heads/"+branch, base)
 	if ended(err) {
-		return nil // it is not there, or not where it began
+		return nil // the branch is missing, or has other commits
 	}
 	return err
 }
@@ -371,7 +375,7 @@ func (l *Library) drop(ctx context.Context, main, branch, base string) error {
 // DropUnused deletes a branch on which nothing ever happened.
 func (l *Library) DropUnused(ctx context.Context, main, branch, base string) (dropped bool, err error) {
 	said, err := l.lines(ctx, run{dir: main}, "reflog", "show", "--format=%H", "refs/heads/"+branch, "--")
-	if err != nil || len(said) != 1 || said[0] != base { // where there is no reflog nobody knows
+	if err != nil || len(said) != 1 || said[0] != base { // without a reflog nobody knows
 		if ended(err) {
 			err = nil
 		}
@@ -392,10 +396,10 @@ func (l *Library) checkedOut(ctx context.Context, main, branch string) (bool, er
 	return slices.Contains(said, "branch refs/heads/"+branch), err
 }
 
-// A process of git that takes longer than this has come upon something that never ends.
+// longestRun ends a git process that waits for ever.
 const longestRun = 10 * time.Minute
 
-// removeAll is os.RemoveAll that gets into folders which nobody may write to: the caches of some build tools are such.
+// removeAll is os.RemoveAll, but also deletes read-only folders, such as the caches of some build tools.
 func removeAll(path string) error {
 	err := os.RemoveAll(path)
 	if err == nil || !errors.Is(err, fs.ErrPermission) {
@@ -403,7 +407,7 @@ func removeAll(path string) error {
 	}
 	_ = filepath.WalkDir(path, func(name string, d fs.DirEntry, err error) error {
 		if err == nil && d.IsDir() {
-			_ = os.Chmod(name, 0o700) //nolint:gosec // a folder, on its way out
+			_ = os.Chmod(name, 0o700) //nolint:gosec // a folder that is being deleted
 		}
 		return nil
 	})

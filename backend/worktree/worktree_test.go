@@ -60,7 +60,7 @@ func (b *bench) do(dir string, args ...string) string {
 		"GIT_COMMITTER_NAME=A", "GIT_COMMITTER_EMAIL=a@localhost", "GIT_ALLOW_PROTOCOL=file")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
-		b.t.Fatalf("git %s: %v\n%s", strings.Join(args, " "), err, out)
+		b.t.Fatalf("git %s: got error %v, want none\n%s", strings.Join(args, " "), err, out)
 	}
 	return strings.TrimSpace(string(out))
 }
@@ -84,7 +84,7 @@ func (b *bench) look(dir string) worktree.Place {
 	return p
 }
 
-// made makes a work tree.
+// made makes a worktree.
 func (b *bench) made(name string) (path string, p worktree.Place) {
 	b.t.Helper()
 	p = b.look(b.repo)
@@ -95,7 +95,7 @@ func (b *bench) made(name string) (path string, p worktree.Place) {
 	return path, p
 }
 
-// unplugged makes a work tree on a disk that is gone: git is told by a lock that it will be back, at the path's name with -unplugged until then.
+// unplugged makes a worktree on a disk that is gone: git is told by a lock that it will be back, at the path's name with -unplugged until then.
 func unplugged(t *testing.T) (b *bench, path string, p worktree.Place) {
 	t.Helper()
 	b = set(t)
@@ -117,7 +117,7 @@ func (b *bench) remove(path string) worktree.Kept {
 		b.t.Fatal("it is still there")
 	}
 	if list := b.do(b.repo, "worktree", "list"); strings.Contains(list, path) {
-		b.t.Fatalf("git still has it: %s", list)
+		b.t.Fatalf("git worktree list after Remove: got %s, want no %s", list, path)
 	}
 	return kept
 }
@@ -154,14 +154,14 @@ func (b *bench) all(dir string) string {
 	return strings.Join(lines, "\n")
 }
 
-// TestARemovedWorkTreeComesBackAsItWas: staged, unstaged, new, deleted, executable, linked and hidden from git: all of it is kept, and all
+// TestRestoreBringsBackRemovedWorktree: staged, unstaged, new, deleted, executable, linked and hidden from git: all of it is kept, and all
 // but what the rules leave out is there again, staged what was staged.
-func TestARemovedWorkTreeComesBackAsItWas(t *testing.T) {
+func TestRestoreBringsBackRemovedWorktree(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("fix")
 	if p.Branch != "main" || p.Top != b.repo || p.Main != b.repo || b.do(path, "branch", "--show-current") != "deskhand/fix" || b.do(path, "rev-parse", "HEAD") != p.Head {
-		t.Fatalf("%+v", p)
+		t.Fatalf("Make: got %+v, want a worktree of main in %s", p, b.repo)
 	}
 	b.leave(path, "committed.txt", "mine\n")
 	b.do(path, "add", "committed.txt")
@@ -180,15 +180,15 @@ func TestARemovedWorkTreeComesBackAsItWas(t *testing.T) {
 		t.Fatal(err)
 	}
 	if state.Commits != 2 || state.Branch != "deskhand/fix" || len(state.Ignored) != 2 || state.Ignored[0] != (worktree.Ignored{Path: "cache/", Files: 1, Bytes: 1000}) || state.Ignored[1].Path != "noise.log" {
-		t.Errorf("%+v", state)
+		t.Errorf("Inspect: got %+v, want 2 commits and 2 ignored entries", state)
 	}
 	if !slices.Contains(state.Changes, worktree.Change{Path: "gone.txt", Kind: "deleted"}) || !slices.Contains(state.Changes, worktree.Change{Path: "run.sh", Kind: "untracked"}) {
-		t.Errorf("%+v", state.Changes)
+		t.Errorf("changes: got %+v, want gone.txt deleted and run.sh untracked", state.Changes)
 	}
 	before, index := b.all(path), b.do(path, "ls-files", "--stage")
 	kept := b.remove(path)
 	if kept.Commit == "" || kept.Files != 8 || kept.Branch != "deskhand/fix" || b.do(b.repo, "rev-parse", ref) != kept.Commit {
-		t.Fatalf("%+v", kept)
+		t.Fatalf("Remove: got %+v, want a commit of 8 files on the ref", kept)
 	}
 	if _, err := os.Stat(p.Beside()); err == nil {
 		t.Error("an empty folder is left")
@@ -203,15 +203,15 @@ func TestARemovedWorkTreeComesBackAsItWas(t *testing.T) {
 		}
 	}
 	if now := b.all(path); now != strings.Join(wanted, "\n") {
-		t.Errorf("it was\n%s\nand is\n%s", strings.Join(wanted, "\n"), now)
+		t.Errorf("restored files: got\n%s\nwant\n%s", now, strings.Join(wanted, "\n"))
 	}
 	if now := b.do(path, "ls-files", "--stage"); now != index {
-		t.Errorf("staged was\n%s\nand is\n%s", index, now)
+		t.Errorf("restored index: got\n%s\nwant\n%s", now, index)
 	}
 }
 
-// TestAChangeThatNoTimeTells: of as many bytes, with the time that the file had.
-func TestAChangeThatNoTimeTells(t *testing.T) {
+// TestRemoveKeepsChangeWithOldTime: of as many bytes, with the time that the file had.
+func TestRemoveKeepsChangeWithOldTime(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -225,12 +225,12 @@ func TestAChangeThatNoTimeTells(t *testing.T) {
 		t.Fatal(err)
 	}
 	if kept := b.remove(path); kept.Files != 1 {
-		t.Errorf("%+v", kept)
+		t.Errorf("Remove: got %+v, want 1 file", kept)
 	}
 }
 
-// TestPlainGitBringsItBack: without us, as a stash.
-func TestPlainGitBringsItBack(t *testing.T) {
+// TestGitStashAppliesKeptCommit: without us, as a stash.
+func TestGitStashAppliesKeptCommit(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -262,8 +262,8 @@ func TestNoHookRuns(t *testing.T) {
 	}
 }
 
-// TestCommitsStay: of the branch, and of none.
-func TestCommitsStay(t *testing.T) {
+// TestDropUnusedKeepsCommits: of the branch, and of none.
+func TestDropUnusedKeepsCommits(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("fix")
@@ -271,7 +271,7 @@ func TestCommitsStay(t *testing.T) {
 	tip := b.do(path, "rev-parse", "HEAD")
 	b.remove(path)
 	if dropped, err := b.DropUnused(t.Context(), b.repo, "deskhand/fix", p.Head); err != nil || dropped || b.do(b.repo, "rev-parse", "deskhand/fix") != tip {
-		t.Errorf("%v %v", dropped, err)
+		t.Errorf("DropUnused of a branch with a commit: got dropped %v, error %v, want not dropped", dropped, err)
 	}
 
 	path, _ = b.made("other")
@@ -280,10 +280,10 @@ func TestCommitsStay(t *testing.T) {
 	tip = b.do(path, "rev-parse", "HEAD")
 	kept := b.remove(path)
 	if b.do(b.repo, "rev-parse", ref+"^1") != tip || kept.Branch != "" || kept.Head != tip {
-		t.Errorf("%+v", kept)
+		t.Errorf("Remove without a branch: got %+v, want the head %s kept", kept, tip)
 	}
 	if dropped, err := b.DropUnused(t.Context(), b.repo, "deskhand/other", p.Head); err != nil || !dropped {
-		t.Errorf("%v %v", dropped, err)
+		t.Errorf("DropUnused of an unused branch: got dropped %v, error %v, want dropped", dropped, err)
 	}
 	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil || b.do(path, "rev-parse", "HEAD") != tip {
 		t.Error(err)
@@ -295,12 +295,12 @@ func TestCommitsStay(t *testing.T) {
 	b.do(path, "reset", "--quiet", "--hard", p.Head)
 	b.remove(path)
 	if dropped, err := b.DropUnused(t.Context(), b.repo, "deskhand/third", p.Head); err != nil || dropped {
-		t.Errorf("%v %v", dropped, err)
+		t.Errorf("DropUnused of a branch that was reset: got dropped %v, error %v, want not dropped", dropped, err)
 	}
 }
 
-// TestWhatCannotBeKeptIsNotRemoved.
-func TestWhatCannotBeKeptIsNotRemoved(t *testing.T) {
+// TestRemoveRefusesWorkThatCannotBeKept.
+func TestRemoveRefusesWorkThatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, p := b.made("fix")
@@ -310,7 +310,7 @@ func TestWhatCannotBeKeptIsNotRemoved(t *testing.T) {
 		_, before := b.Inspect(t.Context(), path, p.Head)
 		err := b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { t.Error("it is kept"); return nil })
 		if !errors.Is(err, want) || !errors.Is(before, want) {
-			t.Errorf("%s: %v, and before %v", what, err, before)
+			t.Errorf("Remove with %s: got error %v, Inspect %v, want %v", what, err, before, want)
 		}
 		if _, err := os.Stat(filepath.Join(path, "code.go")); err != nil {
 			t.Fatal(err)
@@ -334,7 +334,7 @@ func TestWhatCannotBeKeptIsNotRemoved(t *testing.T) {
 	nested := (*worktree.NestedError)(nil)
 	err := b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { return nil })
 	if !errors.As(err, &nested) || nested.Path != "new/inner" || nested.Submodule {
-		t.Errorf("%v", err)
+		t.Errorf("Remove: got error %v, want a NestedError of new/inner", err)
 	}
 	if err := os.RemoveAll(filepath.Join(path, "new")); err != nil {
 		t.Fatal(err)
@@ -342,7 +342,7 @@ func TestWhatCannotBeKeptIsNotRemoved(t *testing.T) {
 	b.do(path, "-c", "protocol.file.allow=always", "submodule", "--quiet", "add", b.repo, "lib")
 	err = b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { return nil })
 	if !errors.As(err, &nested) || nested.Path != "lib" || !nested.Submodule {
-		t.Errorf("%v", err)
+		t.Errorf("Remove: got error %v, want a NestedError of the submodule lib", err)
 	}
 	// What the caller does not take is not removed either.
 	path, _ = b.made("other")
@@ -355,8 +355,8 @@ func TestWhatCannotBeKeptIsNotRemoved(t *testing.T) {
 	}
 }
 
-// TestAFileThatGitCannotKeepIsNotRemoved: a filter that must work does not.
-func TestAFileThatGitCannotKeepIsNotRemoved(t *testing.T) {
+// TestRemoveRefusesFileThatGitCannotKeep: a filter that must work does not.
+func TestRemoveRefusesFileThatGitCannotKeep(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -372,22 +372,22 @@ func TestAFileThatGitCannotKeepIsNotRemoved(t *testing.T) {
 	}
 }
 
-// TestWhatIsWrittenMeanwhileIsNotRemoved: after it was kept, and before it goes.
-func TestWhatIsWrittenMeanwhileIsNotRemoved(t *testing.T) {
+// TestRemoveKeepsFilesWrittenMeanwhile: after it was kept, and before it goes.
+func TestRemoveKeepsFilesWrittenMeanwhile(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
 	err := b.Remove(t.Context(), b.repo, path, ref, func(worktree.Kept) error { b.leave(path, "late.txt", "late\n"); return nil })
 	if !errors.Is(err, worktree.ErrBusy) || !strings.Contains(b.all(path), "late") {
-		t.Errorf("%v", err)
+		t.Errorf("Remove with a late file: got error %v, want ErrBusy and the file", err)
 	}
 	if kept := b.remove(path); kept.Files != 1 {
-		t.Errorf("%+v", kept)
+		t.Errorf("second Remove: got %+v, want 1 file", kept)
 	}
 }
 
-// TestPlacesThatTakeNoWorkTree.
-func TestPlacesThatTakeNoWorkTree(t *testing.T) {
+// TestLookRefusesDirectoriesWithoutRepository.
+func TestLookRefusesDirectoriesWithoutRepository(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	root := filepath.Dir(b.repo)
@@ -405,7 +405,7 @@ func TestPlacesThatTakeNoWorkTree(t *testing.T) {
 		"super/lib": worktree.ErrSubmodule, "nowhere": worktree.ErrMissing,
 	} {
 		if p, err := b.Look(t.Context(), filepath.Join(root, dir)); !errors.Is(err, want) {
-			t.Errorf("%s: %v %+v", dir, err, p)
+			t.Errorf("Look(%s): got %+v, error %v, want %v", dir, p, err, want)
 		}
 	}
 	b.env = append(b.env, "PATH="+root)
@@ -414,20 +414,20 @@ func TestPlacesThatTakeNoWorkTree(t *testing.T) {
 	}
 }
 
-// TestAWorkTreeThatCannotBeMadeLeavesNothing.
-func TestAWorkTreeThatCannotBeMadeLeavesNothing(t *testing.T) {
+// TestFailedMakeLeavesNothing.
+func TestFailedMakeLeavesNothing(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	b.do(b.repo, "branch", "taken")
 	b.do(b.repo, "branch", "above")
 	p := b.look(filepath.Join(b.repo, "sub"))
 	if p.Prefix != "sub" || p.Top != b.repo {
-		t.Errorf("%+v", p)
+		t.Errorf("Look: got %+v, want the prefix sub in %s", p, b.repo)
 	}
 	path := filepath.Join(p.Beside(), "x")
 	for branch, want := range map[string]error{"taken": worktree.ErrTaken, "above/below": worktree.ErrTaken, "-x": worktree.ErrName, "a..b": worktree.ErrName} {
 		if err := b.Make(t.Context(), p, path, branch); !errors.Is(err, want) {
-			t.Errorf("%s: %v", branch, err)
+			t.Errorf("Make with the branch %s: got error %v, want %v", branch, err, want)
 		}
 	}
 	if err := b.Make(t.Context(), p, b.repo, "new"); !errors.Is(err, worktree.ErrExists) {
@@ -452,8 +452,8 @@ func TestAWorkTreeThatCannotBeMadeLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestALinkedWorkTreeIsOneOfItsRepository: and begins with what is checked out in it.
-func TestALinkedWorkTreeIsOneOfItsRepository(t *testing.T) {
+// TestLookFindsRepositoryOfLinkedWorktree: and begins with what is checked out in it.
+func TestLookFindsRepositoryOfLinkedWorktree(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -461,7 +461,7 @@ func TestALinkedWorkTreeIsOneOfItsRepository(t *testing.T) {
 	b.do(path, "commit", "--quiet", "--allow-empty", "-m", "second")
 	p := b.look(filepath.Join(path, "sub"))
 	if p.Main != b.repo || p.Top != path || p.Branch != "" || p.Head != b.do(path, "rev-parse", "HEAD") || filepath.Base(p.Beside()) != "app.worktrees" {
-		t.Fatalf("%+v", p)
+		t.Fatalf("Look: got %+v, want a worktree of %s", p, b.repo)
 	}
 	second := filepath.Join(p.Beside(), "second")
 	if err := b.Make(t.Context(), p, second, "deskhand/second"); err != nil || b.do(second, "rev-parse", "HEAD") != p.Head {
@@ -469,8 +469,8 @@ func TestALinkedWorkTreeIsOneOfItsRepository(t *testing.T) {
 	}
 }
 
-// TestABranchThatHasMovedOnIsLeftAlone.
-func TestABranchThatHasMovedOnIsLeftAlone(t *testing.T) {
+// TestRestoreLeavesMovedBranchAlone.
+func TestRestoreLeavesMovedBranchAlone(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	path, _ := b.made("fix")
@@ -491,8 +491,8 @@ func TestABranchThatHasMovedOnIsLeftAlone(t *testing.T) {
 	}
 }
 
-// TestWhatAKillLeaves: between any two steps.
-func TestWhatAKillLeaves(t *testing.T) {
+// TestKillLeavesWholeWorktree: between any two steps.
+func TestKillLeavesWholeWorktree(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	ctx := t.Context()
@@ -501,7 +501,7 @@ func TestWhatAKillLeaves(t *testing.T) {
 
 	// Of a removal: before the directory is out of the way it is whole.
 	if gone, err := b.Resume(ctx, b.repo, path, begun); err != nil || gone {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Resume before the rename: got gone %v, error %v, want not gone", gone, err)
 	}
 	// After that it goes on.
 	aside := filepath.Join(filepath.Dir(path), ".removed-fix")
@@ -510,7 +510,7 @@ func TestWhatAKillLeaves(t *testing.T) {
 	}
 	for range 2 {
 		if gone, err := b.Resume(ctx, b.repo, path, begun); err != nil || !gone {
-			t.Errorf("%v %v", gone, err)
+			t.Errorf("Resume after the rename: got gone %v, error %v, want gone", gone, err)
 		}
 	}
 	if _, err := os.Lstat(p.Beside()); err == nil || strings.Contains(b.do(b.repo, "worktree", "list"), "fix") {
@@ -529,7 +529,7 @@ func TestWhatAKillLeaves(t *testing.T) {
 	} {
 		kill()
 		if gone, err := b.Abandon(ctx, b.repo, path, "deskhand/fix", begun); err != nil || !gone {
-			t.Errorf("%v %v", gone, err)
+			t.Errorf("Abandon after a kill: got gone %v, error %v, want gone", gone, err)
 		}
 		if _, err := os.Lstat(p.Beside()); err == nil || b.do(b.repo, "branch", "--list", "deskhand/*") != "" {
 			t.Error("something is left")
@@ -539,7 +539,7 @@ func TestWhatAKillLeaves(t *testing.T) {
 	path, _ = b.made("fix")
 	b.leave(path, "mine.txt", "mine\n")
 	if gone, err := b.Abandon(ctx, b.repo, path, "deskhand/fix", begun); err != nil || gone {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Abandon with a person's file: got gone %v, error %v, want not gone", gone, err)
 	}
 
 	// Of a return: what was kept is there in part.
@@ -548,19 +548,19 @@ func TestWhatAKillLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	if gone, err := b.Abandon(ctx, b.repo, path, "", kept); err != nil || !gone {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Abandon of a restored worktree: got gone %v, error %v, want gone", gone, err)
 	}
 	if err := b.Restore(ctx, b.repo, path, kept); err != nil || !strings.Contains(b.all(path), "mine.txt") {
 		t.Fatal(err)
 	}
 	b.leave(path, "mine.txt", "more\n")
 	if gone, err := b.Abandon(ctx, b.repo, path, "", kept); err != nil || gone {
-		t.Errorf("%v %v", gone, err)
+		t.Errorf("Abandon of a changed worktree: got gone %v, error %v, want not gone", gone, err)
 	}
 }
 
-// TestSparse: what is not checked out is no deletion.
-func TestSparse(t *testing.T) {
+// TestSparseCheckoutIsKept: what is not checked out is no deletion.
+func TestSparseCheckoutIsKept(t *testing.T) {
 	t.Parallel()
 	b := set(t)
 	b.do(b.repo, "sparse-checkout", "set", "other")
@@ -571,9 +571,9 @@ func TestSparse(t *testing.T) {
 	b.leave(path, "code.go", "two\n", "elsewhere/new.txt", "new\n")
 	kept := b.remove(path)
 	if kept.Files != 2 {
-		t.Errorf("%+v: %s", kept, b.do(b.repo, "diff", "--stat", kept.Commit+"^1", kept.Commit))
+		t.Errorf("Remove: got %+v with %s, want 2 files", kept, b.do(b.repo, "diff", "--stat", kept.Commit+"^1", kept.Commit))
 	}
 	if err := b.Restore(t.Context(), b.repo, path, kept); err != nil || !strings.Contains(b.all(path), `code.go false "two\n"`) {
-		t.Errorf("%v\n%s", err, b.all(path))
+		t.Errorf("Restore: got error %v and\n%s\nwant code.go with two", err, b.all(path))
 	}
 }
