@@ -16,6 +16,9 @@ type Quirks struct {
 	SessionSeconds int      `json:"sessionSeconds,omitempty" doc:"How long it may take to make a session, where that is long"`
 	PDF            bool     `json:"pdf,omitempty" doc:"PDF that is embedded in a prompt reaches its model; of the others some paste the bytes, and some drop them"`
 	LinkType       string   `json:"linkType,omitempty" doc:"The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on"`
+	NamesLinks     bool     `json:"namesLinks,omitempty" doc:"It passes over a link to a file that git ignores without a word to anybody: the paths of linked files stand in the message, too"`
+	PlainLinks     bool     `json:"plainLinks,omitempty" doc:"It does not undo the percent-encoding of a link to a file, and finds nothing there"`
+	JoinsBlocks    bool     `json:"joinsBlocks,omitempty" doc:"It puts the blocks of a prompt together with nothing between: texts end with a new line"`
 	TextOnly       bool     `json:"textOnly,omitempty" doc:"Of attachments it is told the paths, as text, whatever it says that it takes"`
 }
 
@@ -41,7 +44,7 @@ func (q Quirks) clone() Quirks {
 
 // quirks are those of the entry for its record; nil when it has none.
 func (e entry) quirks() *Quirks {
-	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 || q.PDF || q.LinkType != "" || q.TextOnly {
+	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 || q.PDF || q.LinkType != "" || q.NamesLinks || q.PlainLinks || q.JoinsBlocks || q.TextOnly {
 		return &q
 	}
 	return nil

@@ -14,10 +14,10 @@ func TestQuirksAreAsMeasured(t *testing.T) {
 	c, _ := machine(t, `{"agents":[{"id":"mine","command":"x"},{"id":"pi","command":"x","override":true}]}`, "deskhand")
 	defer closing(t, c)
 	for id, want := range map[string]string{
-		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true,"pdf":true}`,
+		"gemini":             `{"noFs":true,"skillDirs":[".gemini/skills"],"loadNextMinute":true,"pdf":true,"plainLinks":true,"joinsBlocks":true}`,
 		"github-copilot-cli": `{"mcp":["http","sse"],"skillDirs":[".claude/skills"]}`,
 		"pi":                 `{"mcp":[],"skillDirs":[".pi/skills"]}`,
-		"qwen-code":          `{"refuse":["craft/","qwen/"],"skillDirs":[".qwen/skills"]}`,
+		"qwen-code":          `{"refuse":["craft/","qwen/"],"skillDirs":[".qwen/skills"],"namesLinks":true,"plainLinks":true,"joinsBlocks":true}`,
 		"claude":             `{"skillDirs":[".claude/skills"],"sessionSeconds":120,"pdf":true}`,
 		"codex":              `{"skillDirs":[".agents/skills"]}`,
 		"opencode":           `{"skillDirs":[".opencode/skills"],"pdf":true,"linkType":"text/plain"}`,

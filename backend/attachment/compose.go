@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -44,23 +45,9 @@ func Compose(ctx context.Context, message string, plan []Planned, read Bytes, co
 			return nil, nil, nil, err
 		}
 	}
-	var paths []string
-	for i := range c.plan {
-		p := &c.plan[i]
-		if p.isInline() {
-			p.store(ctx, copyTo)
-			continue
-		}
-		if err := c.place(p, copyTo); err != nil {
-			return nil, nil, nil, err
-		}
-		if p.Travels == Text {
-			paths = append(paths, p.where())
-			continue
-		}
-		if c.blocks[i], err = json.Marshal(link(*p)); err != nil {
-			return nil, nil, nil, err
-		}
+	paths, err := c.refer(copyTo)
+	if err != nil {
+		return nil, nil, nil, err
 	}
 	prompt, meta, err = c.assemble(TextForm(message, paths))
 	return prompt, meta, c.plan, err
@@ -104,6 +91,30 @@ func (c *composition) add(i int, read Bytes) error {
 		c.plan[largest].demoted(warnDemoted)
 	}
 	return nil
+}
+
+// refer makes the copies, and the blocks of what does not travel within the prompt; the paths are those that the text has to tell.
+func (c *composition) refer(copyTo Copier) (paths []string, err error) {
+	for i := range c.plan {
+		p := &c.plan[i]
+		if p.isInline() {
+			p.store(c.ctx, copyTo)
+			continue
+		}
+		if err := c.place(p, copyTo); err != nil {
+			return nil, err
+		}
+		if p.Travels == Text || p.agent.NamesLinks {
+			paths = append(paths, p.where())
+		}
+		if p.Travels == Text {
+			continue
+		}
+		if c.blocks[i], err = json.Marshal(link(*p)); err != nil {
+			return nil, err
+		}
+	}
+	return paths, nil
 }
 
 // demoted makes a link of a file.
@@ -152,32 +163,72 @@ type listed struct {
 }
 
 func (c *composition) assemble(text string) (prompt []json.RawMessage, meta json.RawMessage, err error) {
-	total := 0
+	if prompt, err = c.inOrder(text); err != nil {
+		return nil, nil, err
+	}
+	if meta, err = c.list(); err != nil {
+		return nil, nil, err
+	}
+	total := len(meta)
+	for _, block := range prompt {
+		total += len(block)
+	}
+	if total > mostPrompt {
+		return nil, nil, problem("total_too_large", "limit", bytesText(mostPrompt))
+	}
+	return prompt, meta, nil
+}
+
+// inOrder is the text and the blocks of the files behind it.
+func (c *composition) inOrder(text string) (prompt []json.RawMessage, err error) {
+	joins := slices.ContainsFunc(c.plan, func(p Planned) bool { return p.agent.Joins })
+	if joins && text != "" {
+		text = ended(text)
+	}
 	if text != "" || len(c.plan) == 0 { // models refuse an empty text beside something else
 		block, err := json.Marshal(map[string]string{"type": "text", "text": text})
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		prompt, total = append(prompt, block), len(block)
+		prompt = append(prompt, block)
 	}
-	var list []listed
+	named := false // the block before is one in whose place the agent puts its address
 	for i, p := range c.plan {
-		if c.blocks[i] != nil {
-			prompt, total = append(prompt, c.blocks[i]), total+len(c.blocks[i])
+		if c.blocks[i] == nil {
+			continue
 		}
+		names := p.Travels == Link || p.Travels == Embedded
+		if joins && named && names {
+			prompt = append(prompt, json.RawMessage(betweenAddresses))
+		}
+		prompt, named = append(prompt, c.blocks[i]), names
+	}
+	return prompt, nil
+}
+
+// list is the seed's list of the files; nil where there is nothing to list.
+func (c *composition) list() (json.RawMessage, error) {
+	var list []listed
+	for _, p := range c.plan {
 		if path := p.where(); path != "" {
 			list = append(list, listed{Path: path, MIME: cmp.Or(p.MimeType, unknownType), Filename: p.called(path)})
 		}
 	}
-	if list != nil {
-		if meta, err = json.Marshal(list); err != nil {
-			return nil, nil, err
-		}
+	if list == nil {
+		return nil, nil
 	}
-	if total+len(meta) > mostPrompt {
-		return nil, nil, problem("total_too_large", "limit", bytesText(mostPrompt))
+	return json.Marshal(list)
+}
+
+// betweenAddresses keeps two addresses apart that an agent would put together.
+const betweenAddresses = `{"text":"\n","type":"text"}`
+
+// ended is a text that ends with a new line.
+func ended(text string) string {
+	if strings.HasSuffix(text, "\n") {
+		return text
 	}
-	return prompt, meta, nil
+	return text + "\n"
 }
 
 // called is the name of a file, else the seed's for its path.
@@ -210,6 +261,8 @@ func inline(ctx context.Context, p *Planned, data []byte) (json.RawMessage, erro
 		resource["blob"] = base64.StdEncoding.EncodeToString(data)
 	case !isPlain(data):
 		return nil, notInlineError{}
+	case p.agent.Joins && len(data) > 0:
+		resource["text"] = ended(string(data))
 	default:
 		resource["text"] = string(data)
 	}
@@ -258,13 +311,17 @@ func (p *Planned) address() string {
 }
 
 func link(p Planned) map[string]any {
-	block := map[string]any{"type": "resource_link", "uri": p.address(), "name": cmp.Or(p.called(p.where()), p.where()), "mimeType": cmp.Or(p.MimeType, unknownType)}
+	uri := p.address()
+	if where := cmp.Or(p.CopyTo, p.Path); p.agent.PlainLinks && where != "" {
+		uri = fileScheme + filepath.ToSlash(where)
+	}
+	block := map[string]any{"type": "resource_link", "uri": uri, "name": cmp.Or(p.called(p.where()), p.where()), "mimeType": cmp.Or(p.MimeType, unknownType)}
 	if p.Directory {
 		return block
 	}
 	block["size"] = p.Size
-	if p.LinkType != "" {
-		block["mimeType"] = p.LinkType
+	if p.agent.LinkType != "" {
+		block["mimeType"] = p.agent.LinkType
 	}
 	return block
 }

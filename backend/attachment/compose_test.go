@@ -2,6 +2,7 @@ package attachment_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -281,6 +282,33 @@ func TestComposeLinksOfTheAgentsType(t *testing.T) {
 	}
 	if !slices.Equal(types, []any{"text/plain", "text/plain", "inode/directory"}) || !strings.Contains(meta, "application/zip") {
 		t.Errorf("the links are of %v, and the list is %s", types, meta)
+	}
+}
+
+// An agent that puts blocks together, passes over links, and does not decode them, gets what it can read all the same.
+func TestComposeForAnAgentThatPassesOverLinks(t *testing.T) {
+	h := new(held).add("/w/a b.zip", "application/zip", []byte(zipHead)).add("/out/ö.zip", "application/zip", []byte(zipHead)).
+		add("/w/one", "text/plain", []byte("1")).add("/w/two", "text/plain", []byte("2\n")).add("/w/none", "text/plain", nil)
+	agent := attachment.Agent{Image: true, Embedded: true, NamesLinks: true, PlainLinks: true, Joins: true}
+	blocks, _, final := h.compose(t, agent, "look")
+	var got []string
+	for _, b := range blocks {
+		r, _ := b["resource"].(map[string]any)
+		got = append(got, fmt.Sprint(b["type"], " ", cmp.Or(b["uri"], b["text"], r["text"])))
+	}
+	want := []string{
+		"text look\n\nAttachments:\n- /w/a b.zip\n- /w/.deskhand/attachments/ö.zip\n", "resource_link file:///w/a b.zip", "text \n",
+		"resource_link file:///w/.deskhand/attachments/ö.zip", "text \n", "resource 1\n", "text \n", "resource 2\n", "text \n", "resource ",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("the blocks: got %q, want %q", got, want)
+	}
+	if how(final[0]) != "link named" || how(final[1]) != "link copied" {
+		t.Errorf("they travelled as %q and %q", how(final[0]), how(final[1]))
+	}
+	plain, _, _ := new(held).compose(t, agent, "look")
+	if len(plain) != 1 || plain[0]["text"] != "look" {
+		t.Errorf("without files: got %v", plain)
 	}
 }
 

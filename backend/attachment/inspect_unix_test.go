@@ -105,6 +105,6 @@ func TestPlaceWhereNothingMayBeWritten(t *testing.T) {
 	if err := os.Chmod(cwd, 0o500); err != nil {
 		t.Fatal(err)
 	}
-	_, err := attachment.Place(t.Context(), cwd, "a", []byte("x"))
+	_, err := attachment.Place(t.Context(), cwd, "a", []byte("x"), false)
 	wants(t, "closed", err, "unwritable")
 }

@@ -16,36 +16,70 @@ import (
 )
 
 const (
-	copies    = ".deskhand/attachments" // below the directory that an agent works in
-	unnamed   = ".deskhand-"            // begins the names of files that are being written
-	mostName  = 200                     // bytes of a copy's name; file systems take 255
+	copies    = Copies
+	unnamed   = ".deskhand-" // begins the names of files that are being written
+	mostName  = 200          // bytes of a copy's name; file systems take 255
 	fileMode  = 0o600
 	dirMode   = 0o755
 	mostTries = 100
 )
 
+// Copies is the directory of the copies, below the one that an agent works in.
+const Copies = ".deskhand/attachments"
+
+// ignoreFile in the directory of the copies keeps git from offering them, where git cannot be told otherwise. Agents that pass over what git
+// ignores read it too.
+const (
+	ignoreFile = ".gitignore"
+	ignoreAll  = "*\n"
+)
+
+// Hide tells git, by other means than a file among them, that the copies below cwd are not to be offered for a commit. It reports false where
+// that cannot be, as where there is no repository.
+type Hide func(ctx context.Context, cwd string) bool
+
 // CopiesBelow is a Copier that writes below <cwd>/.deskhand/attachments, by Place.
-func CopiesBelow(cwd string, read Bytes) Copier {
+func CopiesBelow(cwd string, read Bytes, hide Hide) Copier {
+	hidden := false
 	return func(ctx context.Context, f File, to string) (string, error) {
 		data, err := read(ctx, f)
 		if err != nil {
 			return "", err
 		}
-		return Place(ctx, cwd, to, data)
+		hidden = hidden || hide != nil && hide(ctx, cwd) // of a prompt, once
+		return Place(ctx, cwd, to, data, hidden)
 	}
 }
 
-// Place writes a copy at a path of Planned.CopyTo, with a .gitignore that keeps git from seeing the directory. The copy that is there
-// is not written again; where something else is there, the name gets a number. No link on the way leads out of cwd: that is
+// HideCopies sees to it that git does not offer the copies that are below cwd already: they may be older than the repository, or have been there
+// longer than it.
+func HideCopies(ctx context.Context, cwd string, hide Hide) error {
+	top, err := os.OpenRoot(cwd)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	if info, err := top.Lstat(copies); err != nil || !info.IsDir() {
+		return gone(err)
+	}
+	dir, err := copiesDir(ctx, top, hide(ctx, cwd))
+	if err != nil {
+		return err
+	}
+	return dir.Close()
+}
+
+// Place writes a copy at a path of Planned.CopyTo. Unless the copies are hidden from git by other means, a .gitignore beside them does that. The
+// copy that is there is not written again; where something else is there, the name gets a number. No link on the way leads out of cwd: that is
 // attachment.outside.
-func Place(ctx context.Context, cwd, to string, data []byte) (string, error) {
+func Place(ctx context.Context, cwd, to string, data []byte, hidden bool) (string, error) {
 	name := filepath.Base(to)
 	top, err := os.OpenRoot(cwd)
 	if err != nil {
 		return "", trouble(name, err)
 	}
 	defer top.Close()
-	dir, err := copiesDir(ctx, top)
+	dir, err := copiesDir(ctx, top, hidden)
 	if err != nil {
 		return "", notWritten(name, err)
 	}
@@ -64,7 +98,7 @@ func Place(ctx context.Context, cwd, to string, data []byte) (string, error) {
 	return "", problem("exists", "name", name)
 }
 
-func copiesDir(ctx context.Context, top *os.Root) (*os.Root, error) {
+func copiesDir(ctx context.Context, top *os.Root, hidden bool) (*os.Root, error) {
 	if err := top.MkdirAll(copies, dirMode); err != nil {
 		return nil, err
 	}
@@ -72,14 +106,35 @@ func copiesDir(ctx context.Context, top *os.Root) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	err = put(ctx, dir, ".gitignore", []byte("*\n"))
-	if p, ok := errors.AsType[*Problem](err); ok && p.Code == "attachment.exists" {
-		err = nil // somebody has one of their own
+	if hidden {
+		err = withoutIgnore(ctx, dir)
+	} else {
+		err = withIgnore(ctx, dir)
 	}
 	if err != nil {
 		return nil, errors.Join(err, dir.Close())
 	}
 	return dir, nil
+}
+
+func withIgnore(ctx context.Context, dir *os.Root) error {
+	err := put(ctx, dir, ignoreFile, []byte(ignoreAll))
+	if p, ok := errors.AsType[*Problem](err); ok && p.Code == "attachment.exists" {
+		return nil // somebody has one of their own
+	}
+	return err
+}
+
+// withoutIgnore removes the file of withIgnore; one of somebody's own stays.
+func withoutIgnore(ctx context.Context, dir *os.Root) error {
+	ours, err := isThere(dir, ignoreFile, []byte(ignoreAll))
+	if p, ok := errors.AsType[*Problem](err); ok && p.Code == "attachment.exists" {
+		return nil
+	}
+	if err != nil || !ours || ctx.Err() != nil {
+		return errors.Join(err, ctx.Err())
+	}
+	return gone(dir.Remove(ignoreFile))
 }
 
 // notWritten is a failure to write as a problem.

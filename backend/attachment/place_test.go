@@ -21,7 +21,7 @@ func TestPlace(t *testing.T) {
 	for _, c := range []struct{ name, content, want string }{
 		{"a.txt", "one", "a.txt"}, {"a.txt", "one", "a.txt"}, {"a.txt", "two", "a-2.txt"}, {"a.txt", "three", "a-3.txt"}, {"a.txt", "two", "a-2.txt"}, {".env", "x", ".env"}, {".env", "y", ".env-2"},
 	} {
-		at, err := attachment.Place(t.Context(), cwd, filepath.Join(cwd, copiesAt, c.name), []byte(c.content))
+		at, err := attachment.Place(t.Context(), cwd, filepath.Join(cwd, copiesAt, c.name), []byte(c.content), false)
 		if err != nil || at != filepath.Join(cwd, copiesAt, c.want) {
 			t.Errorf("%q of %s is at %s, %v", c.content, c.name, at, err)
 		}
@@ -31,10 +31,10 @@ func TestPlace(t *testing.T) {
 		t.Errorf("there are %v", got)
 	}
 	write(t, filepath.Join(cwd, copiesAt, ".gitignore"), "mine")
-	if _, err := attachment.Place(t.Context(), cwd, "b", nil); err != nil || below(t, cwd)[copiesAt+".gitignore"] != "mine" {
+	if _, err := attachment.Place(t.Context(), cwd, "b", nil, false); err != nil || below(t, cwd)[copiesAt+".gitignore"] != "mine" {
 		t.Errorf("the .gitignore was changed, %v", err)
 	}
-	if _, err := attachment.Place(ended(t), cwd, "c", nil); !errors.Is(err, context.Canceled) {
+	if _, err := attachment.Place(ended(t), cwd, "c", nil, false); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -48,13 +48,74 @@ func TestCopiesBelow(t *testing.T) {
 		}
 		return []byte("content"), nil
 	}
-	at, err := attachment.CopiesBelow(cwd, read)(t.Context(), attachment.File{Filename: "a"}, filepath.Join(cwd, copiesAt, "a"))
+	at, err := attachment.CopiesBelow(cwd, read, nil)(t.Context(), attachment.File{Filename: "a"}, filepath.Join(cwd, copiesAt, "a"))
 	if data, readErr := os.ReadFile(at); err != nil || readErr != nil || string(data) != "content" {
 		t.Errorf("%q, %v, %v", data, err, readErr)
 	}
-	if _, err := attachment.CopiesBelow(cwd, read)(t.Context(), attachment.File{}, "a"); !errors.Is(err, boom) {
+	if _, err := attachment.CopiesBelow(cwd, read, nil)(t.Context(), attachment.File{}, "a"); !errors.Is(err, boom) {
 		t.Errorf("unreadable: %v", err)
 	}
+}
+
+// The file by which git ignores the copies is there only as long as git cannot be told otherwise, and one of somebody's own stays.
+func TestCopiesAreHiddenOneWay(t *testing.T) {
+	cwd, told := realTemp(t), 0
+	ignore := copiesAt + ".gitignore"
+	can := false
+	hide := func(_ context.Context, dir string) bool {
+		if dir != cwd {
+			t.Errorf("hide was asked about %q, want %q", dir, cwd)
+		}
+		told++
+		return can
+	}
+	read := func(context.Context, attachment.File) ([]byte, error) { return []byte("x"), nil }
+	copyOf := func(name string) {
+		t.Helper()
+		place := attachment.CopiesBelow(cwd, read, hide)
+		for range 2 {
+			if _, err := place(t.Context(), attachment.File{}, name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	settle := func() {
+		t.Helper()
+		if err := attachment.HideCopies(t.Context(), cwd, hide); err != nil {
+			t.Fatal(err)
+		}
+	}
+	has := func(when, want string) {
+		t.Helper()
+		if got := below(t, cwd)[ignore]; got != want {
+			t.Errorf("%s: %s is %q, want %q", when, ignore, got, want)
+		}
+	}
+	settle()
+	if got := below(t, cwd); len(got) > 0 || told > 0 {
+		t.Errorf("without copies: there are %v, and git was told %d times", got, told)
+	}
+	copyOf("a")
+	has("without a repository", "*\n")
+	can = true
+	settle()
+	has("with a repository made since", "")
+	told = 0
+	copyOf("b")
+	has("with a repository", "")
+	if told != 1 {
+		t.Errorf("for two copies of a prompt git was told %d times, want 1", told)
+	}
+	can = false
+	settle()
+	has("with the repository gone", "*\n")
+	can = true
+	copyOf("c")
+	has("with the file of an older version", "")
+	write(t, filepath.Join(cwd, ignore), "*\n!mine\n")
+	settle()
+	copyOf("d")
+	has("with a file of somebody's own", "*\n!mine\n")
 }
 
 // A directory that came from elsewhere can hold links where the copies go.
@@ -67,7 +128,7 @@ func TestPlaceFollowsNoLinkOutside(t *testing.T) {
 			t.Fatal(err)
 		}
 		link(t, other, filepath.Join(cwd, where))
-		_, err := attachment.Place(t.Context(), cwd, "a", []byte("x"))
+		_, err := attachment.Place(t.Context(), cwd, "a", []byte("x"), false)
 		wants(t, where, err, "outside")
 		if got := keys(below(t, other)); !slices.Equal(got, []string{"kept"}) {
 			t.Errorf("%s: outside there are now %q", where, got)
@@ -77,15 +138,15 @@ func TestPlaceFollowsNoLinkOutside(t *testing.T) {
 	secret := write(t, filepath.Join(realTemp(t), "secret"), "secret")
 	write(t, filepath.Join(cwd, copiesAt, "b"), "")
 	link(t, secret, filepath.Join(cwd, copiesAt, "a"))
-	at, err := attachment.Place(t.Context(), cwd, "a", []byte("secret"))
+	at, err := attachment.Place(t.Context(), cwd, "a", []byte("secret"), false)
 	if err != nil || filepath.Base(at) != "a-2" {
 		t.Errorf("a link of that name: %s, %v", at, err)
 	}
 	blocked := realTemp(t)
 	write(t, filepath.Join(blocked, ".deskhand"), "a file")
-	_, err = attachment.Place(t.Context(), blocked, "a", nil)
+	_, err = attachment.Place(t.Context(), blocked, "a", nil, false)
 	wants(t, "a file in the way", err, "unwritable")
-	_, err = attachment.Place(t.Context(), filepath.Join(blocked, "none"), "a", nil)
+	_, err = attachment.Place(t.Context(), filepath.Join(blocked, "none"), "a", nil, false)
 	wants(t, "no directory", err, "missing")
 }
 
@@ -98,7 +159,7 @@ func TestPlaceManyAtOnce(t *testing.T) {
 	for i := range 24 {
 		all.Go(func() {
 			content := strings.Repeat(fmt.Sprint(i%6), 1<<16)
-			path, err := attachment.Place(t.Context(), cwd, "a.txt", []byte(content))
+			path, err := attachment.Place(t.Context(), cwd, "a.txt", []byte(content), false)
 			if err != nil {
 				t.Error(err)
 				return

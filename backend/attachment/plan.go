@@ -18,6 +18,14 @@ type Agent struct {
 	// link to into the prompt under the link's type, and a model that does not know that type refuses the conversation from then on. Of
 	// text/plain it reads what is there.
 	LinkType string
+
+	// NamesLinks is for an agent that passes over links to some files (those that git ignores, and those outside of its directories) without a word:
+	// the paths of all links stand in the text, too.
+	NamesLinks bool
+	// PlainLinks is for an agent that reads the path of a link without undoing its percent-encoding: it has none.
+	PlainLinks bool
+	// Joins is for an agent that puts the blocks of a prompt together with nothing between: texts end with a new line.
+	Joins bool
 }
 
 // takesText tells whether an agent gets paths in its text and nothing else.
@@ -43,6 +51,7 @@ const (
 	warnUnknownPDF  = "unknown_pdf"  // nobody knows what the agent does with PDF
 	warnDirectory   = "directory"    // it is outside of where the agent works, and is not copied
 	warnImageBroken = "image_broken" // it is called an image, and is none that can be decoded
+	warnNamed       = "named"        // the agent may pass over the link: the path stands in the text, too
 )
 
 const (
@@ -59,13 +68,12 @@ type Planned struct {
 	File
 
 	Travels string `json:"travels,omitempty" enum:"image,embedded,link,text"`
-	Warning string `json:"warning,omitempty" enum:"copied,demoted,downscaled,no_image,no_embedded,too_large_to_embed,text_only,unknown_pdf,directory,image_broken"`
+	Warning string `json:"warning,omitempty" enum:"copied,demoted,downscaled,no_image,no_embedded,too_large_to_embed,text_only,unknown_pdf,directory,image_broken,named"`
 
 	// CopyTo is the path of the copy that must be made before it is sent; "" = none. Where something else is there, the copy goes beside it.
 	CopyTo string `json:"-"`
-	// LinkType is that of the agent.
-	LinkType string `json:"-"`
-	stored   string // the path of a copy of what has no path, and travels within the prompt
+	agent  Agent
+	stored string // the path of a copy of what has no path, and travels within the prompt
 
 	// Spare is what CopyTo becomes where Compose has to make a link of the file.
 	Spare string `json:"-"`
@@ -78,7 +86,7 @@ func Plan(a Agent, cwd string, roots []string, files []File) []Planned {
 	inside := append([]string{cwd}, roots...)
 	taken := map[string]string{} // what a copy is called, and whose it is
 	for i, f := range files {
-		p := Planned{File: f, LinkType: a.LinkType}
+		p := Planned{File: f, agent: a}
 		p.Travels, p.Warning = travels(a, f)
 		outside := f.Path == "" || !under(f.Path, inside)
 		switch {
@@ -105,6 +113,9 @@ func (p *Planned) copied() {
 	}
 	if p.CopyTo != "" && p.Travels == Link {
 		p.Warning = cmp.Or(p.Warning, warnCopied)
+	}
+	if p.Travels == Link && p.agent.NamesLinks {
+		p.Warning = cmp.Or(p.Warning, warnNamed)
 	}
 }
 

@@ -141,7 +141,10 @@ func (x *accepting) reaches(a Attachment) error {
 // takesOf is what an agent takes, as far as it has said, and as somebody has measured it.
 func (c *Client) takesOf(agent string, t *takes) attachment.Agent {
 	q := c.cfg.Agents.Quirks(agent)
-	return attachment.Agent{Image: t.Image, Embedded: t.Embedded, PDF: q.PDF, TextOnly: q.TextOnly, LinkType: q.LinkType}
+	return attachment.Agent{
+		Image: t.Image, Embedded: t.Embedded, PDF: q.PDF, TextOnly: q.TextOnly, LinkType: q.LinkType,
+		NamesLinks: q.NamesLinks, PlainLinks: q.PlainLinks, Joins: q.JoinsBlocks,
+	}
 }
 
 // planned are records with how each would travel; of an agent that was never asked nothing is known.
@@ -364,7 +367,10 @@ func textOfPrompt(prompt []json.RawMessage) string {
 func (c *Client) compose(ctx context.Context, j composition) (composed, error) {
 	plan := attachment.Plan(j.agent, j.cwd, j.roots, filesOf(j.files))
 	read := func(ctx context.Context, f attachment.File) ([]byte, error) { return c.bytesOf(ctx, f) }
-	place := attachment.CopiesBelow(j.cwd, read)
+	place := attachment.CopiesBelow(j.cwd, read, c.hideCopies)
+	if j.place == LocalPlace && len(plan) > 0 {
+		c.hideOldCopies(ctx, j.cwd)
+	}
 	if j.place != LocalPlace {
 		place = func(_ context.Context, f attachment.File, _ string) (string, error) {
 			return "", fmt.Errorf("%q cannot be given to an agent that runs elsewhere", f.Filename)
@@ -378,7 +384,7 @@ func (c *Client) compose(ctx context.Context, j composition) (composed, error) {
 	for i, p := range final {
 		made.files[i] = travelling(j.files[i], p)
 	}
-	if text := textOfPrompt(prompt[:min(1, len(prompt))]); text != j.message {
+	if text := textOfPrompt(prompt[:min(1, len(prompt))]); text != j.message && text != j.message+"\n" {
 		made.text = text
 	}
 	return made, ctx.Err()

@@ -11,6 +11,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"deskhand/backend/attachment"
 )
 
 // FoundPaths are files and directories of a session's directory that fit a few letters, the best first.
@@ -72,7 +74,9 @@ type level struct {
 }
 
 func (f *finder) walk(ctx context.Context) {
-	waiting := []level{{}}
+	// The copies of attached files are nobody's own, however git is told of them.
+	copies, _ := parseIgnore("/"+attachment.Copies+"/", "")
+	waiting := []level{{rules: []ignoring{copies}}}
 	for len(waiting) > 0 {
 		if ctx.Err() != nil || f.looked > mostLooked {
 			f.cut = true

@@ -130,7 +130,7 @@ func (l *Library) Link(ctx context.Context, user, directory string, folders []st
 				notes = append(notes, note)
 			}
 			if m != nil {
-				ex.name(m)
+				m.exclude(ex)
 				fresh = append(fresh, m)
 			}
 		}

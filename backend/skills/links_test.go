@@ -394,7 +394,7 @@ func TestAnExcludeFileThatIsNone(t *testing.T) {
 		"a pipe":   func(info string) error { return makePipe(filepath.Join(info, "exclude")) },
 		"a folder": func(info string) error { return os.Mkdir(filepath.Join(info, "exclude"), 0o700) },
 		"too large": func(info string) error {
-			return os.WriteFile(filepath.Join(info, "exclude"), make([]byte, maxExclude+1), 0o600)
+			return os.WriteFile(filepath.Join(info, "exclude"), make([]byte, 1<<20+1), 0o600)
 		},
 		"no info":         func(info string) error { return os.Remove(info) },
 		"info leads away": func(info string) error { return errors.Join(os.Remove(info), os.Symlink(d.home, info)) },
@@ -416,22 +416,6 @@ func TestAnExcludeFileThatIsNone(t *testing.T) {
 	}
 	if text, _ := os.ReadFile(victim); string(text) != "theirs" || exists(filepath.Join(d.home, "exclude")) {
 		t.Errorf("written outside: %q", text)
-	}
-}
-
-// Lines that somebody has put between ours stay, and so does what follows an end that is missing.
-func TestLinesOfOthersInOurPart(t *testing.T) {
-	ours := map[string]bool{"/a": true}
-	for _, c := range [][2]string{
-		{"x\n" + excludeBegin + "\n/a\n" + excludeEnd + "\ny\n", "x\ny\n"},
-		{"x\n" + excludeBegin + "\n/a\n/theirs\n" + excludeEnd + "\ny\n", "x\n/theirs\ny\n"},
-		{"x\n" + excludeBegin + "\n/a\ny\n", "x\ny\n"},
-		{"x\r\n" + excludeBegin + "\r\n/a\r\n" + excludeEnd + "\r\ny\r\n", "x\r\ny\r\n"},
-		{"/a\n", "/a\n"},
-	} {
-		if got := withLines(c[0], ours, nil); got != c[1] {
-			t.Errorf("%q: %q", c[0], got)
-		}
 	}
 }
 

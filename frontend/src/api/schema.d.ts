@@ -3673,16 +3673,22 @@ export interface components {
             id: string;
         };
         Quirks: {
+            /** @description It puts the blocks of a prompt together with nothing between: texts end with a new line */
+            joinsBlocks?: boolean;
             /** @description The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on */
             linkType?: string;
             /** @description It loses a session that it loads in the minute of the clock in which it last began with it */
             loadNextMinute?: boolean;
             /** @description The transports of MCP servers that it really takes; an empty list is none. Absent: stdio, and what it says itself */
             mcp?: ("stdio" | "http" | "sse")[];
+            /** @description It passes over a link to a file that git ignores without a word to anybody: the paths of linked files stand in the message, too */
+            namesLinks?: boolean;
             /** @description It breaks when files are offered to it: no client may say fs.readTextFile or fs.writeTextFile */
             noFs?: boolean;
             /** @description PDF that is embedded in a prompt reaches its model; of the others some paste the bytes, and some drop them */
             pdf?: boolean;
+            /** @description It does not undo the percent-encoding of a link to a file, and finds nothing there */
+            plainLinks?: boolean;
             /** @description How the methods of requests begin that it makes of its own, and that are refused at once */
             refuse?: string[];
             /**

@@ -22,7 +22,7 @@ export interface Note {
 }
 
 /** These say how it is, and nothing is lost by it. */
-const calm = new Set(['copied', 'downscaled', 'directory', 'no_embedded', 'too_large_to_embed']);
+const calm = new Set(['copied', 'downscaled', 'directory', 'named', 'no_embedded', 'too_large_to_embed']);
 
 /** What there is to know of how a file will travel to an agent. */
 export function notesOf({ warning, copied, missing }: Attachment, agent: string): Note[] {

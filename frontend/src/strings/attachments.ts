@@ -50,6 +50,7 @@ export const attachments = {
   'attach.warning.directory': '{agent} gets a link to the directory and reads it itself.',
   'attach.warning.downscaled': 'Scaled down before it is sent.',
   'attach.warning.image_broken': 'Not a readable picture, so {agent} gets a link.',
+  'attach.warning.named': '{agent} passes over some links without saying so, so it is told the path, too.',
   'attach.warning.no_embedded': '{agent} does not accept file content in a message, so it gets a link.',
   'attach.warning.no_image': '{agent} does not accept pictures, so it gets a link.',
   'attach.warning.text_only': '{agent} accepts text only: it is told the path.',

@@ -1,0 +1,3 @@
+package exclude
+
+const noWait = 0

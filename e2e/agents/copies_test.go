@@ -1,0 +1,96 @@
+//go:build e2e
+
+package agents
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"deskhand/backend/session"
+	"deskhand/e2e/agents/llm"
+)
+
+// repository makes a repository of the directory that the agent works in, with rules of its own.
+func (p place) repository(t *testing.T) {
+	t.Helper()
+	write(t, p, ".gitignore", []byte("ignored/\n"))
+	for _, args := range [][]string{{"init", "--quiet"}, {"add", "."}, {"-c", "user.name=A", "-c", "user.email=a@localhost", "commit", "--quiet", "-m", "begin"}} {
+		p.git(t, args...)
+	}
+}
+
+func (p place) git(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", args...)
+	cmd.Dir, cmd.Env = p.work, p.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %v: %v\n%s", args, err, out)
+	}
+	return string(out)
+}
+
+// TestLinkedFilesReachTheModel: of every file that goes as a link the model is told at least its path, whatever git leaves out and whatever the
+// file is called; what is copied has its content read by the agents that read links themselves; and git offers no copy for a commit.
+func TestLinkedFilesReachTheModel(t *testing.T) {
+	for _, agent := range pinned(t) {
+		t.Run(agent.ID, func(t *testing.T) {
+			model := openScripted(t, []llm.Turn{{When: "look at these", Steps: []llm.Step{{Text: "Seen."}}}})
+			p := newPlace(t, model)
+			onPath(t, &p, agent, model)
+			p.repository(t) // agents look once whether there is one
+			f := follow(startServer(t, p))
+			f.open(agent.ID, p)
+			defer f.end(p)
+			outside := filepath.Join(p.home, "outside")
+			long := "The first line of the long text.\n" + strings.Repeat("A line like the others of it.\n", 40_000)
+			for name, content := range map[string]string{
+				filepath.Join(outside, "the archive.zip"):      "PK\x05\x06" + strings.Repeat("\x00", 18),
+				filepath.Join(outside, "long.txt"):             long,
+				filepath.Join(outside, "paper.pdf"):            "%PDF-1.4\n%%EOF\n",
+				filepath.Join(p.work, "ignored", "füll.log"):   strings.Repeat("A line of the log.\n", 20_000),
+				filepath.Join(p.work, "ignored", "small.txt"):  "first words of all",
+				filepath.Join(p.work, "ignored", "small2.txt"): "second words of all",
+			} {
+				if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(name, []byte(content), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var files []map[string]string
+			for _, name := range []string{"outside/the archive.zip", "outside/long.txt", "outside/paper.pdf"} {
+				files = append(files, map[string]string{"path": filepath.Join(p.home, name)})
+			}
+			for _, name := range []string{"ignored/füll.log", "ignored/small.txt", "ignored/small2.txt"} {
+				files = append(files, map[string]string{"path": filepath.Join(p.work, name)})
+			}
+			var begun struct{ Turn session.Turn }
+			f.s.call("POST", "/client/sessions/"+f.session.ID+"/prompt", map[string]any{"message": "Please look at these.", "attachments": files}, &begun)
+			if end := f.leave(begun.Turn.ID); end.StopReason != "end_turn" {
+				t.Fatalf("%s %+v", end.StopReason, end.Error)
+			}
+			text, got := reached(t, model, "look at these")
+			for _, name := range []string{"the archive.zip", "long.txt", "paper.pdf", "füll.log", "first words of all", "second words of all"} {
+				if !strings.Contains(text, name) {
+					t.Errorf("of %q the model was told nothing", name)
+				}
+			}
+			t.Logf("files %d, long content %v, text:\n%s", len(got), strings.Contains(text, "first line of the long text"), clip(text))
+			if status := p.git(t, "status", "--porcelain", "--untracked-files=all"); status != "" {
+				t.Errorf("git offers for a commit: %s", status)
+			}
+		})
+	}
+}
+
+func clip(text string) string {
+	if len(text) > 3000 {
+		return text[:1500] + "\n...\n" + text[len(text)-1500:]
+	}
+	return text
+}
