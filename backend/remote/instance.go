@@ -15,36 +15,36 @@ import (
 const (
 	endLimit    = 3 * time.Second
 	lastWords   = 500 * time.Millisecond
-	queueBytes  = 8 << 20   // of messages that have come and nobody has taken; the rest waits in the line
-	itemBytes   = 128       // what one costs beside its bytes
-	batchBytes  = 256 << 10 // of messages that Next gives at once
+	queueBytes  = 8 << 20   // of queued messages; further messages wait in the connection
+	itemBytes   = 128       // the cost of a message beside its bytes
+	batchBytes  = 256 << 10 // of messages that Next returns at once
 	batchLimit  = 4096
 	firstPause  = 200 * time.Millisecond
-	tellAfter   = time.Second            // a line that is made anew faster than this is no news
-	quietFor    = 400 * time.Millisecond // how long nothing comes over a new line before what was held has come
-	overtakes   = 2 * time.Second        // how long an answer of a POST waits for the stream, which has what was said before it
-	unconfirmed = 250 * time.Millisecond // how long after it was written a request counts as delivered, where nothing confirms it
+	tellAfter   = time.Second            // a line restored faster than this is not reported as broken
+	quietFor    = 400 * time.Millisecond // after this silence on a new line, the replayed messages have arrived
+	overtakes   = 2 * time.Second        // how long the answer of a POST waits for the stream's copy, which follows all earlier messages
+	unconfirmed = 250 * time.Millisecond // how long after its write a request counts as delivered when nothing confirms the request
 )
 
-// Message is one message of the agent. Seq is its number in the runtime's log.
+// Message is a message of the agent. Seq is its number in the runtime's log.
 type Message struct {
 	Seq  uint64
 	Data []byte
 }
 
-// GapError tells that messages are lost between After and Next.
+// GapError says that the messages between After and Next are lost.
 type GapError struct{ After, Next uint64 }
 
 func (*GapError) Error() string { return "messages of the agent are lost" }
 
-// DoubtError tells that it is not known whether the agent has got a request.
+// DoubtError says that nobody knows whether the agent has received a request.
 type DoubtError struct{ Method string }
 
 func (*DoubtError) Error() string { return "it is not known whether the agent has got a request" }
 
-// Line is how the connection to the runtime is.
+// Line is the state of the connection to the runtime.
 type Line struct {
-	State  string // LineUp, LineBroken, LineRefused
+	State  string // LineUp, LineBroken or LineRefused
 	Detail string
 }
 
@@ -52,16 +52,16 @@ type Line struct {
 const (
 	LineUp      = "up"
 	LineBroken  = "broken"
-	LineRefused = "refused" // the token is
+	LineRefused = "refused" // the runtime refuses the token
 )
 
-// Start is which instance is wanted.
+// Start says which instance is wanted.
 type Start struct {
 	ServerID   string
 	Agent, Cwd string
-	Running    bool       // it was started before: read on, and start nothing
-	After      uint64     // the last message of it that is known
-	Line       func(Line) // hears how the line is, when that changes; it may block
+	Running    bool       // the instance was started before: only read on
+	After      uint64     // the last known message of the instance
+	Line       func(Line) // called when the state of the line changes; may block
 }
 
 // Exit is how the agent's process ended, as far as the runtime tells.
@@ -72,24 +72,24 @@ type Exit struct {
 	StderrTail string
 }
 
-// item is what Next gives: a message, or an error that stands between two.
+// item is an element of the queue: a message, or an error between two messages.
 type item struct {
 	Message
 	err error
 }
 
-// call is a request that the agent was sent.
+// call is a request that was sent to the agent.
 type call struct {
-	answered chan struct{} // closed when its response was handed over
-	byPost   bool          // and from its POST: the stream's copy is to be dropped
+	answered chan struct{} // closed when the response is in the queue
+	byPost   bool          // the response came from the POST, so the stream's copy is dropped
 
-	written  atomic.Bool // in one of its tries it was, whole
-	before   bool        // it may have been sent by the program before this one; of who sends it, and so is
-	doubtful bool        // it may have arrived
+	written  atomic.Bool // a try has written the whole request
+	before   bool        // an earlier program may have sent the request; used by the sender alone, as doubtful is
+	doubtful bool        // the request may have arrived
 }
 
-// Instance is one agent in a runtime elsewhere. One goroutine reads its line, for as long as it is not let go; each request that waits for
-// its answer in a POST has one of its own. Close and Leave wait for all of them.
+// Instance is an agent in a remote runtime. A goroutine reads its line until the instance is closed; each request that waits for its
+// answer in a POST has a goroutine of its own. Close and Leave wait for all of them.
 type Instance struct {
 	runtime *Runtime
 	id      string
@@ -97,40 +97,40 @@ type Instance struct {
 	ctx     context.Context //nolint:containedctx // the life of the line
 	stop    context.CancelCauseFunc
 	wg      sync.WaitGroup
-	kick    chan struct{} // of one: try the line now
-	posting sync.RWMutex  // held for reading while a message goes out
+	kick    chan struct{} // holds one element: try the line now
+	posting sync.RWMutex  // held for reading while a message is posted
 
 	mu       sync.Mutex // protects the fields below
 	queue    []item
 	size     int
-	last     uint64 // number of the last message that was taken from the line
-	hole     uint64 // last when a hole was found behind it
-	count    uint64 // of the messages that came over the line
+	last     uint64 // number of the last message taken from the line
+	hole     uint64 // number of the first missing message at the last hole
+	count    uint64 // how many messages came over the line
 	calls    map[acp.Key]*call
-	answered acp.Key // the last of them
-	asked    bool    // a message that starts it may have reached the runtime
-	started  bool    // the runtime has it
-	closing  bool    // and is told to end it
-	final    error   // nothing comes any more
+	answered acp.Key // the request that was answered last
+	asked    bool    // a message that starts the instance may have reached the runtime
+	started  bool    // the runtime has the instance
+	closing  bool    // Close was called
+	final    error   // the end of the messages
 	exit     Exit
 	up       bool
-	made     int       // so many times the line was
-	down     time.Time // since when it is not
-	why      error     // that it is not
-	heard    time.Time // when the line was made, or something last came over it
-	partly   bool      // of a message at whose end it has not arrived yet, as far as that can be known
-	full     bool      // what comes over it waits in it
+	made     int       // how often the line was made
+	down     time.Time // since when the line is broken
+	why      error     // why the line is broken
+	heard    time.Time // when the line was made, or last brought any bytes
+	partly   bool      // the line has brought part of a message, as far as that can be known
+	full     bool      // the queue is full, so messages wait in the line
 	late     *time.Timer
 	cut      context.CancelCauseFunc // breaks the line
-	denied   error                   // what was sent last was refused for its token
-	again    chan struct{}           // closed when a person wants it tried now
-	changed  chan struct{}           // closed when something above has changed
+	denied   error                   // why the token of the last message was refused
+	again    chan struct{}           // closed by Retry
+	changed  chan struct{}           // closed when a field above has changed
 
-	telling sync.Mutex // held while told is changed and told of
+	telling sync.Mutex // held while told is changed and reported
 	told    Line
 }
 
-// Instance makes a line to an instance. It is started by the first message that is sent.
+// Instance makes a line to an instance. The first message that is sent starts the agent.
 func (r *Runtime) Instance(s Start) *Instance {
 	i := &Instance{
 		runtime: r, id: s.ServerID, start: s, kick: make(chan struct{}, 1), last: s.After, started: s.Running,
@@ -141,7 +141,7 @@ func (r *Runtime) Instance(s Start) *Instance {
 	return i
 }
 
-// run keeps the line.
+// run keeps the line until the instance ends.
 func (i *Instance) run() {
 	pause := firstPause
 	for {
@@ -163,7 +163,7 @@ func (i *Instance) run() {
 		if p, ok := errors.AsType[*ProblemError](err); ok {
 			rest = max(rest, p.after)
 		}
-		rest += rand.N(rest/4 + 1) //nolint:gosec // so that many do not come at once
+		rest += rand.N(rest/4 + 1) //nolint:gosec // spreads the attempts of many instances
 		select {
 		case <-i.ctx.Done():
 			return
@@ -174,7 +174,7 @@ func (i *Instance) run() {
 	}
 }
 
-// broke notes that the line is broken; false = for good.
+// broke notes that the line is broken, and returns false when the instance is gone.
 func (i *Instance) broke(err error) bool {
 	i.mu.Lock()
 	i.up = false
@@ -213,14 +213,15 @@ func (i *Instance) connected() {
 	i.tell()
 }
 
-// hears notes that something came over the line: a part of a message where partly is set.
+// hears notes that bytes came over the line. partly says that they end within a message.
 func (i *Instance) hears(partly bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.heard, i.partly = time.Now(), partly
 }
 
-// tell tells how the line is now, if that is news. One that nobody has an agent behind yet is told of by what is sent.
+// tell reports the state of the line when the state has changed. The broken line of an instance that has not started is not reported,
+// because sending reports the failure.
 func (i *Instance) tell() {
 	i.telling.Lock()
 	defer i.telling.Unlock()
@@ -247,7 +248,7 @@ func (i *Instance) tell() {
 	}
 }
 
-// Retry has the line tried now, and not when its pause is over.
+// Retry tries the line, and the messages that wait, without the rest of their pause.
 func (i *Instance) Retry() {
 	i.mu.Lock()
 	close(i.again)
@@ -287,7 +288,7 @@ func (i *Instance) came() uint64 {
 	return i.count
 }
 
-// begin is where the line goes on, and whether the runtime is known to have the instance. cut is how it is broken by us.
+// begin returns where the line goes on, and whether the runtime is known to have the instance. cut breaks the line.
 func (i *Instance) begin(cut context.CancelCauseFunc) (last uint64, begun bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -295,7 +296,7 @@ func (i *Instance) begin(cut context.CancelCauseFunc) (last uint64, begun bool) 
 	return i.last, i.started
 }
 
-// renew has the line made anew: it may be dead and not know it.
+// renew breaks the line and makes a new line, because the old line may be dead without an error.
 func (i *Instance) renew() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -306,7 +307,8 @@ func (i *Instance) renew() {
 	i.kickLine()
 }
 
-// skip notes that the runtime holds nothing before oldest. When it counts anew, what it holds is new as well. It waits like enqueue.
+// skip notes that the runtime holds no message before oldest. A runtime that counts anew holds only new messages. skip waits for room as
+// enqueue does.
 func (i *Instance) skip(ctx context.Context, oldest uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -315,17 +317,17 @@ func (i *Instance) skip(ctx context.Context, oldest uint64) {
 	i.awaitRoomLocked(ctx)
 }
 
-// enqueue takes a message from the line. It waits while too many have not been taken from us.
+// enqueue takes a message from the line. enqueue waits while the queue is full.
 func (i *Instance) enqueue(ctx context.Context, n uint64, e event) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch {
 	case n == 0:
-		n = i.last // of a runtime that does not count
+		n = i.last // the runtime does not count
 	case n <= i.last:
-		return nil // it came before
+		return nil // a repeated message
 	case n > i.last+1 && i.hole != i.last+1:
-		i.hole = i.last + 1 // a runtime may leave out messages for a reader that was slow, and hold them still
+		i.hole = i.last + 1 // ask once more, as a runtime may skip messages for a slow reader and still hold them
 		return errHole
 	case n > i.last+1:
 		i.putLocked(item{err: &GapError{i.last, n}})
@@ -342,14 +344,14 @@ func (i *Instance) enqueue(ctx context.Context, n uint64, e event) error {
 	return nil
 }
 
-// awaitRoomLocked waits while too many have not been taken from us.
+// awaitRoomLocked waits while the queue is full.
 func (i *Instance) awaitRoomLocked(ctx context.Context) {
 	if i.size <= queueBytes {
 		return
 	}
 	i.full = true
 	defer func() {
-		i.full, i.heard = false, time.Now() // the line is read from here on
+		i.full, i.heard = false, time.Now() // reading of the line resumes here
 		i.changedLocked()
 	}()
 	for i.size > queueBytes && ctx.Err() == nil {
@@ -371,7 +373,8 @@ func (i *Instance) putLocked(it item) {
 
 func (it item) cost() int { return len(it.Data) + itemBytes }
 
-// fresh looks at a message from the line, and tells whether it is to be handed over: the response that its POST has brought is not.
+// fresh reports whether a message from the line belongs in the queue. A response that its POST has brought already does not. fresh also
+// notes responses and the exit of the agent.
 func (i *Instance) fresh(data []byte) bool {
 	e, err := acp.Peek(data)
 	switch {
@@ -395,13 +398,14 @@ func (i *Instance) fresh(data []byte) bool {
 				StderrTail string `json:"stderrTail"`
 			} `json:"params"`
 		}
-		_ = json.Unmarshal(data, &m) // what is not as it should be is not known
+		_ = json.Unmarshal(data, &m) // a malformed message leaves the exit unknown
 		i.exit = Exit{true, m.Params.Code, m.Params.Signal, m.Params.StderrTail}
 	}
 	return true
 }
 
-// Next waits for messages. A *GapError or *DoubtError stands between them, and the next call goes on; any other error is the end.
+// Next waits for messages and returns them. After a *GapError or *DoubtError, which stands between messages, the next call goes on; any
+// other error is the end.
 func (i *Instance) Next(ctx context.Context) ([]Message, error) {
 	for {
 		i.mu.Lock()
@@ -435,7 +439,7 @@ func (i *Instance) dequeueLocked() (batch []Message, err error, some bool) {
 	if n == 0 {
 		n, size, err = 1, i.queue[0].cost(), i.queue[0].err
 	}
-	clear(i.queue[:n]) // what was taken is held no more; the rest stays where it is, of many gaps each is taken by itself
+	clear(i.queue[:n]) // frees the taken messages; the rest is not moved, because many gaps are taken one by one
 	if i.queue = i.queue[n:]; len(i.queue) == 0 {
 		i.queue = nil
 	}
@@ -444,14 +448,14 @@ func (i *Instance) dequeueLocked() (batch []Message, err error, some bool) {
 	return batch, err, true
 }
 
-// Exit is how the process ended, when it has.
+// Exit returns how the process ended, once the process has ended.
 func (i *Instance) Exit() Exit {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.exit
 }
 
-// Leave lets go of the instance and leaves it running.
+// Leave closes the line and leaves the agent running.
 func (i *Instance) Leave() {
 	i.finish(ErrClosed)
 	i.stop(ErrClosed)
@@ -463,7 +467,7 @@ func (i *Instance) Leave() {
 	i.wg.Wait()
 }
 
-// Close ends the agent's process there. An error tells that the runtime has not said that it did, within three seconds.
+// Close ends the agent's process in the runtime. An error says that the runtime has not confirmed the end within three seconds.
 func (i *Instance) Close() error {
 	defer i.Leave()
 	i.mu.Lock()
@@ -474,7 +478,7 @@ func (i *Instance) Close() error {
 		return nil
 	}
 	err := i.runtime.Remove(context.Background(), i.id)
-	if errors.Is(err, context.DeadlineExceeded) { // the existing server may end the agent and never say so
+	if errors.Is(err, context.DeadlineExceeded) { // some runtimes end the agent and never answer
 		ctx, cancel := context.WithTimeout(context.Background(), lastWords)
 		defer cancel()
 		if known, lost := i.runtime.knows(ctx, i.id); lost == nil && !known {
@@ -491,8 +495,9 @@ func (i *Instance) Close() error {
 	return nil
 }
 
-// withdraw stops the messages that start it: one that arrived behind its end would start it anew. It tells whether any may have arrived; the
-// runtime answers when the agent is installed, which takes minutes, and would run it for nobody.
+// withdraw stops the messages that start the agent, because a message that arrived after its end would start the agent anew. withdraw
+// reports whether such a message may have arrived: the runtime answers only when the agent is installed, which takes minutes, and would
+// then run an agent for nobody.
 func (i *Instance) withdraw() bool {
 	i.stop(ErrClosed)
 	i.posting.Lock()
@@ -502,7 +507,7 @@ func (i *Instance) withdraw() bool {
 	return i.asked
 }
 
-// lastWord waits a moment for what the agent said at its end.
+// lastWord waits a moment for the last messages of the agent.
 func (i *Instance) lastWord() {
 	limit := time.NewTimer(lastWords)
 	defer limit.Stop()

@@ -8,7 +8,7 @@ import (
 )
 
 // An agent that is still being installed when it is let go is ended there, whatever kind of runtime that is: it would run for ever.
-func TestCloseWhileItStarts(t *testing.T) {
+func TestCloseEndsStartingAgent(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"Deskhand", "another"} {
 		t.Run(name, func(t *testing.T) {
@@ -37,7 +37,7 @@ func TestCloseWhileItStarts(t *testing.T) {
 			is(t, "Send", within(t, "end of Send", sent), ErrClosed)
 			within(t, "end of the message that starts it", over)
 			if n := removed.Load(); n != 1 {
-				t.Errorf("it is ended %d times there", n)
+				t.Errorf("removals of the instance: got %d, want 1", n)
 			}
 			is(t, "what is sent then", i.Send(t.Context(), []byte(initialize)), ErrClosed)
 			if len(asked) > 0 {
@@ -48,7 +48,7 @@ func TestCloseWhileItStarts(t *testing.T) {
 }
 
 // What has never reached a runtime is not ended there.
-func TestCloseBeforeItStarts(t *testing.T) {
+func TestCloseBeforeStartSendsNothing(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	th.on("GET", notYet)

@@ -65,7 +65,7 @@ func within[T any](t *testing.T, what string, c <-chan T) (got T) {
 	select {
 	case got = <-c:
 	case <-time.After(20 * time.Second):
-		t.Fatalf("no %s", what)
+		t.Fatalf("within 20s: got no %s, want it", what)
 	}
 	return got
 }

@@ -1,21 +1,21 @@
 // Package remote hides that an agent runs in a runtime elsewhere: HTTP, server-sent events, broken lines and their replay.
 //
-// Delivery. What an agent says comes in its order, each message once, as long as the runtime still holds it: a line that breaks is made
-// anew, for as long as the instance is wanted, and goes on behind the last message that came. Where messages are lost (the runtime holds
-// them no more, or counts anew) [Instance.Next] says so with a [GapError] between those that came. A response is taken from wherever it
-// comes first and is whole, the stream or the answer of the request's POST, and is handed over once. The runtime giving up its wait for an
-// answer (504) ends nothing.
+// Delivery. The messages of an agent come in their order, each once, as long as the runtime still holds them: a broken line is replaced,
+// for as long as the instance is wanted, and the new line goes on behind the last message. Where messages are lost (the runtime no longer
+// holds them, or counts anew), [Instance.Next] reports a [GapError] between the others. A response is taken from whichever source is
+// first and whole, the stream or the answer of the request's POST, and is returned once. A runtime that gives up waiting for an answer
+// (504) ends nothing.
 //
-// What is sent goes out in order, each message once as far as can be known. While the line is broken it waits. Where a line breaks between
-// a request and its confirmation, a Deskhand is asked again (it refuses an id that is in flight); of another runtime, which would have the
-// agent do it twice, [Instance.Next] tells with a [DoubtError].
+// Messages to the agent go out in order, each once as far as can be known. They wait while the line is broken. When a line breaks between
+// a request and its confirmation, the request is sent again to a Deskhand, which refuses an id that is in flight. Any other runtime would
+// have the agent do the request twice, so [Instance.Next] reports a [DoubtError] instead.
 //
-// Failure. A runtime that no longer knows the instance has lost it: [ErrGone]. What it refuses for good (an unknown agent, one that cannot
-// be started) comes as the JSON-RPC error that it has no other way to send, with the problem in its data. An agent that a
-// Deskhand cannot write to is [ErrInput]. A token that is refused is no end: it may be replaced, and the line is tried on.
+// Failure. A runtime that no longer knows the instance has lost the instance: [ErrGone]. A permanent refusal (an unknown agent, an agent
+// that cannot be started) comes as a JSON-RPC error in answer to the request, with the problem in its data. An agent that a Deskhand
+// cannot write to is [ErrInput]. A refused token is no end: the token may be replaced, and the line is tried again.
 //
-// A runtime is reached by https, or by http on this machine; further by http only when somebody has said that they want it. Redirects are
-// not followed, and every body is bounded.
+// A runtime is reached by https, or by http on this machine; http to other machines needs a person's consent. Redirects are not followed,
+// and every body is bounded.
 package remote
 
 import (
@@ -36,57 +36,59 @@ import (
 	"time"
 )
 
-// Errors of this package. Those of a call wrap one of the first three.
+// The errors of this package. An error of a call wraps one of the first three.
 var (
 	ErrUnreachable = errors.New("the runtime cannot be reached")
 	ErrRefused     = errors.New("the runtime refuses the token")
-	ErrProblem     = errors.New("the runtime says no")                       // a *ProblemError has the details
-	ErrGone        = errors.New("the runtime no longer knows the agent")     // it was restarted, or somebody ended it there
-	ErrClosed      = errors.New("the agent was let go")                      // by Close or Leave
-	ErrInput       = errors.New("the agent takes no messages")               // though it runs
-	ErrNotEnded    = errors.New("the runtime has not confirmed the end")     // of the agent, by Close
-	ErrURL         = errors.New("this is no URL of a runtime")               //
-	ErrInsecure    = errors.New("http would send the token in the open")     // to another machine
-	errNotThere    = errors.New("the runtime knows no such agent")           // at the moment
-	errStalled     = errors.New("nothing has come over the line for a time") //
-	errHole        = errors.New("messages were skipped")                     // and may be had by asking again
-	errRenewed     = errors.New("the line is made anew")                     // by our own wish
+	ErrProblem     = errors.New("the runtime says no")                   // a *ProblemError has the details
+	ErrGone        = errors.New("the runtime no longer knows the agent") // the runtime was restarted, or somebody ended the agent there
+	ErrClosed      = errors.New("the agent was let go")                  // by Close or Leave
+	ErrInput       = errors.New("the agent takes no messages")           // although the agent runs
+	ErrNotEnded    = errors.New("the runtime has not confirmed the end") // of the agent, in Close
+	ErrURL         = errors.New("this is no URL of a runtime")
+	ErrInsecure    = errors.New("http would send the token in the open") // to another machine
+	errNotThere    = errors.New("the runtime knows no such agent")       // at the moment
+	errStalled     = errors.New("nothing has come over the line for a time")
+	errHole        = errors.New("messages were skipped") // and may still be requested again
+	errRenewed     = errors.New("the line is made anew") // by renew
 	errForeign     = errors.New("what answers there is no runtime")
 )
 
 const (
 	answerLimit = 20 * time.Second // for a call that is no message
-	bodyLimit   = 4 << 20          // of its answer
-	// maxMessage is the longest message of a runtime of this API, with room for what it stands in.
+	bodyLimit   = 4 << 20          // of the answer of such a call
+	// maxMessage is the longest message of a runtime of this API, with room for the event around the message.
 	maxMessage = 64<<20 + 4<<10
 )
 
-// Config is how a runtime is reached.
+// Config says how a runtime is reached.
 type Config struct {
-	URL    string // as CheckURL gave it
+	URL    string // a result of CheckURL
 	Token  func(context.Context) (string, error)
 	Logger *slog.Logger
 
-	// Stall is how long a line may be silent before it counts as broken; 0 = 40 s. Runtimes say something every 15 s.
+	// Stall is how long a line may be silent before the line counts as broken; 0 = 40 s. Runtimes send something every 15 s.
 	Stall time.Duration
-	// Unconfirmed is how long after it was written a request counts as delivered where nothing confirms it; 0 = 250 ms.
+	// Unconfirmed is how long after its write a request counts as delivered when nothing confirms the request; 0 = 250 ms.
 	Unconfirmed time.Duration
-	// Answer is how long a call that is no message may take, and a message to get on: a part of it to be sent, then to be taken; 0 = 20 s.
+	// Answer is how long a call that is no message may take, and how long a message may make no progress: first its sending, then its
+	// acceptance; 0 = 20 s.
 	Answer time.Duration
 	// Backoff is the longest pause between two attempts; 0 = 15 s.
 	Backoff time.Duration
 }
 
-// Runtime is one that runs elsewhere. It holds no connection but those of its instances and of calls.
+// Runtime is a remote runtime. A Runtime holds no connections but those of its instances and of calls.
 type Runtime struct {
 	cfg  Config
 	http *http.Client
 
-	asked   atomic.Bool // what it is has been found out
-	careful atomic.Bool // it refuses an id that is in flight, and confirms a request at once if it is asked to
+	asked   atomic.Bool // Check has found out the runtime's software
+	careful atomic.Bool // the runtime refuses an id that is in flight, and confirms a request at once when asked to
 }
 
-// CheckURL gives the URL of a runtime in its one form. One that would send a token over a network in the open is ErrInsecure unless that is wanted.
+// CheckURL returns the URL of a runtime in its canonical form. A URL that would send a token over a network unencrypted is ErrInsecure,
+// unless insecure is set.
 func CheckURL(text string, insecure bool) (string, error) {
 	u, err := url.Parse(strings.TrimSpace(text))
 	switch {
@@ -105,7 +107,7 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || ip != nil && ip.IsLoopback()
 }
 
-// New makes a runtime of its URL; nothing is asked of it yet.
+// New makes a runtime from its URL. New makes no request.
 func New(cfg Config) *Runtime {
 	if cfg.Stall == 0 {
 		cfg.Stall = 40 * time.Second
@@ -124,22 +126,22 @@ func New(cfg Config) *Runtime {
 	}}
 }
 
-// transport has a connection for each request at a time: HTTP/1. What is given up is given up with its connection then. Over HTTP/2, which
-// proxies offer, the next try went out on the same one, dead or not, until the system gave it up after a quarter of an hour; its pings would
-// take a line whose buffers a long message fills for dead.
-func transport() *http.Transport { // no copy of the usual one, which offers HTTP/2 whatever its Protocols say
+// transport uses a connection for each concurrent request: HTTP/1. An abandoned request then closes its connection. With HTTP/2, which
+// proxies offer, the next try went out on the same connection, dead or not, until the system gave the connection up after a quarter of an
+// hour; the pings of HTTP/2 would take a line whose buffers a long message fills for dead.
+func transport() *http.Transport { // not a copy of http.DefaultTransport, which offers HTTP/2 whatever its Protocols say
 	t := &http.Transport{
 		Proxy:       http.ProxyFromEnvironment,
 		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 15 * time.Second}).DialContext,
 		Protocols:   new(http.Protocols), TLSHandshakeTimeout: 10 * time.Second, ExpectContinueTimeout: time.Second,
 		MaxIdleConns: 100, IdleConnTimeout: 90 * time.Second,
-		DisableCompression: true, // a stream is to come as it is written
+		DisableCompression: true, // a stream must arrive as it is written
 	}
 	t.Protocols.SetHTTP1(true)
 	return t
 }
 
-// Close gives up the connections that nobody uses.
+// Close closes the idle connections.
 func (r *Runtime) Close() { r.http.CloseIdleConnections() }
 
 // request makes a request with the token.
@@ -163,7 +165,7 @@ func (r *Runtime) request(ctx context.Context, method, path string, query url.Va
 	return req, nil
 }
 
-// do makes a request; an answer that is no success is an error.
+// do sends a request. An answer without success is an error.
 func (r *Runtime) do(req *http.Request) (*http.Response, error) {
 	res, err := r.http.Do(req) //nolint:gosec // a person has named the host
 	if err != nil {
@@ -176,25 +178,26 @@ func (r *Runtime) do(req *http.Request) (*http.Response, error) {
 	return nil, problemOf(res)
 }
 
-// foreign is the error of an answer that is none of a runtime, which counts as not reached: a gateway may answer with a page to log in at.
+// foreign returns the error for an answer that does not come from a runtime. The runtime then counts as not reached: a gateway may answer
+// with a login page.
 func foreign(res *http.Response) error {
 	_ = res.Body.Close()
 	return fmt.Errorf("%w: %w", ErrUnreachable, errForeign)
 }
 
-// isOf tells whether an answer is of a media type.
+// isOf reports whether an answer has a media type.
 func isOf(res *http.Response, want string) bool {
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
 	return kind == want
 }
 
-// drop reads the rest of a body, if it is short, so that the connection can be used again.
+// drop reads the rest of a short body, so that the connection can be used again.
 func drop(res *http.Response) {
 	_, _ = io.CopyN(io.Discard, res.Body, 64<<10)
 	_ = res.Body.Close()
 }
 
-// plain is an error of package http without the URL, which people know.
+// plain returns an error of package http without the URL, which people know.
 func plain(err error) error {
 	if failed, ok := errors.AsType[*url.Error](err); ok {
 		return failed.Err
@@ -202,7 +205,7 @@ func plain(err error) error {
 	return err
 }
 
-// get asks for JSON.
+// get requests a JSON value.
 func (r *Runtime) get(ctx context.Context, path string, query url.Values, into any) error {
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Answer)
 	defer cancel()
@@ -237,7 +240,7 @@ type ProblemError struct {
 	Detail  string          `json:"detail"`
 	Details json.RawMessage `json:"details,omitempty"`
 
-	after time.Duration // when it wants to be asked again
+	after time.Duration // when the runtime wants to be asked again
 }
 
 func (p *ProblemError) Error() string {
@@ -253,7 +256,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// kind is the last part of the type, where it is the API's own.
+// kind returns the last part of the type, when the type belongs to the API.
 func (p *ProblemError) kind() string {
 	kind, ours := strings.CutPrefix(p.Type, "urn:sandbox-agent:error:")
 	if !ours {
@@ -262,8 +265,8 @@ func (p *ProblemError) kind() string {
 	return kind
 }
 
-// closedInput tells that the agent takes no messages any more. Other stream errors may be over with the next message: it is behind with
-// reading, say.
+// closedInput reports whether the agent takes no messages any more. Other stream errors may pass with the next message: the agent may be
+// slow to read, for example.
 func (p *ProblemError) closedInput() bool {
 	var details struct {
 		Reason string `json:"reason"`
@@ -271,8 +274,8 @@ func (p *ProblemError) closedInput() bool {
 	return p.kind() == "stream_error" && json.Unmarshal(p.Details, &details) == nil && details.Reason == "input_closed"
 }
 
-// Is makes a problem ErrRefused, ErrUnreachable or ErrProblem. What comes from something between us and the runtime (a gateway whose
-// server is away) is no word of the runtime.
+// Is makes a problem ErrRefused, ErrUnreachable or ErrProblem. An answer from a gateway whose server is away is not an answer of the
+// runtime.
 func (p *ProblemError) Is(target error) bool {
 	switch {
 	case p.Status == http.StatusUnauthorized, p.Status == http.StatusForbidden && p.kind() != "permission_denied", p.Status == http.StatusProxyAuthRequired:
@@ -283,7 +286,7 @@ func (p *ProblemError) Is(target error) bool {
 	return target == ErrProblem
 }
 
-// problemOf reads what an answer says that is no success.
+// problemOf reads the problem of an answer without success.
 func problemOf(res *http.Response) *ProblemError {
 	p := &ProblemError{}
 	kind, _, _ := mime.ParseMediaType(res.Header.Get("Content-Type"))
@@ -302,15 +305,15 @@ func problemOf(res *http.Response) *ProblemError {
 	return p
 }
 
-// Info is what a runtime says of itself.
+// Info is a runtime's description of itself.
 type Info struct {
 	Software string
-	Version  string // "" when it does not say
+	Version  string // "" when not given
 }
 
 const ourName = "deskhand"
 
-// Check asks the runtime what it is, and whether it takes the token.
+// Check asks the runtime for its software, and whether the runtime accepts the token.
 func (r *Runtime) Check(ctx context.Context) (Info, error) {
 	var health struct {
 		Status string `json:"status"`
@@ -334,7 +337,7 @@ func (r *Runtime) Check(ctx context.Context) (Info, error) {
 	return Info{clip(hello.Name), clip(hello.Version)}, nil
 }
 
-// clip keeps what a stranger says of itself short.
+// clip shortens a text from a foreign runtime.
 func clip(text string) string {
 	const most = 80
 	text = strings.Map(func(r rune) rune {
@@ -352,12 +355,12 @@ func clip(text string) string {
 // Agent is an agent that the runtime could start.
 type Agent struct {
 	ID        string `json:"id"`
-	Name      string `json:"name"` // "" when it does not say
+	Name      string `json:"name"` // "" when not given
 	Installed bool   `json:"installed"`
 	Version   string `json:"version"`
 }
 
-// Agents lists them.
+// Agents lists the agents of the runtime.
 func (r *Runtime) Agents(ctx context.Context) ([]Agent, error) {
 	var list struct {
 		Agents []Agent `json:"agents"`
@@ -368,14 +371,15 @@ func (r *Runtime) Agents(ctx context.Context) ([]Agent, error) {
 	return slices.DeleteFunc(list.Agents, func(a Agent) bool { return a.ID == "" || len(a.ID) > 64 }), nil
 }
 
-// Entry is a file or directory there.
+// Entry is a file or directory of the runtime.
 type Entry struct {
 	Name string `json:"name"`
 	Path string `json:"path"`
 	Type string `json:"entryType"`
 }
 
-// Directories lists the directories in one; "" is where the runtime's paths begin. A runtime may have no such call: that is a *ProblemError.
+// Directories lists the directories in path; "" is where the runtime's paths begin. A runtime may lack this call: the error is then a
+// *ProblemError.
 func (r *Runtime) Directories(ctx context.Context, path string) ([]Entry, error) {
 	query := url.Values{}
 	if path != "" {
@@ -398,7 +402,7 @@ func (r *Runtime) Remove(ctx context.Context, serverID string) error {
 		return err
 	}
 	res, err := r.do(req)
-	if err == nil && isOf(res, "text/html") { // runtimes have nothing to say here, or some JSON
+	if err == nil && isOf(res, "text/html") { // runtimes answer with an empty body or with JSON
 		return foreign(res)
 	}
 	if err == nil {
@@ -411,7 +415,7 @@ func (r *Runtime) Remove(ctx context.Context, serverID string) error {
 	return err
 }
 
-// knows tells whether the runtime lists an instance.
+// knows reports whether the runtime lists an instance.
 func (r *Runtime) knows(ctx context.Context, serverID string) (bool, error) {
 	var list struct {
 		Servers []struct {

@@ -17,12 +17,13 @@ import (
 	"deskhand/backend/acp"
 )
 
-// Send sends a message, and returns when the runtime has it: while the line is broken it waits, until ctx ends or the instance is let go. An
-// error tells that the message will not arrive; of a request that comes as its answer instead.
+// Send sends a message, and returns when the runtime has the message. While the line is broken, Send waits until ctx ends or the instance
+// is closed. An error says that the message will not arrive; for a request, the refusal comes as its answer instead.
 func (i *Instance) Send(ctx context.Context, msg []byte) error { return i.send(ctx, msg, false) }
 
-// SendAgain is Send of a message that may have been sent before, to an instance that is read on. A request is not sent while its answer may be
-// among what the runtime holds; and of a runtime that would have the agent do it twice it is not sent at all, which is told as a [DoubtError].
+// SendAgain is Send for a message that an earlier program may have sent, to an instance that is read on. A request is not sent while its
+// answer may be among the messages that the runtime holds. To a runtime that would have the agent do the request twice, the request is
+// not sent at all, and Next reports a [DoubtError].
 func (i *Instance) SendAgain(ctx context.Context, msg []byte) error { return i.send(ctx, msg, true) }
 
 func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
@@ -35,7 +36,7 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(i.ctx, func() { cancel(ErrClosed) })() //nolint:contextcheck // what is sent ends with the caller's context and with the instance's
+	defer context.AfterFunc(i.ctx, func() { cancel(ErrClosed) })() //nolint:contextcheck // the sending ends with the caller's context and with the instance's
 	var c *call
 	var answered chan struct{}
 	if e.Kind == acp.Request {
@@ -72,20 +73,21 @@ func (i *Instance) send(ctx context.Context, msg []byte, before bool) error {
 		case <-time.After(pause):
 		}
 		if c != nil && c.doubtful && !c.isAnswered() && problem == nil {
-			i.renew() // it may be dead and not know it, and the answer with it; not where something has answered
+			i.renew() // the line may be dead without an error, and the answer lost with it; not after an answer of the runtime
 		}
 	}
 }
 
-// lost tells that the runtime is known not to have the instance: what waits behind what it has refused is not tried.
+// lost reports whether the runtime is known to have lost the instance: messages that wait behind a refused message are not tried then.
 func (i *Instance) lost() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return errors.Is(i.final, ErrGone)
 }
 
-// tryOnce tries a message unless its answer has come. A request that may have arrived is not tried before that is known; this holds until a
-// try is confirmed, whatever became of those in between: the answer may have come to a line that was dead by then.
+// tryOnce tries a message unless its answer has come. A request that may have arrived is tried again only once the line has brought all
+// replayed messages. That holds until a try is confirmed, whatever happened to the tries between: the answer may have come to a line that
+// was dead by then.
 func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
 	if c.isAnswered() || c != nil && c.doubtful && i.settled(ctx, c) {
 		return nil
@@ -95,7 +97,7 @@ func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
 	case errors.Is(err, errUnknown):
 		c.doubtful = true
 	case (errors.Is(err, ErrProblem) || errors.Is(err, ErrRefused)) && c != nil && !c.doubtful:
-		c.written.Store(false) // the runtime says itself that it has not taken it
+		c.written.Store(false) // the runtime itself says that it has not taken the request
 	}
 	if err != nil && c.isAnswered() {
 		return nil
@@ -103,7 +105,8 @@ func (i *Instance) tryOnce(ctx context.Context, e acp.Envelope, c *call) error {
 	return err
 }
 
-// MayHave tells whether a request that is being sent, or was given up, may have reached the runtime: it was written whole once.
+// MayHave reports whether a request that is being sent, or was given up, may have reached the runtime: the request was written whole at
+// least once.
 func (i *Instance) MayHave(request acp.Key) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -111,7 +114,7 @@ func (i *Instance) MayHave(request acp.Key) bool {
 	return request == i.answered || c != nil && (c.before || c.written.Load())
 }
 
-// isAnswered tells whether the answer has come; nil is what has none.
+// isAnswered reports whether the answer has come. A nil call has no answer.
 func (c *call) isAnswered() bool {
 	if c == nil {
 		return false
@@ -124,10 +127,10 @@ func (c *call) isAnswered() bool {
 	}
 }
 
-// errUnknown is what becomes of a request whose line breaks before it is confirmed.
+// errUnknown says that the line broke before a request was confirmed.
 var errUnknown = errors.New("it is not known whether it arrived")
 
-// note tells of a token that what was sent had refused, or no longer has.
+// note reports that the token of a message was refused, or is no longer refused.
 func (i *Instance) note(err error) {
 	i.mu.Lock()
 	if i.denied = nil; errors.Is(err, ErrRefused) {
@@ -137,8 +140,8 @@ func (i *Instance) note(err error) {
 	i.tell()
 }
 
-// better is closed when a line that was broken may be there again, which it may know sooner than our own next try, and when a person wants
-// it tried.
+// better returns two channels: line is closed when the broken line may be back, which the line may know sooner than the next try, and
+// person is closed by Retry.
 func (i *Instance) better() (line, person <-chan struct{}) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -148,7 +151,7 @@ func (i *Instance) better() (line, person <-chan struct{}) {
 	return line, i.again
 }
 
-// try sends once.
+// try sends a message once.
 func (i *Instance) try(ctx context.Context, e acp.Envelope, c *call) error {
 	if !i.runtime.asked.Load() {
 		if _, err := i.runtime.Check(ctx); err != nil {
@@ -170,7 +173,8 @@ func (i *Instance) try(ctx context.Context, e acp.Envelope, c *call) error {
 	return i.call(ctx, e, c)
 }
 
-// query names the agent, until it has been started. After that it would be started anew, and be asked what it knows nothing of.
+// query names the agent until the agent has started. After that, a query would start the agent anew, which would then get a message of a
+// session that it does not know.
 func (i *Instance) query() url.Values {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -184,7 +188,7 @@ func (i *Instance) query() url.Values {
 	return q
 }
 
-// message makes the POST of a message.
+// message makes the POST request for a message.
 func (i *Instance) message(ctx context.Context, e acp.Envelope) (*http.Request, error) {
 	req, err := i.runtime.request(ctx, http.MethodPost, instancePath(i.id), i.query(), bytes.NewReader(e.Raw))
 	if err != nil {
@@ -195,8 +199,8 @@ func (i *Instance) message(ctx context.Context, e acp.Envelope) (*http.Request, 
 	return req, nil
 }
 
-// deliver makes that POST, which the runtime has taken when it says so as the API has it: 202, or 200 with JSON. Nothing starts an agent
-// that is let go.
+// deliver sends the POST request. The runtime has taken the message when the answer is 202, or 200 with JSON, as the API says. No message
+// starts an agent that is being closed.
 func (i *Instance) deliver(req *http.Request) (*http.Response, error) {
 	i.posting.RLock()
 	defer i.posting.RUnlock()
@@ -218,7 +222,7 @@ func (i *Instance) deliver(req *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// arrived notes that the runtime has taken a message, and so has the instance.
+// arrived notes that the runtime has taken a message and so has the instance.
 func (i *Instance) arrived() {
 	i.mu.Lock()
 	first, denied := !i.started, i.denied
@@ -232,7 +236,7 @@ func (i *Instance) arrived() {
 	}
 }
 
-// post sends what has no answer. It may arrive twice when the line breaks; nothing that we send minds.
+// post sends a message without an answer. The message may arrive twice when the line breaks, which harms none of our messages.
 func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
 	req, end, err := i.paced(ctx, e, i.patience(len(e.Raw)), func() {})
 	defer end()
@@ -248,8 +252,9 @@ func (i *Instance) post(ctx context.Context, e acp.Envelope) error {
 	return nil
 }
 
-// ask sends a request to a runtime that confirms it at once. Its answer comes over the stream; where that is the answer to a try before, this
-// one is given up: its id is free again as soon as the agent has answered, and a message that takes long to be sent would be taken anew.
+// ask sends a request to a runtime that confirms requests at once. The answer comes over the stream. When the answer to an earlier try
+// comes, ask gives the present try up: the request's id is free again once the agent has answered, and a slow try would be taken for a
+// new request.
 func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 	var watching sync.WaitGroup
 	defer watching.Wait()
@@ -278,12 +283,12 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 	case err == nil:
 		defer res.Body.Close()
 		i.arrived()
-		if res.StatusCode == http.StatusOK { // it has not heeded our wish
+		if res.StatusCode == http.StatusOK { // the runtime has ignored the Prefer header
 			i.answer(ctx, e, c, res.Body)
 		}
 		return nil
 	case refused && problem.kind() == "conflict", refused && problem.kind() == "timeout":
-		i.arrived() // it is in flight
+		i.arrived() // the request is in flight
 		return nil
 	case !refused && wrote.Load() && !errors.Is(err, errForeign):
 		return fmt.Errorf("%w: %w", errUnknown, err)
@@ -291,9 +296,9 @@ func (i *Instance) ask(ctx context.Context, e acp.Envelope, c *call) error {
 	return err
 }
 
-// paced is a message that is given up when nothing goes on: no more of it is sent for a time, or, once it is written, no answer comes
-// within patience. How long it takes in all is the line's affair: 13 MB of pictures take an ordinary one half a minute. The patience is for a
-// connection that is slow, not for one that is likely dead (stale). end is for when its answer was read.
+// paced makes a request that fails when it makes no progress: no more of the message is sent for a time, or no answer comes within
+// patience after the write. The total time depends on the line: 13 MB of pictures take half a minute on an ordinary line. patience is for
+// a slow connection; a connection that is likely dead (stale) gets the shorter limit. The caller calls end after reading the answer.
 func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Duration, written func()) (req *http.Request, end func(), err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	limit, first := i.runtime.cfg.Answer, i.query() != nil
@@ -301,7 +306,7 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 	wrote := make(chan struct{})
 	var once sync.Once
 	var waiting sync.WaitGroup
-	if !first { // what that waits for no line knows
+	if !first { // the wait for an installation does not depend on the line
 		waiting.Go(func() {
 			select {
 			case <-wrote:
@@ -330,7 +335,7 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 		return nil, end, err
 	}
 	fresh := req.GetBody
-	req.GetBody = func() (io.ReadCloser, error) { // for a connection that turned out to be broken
+	req.GetBody = func() (io.ReadCloser, error) { // used by http for a connection that turned out to be broken
 		body, err := fresh()
 		return io.NopCloser(pulse{body, func() { watch.Reset(limit) }}), err
 	}
@@ -338,8 +343,8 @@ func (i *Instance) paced(ctx context.Context, e acp.Envelope, patience time.Dura
 	return req, end, err
 }
 
-// stale waits until a connection over which nothing comes is likely dead: the line has been made anew since, or a person wants it tried. It is
-// false when ctx ends before.
+// stale waits until a silent connection is likely dead: the line has been made anew since, or Retry was called. stale returns false when
+// ctx ends first.
 func (i *Instance) stale(ctx context.Context) bool {
 	i.mu.Lock()
 	made, person := i.made, i.again
@@ -361,8 +366,9 @@ func (i *Instance) stale(ctx context.Context) bool {
 	}
 }
 
-// patience is how long a runtime may take to confirm a message: the first may have to wait for the agent to be installed, and of one that counts
-// as written megabytes may be in the system's buffers yet. Given up by a shorter limit it is sent again, and again, over a line of 2 Mbit/s.
+// patience is how long a runtime may take to confirm a message: the first message may wait for the agent's installation, and megabytes of
+// a written message may still be in the system's buffers. With a shorter limit, a line of 2 Mbit/s would send the message again and
+// again.
 func (i *Instance) patience(length int) time.Duration {
 	if i.query() != nil {
 		return 15 * time.Minute
@@ -371,8 +377,8 @@ func (i *Instance) patience(length int) time.Duration {
 	return i.runtime.cfg.Answer + time.Duration(min(length, buffers)/slow)*time.Second
 }
 
-// settled waits for the line to be there again, and for what the runtime held to have come over it. It tells whether the answer was
-// among that.
+// settled waits until the line is back and has brought the messages that the runtime held. settled reports whether the answer was among
+// them.
 func (i *Instance) settled(ctx context.Context, c *call) bool {
 	for {
 		if c.isAnswered() {
@@ -388,11 +394,11 @@ func (i *Instance) settled(ctx context.Context, c *call) bool {
 		switch {
 		case !begun:
 			return false
-		case full: // it may be among what waits in the line
+		case full: // the answer may wait in the line
 		case up && time.Since(heard) >= enough:
 			return false
 		case up:
-			quiet = time.After(min(enough, quietFor)) // how much is enough may change with what comes
+			quiet = time.After(min(enough, quietFor)) // partly may change the limit meanwhile
 		}
 		select {
 		case <-c.answered:
@@ -405,8 +411,8 @@ func (i *Instance) settled(ctx context.Context, c *call) bool {
 	}
 }
 
-// call sends a request to a runtime that answers with the answer. It returns when the agent has the request, as far as that can be known;
-// who waits for the answer is a goroutine of its own.
+// call sends a request to a runtime whose POST returns the answer. call returns when the agent has the request, as far as that can be
+// known; a goroutine of its own waits for the answer.
 func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
 	wrote := make(chan struct{}, 1)
 	trace := &httptrace.ClientTrace{WroteRequest: func(w httptrace.WroteRequestInfo) {
@@ -418,11 +424,11 @@ func (i *Instance) call(ctx context.Context, e acp.Envelope, c *call) error {
 			}
 		}
 	}}
-	req, err := i.message(httptrace.WithClientTrace(i.ctx, trace), e) //nolint:contextcheck // it outlives the call
+	req, err := i.message(httptrace.WithClientTrace(i.ctx, trace), e) //nolint:contextcheck // the request outlives the call
 	if err != nil {
 		return err
 	}
-	req.Close = true // on a connection that was kept the line may have been broken for long
+	req.Close = true // a kept connection may have been broken for long
 	before, first := i.came(), i.query() != nil
 	done := make(chan error, 1)
 	i.wg.Go(func() { done <- i.await(req, e, c) })
@@ -469,13 +475,13 @@ func (i *Instance) await(req *http.Request, e acp.Envelope, c *call) error {
 		}
 		return nil
 	case refused && (problem.kind() == "timeout" || problem.Status == http.StatusGatewayTimeout):
-		i.arrived() // it waits no more; the agent works on
+		i.arrived() // the runtime stops waiting; the agent works on
 		return nil
 	}
 	return err
 }
 
-// doubt looks at what becomes of a request that counted as delivered.
+// doubt waits for the result of a request that counted as delivered.
 func (i *Instance) doubt(done <-chan error, e acp.Envelope, c *call, before uint64) {
 	err := <-done
 	switch {
@@ -487,7 +493,7 @@ func (i *Instance) doubt(done <-chan error, e acp.Envelope, c *call, before uint
 	}
 }
 
-// doubted tells that a request may not have arrived, when nothing of what came since shows that it did.
+// doubted reports that a request may not have arrived, unless a message that came since shows that the request did.
 func (i *Instance) doubted(e acp.Envelope, c *call, before uint64) {
 	i.renew()
 	if i.settled(i.ctx, c) || i.came() != before || i.ctx.Err() != nil {
@@ -498,11 +504,12 @@ func (i *Instance) doubted(e acp.Envelope, c *call, before uint64) {
 	i.putLocked(item{err: &DoubtError{e.Method()}})
 }
 
-// answer takes the answer that a POST has brought. The stream's copy is better, since it stands behind what was said before it.
+// answer takes the answer that a POST has brought. answer first waits for the stream's copy, which is better because it follows all
+// earlier messages.
 func (i *Instance) answer(ctx context.Context, e acp.Envelope, c *call, body io.Reader) {
 	data, err := io.ReadAll(io.LimitReader(body, maxMessage+1))
 	if err != nil || len(data) > maxMessage {
-		return // it comes over the stream, or as a gap there
+		return // the answer comes over the stream, or as a gap there
 	}
 	got, err := acp.Peek(data)
 	if err != nil || got.Kind != acp.Response || got.Key() != e.Key() {
@@ -520,7 +527,7 @@ func (i *Instance) answer(ctx context.Context, e acp.Envelope, c *call, body io.
 	i.byPostLocked(e, c, got.Raw)
 }
 
-// byPostLocked hands over an answer that did not come over the stream.
+// byPostLocked queues an answer that did not come over the stream.
 func (i *Instance) byPostLocked(e acp.Envelope, c *call, data []byte) {
 	if i.calls[e.Key()] != c || c.byPost {
 		return
@@ -530,7 +537,7 @@ func (i *Instance) byPostLocked(e acp.Envelope, c *call, data []byte) {
 	i.putLocked(item{Message: Message{i.last, acp.Compact(nil, data)}})
 }
 
-// refused is the end of a message that the runtime will not take. The instance may be gone with it.
+// refused ends a message that the runtime will not take. The instance may be gone, too.
 func (i *Instance) refused(ctx context.Context, e acp.Envelope, err error) error {
 	problem, _ := errors.AsType[*ProblemError](err)
 	if i.query() == nil {

@@ -12,7 +12,7 @@ import (
 )
 
 // What a gateway answers in the runtime's place, with a page to log in at, is no word of the runtime: the message is sent again.
-func TestALoginPageTakesNoMessage(t *testing.T) {
+func TestLoginPageTakesNoMessage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ runtime, message, kind, body string }{
 		"a notification":         {"Deskhand", `{"jsonrpc":"2.0","method":"session/cancel","params":{}}`, "", ""},
@@ -43,14 +43,14 @@ func TestALoginPageTakesNoMessage(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := posts.Load(); n != 2 {
-				t.Errorf("it is sent %d times", n)
+				t.Errorf("POST requests: got %d, want 2", n)
 			}
 		})
 	}
 }
 
 // The line is not there where a page to log in at comes instead of it.
-func TestALoginPageIsNoLine(t *testing.T) {
+func TestLoginPageIsNoStream(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	var streams atomic.Int32
@@ -69,7 +69,7 @@ func TestALoginPageIsNoLine(t *testing.T) {
 		i.mu.Unlock()
 		if started {
 			if n := streams.Load(); !up || n != 2 {
-				t.Errorf("it counts as started with stream %d, up %v", n, up)
+				t.Errorf("stream %d: got started, up %v, want started only with stream 2, up", n, up)
 			}
 			return
 		}
@@ -79,7 +79,7 @@ func TestALoginPageIsNoLine(t *testing.T) {
 
 // A message may take as long to be sent as its line needs, while it gets on; and longer to be confirmed than a short one, since the system holds
 // megabytes of what counts as written.
-func TestALargeMessageOverASlowLine(t *testing.T) {
+func TestLargeMessageOverSlowLineIsSentOnce(t *testing.T) {
 	t.Parallel()
 	for name, message := range map[string]string{
 		"a request":      `{"jsonrpc":"2.0","id":1,"method":"session/prompt","params":{"x":%q}}`,
@@ -107,14 +107,14 @@ func TestALargeMessageOverASlowLine(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := posts.Load(); n != 1 {
-				t.Errorf("it is sent %d times", n)
+				t.Errorf("POST requests of a large message: got %d, want 1", n)
 			}
 		})
 	}
 }
 
 // One that nobody takes is sent again.
-func TestAMessageThatDoesNotGetOn(t *testing.T) {
+func TestStalledMessageIsSentAgain(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	th.r.cfg.Answer = 300 * time.Millisecond
@@ -134,7 +134,7 @@ func TestAMessageThatDoesNotGetOn(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := posts.Load(); n != 2 {
-		t.Errorf("it is sent %d times", n)
+		t.Errorf("POST requests: got %d, want 2", n)
 	}
 }
 
@@ -174,7 +174,7 @@ func lost(w http.ResponseWriter, r *http.Request) {
 
 // A request that the program before this one may have sent is not sent before what the runtime held has come, and of a runtime that would
 // take it twice it is told instead.
-func TestWhatMayHaveArrivedIsNotSentAtOnce(t *testing.T) {
+func TestDoubtfulRequestWaitsForReplay(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		runtime string
@@ -202,19 +202,19 @@ func TestWhatMayHaveArrivedIsNotSentAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			if n := posts.Load(); n != c.posts {
-				t.Errorf("it is sent %d times", n)
+				t.Errorf("POST requests: got %d, want %d", n, c.posts)
 			}
 			i.mu.Lock()
 			defer i.mu.Unlock()
 			if doubt := len(i.queue) == 1 && i.queue[0].err != nil; doubt != c.doubt {
-				t.Errorf("it is doubted: %v", doubt)
+				t.Errorf("doubt: got %v, want %v", doubt, c.doubt)
 			}
 		})
 	}
 }
 
 // That a request may have arrived is not forgotten with a try that surely has not.
-func TestADoubtLasts(t *testing.T) {
+func TestDoubtLastsUntilConfirmation(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	var posts atomic.Int32
@@ -243,12 +243,12 @@ func TestADoubtLasts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := posts.Load(); n != 2 {
-		t.Errorf("it is sent %d times", n)
+		t.Errorf("POST requests: got %d, want 2", n)
 	}
 }
 
 // A request that is on its way once more is given up with the answer to the first, before the runtime has it whole.
-func TestWhatIsAnsweredIsNotSentToItsEnd(t *testing.T) {
+func TestAnsweredRequestIsNotSentToItsEnd(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	under, whole := make(chan struct{}), make(chan bool, 1)
@@ -286,7 +286,7 @@ func TestWhatIsAnsweredIsNotSentToItsEnd(t *testing.T) {
 }
 
 // Only an agent that has closed its input takes no more messages.
-func TestStreamErrors(t *testing.T) {
+func TestSendReportsClosedInput(t *testing.T) {
 	t.Parallel()
 	for details, closed := range map[string]bool{`{"reason":"input_closed"}`: true, `{"reason":"another"}`: false, `null`: false, `"input_closed"`: false} {
 		t.Run(details, func(t *testing.T) {
@@ -300,14 +300,14 @@ func TestStreamErrors(t *testing.T) {
 			defer i.Leave()
 			err := i.Send(t.Context(), []byte(initialize))
 			if errors.Is(err, ErrInput) != closed || !closed && err != nil {
-				t.Errorf("%v", err)
+				t.Errorf("Send: got error %v, want ErrInput %v", err, closed)
 			}
 		})
 	}
 }
 
 // A long message may be confirmed late, but not over a connection that is likely dead: its line was made anew, or a person wants it tried.
-func TestALongMessageIsTriedAnew(t *testing.T) {
+func TestLongMessageIsTriedAnew(t *testing.T) {
 	t.Parallel()
 	for name, hurry := range map[string]func(*Instance){"a person wants it": (*Instance).Retry, "the line is made anew": (*Instance).renew} {
 		t.Run(name, func(t *testing.T) {
@@ -338,7 +338,7 @@ func TestALongMessageIsTriedAnew(t *testing.T) {
 				t.Error(err)
 			}
 			if took := time.Since(begin); took > 15*time.Second || posts.Load() != 2 {
-				t.Errorf("it is sent %d times, in %v", posts.Load(), took)
+				t.Errorf("long message: got %d POST requests in %v, want 2 in 15s at most", posts.Load(), took)
 			}
 		})
 	}

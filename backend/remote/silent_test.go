@@ -61,7 +61,7 @@ func (c *muted) Write(p []byte) (int, error) {
 }
 
 // A connection that nothing comes over any more is not used again, also where the server would have all go over one.
-func TestASilentConnectionIsGivenUp(t *testing.T) {
+func TestSilentConnectionIsGivenUp(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	lines := make(chan struct{}, 100)

@@ -13,22 +13,22 @@ import (
 	"time"
 )
 
-// event is one server-sent event.
+// event is a server-sent event.
 type event struct {
 	kind   string
 	id     string
 	data   []byte
-	tooBig bool // its data was longer than any message
+	tooBig bool // the data is longer than any message
 }
 
 // events reads server-sent events.
 type events struct {
 	in *bufio.Reader
-	// between is told when all that has come was read, and it ends in no event; nil = nobody.
+	// between is called when all received bytes are read and end outside of an event; nil = not called.
 	between func()
 }
 
-// next reads up to the end of an event that says something.
+// next reads to the end of an event that has data.
 func (s *events) next() (event, error) {
 	var e event
 	filled := false
@@ -44,13 +44,13 @@ func (s *events) next() (event, error) {
 		} else {
 			filled = e.field(line, whole) || filled
 		}
-		if s.between != nil && s.in.Buffered() == 0 && !filled && e.kind == "" && e.id == "" { // a sign of life, say
+		if s.between != nil && s.in.Buffered() == 0 && !filled && e.kind == "" && e.id == "" { // a comment as a sign of life, for example
 			s.between()
 		}
 	}
 }
 
-// field takes one line of an event, and tells whether it is data.
+// field reads a line of an event, and reports whether the line is data.
 func (e *event) field(line []byte, whole bool) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))
@@ -61,7 +61,7 @@ func (e *event) field(line []byte, whole bool) bool {
 		e.id = string(value)
 	case "data":
 		if e.tooBig = e.tooBig || !whole || len(e.data)+1+len(value) > maxMessage; e.tooBig {
-			return true // it is not handed over
+			return true // the data is dropped
 		}
 		if e.data != nil {
 			e.data = append(e.data, '\n')
@@ -72,7 +72,7 @@ func (e *event) field(line []byte, whole bool) bool {
 	return false
 }
 
-// line reads a line, without its end. Of one that is longer than any message the start is given, and whole is false.
+// line reads a line without its end. For a line longer than any message, line returns the start, and whole is false.
 func (s *events) line() (line []byte, whole bool, err error) {
 	whole = true
 	for {
@@ -92,7 +92,7 @@ func (s *events) line() (line []byte, whole bool, err error) {
 	}
 }
 
-// pulse tells a timer of everything that comes.
+// pulse is a reader that calls beat when data comes.
 type pulse struct {
 	io.Reader
 	beat func()
@@ -106,7 +106,7 @@ func (p pulse) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// stream reads the instance's stream until it breaks.
+// stream reads the instance's stream until the stream breaks.
 func (i *Instance) stream(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -146,7 +146,7 @@ func (i *Instance) stream(ctx context.Context) error {
 		if err != nil {
 			return because(ctx, fmt.Errorf("%w: %w", ErrUnreachable, err))
 		}
-		watch.Stop() // while we wait for who reads from us, nobody reads the line
+		watch.Stop() // nobody reads the line while take waits for room in the queue
 		if err := i.take(ctx, e); err != nil {
 			return err
 		}
@@ -155,7 +155,7 @@ func (i *Instance) stream(ctx context.Context) error {
 	}
 }
 
-// because is why a context has ended, where that is the reason of an error.
+// because returns the cause of the context's end when the context has ended, and err otherwise.
 func because(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); cause != nil {
 		return cause
@@ -163,7 +163,7 @@ func because(ctx context.Context, err error) error {
 	return err
 }
 
-// take takes one event.
+// take handles an event.
 func (i *Instance) take(ctx context.Context, e event) error {
 	switch e.kind {
 	case "gap":

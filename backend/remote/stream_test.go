@@ -24,7 +24,7 @@ func linked() *Instance {
 }
 
 // An event is no longer than a message may be, however many lines it has.
-func TestAnEventOfManyLinesIsBounded(t *testing.T) {
+func TestEventOfManyLinesIsBounded(t *testing.T) {
 	t.Parallel()
 	const lines, each = 3, 30 << 20
 	var parts []io.Reader
@@ -35,15 +35,15 @@ func TestAnEventOfManyLinesIsBounded(t *testing.T) {
 	in := events{in: bufio.NewReader(io.MultiReader(parts...))}
 	e, err := in.next()
 	if err != nil || len(e.data) > maxMessage || !e.tooBig {
-		t.Errorf("%d bytes, too big is %v, %v", len(e.data), e.tooBig, err)
+		t.Errorf("first event: got %d bytes, too big %v, error %v, want at most %d, too big", len(e.data), e.tooBig, err, maxMessage)
 	}
 	if e, err := in.next(); err != nil || string(e.data) != "next" || e.tooBig {
-		t.Errorf("%q, too big is %v, %v", e.data, e.tooBig, err)
+		t.Errorf("next event: got %q, too big %v, error %v, want next", e.data, e.tooBig, err)
 	}
 }
 
 // A request whose line broke is not sent again while its answer stands behind a message that comes slowly.
-func TestNothingIsQuietInTheMiddleOfAMessage(t *testing.T) {
+func TestSettledWaitsForWholeMessage(t *testing.T) {
 	t.Parallel()
 	th := runtimeThere(t, "Deskhand")
 	var streams, posts atomic.Int32
@@ -85,7 +85,7 @@ func TestNothingIsQuietInTheMiddleOfAMessage(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := posts.Load(); n != 1 {
-		t.Errorf("it is sent %d times", n)
+		t.Errorf("POST requests: got %d, want 1", n)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestGapsWaitForRoom(t *testing.T) {
 		}
 		synctest.Wait()
 		if now := taken.Load(); before < many && now != before+2 {
-			t.Errorf("%d are taken where there is room for 2", now-before)
+			t.Errorf("gaps taken: got %d, want 2", now-before)
 		}
 		cancel()
 		reading.Wait()
@@ -131,7 +131,7 @@ func isGap(err error) bool {
 }
 
 // What waits in the line while we have no room has not come yet: nobody is to conclude that an answer is not among it.
-func TestNothingIsQuietWhileThereIsNoRoom(t *testing.T) {
+func TestSettledWaitsForRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		i := linked()
@@ -154,11 +154,11 @@ func TestNothingIsQuietWhileThereIsNoRoom(t *testing.T) {
 		synctest.Wait()
 		select {
 		case came := <-settled:
-			t.Fatalf("before the line is read on it counts as known that the answer came: %v", came)
+			t.Fatalf("settled before the line is read on: got %v, want no result", came)
 		default:
 		}
 		if batch, err := i.Next(t.Context()); err != nil || len(batch) != 1 {
-			t.Errorf("%d messages, %v", len(batch), err)
+			t.Errorf("Next: got %d messages, error %v, want 1", len(batch), err)
 		}
 		if !<-settled {
 			t.Error("the answer did not come")
