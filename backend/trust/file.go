@@ -22,46 +22,46 @@ import (
 	"deskhand/backend/rules"
 )
 
-// What of one file counts: all of a script and of settings that are no JSON; of JSON what can start something; of prose nothing,
-// unless it has the agent run commands when it is used.
+// These parts of a file count: all of a script, and all of settings that are no JSON; of JSON, the members that can start a program; of
+// prose nothing, unless the prose has the agent run commands.
 
-// part is an entry before it has a hash.
+// part is an entry before its hash is computed.
 type part struct {
 	kind, name string
-	covered    []byte // what the hash covers
+	covered    []byte // the bytes that the hash covers
 	detail     string
-	names      []word // in which scripts may be named
+	names      []word // the words that may name scripts
 }
 
-// word is one of a configuration that may be the name of a file.
+// word is a word of a configuration that may name a file.
 type word struct {
 	text  string
-	runs  bool     // it stands where a program does
-	loads bool     // it may be the name of a folder with programs
-	glob  bool     // it stands for the files that its pattern matches
-	tasks []string // what of the file is run; nil = all of it
+	runs  bool     // the word stands in the place of a program
+	loads bool     // the word may name a folder with programs
+	glob  bool     // the word stands for the files that its pattern matches
+	tasks []string // the tasks of the file that run; nil = all of the file
 }
 
-// looked is a file as it was read.
+// looked is a file that was read.
 type looked struct {
 	name, at string
-	link     string // what it is a link to
-	outside  bool   // its text is not for showing
-	run      bool   // it is named as what is run
-	asked    bool   // it was looked for by its name, and not found in a folder
+	link     string // the target, when the file is a link
+	outside  bool   // the text must not be shown
+	run      bool   // the configuration names the file as a program
+	asked    bool   // the file was searched by its name, and not found in a folder
 	info     fs.FileInfo
 	sum      string
-	data     []byte // its text, when it is one and not too long
+	data     []byte // nil for a file that is too long
 	hashed   int64
 	problem  string
 	harmless []string
 	rules    map[string][]string
 }
 
-// readFile reads a file without waiting for it, and no more than so many bytes.
+// readFile reads at most most bytes of a file, and never waits for a pipe.
 func readFile(real string, info fs.FileInfo, most int64) (f looked) {
 	f.info = info
-	root, err := os.OpenRoot(filepath.Dir(real) + string(filepath.Separator) + ".") // which waits for no pipe
+	root, err := os.OpenRoot(filepath.Dir(real) + string(filepath.Separator) + ".") // the dot keeps the open from waiting for a pipe
 	if err != nil {
 		f.problem = "It cannot be read: " + reason(err)
 		return f
@@ -93,7 +93,7 @@ func readFile(real string, info fs.FileInfo, most int64) (f looked) {
 	return f
 }
 
-// unread is why package config does not open a file, without its path.
+// unread returns why package config does not open a file, without the path.
 func unread(err error) string {
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, config.ErrPermission) {
 		return "permission denied"
@@ -101,7 +101,7 @@ func unread(err error) string {
 	return err.Error()
 }
 
-// parts are what of the file counts.
+// parts returns the entries of the file.
 func (f looked) parts() []part {
 	switch {
 	case f.problem != "":
@@ -128,7 +128,7 @@ func (f looked) parts() []part {
 	return nil
 }
 
-// belongs tells of data that a skill has for its own use.
+// belongs reports whether the file is data that a skill has for its own use.
 func (f looked) belongs() bool {
 	before, below, ok := strings.Cut("/"+f.name, "/skills/")
 	if !ok || strings.Count(below, "/") == 0 || otherwise.MatchString(before) || f.mayRun() {
@@ -137,7 +137,7 @@ func (f looked) belongs() bool {
 	return (config.IsJSON(f.name) || config.IsSettings(f.name)) && !config.IsManifest(f.name)
 }
 
-// otherwise matches folders of what is no skill, whatever folders in them are called.
+// otherwise matches folders whose content is no skill, whatever their subfolders are called.
 var otherwise = regexp.MustCompile(`/(commands?|prompts|workflows|agents?|hooks?|tools?|extensions)(/|$)`)
 
 func (f looked) settings() bool {
@@ -146,7 +146,8 @@ func (f looked) settings() bool {
 
 func (f looked) mayRun() bool { return mayRun(f.at, f.info) }
 
-// mayRun tells of a file that is likely to be run. On some file systems all are executable: what is only read is told by its ending.
+// mayRun reports whether a file is likely to be run. On some file systems all files are executable, so files that are only read are
+// recognised by their extensions.
 func mayRun(at string, info fs.FileInfo) bool {
 	if slices.Contains([]string{".json", ".md", ".txt", ".png", ".jpg", ".svg", ".csv", ".lock", ".log"}, strings.ToLower(filepath.Ext(at))) {
 		return false
@@ -154,7 +155,7 @@ func mayRun(at string, info fs.FileInfo) bool {
 	return mcp.Scripted(at, info)
 }
 
-// unseen is a file whose text is not shown.
+// unseen returns the entry of a file whose text is not shown.
 func (f looked) unseen(why string) part {
 	kind := Config
 	if f.mayRun() {
@@ -166,10 +167,10 @@ func (f looked) unseen(why string) part {
 	return f.whole(kind, fmt.Sprintf("%s: %d bytes, SHA-256 %s\nRead it before you approve it", why, f.info.Size(), f.sum))
 }
 
-// whole is an entry for all of a file.
+// whole returns an entry for all of the file.
 func (f looked) whole(kind, text string) part { return f.part(kind, f.name, text, f.data) }
 
-// part is an entry for some of a file: a text for people, and what its hash covers.
+// part returns an entry for a part of the file: text is for people, and the hash covers covered.
 func (f looked) part(kind, name, text string, covered []byte) part {
 	if covered == nil {
 		covered = []byte(f.sum + text)
@@ -189,7 +190,7 @@ func (f looked) part(kind, name, text string, covered []byte) part {
 	return part{kind: kind, name: name, covered: covered, detail: text}
 }
 
-// text is what is shown of a file that is shown as it is.
+// text returns the text of a file that is shown unchanged.
 func (f looked) text() string {
 	if !utf8.Valid(f.data) || bytes.IndexByte(f.data, 0) >= 0 {
 		return fmt.Sprintf("No text but a program, or other binary data: %d bytes, SHA-256 %s", f.info.Size(), f.sum)
@@ -197,7 +198,7 @@ func (f looked) text() string {
 	return visible(string(f.data))
 }
 
-// visible is a text in which nothing can pass for something else, or turn around what stands beside it.
+// visible returns a text in which no character can pass for another, or change the order of its neighbours.
 func visible(text string) string {
 	text = strings.ReplaceAll(text, "\r\n", "\n")
 	if !strings.ContainsFunc(text, hiding) {
@@ -218,10 +219,10 @@ func hiding(r rune) bool {
 	return r != '\n' && r != '\t' && (!unicode.IsPrint(r) || r == utf8.RuneError)
 }
 
-// A text in quotes that is not written as it is meant.
+// escaped matches text in quotes that differs from its meaning.
 var escaped = regexp.MustCompile(`\\(?:[uUx]|\s)`)
 
-// prose counts when it has commands in it that are run, or gives leave for some: then all of it is shown.
+// prose returns an entry with the whole text when the text has commands that are run, or allows some.
 func (f looked) prose() []part {
 	if f.data == nil {
 		return []part{f.unseen("It is too large to be looked through for commands")}
@@ -239,8 +240,8 @@ var (
 	member  = regexp.MustCompile(`(?m)^[ \t]*(?:-[ \t]+)?["']?([A-Za-z_][\w.-]*)["']?[ \t]*[:=][ \t]*(\S.*)$`)
 )
 
-// commandsIn are the words of the commands in prose, and in settings that are no JSON: those that an agent runs in their place, and the values of
-// members that are called like commands.
+// commandsIn returns the words of the commands in prose, and in settings that are no JSON: inline commands, and the values of members
+// whose names are those of commands.
 func commandsIn(text string) (list []word) {
 	for _, m := range inlined.FindAllStringSubmatch(text, -1) {
 		list = append(list, words(m[1]+m[2]+m[3], true)...)
@@ -264,13 +265,13 @@ func commandsIn(text string) (list []word) {
 	return list
 }
 
-// plain is a file of settings that is taken as it is, with the values hidden that are secrets.
+// plain returns an entry for a file of settings in another form than JSON, with the values of secrets hidden.
 func (f looked) plain() []part {
 	if len(bytes.TrimSpace(f.data)) == 0 {
 		return nil
 	}
 	if prompt.MatchString(f.name) && !config.Inlines(f.data) && !escaped.Match(f.data) {
-		return nil // a prompt and no more
+		return nil // only a prompt
 	}
 	lines := strings.Split(f.text(), "\n")
 	for i, line := range lines {
@@ -283,10 +284,10 @@ func (f looked) plain() []part {
 	return []part{p}
 }
 
-// prompt matches the files of commands that are written as settings.
+// prompt matches the names of prompts that are written as settings.
 var prompt = regexp.MustCompile(`(^|/)(commands|prompts|workflows)/.*\.toml$`)
 
-// assigned is a line that gives a name a value.
+// assigned matches a line that gives a name a value.
 var assigned = regexp.MustCompile(`^(\s*(?:export\s+)?["']?)([A-Za-z_][\w.-]*)(["']?\s*[:=]\s*["']?)([^\s"'#,]+)(.*)$`)
 
 var (
@@ -294,7 +295,7 @@ var (
 	quotedWords     = regexp.MustCompile(`"([^"\n]+)"|'([^'\n]+)'`)
 )
 
-// words are those of a text that may name files; command tells that the text is a command's line, whose first word is a program.
+// words returns the words of a text that may name files. command says that the text is a command line, whose first word is a program.
 func words(text string, command bool) (list []word) {
 	text = projectVariable.ReplaceAllString(text, ".")
 	add := func(w word) {
@@ -324,7 +325,7 @@ func words(text string, command bool) (list []word) {
 	return list
 }
 
-// scriptsIn are the files that a command's line runs, as a shell would read it.
+// scriptsIn returns the files that a command line runs, as a shell would read the line.
 func scriptsIn(line string) (list []word) {
 	for _, n := range rules.Scripts(line) {
 		list = append(list, word{text: n.Path, runs: n.Runs, loads: n.Loads, glob: n.Glob, tasks: n.Tasks})

@@ -14,14 +14,15 @@ import (
 	"deskhand/backend/git"
 )
 
-// Agents run git as soon as they start, and git runs what .git/config and .git/hooks name. Neither travels with a clone; an unpacked directory
-// has what its maker wrote there. Of a configuration those settings count that name programs, and of hooks those that git would run, so that
-// an ordinary clone has nothing to be asked about.
+// Agents run git as soon as they start, and git runs the programs that .git/config and .git/hooks name. Neither travels with a clone; an
+// unpacked directory contains what its maker put there. Of a configuration, only the settings that name programs count, and of the hooks
+// only those that git would run, so that nobody is asked about an ordinary clone.
 
-// gitDirs are the folders that git has of a work tree: its own, and the one that linked work trees share. The two are the same for most.
+// gitDirs are the git directories of a worktree: its own, and the directory that linked worktrees share. Usually the two are the same.
 type gitDirs struct{ own, common string }
 
-// gitDirsOf finds them for the .git in a directory; ok tells that git would take the directory for the root of a repository.
+// gitDirsOf finds the git directories for the .git in a directory. ok says that git would take the directory for the root of a
+// repository.
 func gitDirsOf(dir string) (g gitDirs, ok bool) {
 	name := filepath.Join(dir, ".git")
 	info, err := os.Stat(name)
@@ -50,7 +51,7 @@ func gitDirsOf(dir string) (g gitDirs, ok bool) {
 	return g, g.valid() && !g.elsewhere(info.IsDir())
 }
 
-// small is the content of a short regular file; nil where there is none.
+// small returns the content of a short regular file, or nil.
 func small(name string) []byte {
 	const most = 64 << 10
 	info, err := os.Stat(name)
@@ -66,19 +67,19 @@ func small(name string) []byte {
 
 var head = regexp.MustCompile(`^(?:ref:[ \t]*refs/\S.*|[0-9a-f]{40}|[0-9a-f]{64})\s*$`)
 
-// valid tells whether git takes the folders for those of a repository; others it passes over, and goes on above them.
+// valid reports whether git takes the directories for those of a repository. Otherwise git searches the parents.
 func (g gitDirs) valid() bool {
 	isFolder := func(name string) bool {
 		info, err := os.Stat(filepath.Join(g.common, name))
 		return err == nil && info.IsDir()
 	}
 	file := filepath.Join(g.own, "HEAD")
-	link, _ := os.Readlink(file) // as git wrote it once
+	link, _ := os.Readlink(file) // older versions of git made HEAD a link
 	return (head.Match(small(file)) || strings.HasPrefix(filepath.ToSlash(link), "refs/")) && isFolder("objects") && isFolder("refs")
 }
 
-// elsewhere tells of a configuration by which the files of the repository lie elsewhere, or of which git would say that it cannot be read: what is
-// above may be what an agent takes for the root.
+// elsewhere reports whether the configuration puts the files of the repository elsewhere, or git could not read the configuration: an
+// agent may then take a parent for the root.
 func (g gitDirs) elsewhere(folder bool) bool {
 	list, err := git.ParseConfig(small(filepath.Join(g.common, "config")))
 	return err != nil || folder && slices.ContainsFunc(list, func(s git.Setting) bool {
@@ -86,7 +87,7 @@ func (g gitDirs) elsewhere(folder bool) bool {
 	})
 }
 
-// repository looks at what git has of a directory in which git would find a repository.
+// repository adds the entries of the git directories at a directory.
 func (s *search) repository(dir string) {
 	if g, _ := gitDirsOf(dir); g.own != "" && g.valid() {
 		s.gitFolder(dir, ".git", g.common, true)
@@ -94,13 +95,13 @@ func (s *search) repository(dir string) {
 			s.gitFolder(dir, ".git", g.own, false)
 		}
 	}
-	if (gitDirs{dir, dir}).valid() { // a bare one, which git takes without a .git
+	if (gitDirs{dir, dir}).valid() { // a bare repository, which git accepts without a .git
 		s.gitFolder(dir, "", dir, true)
 	}
 }
 
-// gitFolder looks at one of git's folders. What lies there is called as if it were below the directory, so that what is approved of a
-// repository is approved of its linked work trees.
+// gitFolder adds the entries of a git directory. Its files are named as if they were below the directory, so that an approval for a
+// repository also holds for its linked worktrees.
 func (s *search) gitFolder(dir, below, folder string, whole bool) {
 	real, err := filepath.EvalSymlinks(folder)
 	if err != nil || s.seen["git "+real] || s.full() {
@@ -120,7 +121,7 @@ func (s *search) gitFolder(dir, below, folder string, whole bool) {
 	s.modules(dir, path.Join(below, "modules"), filepath.Join(real, "modules"), 0)
 }
 
-// modules looks for the folders of submodules, which lie below each other where their names have slashes.
+// modules searches the git directories of submodules, which are nested where their names have slashes.
 func (s *search) modules(dir, below, folder string, depth int) {
 	for _, e := range entriesOf(folder) {
 		if depth > deepest || !e.IsDir() || s.full() {
@@ -137,14 +138,14 @@ func (s *search) modules(dir, below, folder string, depth int) {
 }
 
 func entriesOf(folder string) []fs.DirEntry {
-	entries, err := os.ReadDir(folder + string(filepath.Separator) + ".") // which waits for no pipe
+	entries, err := os.ReadDir(folder + string(filepath.Separator) + ".") // the dot keeps the open from waiting for a pipe
 	if err != nil {
 		return nil
 	}
 	return entries
 }
 
-// gitFile reads one of git's files, by the name that it has below the directory.
+// gitFile reads a file of a git directory under its name below the directory.
 func (s *search) gitFile(dir, below, file string) (f looked, ok bool) {
 	info, err := os.Stat(file)
 	if err != nil || !info.Mode().IsRegular() {
@@ -157,7 +158,7 @@ func (s *search) gitFile(dir, below, file string) (f looked, ok bool) {
 	return f, true
 }
 
-// below is how a file of git's is called: from the session's directory.
+// below returns the name of a git file relative to the session's directory.
 func (s *search) below(at string) string {
 	rel, err := filepath.Rel(s.real, at)
 	if err != nil {
@@ -166,9 +167,9 @@ func (s *search) below(at string) string {
 	return filepath.ToSlash(rel)
 }
 
-// gitConfig adds what of a configuration names programs, and of the files that it includes.
+// gitConfig adds the settings of a configuration that name programs, and those of the files that the configuration includes.
 func (s *search) gitConfig(dir, below, file string, depth int) {
-	const mostIncluded = 10 // as of git
+	const mostIncluded = 10 // the limit of git
 	f, ok := s.gitFile(dir, below, file)
 	if !ok || s.counted[f.name] || depth > mostIncluded || s.full() {
 		return
@@ -179,7 +180,7 @@ func (s *search) gitConfig(dir, below, file string, depth int) {
 	case f.problem != "" || f.data == nil:
 		s.add(f.unseen("It cannot be told what git would run by it"))
 		return
-	case err != nil: // nor does git read it, unless it reads more than we do
+	case err != nil: // git cannot read the file either, unless git's syntax has grown
 		s.add(f.whole(Config, f.text()))
 		return
 	}
@@ -193,7 +194,7 @@ func (s *search) gitConfig(dir, below, file string, depth int) {
 	}
 }
 
-// gitPrograms adds the settings of a file that name programs, and those of the programs that are in the directory.
+// gitPrograms adds the settings of a file that name programs, and the named programs that are in the directory.
 func (s *search) gitPrograms(dir string, f looked, list []git.Setting) {
 	if len(list) == 0 {
 		return
@@ -212,7 +213,7 @@ func (s *search) gitPrograms(dir string, f looked, list []git.Setting) {
 	}
 }
 
-// included looks at a file that a configuration includes. One of the user's home is the user's own.
+// included reads a file that a configuration includes. A file in the user's home belongs to the user and does not count.
 func (s *search) included(dir, below, from, name string, depth int) {
 	if name == "" || strings.HasPrefix(name, "~") {
 		return
@@ -227,7 +228,7 @@ func (s *search) included(dir, below, from, name string, depth int) {
 	s.gitConfig(dir, below, file, depth+1)
 }
 
-// hooks adds the hooks that git would run: not the samples, and not what is there to be read.
+// hooks adds the hooks that git would run: no samples, and no files that are only read.
 func (s *search) hooks(dir, below, folder string) {
 	for _, e := range entriesOf(folder) {
 		if strings.HasSuffix(e.Name(), ".sample") || s.full() {
@@ -260,10 +261,10 @@ func (s *search) hook(dir, folder string, f looked) {
 // largeFiles matches the hooks that git-lfs writes into repositories: each starts the git-lfs that a person has installed.
 var largeFiles = regexp.MustCompile("^#!/bin/sh\ncommand -v git-lfs >/dev/null 2>&1 \\|\\| \\{ (?:echo|printf) >&2(?: \"[^\"`$]*\")+; exit [0-9]; \\}\ngit lfs [a-z-]+ \"\\$@\"\n?$")
 
-// deeper looks in all directories below the session's for what agents find there, and for repositories: the shallow ones first.
+// deeper searches all directories below the session's for files of agents and for repositories, the shallow directories first.
 func (s *search) deeper(home string) {
 	if within(s.real, home) && home != "" {
-		return // what is in a home directory is the user's own
+		return // a home directory's files are the user's own
 	}
 	nested := s.nested()
 	list := []string{s.real}
@@ -276,10 +277,10 @@ func (s *search) deeper(home string) {
 	}
 }
 
-// mostFolders are looked into for what is nested. Others are told of.
+// mostFolders limits how many folders are searched. An entry reports further folders.
 const mostFolders = 10_000
 
-// subfolders are those of a directory, which is looked at where it is not the session's own.
+// subfolders returns the folders of a directory. With below, the directory is not the session's own, and its files are looked at.
 func (s *search) subfolders(dir string, below bool, nested map[string][]autorun.Place) (list []string) {
 	for _, e := range entriesOf(dir) {
 		name := e.Name()
@@ -299,14 +300,14 @@ func (s *search) subfolders(dir string, below bool, nested map[string][]autorun.
 	return list
 }
 
-// copies tells of a folder with further work trees of the directory, in which agents of their own start.
+// copies reports whether a folder has further worktrees of the directory, in which agents of their own start.
 func (s *search) copies(dir, name string) bool {
 	return slices.ContainsFunc(s.Reads, func(r autorun.Place) bool {
 		return r.Folder() && slices.Contains(r.Except, name) && strings.HasSuffix(filepath.ToSlash(dir)+"/", "/"+r.Path)
 	})
 }
 
-// nested are the places that agents find in any directory, by the first folder of their paths.
+// nested returns the places that agents search in any directory, keyed by the first folder of their paths.
 func (s *search) nested() map[string][]autorun.Place {
 	byName := map[string][]autorun.Place{}
 	for _, r := range s.Reads {

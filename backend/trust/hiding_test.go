@@ -50,7 +50,7 @@ func TestScriptsInArgumentsCount(t *testing.T) {
 	files := tree{".gemini/settings.json": `{"mcpServers":{"x":{"command":"sh","args":["tools/run.txt"]}}}`, "tools/run.txt": "echo hi"}
 	found := trust.Find(t.Context(), trust.Where{Directory: project(t, files), Reads: reads(t, "nobody-knows")})
 	if len(found) != 2 || found[1].Kind != trust.Script {
-		t.Errorf("%+v", found)
+		t.Errorf("Find: got %+v, want the settings and the script", found)
 	}
 }
 

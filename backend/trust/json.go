@@ -14,8 +14,8 @@ import (
 	"deskhand/backend/mcp"
 )
 
-// json takes a file of settings apart: each hook is an entry of its own, and the rest is one, without what can start nothing. How it is
-// written down does not count.
+// json takes a file of settings apart: each hook is an entry of its own, and the rest is another, without harmless members. The
+// formatting of the file does not count.
 func (f looked) json() []part {
 	value, err := readLenient(f.data)
 	object, ok := value.(map[string]any)
@@ -23,7 +23,7 @@ func (f looked) json() []part {
 		if len(bytes.TrimSpace(f.data)) == 0 {
 			return nil
 		}
-		// Whether the agent can read it, nobody knows.
+		// the agent may be able to read the file
 		p := f.whole(Config, f.text())
 		p.names = words(string(f.data), false)
 		return []part{p}
@@ -43,10 +43,11 @@ func (f looked) json() []part {
 	return list
 }
 
-// oddEnd matches what ends a line, and so a comment, for some parsers only.
+// oddEnd matches characters that end a line, and so a comment, for some parsers only.
 var oddEnd = regexp.MustCompile(`\r(?:[^\n]|$)|\x{2028}|\x{2029}`)
 
-// readLenient reads JSON as agents do: with comments, and commas at the ends of lists. What two of them read differently it does not.
+// readLenient reads JSON as agents do: with comments, and commas at the ends of lists. Text that two agents would read differently is an
+// error.
 func readLenient(data []byte) (any, error) {
 	if oddEnd.Match(data) {
 		return nil, errors.New("where a comment ends is not the same for all")
@@ -67,10 +68,10 @@ func readLenient(data []byte) (any, error) {
 	return value, nil
 }
 
-// unambiguous refuses a member that stands twice in an object: some take the last one, some the first, and some put both together.
+// unambiguous refuses an object with a repeated name: some parsers take the last member, some the first, and some merge both.
 func unambiguous(d *json.Decoder) error {
 	var open []map[string]bool // the names so far; nil for a list
-	name := false              // the next token is one
+	name := false              // the next token is a name
 	for {
 		token, err := d.Token()
 		if err == io.EOF {
@@ -96,10 +97,10 @@ func unambiguous(d *json.Decoder) error {
 	}
 }
 
-// strict puts blanks in the place of comments, and of commas before the end of a list.
+// strict replaces comments, and commas before the end of a list, by blanks.
 func strict(data []byte) []byte {
 	out := bytes.Clone(data)
-	comma := -1 // the last one with nothing but blanks behind it
+	comma := -1 // the last comma with only blanks behind
 	for i := 0; i < len(out); {
 		switch c := out[i]; {
 		case c == '"':
@@ -148,7 +149,7 @@ func commentEnd(data []byte, at int) int {
 	return len(data)
 }
 
-// without removes a member, and what is empty then.
+// without removes a member, and every object that is empty then.
 func without(object map[string]any, name []string) {
 	if len(name) == 1 {
 		delete(object, name[0])
@@ -164,7 +165,7 @@ func without(object map[string]any, name []string) {
 	}
 }
 
-// lessRules removes the rules of a list that can start nothing: Read, or Read(…). The order of the others does not count.
+// lessRules removes the rules of a list that can start no program: Read, or Read(…). The order of the others does not count.
 func lessRules(object map[string]any, name []string, harmless []string) {
 	for ; len(name) > 1; name = name[1:] {
 		below, ok := object[name[0]].(map[string]any)
@@ -186,7 +187,7 @@ func lessRules(object map[string]any, name []string, harmless []string) {
 	object[name[0]] = list
 }
 
-// onlyLabels tells of what stands beside hooks and says nothing more.
+// onlyLabels reports whether the members beside the hooks are only labels.
 func onlyLabels(object map[string]any) bool {
 	for name := range object {
 		if !slices.Contains([]string{"version", "$schema", "description", "name"}, name) {
@@ -211,10 +212,10 @@ func empty(value any) bool {
 	return false
 }
 
-// mostHooks are taken apart; a file with more is shown as a whole.
+// mostHooks limits how many hooks are taken apart; a file with more is shown as a whole.
 const mostHooks = 100
 
-// hooks takes the hooks out of the settings: event by event, matcher by matcher. What is shaped otherwise stays where it is.
+// hooks takes the hooks out of the settings, event by event and matcher by matcher. Hooks of another shape stay in the settings.
 func (f looked) hooks(settings map[string]any) (list []part) {
 	events, ok := settings["hooks"].(map[string]any)
 	if !ok {
@@ -244,10 +245,10 @@ func (f looked) hooks(settings map[string]any) (list []part) {
 	return list
 }
 
-// group is the hooks of one matcher; some agents have a hook in its place.
+// group returns the entries of the hooks of a matcher; some agents write a single hook in place of a matcher.
 func (f looked) group(event string, group map[string]any) (list []part) {
 	inner, ok := group["hooks"].([]any)
-	if !ok || len(inner) == 0 { // what stands beside an empty list counts for those
+	if !ok || len(inner) == 0 { // other members beside an empty list count
 		return []part{f.hook(event, nil, group)}
 	}
 	rest := maps.Clone(group)
@@ -276,7 +277,7 @@ func (f looked) hook(event string, group map[string]any, hook any) part {
 	return p
 }
 
-// shortened is a name that is not a whole text.
+// shortened returns a short form of a name that is a whole text.
 func shortened(name string) string {
 	if len(name) <= 200 {
 		return name
@@ -284,7 +285,7 @@ func shortened(name string) string {
 	return strings.ToValidUTF8(name[:200], "") + "…"
 }
 
-// shownHook is a hook line by line: a command as it is, and not as JSON writes it.
+// shownHook returns a hook line by line, with the command unescaped.
 func shownHook(event string, group map[string]any, hook any) string {
 	lines := []string{"event: " + visible(event)}
 	lines = append(lines, membersOf(group)...)
@@ -307,7 +308,7 @@ func membersOf(object map[string]any) (lines []string) {
 	return lines
 }
 
-// masked is a value with the secrets of it hidden.
+// masked returns a value with its secrets hidden.
 func masked(value any, name string) any {
 	switch v := value.(type) {
 	case map[string]any:
@@ -343,18 +344,18 @@ func encoded(value any, indent string) []byte {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", indent)
 	if err := e.Encode(value); err != nil {
-		return fmt.Appendf(nil, "%v", value) // what was read as JSON can be written
+		return fmt.Appendf(nil, "%v", value) // a value read from JSON can be encoded
 	}
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// Members that hold a command's line, and those that may name a folder whose programs are loaded.
+// The names of members that hold a command line, and of members that may name a folder whose programs are loaded.
 var (
 	commandNames = regexp.MustCompile(`(?i)command|cmd|bash|powershell|helper|script|run|exec|refresh|export|program`)
 	folderNames  = regexp.MustCompile(`(?i)plugin|extension|source|skill|hook|package|marketplace|^path$`)
 )
 
-// lineOf are the words of a command that stands beside its arguments: what an interpreter is given is run, whatever it is called.
+// lineOf returns the words of a command with its arguments: an interpreter runs a file in its arguments, whatever the file is called.
 func lineOf(object map[string]any) []word {
 	program, _ := object["command"].(string)
 	args, _ := object["args"].([]any)
@@ -364,7 +365,7 @@ func lineOf(object map[string]any) []word {
 	return words(joined(append([]any{program}, args...)), true)
 }
 
-// joined is a command as a shell would have it written: what has a blank in it stays one word.
+// joined returns a command line for a shell: an argument with a blank stays a single word.
 func joined(list []any) string {
 	var line []string
 	for _, item := range list {
@@ -379,7 +380,7 @@ func joined(list []any) string {
 	return strings.Join(line, " ")
 }
 
-// named are the words of a value in which files may be named.
+// named returns the words of a value that may name files.
 func named(value any, name string) (list []word) {
 	switch v := value.(type) {
 	case map[string]any:
@@ -402,7 +403,7 @@ func named(value any, name string) (list []word) {
 	return list
 }
 
-// namedIn are the words of a list, which may be a command with its arguments.
+// namedIn returns the words of a list, which may be a command with its arguments.
 func namedIn(items []any, name string) (list []word) {
 	const most = 500
 	if commandNames.MatchString(name) {

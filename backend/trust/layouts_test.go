@@ -104,7 +104,7 @@ func TestRepositoriesWithProgramsAreFound(t *testing.T) {
 }
 
 // What is approved of a repository is approved of its linked worktrees: the names and the hashes are the same.
-func TestLinkedWorktreeHasTheNamesOfItsRepository(t *testing.T) {
+func TestLinkedWorktreeHasNamesOfItsRepository(t *testing.T) {
 	t.Parallel()
 	dir := project(t, tree{
 		"main/x": "", ".git/hooks/pre-commit": "#!/bin/sh\nevil\n", ".git/config": "[core]\n\tpager = ./evil.sh\n", ".git/worktrees/w/HEAD": "ref: refs/heads/w\n", ".git/worktrees/w/commondir": "../..\n",

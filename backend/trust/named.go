@@ -14,10 +14,10 @@ import (
 	"deskhand/backend/autorun"
 )
 
-// mostMatches are the files that one pattern may stand for. What has more says so.
+// mostMatches limits how many files a pattern may stand for. A pattern with more is reported.
 const mostMatches = 500
 
-// named adds the scripts, or the folder of scripts, that a word of the configuration names, where they are not far away.
+// named adds the script, or the folder of scripts, that a word of the configuration names, when the file is near.
 func (p place) named(w word, folder string) {
 	if p.words++; p.words > mostWords || p.full() {
 		p.over = cmp.Or(p.over, "There are more words than are looked at for the names of programs")
@@ -32,12 +32,12 @@ func (p place) named(w word, folder string) {
 	}
 }
 
-// matches are the paths that a word may stand for.
+// matches returns the paths that a word may stand for.
 func (p place) matches(from string, w word) []string {
 	at := filepath.FromSlash(w.text)
 	switch {
 	case w.glob && filepath.IsAbs(at):
-		list, _ := filepath.Glob(at) // a pattern that is malformed matches nothing
+		list, _ := filepath.Glob(at) // a malformed pattern matches nothing
 		return p.few(list)
 	case w.glob:
 		return p.few(p.glob(from, path.Clean(w.text)))
@@ -49,13 +49,14 @@ func (p place) matches(from string, w word) []string {
 		return []string{at}
 	}
 	list := []string{at}
-	for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".sh", "/index.js", "/index.ts", "/__main__.py"} { // as interpreters complete it
+	for _, ending := range []string{".js", ".mjs", ".cjs", ".ts", ".py", ".sh", "/index.js", "/index.ts", "/__main__.py"} { // as interpreters complete a name
 		list = append(list, at+filepath.FromSlash(ending))
 	}
 	return list
 }
 
-// glob are the files below a directory whose names fit; where a ** may stand for folders, all that is below.
+// glob returns the files below a directory that match the pattern. For a ** that may stand for folders, glob returns the folder to
+// search.
 func (p place) glob(from, pattern string) (list []string) {
 	for strings.HasPrefix(pattern, "../") {
 		from, pattern = filepath.Dir(from), pattern[len("../"):]
@@ -63,7 +64,7 @@ func (p place) glob(from, pattern string) (list []string) {
 	if folder, _, deep := strings.Cut(pattern, "**"); deep {
 		return []string{filepath.Join(from, filepath.FromSlash(path.Dir(folder+"x")))}
 	}
-	names, _ := fs.Glob(os.DirFS(from), pattern) // a pattern that is malformed matches nothing
+	names, _ := fs.Glob(os.DirFS(from), pattern) // a malformed pattern matches nothing
 	for _, name := range names {
 		list = append(list, filepath.Join(from, filepath.FromSlash(name)))
 	}
@@ -78,7 +79,7 @@ func (p place) few(list []string) []string {
 	return list[:mostMatches]
 }
 
-// script adds one file or folder that a word names; false = there is none.
+// script adds a file or folder that a word names, and returns false when there is none.
 func (p place) script(at string, w word) bool {
 	real, err := filepath.EvalSymlinks(at)
 	if err != nil || !within(p.inside, real) && !within(p.base, real) || within(real, p.real) {
@@ -101,8 +102,8 @@ func (p place) script(at string, w word) bool {
 	return false
 }
 
-// tasksOf adds what package.json has run: all of its scripts, so that a change of one is seen, and the files that the named ones run. The packages
-// that it lists do not count: they change often, and are not what a line names.
+// tasksOf adds the scripts of a package.json, all of them, so that every change is noticed, and the files that the named scripts run. The
+// packages listed in the file do not count: they change often, and a command line does not name them.
 func (p place) tasksOf(at, real string, info fs.FileInfo, tasks []string) {
 	name := p.name(at)
 	if p.counted[name] {
@@ -130,8 +131,8 @@ func (p place) tasksOf(at, real string, info fs.FileInfo, tasks []string) {
 	}
 }
 
-// reached are the lines of the scripts that are run by these names, with those that a package manager runs around them, or by itself, and those
-// that they name in turn.
+// reached returns the lines of the named scripts, of the scripts that a package manager runs before, after and by itself, and of the
+// scripts that these lines name in turn.
 func reached(scripts map[string]string, tasks []string) (lines []string) {
 	queue := append(slices.Clone(tasks), "preinstall", "install", "postinstall", "prepare")
 	seen := map[string]bool{}
@@ -146,7 +147,7 @@ func reached(scripts map[string]string, tasks []string) (lines []string) {
 		lines = append(lines, line)
 		queue = append(queue, "pre"+name, "post"+name)
 		queue = append(queue, strings.Fields(line)...)
-		if strings.Contains(line, "*") { // run-s "build:*"
+		if strings.Contains(line, "*") { // as in run-s "build:*"
 			queue = append(queue, slices.Sorted(maps.Keys(scripts))...)
 		}
 	}

@@ -20,6 +20,6 @@ func TestPipesAreNotWaitedFor(t *testing.T) {
 	found := find(t, claude, dir)
 	is(t, found, "agent_config .claude/hooks/run.sh", "agent_config .claude/settings.json", "agent_config .mcp.json")
 	if !strings.Contains(found[0].Detail, "a pipe") {
-		t.Errorf("%s", found[0].Detail)
+		t.Errorf("detail of the pipe: got %s, want a pipe", found[0].Detail)
 	}
 }

@@ -1,10 +1,10 @@
-// Package trust finds what an agent reads in a directory by itself and can start programs by: its settings, hooks, commands and skills.
-// Nobody can keep these from the agent, so they are shown and approved, or it does not start there.
+// Package trust finds the files that an agent reads in a directory by itself and that can start programs: settings, hooks, commands and
+// skills. Nobody can keep these files from the agent, so a person approves them, or the agent does not start there.
 //
-// It looks where the catalogue says that the agent looks ([autorun.Place]), and as the agent would: links are followed, wherever they lead,
-// but of what lies outside of the directory, its repository and its parents only the hash is shown. Nothing waits for a pipe, and how
-// much is read, and for how long, is bounded. What cannot be read, or not all of it, is not passed over: it is found as something that
-// says so. Prose is no program and is not found, unless it has the agent run commands, or gives leave for them.
+// The package searches the places that the catalogue lists for the agent ([autorun.Place]), and as the agent would: links are followed,
+// wherever they lead, but of a file outside of the directory, its repository and its parents only the hash is shown. Nothing waits for a
+// pipe, and both the bytes and the time of a search are bounded. A file that cannot be read, or not whole, is not skipped: its entry says
+// so. Prose is no program and no entry, unless the prose has the agent run commands, or allows some.
 package trust
 
 import (
@@ -27,71 +27,71 @@ import (
 	"deskhand/backend/autorun"
 )
 
-// The kinds of what is found.
+// The kinds of entries.
 const (
 	Hook   = "hook"         // a command that the agent runs at an event
-	Config = "agent_config" // what else starts programs, or changes what is run
+	Config = "agent_config" // other settings that start programs, or change which programs run
 	Script = "script"       // a program
 )
 
-// Found is something that is approved as one.
+// Found is an entry that a person approves.
 type Found struct {
 	Kind, Name string
-	Hash       string // of all that counts, in hexadecimal
-	Detail     string // what a person judges by
+	Hash       string // of all bytes that count, in hexadecimal
+	Detail     string // the text by which a person judges
 }
 
-// Where is what is looked through.
+// Where says which places are searched.
 type Where struct {
-	Directory string          // the session's
-	Further   []string        // what it may work in beside that
-	Reads     []autorun.Place // where the agent looks
-	// Linked tells of a link, or copy, below the directory that was made for a session: a person has approved what it leads to.
+	Directory string          // the session's directory
+	Further   []string        // further directories of the session
+	Reads     []autorun.Place // the places that the agent searches
+	// Linked reports whether a link, or copy, below the directory was made for a session: a person has approved its target.
 	Linked func(path string) bool
 }
 
-// How much is looked at, in all places together. What is beyond that is an entry of its own.
+// The limits of a search, for all places together. An entry of its own reports what is beyond.
 const (
 	mostVisited  = 20_000   // files and folders
 	mostRead     = 2_000    // files
-	mostHashed   = 64 << 20 // bytes of them
-	mostWords    = 20_000   // of settings, that may name files
+	mostHashed   = 64 << 20 // bytes of the files
+	mostWords    = 20_000   // words of settings that may name files
 	longestText  = 1 << 20  // bytes of a file whose text is judged
-	deepest      = 16       // folders
+	deepest      = 16       // nested folders
 	mostParents  = 64
 	longestVisit = 10 * time.Second
 )
 
-// What a person can read at once.
+// The limits of a list that a person can read at once.
 const (
 	mostEntries   = 200
 	longestDetail = 32 << 10
 	longestList   = 256 << 10
 )
 
-// search is one look at what an agent reads.
+// search is a search for the files that an agent reads.
 type search struct {
 	Where
 
-	ctx     context.Context //nolint:containedctx // of one call, which goes through many small ones
+	ctx     context.Context //nolint:containedctx // of a single Find, which makes many small calls
 	real    string          // the directory, with links resolved
-	parents []string        // and itself
-	far     []string        // the further ones
-	// What is below is shown: the repository, else the directory. What a link finds elsewhere is not.
+	parents []string        // the directory and its parents
+	far     []string        // the further directories
+	// the repository, else the directory. Files inside are shown; the target of a link elsewhere is not.
 	inside string
 	end    time.Time
 
 	visited, read, words int
 	hashed               int64
 	seen                 map[string]bool // names of files, and folders with links resolved
-	counted              map[string]bool // names of files that are entries
+	counted              map[string]bool // names of files that have entries
 	found                []Found
-	rest                 hash.Hash // of what was found and not read
+	rest                 hash.Hash // of files that were found and not read
 	left                 int
-	over                 string // why something was not looked at
+	over                 string // why the search stopped
 }
 
-// Find finds what the agent would. A directory that is not there has nothing.
+// Find returns the entries for the files that the agent would read. A missing directory has none.
 func Find(ctx context.Context, w Where) []Found {
 	real, err := filepath.EvalSymlinks(w.Directory)
 	if err != nil || len(w.Reads) == 0 {
@@ -113,12 +113,12 @@ func Find(ctx context.Context, w Where) []Found {
 	return s.result()
 }
 
-// upward looks in the directory and its parents; top is the last of them that agents take for the project's.
+// upward searches the directory and its parents; top is the last parent that agents take for the project's root.
 func (s *search) upward(home, top string) {
 	for at, base := range s.parents {
 		s.base(base, func(r autorun.Place) bool {
 			if base == home && r.Folder() {
-				return false // the user's own settings, which agents have wherever they start
+				return false // the user's own settings, which agents read wherever they start
 			}
 			return at == 0 || r.Up == autorun.UpAll || r.Up == autorun.UpRepository && within(top, base)
 		})
@@ -128,14 +128,14 @@ func (s *search) upward(home, top string) {
 	}
 }
 
-// ours tells of a link that a session has here.
+// ours reports whether a path is a link of a session.
 func (s *search) ours(at string) bool {
 	rel, err := filepath.Rel(s.real, at)
 	return err == nil && s.Linked != nil && s.Linked(filepath.ToSlash(rel))
 }
 
-// basesOf are the directory and its parents, from the inside out, up to the home of the user, who has what is there for all agents
-// anyway; and which of them is the root of its repository. Outside of repositories agents go up as far as they can, so all parents count.
+// basesOf returns the directory and its parents, from the inside out, up to the home of the user, whose files all agents read anyway, and
+// the root of the repository. Outside of repositories, agents search all parents, so all parents count.
 func basesOf(directory, home string) (bases []string, repository string) {
 	for dir := directory; len(bases) < mostParents; dir = filepath.Dir(dir) {
 		if dir == home && dir != directory {
@@ -154,7 +154,7 @@ func basesOf(directory, home string) (bases []string, repository string) {
 	return bases, repository
 }
 
-// homeOf is the user's home, with links resolved; "" when there is none.
+// homeOf returns the user's home, with links resolved, or "".
 func homeOf() string {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -166,7 +166,7 @@ func homeOf() string {
 	return filepath.Clean(home)
 }
 
-// within tells whether a path is a directory, or below it.
+// within reports whether a path is a directory, or below that directory.
 func within(directory, name string) bool {
 	rel, err := filepath.Rel(directory, name)
 	return err == nil && filepath.IsLocal(rel)
@@ -187,14 +187,15 @@ func (s *search) base(base string, looks func(autorun.Place) bool) {
 	}
 }
 
-// place is a directory in which the agent looks, and what it looks for there.
+// place is a directory that the agent searches, with the places to search there.
 type place struct {
 	*search
 	base string
 	rows []autorun.Place
 }
 
-// name is how a path is called: from the session's directory, or in full when it is in none of its parents either.
+// name returns the name of a path for people: relative to the session's directory, or absolute when the path is in none of its parents
+// either.
 func (s *search) name(at string) string {
 	rel, err := filepath.Rel(s.real, at)
 	if err != nil || !within(s.inside, at) && !s.beside(at, s.parents) {
@@ -203,7 +204,7 @@ func (s *search) name(at string) string {
 	return filepath.ToSlash(rel)
 }
 
-// beside tells of a path that one of the agent's places has in one of these directories.
+// beside reports whether a path belongs to a place of the agent in a directory of bases.
 func (s *search) beside(at string, bases []string) bool {
 	return slices.ContainsFunc(bases, func(base string) bool {
 		return slices.ContainsFunc(s.Reads, func(r autorun.Place) bool {
@@ -212,7 +213,7 @@ func (s *search) beside(at string, bases []string) bool {
 	})
 }
 
-// full tells that there is nothing more to be looked at, and why.
+// full reports whether the search must stop, and sets over to the reason.
 func (s *search) full() bool {
 	switch {
 	case s.ctx.Err() != nil:
@@ -226,7 +227,7 @@ func (s *search) full() bool {
 	return s.over != ""
 }
 
-// look looks at one path, whatever stands there.
+// look looks at a path, whatever its kind.
 func (p place) look(at string, row autorun.Place, depth int) {
 	if p.full() {
 		return
@@ -235,7 +236,7 @@ func (p place) look(at string, row autorun.Place, depth int) {
 	info, err := os.Lstat(at)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err != nil && !errors.Is(err, fs.ErrPermission):
-		return // nor does the agent find anything: a file stands where a folder should
+		return // the agent finds nothing either: a file stands in place of a folder
 	case err != nil:
 		p.unusable(at, "", "It cannot be looked at: "+reason(err))
 		return
@@ -246,7 +247,7 @@ func (p place) look(at string, row autorun.Place, depth int) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return // a link to nothing; when there is something, it is asked about
+		return // a dangling link; its target counts once it exists
 	case err != nil:
 		p.unusable(at, "", "It cannot be looked at: "+reason(err))
 	case info.IsDir():
@@ -277,9 +278,9 @@ func reason(err error) string {
 	return err.Error()
 }
 
-// folder looks at all that is in a folder, in the order of the names.
+// folder looks at all entries of a folder, in the order of their names.
 func (p place) folder(at, real string, row autorun.Place, depth int) {
-	// Elsewhere the same files may count for something that they are not as the data of a skill.
+	// Elsewhere the same files may count, though not as the data of a skill.
 	key := fmt.Sprintf("%s %t", real, strings.Contains(p.name(at)+"/", "skills/"))
 	if p.seen[key] {
 		return
@@ -289,13 +290,13 @@ func (p place) folder(at, real string, row autorun.Place, depth int) {
 		p.unusable(at, real, "It is deeper in its folders than anything is looked at")
 		return
 	}
-	f, err := os.Open(real + string(filepath.Separator) + ".") // without the dot a pipe that stands there by now would be waited for
+	f, err := os.Open(real + string(filepath.Separator) + ".") // without the dot, the open would wait for a pipe in the folder's place
 	if err != nil {
 		p.unusable(at, real, "The folder cannot be read: "+reason(err))
 		return
 	}
 	defer f.Close()
-	entries, err := f.ReadDir(mostVisited) // of more there would be no end
+	entries, err := f.ReadDir(mostVisited) // a folder without end is read in part
 	if err != nil && !errors.Is(err, io.EOF) && len(entries) == 0 {
 		p.unusable(at, real, "The folder cannot be read: "+reason(err))
 		return
@@ -308,18 +309,18 @@ func (p place) folder(at, real string, row autorun.Place, depth int) {
 			return
 		case p.skipped(name) || p.excepted(name):
 		case e.Type()&fs.ModeSymlink != 0 && p.ours(name):
-		case e.IsDir() && depth > 0 && p.ours(name): // a copy, where there are no links
+		case e.IsDir() && depth > 0 && p.ours(name): // a copy, on systems without links
 		default:
 			p.look(name, row, depth+1)
 		}
 	}
 }
 
-// byName matches folders in which agents take whatever there is by its name.
+// byName matches folders in which agents take every entry by its name.
 var byName = regexp.MustCompile(`(^|/)(skills|extensions)$|(^|/)(commands?|agents?|prompts|workflows|modes?)(/|$)`)
 
-// skipped tells of folders with what others have written: packages, which what is approved may load, and a repository's own; but not
-// where a skill, or a command, may be called like these.
+// skipped reports whether a folder holds the work of others: packages, which an approved script may load, and a repository's .git; but
+// not in a folder where a skill, or a command, may have such a name.
 func (p place) skipped(at string) bool {
 	name := filepath.Base(at)
 	if name != "node_modules" && name != ".git" {
@@ -329,7 +330,7 @@ func (p place) skipped(at string) bool {
 	return err == nil && !byName.MatchString(filepath.ToSlash(rel))
 }
 
-// excepted tells of what the agent starts nothing from.
+// excepted reports whether the agent starts nothing from a path.
 func (p place) excepted(at string) bool {
 	rel, err := filepath.Rel(p.base, at)
 	if err != nil {
@@ -341,7 +342,7 @@ func (p place) excepted(at string) bool {
 	})
 }
 
-// file judges a file and adds what of it counts; run tells that it is run, whatever it looks like.
+// file judges a file and adds its entries; run says that the file is run, whatever its form.
 func (p place) file(at, real string, info fs.FileInfo, row autorun.Place, run bool) {
 	name := p.name(at)
 	if p.counted[name] || p.seen[name] && !run {
@@ -373,7 +374,7 @@ func (p place) file(at, real string, info fs.FileInfo, row autorun.Place, run bo
 	}
 }
 
-// harmless are the members of the file that do not count.
+// harmless returns the members of the file that do not count.
 func (p place) harmless(at string) (members []string, rules map[string][]string) {
 	rel, err := filepath.Rel(p.base, at)
 	if err != nil {
@@ -387,7 +388,7 @@ func (p place) harmless(at string) (members []string, rules map[string][]string)
 	return nil, nil
 }
 
-// unusable is something that cannot be shown.
+// unusable adds the entry of a path that cannot be shown.
 func (s *search) unusable(at, real, why string) {
 	name := s.name(at)
 	if s.seen[name] {
@@ -401,7 +402,7 @@ func (s *search) unusable(at, real, why string) {
 	s.add(part{kind: Config, name: name, covered: []byte(detail), detail: detail})
 }
 
-// add adds an entry. Its hash covers its kind and name too: what is harmless under one name may not be under another.
+// add adds an entry. The hash covers the kind and the name, too: a file that is harmless under one name may not be under another.
 func (s *search) add(p part) {
 	sum := sha256.New()
 	fmt.Fprintf(sum, "%q %q %q\n", p.kind, p.name, p.covered)
@@ -412,7 +413,7 @@ func (s *search) add(p part) {
 	s.found = append(s.found, e)
 }
 
-// result is what was found, in an order for reading, and no more than can be read at once: what is beyond that is shown by its hash.
+// result returns the entries in an order for reading, and no more than a person can read at once: of the rest only the hash is shown.
 func (s *search) result() []Found {
 	if s.left > 0 {
 		s.add(part{
@@ -441,7 +442,7 @@ func (s *search) result() []Found {
 	return append(s.found[:mostEntries:mostEntries], folded(s.found[mostEntries:]))
 }
 
-// folded is one entry for many.
+// folded returns a single entry for many.
 func folded(list []Found) Found {
 	sum := sha256.New()
 	var names strings.Builder

@@ -97,15 +97,15 @@ func is(t testing.TB, found []trust.Found, want ...string) {
 func one(t testing.TB, found []trust.Found) trust.Found {
 	t.Helper()
 	if len(found) != 1 {
-		t.Fatalf("%q", names(found))
+		t.Fatalf("Find: got %q, want one entry", names(found))
 	}
 	return found[0]
 }
 
 const hooked = `{"hooks":{"PreToolUse":[{"matcher":"Bash","hooks":[{"type":"command","command":"$CLAUDE_PROJECT_DIR/tools/check --all","timeout":5}]}]}}`
 
-// TestEachAgentIsAskedAboutWhatItReads: the same directory, with what each of them reads.
-func TestEachAgentIsAskedAboutWhatItReads(t *testing.T) {
+// TestFindLooksWhereEachAgentLooks: the same directory, with what each of them reads.
+func TestFindLooksWhereEachAgentLooks(t *testing.T) {
 	t.Parallel()
 	skill := "#!/bin/sh\n"
 	dir := project(t, tree{
@@ -161,7 +161,7 @@ func TestEachAgentIsAskedAboutWhatItReads(t *testing.T) {
 	}
 }
 
-func TestWhatOfAFileCounts(t *testing.T) {
+func TestFindCountsWhatCanRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		files tree
@@ -215,14 +215,14 @@ func TestWhatOfAFileCounts(t *testing.T) {
 			found := find(t, claude, project(t, c.files))
 			is(t, found, c.want...)
 			if len(found) > 0 && (!strings.Contains(found[0].Detail, c.shows) || c.hides != "" && strings.Contains(found[0].Detail, c.hides)) {
-				t.Errorf("%s", found[0].Detail)
+				t.Errorf("detail: got %s, want %q in it and no %q", found[0].Detail, c.shows, c.hides)
 			}
 		})
 	}
 }
 
-// TestOnlyWhatCanRunAsksAgain: what an agent writes into its own settings is no reason to ask, unless it can run something.
-func TestOnlyWhatCanRunAsksAgain(t *testing.T) {
+// TestHashChangesOnlyWithWhatCanRun: what an agent writes into its own settings is no reason to ask, unless it can run something.
+func TestHashChangesOnlyWithWhatCanRun(t *testing.T) {
 	t.Parallel()
 	const file = ".claude/settings.local.json"
 	dir := project(t, tree{file: `{"permissions":{"allow":["Bash(a)","Bash(b)"]},"model":"x"}`})
@@ -235,7 +235,7 @@ func TestOnlyWhatCanRunAsksAgain(t *testing.T) {
 	} {
 		tree{file: text}.write(t, dir)
 		if now := one(t, find(t, claude, dir)); (now.Hash == before.Hash) != same || now.Name != before.Name {
-			t.Errorf("%s: %+v", text, now)
+			t.Errorf("entry for %s: got %+v, want the same hash %v", text, now, same)
 		}
 	}
 	dir = project(t, tree{".opencode/package.json": `{"dependencies":{"@opencode-ai/plugin":"1.2.3"}}`, ".opencode/package-lock.json": `{"a":1}`})
@@ -249,7 +249,7 @@ func TestOnlyWhatCanRunAsksAgain(t *testing.T) {
 	}
 }
 
-func TestParents(t *testing.T) {
+func TestFindSearchesParents(t *testing.T) {
 	t.Parallel()
 	above := t.TempDir()
 	tree{".mcp.json": `{"above":1}`, ".claude/settings.json": `{"above":1}`, ".codex/config.toml": "above = 1"}.write(t, above)
@@ -264,7 +264,7 @@ func TestParents(t *testing.T) {
 	is(t, find(t, "codex", below), "agent_config ../../../.codex/config.toml") // no repository: as far as it goes
 }
 
-func TestHomeIsNotOfTheProject(t *testing.T) {
+func TestFindLeavesHomeOut(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)
 	t.Setenv("USERPROFILE", home)
@@ -273,7 +273,7 @@ func TestHomeIsNotOfTheProject(t *testing.T) {
 	is(t, find(t, claude, home), "agent_config .mcp.json") // the settings are those of the user, for all directories
 }
 
-func TestFurtherDirectories(t *testing.T) {
+func TestFindSearchesFurtherDirectories(t *testing.T) {
 	t.Parallel()
 	dir, other := project(t, tree{}), project(t, tree{".claude/hooks/x.sh": "1", ".mcp.json": `{"a":1}`, ".codex/config.toml": "a = 1"})
 	for agent, want := range map[string][]string{claude: {"script " + filepath.ToSlash(other) + "/.claude/hooks/x.sh"}, "codex": {}} {
@@ -281,7 +281,7 @@ func TestFurtherDirectories(t *testing.T) {
 	}
 }
 
-func TestLinks(t *testing.T) {
+func TestFindFollowsLinksWithoutShowingTargets(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("who may make links there is a setting")
@@ -299,13 +299,13 @@ func TestLinks(t *testing.T) {
 		return found[slices.IndexFunc(found, func(f trust.Found) bool { return f.Name == name })]
 	}
 	if f := at(".claude/hooks/key.sh"); strings.Contains(f.Detail, "private") || !strings.Contains(f.Detail, "A link to "+outside+"/key, which is outside") {
-		t.Errorf("%s", f.Detail)
+		t.Errorf("detail of key.sh: got %s, want the link without the text", f.Detail)
 	}
 	if f := at(".claude/skills/ours/go.sh"); !strings.Contains(f.Detail, "A link to skills/ours/go.sh\necho 2") {
-		t.Errorf("%s", f.Detail)
+		t.Errorf("detail of go.sh: got %s, want the link and the text", f.Detail)
 	}
 	if f := at(".claude/dev.sh"); !strings.Contains(f.Detail, "a device") {
-		t.Errorf("%s", f.Detail)
+		t.Errorf("detail of dev.sh: got %s, want a device", f.Detail)
 	}
 	before := at(".claude/skills/theirs/run.sh").Hash
 	tree{"skill/run.sh": "#!/bin/sh\necho 3\n"}.write(t, outside)
@@ -317,7 +317,7 @@ func TestLinks(t *testing.T) {
 	// All of it is a link.
 	dir = project(t, tree{".claude": "→" + outside + "/claude"})
 	if f := one(t, find(t, claude, dir)); f.Kind != trust.Hook || strings.Contains(f.Detail, "check --all") || !strings.Contains(f.Detail, "outside of this directory") {
-		t.Errorf("%+v", f)
+		t.Errorf("entry of the linked folder: got %+v, want a hook without its text", f)
 	}
 	// One that a session has made is approved already.
 	linked := func(path string) bool { return path == ".claude/skills/theirs" }
@@ -325,14 +325,14 @@ func TestLinks(t *testing.T) {
 	is(t, trust.Find(t.Context(), trust.Where{Directory: dir, Reads: reads(t, claude), Linked: linked}))
 }
 
-func TestWhatCannotBeReadIsAskedAbout(t *testing.T) {
+func TestHugeFilesAreEntries(t *testing.T) {
 	t.Parallel()
 	dir := project(t, tree{".claude/settings.json": strings.Repeat(" ", 2<<20) + "{}", ".claude/hooks/long.sh": "#!/bin/sh\n" + strings.Repeat("x", 40<<10), ".claude/commands/huge.md": strings.Repeat("a ", 1<<20)})
 	found := find(t, claude, dir)
 	is(t, found, "agent_config .claude/commands/huge.md", "agent_config .claude/settings.json", "script .claude/hooks/long.sh")
 	for _, f := range found {
 		if !strings.Contains(f.Detail, "to be") || !strings.Contains(f.Detail, "SHA-256") || len(f.Detail) > 300 {
-			t.Errorf("%.300s", f.Detail)
+			t.Errorf("detail: got %.300s, want a short text with a hash", f.Detail)
 		}
 	}
 	tree{".claude/settings.json": strings.Repeat(" ", 2<<20) + "[]"}.write(t, dir)
@@ -341,7 +341,7 @@ func TestWhatCannotBeReadIsAskedAbout(t *testing.T) {
 	}
 }
 
-func TestWhatMayNotBeReadIsAskedAbout(t *testing.T) {
+func TestForbiddenFilesAreEntries(t *testing.T) {
 	t.Parallel()
 	unprivileged.Bind(t)
 	dir := project(t, tree{".claude/settings.json": hooked, ".claude/hooks/x.sh": "1"})
@@ -355,12 +355,12 @@ func TestWhatMayNotBeReadIsAskedAbout(t *testing.T) {
 	is(t, found, "agent_config .claude/hooks", "agent_config .claude/settings.json")
 	for _, f := range found {
 		if !strings.Contains(f.Detail, "permission denied") {
-			t.Errorf("%s", f.Detail)
+			t.Errorf("detail: got %s, want permission denied", f.Detail)
 		}
 	}
 }
 
-func TestManyFiles(t *testing.T) {
+func TestManyFilesAreFolded(t *testing.T) {
 	t.Parallel()
 	files := tree{}
 	for n := range 2_100 {
@@ -369,7 +369,7 @@ func TestManyFiles(t *testing.T) {
 	dir := project(t, files)
 	found := find(t, claude, dir)
 	if len(found) != 201 || found[0].Name != "(more files)" || !strings.Contains(found[0].Detail, "100 more files were not read") || found[200].Name != "(more)" {
-		t.Fatalf("%d %+v %+v", len(found), found[0], found[len(found)-1])
+		t.Fatalf("Find: got %d entries, first %+v, last %+v, want 201 with (more files) and (more)", len(found), found[0], found[len(found)-1])
 	}
 	tree{".claude/hooks/1000.sh": "echo another", ".claude/hooks/2099.sh": "and another"}.write(t, dir)
 	now := find(t, claude, dir)
@@ -381,11 +381,11 @@ func TestManyFiles(t *testing.T) {
 		size += len(f.Detail)
 	}
 	if size > 400<<10 {
-		t.Errorf("%d bytes to be read", size)
+		t.Errorf("length of all details: got %d bytes, want 400 KiB at most", size)
 	}
 }
 
-func TestMoreThanIsLookedAtIsSaid(t *testing.T) {
+func TestFindReportsItsLimits(t *testing.T) {
 	t.Parallel()
 	dir := project(t, tree{".claude/hooks/x.sh": "1"})
 	deep := filepath.Join(dir, ".claude", strings.Repeat("d/", 20))
@@ -394,7 +394,7 @@ func TestMoreThanIsLookedAtIsSaid(t *testing.T) {
 	}
 	found := find(t, claude, dir)
 	if len(found) != 2 || !strings.Contains(found[0].Detail, "deeper") {
-		t.Errorf("%+v", found)
+		t.Errorf("Find: got %+v, want 2 entries, the first about the depth", found)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -411,11 +411,11 @@ func FuzzFind(f *testing.F) {
 		tree{".claude/settings.json": text, ".claude/commands/a.md": text, ".codex/config.toml": text}.write(t, dir)
 		first, second := trust.Find(t.Context(), trust.Where{Directory: dir, Reads: list}), trust.Find(t.Context(), trust.Where{Directory: dir, Reads: list})
 		if !slices.Equal(first, second) {
-			t.Errorf("%q is found another way the second time", text)
+			t.Errorf("second Find of %q: got other entries, want the same", text)
 		}
 		for _, f := range first {
 			if strings.ContainsAny(f.Detail+f.Name, "\x1b\u202e") || len(f.Hash) != 64 {
-				t.Errorf("%+q", f)
+				t.Errorf("entry: got %+q, want no control characters and a hash", f)
 			}
 		}
 	})
