@@ -1,10 +1,10 @@
-// Package variables hides in which ways configuration files name environment variables: ${NAME} and ${NAME:-default} as Claude Code, Cursor and
-// Kiro write them, ${env:NAME} as VS Code, Cursor and Windsurf do, and {env:NAME} as opencode does.
+// Package variables hides in which ways configuration files name environment variables: ${NAME} and ${NAME:-default} as Claude Code,
+// Cursor and Kiro write them, ${env:NAME} as VS Code, Cursor and Windsurf do, and {env:NAME} as opencode does.
 //
-// A default stands in for a variable that is not set or empty, as in a shell, and may hold placeholders of its own. $${NAME} gives the
-// letters ${NAME}. $NAME without braces stays as it is, and so does whatever else a shell would make something of, such as ${NAME%.*}: it
-// may be meant for a shell. Placeholders that only an editor can fill in, ${input:token} and {file:path} for two, are told beside the
-// variables, since the letters would go out as the value.
+// A default replaces a variable that is not set or empty, as in a shell, and may hold placeholders of its own. $${NAME} gives the text
+// ${NAME}. $NAME without braces stays unchanged, and so does every other form that a shell would expand, such as ${NAME%.*}, because the
+// text may be meant for a shell. Placeholders that only an editor can fill in, such as ${input:token} and {file:path}, are reported
+// beside the variables, since the placeholder itself would be taken for the value.
 package variables
 
 import (
@@ -18,16 +18,16 @@ type Lookup func(name string) (value string, ok bool)
 
 // Result is a text with its variables filled in.
 type Result struct {
-	Text    string   // where a variable is missing, its placeholder is still there
+	Text    string   // a missing variable leaves its placeholder
 	Names   []string // the variables that the text names, each once
-	Missing []string // those of them that are not set and have no default
+	Missing []string // the variables that are not set and have no default
 	Foreign []string // the placeholders that only another program can fill in
 }
 
-// OK tells whether everything was filled in.
+// OK reports whether everything was filled in.
 func (r Result) OK() bool { return len(r.Missing) == 0 && len(r.Foreign) == 0 }
 
-// Any tells whether the text had any placeholder.
+// Any reports whether the text had any placeholder.
 func (r Result) Any() bool { return len(r.Names) > 0 || len(r.Foreign) > 0 }
 
 var (
@@ -36,13 +36,13 @@ var (
 	foreign  = regexp.MustCompile(`^(?:\$\{(?:input|file|config|command|secret|secrets|op|vault|env):[^}]*\}|\{file:[^}]*\})`)
 )
 
-// How many defaults may stand within each other, and how long one may be; what is beyond that stays as it is.
+// The limits of defaults within defaults, and of a default's length; a longer default stays unchanged.
 const (
 	deepest = 16
 	longest = 4 << 10
 )
 
-// Fill fills in the variables of a text. A value is taken as it is: a placeholder in it stays.
+// Fill fills in the variables of a text. Placeholders in a value stay.
 func Fill(text string, lookup Lookup) Result {
 	var r Result
 	r.Text = r.fill(text, lookup, 0)
@@ -74,7 +74,7 @@ func (r *Result) fill(text string, lookup Lookup, depth int) string {
 	return out.String()
 }
 
-// value is what stands in the place of a placeholder.
+// value returns the text that replaces a placeholder.
 func (r *Result) value(placeholder string, lookup Lookup, depth int) string {
 	m := named.FindStringSubmatch(placeholder)
 	if m == nil {
@@ -97,7 +97,7 @@ func (r *Result) value(placeholder string, lookup Lookup, depth int) string {
 	return value
 }
 
-// length is that of the placeholder that a text begins with; 0 where it begins with none.
+// length returns the length of the placeholder that a text begins with, or 0.
 func length(text string) int {
 	if m := opencode.FindString(text); m != "" {
 		return len(m)

@@ -13,7 +13,7 @@ func lookup(name string) (string, bool) {
 	return value, ok
 }
 
-func TestFill(t *testing.T) {
+func TestFillReplacesPlaceholders(t *testing.T) {
 	for text, want := range map[string]string{
 		"":                         "",
 		"plain $A ${ } $ {A}":      "plain $A ${ } $ {A}",
@@ -50,7 +50,7 @@ func TestFill(t *testing.T) {
 	}
 }
 
-func TestFillTellsWhatIsMissing(t *testing.T) {
+func TestFillReportsMissingVariables(t *testing.T) {
 	for text, want := range map[string][2]string{
 		"${NONE}":                       {"NONE", ""},
 		"a ${env:NONE} {env:X} ${NONE}": {"NONE,X", ""},
