@@ -18,6 +18,7 @@ import (
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
+	"deskhand/backend/history"
 	"deskhand/backend/store"
 )
 
@@ -196,6 +197,7 @@ func (a *link) takeOver() {
 	switch {
 	case a.can.LoadSession:
 		v.do(doReplay{})
+		a.replay = &replay{Replay: &history.Replay{}} // there is nothing stored to compare with
 		a.restoreImported("session/load", restoredImport)
 	case a.can.Resume:
 		a.restoreImported("session/resume", restoredUnseen)
@@ -210,7 +212,7 @@ func (a *link) restoreImported(method, how string) {
 	a.v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
 		switch {
 		case failure == nil:
-			a.ready(how)
+			a.afterReplay(func() { a.ready(how) })
 		case a.stopped(failure):
 		case failure.Code == acp.CodeAuthRequired:
 			a.failed(failure)

@@ -46,6 +46,7 @@ type link struct {
 	approval  *approval      // what a person is asked before there is a process
 	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
 	setting   *ConfigOption  // of these, the one that it has not answered
+	replay    *replay        // the history that it gives back; nil while it gives none
 	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
 	skills    digests        // of the skills that are approved for it; the same
 	equipment []Executable   // of the directory, as far as it may start
@@ -392,10 +393,16 @@ func (v *conversation) received(a *link, batch []proxy.Message) {
 }
 
 func (v *conversation) take(data []byte) {
-	v.frame(inward, data)
 	env, err := acp.Peek(data)
 	if err != nil {
+		v.frame(inward, data)
 		return // the transcript shows it
+	}
+	a := v.agent
+	replays := a.beforeReplayed(env, data)
+	v.frame(inward, data)
+	if replays {
+		a.awaitReplay()
 	}
 	v.agent.prompted.hear(env)
 	switch env.Kind {
@@ -610,6 +617,7 @@ func (a *link) load() {
 		return
 	}
 	a.v.do(doReplay{})
+	a.expectReplay()
 	a.restore(methodLoad, "load", a.afresh)
 }
 
@@ -617,11 +625,20 @@ func (a *link) load() {
 // every start, for ever: the next one tries another way. Where there is none it is tried once more, since the new session that is left then knows
 // nothing of what was said.
 func (a *link) unopened() {
+	if a.v.importing() {
+		return
+	}
+	note := func(method string) {
+		now, f := time.Now(), a.v.fold
+		f.facts.Unopened, f.changed = append(unopenedLately(f.facts.Unopened, now), unopened{method, Time{now}}), true
+	}
 	for key, method := range a.methods {
-		if f := a.v.fold; (method == methodResume || method == methodLoad) && !a.withdrawn[key] && !a.v.importing() {
-			now := time.Now()
-			f.facts.Unopened, f.changed = append(unopenedLately(f.facts.Unopened, now), unopened{method, Time{now}}), true
+		if (method == methodResume || method == methodLoad) && !a.withdrawn[key] {
+			note(method)
 		}
+	}
+	if a.replay != nil && a.replay.then != nil { // it has answered, and is not through with its history
+		note(methodLoad)
 	}
 }
 
@@ -659,11 +676,12 @@ func (a *link) restore(method, how string, orElse func()) {
 	a.v.request(method, params, func(_ json.RawMessage, failure *acp.Error) {
 		switch {
 		case failure == nil:
-			a.ready(how)
+			a.afterReplay(func() { a.ready(how) })
 		case a.stopped(failure):
 		case failure.Code == acp.CodeAuthRequired:
 			a.failed(failure)
 		default:
+			a.replay = nil
 			orElse()
 		}
 	})

@@ -90,7 +90,10 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		var m struct {
 			ID     json.RawMessage
 			Method string
-			Params struct{ SessionID, ModeID, ModelID, ConfigID, Value string }
+			Params struct {
+				SessionID, ModeID, ModelID, ConfigID, Value string
+				Prompt                                      []struct{ Text string }
+			}
 		}
 		if err := json.Unmarshal(lines.Bytes(), &m); err != nil {
 			return err
@@ -148,8 +151,22 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			if can("refuses") {
 				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32002, "message": "no such session"}})
 				result = nil
-			} else if m.Method == "session/load" {
+			} else if m.Method == "session/load" && !can("silent") {
 				err = say(m.Params.SessionID, "history that is held already")
+			}
+			if can("late") && result != nil {
+				err = send(map[string]any{"id": m.ID, "result": result})
+				result = nil
+				if err == nil {
+					err = replayLate(send, m.Params.SessionID, can("otherwise"))
+				}
+			}
+			if can("wakes") && result != nil {
+				err = send(map[string]any{"id": m.ID, "result": result})
+				result = nil
+				if err == nil {
+					err = say(m.Params.SessionID, "I have slept well.")
+				}
 			}
 			if can("breaks") {
 				return err
@@ -171,6 +188,9 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 				called = append(called, "by "+model)
 			}
 			err = say(m.Params.SessionID, strings.Join(called, " "))
+			if can("late") && err == nil {
+				err = keepSaid(map[string]string{"user_message_chunk": m.Params.Prompt[0].Text, "agent_message_chunk": strings.Join(called, " ")})
+			}
 			result["stopReason"] = "end_turn"
 			if can("spins") {
 				for range runtime.NumCPU() { // one alone may get too little of a busy machine to be seen
@@ -195,6 +215,43 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 	if can("lingers") {
 		signal.Ignore(syscall.SIGTERM)
 		<-time.After(3 * time.Second)
+	}
+	return nil
+}
+
+// keepSaid adds what was said in a turn to the file said of the directory.
+func keepSaid(turn map[string]string) error {
+	f, err := os.OpenFile("said", os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	return errors.Join(json.NewEncoder(f).Encode(turn), f.Close())
+}
+
+// replayLate gives the file said back, a message at a time, as Gemini CLI does after its answer to session/load.
+func replayLate(send func(map[string]any) error, id string, otherwise bool) error {
+	data, err := os.ReadFile("said")
+	if err != nil {
+		return err
+	}
+	for line := range strings.Lines(string(data)) {
+		var turn map[string]string
+		if err := json.Unmarshal([]byte(line), &turn); err != nil {
+			return err
+		}
+		for _, kind := range []string{"user_message_chunk", "agent_message_chunk"} {
+			text := turn[kind]
+			if otherwise {
+				text += " (shortened)"
+			}
+			<-time.After(20 * time.Millisecond) // each comes in a batch of its own
+			err := send(map[string]any{"method": "session/update", "params": map[string]any{"sessionId": id, "update": map[string]any{
+				"sessionUpdate": kind, "content": map[string]any{"type": "text", "text": text},
+			}}})
+			if err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -1,0 +1,121 @@
+package session
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"deskhand/backend/acp"
+	"deskhand/backend/history"
+)
+
+// An agent that has answered session/load may not be through with the history: Gemini CLI sends most of it after the answer. The conversation is
+// ready when the history ends as the stored one does, or when no more of it comes. Until then nothing is sent to the agent, so that no answer to a
+// prompt is taken for history.
+const (
+	replayQuiet   = time.Second            // without an update, where the history that came ends otherwise than the stored one
+	replayNone    = 300 * time.Millisecond // the same, where nothing came yet: most of such agents give nothing back
+	replayLongest = time.Minute            // from the answer on, for an agent that never stops
+)
+
+// replay is the history that is given back, and what waits for its end.
+type replay struct {
+	*history.Replay
+
+	then  func()      // nil until the agent has answered
+	by    time.Time   // when it is over at the latest
+	quiet *time.Timer // since the last update
+}
+
+// expectReplay begins to compare what the agent gives back with what is stored.
+func (a *link) expectReplay() { a.replay = &replay{Replay: history.Expect(a.v.storedEnd())} }
+
+// storedEnd is the end of what was said in the agent's session, as far as it is stored.
+func (v *conversation) storedEnd() []history.Said {
+	const newest = 200
+	list, err := query(context.WithoutCancel(v.c.ctx), v.c.cfg.Store.Read(), scanJSON[Entry],
+		`SELECT data FROM entry WHERE session = ? ORDER BY seq DESC LIMIT ?`, v.id, newest)
+	if err != nil {
+		v.c.cfg.Logger.Warn("the end of a conversation cannot be read", "session", v.id, "error", err) // then the agent's silence tells the end
+		return nil
+	}
+	var said []history.Said
+	for _, e := range list {
+		if e.Divider != nil && e.Divider.Code == "session.fresh" {
+			break // what is above is of another session of the agent
+		}
+		switch {
+		case e.Kind == history.Tool && e.Tool != nil:
+			said = append(said, history.Said{Kind: e.Kind, ID: e.Tool.ToolCallID})
+		case e.Kind == history.User || e.Kind == history.Agent:
+			said = append(said, history.Said{Kind: e.Kind, Text: e.Text})
+		}
+	}
+	slices.Reverse(said)
+	return said
+}
+
+// afterReplay calls then when the agent has given back all of its history, at once where it gives none back. It is called with the agent's answer.
+func (a *link) afterReplay(then func()) {
+	if a.replay == nil {
+		then()
+		return
+	}
+	a.replay.then, a.replay.by = then, time.Now().Add(replayLongest)
+	a.awaitReplay()
+}
+
+// awaitReplay ends the wait, or begins to wait anew.
+func (a *link) awaitReplay() {
+	r := a.replay
+	if r.quiet != nil {
+		r.quiet.Stop()
+	}
+	if r.Whole() || time.Now().After(r.by) {
+		a.endReplay()
+		return
+	}
+	wait := replayNone
+	if r.Began() {
+		wait = replayQuiet
+	}
+	r.quiet = time.AfterFunc(wait, func() {
+		a.post(func() {
+			if a.replay == r {
+				a.endReplay()
+			}
+		})
+	})
+}
+
+func (a *link) endReplay() {
+	then := a.replay.then
+	if a.replay.quiet != nil {
+		a.replay.quiet.Stop()
+	}
+	a.replay = nil
+	then()
+}
+
+// beforeReplayed takes a message of the agent that may be history, before it is folded. An agent of which nothing came back may begin to speak by
+// itself after its answer, and that is no history; a person's message is, since nobody has said one.
+func (a *link) beforeReplayed(env acp.Envelope, data []byte) (later bool) {
+	if a.replay == nil || env.Kind != acp.Notification || env.Method() != "session/update" {
+		return false
+	}
+	var m struct {
+		Params json.RawMessage `json:"params"`
+	}
+	_ = json.Unmarshal(data, &m) // it is an envelope
+	u, err := acp.ParseUpdate(m.Params)
+	if err != nil || u.SessionID != "" && u.SessionID != a.v.row.ACPSessionID {
+		return false
+	}
+	answered := a.replay.then != nil
+	if answered && !a.replay.Began() && !isFact(u.Kind) && u.Kind != "user_message_chunk" {
+		a.endReplay()
+		return false
+	}
+	return a.replay.Take(u) && answered
+}
