@@ -409,7 +409,7 @@ func (c *Catalogue) command(ctx context.Context, e entry, at place, cwd string) 
 		e.args, e.env = at.start.Args, at.start.Env
 	}
 	path, args := at.argv(e.args)
-	env := c.environ(e.env)
+	env := c.environ(e.environ())
 	if !e.bare {
 		env = append(env, c.vault.environ(ctx, e.id)...)
 	}

@@ -115,7 +115,7 @@ type credentials struct {
 
 // ofAnother is what still holds when agents.json puts another program under the id: who pays, and what it does most likely.
 func (k known) ofAnother(other known) known {
-	other.Credentials, other.Capabilities, other.Quirks, other.Reads = k.Credentials, k.Capabilities, k.Quirks, k.Reads
+	other.Credentials, other.Capabilities, other.Quirks, other.Reads, other.RootEnv = k.Credentials, k.Capabilities, k.Quirks, k.Reads, k.RootEnv
 	return other
 }
 
@@ -143,12 +143,18 @@ func (r registryEntry) entry() entry {
 	}
 	e.distribute(r)
 	e.complete(r.Distribution)
-	if asRoot() && len(e.known.RootEnv) > 0 {
-		env := maps.Clone(e.known.RootEnv)
-		maps.Copy(env, e.env)
-		e.env = env
-	}
 	return e
+}
+
+// environ are the variables that an agent is started with beside those of all: where agents run as the system's administrator those that
+// the catalogue has for that, under those of the entry.
+func (e entry) environ() map[string]string {
+	if !asRoot() || len(e.known.RootEnv) == 0 {
+		return e.env
+	}
+	env := maps.Clone(e.known.RootEnv)
+	maps.Copy(env, e.env)
+	return env
 }
 
 // distribute chooses the way it is installed.

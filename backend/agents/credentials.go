@@ -26,7 +26,7 @@ func (c *Catalogue) hasCredentials(e entry) bool {
 	if len(c.vault.peek(e.id)) > 0 {
 		return true
 	}
-	look := lookout{c.environ(e.env)}
+	look := lookout{c.environ(e.environ())}
 	names := slices.Clone(e.known.Credentials.Environment)
 	for _, p := range e.known.Credentials.Providers {
 		names = append(names, variablesOf(p)...)

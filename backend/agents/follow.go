@@ -145,11 +145,7 @@ func older(a, b string) bool {
 
 // startsAs tells whether these are the arguments and variables that we start the agent with.
 func (e entry) startsAs(args []string, env map[string]string) bool {
-	own := maps.Clone(e.env)
-	for name := range e.known.RootEnv {
-		delete(own, name)
-	}
-	return slices.Equal(args, e.args) && maps.Equal(env, own)
+	return slices.Equal(args, e.args) && maps.Equal(env, e.env)
 }
 
 // measuredOf is what was measured, which holds of that version alone.

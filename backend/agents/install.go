@@ -123,8 +123,10 @@ func (e entry) planOf(r InstallRequest) (plan, error) {
 	}
 	asked := r.AgentProcessVersion
 	switch {
-	case r.AgentVersion == "":
+	case r == (InstallRequest{Reinstall: r.Reinstall}):
 	case e.source != OnPath || e.known.via == "":
+		return plan{}, fmt.Errorf("%w: Deskhand installs no version of it: %s", ErrVersion, e.whence())
+	case r.AgentVersion == "":
 	case !e.known.Native && e.known.Needs != nil:
 		return plan{}, fmt.Errorf("%w: %s starts the %s on PATH, whatever its version", ErrVersion, e.known.artefact(), e.known.Needs.Program)
 	case !e.known.Native:
@@ -207,14 +209,23 @@ func (e entry) artifacts(at place) []Artifact {
 	return list
 }
 
+// whence tells where an agent is from that Deskhand does not install.
+func (e entry) whence() string {
+	switch e.source {
+	case Custom:
+		return "agents.json says where it is"
+	case Builtin:
+		return "it is part of Deskhand"
+	}
+	return e.how()
+}
+
 func (c *Catalogue) installable(e entry) error {
 	switch {
 	case e.source == Custom:
-		return fmt.Errorf("%w: agents.json says where it is, and it is not there", ErrNotInstallable)
-	case e.source == Builtin:
-		return fmt.Errorf("%w: it is part of Deskhand", ErrNotInstallable)
-	case e.known.via == "":
-		return fmt.Errorf("%w: %s", ErrNotInstallable, e.how())
+		return fmt.Errorf("%w: %s, and it is not there", ErrNotInstallable, e.whence())
+	case e.source == Builtin, e.known.via == "":
+		return fmt.Errorf("%w: %s", ErrNotInstallable, e.whence())
 	case c.cfg.Dir == "" || c.cfg.WriteFile == nil:
 		return fmt.Errorf("%w: there is no directory to install to", ErrNotInstallable)
 	}

@@ -538,7 +538,12 @@ func TestTwoProcessesInstallOnce(t *testing.T) {
 }
 
 func TestVersionsThatAreNone(t *testing.T) {
-	s := openShop(t)
+	s := openShop(t, func(c *agents.Config) {
+		c.File = filepath.Join(t.TempDir(), "agents.json")
+		if err := os.WriteFile(c.File, []byte(`{"agents":[{"id":"own","command":"/bin/sh"}]}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	})
 	for _, v := range []string{
 		"latest", "^1.2.3", "1.2", "1.x", "v1.2.3", "--global", "-g", "1.2.3 --global", "1.2.3\n", "npm:left-pad@1.3.0", "../../x", "file:///etc/passwd",
 		"https://example.com/x.tgz", "git+ssh://git@example.com/x", "user/repo", "1.2.3 || 2.0.0", "1.2.3;id", "$(id)", "01.2.3", "1.2.3-", "1.2.3/..", "é",
@@ -557,6 +562,10 @@ func TestVersionsThatAreNone(t *testing.T) {
 		{"claude", agents.InstallRequest{AgentVersion: "1.0.0"}, "choose agentProcessVersion"},
 		{"pi", agents.InstallRequest{AgentVersion: "1.0.0"}, "the pi on PATH"},
 		{"opencode", agents.InstallRequest{AgentVersion: "1.0.0", AgentProcessVersion: "2.0.0"}, "cannot be 1.0.0 and 2.0.0"},
+		{"mock", agents.InstallRequest{AgentVersion: "1.0.0"}, "part of Deskhand"},
+		{"mock", agents.InstallRequest{AgentProcessVersion: "1.0.0"}, "part of Deskhand"},
+		{"own", agents.InstallRequest{AgentProcessVersion: "1.0.0"}, "agents.json"},
+		{"own", agents.InstallRequest{AgentVersion: "1.0.0"}, "agents.json"},
 	} {
 		if _, err := s.Install(t.Context(), tc.id, tc.r, nil); !errors.Is(err, agents.ErrVersion) || !strings.Contains(err.Error(), tc.want) {
 			t.Errorf("%s %+v: %v", tc.id, tc.r, err)

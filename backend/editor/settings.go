@@ -126,7 +126,8 @@ func (s *shown) setOption(r request) {
 func (s *shown) set(r request, id string, value any) {
 	s.flush()
 	before := s.mirror.setting
-	err := s.call(http.MethodPost, "config", map[string]any{"id": id, "value": value}, nil)
+	// Without later the call would wait for the agent, and the editor would see nothing of what the agent says meanwhile.
+	err := s.call(http.MethodPost, "config", map[string]any{"id": id, "value": value, "later": true}, nil)
 	refused, _ := err.(*problem) //nolint:errorlint // desk wraps none
 	switch {
 	case refused != nil && refused.Code == "session.not_ready" && s.now.Phase != "closed":

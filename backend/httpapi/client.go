@@ -456,15 +456,19 @@ func (c *Client) turnRoutes() {
 		func(ctx context.Context, in *byID) (*none, error) { return done(s.Cancel(ctx, in.ID)) })
 	huma.Register(c.api, op("restart", http.MethodPost, "sessions/{id}/restart", "End the agent and start it again", http.StatusAccepted),
 		func(ctx context.Context, in *byID) (*none, error) { return done(s.Restart(ctx, in.ID)) })
-	huma.Register(c.api, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a setting of the agent", http.StatusOK),
+	huma.Register(c.api, op("setConfig", http.MethodPost, "sessions/{id}/config", "Change a setting of the agent, and answer with the session when the agent has answered", http.StatusOK),
 		func(ctx context.Context, in *struct {
 			ID   string `path:"id" maxLength:"64"`
 			Body struct {
 				ID    string          `json:"id" minLength:"1" maxLength:"200"`
 				Value json.RawMessage `json:"value" doc:"A text, or true or false"`
+				Later bool            `json:"later,omitempty" doc:"Answer when the agent is told, with the value of before; an event has the new one"`
 			}
 		},
 		) (*body[session.Session], error) {
+			if !in.Body.Later {
+				return answer(s.Configure(ctx, in.ID, in.Body.ID, in.Body.Value))
+			}
 			if err := s.SetConfig(ctx, in.ID, in.Body.ID, in.Body.Value); err != nil {
 				return nil, problemOf(err)
 			}

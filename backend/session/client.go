@@ -25,6 +25,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"deskhand/backend/acp"
 	"deskhand/backend/agents"
 	"deskhand/backend/proxy"
 	"deskhand/backend/skills"
@@ -675,9 +676,13 @@ func (c *Client) Restart(ctx context.Context, id string) error {
 	return c.wish(ctx, id, (*conversation).restart)
 }
 
-// SetConfig changes a config option of the agent; value is a text or a boolean as JSON. The new state comes from the agent.
+// SetConfig changes a config option of the agent; value is a text or a boolean as JSON. The new state comes from the agent, as an event;
+// Configure waits for it.
 func (c *Client) SetConfig(ctx context.Context, id, option string, value json.RawMessage) error {
-	return c.wish(ctx, id, func(v *conversation) error { return v.setConfig(option, value) })
+	return c.wish(ctx, id, func(v *conversation) error {
+		_, err := v.setConfig(option, value, func(*acp.Error) {})
+		return err
+	})
 }
 
 func (c *Client) wish(ctx context.Context, id string, f func(*conversation) error) error {

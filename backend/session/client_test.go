@@ -1163,14 +1163,14 @@ func TestConfigOptions(t *testing.T) {
 			want = o.Choices[len(o.Choices)-1].Value
 			value, _ = json.Marshal(want)
 		}
-		if err := d.SetConfig(t.Context(), s.ID, o.ID, value); err != nil {
+		now, err := d.Configure(t.Context(), s.ID, o.ID, value)
+		if err != nil {
 			t.Fatalf("%s: %v", o.ID, err)
 		}
-		d.until(o.ID+" to change", func() bool {
-			list := d.get(s.ID).ConfigOptions
-			i := slices.IndexFunc(list, func(n session.ConfigOption) bool { return n.ID == o.ID })
-			return list[i].Value == want && (o.Type == "select" || list[i].Checked)
-		})
+		i := slices.IndexFunc(now.ConfigOptions, func(n session.ConfigOption) bool { return n.ID == o.ID })
+		if got := now.ConfigOptions[i]; got.Value != want || o.Type != "select" && !got.Checked {
+			t.Errorf("got %+v in the answer to the change of %s to %s, want the new value", got, o.ID, value)
+		}
 	}
 	refused(t, d.SetConfig(t.Context(), s.ID, "mode", json.RawMessage(`"nonsense"`)), "config.value")
 	refused(t, d.SetConfig(t.Context(), s.ID, "nonsense", json.RawMessage(`"x"`)), "config.unknown")

@@ -645,26 +645,29 @@ func (v *conversation) restart() error {
 }
 
 // setConfig changes an option of the agent. One that sleeps is woken: it is told before anything else (rechoose), so that a mode in which it
-// asks counts for the next message.
-func (v *conversation) setConfig(option string, value json.RawMessage) error {
+// asks counts for the next message. With asked the agent has been asked, and then is called with its failure or nil.
+func (v *conversation) setConfig(option string, value json.RawMessage, then func(*acp.Error)) (asked bool, err error) {
 	if v.state.base == Closed && !v.state.asleep || v.state.base == Starting || v.state.base == Replaying {
-		return &RefusedError{Code: "session.not_ready"}
+		return false, &RefusedError{Code: "session.not_ready"}
 	}
 	i := slices.IndexFunc(v.row.ConfigOptions, func(o ConfigOption) bool { return o.ID == option })
 	if i < 0 {
-		return bad("config.unknown", "id", option)
+		return false, bad("config.unknown", "id", option)
 	}
 	if v.state.base != Closed {
 		o := v.row.ConfigOptions[i]
-		return v.sendConfig(o, value, func(failure *acp.Error) { v.notTaken(o, failure) })
+		return true, v.sendConfig(o, value, func(failure *acp.Error) {
+			v.notTaken(o, failure)
+			then(failure)
+		})
 	}
 	o, err := v.row.ConfigOptions[i].with(value)
 	if err != nil {
-		return err
+		return false, err
 	}
 	v.fold.facts.Options, v.fold.changed = slices.Clone(v.row.ConfigOptions), true
 	v.fold.facts.Options[i] = o
-	return v.wish(doStart{})
+	return false, v.wish(doStart{})
 }
 
 // recover ends what ran when the program died. The transcript is folded anew, since its tail may never have been.

@@ -2,6 +2,7 @@ package session_test
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 
@@ -76,8 +77,10 @@ func TestWhatAnErrorsDataSaysIsTold(t *testing.T) {
 	d.sameAsRebuilt(s.ID)
 	s = create("mode")
 	d.until("ready", func() bool { return d.get(s.ID).Phase == session.Ready })
-	if err := d.SetConfig(t.Context(), s.ID, "mode", mustJSON(t, "b")); err != nil {
-		t.Fatal(err)
+	_, err := d.Configure(t.Context(), s.ID, "mode", mustJSON(t, "b"))
+	refused(t, err, "config.refused")
+	if why, _ := errors.AsType[*session.RefusedError](err); why == nil || why.Params["detail"] != want {
+		t.Errorf("got %+v for a mode that the agent refuses, want its words %q", why, want)
 	}
 	d.until("notice", func() bool { return find(d.transcript(s.ID), "notice") != nil })
 	if n := find(d.transcript(s.ID), "notice").Notice; n.Description != want {

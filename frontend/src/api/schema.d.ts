@@ -1117,7 +1117,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Change a setting of the agent */
+        /** Change a setting of the agent, and answer with the session when the agent has answered */
         post: operations["setConfig"];
         delete?: never;
         options?: never;
@@ -4109,6 +4109,8 @@ export interface components {
         };
         SetConfigRequest: {
             id: string;
+            /** @description Answer when the agent is told, with the value of before; an event has the new one */
+            later?: boolean;
             /** @description A text, or true or false */
             value: unknown;
         };
