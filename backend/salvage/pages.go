@@ -1,5 +1,5 @@
-// Package salvage reads a damaged database page by page, without SQLite, and writes what can be read into a new one. It takes nothing for
-// granted but the format of the file (https://sqlite.org/fileformat.html) and the tables that our own migrations make.
+// Package salvage reads a damaged database page by page, without SQLite, and writes the readable rows into a new database. The package
+// relies only on the format of the file (https://sqlite.org/fileformat.html) and on the tables that Deskhand's own migrations make.
 package salvage
 
 import (
@@ -12,9 +12,9 @@ import (
 	"os"
 )
 
-// image is the pages of a database as its last commit left them: those of its file, and over them those of its log.
+// image is the pages of a database as of its last commit: the pages of the file, overlaid by the pages of the log.
 type image struct {
-	file, log *os.File // nil where there is none
+	file, log *os.File // nil when missing
 	size      int      // of a page
 	count     uint32   // of pages
 	inLog     map[uint32]int64
@@ -22,7 +22,7 @@ type image struct {
 
 const (
 	usualPage  = 4096
-	headerSize = 100 // of the file, at the beginning of page 1
+	headerSize = 100 // of the file's header, at the start of page 1
 )
 
 // magic begins the file.
@@ -33,7 +33,7 @@ var errDamaged = errors.New("it is not what a database has there")
 func openImage(name string) (*image, error) {
 	m := &image{size: usualPage, inLog: map[uint32]int64{}}
 	f, err := os.Open(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) { // of one that is gone the log may still have something
+	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the log may have pages of a missing file
 		return nil, err
 	}
 	if err == nil {
@@ -56,7 +56,7 @@ func openImage(name string) (*image, error) {
 	return m, nil
 }
 
-// readHead takes the size of the pages from the file, where its head is sound, and counts them.
+// readHead takes the page size from the file's header, when the header is sound, and counts the pages.
 func (m *image) readHead(length int64) {
 	head := make([]byte, headerSize)
 	if _, err := m.file.ReadAt(head, 0); err == nil {
@@ -67,7 +67,7 @@ func (m *image) readHead(length int64) {
 	m.count = uint32((length + int64(m.size) - 1) / int64(m.size)) //nolint:gosec // a database has fewer pages than that
 }
 
-// pageSize is the size that a header names; 0 where it cannot be one.
+// pageSize returns the page size that a header gives, or 0 for an invalid size.
 func pageSize(named uint32) int {
 	if named == 1 {
 		return 1 << 16
@@ -88,7 +88,7 @@ func (m *image) close() error {
 	return err
 }
 
-// readLog takes the pages of the log up to its last commit. As with SQLite, what stands behind a part that is damaged does not count.
+// readLog reads the pages of the log up to its last commit. As in SQLite, the frames behind a damaged frame do not count.
 func (m *image) readLog() {
 	const logHeader = 32
 	head := make([]byte, logHeader)
@@ -108,7 +108,8 @@ func (m *image) readLog() {
 	m.readFrames(logHeader, order, a, b, string(head[16:24]))
 }
 
-// readFrames takes the pages that a log has from a place on. salts are those of its head: frames of before it was begun anew have others.
+// readFrames reads the pages of the log from the offset at on. salts are the salts of the log's header: frames from before the log was
+// restarted have other salts.
 func (m *image) readFrames(at int64, order binary.ByteOrder, a, b uint32, salts string) {
 	const frameHeader = 24
 	open := map[uint32]int64{}
@@ -131,7 +132,7 @@ func (m *image) readFrames(at int64, order binary.ByteOrder, a, b uint32, salts 
 	}
 }
 
-// sum goes on with the checksum of a log.
+// sum continues the checksum of a log.
 func sum(order binary.ByteOrder, a, b uint32, data []byte) (uint32, uint32) {
 	for i := 0; i+8 <= len(data); i += 8 {
 		a += order.Uint32(data[i:]) + b
@@ -140,7 +141,7 @@ func sum(order binary.ByteOrder, a, b uint32, data []byte) (uint32, uint32) {
 	return a, b
 }
 
-// page reads a page. Of the last page of a file that was cut, what is not there is zeros.
+// page reads a page. In a file that was cut, the missing end of the last page is read as zeros.
 func (m *image) page(n uint32) ([]byte, error) {
 	if n == 0 || n > m.count {
 		return nil, fmt.Errorf("page %d: %w", n, errDamaged)

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-// The kinds of pages that a tree has.
+// The kinds of pages in a tree.
 const (
 	indexInside = 2
 	tableInside = 5
@@ -18,14 +18,14 @@ const (
 type node struct {
 	kind  byte
 	page  []byte
-	cells []int  // where they begin
-	right uint32 // the last child of one that has some
+	cells []int  // the offsets of the cells
+	right uint32 // the last child of an inner page
 }
 
 func (n *node) leaf() bool  { return n.kind == tableLeaf || n.kind == indexLeaf }
 func (n *node) table() bool { return n.kind == tableLeaf || n.kind == tableInside }
 
-// parse reads the head of a page. It refuses one whose head makes no sense; a cell that makes none is found when it is read.
+// parse reads the header of a page, and returns false for an invalid header. An invalid cell is found when the cell is read.
 func parse(number uint32, page []byte) (*node, bool) {
 	at := 0
 	if number == 1 {
@@ -51,15 +51,15 @@ func parse(number uint32, page []byte) (*node, bool) {
 	return n, true
 }
 
-// cell is what a tree has at one place.
+// cell is a cell of a page.
 type cell struct {
 	child uint32
 	rowid int64
-	row   []any // nil where the page has none
+	row   []any // nil on pages without rows
 	bad   bool
 }
 
-// cell reads one; bad tells that it cannot be read.
+// cell reads the cell at an offset. bad is set for an unreadable cell.
 func (t *tree) cell(n *node, at int) (c cell) {
 	c.bad = true
 	if at < 8 || at >= len(n.page) {
@@ -96,10 +96,10 @@ func (t *tree) cell(n *node, at int) (c cell) {
 	return c
 }
 
-// longestRow is more than any row of ours has.
+// longestRow is longer than any row of Deskhand.
 const longestRow = 1 << 30
 
-// payload puts together what a row has on its page and on those that it overflows to.
+// payload joins the part of a row on its page with the parts on overflow pages.
 func (t *tree) payload(local []byte, length int, table bool) ([]byte, bool) {
 	usable := t.m.size
 	most := usable - 35
@@ -136,12 +136,12 @@ func (t *tree) payload(local []byte, length int, table bool) ([]byte, bool) {
 	return data, next == 0
 }
 
-// varint reads a number of SQLite's variable length; used is 0 where there is none.
+// varint reads an integer in SQLite's variable length. used is 0 when there is none.
 func varint(data []byte) (value int64, used int) {
 	var v uint64
 	for i, b := range data {
 		if i == 8 {
-			return int64(v<<8 | uint64(b)), 9 //nolint:gosec // its bits are the number's
+			return int64(v<<8 | uint64(b)), 9 //nolint:gosec // all 64 bits belong to the number
 		}
 		v = v<<7 | uint64(b&0x7f)
 		if b < 0x80 {

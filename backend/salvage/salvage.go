@@ -13,23 +13,23 @@ import (
 	"deskhand/backend/store"
 )
 
-// Report says what was read, and what was not.
+// Report says which rows were read, and which were lost.
 type Report struct {
 	Tables    []Table  `json:"tables"`
-	Sessions  int      `json:"sessions"`  // conversations that are in the new database
-	Recovered int      `json:"recovered"` // of them: those of which only what was said is left, and not what they were called
-	Gaps      []string `json:"gaps"`      // the ids of those whose journal lacks messages
+	Sessions  int      `json:"sessions"`  // conversations in the new database
+	Recovered int      `json:"recovered"` // conversations among them whose own row was lost, so that only their messages remain
+	Gaps      []string `json:"gaps"`      // the ids of conversations whose journal lacks messages
 	Blobs     string   `json:"blobs,omitempty"`
 }
 
-// Table is what became of one.
+// Table is the result for a table.
 type Table struct {
 	Name  string `json:"name"`
 	Saved int    `json:"saved"`
-	Lost  int    `json:"lost"` // pages and rows that could not be read, or that refer to some that could not
+	Lost  int    `json:"lost"` // pages and rows that could not be read, or that refer to lost rows
 }
 
-// Lost tells whether anything could not be read.
+// Lost reports whether anything could not be read.
 func (r Report) Lost() bool {
 	for _, t := range r.Tables {
 		if t.Lost > 0 {
@@ -39,8 +39,8 @@ func (r Report) Lost() bool {
 	return r.Blobs != ""
 }
 
-// Run reads the database of a directory, whose owner the caller is, and writes what it has into another one, which must be empty or not
-// there. It changes nothing where it reads. The files of messages are copied too.
+// Run reads the database of the directory from, and writes its rows into a new database in to, which must be empty or missing. Run
+// changes nothing in from, and copies the files of messages, too. The caller must own from.
 func Run(ctx context.Context, from, to string) (r Report, err error) {
 	if list, err := os.ReadDir(to); err == nil && len(list) > 0 {
 		return r, fmt.Errorf("%s is not empty. Name a new directory", to)
@@ -78,13 +78,13 @@ func Run(ctx context.Context, from, to string) (r Report, err error) {
 	return r, nil
 }
 
-// read hands the rows of every table to the writer, those that others refer to first. All trees are walked once before that: what no walk
-// reaches is looked at page by page then.
+// read passes the rows of every table to the writer, the tables first to which other rows refer. All trees are walked once before that,
+// so that the pages that no walk reaches can be examined one by one.
 func read(m *image, tables []*table, w *writer) error {
 	all := &tree{m: m, seen: map[uint32]bool{}}
 	roots, others := schema(all)
 	w.guess = all.free()
-	for _, root := range others { // so that what is theirs is taken for nothing else
+	for _, root := range others { // mark these pages as seen
 		if err := all.walk(root, &found{}); err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func read(m *image, tables []*table, w *writer) error {
 	return nil
 }
 
-// survey walks the trees of tables without taking anything, and gives those of which something cannot be read.
+// survey walks the trees of the tables without reading rows, and returns the tables that have unreadable pages.
 func (w *writer) survey(all *tree, tables []*table, roots map[string]uint32) (broken []*found, err error) {
 	for _, of := range tables {
 		f := &found{table: of}
@@ -128,11 +128,11 @@ func (w *writer) survey(all *tree, tables []*table, roots map[string]uint32) (br
 	return broken, nil
 }
 
-// schema reads where the trees of tables are, and those of all else.
+// schema returns the roots of the tables' trees, and the roots of all other trees.
 func schema(t *tree) (roots map[string]uint32, others []uint32) {
 	roots = map[string]uint32{}
 	master := &table{columns: []column{{kind: "TEXT", whole: true}, {kind: "TEXT", whole: true}, {kind: "TEXT"}, {kind: "INTEGER"}, {kind: "TEXT"}}}
-	_ = t.walk(1, &found{table: master, each: func(_ int64, row []any) error { // each gives no error
+	_ = t.walk(1, &found{table: master, each: func(_ int64, row []any) error { // each returns no error
 		kind, _ := row[0].(string)
 		name, _ := row[1].(string)
 		root, _ := row[3].(int64)
@@ -150,13 +150,13 @@ func schema(t *tree) (roots map[string]uint32, others []uint32) {
 
 // writer puts rows into the new database.
 type writer struct {
-	ctx   context.Context //nolint:containedctx // of one run
+	ctx   context.Context //nolint:containedctx // of a single Run
 	db    *store.DB
 	found []*found
-	saved map[string]int // rows, by their tables
+	saved map[string]int // rows, by table
 	lost  map[string]int
-	made  map[string]bool // sessions of which there was no row
-	guess bool            // it is known which pages are free, so that what has no session lost it, and was not deleted with it
+	made  map[string]bool // sessions whose row was lost
+	guess bool            // the free pages are known, so a frame without a session was not deleted but lost its session
 	batch []row
 }
 
@@ -168,7 +168,7 @@ type row struct {
 
 const batchRows = 500
 
-// of takes the rows of a table.
+// of returns a function that takes the rows of a table.
 func (w *writer) of(t *table) func(int64, []any) error {
 	return func(id int64, values []any) error {
 		if !t.readable(values) {
@@ -190,7 +190,7 @@ func (w *writer) flush() error {
 	err := w.db.Write(w.ctx, func(tx *sql.Tx) error {
 		for _, r := range w.batch {
 			if err := w.put(tx, r); err != nil {
-				w.lost[r.of.name]++ // it refers to what is lost, or breaks a rule of its table
+				w.lost[r.of.name]++ // the row refers to a lost row, or breaks a rule of its table
 				if w.ctx.Err() != nil {
 					return err
 				}
@@ -202,7 +202,7 @@ func (w *writer) flush() error {
 	return err
 }
 
-// put inserts a row; one that is there already is of a page that SQLite had left.
+// put inserts a row. A row that exists already comes from a page that SQLite had abandoned.
 func (w *writer) put(tx *sql.Tx, r row) error {
 	names := make([]string, len(r.values))
 	for i, c := range r.of.columns[:len(r.values)] {
@@ -224,7 +224,7 @@ func (w *writer) put(tx *sql.Tx, r row) error {
 	return err
 }
 
-// prepare makes what a row refers to where that is lost: the directory of a conversation, and the conversation of what was said in it.
+// prepare makes the missing rows to which a row refers: the directory of a conversation, and the conversation of its messages.
 func (w *writer) prepare(tx *sql.Tx, r row) error {
 	switch r.of.name {
 	case "session":
@@ -262,7 +262,7 @@ func (w *writer) workspace(tx *sql.Tx, r row) error {
 	return nil
 }
 
-// session makes the row of a conversation of which only what was said is left.
+// session makes the row of a conversation of which only messages remain.
 func (w *writer) session(tx *sql.Tx, id string) error {
 	if id == "" || w.made[id] || !w.guess {
 		return nil
@@ -287,9 +287,9 @@ func (w *writer) session(tx *sql.Tx, id string) error {
 	return err
 }
 
-// settle corrects what the rows that are lost would contradict.
+// settle corrects values that the lost rows would contradict.
 func (w *writer) settle() error {
-	again := false // transcripts are made of their journals
+	again := false // transcripts are made again from their journals
 	for _, f := range w.found {
 		if f.lost+w.lost[f.table.name] > 0 && (f.table.name == "entry" || f.table.name == "turn" || f.table.name == "attachment_use") {
 			again = true

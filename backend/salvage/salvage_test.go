@@ -27,7 +27,7 @@ func filled(t *testing.T) string {
 	err = db.Write(t.Context(), func(tx *sql.Tx) error {
 		put := func(text string, args ...any) {
 			if _, err := tx.ExecContext(t.Context(), text, args...); err != nil {
-				t.Fatalf("%s: %v", text, err)
+				t.Fatalf("%s: got error %v, want none", text, err)
 			}
 		}
 		for i := range conversations {
@@ -160,7 +160,7 @@ func copied(t *testing.T, from string) string {
 	return dir
 }
 
-func TestSalvageReadsAllOfASoundDatabase(t *testing.T) {
+func TestSalvageReadsAllOfSoundDatabase(t *testing.T) {
 	t.Parallel()
 	from := filled(t)
 	want := counts(t, from)
@@ -180,7 +180,7 @@ func TestSalvageReadsAllOfASoundDatabase(t *testing.T) {
 }
 
 // What is committed is in the log until SQLite takes it over.
-func TestSalvageReadsTheLog(t *testing.T) {
+func TestSalvageReadsLog(t *testing.T) {
 	t.Parallel()
 	from := filled(t)
 	db, err := store.Open(t.Context(), from)
@@ -212,7 +212,7 @@ func TestSalvageReadsTheLog(t *testing.T) {
 }
 
 // Of a page that is damaged only what is on it is lost, wherever it is in a tree; pages that were free give nothing back.
-func TestSalvageLosesOnlyWhatADamagedPageHas(t *testing.T) {
+func TestSalvageLosesOnlyRowsOfDamagedPage(t *testing.T) {
 	t.Parallel()
 	from := filled(t)
 	want, tables := counts(t, from), tablesFor(t)
@@ -273,7 +273,7 @@ func TestSalvageLosesOnlyWhatADamagedPageHas(t *testing.T) {
 }
 
 // Whatever is wrong with the bytes, salvage comes to an end and gives a database that is sound.
-func TestSalvageOfAnyBytesGivesASoundDatabase(t *testing.T) {
+func TestSalvageOfAnyBytesMakesSoundDatabase(t *testing.T) {
 	t.Parallel()
 	from := filled(t)
 	whole, err := os.ReadFile(filepath.Join(from, "deskhand.db"))

@@ -9,24 +9,24 @@ import (
 	"deskhand/backend/store"
 )
 
-// table is one of ours, as the newest migrations make it.
+// table is a table of Deskhand, as the newest migrations make the table.
 type table struct {
 	name    string
-	bare    bool     // WITHOUT ROWID: its rows are in an index
-	columns []column // in the order in which a row has them
-	parents []string // tables that its rows refer to
+	bare    bool     // WITHOUT ROWID: the rows are in an index
+	columns []column // in the order of a stored row
+	parents []string // the tables to which its rows refer
 }
 
 type column struct {
 	name  string
 	kind  string // TEXT, INTEGER, BLOB or REAL
-	must  bool   // it is never NULL
-	whole bool   // it has been there from the beginning, so that no row lacks it
-	key   int    // its place in the key; 0 = none
-	rowid bool   // its value is the number of the row
+	must  bool   // the value is never NULL
+	whole bool   // no row lacks the column, which exists since the first migration
+	key   int    // the place in the key; 0 = none
+	rowid bool   // the value is the number of the row
 }
 
-// tablesOf reads which tables a new database has whose rows are worth saving: the index of words is made of them again.
+// tablesOf reads the tables of a new database whose rows are worth saving. The index of words is not: Deskhand makes the index again.
 func tablesOf(ctx context.Context, db *store.DB) (list []*table, err error) {
 	rows, err := db.Read().QueryContext(ctx, `SELECT l.name, l.wr, i.name, i.type, i."notnull", i.dflt_value IS NULL, i.pk FROM pragma_table_list l JOIN pragma_table_info(l.name) i
 		WHERE l.schema = 'main' AND l.type = 'table' AND l.name NOT LIKE 'sqlite_%' AND l.name NOT IN ('unsearched', 'high_water') ORDER BY l.name, i.cid`)
@@ -60,7 +60,7 @@ func tablesOf(ctx context.Context, db *store.DB) (list []*table, err error) {
 	return list, nil
 }
 
-// ordered gives them in the order in which rows can be put into them.
+// ordered returns the tables in an order in which rows can be inserted.
 func ordered(ctx context.Context, db *store.DB) (list []*table, err error) {
 	if list, err = tablesOf(ctx, db); err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func ordered(ctx context.Context, db *store.DB) (list []*table, err error) {
 	return parentsFirst(list), nil
 }
 
-// keyFirst puts the columns of the key before the others, as a table WITHOUT ROWID has them.
+// keyFirst puts the columns of the key before the others, as in a stored row of a table WITHOUT ROWID.
 func (t *table) keyFirst() {
 	slices.SortStableFunc(t.columns, func(a, b column) int {
 		if a.key == 0 || b.key == 0 {
@@ -99,7 +99,7 @@ func parentsOf(ctx context.Context, db *store.DB, name string) (list []string, e
 	return list, rows.Err()
 }
 
-// parentsFirst puts tables behind those that their rows refer to.
+// parentsFirst puts tables behind the tables to which their rows refer.
 func parentsFirst(list []*table) (sorted []*table) {
 	done := map[string]bool{}
 	for len(sorted) < len(list) {
@@ -110,14 +110,14 @@ func parentsFirst(list []*table) (sorted []*table) {
 				done[t.name], sorted = true, append(sorted, t)
 			}
 		}
-		if len(sorted) == before { // a circle, which we do not have
+		if len(sorted) == before { // a cycle, of which the schema has none
 			return append(sorted, list...)
 		}
 	}
 	return sorted
 }
 
-// fits tells whether a row can be one of the table. A row that was written before a column was added lacks it.
+// fits reports whether a row can belong to the table. A row that was written before a column was added lacks the column.
 func (t *table) fits(row []any) bool {
 	if len(row) == 0 || len(row) > len(t.columns) {
 		return false
@@ -152,8 +152,8 @@ func (c column) takes(value any) bool {
 	return false
 }
 
-// readable corrects a row of which a part that must be JSON is none any more: what a conversation can be without is left out, and of a record that
-// cannot be read nothing is left.
+// readable repairs a row with damaged JSON: an optional value is emptied. readable returns false for a record whose content cannot be
+// read.
 func (t *table) readable(row []any) bool {
 	for i, value := range row {
 		text, is := value.(string)

@@ -5,20 +5,20 @@ import (
 	"slices"
 )
 
-// tree is a walk through trees of a database. seen are all pages that any of them has.
+// tree walks trees of a database. seen are the pages of all trees walked so far.
 type tree struct {
 	m    *image
 	seen map[uint32]bool
 }
 
-// found takes what a walk reads.
+// found takes the rows that a walk reads.
 type found struct {
 	table *table
-	each  func(id int64, row []any) error // nil where the rows are of no use
+	each  func(id int64, row []any) error // nil = the rows are not needed
 	lost  int                             // pages and rows that cannot be read
 }
 
-// walk reads a tree from its root. Of a page that cannot be read what lies below it is not found by it.
+// walk reads a tree from its root. The pages below an unreadable page are not reached.
 func (t *tree) walk(root uint32, into *found) error {
 	for stack := []uint32{root}; len(stack) > 0; {
 		number := stack[len(stack)-1]
@@ -43,7 +43,7 @@ func (t *tree) walk(root uint32, into *found) error {
 	return nil
 }
 
-// suits tells whether the first row of a page that can be read is one of a table: a page that a damaged pointer leads to is none.
+// suits reports whether the first readable row of a page fits a table: a page behind a damaged pointer does not.
 func (t *tree) suits(n *node, of *table) bool {
 	for _, at := range n.cells {
 		if c := t.cell(n, at); !c.bad && c.row != nil {
@@ -53,7 +53,7 @@ func (t *tree) suits(n *node, of *table) bool {
 	return true
 }
 
-// take hands over the rows of a page, in their order, and gives its children, the last first.
+// take passes on the rows of a page, in their order, and returns its children, the last first.
 func (t *tree) take(n *node, into *found) (children []uint32, err error) {
 	for _, at := range n.cells {
 		c := t.cell(n, at)
@@ -76,7 +76,7 @@ func (t *tree) take(n *node, into *found) (children []uint32, err error) {
 	return children, nil
 }
 
-// free has the pages that are of no use count as seen: what they hold was deleted. It tells whether the list of them could be read.
+// free marks the free pages as seen, because their rows were deleted. free reports whether the list of free pages could be read.
 func (t *tree) free() bool {
 	head, err := t.m.page(1)
 	if err != nil || string(head[:15]) != magic {
@@ -102,8 +102,8 @@ func (t *tree) free() bool {
 	return left == 0
 }
 
-// strays hands over the rows of pages that no walk has reached, since a page above them cannot be read: those that belong to one of the
-// broken tables.
+// strays passes on the rows of pages that no walk has reached because of an unreadable page above: the pages that belong to the table of,
+// a broken table.
 func (t *tree) strays(broken []*found, of *found) error {
 	for number := uint32(2); number <= t.m.count; number++ {
 		page, err := t.m.page(number)
@@ -124,7 +124,8 @@ func (t *tree) strays(broken []*found, of *found) error {
 	return nil
 }
 
-// owner is the table that a page is of: the one that all its rows fit, before others one whose columns they all have, and then one with more.
+// owner returns the table that owns a page: a table that fits all rows, preferably with as many columns as the rows, and else with the
+// most columns.
 func (t *tree) owner(n *node, broken []*found) (of *found) {
 	best := 0
 	for _, f := range broken {
