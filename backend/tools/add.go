@@ -30,7 +30,7 @@ type addInput struct {
 	MimeType  string   `json:"mimeType"`
 }
 
-// added is one file as an agent is told of it.
+// added is a shown file, as the agent is told.
 type added struct {
 	Filename string `json:"filename"`
 	MimeType string `json:"mimeType"`
@@ -45,7 +45,7 @@ type addOutput struct {
 // mostFiles is how many files a call may name.
 const mostFiles = 100
 
-// wanted are the files that an input names: the lists are pairwise, and may be short.
+// wanted returns the files that an input names. The lists are pairwise, and may be shorter than paths.
 func (in addInput) wanted() ([]attachment.Wanted, error) {
 	if in.Paths == nil && in.Path != "" {
 		in.Paths = []string{in.Path}

@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// wrongArguments tells an agent in a sentence which argument of a call has a wrong type, and which one it is to have. in is the type that
-// the arguments were read as.
+// wrongArguments returns an error that tells the agent in a sentence which argument has a wrong type, and which type is wanted. in is the
+// type into which the arguments were decoded.
 func wrongArguments(err error, in reflect.Type) error {
 	fault, ok := errors.AsType[*json.UnmarshalTypeError](err)
 	if !ok {
@@ -21,17 +21,17 @@ func wrongArguments(err error, in reflect.Type) error {
 	}
 	names := strings.Split(fault.Field, ".")
 	if f, ok := in.FieldByName(names[0]); ok && f.Anonymous {
-		names = names[1:] // an embedded type's name is none of an argument
+		names = names[1:] // the name of an embedded type is no argument
 	}
 	field, want := strings.Join(names, "."), fieldType(in, names)
 	text := fmt.Sprintf("%s must be %s, and is %s.", field, typeName(want, false), given)
-	if want.Kind() == reflect.Slice && fault.Type.Kind() != reflect.Slice { // one of its items
+	if want.Kind() == reflect.Slice && fault.Type.Kind() != reflect.Slice { // the fault is in an item
 		text = fmt.Sprintf("%s must be %s, and has %s in it.", field, typeName(want, false), given)
 	}
 	return &ruleError{"arguments", text}
 }
 
-// fieldType is the type of a field by its names in JSON, from the outside in.
+// fieldType returns the type of a field by its JSON names, from the outside in.
 func fieldType(t reflect.Type, names []string) reflect.Type {
 	for _, name := range names {
 		for t.Kind() == reflect.Slice {
@@ -70,7 +70,7 @@ func typeName(t reflect.Type, several bool) string {
 	return one
 }
 
-// kindOf is a value as encoding/json describes it, in words.
+// kindOf returns in words the kind of a value as described by encoding/json.
 func kindOf(value string) string {
 	kind, _, _ := strings.Cut(value, " ")
 	if words, ok := map[string]string{"string": "a text", "number": "a number", "bool": "true or false", "array": "a list", "object": "an object"}[kind]; ok {

@@ -7,7 +7,7 @@ import (
 )
 
 // An agent is told in a sentence what is wrong with an argument, and not by the words of a decoder.
-func TestWrongArgumentsAreToldInASentence(t *testing.T) {
+func TestWrongArgumentsAreExplained(t *testing.T) {
 	add, ask, download := reflect.TypeFor[addInput](), reflect.TypeFor[askInput](), reflect.TypeFor[downloadInput]()
 	for _, c := range []struct {
 		in         reflect.Type
@@ -30,7 +30,7 @@ func TestWrongArgumentsAreToldInASentence(t *testing.T) {
 	} {
 		err := json.Unmarshal([]byte(c.text), reflect.New(c.in).Interface())
 		if err == nil {
-			t.Fatalf("%s was taken", c.text)
+			t.Fatalf("decode of %s: got no error, want one", c.text)
 		}
 		if got := wrongArguments(err, c.in).Error(); got != c.want {
 			t.Errorf("%s: got %q, want %q", c.text, got, c.want)

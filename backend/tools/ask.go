@@ -36,7 +36,7 @@ const askSchema = `{
 	}
 }`
 
-// Bounds of what is asked at once.
+// The limits of the questions in a call.
 const (
 	mostQuestions = 20
 	mostOptions   = 100
@@ -45,7 +45,7 @@ const (
 
 type question struct {
 	Prompt        string   `json:"prompt"`
-	Question      string   `json:"question"` // what some models call it
+	Question      string   `json:"question"` // the name that some models use
 	Options       []option `json:"options"`
 	MultiSelect   bool     `json:"multiSelect"`
 	AllowFreeText bool     `json:"allowFreeText"`
@@ -120,7 +120,7 @@ func (in askInput) list() ([]session.Question, error) {
 	return list, nil
 }
 
-// answered has the shape of _sandboxagent/session/request_question's answer.
+// answered has the shape of the answer to _sandboxagent/session/request_question.
 type answered struct {
 	Status  string     `json:"status"`
 	Answers [][]string `json:"answers,omitempty"`

@@ -61,9 +61,9 @@ func (r *rig) token(name string) string {
 	return strings.TrimSpace(string(data))
 }
 
-// TestOnlyTheBearer: nothing but a session's own bearer, from a program of this machine that names the address, opens its tools; and it
+// TestToolsOpenOnlyWithBearer: nothing but a session's own bearer, from a program of this machine that names the address, opens its tools; and it
 // opens nothing else.
-func TestOnlyTheBearer(t *testing.T) {
+func TestToolsOpenOnlyWithBearer(t *testing.T) {
 	r := serve(t, nil)
 	first := r.open("web")
 	one := r.given("web")
@@ -72,7 +72,7 @@ func TestOnlyTheBearer(t *testing.T) {
 	r.open("programs")
 	ticket := r.given("programs").variable("DESKHAND_MCP_TICKET")
 	if !strings.HasPrefix(one.URL, r.base+"/mcp/") || one.URL == two.URL || one.bearer() == two.bearer() {
-		t.Fatalf("%+v %+v", one, two)
+		t.Fatalf("servers: got %+v and %+v, want two URLs below %s and two bearers", one, two, r.base)
 	}
 	host := strings.TrimPrefix(r.base, "http://")
 	_, port, err := net.SplitHostPort(host)
@@ -123,10 +123,10 @@ func TestOnlyTheBearer(t *testing.T) {
 	} {
 		status, body := r.post(c.address, c.headers)
 		if status != c.want {
-			t.Errorf("%s: %d, want %d: %s", c.name, status, c.want, body)
+			t.Errorf("%s: got status %d, want %d: %s", c.name, status, c.want, body)
 		}
 		if strings.Contains(body, one.bearer()) || strings.Contains(body, first) && c.want == http.StatusUnauthorized && c.name == "an unknown session" {
-			t.Errorf("%s: it tells too much: %s", c.name, body)
+			t.Errorf("%s: got %s, want no bearer and no session in it", c.name, body)
 		}
 	}
 	// A page's preflight is not answered with leave.
@@ -142,7 +142,7 @@ func TestOnlyTheBearer(t *testing.T) {
 	}
 	resp.Body.Close()
 	if resp.StatusCode != http.StatusForbidden || resp.Header.Get("Access-Control-Allow-Origin") != "" {
-		t.Errorf("a preflight: %d %v", resp.StatusCode, resp.Header)
+		t.Errorf("preflight: got status %d, headers %v, want 403 without permission", resp.StatusCode, resp.Header)
 	}
 }
 
@@ -150,8 +150,8 @@ func mcpURL(r *rig, ticket string) string {
 	return r.base + "/mcp/" + url.PathEscape(ticket[:strings.LastIndexByte(ticket, '.')])
 }
 
-// TestLargeRequest: a request that is longer than any names or questions is refused, without a token as soon as it is seen.
-func TestLargeRequest(t *testing.T) {
+// TestLargeRequestIsRefused: a request that is longer than any names or questions is refused, without a token as soon as it is seen.
+func TestLargeRequestIsRefused(t *testing.T) {
 	r := serve(t, nil)
 	r.open("web")
 	g := r.given("web")
@@ -169,7 +169,7 @@ func TestLargeRequest(t *testing.T) {
 		}
 		resp.Body.Close()
 		if resp.StatusCode < http.StatusBadRequest {
-			t.Errorf("%d", resp.StatusCode)
+			t.Errorf("large request: got status %d, want a refusal", resp.StatusCode)
 		}
 	}
 }
@@ -203,8 +203,8 @@ func greet(t *testing.T, g given, line string, patience time.Duration) string {
 	return string(said[:n])
 }
 
-// TestOnlyTheTicket: the socket of the programs lets in who has a session's ticket, and knows nothing but tools.
-func TestOnlyTheTicket(t *testing.T) {
+// TestSocketOpensOnlyWithTicket: the socket of the programs lets in who has a session's ticket, and knows nothing but tools.
+func TestSocketOpensOnlyWithTicket(t *testing.T) {
 	r := serve(t, nil)
 	r.open("programs")
 	g := r.given("programs")
@@ -213,7 +213,7 @@ func TestOnlyTheTicket(t *testing.T) {
 	ticket := g.variable("DESKHAND_MCP_TICKET")
 	session, secret, _ := strings.Cut(ticket, ".")
 	if got := greet(t, g, ticket, time.Minute); got != "ok\n" {
-		t.Fatalf("the ticket: %q", got)
+		t.Fatalf("greeting with the ticket: got %q, want ok", got)
 	}
 	for name, line := range map[string]string{
 		"nothing": "", "no secret": session, "no secret but a dot": session + ".", "no session": "." + secret, "another secret": session + "." + strings.Repeat("0", len(secret)),
@@ -221,7 +221,7 @@ func TestOnlyTheTicket(t *testing.T) {
 		"a route": "GET /client/hello HTTP/1.1\r\nHost: deskhand\r\n\r", "a message": hello, "a long line": strings.Repeat("x", 10_000),
 	} {
 		if got := greet(t, g, line, 2*time.Second); strings.HasPrefix(got, "ok") || strings.Contains(got, "HTTP") || strings.Contains(got, "serverInfo") {
-			t.Errorf("%s: %q", name, got)
+			t.Errorf("greeting with %s: got %q, want a refusal", name, got)
 		}
 	}
 	// A route is none for who was let in, either.
@@ -235,16 +235,16 @@ func TestOnlyTheTicket(t *testing.T) {
 	}
 	_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second)) // it is closed at once
 	if said, err := io.ReadAll(conn); err != nil || strings.Contains(string(said), "HTTP") {
-		t.Errorf("%q %v", said, err)
+		t.Errorf("connection after a refusal: got %q, error %v, want its end", said, err)
 	}
 	info, err := os.Stat(g.variable("DESKHAND_MCP_SOCKET"))
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("%v %v", info, err)
+		t.Errorf("socket: got %v, error %v, want the mode 0600", info, err)
 	}
 }
 
-// TestProgramAlone: `deskhand mcp` says why it cannot work.
-func TestProgramAlone(t *testing.T) {
+// TestRelayFailsWithoutTicket: `deskhand mcp` says why it cannot work.
+func TestRelayFailsWithoutTicket(t *testing.T) {
 	for name, env := range map[string][]string{
 		"is for agents":   {"DESKHAND_MCP_TICKET=", "DESKHAND_MCP_SOCKET="},
 		"does not answer": {"DESKHAND_MCP_TICKET=a.b", "DESKHAND_MCP_SOCKET=" + filepath.Join(t.TempDir(), "nobody")},
@@ -254,7 +254,7 @@ func TestProgramAlone(t *testing.T) {
 		var log bytes.Buffer
 		cmd.Stderr = &log
 		if err := cmd.Run(); err == nil || !strings.Contains(log.String(), name) {
-			t.Errorf("%s: %v %s", name, err, log.Bytes())
+			t.Errorf("program without %s: got error %v, log %s, want the name of the variable", name, err, log.Bytes())
 		}
 	}
 	r := serve(t, nil)
@@ -265,12 +265,12 @@ func TestProgramAlone(t *testing.T) {
 	var log bytes.Buffer
 	cmd.Stderr = &log
 	if err := cmd.Run(); err == nil || !strings.Contains(log.String(), "have ended") {
-		t.Errorf("%v %s", err, log.Bytes())
+		t.Errorf("program with a wrong ticket: got error %v, log %s, want that the tools have ended", err, log.Bytes())
 	}
 }
 
-// TestWithoutLocalAPI: a command that serves nothing gives agents the tools all the same, and leaves nothing behind.
-func TestWithoutLocalAPI(t *testing.T) {
+// TestToolsWorkWithoutLocalAPI: a command that serves nothing gives agents the tools all the same, and leaves nothing behind.
+func TestToolsWorkWithoutLocalAPI(t *testing.T) {
 	r := newRig(t, nil)
 	r.file("a.txt", []byte("a"))
 	for _, agent := range []string{"web", "programs"} {
@@ -280,14 +280,14 @@ func TestWithoutLocalAPI(t *testing.T) {
 		cmd.Stderr = &log
 		out, err := cmd.Output()
 		if err != nil || !strings.Contains(string(out), `"ok":true`) {
-			t.Errorf("%s: %v\n%s%s", agent, err, out, log.Bytes())
+			t.Errorf("agent %s: got error %v, output\n%s%s\nwant ok", agent, err, out, log.Bytes())
 		}
 		g := r.given(agent)
 		if g.Type != "http" {
 			continue
 		}
 		if u, err := url.Parse(g.URL); err != nil || u.Hostname() != "127.0.0.1" {
-			t.Errorf("%v %v", u, err)
+			t.Errorf("URL of the tools: got %v, error %v, want 127.0.0.1", u, err)
 		} else if conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", u.Host); err == nil {
 			conn.Close()
 			t.Error("something still listens")
@@ -295,8 +295,8 @@ func TestWithoutLocalAPI(t *testing.T) {
 	}
 }
 
-// TestNotKept: the secrets that agents get are in nothing that is kept.
-func TestNotKept(t *testing.T) {
+// TestSecretsAreNotKept: the secrets that agents get are in nothing that is kept.
+func TestSecretsAreNotKept(t *testing.T) {
 	each(t, func(r *rig, agent string) {
 		t := r.t
 		id := r.open(agent)
@@ -308,7 +308,7 @@ func TestNotKept(t *testing.T) {
 		secret = secret[strings.LastIndexByte(secret, '.')+1:]
 		journal := r.recording(id)
 		if !strings.Contains(journal, "mcpServers") || !strings.Contains(journal, `"deskhand"`) {
-			t.Fatalf("the journal is not there: %.500s", journal)
+			t.Fatalf("journal: got %.500s, want the mcpServers of the session", journal)
 		}
 		if len(secret) != 64 || strings.Contains(journal, secret) {
 			t.Error("the journal has the secret")
@@ -330,7 +330,7 @@ func (r *rig) recording(id string) string {
 	}
 	files, err := zip.NewReader(bytes.NewReader(data), int64(len(data)))
 	if err != nil {
-		r.t.Fatalf("%v: %.200s", err, data)
+		r.t.Fatalf("recording: got error %v for %.200s, want a zip", err, data)
 	}
 	var all strings.Builder
 	for _, f := range files.File {

@@ -16,7 +16,7 @@ import (
 	"deskhand/backend/session"
 )
 
-// Names of the tools, as they are listed.
+// The names of the tools, as listed.
 const (
 	toolAdd      = "attachment_add"
 	toolDownload = "attachment_download"
@@ -25,7 +25,7 @@ const (
 	toolAskGemini = "ask_person"
 )
 
-// caller serves the calls of one grant.
+// caller serves the calls of a grant.
 type caller struct {
 	*Server
 
@@ -34,7 +34,7 @@ type caller struct {
 
 func (c *caller) addTools() {
 	yes, no := true, false
-	// The hints keep agents from asking a person whether they may show, or ask, that person something.
+	// With these hints, agents do not ask a person for permission to show something to that person, or to ask that person.
 	harmless := &sdk.ToolAnnotations{ReadOnlyHint: true, OpenWorldHint: &no}
 	add(c, &sdk.Tool{
 		Name: toolAdd, Title: "Show files to the person", Annotations: harmless, InputSchema: json.RawMessage(addSchema),
@@ -53,7 +53,7 @@ func (c *caller) addTools() {
 	}, c.ask)
 }
 
-// add adds a tool whose input is an In and whose result is what f gives. Input that is no In is a failure of the call.
+// add adds a tool whose input is an In and whose result is the value of f. Input that does not decode into an In fails the call.
 func add[In any](c *caller, t *sdk.Tool, f func(context.Context, *sdk.CallToolRequest, In) (any, error)) {
 	c.grant.server.AddTool(t, func(ctx context.Context, r *sdk.CallToolRequest) (*sdk.CallToolResult, error) {
 		leave, err := c.grant.enter()
@@ -64,7 +64,7 @@ func add[In any](c *caller, t *sdk.Tool, f func(context.Context, *sdk.CallToolRe
 		ctx, cancel := c.grant.within(ctx)
 		defer cancel()
 		if l := lineOf(r); l != nil {
-			defer context.AfterFunc(l.ctx, cancel)() //nolint:contextcheck // the end of either ends it
+			defer context.AfterFunc(l.ctx, cancel)() //nolint:contextcheck // the call ends with either context
 		}
 		defer c.live(ctx, r)()
 		var in In
@@ -81,10 +81,10 @@ func add[In any](c *caller, t *sdk.Tool, f func(context.Context, *sdk.CallToolRe
 	})
 }
 
-// result is a value as agents read it: as structure and as text, since most look at one of them only.
+// result returns a value both as structure and as text, since most agents read only one of the two.
 func result(value any, isError bool) *sdk.CallToolResult {
 	text, err := json.Marshal(value)
-	if err != nil { // of our own types: it is not so
+	if err != nil { // never for the types of this package
 		text, isError = []byte(`{"ok":false}`), true
 	}
 	return &sdk.CallToolResult{Content: []sdk.Content{&sdk.TextContent{Text: string(text)}}, StructuredContent: json.RawMessage(text), IsError: isError}
@@ -97,17 +97,17 @@ type failure struct {
 	File    string `json:"file,omitempty"`
 	Message string `json:"message"`
 
-	Done []attachment.Downloaded `json:"done,omitempty"` // what was saved all the same
+	Done []attachment.Downloaded `json:"done,omitempty"` // the files that were saved before the failure
 }
 
-// ruleError is a failure with a rule of ours.
+// ruleError is a failure with a rule of this package.
 type ruleError struct{ rule, text string }
 
 func (e *ruleError) Error() string { return e.text }
 
 func failed(err error) *sdk.CallToolResult { return result(told(err), true) }
 
-// told is an error to an agent: the rule, the file, and words. It has nothing of our own places in it.
+// told returns an error for an agent: the rule, the file, and a text. It names no directory of Deskhand's own.
 func told(err error) failure {
 	var some *partlyError
 	var problem *attachment.Problem
@@ -134,7 +134,7 @@ func told(err error) failure {
 	return failure{Rule: "internal", Message: err.Error()}
 }
 
-// words are a refusal with what it says of the case.
+// words returns the text of a refusal with its parameters.
 func words(r *session.RefusedError) string {
 	said := []string{r.Error()}
 	for _, name := range slices.Sorted(maps.Keys(r.Params)) {
@@ -145,7 +145,7 @@ func words(r *session.RefusedError) string {
 	return strings.Join(said, ", ")
 }
 
-// live tells the client again and again that a call still runs, until stopped.
+// live signals to the client at intervals that a call still runs, until stop is called.
 func (c *caller) live(ctx context.Context, r *sdk.CallToolRequest) (stop func()) {
 	over, ended := make(chan struct{}), make(chan struct{})
 	token, l := r.Params.GetProgressToken(), lineOf(r)
@@ -163,7 +163,7 @@ func (c *caller) live(ctx context.Context, r *sdk.CallToolRequest) (stop func())
 			}
 			switch {
 			case token != nil:
-				_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: "waiting"}) // who has gone ends ctx
+				_ = r.Session.NotifyProgress(ctx, &sdk.ProgressNotificationParams{ProgressToken: token, Progress: float64(n), Message: "waiting"}) // a client that has gone ends ctx
 			case l != nil:
 				l.live()
 			}
@@ -172,7 +172,7 @@ func (c *caller) live(ctx context.Context, r *sdk.CallToolRequest) (stop func())
 	return func() { close(over); <-ended }
 }
 
-// moving waits until no other call of the session moves files, and gives the client.
+// moving waits until no other call of the session moves files, and returns the client. The caller calls done after moving its files.
 func (c *caller) moving(ctx context.Context) (client *session.Client, done func(), err error) {
 	if client, err = c.using(ctx); err != nil {
 		return nil, nil, err

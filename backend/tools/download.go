@@ -66,27 +66,28 @@ func (c *caller) download(ctx context.Context, _ *sdk.CallToolRequest, in downlo
 	return out, nil
 }
 
-// partlyError is the failure of one file, with the files that were saved before.
+// partlyError is the failure of a file, with the files that were saved before.
 type partlyError struct {
 	error
 
 	done []attachment.Downloaded
 }
 
-// What of our own files a call saves at most, as of those that are fetched.
+// The most that a call saves of attachments from Deskhand, as for fetched files.
 const (
 	mostSaved      = 25 << 20 // a file
 	mostSavedACall = 50 << 20
 )
 
-// save writes files of our own: what came with a message from somewhere else than a chat. Each stands for itself, as in attachment.Download.
+// save saves attachments that came with a message from somewhere else than a chat. A file that fails does not stop the others, as in
+// attachment.Download.
 func (c *caller) save(ctx context.Context, client *session.Client, own []attachment.File, dir *os.Root) (files []attachment.Downloaded, err error) {
 	files = []attachment.Downloaded{}
 	left := int64(mostSavedACall)
 	var failed []error
 	for _, f := range own {
 		if f.Directory {
-			continue // it is where it is, and the agent was told
+			continue // a directory stays in its place, which the agent knows
 		}
 		data, err := c.read(ctx, client, f, left)
 		var saved attachment.Downloaded
@@ -106,10 +107,10 @@ func (c *caller) save(ctx context.Context, client *session.Client, own []attachm
 	return files, errors.Join(failed...)
 }
 
-// read gives the bytes of a file that a person has attached: those that were kept, else those that are there now.
+// read returns the bytes of a file that a person has attached: the kept bytes, or else the present bytes of the file.
 func (c *caller) read(ctx context.Context, client *session.Client, f attachment.File, left int64) ([]byte, error) {
 	_, from, err := client.Content(ctx, f.ID)
-	if errors.Is(err, session.ErrNotFound) { // not the session: its bytes are lost
+	if errors.Is(err, session.ErrNotFound) { // the bytes of the file are lost, and not the session
 		return nil, &attachment.Problem{Code: "attachment.missing", Params: map[string]string{"name": f.Filename}}
 	}
 	if err != nil {
@@ -129,7 +130,7 @@ func (c *caller) read(ctx context.Context, client *session.Client, f attachment.
 
 func mib(n int64) string { return strconv.FormatInt(n>>20, 10) + " MiB" }
 
-// source is what stands in the place of a URL for a file that was never behind one.
+// source returns the text in place of a URL for a file that had no URL.
 func source(f attachment.File) string {
 	switch {
 	case f.URI != "":
@@ -140,7 +141,8 @@ func source(f attachment.File) string {
 	return "sha256:" + f.SHA256
 }
 
-// downloadDir opens a directory that an agent may save files in: inside of the home or the session's directory, and not one of our own.
+// downloadDir opens a directory in which an agent may save files: inside of the home or the session's directory, and outside of
+// Deskhand's own.
 func (c *caller) downloadDir(given, cwd string) (*os.Root, error) {
 	home, err := os.UserHomeDir()
 	if err != nil {
@@ -150,7 +152,7 @@ func (c *caller) downloadDir(given, cwd string) (*os.Root, error) {
 	if err != nil {
 		return nil, err
 	}
-	real, err := filepath.EvalSymlinks(dir.Name()) // a home, or a session's directory, may be called by a link
+	real, err := filepath.EvalSymlinks(dir.Name()) // a home, or a session's directory, may be named by a link
 	switch {
 	case err != nil:
 		err = errors.Join(&ruleError{"attachment.outside", "the directory has changed meanwhile"}, err)

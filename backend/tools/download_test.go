@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDownloadDirPrivate: our own directories stay closed by whatever name the home is reached.
-func TestDownloadDirPrivate(t *testing.T) {
+// TestDownloadDirRefusesPrivateDirectory: our own directories stay closed by whatever name the home is reached.
+func TestDownloadDirRefusesPrivateDirectory(t *testing.T) {
 	real := filepath.Join(t.TempDir(), "real")
 	private := filepath.Join(real, ".local", "share", "deskhand")
 	if err := os.MkdirAll(private, 0o700); err != nil {
@@ -21,7 +21,7 @@ func TestDownloadDirPrivate(t *testing.T) {
 	c := &caller{Server: Open(Config{Private: []string{filepath.Join(home, ".local", "share", "deskhand")}})}
 	dir, err := c.downloadDir("~/.local/share/deskhand/new", home)
 	if err == nil {
-		t.Errorf("%s was opened", dir.Name())
+		t.Errorf("downloadDir among Deskhand's own: got %s, want an error", dir.Name())
 		_ = dir.Close()
 	}
 }

@@ -14,23 +14,23 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// grant is the tools of one session for one generation of its agent.
+// grant is the tools of a session for a generation of its agent.
 type grant struct {
 	session   string
 	transport string
-	hash      [sha256.Size]byte // of its secret
+	hash      [sha256.Size]byte // of the grant's secret
 	server    *sdk.Server
 	web       http.Handler // of a grant for HTTP
 	ctx       context.Context
 	cancel    context.CancelFunc
 	moving    chan struct{} // held by a call that moves files
 
-	mu    sync.Mutex // protects ended, and calls against a Wait that has begun
+	mu    sync.Mutex // protects ended, and orders calls.Add before calls.Wait
 	ended bool
-	calls sync.WaitGroup // requests and calls that run
+	calls sync.WaitGroup // running requests and calls
 }
 
-// mostPeers bounds how often an agent may open its own tools at a time: each holds a little memory until it is closed.
+// mostPeers bounds how many connections of an agent to its own tools may be open: each holds a little memory until closed.
 const mostPeers = 64
 
 func newGrant(s *Server, session, transport, secret string) *grant {
@@ -51,7 +51,7 @@ func newGrant(s *Server, session, transport, secret string) *grant {
 const instructions = "Tools of the person's own client. attachment_add shows the person files that you made. attachment_download saves the files " +
 	"that came with the person's message. ask_user asks the person a question and waits for the answer."
 
-// peer is the server for a request: a new peer is not let in where there are too many.
+// peer returns the server for a request, and nil for a new peer when there are too many.
 func (g *grant) peer(r *http.Request) *sdk.Server {
 	if r.Header.Get("Mcp-Session-Id") == "" && len(slices.Collect(g.server.Sessions())) >= mostPeers {
 		return nil
@@ -59,7 +59,7 @@ func (g *grant) peer(r *http.Request) *sdk.Server {
 	return g.server
 }
 
-// opens tells whether a secret is that of the grant. It takes the same time for every secret, and for none at all.
+// opens reports whether the secret is that of the grant. The comparison takes the same time for every secret, and for a nil grant.
 func (g *grant) opens(transport, secret string) bool {
 	given := sha256.Sum256([]byte(secret))
 	want := sha256.Sum256(nil)
@@ -71,7 +71,7 @@ func (g *grant) opens(transport, secret string) bool {
 
 var errEnded = errors.New("the tools of this session have ended; its agent was started anew or has gone")
 
-// enter counts something that runs in the grant; leave must be called when it is over.
+// enter counts a request or call as running; the caller calls leave at its end.
 func (g *grant) enter() (leave func(), err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -82,14 +82,14 @@ func (g *grant) enter() (leave func(), err error) {
 	return g.calls.Done, nil
 }
 
-// within is ctx, which ends with the grant too.
+// within returns a context that ends with ctx and with the grant.
 func (g *grant) within(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(g.ctx, cancel)
 	return ctx, func() { stop(); cancel() }
 }
 
-// close waits for all that runs, which has been cancelled, and closes what the SDK holds open.
+// close cancels all running calls, waits for their end, and closes the connections that the SDK holds open.
 func (g *grant) close() {
 	g.cancel()
 	g.mu.Lock()
@@ -97,12 +97,12 @@ func (g *grant) close() {
 	g.mu.Unlock()
 	g.calls.Wait()
 	for peer := range g.server.Sessions() {
-		_ = peer.Close() // its client has gone, or will be told so
+		_ = peer.Close() // the client has gone, or learns of the end from this
 	}
 }
 
-// renamed are the other names that tools are taken by: with a dot, as they are called elsewhere and as some agents refuse in a list, and the
-// one that Gemini is told in the place of ask_user, which its policy denies to every server because of a tool of its own.
+// renamed returns the listed name of a tool for its other names: names with a dot, as used elsewhere and refused by some agents in a
+// list, and the name that Gemini gets in place of ask_user, which Gemini's policy denies to every server because of a tool of its own.
 func renamed(name string) string {
 	switch name {
 	case "attachment.add":
@@ -115,7 +115,7 @@ func renamed(name string) string {
 	return name
 }
 
-// naming lists the tools by the names that the client can use, and takes calls by all of them.
+// naming lists the tools under the names that the client can use, and accepts calls by all names.
 func naming(next sdk.MethodHandler) sdk.MethodHandler {
 	return func(ctx context.Context, method string, r sdk.Request) (sdk.Result, error) {
 		if call, ok := r.(*sdk.CallToolRequest); ok {
@@ -143,11 +143,11 @@ func isGemini(s sdk.Session) bool {
 	return strings.HasPrefix(peer.InitializeParams().ClientInfo.Name, "gemini-cli")
 }
 
-// lineKey is where the line of a call is among what the SDK passes on.
+// lineKey is the key of a call's line in the values that the SDK passes on.
 const lineKey = "line"
 
-// identify has the SDK pass on the line of an HTTP request: it cuts calls loose from theirs, so that a client could fetch the answer
-// later, for which we keep nothing.
+// identify makes the SDK pass on the line of an HTTP request. The SDK detaches a call's context from its request, so that a client could
+// fetch the answer later, but the tools keep no answers.
 func identify(session string, l *line, next http.Handler) http.Handler {
 	verify := func(context.Context, string, *http.Request) (*auth.TokenInfo, error) {
 		return &auth.TokenInfo{UserID: session, Extra: map[string]any{lineKey: l}}, nil
@@ -155,7 +155,7 @@ func identify(session string, l *line, next http.Handler) http.Handler {
 	return auth.RequireBearerToken(verify, &auth.RequireBearerTokenOptions{AllowMissingExpiration: true})(next)
 }
 
-// lineOf is the line of a call; nil over a socket, whose end the SDK passes on by itself.
+// lineOf returns the line of a call, or nil over a socket, whose end the SDK passes on by itself.
 func lineOf(r *sdk.CallToolRequest) *line {
 	if r.Extra == nil || r.Extra.TokenInfo == nil {
 		return nil

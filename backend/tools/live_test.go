@@ -59,8 +59,8 @@ func giveHTTP(t *testing.T, s *Server, session string) httpServer {
 	return given
 }
 
-// TestLive: while a call waits, a client that gave a token hears of progress, and another at least that the stream lives.
-func TestLive(t *testing.T) {
+// TestWaitingCallShowsSignsOfLife: while a call waits, a client that gave a token hears of progress, and another at least that the stream lives.
+func TestWaitingCallShowsSignsOfLife(t *testing.T) {
 	s := quick(t)
 	given := giveHTTP(t, s, "a session")
 	heard := make(chan *sdk.ProgressNotificationParams, 100)
@@ -88,7 +88,7 @@ func TestLive(t *testing.T) {
 	}()
 	for n := range 3 {
 		if p := <-heard; p.ProgressToken != "t" || p.Progress < float64(n+1) {
-			t.Errorf("%+v", p)
+			t.Errorf("progress: got %+v, want token t, progress %d or more", p, n+1)
 		}
 	}
 	cancel()
@@ -130,12 +130,12 @@ func silent(t *testing.T, given httpServer) {
 	defer resp.Body.Close()
 	got := make([]byte, len(":\n\n:\n\n"))
 	if _, err := io.ReadFull(resp.Body, got); err != nil || string(got) != ":\n\n:\n\n" {
-		t.Errorf("%q %v", got, err)
+		t.Errorf("stream: got %q, error %v, want two empty lines", got, err)
 	}
 }
 
-// TestNames: Gemini denies every tool that is called as one of its own.
-func TestNames(t *testing.T) {
+// TestToolsAreCalledByAllNames: Gemini denies every tool that is called as one of its own.
+func TestToolsAreCalledByAllNames(t *testing.T) {
 	s := quick(t)
 	given := giveHTTP(t, s, "s")
 	for client, want := range map[string]string{"gemini-cli-mcp-client-deskhand": "ask_person", "codex-mcp-client": "ask_user"} {
@@ -153,11 +153,11 @@ func TestNames(t *testing.T) {
 			names = append(names, tool.Name)
 		}
 		if !slices.Contains(names, want) || len(names) != 3 {
-			t.Errorf("%s: %q", client, names)
+			t.Errorf("tools for %s: got %q, want 3 with %s", client, names, want)
 		}
 		for _, name := range []string{"ask_user", "ask_person"} { // without a question both are refused, and known
 			if result, err := peer.CallTool(t.Context(), &sdk.CallToolParams{Name: name}); err != nil || !result.IsError {
-				t.Errorf("%s %s: %+v %v", client, name, result, err)
+				t.Errorf("call of %s by %s: got %+v, error %v, want a failure of a known tool", name, client, result, err)
 			}
 		}
 		if err := peer.Close(); err != nil {
@@ -166,8 +166,8 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestMostPeers: an agent that opens its tools without end is not let in without end.
-func TestMostPeers(t *testing.T) {
+// TestNumberOfPeersIsBounded: an agent that opens its tools without end is not let in without end.
+func TestNumberOfPeersIsBounded(t *testing.T) {
 	s := quick(t)
 	given := giveHTTP(t, s, "s")
 	refused := 0
@@ -191,12 +191,12 @@ func TestMostPeers(t *testing.T) {
 		}
 	}
 	if refused != 3 {
-		t.Errorf("%d were refused", refused)
+		t.Errorf("refused peers: got %d, want 3", refused)
 	}
 }
 
-// TestTransports: which door an agent gets follows what it takes.
-func TestTransports(t *testing.T) {
+// TestGiveChoosesTransport: which door an agent gets follows what it takes.
+func TestGiveChoosesTransport(t *testing.T) {
 	s := quick(t)
 	s.cfg.Socket = func(ctx context.Context) (net.Listener, error) {
 		var lc net.ListenConfig
@@ -216,7 +216,7 @@ func TestTransports(t *testing.T) {
 	} {
 		raw, ok := s.Give("s", c.takes)
 		if ok != c.ok || !strings.Contains(string(raw), c.want) || strings.Contains(string(raw), `"type":"stdio"`) {
-			t.Errorf("%q: %s %v", c.takes, raw, ok)
+			t.Errorf("Give for %q: got %s, %v, want %s, %v", c.takes, raw, ok, c.want, c.ok)
 		}
 	}
 	// Only where this machine alone can reach it are agents sent to a listener of others.
@@ -228,24 +228,24 @@ func TestTransports(t *testing.T) {
 		}
 		_, unmount := s.Mount(ip, http.NotFoundHandler())
 		if got := giveHTTP(t, s, "s").URL; strings.HasPrefix(got, "http://"+addr+"/") != taken {
-			t.Errorf("%s: %s", addr, got)
+			t.Errorf("URL with a mount on %s: got %s, want it used %v", addr, got, taken)
 		}
 		unmount()
 		if got := giveHTTP(t, s, "s").URL; got != before {
-			t.Errorf("after %s: %s, before %s", addr, got, before)
+			t.Errorf("URL after unmounting %s: got %s, want %s", addr, got, before)
 		}
 	}
 }
 
-// TestClosed: nothing is given any more, and an end that comes late harms nobody.
-func TestClosed(t *testing.T) {
+// TestGiveFailsAfterClose: nothing is given any more, and an end that comes late harms nobody.
+func TestGiveFailsAfterClose(t *testing.T) {
 	s := quick(t)
 	giveHTTP(t, s, "s")
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}
 	if raw, ok := s.Give("s", []string{"http", "stdio"}); ok {
-		t.Errorf("%s", raw)
+		t.Errorf("Give after Close: got %s, want nothing", raw)
 	}
 	s.End("s")
 	s.End("nobody")

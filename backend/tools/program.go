@@ -13,7 +13,7 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Variables by which `deskhand mcp` is told whose tools it carries.
+// The environment variables that tell `deskhand mcp` which tools to relay.
 const (
 	TicketVariable = "DESKHAND_MCP_TICKET"
 	SocketVariable = "DESKHAND_MCP_SOCKET"
@@ -25,7 +25,7 @@ const (
 	greetingPause = 10 * time.Second
 )
 
-// listenForPrograms opens the socket, unless it is open, and gives its path.
+// listenForPrograms opens the socket, unless the socket is open, and returns its path.
 func (s *Server) listenForPrograms() (string, error) {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -57,7 +57,7 @@ func (s *Server) accept(ln net.Listener) {
 			s.wg.Go(func() { s.relayed(conn) })
 		case errors.Is(err, net.ErrClosed):
 			return
-		default: // out of files, perhaps
+		default: // too many open files, perhaps
 			s.log.Warn("a program that carries tools cannot be let in", "error", err)
 			select {
 			case <-time.After(time.Second):
@@ -68,11 +68,11 @@ func (s *Server) accept(ln net.Listener) {
 	}
 }
 
-// relayed serves what one `deskhand mcp` carries: a line with the ticket, our word that it is a good one, then messages.
+// relayed serves a connection of `deskhand mcp`: a line with the ticket, our line that accepts the ticket, then messages.
 func (s *Server) relayed(conn net.Conn) {
 	defer conn.Close()
 	defer context.AfterFunc(s.ctx, func() { _ = conn.Close() })()
-	_ = conn.SetDeadline(time.Now().Add(greetingPause)) // it fails with the connection only
+	_ = conn.SetDeadline(time.Now().Add(greetingPause)) // fails only when the connection does
 	in := bufio.NewReader(conn)
 	ticket, err := firstLine(in)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *Server) relayed(conn net.Conn) {
 	session, secret, _ := strings.Cut(ticket, ".")
 	g := s.of(session)
 	if !g.opens(overStdio, secret) {
-		_, _ = fmt.Fprintln(conn, errEnded) // it may have gone
+		_, _ = fmt.Fprintln(conn, errEnded) // the program may have gone
 		return
 	}
 	leave, err := g.enter()
@@ -98,11 +98,11 @@ func (s *Server) relayed(conn net.Conn) {
 	if err != nil {
 		return
 	}
-	_ = peer.Wait() // how it ended is told to the other side by the end itself
+	_ = peer.Wait() // the closed connection tells the other side of the end
 	_ = peer.Close()
 }
 
-// carried reads what was buffered before it reads on.
+// carried reads the buffered bytes before the rest of the connection.
 type carried struct {
 	io.Reader
 	io.Closer
@@ -123,8 +123,8 @@ func firstLine(in *bufio.Reader) (string, error) {
 	return "", errors.New("the line is too long")
 }
 
-// Relay is `deskhand mcp`: it carries messages between an agent, on in and out, and the Deskhand that has the agent's session. It returns
-// when the agent closes in, and with an error when the session's tools end.
+// Relay is the command `deskhand mcp`: it carries messages between an agent, on in and out, and the Deskhand that has the agent's
+// session. Relay returns when the agent closes in, and with an error when the session's tools end.
 func Relay(ctx context.Context, socket, ticket string, in io.Reader, out io.Writer) error {
 	if socket == "" || ticket == "" {
 		return fmt.Errorf("this command is for agents that Deskhand has started: %s and %s are not set", SocketVariable, TicketVariable)
@@ -147,11 +147,11 @@ func Relay(ctx context.Context, socket, ticket string, in io.Reader, out io.Writ
 		return errors.New(answer)
 	}
 	sent := make(chan struct{})
-	go func() { // ends with in, or with the process: nothing else ends a read of standard input
-		_, _ = io.Copy(conn, in) // the other side has closed it, which shows below, or the agent has
+	go func() { // ends with in, or with the process, as nothing else ends a read of standard input
+		_, _ = io.Copy(conn, in) // fails when the other side has closed, which the copy below notices, or when the agent has
 		close(sent)
 		if half, ok := conn.(*net.UnixConn); ok {
-			_ = half.CloseWrite() // the other side may have closed it
+			_ = half.CloseWrite() // the other side may have closed
 		}
 	}()
 	_, err = io.Copy(out, from)

@@ -145,7 +145,7 @@ func serve(t *testing.T, settings map[string]any, more ...string) *rig {
 	})
 	u, parsed := url.Parse(strings.TrimSpace(line))
 	if err != nil || parsed != nil {
-		t.Fatalf("%v %v", err, parsed)
+		t.Fatalf("address of the server: got %q, errors %v and %v, want a URL", line, err, parsed)
 	}
 	r.base = "http://" + u.Host
 	var owner struct{ Socket string }
@@ -183,7 +183,7 @@ func (r *rig) call(method, path string, in, out any) {
 	defer resp.Body.Close()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil || resp.StatusCode >= http.StatusMultipleChoices {
-		r.t.Fatalf("%s %s: %d %s %v", method, path, resp.StatusCode, data, err)
+		r.t.Fatalf("%s %s: got status %d, body %s, error %v, want success", method, path, resp.StatusCode, data, err)
 	}
 	if out != nil {
 		if err := json.Unmarshal(data, out); err != nil {
@@ -197,7 +197,7 @@ func (r *rig) until(what string, yes func() bool) {
 	r.t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !yes(); {
 		if time.Now().After(deadline) {
-			r.t.Fatalf("%s did not come", what)
+			r.t.Fatalf("within 20s: got no %s, want it", what)
 		}
 		<-time.After(10 * time.Millisecond)
 	}
@@ -237,7 +237,7 @@ func (r *rig) given(agent string) given {
 			return m.Params.McpServers[i]
 		}
 	}
-	r.t.Fatalf("the agent got no tools: %s", data)
+	r.t.Fatalf("tools of the agent: got none in %s, want deskhand", data)
 	return given{}
 }
 
@@ -329,7 +329,7 @@ func invoke(ctx context.Context, t *testing.T, peer *sdk.ClientSession, tool str
 	t.Helper()
 	result, err := peer.CallTool(ctx, &sdk.CallToolParams{Name: tool, Arguments: input})
 	if err != nil {
-		t.Fatalf("%s: %v", tool, err)
+		t.Fatalf("call of %s: got error %v, want a result", tool, err)
 	}
 	return read(t, result)
 }
@@ -339,7 +339,7 @@ func read(t *testing.T, result *sdk.CallToolResult) outcome {
 	var out outcome
 	text, ok := result.Content[0].(*sdk.TextContent)
 	if !ok || len(result.Content) != 1 || json.Unmarshal([]byte(text.Text), &out) != nil {
-		t.Fatalf("%+v", result.Content)
+		t.Fatalf("content: got %+v, want a single JSON text", result.Content)
 	}
 	out.IsError, out.Raw = result.IsError, text.Text
 	return out

@@ -1,22 +1,23 @@
 // Package tools hides the MCP server by which agents reach the person: the tools attachment_add, attachment_download and ask_user.
 //
-// # Who gets it
+// # Access
 //
-// [Server.Give] makes the server of one session, for one generation of its agent, and writes it as session/new wants it. An agent that
-// takes HTTP gets an address on loopback and a bearer: on the listener of the local API while there is one (see [Server.Mount]), else on
-// a listener of our own, opened when the first agent needs it. An agent that takes programs only gets `deskhand mcp` with a ticket, which
-// carries lines between the agent and a socket that serves nothing but tools (see [Relay]). A secret opens the tools of its own session,
-// over its own transport, until [Server.End], the next Give for the session, or Close; it opens nothing else, and nothing else opens them.
+// [Server.Give] makes the server of a session, for a generation of its agent, and returns its description for session/new. An agent that
+// supports HTTP gets an address on loopback and a bearer token: on the listener of the local API while there is one (see [Server.Mount]),
+// else on a listener of the Server, opened when the first agent needs the listener. An agent that supports only programs gets `deskhand
+// mcp` with a ticket, which relays lines between the agent and a socket that serves nothing but tools (see [Relay]). A secret opens the
+// tools of its own session, over its own transport, until [Server.End], the next Give for the session, or Close. The secret opens nothing
+// else, and nothing else opens the tools.
 //
 // # Calls
 //
-// A call that the client cancels ends, and so does one whose client has gone: there is no way left to answer it. Calls that move files run
-// one after the other in a session, so that an agent holds no more than one call's bytes at a time. ask_user waits for as long as the
-// person takes; meanwhile the client is told that we live, by progress where it gave a token for that, and by empty lines of the stream
-// over HTTP, where many clients give up on a silent body after minutes.
+// A call that the client cancels ends, and so does a call whose client has gone, because nobody is left to answer. Calls that move files
+// run one after the other in a session, so that an agent holds the bytes of a single call at a time. ask_user waits for as long as the
+// person takes; meanwhile the client gets signs of life, as progress when the client gave a token for progress, and as empty lines of the
+// stream over HTTP, where many clients give up on a silent body after minutes.
 //
-// Failures are results with isError, as MCP wants it, and name the file and the rule: {"ok":false,"rule":…,"file":…,"message":…}. No
-// result carries the bytes of a file.
+// Failures are results with isError, as MCP wants, and name the file and the rule: {"ok":false,"rule":…,"file":…,"message":…}. No result
+// carries the bytes of a file.
 package tools
 
 import (
@@ -39,28 +40,28 @@ import (
 // Name is the server's name to agents.
 const Name = "deskhand"
 
-// Transports of ACP that we have a door for.
+// The transports of ACP that the server offers.
 const (
 	overHTTP  = "http"
 	overStdio = "stdio"
 )
 
-// Config of a Server.
+// Config configures a Server.
 type Config struct {
-	Self    string   // our own program, which an agent starts as `deskhand mcp`
+	Self    string   // Deskhand's own program, which an agent starts as `deskhand mcp`
 	Version string   // told to agents
-	Private []string // directories that nothing is downloaded to: our own
+	Private []string // Deskhand's own directories, to which nothing is downloaded
 	Logger  *slog.Logger
 
-	// Serve serves a listener until the Closer is closed, which waits for it.
+	// Serve serves a listener until the Closer is closed, which waits for the server's end.
 	Serve func(net.Listener, http.Handler) io.Closer
-	// Socket opens the socket that `deskhand mcp` comes to; only our own user may reach it.
+	// Socket opens the socket for `deskhand mcp`; only the user who runs Deskhand may reach the socket.
 	Socket func(context.Context) (net.Listener, error)
 
-	Progress time.Duration // between two signs of life of a call that waits; 0 = 10 s
+	Progress time.Duration // between two signs of life of a waiting call; 0 = 10 s
 }
 
-// Server is the tools of all sessions.
+// Server serves the tools of all sessions.
 type Server struct {
 	cfg    Config
 	log    *slog.Logger
@@ -70,19 +71,19 @@ type Server struct {
 	wg     sync.WaitGroup // grants that end, connections of the socket
 
 	sessions *session.Client // set before client is closed
-	outside  *http.Client    // by which files are fetched
+	outside  *http.Client    // fetches files
 
-	opening sync.Mutex // one door at a time
+	opening sync.Mutex // held while a door is opened
 
-	mu     sync.Mutex // protects what is below
+	mu     sync.Mutex // protects the fields below
 	closed bool
 	grants map[string]*grant // by session
-	mounts []string          // host:port of the listeners of others that serve us; the last is told to agents
-	own    *door             // a listener of our own, once one was needed
+	mounts []string          // host:port of the mounted listeners; agents get the last
+	own    *door             // the Server's own listener, once needed
 	socket *door
 }
 
-// door is something that listens.
+// door is an open listener.
 type door struct {
 	addr string
 	io.Closer
@@ -90,7 +91,7 @@ type door struct {
 
 const signOfLife = 10 * time.Second
 
-// Open makes a server. It listens nowhere yet.
+// Open makes a server that does not listen yet.
 func Open(cfg Config) *Server {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
@@ -104,13 +105,14 @@ func Open(cfg Config) *Server {
 	return s
 }
 
-// Use gives the server the client that it works for. Calls that come before that wait: agents may be started while the client opens.
+// Use sets the client for which the server works. Earlier calls wait for Use, because agents may be started while the client opens. Use
+// must be called once.
 func (s *Server) Use(c *session.Client) {
 	s.sessions = c
 	close(s.client)
 }
 
-// using is the client, once there is one.
+// using waits for Use and returns the client.
 func (s *Server) using(ctx context.Context) (*session.Client, error) {
 	select {
 	case <-s.client:
@@ -141,8 +143,8 @@ type stdioServer struct {
 	Env     []header `json:"env"`
 }
 
-// Give makes the tools of a session for an agent that takes these transports, and gives what its session/new says of them. What was given
-// for the session before ends. ok is false where the agent takes no transport that we have, or nothing can listen.
+// Give makes the tools of a session for an agent that supports these transports, and returns their element for session/new. An earlier
+// grant of the session ends. ok is false when the agent supports no transport of ours, or no listener can be opened.
 func (s *Server) Give(session string, transports []string) (element json.RawMessage, ok bool) {
 	for _, transport := range []string{overHTTP, overStdio} {
 		if !slices.Contains(transports, transport) {
@@ -177,7 +179,7 @@ func (s *Server) give(session, transport string) (any, error) {
 	return stdioServer{Name, s.cfg.Self, []string{"mcp"}, env}, s.grant(session, transport, secret)
 }
 
-// grant replaces what a session has.
+// grant replaces the grant of a session.
 func (s *Server) grant(session, transport, secret string) error {
 	g := newGrant(s, session, transport, secret)
 	s.mu.Lock()
@@ -191,7 +193,7 @@ func (s *Server) grant(session, transport, secret string) error {
 	return nil
 }
 
-// End ends what was given for a session, with every call that runs; it does not wait for that.
+// End ends the grant of a session, and cancels every running call without waiting for its end.
 func (s *Server) End(session string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -211,14 +213,14 @@ func (s *Server) endLocked(session string) {
 	s.wg.Go(g.close)
 }
 
-// of is what a session has; nil is nothing.
+// of returns the grant of a session, or nil.
 func (s *Server) of(session string) *grant {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.grants[session]
 }
 
-// Close ends all sessions' tools and every listener of our own, and waits for them.
+// Close ends the tools of all sessions and the Server's own listeners, and waits for their end.
 func (s *Server) Close() error {
 	s.mu.Lock()
 	for session := range s.grants {
@@ -239,9 +241,9 @@ func (s *Server) Close() error {
 	return err
 }
 
-// newSecret is 256 random bits.
+// newSecret returns 256 random bits.
 func newSecret() string {
 	var raw [32]byte
-	_, _ = rand.Read(raw[:]) // never fails, says the package
+	_, _ = rand.Read(raw[:]) // never fails, as documented
 	return hex.EncodeToString(raw[:])
 }

@@ -27,7 +27,7 @@ import (
 
 const png = "\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x00\x01\x00\x00\x00\x01\x08\x06\x00\x00\x00\x1f\x15\xc4\x89"
 
-func TestAdd(t *testing.T) {
+func TestAddShowsFiles(t *testing.T) {
 	each(t, func(r *rig, agent string) {
 		t := r.t
 		id := r.open(agent)
@@ -43,7 +43,7 @@ func TestAdd(t *testing.T) {
 		}
 		slices.Sort(names)
 		if want := []string{"ask_user", "attachment_add", "attachment_download"}; !slices.Equal(names, want) {
-			t.Errorf("listed are %q", names)
+			t.Errorf("tools: got %q, want %q", names, want)
 		}
 		out := invoke(t.Context(), t, peer, "attachment_add", map[string]any{
 			"paths": []string{"b.txt", filepath.Join(r.work, "a.png")}, "path": "ignored", "filenames": []string{"Second.log"}, "mimeTypes": []string{"", "image/x-test"},
@@ -54,16 +54,16 @@ func TestAdd(t *testing.T) {
 		}
 		out = invoke(t.Context(), t, peer, "attachment.add", map[string]any{"path": "a.png", "filename": "One.png", "filenames": []string{"no"}})
 		if out.IsError || len(out.Attachments) != 1 || out.Attachments[0].Filename != "One.png" || out.Attachments[0].MimeType != "image/png" {
-			t.Errorf("%s", out.Raw)
+			t.Errorf("attachment.add: got %s, want One.png alone", out.Raw)
 		}
 		if got := r.shown(id); !slices.Equal(got, []string{"Second.log", "a.png", "One.png"}) {
-			t.Errorf("shown are %q", got)
+			t.Errorf("shown files: got %q, want Second.log, a.png, One.png", got)
 		}
 	})
 }
 
-// TestAddRefuses: what may not be shown is named with its rule, and keeps the others of its call from being shown.
-func TestAddRefuses(t *testing.T) {
+// TestAddRefusesFilesOutside: what may not be shown is named with its rule, and keeps the others of its call from being shown.
+func TestAddRefusesFilesOutside(t *testing.T) {
 	const mib = 1 << 20
 	each(t, func(r *rig, agent string) {
 		t := r.t
@@ -117,32 +117,32 @@ func TestAddRefuses(t *testing.T) {
 			began := time.Now()
 			out := invoke(t.Context(), t, peer, "attachment_add", map[string]any{"paths": paths})
 			if !out.IsError || out.OK || !strings.HasPrefix(out.Rule, c.rule) || out.Message == "" {
-				t.Errorf("%.3q: %s", c.paths, out.Raw)
+				t.Errorf("attachment_add of %.3q: got %s, want a failure with the rule %s", c.paths, out.Raw, c.rule)
 			}
 			if len(c.paths) == 1 && c.paths[0] != "" && !strings.Contains(out.File, filepath.Base(c.paths[0])) {
-				t.Errorf("%.3q is not named: %s", c.paths, out.Raw)
+				t.Errorf("attachment_add of %.3q: got %s, want the file named", c.paths, out.Raw)
 			}
 			if strings.Contains(out.Raw, "secret\n") || time.Since(began) > time.Minute {
-				t.Errorf("%.3q took %v: %.300s", c.paths, time.Since(began), out.Raw)
+				t.Errorf("attachment_add of %.3q: got %.300s after %v, want no secret, within a minute", c.paths, out.Raw, time.Since(began))
 			}
 		}
 		for _, input := range []any{nil, map[string]any{"paths": "good.txt"}, map[string]any{"paths": []int{1}}} {
 			if out := invoke(t.Context(), t, peer, "attachment_add", input); !out.IsError || out.Rule != "arguments" {
-				t.Errorf("%v: %s", input, out.Raw)
+				t.Errorf("attachment_add of %v: got %s, want the rule arguments", input, out.Raw)
 			}
 		}
 		if got := r.shown(id); len(got) != 0 {
-			t.Errorf("shown are %q", got)
+			t.Errorf("shown files: got %q, want none", got)
 		}
 		// What is just small enough is shown, and the agent does not get its bytes back.
 		out := invoke(t.Context(), t, peer, "attachment_add", map[string]any{"path": "limit.bin"})
 		if out.IsError || len(out.Raw) > 300 {
-			t.Errorf("%.300s", out.Raw)
+			t.Errorf("attachment_add of limit.bin: got %.300s, want success without bytes", out.Raw)
 		}
 	})
 }
 
-func TestAskUser(t *testing.T) {
+func TestAskUserReturnsAnswers(t *testing.T) {
 	each(t, func(r *rig, agent string) {
 		t := r.t
 		id := r.open(agent)
@@ -162,24 +162,24 @@ func TestAskUser(t *testing.T) {
 		done := ask(t.Context(), colour)
 		q := r.waiting(id)
 		if q.Kind != "question" || q.Title != "Which colour?" || len(q.Questions) != 1 || len(q.Questions[0].Options) != 3 || q.Questions[0].Options[1].ID != "w" || !q.Questions[0].MultiSelect {
-			t.Errorf("%+v", q)
+			t.Errorf("question: got %+v, want the colour with 3 options", q)
 		}
 		r.call("POST", "requests/"+q.ID+"/answer", session.Answer{Answers: [][]string{{"w", "b"}}}, nil)
 		if out := <-done; out.IsError || out.Raw != `{"status":"answered","answers":[["w","b"]]}` {
-			t.Errorf("%s", out.Raw)
+			t.Errorf("ask_user: got %s, want the answers w and b", out.Raw)
 		}
 
 		done = ask(t.Context(), map[string]any{"questions": []any{map[string]any{"prompt": "One?", "options": []string{"yes"}}, map[string]any{"question": "Two?"}}})
 		q = r.waiting(id)
 		r.call("POST", "sessions/"+id+"/questions/"+q.ID+"/reply", map[string]any{"answers": [][]string{{"yes"}, {"my own words"}}}, nil)
 		if out := <-done; out.IsError || len(out.Answers) != 2 || out.Answers[1][0] != "my own words" {
-			t.Errorf("%s", out.Raw)
+			t.Errorf("ask_user of two questions: got %s, want two answers", out.Raw)
 		}
 
 		done = ask(t.Context(), colour)
 		r.call("POST", "sessions/"+id+"/questions/"+r.waiting(id).ID+"/reject", nil, nil)
 		if out := <-done; !out.IsError || out.Rule != "rejected" {
-			t.Errorf("%s", out.Raw)
+			t.Errorf("ask_user, rejected: got %s, want the rule rejected", out.Raw)
 		}
 
 		// A call that is cancelled takes its question back.
@@ -212,15 +212,15 @@ func TestAskUser(t *testing.T) {
 			map[string]any{"questions": slices.Repeat([]any{map[string]string{"prompt": "x"}}, 21)},
 		} {
 			if out := invoke(t.Context(), t, peer, "ask_user", input); !out.IsError || out.Rule != "arguments" {
-				t.Errorf("%.80v: %s", input, out.Raw)
+				t.Errorf("ask_user of %.80v: got %s, want the rule arguments", input, out.Raw)
 			}
 		}
 		r.nothingWaits()
 	})
 }
 
-// TestEndsWithTheGeneration: a restart of the agent ends its tools, with a call that waits; a new agent has others.
-func TestEndsWithTheGeneration(t *testing.T) {
+// TestToolsEndWithGeneration: a restart of the agent ends its tools, with a call that waits; a new agent has others.
+func TestToolsEndWithGeneration(t *testing.T) {
 	each(t, func(r *rig, agent string) {
 		t := r.t
 		id := r.open(agent)
@@ -250,13 +250,13 @@ func TestEndsWithTheGeneration(t *testing.T) {
 		}
 		r.file("a.txt", []byte("a"))
 		if out := invoke(t.Context(), t, r.tools(after), "attachment_add", map[string]any{"path": "a.txt"}); out.IsError {
-			t.Errorf("%s", out.Raw)
+			t.Errorf("attachment_add in the new generation: got %s, want success", out.Raw)
 		}
 	})
 }
 
-// TestEndsWithTheProgram: a question that waits does not keep the program from ending.
-func TestEndsWithTheProgram(t *testing.T) {
+// TestToolsEndWithProgram: a question that waits does not keep the program from ending.
+func TestToolsEndWithProgram(t *testing.T) {
 	r := serve(t, nil)
 	for _, agent := range []string{"web", "programs"} {
 		id := r.open(agent)
@@ -272,21 +272,21 @@ func TestEndsWithTheProgram(t *testing.T) {
 	}
 	<-r.done
 	if code, took := r.cmd.ProcessState.ExitCode(), time.Since(began); code != 0 || took > time.Minute {
-		t.Errorf("it ended with %d after %v: %s", code, took, r.log)
+		t.Errorf("end of the program: got code %d after %v, want 0 within a minute: %s", code, took, r.log)
 	}
 	if left, err := filepath.Glob(filepath.Join(r.dir, "run", "*")); err != nil || len(left) != 0 {
-		t.Errorf("it has left %q", left)
+		t.Errorf("files left in run: got %q, want none", left)
 	}
 }
 
-// TestDownloadOwn: with no message of a chat, the files that a person attached are saved, once, without overwriting.
-func TestDownloadOwn(t *testing.T) {
+// TestDownloadSavesAttachments: with no message of a chat, the files that a person attached are saved, once, without overwriting.
+func TestDownloadSavesAttachments(t *testing.T) {
 	each(t, func(r *rig, agent string) {
 		t := r.t
 		id := r.open(agent)
 		peer := r.tools(r.given(agent))
 		if out := invoke(t.Context(), t, peer, "attachment_download", nil); !out.IsError || out.Rule != "attachment.none" {
-			t.Errorf("%s", out.Raw)
+			t.Errorf("attachment_download without files: got %s, want the rule attachment.none", out.Raw)
 		}
 		source := r.file("lamp.png", []byte(png))
 		r.call("POST", "sessions/"+id+"/prompt", map[string]any{"message": "silent", "attachments": []any{map[string]string{"path": source}}}, nil)
@@ -295,22 +295,22 @@ func TestDownloadOwn(t *testing.T) {
 		for range 2 {
 			out := invoke(t.Context(), t, peer, "attachment.download", map[string]any{})
 			if out.IsError || out.DownloadDir != downloads || len(out.Files) != 1 || out.Files[0].Bytes != int64(len(png)) {
-				t.Fatalf("%s", out.Raw)
+				t.Fatalf("attachment.download: got %s, want one file in %s", out.Raw, downloads)
 			}
 			f := out.Files[0]
 			data, err := os.ReadFile(f.Path)
 			if err != nil || string(data) != png || filepath.Base(f.Path) != f.SHA10+".png" || len(f.SHA10) != 10 || strings.Contains(out.Raw, base64.StdEncoding.EncodeToString([]byte(png))) {
-				t.Errorf("%s %v", out.Raw, err)
+				t.Errorf("saved file: got %s, error %v, want the picture under its hash", out.Raw, err)
 			}
 		}
 		for _, dir := range []string{"/tmp", "..", "~/../elsewhere", filepath.Join(r.work, "..", "x"), "/etc"} {
 			if out := invoke(t.Context(), t, peer, "attachment_download", map[string]any{"downloadDir": dir}); !out.IsError || !strings.HasPrefix(out.Rule, "attachment.") {
-				t.Errorf("%s: %s", dir, out.Raw)
+				t.Errorf("attachment_download to %s: got %s, want a rule of attachments", dir, out.Raw)
 			}
 		}
 		out := invoke(t.Context(), t, peer, "attachment_download", map[string]any{"downloadDir": "in/here"})
 		if out.IsError || out.DownloadDir != filepath.Join(r.work, "in", "here") {
-			t.Errorf("%s", out.Raw)
+			t.Errorf("attachment_download to in/here: got %s, want the directory in %s", out.Raw, r.work)
 		}
 		// What is there by that name, and is something else, stays.
 		name := filepath.Join(downloads, filepath.Base(out.Files[0].Path))
@@ -319,7 +319,7 @@ func TestDownloadOwn(t *testing.T) {
 		}
 		out = invoke(t.Context(), t, peer, "attachment_download", nil)
 		if kept, _ := os.ReadFile(name); !out.IsError || out.Rule != "attachment.exists" || string(kept) != "mine" {
-			t.Errorf("%s, and there is %q", out.Raw, kept)
+			t.Errorf("attachment_download over a file: got %s, file %q, want the rule attachment.exists and mine", out.Raw, kept)
 		}
 		// One that cannot be saved keeps none of the others.
 		notes := r.file("notes.txt", []byte("by "+agent))
@@ -328,7 +328,7 @@ func TestDownloadOwn(t *testing.T) {
 		sum := sha256.Sum256([]byte("by " + agent))
 		out = invoke(t.Context(), t, peer, "attachment_download", nil)
 		if saved, err := os.ReadFile(filepath.Join(downloads, hex.EncodeToString(sum[:])[:10]+".txt")); !out.IsError || out.Rule != "attachment.exists" || string(saved) != "by "+agent {
-			t.Errorf("%s; %q %v", out.Raw, saved, err)
+			t.Errorf("attachment_download of a newer message: got %s, file %q, error %v, want its file saved", out.Raw, saved, err)
 		}
 		if err := os.Remove(name); err != nil { // the other agent's turn
 			t.Fatal(err)
@@ -373,8 +373,8 @@ func lilac(urls ...string) string {
 	return "silent\n[[lilac.attachments]]" + string(block) + "[[/lilac.attachments]]"
 }
 
-// TestDownloadFromChat: a message of a chat names where its files are; only the hosts of the settings are asked, on every way.
-func TestDownloadFromChat(t *testing.T) {
+// TestDownloadFetchesFilesOfChat: a message of a chat names where its files are; only the hosts of the settings are asked, on every way.
+func TestDownloadFetchesFilesOfChat(t *testing.T) {
 	address, certificate := chat(t)
 	r := serve(t, map[string]any{"downloadHosts": strings.TrimPrefix(address, "https://")}, "SSL_CERT_FILE="+certificate)
 	id := r.open("web")
@@ -387,32 +387,32 @@ func TestDownloadFromChat(t *testing.T) {
 	}
 	out := get(address+"/a.png?ex=signature", address+"/again.png", address+"/note?ex=signature")
 	if out.IsError || len(out.Files) != 2 || out.Files[0].MimeType != "image/png" || out.Files[0].SourceURL != address+"/a.png" || strings.Contains(out.Raw, "signature") {
-		t.Fatalf("%s", out.Raw)
+		t.Fatalf("attachment_download from a chat: got %s, want 2 files without a signature", out.Raw)
 	}
 	for i, want := range [][]byte{[]byte(png), []byte("a note")} {
 		f := out.Files[i]
 		if data, err := os.ReadFile(f.Path); err != nil || !bytes.Equal(data, want) || filepath.Dir(f.Path) != filepath.Join(r.home, "Downloads") {
-			t.Errorf("%+v %v", f, err)
+			t.Errorf("saved file %d: got %+v, error %v, want its bytes in Downloads", i, f, err)
 		}
 	}
 	// A message with nothing of a chat does not hide the one that has.
 	r.call("POST", "sessions/"+id+"/prompt", map[string]any{"message": "silent"}, nil)
 	r.ready(id)
 	if again := invoke(t.Context(), t, peer, "attachment_download", nil); again.Raw != out.Raw {
-		t.Errorf("%s, before %s", again.Raw, out.Raw)
+		t.Errorf("attachment_download after a message without files: got %s, want %s", again.Raw, out.Raw)
 	}
 	for name, u := range map[string]string{
 		"another host": "https://localhost:1/a.png?ex=signature", "another scheme": strings.Replace(address, "https", "http", 1) + "/a.png", "a redirect": address + "/away?ex=signature",
 	} {
 		if out := get(u); !out.IsError || out.Rule != "attachment.host" || strings.Contains(out.Raw, "signature") {
-			t.Errorf("%s: %s", name, out.Raw)
+			t.Errorf("attachment_download from %s: got %s, want the rule attachment.host without a signature", name, out.Raw)
 		}
 	}
 	if out := get(address+"/a.png", address+"/absent"); !out.IsError || out.OK || len(out.Done) != 1 {
-		t.Errorf("%s", out.Raw)
+		t.Errorf("attachment_download with an absent file: got %s, want a failure with 1 file done", out.Raw)
 	}
 	r.call("PATCH", "settings", map[string]any{"downloadHosts": ""}, nil)
 	if out := get(address + "/a.png"); !out.IsError || out.Rule != "attachment.host" {
-		t.Errorf("%s", out.Raw)
+		t.Errorf("attachment_download without hosts: got %s, want the rule attachment.host", out.Raw)
 	}
 }

@@ -14,13 +14,13 @@ import (
 )
 
 const (
-	mostBody  = 1 << 20          // of a request: names and questions, and never files
-	bodyPause = 30 * time.Second // for all of it
+	mostBody  = 1 << 20          // of a request: names and questions, never files
+	bodyPause = 30 * time.Second // for the whole body
 )
 
 func mcpPath(session string) string { return "/mcp/" + url.PathEscape(session) }
 
-// base is where agents reach us: at a listener of others if there is one, else at our own.
+// base returns the URL for agents: of a mounted listener if there is one, else of the Server's own.
 func (s *Server) base() (string, error) {
 	s.opening.Lock()
 	defer s.opening.Unlock()
@@ -55,7 +55,8 @@ func (s *Server) addresses() (mounted string, own *door, err error) {
 	return mounted, s.own, nil
 }
 
-// keep holds a door until Close, which may have been before; what then serves it is begun before Close can wait for it.
+// keep holds a door until Close, and closes the door at once after Close. begin starts the goroutines of the door before Close can wait
+// for them.
 func (s *Server) keep(place **door, d *door, begin func()) error {
 	s.mu.Lock()
 	if !s.closed {
@@ -68,8 +69,8 @@ func (s *Server) keep(place **door, d *door, begin func()) error {
 	return errors.Join(net.ErrClosed, d.Close())
 }
 
-// Mount serves the tools on a listener of others, in front of what it serves. Only where programs of this machine alone can reach it are
-// agents told of it, until unmount is called.
+// Mount returns a handler that serves the tools on a listener of the caller, in front of next. Agents learn of the listener, until
+// unmount is called, only when no other machine can reach the listener.
 func (s *Server) Mount(addr net.Addr, next http.Handler) (h http.Handler, unmount func()) {
 	tcp, ok := addr.(*net.TCPAddr)
 	if !ok || !tcp.IP.IsLoopback() {
@@ -86,8 +87,8 @@ func (s *Server) Mount(addr net.Addr, next http.Handler) (h http.Handler, unmoun
 	}
 }
 
-// web serves /mcp/{session} to who names us as host and has that session's bearer. Programs that agents start send no Origin: what has one
-// is a page, and none is let in, ours neither.
+// web serves /mcp/{session} to a client that names this host and has the session's bearer token. Programs that agents start send no
+// Origin: a request with an Origin comes from a page, and no page is let in, not even Deskhand's.
 func (s *Server) web(host string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		session, ours := strings.CutPrefix(r.URL.EscapedPath(), "/mcp")
@@ -133,31 +134,31 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, path string, body
 	identify(session, l, g.web).ServeHTTP(l, r)
 }
 
-// line is the answer to one HTTP request.
+// line is the answer to an HTTP request.
 type line struct {
 	http.ResponseWriter
 
 	ctx context.Context // ends when nobody waits for the answer any more
 
-	mu   sync.Mutex // one writes at a time
+	mu   sync.Mutex // held during a write
 	over bool
 }
 
-// Write is the SDK's: whole events, one at a time.
+// Write writes whole events for the SDK, one at a time.
 func (l *line) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.ResponseWriter.Write(p)
 }
 
-// FlushError is what http.ResponseController looks for.
+// FlushError implements the method that http.ResponseController looks for.
 func (l *line) FlushError() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return http.NewResponseController(l.ResponseWriter).Flush()
 }
 
-// live writes an empty line of the stream. Only a call that is answered by a stream, and waits, may use it.
+// live writes an empty line to the stream. Only a waiting call whose answer is a stream may use live.
 func (l *line) live() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +166,7 @@ func (l *line) live() {
 		return
 	}
 	if _, err := l.ResponseWriter.Write([]byte(":\n\n")); err == nil {
-		_ = http.NewResponseController(l.ResponseWriter).Flush() // who has gone ends ctx
+		_ = http.NewResponseController(l.ResponseWriter).Flush() // a client that has gone ends ctx
 	}
 }
 
@@ -175,17 +176,17 @@ func (l *line) end() {
 	l.over = true
 }
 
-// pace bounds how long a body may take, also one that is refused: net/http reads on before it sends the answer.
+// pace bounds how long a body may take, also a body that is refused, because net/http reads a body to its end before the answer is sent.
 func pace(w http.ResponseWriter, r *http.Request) io.ReadCloser {
 	if r.Body == nil || r.Body == http.NoBody {
 		return r.Body
 	}
 	conn := http.NewResponseController(w)
-	_ = conn.SetReadDeadline(time.Now().Add(bodyPause)) // it fails with the connection only
+	_ = conn.SetReadDeadline(time.Now().Add(bodyPause)) // fails only when the connection does
 	return &pacedBody{r.Body, conn}
 }
 
-// pacedBody lifts the limit with the end of the body: what is read after that is whether the client has gone.
+// pacedBody lifts the limit at the end of the body, because later reads only notice that the client has gone.
 type pacedBody struct {
 	io.ReadCloser
 
