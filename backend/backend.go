@@ -334,6 +334,14 @@ func (b *Backend) Running() int {
 	return b.client.Running()
 }
 
+// Installing counts the installations of agents that are under way.
+func (b *Backend) Installing() int {
+	if b.agents == nil {
+		return 0
+	}
+	return b.agents.Installing()
+}
+
 // Working counts the turns that run and wait for no person.
 func (b *Backend) Working() int {
 	if b.client == nil {

@@ -65,6 +65,10 @@ type (
 	Agent = agents.Agent
 	// Report is what a start of an agent showed.
 	Report = agents.Report
+	// InstallPlan is what an installation would do.
+	InstallPlan = agents.Plan
+	// InstallProgress is how far an installation is.
+	InstallProgress = session.InstallProgress
 	// Advice is something to do about an agent.
 	Advice = agents.Advice
 	// FeedQuery is what a reader asks of the feed.

@@ -131,6 +131,12 @@ type Failure struct {
 	Stderr string `json:"stderr,omitempty" doc:"The end of what npm, uv, or the agent that did not answer, wrote there"`
 }
 
+// HasUpdate tells whether the catalogue has a later version than the one that is started.
+func (a Agent) HasUpdate() bool { return older(a.Version, a.Pinned) }
+
+// IsInstalled tells whether Deskhand installed it.
+func (a Agent) IsInstalled() bool { return a.Source == Own }
+
 // IsReady tells whether the agent can be started.
 func (a Agent) IsReady() bool { return a.State == Ready }
 
@@ -198,7 +204,8 @@ type Catalogue struct {
 	around    atomic.Pointer[Surroundings]
 	vault     *vault
 
-	editing sync.Mutex // held by who changes agents.json
+	editing  sync.Mutex // held by who changes agents.json
+	registry sync.Mutex // held by who asks the registry
 
 	mu      sync.Mutex // protects the fields below
 	closed  bool

@@ -132,6 +132,13 @@ func (c *Catalogue) installing(id string) *Installing {
 	return i
 }
 
+// Installing counts the installations that are under way.
+func (c *Catalogue) Installing() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.jobs)
+}
+
 // Rollback makes the version before the one that is used; the one of now is then the version before. What runs goes on as it is. It
 // fails with ErrUnknown, ErrNoPrevious and ErrInstalling.
 func (c *Catalogue) Rollback(id string) error {

@@ -250,7 +250,9 @@ func (c *Catalogue) follow(u *url.URL) {
 		timer := time.NewTimer(wait)
 		select {
 		case <-timer.C:
-			wait = c.refresh(u)
+			c.registry.Lock()
+			wait, _ = c.refresh(c.life, u) // the log has the error
+			c.registry.Unlock()
 		case <-c.life.Done():
 			timer.Stop()
 			return
@@ -258,22 +260,38 @@ func (c *Catalogue) follow(u *url.URL) {
 	}
 }
 
-// refresh asks the registry, unless we or another Deskhand have done so within the day, and tells when to do it again.
-func (c *Catalogue) refresh(u *url.URL) time.Duration {
+// AskRegistry asks the registry of Config.CatalogueURL now, unless we or another Deskhand have done so within the day: a command at a terminal
+// ends before Follow would ask. The error says why the registry gave no answer; the table is then as it was. Without a registry it does nothing.
+func (c *Catalogue) AskRegistry(ctx context.Context) error {
+	u := c.registryURL()
+	if u == nil || !c.registry.TryLock() { // it is being asked, and Watch tells of its answer
+		return nil
+	}
+	defer c.registry.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(c.life, cancel)() //nolint:contextcheck // Close ends it as well as the caller
+	_, err := c.refresh(ctx, u)
+	return err
+}
+
+// refresh asks the registry, unless we or another Deskhand have done so within the day, and tells when to do it again, and why there was no
+// answer.
+func (c *Catalogue) refresh(ctx context.Context, u *url.URL) (time.Duration, error) {
 	last := c.readCopy(u)
 	if left := followEvery - time.Since(last.Asked); left > 0 && left <= followEvery {
 		c.adopt(last.Document)
-		return left
+		return left, nil
 	}
-	ctx, cancel := context.WithTimeout(c.life, registryLimit)
+	ctx, cancel := context.WithTimeout(ctx, registryLimit)
 	defer cancel()
 	next, err := c.fetch(ctx, u, last)
 	switch {
 	case c.life.Err() != nil:
-		return followEvery
+		return followEvery, ErrClosed
 	case errors.Is(err, errNoAnswer):
 		c.cfg.Logger.Info("the registry of agents cannot be reached", "error", err)
-		return againAfter
+		return againAfter, err
 	case err == nil:
 		next.Document = c.keepInstalled(last.Document, next.Document)
 	case errors.Is(err, errUnchanged):
@@ -281,7 +299,7 @@ func (c *Catalogue) refresh(u *url.URL) time.Duration {
 	default:
 		c.cfg.Logger.Warn("the registry's catalogue of agents is refused; the one before stays", "error", err)
 		if len(last.Document.Agents) == 0 {
-			return followEvery // the kept one may be that of another address, to which a person goes back
+			return followEvery, err // the kept one may be that of another address, to which a person goes back
 		}
 		next = last
 	}
@@ -290,7 +308,7 @@ func (c *Catalogue) refresh(u *url.URL) time.Duration {
 		c.cfg.Logger.Warn("the registry's catalogue of agents cannot be kept", "error", err)
 	}
 	c.adopt(next.Document)
-	return followEvery
+	return followEvery, nil
 }
 
 // fetch gets the document if it is another than the last.

@@ -105,6 +105,28 @@ func all(t *testing.T, c *agents.Catalogue) map[string]agents.Agent {
 	return byID
 }
 
+// TestAskingTheRegistryNow: a command that ends within the minute gets newer versions too, and asks once a day like all others.
+func TestAskingTheRegistryNow(t *testing.T) {
+	x, dir := openIndex(t), t.TempDir()
+	x.says(http.StatusServiceUnavailable, "", "")
+	c := follower(t, dir, x.URL)
+	if err := c.AskRegistry(t.Context()); err == nil {
+		t.Error("AskRegistry of a registry that does not answer: got no error")
+	}
+	x.says(http.StatusOK, "", document(npx("claude-acp", "@agentclientprotocol/claude-agent-acp@9.0.0", "")))
+	for range 2 {
+		if err := c.AskRegistry(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := all(t, c)["claude"].Pinned; got != "9.0.0" {
+		t.Errorf("AskRegistry: the pinned version is %q, want 9.0.0", got)
+	}
+	if got := len(x.requests()); got != 2 {
+		t.Errorf("the registry was asked %d times, want 2", got)
+	}
+}
+
 // follower is a catalogue that follows the registry, with Claude's adapter installed in 0.99.0.
 func follower(t *testing.T, dir, url string) *agents.Catalogue {
 	t.Helper()

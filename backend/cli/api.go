@@ -85,12 +85,15 @@ func (p *Program) withAPI(c common, f func(context.Context, *backend.Backend, *a
 	defer api.close()
 	if err := f(ctx, b, api); err != nil {
 		if ctx.Err() != nil {
-			return errors.New("interrupted")
+			return errInterrupted()
 		}
 		return err
 	}
 	return nil
 }
+
+// errInterrupted is the failure of a command that a signal has ended.
+func errInterrupted() error { return &failure{exitCancel, errors.New("interrupted")} }
 
 // sayAgentsFile warns that agents.json cannot be read, or not all of it.
 func (p *Program) sayAgentsFile(b *backend.Backend) {
@@ -119,7 +122,7 @@ func withRunning(c common, f func(context.Context, *api) error) error {
 	}
 	api, err := dial(ctx, places)
 	if ctx.Err() != nil {
-		return errors.New("interrupted")
+		return errInterrupted()
 	}
 	if err != nil {
 		return nobodyRuns(places)

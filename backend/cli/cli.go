@@ -62,6 +62,7 @@ type commands struct {
 	Open      openCommand     `cmd:"" default:"withargs" help:"Open the app (default)."`
 	Server    serverCommand   `cmd:"" help:"Serve the API, and the app to a browser, on this machine."`
 	Prompt    promptCommand   `cmd:"" help:"Run one turn of an agent from the terminal."`
+	Agents    agentsCommand   `cmd:"" help:"List, install, update and remove agents."`
 	Doctor    doctorCommand   `cmd:"" help:"Start agents for a test, and tell what was found and what to do."`
 	Login     loginCommand    `cmd:"" help:"Sign in to an agent."`
 	Logout    logoutCommand   `cmd:"" help:"Sign out of an agent, and forget the values that are kept for it."`

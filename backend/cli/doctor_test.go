@@ -143,7 +143,7 @@ func TestCtrlCEndsTheDoctor(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, code := p.end()
-			if code != 1 || out != "" || p.stderr.String() != "deskhand: interrupted\n" {
+			if code != 4 || out != "" || p.stderr.String() != "deskhand: interrupted\n" {
 				t.Errorf("exit %d, %q, %q", code, out, p.stderr)
 			}
 			var pid int

@@ -71,8 +71,8 @@ func TestLoginIsInterrupted(t *testing.T) {
 	if err := p.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	if _, code := p.end(); code != 1 {
-		t.Errorf("exit %d: %s", code, p.stderr)
+	if _, code := p.end(); code != 4 {
+		t.Errorf("exit %d, want 4: %s", code, p.stderr)
 	}
 	// It is over in the server too: the next may begin.
 	if _, stderr, code := run(t, dir, "login", "mock", "--method", "demo"); code != 0 {

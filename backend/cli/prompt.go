@@ -74,20 +74,25 @@ func (c *promptCommand) Run(p *Program) error {
 	return errors.Join(err, b.Close())
 }
 
-// outlast waits for the turns that run in this process: those of other commands, which came to it because it had the data directory, and
-// our own that is being stopped. A signal ends the wait.
+// outlast waits for the turns and installations that run in this process: those of other commands, which came to it because it had the data
+// directory, and our own turn that is being stopped. A signal ends the wait.
 func (p *Program) outlast(b *backend.Backend) {
-	if b.Running() == 0 {
+	busy := func() bool { return b.Running() > 0 || b.Installing() > 0 }
+	switch {
+	case !busy():
 		return
+	case b.Running() == 0:
+		p.say("An agent is being installed here for another command; waiting for its end.\n")
+	default:
+		p.say("A turn still runs here; waiting for its end.\n")
 	}
-	p.say("A turn still runs here; waiting for its end.\n")
 	ctx, stop := interruptible()
 	defer stop()
 	const pause = 200 * time.Millisecond // also what the other has to read how its turn ended
 	again := time.NewTicker(pause)
 	defer again.Stop()
 	for running := true; running; {
-		running = b.Running() > 0
+		running = busy()
 		select {
 		case <-again.C:
 		case <-ctx.Done():

@@ -85,19 +85,26 @@ func (p *Program) askToDelete(ctx context.Context, list []backend.Session) error
 
 // yes waits for a person's yes; otherwise is what it is told without one.
 func (p *Program) yes(ctx context.Context, otherwise string) error {
+	text, err := p.line(ctx)
+	if err == nil && text != "yes" {
+		err = &failure{exitCancel, errors.New(otherwise)}
+	}
+	return err
+}
+
+// line reads a line of a person at a terminal; the end of the input is an empty one. The goroutine that reads cannot be interrupted; it ends with
+// the process.
+func (p *Program) line(ctx context.Context) (string, error) {
 	answered := make(chan string, 1)
 	go func() {
-		text, _ := bufio.NewReader(p.Stdin).ReadString('\n') // the end of the input is no yes
+		text, _ := bufio.NewReader(p.Stdin).ReadString('\n')
 		answered <- strings.TrimSpace(text)
 	}()
 	select {
 	case text := <-answered:
-		if text != "yes" {
-			return &failure{exitCancel, errors.New(otherwise)}
-		}
-		return nil
+		return text, nil
 	case <-ctx.Done():
-		return ctx.Err()
+		return "", ctx.Err()
 	}
 }
 

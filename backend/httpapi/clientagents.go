@@ -12,6 +12,7 @@ import (
 type agentList struct {
 	Items   []agents.Agent `json:"items"`
 	Problem string         `json:"problem,omitempty" doc:"What is wrong with agents.json"`
+	Unasked string         `json:"unasked,omitempty" doc:"Why the registry was asked for newer versions and gave no answer"`
 }
 
 type installWish struct {
@@ -22,12 +23,15 @@ type installWish struct {
 func (c *Client) agentRoutes() {
 	huma.Register(c.api, op("listAgents", http.MethodGet, "agents", "The agents of this machine", http.StatusOK),
 		func(ctx context.Context, in *struct {
-			All   bool `query:"all" doc:"The whole catalogue too, those that are not here"`
-			Fresh bool `query:"fresh" doc:"Have the login shell read anew first, which takes up to 10 s, and forget why installations have failed"`
+			All     bool `query:"all" doc:"The whole catalogue too, those that are not here"`
+			Settled bool `query:"settled" doc:"Wait first until the login shell has been read, which takes up to 10 s: before that an agent may seem not to be here"`
+			Newest  bool `query:"newest" doc:"Ask the registry for newer versions first, unless that was done within the day; 5 s at most"`
+			Fresh   bool `query:"fresh" doc:"Have the login shell read anew first, which takes up to 10 s, and forget why installations have failed"`
 		},
 		) (*body[agentList], error) {
+			out := agentList{Unasked: c.cfg.Sessions.PrepareAgents(ctx, in.Settled, in.Newest)}
 			list, err := c.cfg.Sessions.ListAgents(ctx, in.All, in.Fresh)
-			out := agentList{Items: list}
+			out.Items = list
 			if err != nil {
 				out.Problem = err.Error()
 			}

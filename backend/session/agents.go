@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"deskhand/backend/acp"
 	"deskhand/backend/agents"
@@ -105,6 +106,23 @@ func (c *Client) ListAgents(ctx context.Context, all, fresh bool) ([]agents.Agen
 		list[n] = c.told(list[n])
 	}
 	return list, err
+}
+
+// PrepareAgents has the list of agents be as it can be: settled waits until the login shell has been read, and newest has the registry asked. It
+// tells why the registry gave no answer; "" when it did.
+func (c *Client) PrepareAgents(ctx context.Context, settled, newest bool) (unasked string) {
+	const patience = 5 * time.Second
+	if settled || newest {
+		c.cfg.Agents.Settle(ctx, false) // the registry may be reached by a proxy that the shell names
+	}
+	if newest {
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		if err := c.cfg.Agents.AskRegistry(ctx); err != nil {
+			return c.secret.text(err.Error())
+		}
+	}
+	return ""
 }
 
 // agent is one agent as people see it.

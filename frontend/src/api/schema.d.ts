@@ -2056,6 +2056,8 @@ export interface components {
             items: components["schemas"]["Agent"][];
             /** @description What is wrong with agents.json */
             problem?: string;
+            /** @description Why the registry was asked for newer versions and gave no answer */
+            unasked?: string;
         };
         AgentProcesses: {
             /** @description The agent that it is, or that it is about; of any other program its name */
@@ -4921,6 +4923,10 @@ export interface operations {
             query?: {
                 /** @description The whole catalogue too, those that are not here */
                 all?: boolean;
+                /** @description Wait first until the login shell has been read, which takes up to 10 s: before that an agent may seem not to be here */
+                settled?: boolean;
+                /** @description Ask the registry for newer versions first, unless that was done within the day; 5 s at most */
+                newest?: boolean;
                 /** @description Have the login shell read anew first, which takes up to 10 s, and forget why installations have failed */
                 fresh?: boolean;
             };
