@@ -13,7 +13,8 @@ type cutText struct {
 	low, high rune
 }
 
-// UnmarshalJSON never fails. In JSON a character beyond U+FFFF may stand as two escapes; encoding/json makes U+FFFD of one alone.
+// UnmarshalJSON never fails. JSON may write a character beyond U+FFFF as two escapes; encoding/json decodes one of the two alone as
+// U+FFFD.
 func (c *cutText) UnmarshalJSON(b []byte) error {
 	*c = cutText{}
 	_ = c.optional.UnmarshalJSON(b) // never fails
@@ -34,7 +35,7 @@ func (c *cutText) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// escaped is the unit that an escape stands for; 0 where there is none.
+// escaped returns the UTF-16 unit of an escape, or 0 when b is no escape.
 func escaped(b []byte) rune {
 	text, isEscape := strings.CutPrefix(string(b), `\u`)
 	n, err := strconv.ParseUint(text, 16, 16)
@@ -44,8 +45,8 @@ func escaped(b []byte) rune {
 	return rune(n) //nolint:gosec // of 16 bits
 }
 
-// Joined is the text of the chunk behind one that ended with a first half, 0 where there was none; and the first half that this one ends with,
-// which the text is without.
+// Joined returns the text of a chunk that follows a chunk with the first half of a character, or 0, at its end. rest is the first half
+// with which this chunk ends, and which the text lacks.
 func (c Chunk) Joined(half rune) (text string, rest rune) {
 	const lost = "\ufffd"
 	text = c.Text

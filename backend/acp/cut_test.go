@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestCharactersThatAreCut(t *testing.T) {
+func TestJoinedRestoresCutCharacters(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		chunks []string // as JSON

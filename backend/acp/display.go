@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// TerminalDisplay is what an agent tells of a program of its own in the _meta of a tool call: an extension of Claude, Codex and Zed,
-// asked for by clientCapabilities._meta.terminal_output.
+// TerminalDisplay is the information about a program of the agent's own in the _meta of a tool call: an extension of Claude, Codex and
+// Zed, requested by clientCapabilities._meta.terminal_output.
 type TerminalDisplay struct {
 	ID       string
 	Cwd      string
-	Data     string // more of its output
+	Data     string // further output of the program
 	Exited   bool
 	ExitCode *int
 	Signal   string
 }
 
-// meta is what is understood of the _meta of a tool call.
+// meta is the part of a tool call's _meta that this package decodes.
 type meta struct {
 	Claude struct {
 		Parent string `json:"parentToolUseId"`
@@ -42,7 +42,7 @@ type terminalData struct {
 	Data string `json:"data"`
 }
 
-// parent is the tool call that this one belongs to.
+// parent returns the id of the tool call to which this call belongs.
 func (m meta) parent() string {
 	if m.Claude.Parent != "" {
 		return m.Claude.Parent
@@ -50,7 +50,7 @@ func (m meta) parent() string {
 	return m.Codex.Parent
 }
 
-// display is nil where the tool call tells of no program. An id that is left out is the tool call's.
+// display returns nil for a tool call without a program. A missing terminal id is the id of the tool call.
 func (m meta) display(toolCall string) *TerminalDisplay {
 	if !m.Info.given && !m.Output.given && !m.Delta.given && !m.Exit.given {
 		return nil
@@ -74,8 +74,8 @@ func (m meta) display(toolCall string) *TerminalDisplay {
 	return &d
 }
 
-// CompactionPatch is a compaction_update or a compaction_summary_chunk. Replaces tells that Content takes the summary's place rather
-// than goes behind it; an empty Status stays as it was, and so does an Error that is nil.
+// CompactionPatch is a compaction_update or a compaction_summary_chunk. Replaces says that Content replaces the summary rather than
+// extending the summary. An empty Status keeps the old status, and a nil Error keeps the old error.
 type CompactionPatch struct {
 	ID       string
 	Status   string
@@ -84,7 +84,7 @@ type CompactionPatch struct {
 	Replaces bool
 }
 
-// ParseCompaction decodes a compaction_update: what it leaves out stays, null clears.
+// ParseCompaction decodes a compaction_update. Missing fields keep the old value, null clears.
 func ParseCompaction(body json.RawMessage) (CompactionPatch, error) {
 	var c struct {
 		ID      string          `json:"compactionId"`
@@ -101,14 +101,14 @@ func ParseCompaction(body json.RawMessage) (CompactionPatch, error) {
 	p := CompactionPatch{ID: c.ID, Status: c.Status}
 	if c.Error != nil {
 		p.Error = new(string)
-		_ = json.Unmarshal(c.Error, p.Error) // what is no text clears it, as the schema wants
+		_ = json.Unmarshal(c.Error, p.Error) // a value that is no text clears the error, as the schema says
 	}
 	if c.Summary == nil {
 		return p, nil
 	}
 	p.Replaces = true
 	var blocks []json.RawMessage
-	_ = json.Unmarshal(c.Summary, &blocks) // null and what is no list clear it
+	_ = json.Unmarshal(c.Summary, &blocks) // null, and a value that is no list, clear the summary
 	for _, raw := range blocks {
 		if chunk, err := parseBlock(raw); err == nil {
 			p.Content = append(p.Content, chunk)

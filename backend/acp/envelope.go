@@ -1,11 +1,11 @@
-// Package acp hides what the Agent Client Protocol looks like on the wire.
+// Package acp hides the wire format of the Agent Client Protocol.
 //
-// Its lower half knows JSON-RPC alone: [Peek] checks a message and reads its envelope in one pass, [Compact] brings it on one
-// line, and the builders write frames. Nothing of a message's content is decoded for that, so that what an agent sends is what a
-// client gets. Its upper half holds tolerant types for what we do decode.
+// The lower half of the package knows JSON-RPC alone: [Peek] checks a message and reads its envelope in one pass, [Compact] puts a
+// message on one line, and the builders write frames. None of these decodes the content of a message, so a client gets exactly the bytes
+// that an agent sends. The upper half holds tolerant types for the content that Deskhand decodes.
 //
-// A key that stands twice in an envelope counts with its last value, as in the JSON parsers of every peer (JavaScript's, Go's,
-// Python's). Keys are compared exactly, after their escapes; "ID" is not "id".
+// The last value of a repeated key in an envelope counts, as in the JSON parsers of every peer (JavaScript's, Go's, Python's). Keys are
+// compared exactly, after their escapes; "ID" is not "id".
 package acp
 
 import (
@@ -14,11 +14,10 @@ import (
 	"errors"
 )
 
-// Kind is what a message is by its envelope.
+// Kind is the kind of a message, judged by its envelope.
 type Kind uint8
 
-// The kinds of messages. Other is valid JSON that is none of the three: an array, a number, an object with neither a method nor
-// an id and an outcome.
+// The kinds of messages. Other is any other valid JSON: an array, a number, an object with neither a method nor an id and an outcome.
 const (
 	Other Kind = iota
 	Request
@@ -26,11 +25,12 @@ const (
 	Response
 )
 
-// Envelope is what JSON-RPC looks at: everything else in the message is content. Its slices share the message's memory.
+// Envelope is the part of a message that JSON-RPC defines: everything else in the message is content. Its slices share the message's
+// memory.
 type Envelope struct {
 	Kind Kind
 	Raw  []byte // the message without white space around it
-	ID   []byte // the id's token as it came, nil when there is none
+	ID   []byte // the id's token as received, nil when missing
 
 	method            []byte // token of the method, whatever its type
 	hasMethod, spaced bool
@@ -38,10 +38,10 @@ type Envelope struct {
 	hasError, failed  bool
 }
 
-// ErrEmpty is Peek's answer to nothing but white space.
+// ErrEmpty is the error of Peek for white space alone.
 var ErrEmpty = errors.New("not JSON: empty")
 
-// Peek reads the envelope of one message. It fails when data is not one JSON text in UTF-8, and on nothing else.
+// Peek reads the envelope of a message. Peek fails only when data is not a single JSON text in UTF-8.
 func Peek(data []byte) (Envelope, error) {
 	s := scanner{data: data}
 	s.space()
@@ -69,7 +69,7 @@ func Peek(data []byte) (Envelope, error) {
 	return e, nil
 }
 
-// note keeps the members of the envelope.
+// note records a member of the envelope.
 func (e *Envelope) note(key, value []byte) {
 	if bytes.IndexByte(key, '\\') >= 0 {
 		var plain string
@@ -103,7 +103,7 @@ func (e *Envelope) kind() Kind {
 	}
 }
 
-// Method is the name that is called; empty in a response.
+// Method returns the name of the called method; "" for a response.
 func (e *Envelope) Method() string {
 	if !e.hasMethod {
 		return ""
@@ -116,10 +116,10 @@ func (e *Envelope) Method() string {
 	return name
 }
 
-// HasError reports whether a response carries an error; some libraries write null where there is none.
+// HasError reports whether a response carries an error; some libraries write null in a response without an error.
 func (e *Envelope) HasError() bool { return e.failed }
 
-// Line is the message on one line: Raw itself when it has no white space between its tokens, else a compacted copy.
+// Line returns the message on one line: Raw itself when it has no white space between its tokens, else a compacted copy.
 func (e *Envelope) Line() []byte {
 	if !e.spaced {
 		return e.Raw
@@ -127,8 +127,8 @@ func (e *Envelope) Line() []byte {
 	return Compact(make([]byte, 0, len(e.Raw)), e.Raw)
 }
 
-// Compact appends src, which must be valid JSON, to dst without the white space between its tokens. Nothing else changes:
-// numbers, escapes and the order of keys stay. dst may be src[:0].
+// Compact appends src, which must be valid JSON, to dst without the white space between its tokens. Nothing else changes: numbers,
+// escapes and the order of keys stay. dst may be src[:0].
 func Compact(dst, src []byte) []byte {
 	for i := 0; i < len(src); {
 		switch src[i] {
@@ -145,7 +145,7 @@ func Compact(dst, src []byte) []byte {
 		for i < len(src) && src[i] > ' ' && src[i] != '"' {
 			i++
 		}
-		if i == start { // a control character: not JSON, kept as it is rather than looped over
+		if i == start { // a control character: not JSON, kept to avoid an endless loop
 			i++
 		}
 		dst = append(dst, src[start:i]...)
@@ -153,7 +153,7 @@ func Compact(dst, src []byte) []byte {
 	return dst
 }
 
-// stringLen is the length of the string token at the start of b.
+// stringLen returns the length of the string token at the start of b.
 func stringLen(b []byte) int {
 	for i := 1; i < len(b); {
 		i += plainPrefix(b[i:])

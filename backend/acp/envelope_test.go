@@ -14,7 +14,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-func TestPeekKinds(t *testing.T) {
+func TestPeekTellsKinds(t *testing.T) {
 	for text, want := range map[string]Kind{
 		`{"id":1,"method":"m"}`:                             Request,
 		`{"method":"m","id":"1","params":{"id":2}}`:         Request,
@@ -43,15 +43,15 @@ func TestPeekKinds(t *testing.T) {
 	} {
 		e, err := Peek([]byte(text))
 		if err != nil || e.Kind != want {
-			t.Errorf("Peek(%s) = kind %d, %v; want kind %d", text, e.Kind, err, want)
+			t.Errorf("Peek(%s): got kind %d, error %v, want kind %d", text, e.Kind, err, want)
 		}
 		if err == nil && string(e.Raw) != strings.TrimSpace(text) {
-			t.Errorf("Peek(%s).Raw = %s", text, e.Raw)
+			t.Errorf("Raw of Peek(%s): got %s, want the trimmed text", text, e.Raw)
 		}
 	}
 }
 
-func TestPeekRefuses(t *testing.T) {
+func TestPeekRefusesInvalidJSON(t *testing.T) {
 	for _, text := range []string{
 		`{`, `{"a"}`, `{"a":}`, `{"a":1,}`, `{a:1}`, `[1,]`, `[1 2]`, `{"a":1}{}`, `1 2`, `01`, `-`, `1.`, `.5`, `1e`, `+1`, `0x1`,
 		`tru`, `True`, `nul`, `NaN`, `"`, `"\x"`, `"\u12g4"`, "\"\t\"", "\"\x00\"", "\"\xff\"", "\"\xed\xa0\x80\"", "\"\xc0\x80\"",
@@ -69,13 +69,13 @@ func TestPeekRefuses(t *testing.T) {
 	}
 }
 
-func TestMethodAndLine(t *testing.T) {
+func TestMethodAndLineOfMessage(t *testing.T) {
 	e, err := Peek([]byte(" {\"method\" : \"a\\u002fb\", \"params\": [1.0,\t\"x  y\"]}\r"))
 	if err != nil || e.Method() != "a/b" {
-		t.Fatalf("method %q, %v", e.Method(), err)
+		t.Fatalf("Method: got %q, error %v, want a/b", e.Method(), err)
 	}
 	if got := string(e.Line()); got != `{"method":"a\u002fb","params":[1.0,"x  y"]}` {
-		t.Errorf("line %s", got)
+		t.Errorf("Line: got %s, want the message without white space", got)
 	}
 	e, _ = Peek([]byte(" {\"method\":\"x\"} "))
 	if line := e.Line(); &line[0] != &e.Raw[0] {
@@ -87,7 +87,7 @@ func key(t *testing.T, id string) Key {
 	t.Helper()
 	e, err := Peek([]byte(`{"method":"m","id":` + id + `}`))
 	if err != nil {
-		t.Fatalf("id %s: %v", id, err)
+		t.Fatalf("Peek with the id %s: got error %v, want none", id, err)
 	}
 	return e.Key()
 }
@@ -111,7 +111,7 @@ func TestKeysCompareByValue(t *testing.T) {
 	} {
 		for _, id := range same {
 			if key(t, id) != key(t, same[0]) || key(t, id) == "" {
-				t.Errorf("key of %s is %q, of %s %q", id, key(t, id), same[0], key(t, same[0]))
+				t.Errorf("Key of %s: got %q, want %q, the key of %s", id, key(t, id), key(t, same[0]), same[0])
 			}
 		}
 	}
@@ -119,13 +119,13 @@ func TestKeysCompareByValue(t *testing.T) {
 	for i, a := range all {
 		for _, b := range all[:i] {
 			if key(t, a) == key(t, b) {
-				t.Errorf("%s and %s have one key, %q", a, b, key(t, a))
+				t.Errorf("Key of %s: got %q, want another than for %s", a, key(t, a), b)
 			}
 		}
 	}
 	for _, id := range []string{"true", "[1]", `{"a":1}`} {
 		if k := key(t, id); k != "" {
-			t.Errorf("key of %s is %q", id, k)
+			t.Errorf("Key of %s: got %q, want none", id, k)
 		}
 	}
 }
@@ -141,7 +141,7 @@ func FuzzPeek(f *testing.F) {
 		e, err := Peek(data)
 		// The standard library is the judge, but for UTF-8, which it repairs instead, and depth, where its count differs.
 		if want := json.Valid(data) && utf8.Valid(data); (err == nil) != want && bytes.Count(data, []byte("["))+bytes.Count(data, []byte("{")) < 9_000 {
-			t.Fatalf("Peek = %v; valid: %v", err, want)
+			t.Fatalf("Peek(%q): got error %v, want valid %v", data, err, want)
 		}
 		if err != nil {
 			return
@@ -154,11 +154,11 @@ func FuzzPeek(f *testing.F) {
 			t.Fatalf("Compact = %q, want %q", got, compact.Bytes())
 		}
 		if !bytes.Equal(e.Line(), compact.Bytes()) {
-			t.Fatalf("Line = %q, want %q", e.Line(), compact.Bytes())
+			t.Fatalf("Line: got %q, want %q", e.Line(), compact.Bytes())
 		}
 		inPlace := Compact(data[:0], data)
 		if !bytes.Equal(inPlace, compact.Bytes()) {
-			t.Fatalf("Compact in place = %q", inPlace)
+			t.Fatalf("Compact in place: got %q, want %q", inPlace, compact.Bytes())
 		}
 	})
 }
@@ -225,7 +225,7 @@ func FuzzKey(f *testing.F) {
 			return
 		}
 		if same := x.Cmp(y) == 0; same != (ea.Key() == eb.Key()) {
-			t.Errorf("%s and %s: equal %v, keys %q %q", a, b, same, ea.Key(), eb.Key())
+			t.Errorf("keys of %s and %s: got %q and %q, want equal %v", a, b, ea.Key(), eb.Key(), same)
 		}
 	})
 }
@@ -241,22 +241,22 @@ func exact(token string) (*big.Rat, bool) {
 	return new(big.Rat).SetString(token)
 }
 
-func TestFrames(t *testing.T) {
+func TestBuildersWriteFrames(t *testing.T) {
 	request, err := NewRequest(json.RawMessage("1.0"), "a/b", map[string]string{"x": "<&>\u2028"})
 	if err != nil || string(request) != `{"jsonrpc":"2.0","id":1.0,"method":"a/b","params":{"x":"<&>\u2028"}}` {
-		t.Errorf("request %s, %v", request, err)
+		t.Errorf("NewRequest: got %s, error %v, want the frame with the id 1.0", request, err)
 	}
 	notification, err := NewNotification("n", nil)
 	if err != nil || string(notification) != `{"jsonrpc":"2.0","method":"n"}` {
-		t.Errorf("notification %s, %v", notification, err)
+		t.Errorf("NewNotification: got %s, error %v, want the frame without params", notification, err)
 	}
 	response, err := NewResponse(json.RawMessage(`"x"`), nil)
 	if err != nil || string(response) != `{"jsonrpc":"2.0","id":"x","result":{}}` {
-		t.Errorf("response %s, %v", response, err)
+		t.Errorf("NewResponse: got %s, error %v, want an empty object", response, err)
 	}
 	failure, err := NewErrorResponse(json.RawMessage("7"), &Error{Code: CodeMethodNotFound, Message: "no"})
 	if err != nil || string(failure) != `{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message":"no"}}` {
-		t.Errorf("error %s, %v", failure, err)
+		t.Errorf("NewErrorResponse: got %s, error %v, want the code -32601", failure, err)
 	}
 	if _, err := NewNotification("n", func() {}); err == nil {
 		t.Error("what cannot be encoded was")

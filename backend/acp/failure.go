@@ -21,8 +21,8 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s (JSON-RPC %d)", e.Sentence(), e.Code)
 }
 
-// UnmarshalJSON takes an error in every form that agents give it: a code that is a text or has a fraction, a message that is no text, an
-// error that is a text alone, details that stand beside the message rather than in data. It fails on what is no JSON alone.
+// UnmarshalJSON accepts an error in every form that agents send: a code that is a text or has a fraction, a message that is no text, an
+// error that is only a text, details beside the message rather than in data. UnmarshalJSON never fails on valid JSON.
 func (e *Error) UnmarshalJSON(b []byte) error {
 	*e = Error{Code: CodeInternalError}
 	var members map[string]json.RawMessage
@@ -46,13 +46,13 @@ func (e *Error) UnmarshalJSON(b []byte) error {
 		delete(members, known)
 	}
 	if e.Data == nil && len(members) > 0 {
-		e.Data, _ = json.Marshal(members) // they were JSON
+		e.Data, _ = json.Marshal(members) // the members were JSON
 	}
 	return nil
 }
 
-// Sentence is the whole error for people: its message, and what its data says beyond that. Many agents, those on the protocol's libraries
-// among them, say "Internal error" of everything that they did not expect, and put what went wrong into data.
+// Sentence returns the whole error for people: its message, and the details of its data that the message lacks. Many agents, such as
+// those on the protocol's own libraries, report every unexpected error as "Internal error", and put the reason into data.
 func (e *Error) Sentence() string {
 	message, more := textDetails(e.Message, 0), details(e.Data, 0)
 	switch {
@@ -60,16 +60,16 @@ func (e *Error) Sentence() string {
 		return fmt.Sprintf("error %d", e.Code)
 	case more == "" || strings.Contains(message, more):
 		return message
-	case strings.Contains(more, message): // the empty one is in all
+	case strings.Contains(more, message): // also true for an empty message
 		return more
 	}
 	return strings.TrimRight(message, ".:; \n") + ": " + more
 }
 
-// mostNested is how deep details are looked for: an error in a text in an error is common, and what goes deeper is none.
+// mostNested limits how deep details are searched: an error in a text in an error is common, a deeper error is not.
 const mostNested = 8
 
-// telling are the names of members that say what went wrong, in the order in which they are told; without case and underscores.
+// telling are the names of members that explain an error, without case and underscores, in the order in which their texts are joined.
 //
 //nolint:gochecknoglobals // a constant in all but name
 var telling = []string{
@@ -77,7 +77,7 @@ var telling = []string{
 	"errors", "body", "response", "hint", "stderr", "data",
 }
 
-// details is what a value says to people; "" where it says nothing. What has no member with a known name is told as it came.
+// details returns the text of a value for people, or "". An object without a known member is returned as JSON.
 func details(raw json.RawMessage, depth int) string {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" || depth > mostNested {
@@ -102,7 +102,7 @@ func details(raw json.RawMessage, depth int) string {
 	return string(raw)
 }
 
-// textDetails is a text for people; one that is a JSON object or list is read as such.
+// textDetails returns a text for people; a text that is a JSON object or list is decoded.
 func textDetails(text string, depth int) string {
 	text = strings.TrimSpace(WithoutEscapes(text))
 	if text != "" && (text[0] == '{' || text[0] == '[') && json.Valid([]byte(text)) {
@@ -117,7 +117,7 @@ func memberDetails(raw json.RawMessage, depth int) string {
 		return ""
 	}
 	found := make([]string, len(telling))
-	for _, name := range slices.Sorted(maps.Keys(members)) { // of error_message and errorMessage the same one counts each time
+	for _, name := range slices.Sorted(maps.Keys(members)) { // sorted, so that of error_message and errorMessage always the same counts
 		if n := slices.Index(telling, strings.ReplaceAll(strings.ToLower(name), "_", "")); n >= 0 && found[n] == "" {
 			found[n] = details(members[name], depth+1)
 		}
@@ -132,7 +132,7 @@ func memberDetails(raw json.RawMessage, depth int) string {
 	return string(Compact(nil, raw))
 }
 
-// addDetail adds what the others do not say already.
+// addDetail adds a text unless another text contains it, and removes the texts that the new text contains.
 func addDetail(all []string, text string) []string {
 	if text == "" || slices.ContainsFunc(all, func(said string) bool { return strings.Contains(said, text) }) {
 		return all
@@ -141,11 +141,11 @@ func addDetail(all []string, text string) []string {
 	return append(all, text)
 }
 
-// escapes are the sequences by which programs colour a terminal, set its title and move its cursor; and control characters but for line
-// feeds and tabs. An OSC ends with BEL or ST, and at the end of a line where it has neither.
+// escapes matches the sequences by which programs colour a terminal, set its title and move its cursor, and control characters except
+// line feeds and tabs. An OSC ends with BEL or ST, or at the end of the line.
 var escapes = regexp.MustCompile("(?:\x1b\\[|\u009b)[0-?]*[ -/]*[@-~]|\x1b[]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\\\)?|\x1b[ -/]*[0-~]?|[\x00-\x08\x0b-\x1f\x7f\u0080-\u009f\ufeff]")
 
-// WithoutEscapes is a text without what only a terminal understands.
+// WithoutEscapes returns a text without the sequences and characters that only a terminal understands.
 func WithoutEscapes(text string) string {
 	if strings.IndexFunc(text, func(r rune) bool { return r < ' ' && r != '\n' && r != '\t' || 0x7f <= r && r < 0xa0 || r == '\ufeff' }) < 0 {
 		return text

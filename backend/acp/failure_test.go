@@ -7,7 +7,7 @@ import (
 )
 
 // A person reads what went wrong wherever the agent has put it: in each form that was seen of agents, or that their libraries can write.
-func TestSentenceOfAnError(t *testing.T) {
+func TestSentenceExplainsError(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		`{"code":-32603,"message":"Internal error"}`:                                                                     "Internal error",
@@ -54,11 +54,11 @@ func TestSentenceOfAnError(t *testing.T) {
 	deep := strings.Repeat(`{"error":`, 5_000) + `"x"` + strings.Repeat("}", 5_000)
 	e := Error{Message: "Internal error", Data: json.RawMessage(deep)}
 	if got := e.Sentence(); !strings.HasPrefix(got, "Internal error") {
-		t.Errorf("of what is nested deep: got %.100q", got)
+		t.Errorf("Sentence of deeply nested data: got %.100q, want Internal error first", got)
 	}
 }
 
-func TestTextsWithoutEscapes(t *testing.T) {
+func TestWithoutEscapesRemovesTerminalSequences(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"plain\ttext\nof two lines":              "plain\ttext\nof two lines",

@@ -2,8 +2,9 @@ package acp
 
 import "strings"
 
-// Fenced puts text into a block of Markdown, which texts of the protocol are (Content, text), and which nothing in it can close: its marks
-// are longer than any in the text. The marks are counted once. Looking for ever longer ones took minutes for a megabyte of them.
+// Fenced puts text into a fenced block of Markdown, the format of texts in the protocol (Content, text). Nothing in text can close the
+// block, because its marks are longer than any run of marks in text. Fenced counts the runs once: searching for ever longer marks took
+// minutes for a megabyte of them.
 func Fenced(language, text string) string {
 	longest, run := 2, 0
 	for i := range len(text) {

@@ -7,7 +7,7 @@ import (
 	"deskhand/backend/acp"
 )
 
-func TestNothingClosesABlock(t *testing.T) {
+func TestNothingClosesFencedBlock(t *testing.T) {
 	t.Parallel()
 	many := strings.Repeat("`", 1<<20) // minutes, when ever longer marks were looked for
 	for text, want := range map[string]string{
@@ -18,7 +18,7 @@ func TestNothingClosesABlock(t *testing.T) {
 		many:          many + "`go\n" + many + "\n" + many + "`",
 	} {
 		if got := acp.Fenced("go", text); got != want {
-			t.Errorf("%.40q is %.60q", text, got)
+			t.Errorf("Fenced(%.40q): got %.60q, want %.60q", text, got, want)
 		}
 	}
 }

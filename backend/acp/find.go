@@ -10,17 +10,17 @@ import (
 	"unicode/utf8"
 )
 
-// Found is what a line holds that is no message by itself.
+// Found is the content of a line that is no message by itself.
 type Found struct {
 	Messages []Envelope // in their order
-	Rest     string     // what stands around them, as far as a person can read it
+	Rest     string     // the text around the messages, as far as a person can read it
 }
 
-// Find looks for messages in a line that Peek refuses. Real programs print more than their messages: a window title and a reset of colours before
-// one, a progress before it or the prefix of a log, two messages without a line feed between them, the marks of an encoding or all of the line in
-// UTF-16; and their libraries write what is not quite JSON: NaN, bytes that are not UTF-8, control characters that are not escaped. An object
-// counts that is a message of JSON-RPC. One within the text of a log does not where the text says that it was sent or received: its agent says
-// so of what it has told by itself, or was told.
+// Find searches for messages in a line that Peek refuses. Real programs print more than their messages: a window title, a reset of
+// colours, progress or a log prefix before a message, two messages without a line feed between them, a byte order mark, or a whole line
+// in UTF-16; and their libraries write text that is almost JSON: NaN, bytes that are not UTF-8, unescaped control characters. An object
+// counts that is a message of JSON-RPC. A message within a log text does not count when the text says that the message was sent or
+// received: the agent then logs a message that the agent has sent separately, or has received.
 func Find(line []byte) Found {
 	line = narrow(line)
 	f := find(line)
@@ -33,13 +33,13 @@ func Find(line []byte) Found {
 	return f
 }
 
-// mostTries bounds what a line of nothing but braces costs.
+// mostTries bounds the cost of a line of nothing but braces.
 const mostTries = 200
 
 func find(line []byte) Found {
 	var f Found
 	var around []string
-	rest := 0 // where what is around begins that was not kept yet
+	rest := 0 // where the text begins that is not in around yet
 	budget := 8*len(line) + 1<<16
 	for at, tries := 0, 0; tries < mostTries && budget > 0; {
 		n := bytes.IndexByte(line[at:], '{')
@@ -73,7 +73,7 @@ func readable(text []byte) string {
 	return strings.TrimSpace(WithoutEscapes(strings.ToValidUTF8(string(text), string(utf8.RuneError))))
 }
 
-// message makes a message of an object, unless it is none.
+// message returns the message in an object. ok is false when the object is none.
 func message(object []byte) (Envelope, bool) {
 	e, err := Peek(object)
 	if err != nil {
@@ -82,7 +82,7 @@ func message(object []byte) (Envelope, bool) {
 	return e, err == nil && e.Kind != Other
 }
 
-// standsInText tells whether a message behind some text is one that its agent sends.
+// standsInText reports whether a message behind some text is a message that its agent sends.
 func (e *Envelope) standsInText(before string) bool {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(e.Raw, &members) != nil || e.isEcho(before) {
@@ -99,8 +99,8 @@ func (e *Envelope) standsInText(before string) bool {
 	return e.Kind == Response || strings.Contains(e.Method(), "/")
 }
 
-// isEcho tells of a message that an agent writes into its log: of one that only a client sends, and of any that the text before it calls sent or
-// received.
+// isEcho reports whether an agent logs the message: a message that only a client sends, or any message that the text before it calls sent
+// or received.
 func (e *Envelope) isEcho(before string) bool {
 	switch e.Method() {
 	case "initialize", "authenticate", "logout", "session/new", "session/load", "session/resume", "session/prompt", "session/cancel", "session/list",
@@ -112,8 +112,9 @@ func (e *Envelope) isEcho(before string) bool {
 	}, func(word string) bool { return strings.Contains(before, word) })
 }
 
-// mend makes JSON of an object that the scanner took in its lax way: what is no number is null, what is no UTF-8 is U+FFFD, and control characters
-// and backslashes in texts are escaped. A character beyond U+FFFF as Java writes one, each half by itself, is put together.
+// mend makes valid JSON from an object that the lax scanner accepted: NaN and Infinity become null, bytes that are not UTF-8 become
+// U+FFFD, and control characters and stray backslashes in texts are escaped. Two halves of a character beyond U+FFFF, which Java writes
+// separately, are joined.
 func mend(object []byte) []byte {
 	out := make([]byte, 0, len(object)+64)
 	for i := 0; i < len(object); {
@@ -134,7 +135,7 @@ func mend(object []byte) []byte {
 	return out
 }
 
-// mendText appends the text at the start of b, and tells how long it was.
+// mendText appends the text at the start of b, and returns its length in b.
 func mendText(out, b []byte) ([]byte, int) {
 	out = append(out, '"')
 	for i := 1; i < len(b); {
@@ -170,7 +171,7 @@ func mendText(out, b []byte) ([]byte, int) {
 
 const hexDigits = "0123456789abcdef"
 
-// wideRune is the character at the start of b, also of one whose halves are written as if they were characters.
+// wideRune returns the character at the start of b, also when its two halves are encoded as if they were characters.
 func wideRune(b []byte) (rune, int) {
 	r, size := utf8.DecodeRune(b)
 	if r != utf8.RuneError || size != 1 {
@@ -183,13 +184,14 @@ func wideRune(b []byte) (rune, int) {
 			return r, 2 * half
 		}
 	}
-	if len(b) >= half && b[0] == 0xed && b[1]&0xe0 == 0xa0 && b[2]&0xc0 == 0x80 { // one half alone
+	if len(b) >= half && b[0] == 0xed && b[1]&0xe0 == 0xa0 && b[2]&0xc0 == 0x80 { // a half alone
 		return utf8.RuneError, half
 	}
 	return utf8.RuneError, 1
 }
 
-// narrow is a line in UTF-8 that is in UTF-16: it has its mark, or every second byte is none. Of a line feed in UTF-16 the line may have half.
+// narrow converts a line in UTF-16 to UTF-8. Such a line has a byte order mark, or a zero in many bytes; it may begin or end with half of
+// a line feed.
 func narrow(line []byte) []byte {
 	zeros, head := bytes.Count(line, []byte{0}), line[:min(len(line), 4)]
 	little, big := bytes.Contains(head, []byte{0xff, 0xfe}), bytes.HasPrefix(head, []byte{0xfe, 0xff})

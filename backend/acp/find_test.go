@@ -27,7 +27,7 @@ func wide(text string, mark, big bool) string {
 	return string(b)
 }
 
-func TestMessagesAmongOtherText(t *testing.T) {
+func TestFindReadsMessagesAmongOtherText(t *testing.T) {
 	t.Parallel()
 	const m, other = `{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":1}}`, `{"jsonrpc":"2.0","method":"session/update","params":{}}`
 	for line, want := range map[string][]string{ // the messages, and last the rest
@@ -95,7 +95,7 @@ func TestMessagesAmongOtherText(t *testing.T) {
 		"{'id':1,'result':{}}":                                   {"{'id':1,'result':{}}"},
 	} {
 		if _, err := Peek([]byte(line)); err == nil {
-			t.Fatalf("%q is a message by itself", line)
+			t.Fatalf("Peek(%q): got a message, want an error", line)
 		}
 		f := Find([]byte(line))
 		var got []string
@@ -114,7 +114,7 @@ func TestFindIsBounded(t *testing.T) {
 	for _, unit := range []string{"{", `{"a":`, `{"a":[`, "{}", `{"id":1,"result":`, `{"id":1,"result":1}x`, "\x1b{"} {
 		line := []byte(strings.Repeat(unit, 1<<20/len(unit)))
 		if f := Find(line); len(f.Rest) > len(line)+len(f.Messages) {
-			t.Errorf("of %q: the rest has %d bytes, of %d", unit, len(f.Rest), len(line))
+			t.Errorf("Find of many %q: got a rest of %d bytes, want %d at most", unit, len(f.Rest), len(line)+len(f.Messages))
 		}
 	}
 }
@@ -130,7 +130,7 @@ func FuzzFind(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		for _, e := range Find(data).Messages {
 			if !json.Valid(e.Raw) || !utf8.Valid(e.Raw) || e.Kind == Other {
-				t.Fatalf("%q: found %q, kind %d", data, e.Raw, e.Kind)
+				t.Fatalf("Find(%q): got %q of kind %d, want a valid message", data, e.Raw, e.Kind)
 			}
 		}
 		e, err := Peek(data)
@@ -139,12 +139,12 @@ func FuzzFind(f *testing.F) {
 		}
 		found := Find(append([]byte("\x1b[0m"), data...)).Messages
 		if len(found) != 1 || !bytes.Equal(found[0].Raw, e.Raw) {
-			t.Fatalf("%q behind an escape: found %d", data, len(found))
+			t.Fatalf("Find of %q behind an escape: got %d messages, want the same one", data, len(found))
 		}
 	})
 }
 
-func TestTwinsOfKeys(t *testing.T) {
+func TestTwinHasOtherType(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]Key{
 		`1`: `"1`, `"1"`: "1", `"1.0"`: "1", `1.0`: `"1`, `"-7"`: "-7", `"x"`: "", `""`: "", `null`: "", `"null"`: "", `"true"`: "", `" 1 "`: "1", `"1}"`: "", `"1,\"id\":2"`: "", `[1]`: "",
@@ -156,7 +156,7 @@ func TestTwinsOfKeys(t *testing.T) {
 	}
 }
 
-func TestNumbersInEveryForm(t *testing.T) {
+func TestNumbersAreReadInEveryForm(t *testing.T) {
 	t.Parallel()
 	number := func(n int64) *int64 { return &n }
 	for text, want := range map[string]*int64{
@@ -166,17 +166,17 @@ func TestNumbersInEveryForm(t *testing.T) {
 	} {
 		var i Integer
 		if err := json.Unmarshal([]byte(text), &i); err != nil || i.Given != (want != nil) || want != nil && i.Value != *want {
-			t.Errorf("%s: got %+v, %v", text, i, err)
+			t.Errorf("Integer of %s: got %+v, error %v, want %v", text, i, err, want)
 		}
 	}
 	u, err := ParseUsage(json.RawMessage(`{"used":5.0,"size":"2e5","cost":{"amount":"0.25","currency":"USD"}}`))
 	if err != nil || u.Used != 5 || u.Size != 200_000 || u.Cost == nil || u.Cost.Amount != 0.25 {
-		t.Errorf("usage: got %+v, %v", u, err)
+		t.Errorf("ParseUsage: got %+v, error %v, want 5 of 200000, cost 0.25", u, err)
 	}
 	for _, version := range []string{`1`, `1.0`, `"1"`, `1e0`} {
 		i, err := ParseInitialized(json.RawMessage(`{"protocolVersion":` + version + `,"agentCapabilities":{"loadSession":"true","promptCapabilities":{"image":1}}}`))
 		if err != nil || i.ProtocolVersion != 1 || !i.LoadSession || !i.Image || i.Embedded {
-			t.Errorf("version %s: got %+v, %v", version, i, err)
+			t.Errorf("ParseInitialized with the version %s: got %+v, error %v, want version 1, loadSession, image", version, i, err)
 		}
 	}
 }

@@ -28,17 +28,17 @@ type frame struct {
 	Error   *Error          `json:"error,omitempty"`
 }
 
-// NewRequest writes a request. id is the token of the id, so that an id that came from elsewhere goes back unchanged.
+// NewRequest encodes a request. id is the token of the id, so that a foreign id is returned unchanged.
 func NewRequest(id json.RawMessage, method string, params any) ([]byte, error) {
 	return encode(frame{ID: id, Method: method, Params: params})
 }
 
-// NewNotification writes a notification; params may be nil.
+// NewNotification encodes a notification; params may be nil.
 func NewNotification(method string, params any) ([]byte, error) {
 	return encode(frame{Method: method, Params: params})
 }
 
-// NewResponse writes the response with a result; nil is an empty object, because ACP's results are objects.
+// NewResponse encodes a response with a result; nil becomes an empty object, because ACP's results are objects.
 func NewResponse(id json.RawMessage, result any) ([]byte, error) {
 	if result == nil {
 		result = struct{}{}
@@ -46,12 +46,12 @@ func NewResponse(id json.RawMessage, result any) ([]byte, error) {
 	return encode(frame{ID: id, Result: result})
 }
 
-// NewErrorResponse writes the response with an error.
+// NewErrorResponse encodes a response with an error.
 func NewErrorResponse(id json.RawMessage, failure *Error) ([]byte, error) {
 	return encode(frame{ID: id, Error: failure})
 }
 
-// encode writes one line without a line end, and without the escapes that encoding/json adds for HTML.
+// encode returns a line without a line end, and without the escapes that encoding/json adds for HTML.
 func encode(f frame) ([]byte, error) {
 	f.Version = "2.0"
 	var buf bytes.Buffer

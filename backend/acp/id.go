@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Key is an id by its value, to compare ids with: 1, 1.0 and 1e0 have one key, "1" has another. The empty key means that there is
-// no id, or one of a type that JSON-RPC does not allow (a boolean, an array, an object).
+// Key is an id by its value, for comparing ids: 1, 1.0 and 1e0 have the same key, "1" has another. The empty key means a missing id, or
+// an id of a type that JSON-RPC does not allow (a boolean, an array, an object).
 type Key string
 
-// Key is the key of the message's id.
+// Key returns the key of the message's id.
 func (e *Envelope) Key() Key {
 	if len(e.ID) == 0 {
 		return ""
@@ -28,8 +28,9 @@ func (e *Envelope) Key() Key {
 	}
 }
 
-// Twin is the key of the id that reads the same and is of the other type: of "1" that of 1, and the other way round. It is empty where there is
-// none. Peers that read an id as what it is not send it back as the other; whoever finds no request by a key may look for it by this one.
+// Twin returns the key of the id with the same text and the other type: for "1" the key of 1, and the reverse. Twin returns "" when there
+// is no such id. Some peers read an id as the wrong type and send it back so; a caller that finds no request under a key may look for its
+// twin.
 func (k Key) Twin() Key {
 	if text, isText := strings.CutPrefix(string(k), `"`); isText {
 		e, err := Peek([]byte(`{"id":` + strings.TrimSpace(text) + `}`))
@@ -57,11 +58,11 @@ func textKey(token []byte) Key {
 	return Key(`"` + text)
 }
 
-// plainDigits is how many digits a number may have to be written without an exponent in its key.
+// plainDigits is the most digits of a number whose key has no exponent.
 const plainDigits = 18
 
-// numberKey writes a JSON number in the one form that all numbers of its value share: an integer of up to plainDigits digits as it
-// is, everything else as digits without zeros at either end, "e", and a power of ten. Values are exact, not rounded to a float.
+// numberKey returns a JSON number in the form that all numbers of its value share: an integer of up to plainDigits digits unchanged,
+// everything else as digits without zeros at either end, "e", and a power of ten. Values are exact, not rounded to a float.
 func numberKey(token string) string {
 	digits, negative := strings.CutPrefix(token, "-")
 	digits, exponent := splitExponent(digits)
@@ -88,7 +89,7 @@ func numberKey(token string) string {
 	return short
 }
 
-// splitExponent takes the exponent off a number and drops what makes no difference in it.
+// splitExponent splits the exponent off a number and removes its redundant signs and zeros.
 func splitExponent(number string) (mantissa, exponent string) {
 	i := strings.IndexAny(number, "eE")
 	if i < 0 {

@@ -7,8 +7,9 @@ import (
 	"strings"
 )
 
-// Integer is a whole number in every form that JSON libraries write one in: 7, 7.0, 7e0, and "7" as by those that keep 64 bits from
-// JavaScript. A fraction is cut off, and what is out of range is the nearest that is in it. Anything else, null too, is not given.
+// Integer is a whole number in every form that JSON libraries write: 7, 7.0, 7e0, and "7", as libraries write that keep 64 bits from
+// JavaScript. A fraction is cut off, and a number out of range becomes the nearest in range. Given is false for anything else, also for
+// null.
 type Integer struct {
 	Value int64
 	Given bool
@@ -16,14 +17,14 @@ type Integer struct {
 
 // UnmarshalJSON never fails.
 func (i *Integer) UnmarshalJSON(b []byte) error {
-	*i = Integer{} // it may stand twice
+	*i = Integer{} // the field may be repeated
 	var f Float
 	_ = f.UnmarshalJSON(b) // never fails
 	switch exact, err := strconv.ParseInt(f.text, 10, 64); {
 	case !f.Given:
 	case err == nil:
 		*i = Integer{exact, true}
-	case f.Value >= math.MaxInt64: // as the float, which is one more
+	case f.Value >= math.MaxInt64: // compared as floats, of which MaxInt64 rounds up
 		*i = Integer{math.MaxInt64, true}
 	case f.Value <= math.MinInt64:
 		*i = Integer{math.MinInt64, true}
@@ -33,7 +34,7 @@ func (i *Integer) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Pointer is nil where the number is not given.
+// Pointer returns nil when the number is not given.
 func (i Integer) Pointer() *int64 {
 	if !i.Given {
 		return nil
@@ -41,7 +42,7 @@ func (i Integer) Pointer() *int64 {
 	return &i.Value
 }
 
-// Int is Pointer for an int.
+// Int returns nil when the number is not given.
 func (i Integer) Int() *int {
 	if !i.Given {
 		return nil
@@ -50,7 +51,7 @@ func (i Integer) Int() *int {
 	return &n
 }
 
-// Float is a number, or a text that is one, as Integer takes it. One that is no finite number is not given.
+// Float is a number, or a text with a number, as for Integer. Given is false for a text that is no finite number.
 type Float struct {
 	Value float64
 	Given bool
@@ -62,8 +63,8 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	*f = Float{}
 	text := string(b)
 	if len(b) > 0 && b[0] == '"' {
-		_ = json.Unmarshal(b, &text)                                            // else it stays in its quotes, and is no number
-		if text = strings.TrimSpace(text); strings.ContainsAny(text, "xX_pP") { // which are numbers to Go alone
+		_ = json.Unmarshal(b, &text)                                            // on an error the text keeps its quotes, and is no number
+		if text = strings.TrimSpace(text); strings.ContainsAny(text, "xX_pP") { // Go alone reads such texts as numbers
 			return nil
 		}
 	}
@@ -71,14 +72,14 @@ func (f *Float) UnmarshalJSON(b []byte) error {
 	if err != nil && !math.IsInf(n, 0) || math.IsNaN(n) || strings.ContainsAny(text, "nN") { // "inf", "nan"
 		return nil
 	}
-	if math.IsInf(n, 0) { // more than a float holds
+	if math.IsInf(n, 0) { // beyond the range of a float
 		n = math.Copysign(math.MaxFloat64, n)
 	}
 	*f = Float{n, true, text}
 	return nil
 }
 
-// Flag is a boolean, or a text or a number that stands for one. Anything else is false.
+// Flag is a boolean, or a text or a number that stands for a boolean. Any other value is false.
 type Flag bool
 
 // UnmarshalJSON never fails.

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// maxDepth is how deep arrays and objects may nest. It is encoding/json's limit: a message that is deeper could be passed on but
-// not be read by us.
+// maxDepth is how deep arrays and objects may nest. It equals the limit of encoding/json: a deeper message could be passed on but not be
+// decoded.
 const maxDepth = 10_000
 
 // A SyntaxError says where a text stops being JSON.
@@ -20,13 +20,13 @@ func (e *SyntaxError) Error() string {
 	return fmt.Sprintf("not JSON: %s at byte %d", e.Reason, e.Offset)
 }
 
-// A scanner walks over one JSON text (RFC 8259, in UTF-8) and checks it. It builds nothing; at 200 bytes a message that is the
-// difference between 0.1 us and 2 us with encoding/json, and every message of every agent goes through here.
+// A scanner walks over a JSON text (RFC 8259, in UTF-8) and checks the text without building values. For a message of 200 bytes that
+// takes 0.1 us instead of 2 us with encoding/json, and every message of every agent goes through the scanner.
 type scanner struct {
 	data   []byte
 	pos    int
 	spaced bool // white space was seen
-	lax    bool // takes what mend makes JSON of
+	lax    bool // accepts the almost-JSON that mend repairs
 	err    *SyntaxError
 }
 
@@ -51,7 +51,7 @@ func (s *scanner) space() {
 	}
 }
 
-// peek returns the next byte, or 0 at the end; 0 itself is never valid outside of a string, nor in one.
+// peek returns the next byte, or 0 at the end; the byte 0 itself is never valid, inside of a string or outside.
 func (s *scanner) peek() byte {
 	if s.pos < len(s.data) {
 		return s.data[s.pos]
@@ -87,7 +87,7 @@ func (s *scanner) value(depth int) bool {
 	}
 }
 
-// object walks over an object; an envelope, when there is one, is shown each member. (A func in its place costs an allocation.)
+// object walks over an object, and calls note of the envelope, unless nil, for each member. (A func in its place costs an allocation.)
 func (s *scanner) object(depth int, envelope *Envelope) bool {
 	if depth > maxDepth {
 		return s.fail("nested too deep")
@@ -152,7 +152,7 @@ func (s *scanner) array(depth int) bool {
 	}
 }
 
-// next goes over what stands between two items: a comma, or the end.
+// next walks over the separator behind an item: a comma, or the end.
 func (s *scanner) next(end byte) (done, ok bool) {
 	s.space()
 	switch s.peek() {
@@ -241,7 +241,7 @@ func (s *scanner) text() bool {
 	}
 }
 
-// pardon goes over the byte at from, which is no part of a text, where mend makes one of it.
+// pardon skips the invalid byte at from when the scanner is lax, because mend repairs the byte.
 func (s *scanner) pardon(from int) bool {
 	if !s.lax || from >= len(s.data) {
 		return false
@@ -274,8 +274,8 @@ func isHex(c byte) bool {
 	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
-// plainPrefix counts the bytes at the start of b that mean themselves in a string: ASCII without control characters, quote and
-// backslash. It looks at eight bytes at a time, because messages are mostly text.
+// plainPrefix counts the bytes at the start of b that stand for themselves in a string: ASCII without control characters, quote and
+// backslash. plainPrefix reads eight bytes at a time, because messages are mostly text.
 func plainPrefix(b []byte) int {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	i := 0

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Listed is a conversation of an agent's own, as session/list tells of it. UpdatedAt is zero where the agent gives none.
+// Listed is a conversation in the agent's own store, as returned by session/list. UpdatedAt is zero when the agent gives no time.
 type Listed struct {
 	SessionID   string
 	Cwd         string
@@ -29,7 +29,7 @@ func ParseSessionList(result json.RawMessage) (list []Listed, next string, err e
 		AdditionalDirectories            []json.RawMessage
 	}
 	for _, s := range items(r.Sessions, func(s *item) bool { return s.SessionID != "" }) {
-		at, _ := time.Parse(time.RFC3339, s.UpdatedAt) // one that is no time is none
+		at, _ := time.Parse(time.RFC3339, s.UpdatedAt) // an invalid time counts as missing
 		further := items(s.AdditionalDirectories, func(dir *string) bool { return *dir != "" })
 		list = append(list, Listed{SessionID: s.SessionID, Cwd: s.Cwd, Directories: further, Title: s.Title, UpdatedAt: at})
 	}

@@ -8,15 +8,15 @@ import (
 	"slices"
 )
 
-// The types below decode what agents send, by the leniency rules of the published schema: a bad optional field takes its
-// default, a bad list item is dropped, the message survives. Only a missing discriminator or identity is an error, and the caller
-// then shows the update as it came. Source: ACP v1, SDK 2.4.0 schema.
+// The types below decode messages of agents by the leniency rules of the published schema: an invalid optional field takes its default,
+// an invalid list item is dropped, and the message survives. Only a missing discriminator or identity is an error, and the caller then
+// shows the update as received. Source: ACP v1, SDK 2.4.0 schema.
 
 // ErrShape is wrapped by every decoding error of this package.
 var ErrShape = errors.New("not the shape that ACP gives it")
 
-// lenient decodes what fits. encoding/json goes on after a field of the wrong type and leaves it at its zero value, which is just
-// what the schema asks for; anything but an object is an error.
+// lenient decodes the valid fields. encoding/json goes on after a field of the wrong type and leaves the field at its zero value, as the
+// schema asks; anything but an object is an error.
 func lenient(raw json.RawMessage, v any) error {
 	err := json.Unmarshal(raw, v)
 	var wrongType *json.UnmarshalTypeError
@@ -26,8 +26,9 @@ func lenient(raw json.RawMessage, v any) error {
 	return fmt.Errorf("%w: %w", ErrShape, err)
 }
 
-// optional is a field that may be left out. One that is null or of the wrong type counts as left out, and its message survives: the schema's
-// x-deserialize-default-on-error. A pointer would not tell: encoding/json makes what it points to before it finds that the type is wrong.
+// optional is a field that may be missing. A null field, or a field of the wrong type, counts as missing, and the message survives: the
+// schema's x-deserialize-default-on-error. A pointer would not do, because encoding/json allocates its value before noticing the wrong
+// type.
 type optional[T any] struct {
 	value T
 	given bool
@@ -35,7 +36,7 @@ type optional[T any] struct {
 
 // UnmarshalJSON never fails.
 func (o *optional[T]) UnmarshalJSON(b []byte) error {
-	*o = optional[T]{} // it may stand twice
+	*o = optional[T]{} // the field may be repeated
 	var v T
 	if string(b) != "null" && lenient(b, &v) == nil {
 		o.value, o.given = v, true
@@ -43,7 +44,7 @@ func (o *optional[T]) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// pointer is nil where the field is left out.
+// pointer returns nil for a missing field.
 func (o optional[T]) pointer() *T {
 	if !o.given {
 		return nil
@@ -51,7 +52,7 @@ func (o optional[T]) pointer() *T {
 	return &o.value
 }
 
-// items decodes a list and drops the items that do not fit keep.
+// items decodes a list and drops the items for which keep returns false.
 func items[T any](raws []json.RawMessage, keep func(*T) bool) []T {
 	list := make([]T, 0, len(raws))
 	for _, raw := range raws {
@@ -70,7 +71,7 @@ type Update struct {
 	Body      json.RawMessage
 }
 
-// ParseUpdate takes a session/update apart.
+// ParseUpdate decodes the params of session/update.
 func ParseUpdate(params json.RawMessage) (Update, error) {
 	var p struct {
 		SessionID string          `json:"sessionId"`
@@ -91,8 +92,8 @@ func ParseUpdate(params json.RawMessage) (Update, error) {
 	return Update{SessionID: p.SessionID, Kind: d.Kind, Body: p.Update}, nil
 }
 
-// Chunk is a piece of a message: Text for a text block, Block for every other kind. A Text that begins with the second half of a character, or
-// ends with the first half of one, has U+FFFD there, and Low or High is that half: agents cut their text where they like.
+// Chunk is a piece of a message: Text for a text block, Block for every other kind. Agents cut their text anywhere: a Text that begins
+// with the second half of a character, or ends with the first half, has U+FFFD in its place, and Low or High is that half.
 type Chunk struct {
 	MessageID string
 	Text      string
@@ -114,7 +115,7 @@ func ParseChunk(body json.RawMessage) (Chunk, error) {
 	return chunk, err
 }
 
-// parseBlock decodes one content block.
+// parseBlock decodes a content block.
 func parseBlock(raw json.RawMessage) (Chunk, error) {
 	var block struct {
 		Type string  `json:"type"`
@@ -134,7 +135,7 @@ func parseBlock(raw json.RawMessage) (Chunk, error) {
 	return Chunk{Block: raw}, nil
 }
 
-// Location is a place in a file; lines count from 1, and nil is none.
+// Location is a place in a file; lines count from 1, and nil means no line.
 type Location struct {
 	Path string
 	Line *int64
@@ -145,7 +146,7 @@ type wireLocation struct {
 	Line Integer `json:"line"`
 }
 
-// ToolCallPatch is a tool_call, a tool_call_update or the toolCall of a permission request: what is nil stays as it was.
+// ToolCallPatch is a tool_call, a tool_call_update or the toolCall of a permission request. A nil field keeps the old value.
 type ToolCallPatch struct {
 	ToolCallID string
 	Title      *string
@@ -156,23 +157,23 @@ type ToolCallPatch struct {
 	Locations  *[]Location
 	RawInput   json.RawMessage
 	RawOutput  json.RawMessage
-	Parent     string           // the tool call that it belongs to, "" = none, or as it was
-	Display    *TerminalDisplay // what it tells of a program
+	Parent     string           // the tool call to which this call belongs; "" = none, or unchanged
+	Display    *TerminalDisplay // the output and the end of a program
 }
 
-// Changes tells whether anything of the call itself is named, rather than what a program of it writes: that comes many times a second.
+// Changes reports whether the patch changes the call itself, and not only the output of a program, which comes many times a second.
 func (p ToolCallPatch) Changes() bool {
 	return p.Title != nil || p.Name != nil || p.Kind != nil || p.Status != nil || p.Content != nil || p.Locations != nil ||
 		p.RawInput != nil || p.RawOutput != nil || p.Parent != ""
 }
 
-// isStatus tells of those that a tool call may have: the schema's, and the one by which some agents tell of a call that was stopped. Any other
-// is as one that is left out, also for the schema: a call that "runs" would be taken for one that is over, and never be stopped.
+// isStatus reports whether a tool call may have the status: the statuses of the schema, and the status that some agents give a stopped
+// call. Any other status counts as missing, as in the schema: a call that "runs" would be taken for finished, and could never be stopped.
 func isStatus(s string) bool {
 	return slices.Contains([]string{"pending", "in_progress", "completed", "failed", "cancelled"}, s)
 }
 
-// ParseToolCall decodes a tool call or an update of one.
+// ParseToolCall decodes a tool call or an update of a tool call.
 func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	var t struct {
 		ToolCallID string                      `json:"toolCallId"`
@@ -215,7 +216,7 @@ func ParseToolCall(body json.RawMessage) (ToolCallPatch, error) {
 	return p, nil
 }
 
-// contentItem is one item of a tool call's content, kept as it came.
+// contentItem is an item of a tool call's content, kept as received.
 type contentItem struct {
 	Type string
 	raw  json.RawMessage
@@ -240,14 +241,14 @@ func notNull(raw json.RawMessage) json.RawMessage {
 	return raw
 }
 
-// PlanItem is one step of a plan.
+// PlanItem is a step of a plan.
 type PlanItem struct {
 	Content  string `json:"content"`
 	Priority string `json:"priority"`
 	Status   string `json:"status"`
 }
 
-// ParsePlan decodes a plan update: the whole plan anew.
+// ParsePlan decodes a plan update, which replaces the whole plan.
 func ParsePlan(body json.RawMessage) ([]PlanItem, error) {
 	var p struct {
 		Entries json.RawMessage `json:"entries"`
@@ -271,7 +272,7 @@ type Command struct {
 	} `json:"input"`
 }
 
-// ParseCommands decodes available_commands_update: the whole list anew.
+// ParseCommands decodes available_commands_update, which replaces the whole list.
 func ParseCommands(body json.RawMessage) ([]Command, error) {
 	var c struct {
 		Commands []json.RawMessage `json:"availableCommands"`
@@ -282,7 +283,7 @@ func ParseCommands(body json.RawMessage) ([]Command, error) {
 	return items(c.Commands, func(c *Command) bool { return c.Name != "" }), nil
 }
 
-// ConfigOption is one setting of the agent. Options of a select are flat or grouped on the wire; here they are flat, each with its
+// ConfigOption is a setting of the agent. The choices of a select are flat or grouped on the wire; here they are flat, each with its
 // group's name.
 type ConfigOption struct {
 	ID          string
@@ -294,7 +295,7 @@ type ConfigOption struct {
 	Choices     []ConfigChoice
 }
 
-// ConfigChoice is one value of a select.
+// ConfigChoice is a value of a select.
 type ConfigChoice struct {
 	Value       string
 	Name        string
@@ -343,8 +344,8 @@ func (o *ConfigOption) choose(c wireChoice, group string) {
 	}
 }
 
-// ParseConfigOptions decodes the configOptions of a session response or of config_option_update: the whole list, in the agent's
-// order. present is false where the field is not there, or is no list.
+// ParseConfigOptions decodes the configOptions of a session response or of config_option_update: the whole list, in the agent's order.
+// present is false when the field is missing or no list.
 func ParseConfigOptions(body json.RawMessage) (list []ConfigOption, present bool) {
 	var c struct {
 		Options optional[[]json.RawMessage] `json:"configOptions"`
@@ -386,8 +387,8 @@ type Models struct {
 	List    []ConfigChoice
 }
 
-// ParseModels decodes the models of a session response. The current model is in the list, also where the agent does not offer it: a person who
-// chooses another can go back.
+// ParseModels decodes the models of a session response. The list contains the current model even when the agent does not offer that
+// model, so that a person who chooses another can go back.
 func ParseModels(body json.RawMessage) (Models, bool) {
 	var r struct {
 		Models *struct {
@@ -433,7 +434,7 @@ func ParseCurrentMode(body json.RawMessage) (string, error) {
 	return m.Current, nil
 }
 
-// SessionInfo is a session_info_update: nil keeps, an empty text clears.
+// SessionInfo is a session_info_update: a nil title keeps the old title, and an empty title clears it.
 type SessionInfo struct{ Title *string }
 
 // ParseSessionInfo decodes session_info_update.
@@ -452,13 +453,13 @@ func ParseSessionInfo(body json.RawMessage) (SessionInfo, error) {
 	return info, nil
 }
 
-// Usage is a usage_update; Cost is nil where none is told.
+// Usage is a usage_update; Cost is nil when not given.
 type Usage struct {
 	Used, Size int64
 	Cost       *Cost
 }
 
-// Cost is what a session has cost until now.
+// Cost is the cost of a session until now.
 type Cost struct {
 	Amount   float64
 	Currency string
@@ -476,7 +477,7 @@ func ParseUsage(body json.RawMessage) (Usage, error) {
 	}
 	err := lenient(body, &u)
 	usage := Usage{Used: u.Used.Value, Size: u.Size.Value}
-	if c := u.Cost; c.Amount.Given && c.Currency.given { // an amount of nothing in particular is none
+	if c := u.Cost; c.Amount.Given && c.Currency.given { // an amount without a currency counts as missing
 		usage.Cost = &Cost{c.Amount.Value, c.Currency.value}
 	}
 	return usage, err
@@ -507,14 +508,14 @@ type Permission struct {
 	Options  []PermissionOption
 }
 
-// PermissionOption is one offered answer.
+// PermissionOption is an offered answer.
 type PermissionOption struct {
 	ID   string `json:"optionId"`
 	Name string `json:"name"`
 	Kind string `json:"kind"`
 }
 
-// ParsePermission decodes a permission request. Without a usable option it is an error: nobody could answer it.
+// ParsePermission decodes a permission request. A request without a usable option is an error, because nobody could answer.
 func ParsePermission(params json.RawMessage) (Permission, error) {
 	var p struct {
 		ToolCall json.RawMessage   `json:"toolCall"`
@@ -530,7 +531,7 @@ func ParsePermission(params json.RawMessage) (Permission, error) {
 	return perm, nil
 }
 
-// Initialized is what a client reads from the result of initialize.
+// Initialized is the part of the result of initialize that a client reads.
 type Initialized struct {
 	ProtocolVersion int
 	LoadSession     bool
@@ -541,13 +542,14 @@ type Initialized struct {
 	Fork            bool // unstable in ACP
 	Logout          bool
 	Steer           bool // _session/steering, an extension that several agents share
-	Directories     bool // it takes directories beside cwd
-	MCPHTTP, MCPSSE bool // the transports of MCP servers that it takes beside stdio
-	Image, Embedded bool // what a prompt may hold beside text and links
+	Directories     bool // the agent takes directories beside cwd
+	MCPHTTP, MCPSSE bool // the transports of MCP servers that the agent takes beside stdio
+	Image, Embedded bool // the kinds of content that a prompt may hold beside text and links
 	AuthMethods     []string
 }
 
-// ParseInitialized decodes the result of initialize. The markers under sessionCapabilities and auth are objects; all else is absent.
+// ParseInitialized decodes the result of initialize. The markers under sessionCapabilities and auth are objects; any other value counts
+// as missing.
 func ParseInitialized(result json.RawMessage) (Initialized, error) {
 	var r struct {
 		ProtocolVersion Integer `json:"protocolVersion"`
