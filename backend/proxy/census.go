@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// census is what runs under one guard, over all Sets that share it.
+// census counts the processes under one guard, over all Sets that share the guard.
 type census struct {
-	mu      sync.Mutex // protects the fields below; nothing else is locked under it
+	mu      sync.Mutex // protects the fields below; no other lock is taken while held
 	sets    map[*Set]struct{}
 	running int
 	changed wakeup
@@ -37,8 +37,8 @@ func (c *census) count(change int) {
 	c.changed.fire()
 }
 
-// Running tells how many instances and programs run of this Set and of all that share its watchdog, which is not counted. The channel is closed when
-// one comes or goes.
+// Running returns how many instances and programs run in this Set and in all Sets that share its watchdog. The watchdog itself does not
+// count. changed is closed when the number changes.
 func (s *Set) Running() (n int, changed <-chan struct{}) {
 	c := &s.guard.census
 	c.mu.Lock()
@@ -46,15 +46,15 @@ func (s *Set) Running() (n int, changed <-chan struct{}) {
 	return c.running, c.changed.wait()
 }
 
-// Overview is everything that runs because of us.
+// Overview is everything that runs because of Deskhand.
 type Overview struct {
 	Self      Member    // this process, with the engine of its window
 	StartedAt time.Time // of this process; where the system does not tell, of its first Set
-	Watchdog  Member    // its PID is 0 when there is none
-	Usage     []Usage   // of all instances and programs; those of one Set together, in no order of the Sets
+	Watchdog  Member    // PID is 0 when there is no watchdog
+	Usage     []Usage   // all instances and programs; those of a Set are adjacent, but the Sets have no order
 }
 
-// Overview is Survey of this Set and of all that share its watchdog, with the watchdog.
+// Overview surveys this Set and all Sets that share its watchdog, with the watchdog.
 func (s *Set) Overview(pss bool) (Overview, error) {
 	c := &s.guard.census
 	c.mu.Lock()
@@ -77,7 +77,7 @@ func (s *Set) Overview(pss bool) (Overview, error) {
 	return o, nil
 }
 
-// watching is the watchdog, while there is one.
+// watching returns the watchdog. ok is false when no watchdog runs.
 func (g *guard) watching() (Member, bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 )
 
 // Everything that was started under one watchdog is in the overview, whichever Set started it and however.
-func TestOverviewHasEverything(t *testing.T) {
+func TestOverviewListsAllProcesses(t *testing.T) {
 	begun := time.Now()
 	t.Setenv(roleVariable, "watchdog")
 	a := openSet(t, Config{Watchdog: []string{agentCommand().Path}, Purpose: "first"})
@@ -19,7 +19,7 @@ func TestOverviewHasEverything(t *testing.T) {
 	c := openSet(t, Config{Beside: b})
 	stranger := openSet(t, Config{Purpose: "stranger"})
 	if o, err := b.Overview(false); err != nil || len(o.Usage) != 0 || o.Watchdog.PID != 0 || o.Self.PID != os.Getpid() || o.StartedAt.After(begun) {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("Overview of empty sets: got %+v, error %v, want this process alone, begun before %v", o, err, begun)
 	}
 	want := map[string]int{}
 	start := func(s *Set, id, purpose, listed string) {
@@ -59,23 +59,23 @@ func TestOverviewHasEverything(t *testing.T) {
 	for _, u := range o.Usage {
 		if u.ServerID == "" {
 			if u.Purpose != "program" || u.Agent == "" || u.PID == 0 || time.Since(u.StartedAt) > time.Minute {
-				t.Errorf("%+v", u)
+				t.Errorf("usage of a program: got %+v, want its purpose, name and PID", u)
 			}
 			want[" program"] = u.PID
 		} else if want[u.Purpose+" "+u.ServerID] != u.PID || u.Agent != "agent of "+u.ServerID {
-			t.Errorf("%+v", u)
+			t.Errorf("usage of an instance: got %+v, want the PID and agent of its server_id", u)
 		}
 		if Measures && (u.RSS() == 0 || u.Tree[0].PID != u.PID) {
-			t.Errorf("%+v", u)
+			t.Errorf("tree: got %+v, want memory, the process itself first", u)
 		}
 	}
 	if len(o.Usage) != len(want) || len(want) != 5 {
-		t.Errorf("%d are listed, %d run", len(o.Usage), len(want))
+		t.Errorf("Overview: got %d processes, want %d", len(o.Usage), len(want))
 	}
 	if w := o.Watchdog; w.PID == 0 || slices.ContainsFunc(o.Usage, func(u Usage) bool { return u.PID == w.PID }) || w.StartedAt.Before(begun.Add(-time.Second)) {
-		t.Errorf("%+v", w)
+		t.Errorf("watchdog: got %+v, want a process of its own", w)
 	} else if Measures && (w.RSS < 1<<20 || w.PSS == 0) {
-		t.Errorf("%+v", w)
+		t.Errorf("watchdog: got %+v, want its memory", w)
 	}
 	end()
 	if err := <-ran; !errors.Is(err, context.Canceled) {
@@ -85,11 +85,11 @@ func TestOverviewHasEverything(t *testing.T) {
 		t.Error(err)
 	}
 	if o, err := a.Overview(false); err != nil || len(o.Usage) != 2 {
-		t.Errorf("%+v, %v", o, err)
+		t.Errorf("Overview after a Close: got %+v, error %v, want 2 processes", o, err)
 	}
 }
 
-func TestRunningCountsWhatComesAndGoes(t *testing.T) {
+func TestRunningCountsStartsAndEnds(t *testing.T) {
 	a := openSet(t, Config{})
 	b := openSet(t, Config{Beside: a})
 	var changed <-chan struct{}
@@ -128,7 +128,7 @@ func TestRunningCountsWhatComesAndGoes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n, _ := b.Running(); n != 0 {
-		t.Errorf("%d run", n)
+		t.Errorf("Running after all ended: got %d, want 0", n)
 	}
 	select {
 	case <-changed:

@@ -9,10 +9,10 @@ import (
 
 func widen(*os.File) {}
 
-// bornInOrder: times of start are the wall clock's, which may be set back.
+// bornInOrder is false: start times are those of the wall clock, which may be set back.
 const bornInOrder = false
 
-// bootID changes with each start of the machine.
+// bootID returns a text that changes with each start of the machine.
 func bootID() string {
 	id, _ := unix.Sysctl("kern.bootsessionuuid")
 	return id
@@ -21,7 +21,7 @@ func bootID() string {
 // zombieState is SZOMB of sys/proc.h.
 const zombieState = 5
 
-// processes are all processes but zombies.
+// processes returns all processes but zombies.
 func processes() (map[int]procInfo, error) {
 	list, err := unix.SysctlKinfoProcSlice("kern.proc.all")
 	if err != nil {
@@ -55,8 +55,8 @@ func infoOf(k *unix.KinfoProc) procInfo {
 	}
 }
 
-// environOf is the arguments and environment that a process was started with. The system shows them of processes of the same user,
-// but for its own protected programs.
+// environOf returns the arguments and environment with which a process was started. The system shows those of processes of the same user,
+// except for its own protected programs.
 func environOf(pid int) []byte {
 	args, err := unix.SysctlRaw("kern.procargs2", pid)
 	if err != nil {

@@ -10,28 +10,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// wide is how much our end of an agent's stdout holds. The default of 64 KiB costs a fast agent and us a switch of context for
-// every few hundred messages.
+// wide is the capacity of the pipe from an agent's stdout. With the default of 64 KiB, a fast agent and its reader switch context every
+// few hundred messages.
 const wide = 256 << 10
 
 func widen(f *os.File) {
 	if raw, err := f.SyscallConn(); err == nil {
 		_ = raw.Control(func(fd uintptr) {
-			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, wide) // refused beyond the user's share: then it stays narrow
+			_, _ = unix.FcntlInt(fd, unix.F_SETPIPE_SZ, wide) // refused beyond the user's share, and then the pipe stays narrow
 		})
 	}
 }
 
-// bootID changes with each start of the machine.
+// bootID returns a text that changes with each start of the machine.
 func bootID() string {
 	id, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return string(bytes.TrimSpace(id))
 }
 
-// bornInOrder: a process is never older than the one that started it. The times that Linux tells count from its own start.
+// bornInOrder is true: no process is older than the process that started it, because the times of Linux count from the machine's start.
 const bornInOrder = true
 
-// processes are all processes but zombies.
+// processes returns all processes but zombies.
 func processes() (map[int]procInfo, error) {
 	dir, err := os.Open("/proc")
 	if err != nil {
@@ -56,7 +56,7 @@ func processes() (map[int]procInfo, error) {
 	return all, nil
 }
 
-// statBytes is more than /proc/PID/stat ever is: 52 numbers, and a name of 64 bytes at most.
+// statBytes is longer than /proc/PID/stat ever is: 52 numbers, and a name of at most 64 bytes.
 const statBytes = 2 << 10
 
 func inspect(pid int) (procInfo, error) {
@@ -85,7 +85,7 @@ type stat struct {
 
 var errStat = errors.New("too few fields")
 
-// parseStat takes the text apart. The name may hold anything, parentheses too, so fields count from the last one.
+// parseStat splits the text. The name may contain anything, also parentheses, so fields count from the last parenthesis.
 func parseStat(text []byte) (s stat, err error) {
 	first, last := bytes.IndexByte(text, '('), bytes.LastIndexByte(text, ')')
 	if first < 0 || last < first {
@@ -118,8 +118,8 @@ func (s *stat) info(pid int) (procInfo, error) {
 	return p, errors.Join(err1, err2, err3, err4)
 }
 
-// readProc reads the start of a file of /proc, all of it when it fits. os.ReadFile takes six system calls for what is done in
-// three, and this is done for every process of the machine whenever an instance ends.
+// readProc reads the start of a file of /proc, or all of a file that fits. os.ReadFile needs six system calls instead of three, and
+// readProc runs for every process of the machine whenever an instance ends.
 func readProc(buf []byte, name string) ([]byte, error) {
 	fd, err := again(func() (int, error) { return unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0) })
 	if err != nil {
@@ -133,7 +133,7 @@ func readProc(buf []byte, name string) ([]byte, error) {
 	return buf[:n], nil
 }
 
-// again makes a system call until no signal interrupts it.
+// again repeats a system call until no signal interrupts the call.
 func again(call func() (int, error)) (int, error) {
 	for {
 		n, err := call()
@@ -143,7 +143,8 @@ func again(call func() (int, error)) (int, error) {
 	}
 }
 
-// environOf is the environment that a process was started with. That of another user's process cannot be read, and is none of ours.
+// environOf returns the environment with which a process was started. The environment of another user's process cannot be read, and such
+// a process is no agent's.
 func environOf(pid int) []byte {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// procInfo is what the system says of a process.
+// procInfo is the system's information about a process.
 type procInfo struct {
 	ident
 	parent         int
@@ -25,14 +25,14 @@ type procInfo struct {
 	group, session int
 }
 
-// family is the processes that descend from one agent, or from several. They are told by the agents' process groups and sessions,
-// by ancestry, and by the mark in their environment; a process that has escaped all three at once is not found. One that was found
-// stays a member, whatever happens to its ancestors, unless it says that it is apart and has no mark: that is for the browser of a login, and
-// an agent can have a process say it as it can have one escape.
+// family is the processes that descend from an agent, or from several. Descendants are recognised by the agents' process groups and
+// sessions, by ancestry, and by the mark in their environment; a process that has escaped all three is not found. A process that was
+// found once stays a member, whatever happens to its ancestors, unless the process says that it is apart and has no mark. That exception
+// is for the browser of a login; an agent could abuse the exception, but could also have a process escape.
 type family struct {
-	mark    string // a whole one, or the start of all marks of a run: see carries
-	byGroup bool   // the heads' groups are known to be theirs still
-	since   uint64 // nothing that started before is a member by its mark; 0 where that is not known
+	mark    string // a whole mark, or the start of all marks of a run: see carries
+	byGroup bool   // the heads' groups are known to be still theirs
+	since   uint64 // a process that started before is no member by its mark; 0 when unknown
 
 	mu    sync.Mutex // protects the fields below
 	heads map[int]ident
@@ -48,7 +48,7 @@ func newFamily(mark string, byGroup bool, heads ...ident) *family {
 	return f
 }
 
-// familyAt is the family of a process that was started elsewhere, without a mark; nil when it is gone.
+// familyAt returns the family of a process that was started elsewhere, without a mark, or nil when the process is gone.
 func familyAt(pid int) *family {
 	info, err := inspect(pid)
 	if err != nil {
@@ -57,10 +57,10 @@ func familyAt(pid int) *family {
 	return newFamily(rand.Text(), true, info.ident)
 }
 
-// note finds the members there are.
+// note records the present members.
 func (f *family) note() { _, _ = f.members() }
 
-// members are the living members.
+// members returns the living members.
 func (f *family) members() ([]ident, error) {
 	p, err := look()
 	if err != nil {
@@ -69,11 +69,11 @@ func (f *family) members() ([]ident, error) {
 	return f.among(p), nil
 }
 
-// picture is all processes of the machine at one moment, to find the members of any number of families in.
+// picture is all processes of the machine at a moment, in which the members of any number of families can be found.
 type picture struct {
 	all      map[int]procInfo
 	children map[int][]ident
-	environs map[int][]byte // as far as somebody asked
+	environs map[int][]byte // as far as requested
 }
 
 func look() (*picture, error) {
@@ -91,7 +91,7 @@ func look() (*picture, error) {
 	return p, nil
 }
 
-// environ is the environment of a process. It is read once, however many families ask.
+// environ returns the environment of a process, which is read once, however many families ask.
 func (p *picture) environ(pid int) []byte {
 	env, ok := p.environs[pid]
 	if !ok {
@@ -104,12 +104,12 @@ func (p *picture) environ(pid int) []byte {
 // marked reports whether a process has a mark.
 func (p *picture) marked(pid int, mark string) bool { return carries(p.environ(pid), mark) }
 
-// carries reports whether an environment has a mark ("run.7;"), or any mark of a run ("run."). Only our own variable is looked at: what
-// others hold is nothing that anybody may be ended for.
+// carries reports whether an environment has a mark ("run.7;"), or any mark of a run ("run."). Only our own variable is read: no process
+// may be ended because of the content of other variables.
 func carries(env []byte, mark string) bool {
 	run := strings.HasSuffix(mark, ".")
 	if !run && !strings.HasSuffix(mark, ";") {
-		return false // none of ours
+		return false // no mark of ours
 	}
 	for variable := range bytes.SplitSeq(env, []byte{0}) {
 		list, ours := bytes.CutPrefix(variable, []byte(treeVariable+"="))
@@ -125,14 +125,14 @@ func carries(env []byte, mark string) bool {
 	return false
 }
 
-// apart reports whether a process says that it is no agent's, in a session of its own: see ApartVariable.
+// apart reports whether a process, in a session of its own, says that it is no agent's: see ApartVariable.
 func (p *picture) apart(pid int) bool {
 	return p.all[pid].session == pid && slices.ContainsFunc(bytes.Split(p.environ(pid), []byte{0}), func(variable []byte) bool {
 		return bytes.HasPrefix(variable, []byte(ApartVariable+"="))
 	})
 }
 
-// among are the members in a picture.
+// among returns the members in a picture.
 func (f *family) among(p *picture) []ident {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -145,7 +145,7 @@ func (f *family) among(p *picture) []ident {
 			seen[i.ident] = true
 		}
 	}
-	for n := 0; n < len(found); n++ { // found grows by the children of those in it
+	for n := 0; n < len(found); n++ { // found grows by the children of its elements
 		f.known[found[n]] = struct{}{}
 		for _, child := range p.children[found[n].PID] {
 			if !seen[child] && !f.isApart(child.PID, p) {
@@ -157,10 +157,10 @@ func (f *family) among(p *picture) []ident {
 	return found
 }
 
-// isMemberLocked looks at everything but ancestry.
+// isMemberLocked reports whether a process is a member by anything but ancestry.
 func (f *family) isMemberLocked(i procInfo, p *picture) bool {
 	if _, ok := f.known[i.ident]; ok {
-		if f.heads[i.PID] != i.ident && f.isApart(i.PID, p) { // it was seen before it could say so
+		if f.heads[i.PID] != i.ident && f.isApart(i.PID, p) { // the process was seen before its exec
 			delete(f.known, i.ident)
 			return false
 		}
@@ -169,10 +169,10 @@ func (f *family) isMemberLocked(i procInfo, p *picture) bool {
 	if f.byGroup && (f.leadsLocked(i.group, i, p.all) || f.leadsLocked(i.session, i, p.all)) {
 		return true
 	}
-	return i.Start >= f.since && p.marked(i.PID, f.mark) // most processes of a machine are older than an agent: theirs is not read
+	return i.Start >= f.since && p.marked(i.PID, f.mark) // most processes are older than the agent, and their environment is not read
 }
 
-// isApart reports whether a process says that it is apart, and is not marked all the same.
+// isApart reports whether a process says that it is apart, and has no mark.
 func (f *family) isApart(pid int, p *picture) bool { return p.apart(pid) && !p.marked(pid, f.mark) }
 
 // leadsLocked reports whether the group or session with this number is that of a head: the number may be in use again.
@@ -185,16 +185,16 @@ func (f *family) leadsLocked(number int, p procInfo, all map[int]procInfo) bool 
 	return !taken || holder.ident == head
 }
 
-// interrupt signals the heads' groups.
+// interrupt sends SIGINT to the heads' groups.
 func (f *family) interrupt() error {
 	var err error
-	for pid := range f.heads { // never changes
+	for pid := range f.heads { // heads never change
 		err = errors.Join(err, unix.Kill(-pid, unix.SIGINT))
 	}
 	return err
 }
 
-// terminate signals all members: a descendant in a group of its own deserves the same chance.
+// terminate sends SIGTERM to all members: a descendant in a group of its own deserves the same chance as its agent.
 func (f *family) terminate() error {
 	members, err := f.members()
 	for _, m := range members {
@@ -203,8 +203,8 @@ func (f *family) terminate() error {
 	return err
 }
 
-// kill sends SIGKILL to all members until there are none: first to the heads' groups, where it reaches even those that are too quick
-// to be found, then to each by itself. Descendants that go on making others are chased only as long as there is patience.
+// kill sends SIGKILL to all members until none is left: first to the heads' groups, which reaches even processes that are too quick to be
+// found, then to each member. Descendants that go on making others are chased for as long as patience.
 func (f *family) kill(patience time.Duration) error {
 	deadline := time.Now().Add(patience)
 	for chase := false; ; chase = true {
@@ -225,14 +225,14 @@ func (f *family) kill(patience time.Duration) error {
 	}
 }
 
-// A process has no environment while the system runs another program in it, and so no mark. One that has none for good costs so many looks.
+// A process has no environment, and so no mark, during its exec. For a process that never has an environment, all looks this often.
 const (
 	execLooks = 10
 	execPause = 2 * time.Millisecond
-	kernel    = 2 // the parent of its threads, which never have one
+	kernel    = 2 // the parent of kernel threads, which never have an environment
 )
 
-// all are the living members, as far as they can be known.
+// all returns the living members, as far as they can be known.
 func (f *family) all() ([]ident, error) {
 	for looks := 1; ; looks++ {
 		p, err := look()
@@ -246,10 +246,10 @@ func (f *family) all() ([]ident, error) {
 	}
 }
 
-// mayLack reports whether a process is there that may be a member and could not say so when it was looked at.
+// mayLack reports whether a process may be a member that had no environment when the picture was taken.
 func (f *family) mayLack(p *picture) bool {
 	if f.since == 0 {
-		return false // older processes without one are many
+		return false // many older processes have no environment
 	}
 	for pid, env := range p.environs {
 		if env != nil && len(env) == 0 && p.all[pid].Start >= f.since && p.all[pid].parent != kernel {
@@ -259,16 +259,16 @@ func (f *family) mayLack(p *picture) bool {
 	return false
 }
 
-// killGroups kills the heads' groups, unless their numbers are others' by now.
+// killGroups kills the heads' groups, unless their numbers belong to others by now.
 func (f *family) killGroups() {
-	for pid, head := range f.heads { // never changes
-		if p, err := inspect(pid); f.byGroup && pid > 1 && (err != nil || p.ident == head) { // -1 is everybody
-			_ = unix.Kill(-pid, unix.SIGKILL) // there may be none
+	for pid, head := range f.heads { // heads never change
+		if p, err := inspect(pid); f.byGroup && pid > 1 && (err != nil || p.ident == head) { // -1 would be every process
+			_ = unix.Kill(-pid, unix.SIGKILL) // the group may be empty
 		}
 	}
 }
 
-// signalTo signals a process, unless its number is another's by now.
+// signalTo signals a process, unless its number belongs to another by now.
 func signalTo(id ident, sig syscall.Signal) error {
 	if !alive(id) {
 		return nil
@@ -279,7 +279,7 @@ func signalTo(id ident, sig syscall.Signal) error {
 	return nil
 }
 
-// waitGone waits for processes that will end soon, and returns those that have not by the deadline.
+// waitGone waits for processes that will end soon, and returns the processes that are left at the deadline.
 func waitGone(ids []ident, deadline time.Time) []ident {
 	for pause := 500 * time.Microsecond; ; pause = min(2*pause, 20*time.Millisecond) {
 		ids = slices.DeleteFunc(slices.Clone(ids), func(id ident) bool { return !alive(id) })
@@ -290,16 +290,16 @@ func waitGone(ids []ident, deadline time.Time) []ident {
 	}
 }
 
-// alive reports whether that very process runs; a zombie does not.
+// alive reports whether exactly that process runs; a zombie does not.
 func alive(id ident) bool {
 	p, err := inspect(id.PID)
 	return err == nil && p.ident == id && !p.zombie
 }
 
-// remains is the family of all that a run of ours has left. The groups of its agents may be others' by now.
+// remains returns the family of all processes that an earlier run of ours has left. The groups of its agents may be others' by now.
 func remains(old record) *family { return newFamily(old.Run, false, old.Agents...) }
 
-// endLeftovers ends the agents of another run and all that carries its mark; kindly when there is time.
+// endLeftovers ends the agents of another run and all processes with its mark. kindly gives them time to end by themselves.
 func endLeftovers(run string, agents []ident, kindly bool) error {
 	f := newFamily(run, kindly, agents...)
 	if kindly {

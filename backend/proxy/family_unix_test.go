@@ -13,7 +13,7 @@ import (
 
 // A mark counts where it is one: what another variable happens to hold makes nobody a member. A ledger whose mark was two letters long
 // once had every process of a machine ended that had these letters anywhere in its environment.
-func TestAMarkIsNoPartOfSomethingElse(t *testing.T) {
+func TestCarriesComparesWholeMarks(t *testing.T) {
 	const mark = "aaaabbbbccccddddeeeeffffgg."
 	for variable, want := range map[string]bool{
 		treeVariable + "=" + mark + "7;":              true,
@@ -32,7 +32,7 @@ func TestAMarkIsNoPartOfSomethingElse(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := slices.Contains(members, p); got != want {
-				t.Errorf("%q in %s: member %v", of, variable, got)
+				t.Errorf("member with %q in %s: got %v, want %v", of, variable, got, want)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func sleeper(t *testing.T, variable string) ident {
 	return p.ident
 }
 
-func TestMarkOfAProcessOlderThanTheAgent(t *testing.T) {
+func TestOlderProcessIsNoMemberByMark(t *testing.T) {
 	const mark = "older.1;"
 	p := sleeper(t, treeVariable+"="+mark)
 	for since, want := range map[uint64]bool{0: true, p.Start: true, p.Start + 1: false} {
@@ -71,13 +71,13 @@ func TestMarkOfAProcessOlderThanTheAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := slices.Contains(members, p); got != want {
-			t.Errorf("started at %d, agent's at %d: member %v", p.Start, since, got)
+			t.Errorf("member started at %d, agent at %d: got %v, want %v", p.Start, since, got, want)
 		}
 	}
 }
 
 // While a process goes from one program to another it has no environment, and so no mark.
-func TestWhoGoesFromOneProgramToAnotherMayBeAMember(t *testing.T) {
+func TestProcessDuringExecMayBeMember(t *testing.T) {
 	for name, tc := range map[string]struct {
 		env   []byte
 		since uint64
@@ -93,7 +93,7 @@ func TestWhoGoesFromOneProgramToAnotherMayBeAMember(t *testing.T) {
 		f := newFamily("any.1;", true)
 		f.since = tc.since
 		if got := f.mayLack(p); got != tc.want {
-			t.Errorf("%s: %v", name, got)
+			t.Errorf("mayLack of %s: got %v, want %v", name, got, tc.want)
 		}
 	}
 	// One that has none for good is waited for in vain, and not for long.
@@ -110,7 +110,7 @@ func TestWhoGoesFromOneProgramToAnotherMayBeAMember(t *testing.T) {
 	f := newFamily("any.1;", true)
 	f.since = info.Start
 	if members, err := f.all(); err != nil || len(members) != 0 {
-		t.Errorf("%v, %v", members, err)
+		t.Errorf("all: got %v, error %v, want no member", members, err)
 	}
 }
 

@@ -49,42 +49,42 @@ func TestEndlessLineTakesLittleMemory(t *testing.T) {
 	var lines []line
 	cost := allocated(func() { lines = readLines(t, &endless{2 * maxLine}, maxLine) })
 	if len(lines) != 1 || lines[0].length != 2*maxLine || len(lines[0].data) != skippedRaw {
-		t.Fatalf("%d lines", len(lines))
+		t.Fatalf("endless line: got %d lines, want 1, skipped", len(lines))
 	}
 	if cost > 2*maxLine+(2<<20) {
-		t.Errorf("%d MiB were allocated", cost>>20)
+		t.Errorf("memory for an endless line: got %d MiB, want %d", cost>>20, (2*maxLine+(2<<20))>>20)
 	}
 	cost = allocated(func() { lines = readLines(t, &endless{maxLine}, maxLine) })
 	if len(lines) != 1 || len(lines[0].data) != maxLine {
-		t.Fatalf("%d lines", len(lines))
+		t.Fatalf("longest line: got %d lines, want 1, whole", len(lines))
 	}
 	if cost > 3*maxLine+(2<<20) { // it is copied once more, so that the log holds no more than it
-		t.Errorf("%d MiB were allocated for the longest line", cost>>20)
+		t.Errorf("memory for the longest line: got %d MiB, want %d", cost>>20, (3*maxLine+(2<<20))>>20)
 	}
 }
 
 // A line of 64 MiB passes; one of a byte more is skipped and reported, and the next one is fine.
-func TestLongestLine(t *testing.T) {
+func TestLongestLineIsWhole(t *testing.T) {
 	i := startAgent(t, Config{})
 	r := i.After(0)
 	defer r.Close()
 	next := func() []byte {
 		batch, err := r.Next(t.Context())
 		if err != nil || len(batch) != 1 {
-			t.Fatalf("%d messages, %v", len(batch), err)
+			t.Fatalf("Next: got %d messages, error %v, want 1", len(batch), err)
 		}
 		return batch[0].Data
 	}
 	head := []byte(`{"method":"long","params":"`)
 	send(t, i, fmt.Sprintf("long:%d", maxLine))
 	if data := next(); len(data) != maxLine || !bytes.HasPrefix(data, head) || bytes.Count(data, []byte("x")) != maxLine-len(head)-len(`"}`) {
-		t.Errorf("%d bytes arrived", len(data))
+		t.Errorf("longest message: got %d bytes, want %d", len(data), maxLine)
 	}
 	send(t, i, fmt.Sprintf("long:%d", maxLine+1))
 	var invalid struct{ Params struct{ Error, Raw string } }
 	if err := json.Unmarshal(next(), &invalid); err != nil || invalid.Params.Error != "a line of 67108865 bytes is longer than the limit of 67108864" ||
 		len(invalid.Params.Raw) != skippedRaw || !strings.HasPrefix(invalid.Params.Raw, string(head)) {
-		t.Errorf("%.200s (%d bytes raw), %v", invalid.Params.Error, len(invalid.Params.Raw), err)
+		t.Errorf("message for a longer line: got error %.200s, %d bytes raw, %v, want the limit in words", invalid.Params.Error, len(invalid.Params.Raw), err)
 	}
 	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil {
 		t.Error(err)
@@ -92,7 +92,7 @@ func TestLongestLine(t *testing.T) {
 }
 
 // An agent that nobody listens to goes on at full speed; the newest is kept, and no more memory than the log may have.
-func TestFloodThatNobodyReads(t *testing.T) {
+func TestFloodWithoutReaderIsBounded(t *testing.T) {
 	const messages, limit = 100_000, 1 << 20
 	i := startAgent(t, Config{LogBytes: limit})
 	runtime.GC()
@@ -106,17 +106,17 @@ func TestFloodThatNobodyReads(t *testing.T) {
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 3*limit {
-		t.Errorf("%d KiB are held", held>>10)
+		t.Errorf("memory of the log: got %d KiB, want %d", held>>10, 3*limit>>10)
 	}
 	r := i.After(0)
 	defer r.Close()
 	oldest, gap := r.Gap()
 	batch, err := r.Next(t.Context())
 	if err != nil || !gap || batch[0].Seq != oldest || !bytes.Contains(batch[0].Data, fmt.Appendf(nil, `{"n":%d,`, oldest)) {
-		t.Fatalf("oldest %d: %.80s, %v", oldest, batch[0].Data, err)
+		t.Fatalf("first message: got %.80s, error %v, gap %v, want number %d", batch[0].Data, err, gap, oldest)
 	}
 	if newest := i.log.last(); newest != messages+1 {
-		t.Errorf("the newest is %d", newest)
+		t.Errorf("number of the newest message: got %d, want %d", newest, messages+1)
 	}
 	if isClosed(flood.Done()) {
 		t.Error("flood was answered") // it is not: the agent is only told to
@@ -124,7 +124,7 @@ func TestFloodThatNobodyReads(t *testing.T) {
 }
 
 // An agent that floods before it reads on, and a client that writes while it reads slowly: neither waits for the other for ever.
-func TestFloodBothWays(t *testing.T) {
+func TestFloodBothWaysLosesNothing(t *testing.T) {
 	const rounds, perRound = 20, 2000 // 5 MiB in, 8 MiB out, through a log of 256 KiB
 	i := startAgent(t, Config{LogBytes: 256 << 10})
 	r := i.After(0)
@@ -157,7 +157,7 @@ func TestFloodBothWays(t *testing.T) {
 
 // Both pipes are full and nobody moves: the reader has stopped, so the agent's stdout waits, so it does not read its stdin. Callers
 // are told when it is too much, each message is taken or refused as a whole, and the instance can be ended all the same.
-func TestJammedBothWays(t *testing.T) {
+func TestCloseEndsAgentJammedBothWays(t *testing.T) {
 	cmd := agentCommand()
 	i, err := openSet(t, Config{LogBytes: 64 << 10}).Start(t.Context(), "a", "fake", cmd)
 	if err != nil {
@@ -188,18 +188,18 @@ func TestJammedBothWays(t *testing.T) {
 	}
 	begin := time.Now()
 	if err := i.Close(); err != nil || time.Since(begin) > 30*time.Second {
-		t.Errorf("%v after %v", err, time.Since(begin))
+		t.Errorf("Close: got error %v after %v, want none within 30s", err, time.Since(begin))
 	}
 	callers.Wait()
 	cancel()
 	if refused.Load()+held.Load() != 8 || held.Load() < 3 {
-		t.Errorf("%d refused, %d held", refused.Load(), held.Load())
+		t.Errorf("callers: got %d refused, %d held, want 8 in all, 3 held or more", refused.Load(), held.Load())
 	}
 }
 
 // POST, GET and DELETE at random on one server_id, with real processes: there is one process at a time, every call gets an answer
 // that is its own, the numbers of a stream rise by one, and nothing is left.
-func TestStormOnOneServerID(t *testing.T) {
+func TestServerIDHasOneProcessAtATime(t *testing.T) {
 	cmd := agentCommand()
 	var running, most, started atomic.Int32
 	s := openSet(t, Config{LogBytes: 64 << 10, Spawn: func(c Command) (Process, error) {
@@ -244,13 +244,13 @@ func TestStormOnOneServerID(t *testing.T) {
 	work.Wait()
 	t.Logf("%d processes, %d answers", started.Load(), answered.Load())
 	if most.Load() > 1 {
-		t.Errorf("%d processes at once", most.Load())
+		t.Errorf("processes at once: got %d, want 1 at most", most.Load())
 	}
 	if answered.Load() == 0 || started.Load() < 3 {
-		t.Errorf("%d answers of %d processes", answered.Load(), started.Load())
+		t.Errorf("storm: got %d answers of %d processes, want some answers of 3 processes or more", answered.Load(), started.Load())
 	}
 	if err := s.Close(); err != nil || running.Load() != 0 {
-		t.Errorf("%v; %d run", err, running.Load())
+		t.Errorf("Close: got error %v, %d processes left, want none", err, running.Load())
 	}
 }
 
@@ -291,7 +291,7 @@ func stormCall(ctx context.Context, t *testing.T, s *Set, cmd Command, id string
 		var answer []byte
 		if answer, err = c.Outcome(); err == nil {
 			if !bytes.HasPrefix(answer, []byte(`{"jsonrpc":"2.0","id":`+id+`,`)) {
-				t.Errorf("the answer of %s is %s", id, answer)
+				t.Errorf("answer of %s: got %s, want its own id", id, answer)
 			}
 			return 1
 		}
@@ -338,7 +338,7 @@ func (brokenPipe) Write([]byte) (int, error) { return 0, syscall.EPIPE }
 func (brokenPipe) Close() error              { return nil }
 
 // What waits behind a line that could not be written fails with it, and not one line after another.
-func TestQueueBehindABrokenPipeFailsAtOnce(t *testing.T) {
+func TestQueueBehindBrokenPipeFailsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newStdin(brokenPipe{}, maxBacklog, make(chan struct{}))
 		began := time.Now()
@@ -356,7 +356,7 @@ func TestQueueBehindABrokenPipeFailsAtOnce(t *testing.T) {
 		}
 		s.run()
 		if len(failed) != 20 || failed[19] != exitGrace {
-			t.Errorf("%d lines have failed after %v", len(failed), failed)
+			t.Errorf("lines behind a broken pipe: got %d failed, after %v, want 20 after %v", len(failed), failed, exitGrace)
 		}
 	})
 }

@@ -15,32 +15,32 @@ import (
 	"time"
 )
 
-// treeVariable is in the environment of every agent and so of all that it starts: a list of marks, one for each Deskhand around it.
-// It is how a descendant is known that has left the agent's process group and whose ancestors are gone.
+// treeVariable is in the environment of every agent and so of all its descendants: a list of marks, one for each Deskhand around the
+// process. By its mark, a descendant is recognised that has left the agent's process group and whose ancestors are gone.
 const treeVariable = "DESKHAND_TREE"
 
-// ApartVariable is in the environment of a process that descends from an agent and is the person's all the same, as is the browser that
-// an agent has opened for its login. Ancestry tells nothing of it: whoever looks while its parent still runs would take it for the
-// agent's for good.
+// ApartVariable is in the environment of a process that descends from an agent but belongs to the person, such as the browser that an
+// agent has opened for its login. Ancestry does not tell the two apart: while its parent still runs, the process would look like the
+// agent's.
 const ApartVariable = "DESKHAND_APART"
 
-// guard sees that no agent outlives us. It starts them, tells the watchdog and the ledger of each, and takes both back.
+// guard ensures that no agent outlives Deskhand. A guard starts agents, and records each in the watchdog and the ledger until its end.
 type guard struct {
 	argv   []string
 	ledger string
 	logger *slog.Logger
-	run    string // start of every mark of ours; random, so that it is found in no other process
+	run    string // start of all our marks; random, so that no other process has it
 	began  time.Time
 	census census
 
 	mu     sync.Mutex // protects the fields below
-	users  int        // Sets that share it
+	users  int        // Sets that share the guard
 	number int
 	live   map[ident]struct{}
 	dog    *watchdog
 }
 
-// ident names one process for ever: a number alone is used again.
+// ident identifies a process for ever, while a process number alone is used again.
 type ident struct {
 	PID   int    `json:"pid"`
 	Start uint64 `json:"start"` // in the system's own unit
@@ -48,7 +48,7 @@ type ident struct {
 
 // record is the ledger's content.
 type record struct {
-	Boot   string  `json:"boot"` // which start of the machine the times count from
+	Boot   string  `json:"boot"` // the start of the machine from which the times count
 	Run    string  `json:"run"`
 	Agents []ident `json:"agents"`
 }
@@ -67,7 +67,7 @@ func openGuard(argv []string, ledger string, logger *slog.Logger) (*guard, error
 	return g, nil
 }
 
-// reapLedger ends what the ledger names and removes it.
+// reapLedger ends the processes that the ledger names, and removes the ledger.
 func reapLedger(path string, logger *slog.Logger) error {
 	old, err := readLedger(path)
 	switch {
@@ -100,15 +100,16 @@ func readLedger(path string) (record, error) {
 	return old, nil
 }
 
-// isOfThisBoot reports whether the record names anything: process numbers and times of an earlier start of the machine are others' now.
+// isOfThisBoot reports whether the record is of the present start of the machine: older process numbers and times belong to others now.
 func (r record) isOfThisBoot() bool { return r.Boot == bootID() && isRun(r.Run) }
 
-// newRun is the start of all marks of a run.
+// newRun returns the start of all marks of a run.
 func newRun() string { return rand.Text() + runEnd }
 
 const runEnd = "."
 
-// isRun tells a text that newRun has made from what a broken file or line holds: everything that carries it will be ended.
+// isRun reports whether newRun may have made a text. A broken file or line must not pass, because every process with the mark will be
+// ended.
 func isRun(text string) bool {
 	random, ok := strings.CutSuffix(text, runEnd)
 	return ok && len(random) == len(rand.Text()) && strings.Trim(random, "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
@@ -121,19 +122,19 @@ func (g *guard) share() *guard {
 	return g
 }
 
-// start starts a guarded process. The watchdog runs before the process does, so that there is no moment without it.
+// start starts a guarded process. The watchdog is started before the process, so that no moment is unguarded.
 func (g *guard) start(cmd Command) (Process, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.live) == 0 {
-		g.saveLocked() // the mark alone is enough to find what is left, should we die right after the start
+		g.saveLocked() // the mark alone is enough to find the process after a crash right behind its start
 	}
 	if err := g.watchLocked(); err != nil {
 		g.logger.Error("the watchdog did not start: agents would outlive a SIGKILL of this process", "error", err)
 	}
 	g.number++
 	mark := fmt.Sprintf("%s%d;", g.run, g.number)
-	env := slices.DeleteFunc(slices.Clone(cmd.Env), func(kv string) bool { // we may descend from such a browser ourselves
+	env := slices.DeleteFunc(slices.Clone(cmd.Env), func(kv string) bool { // Deskhand itself may descend from such a browser
 		return strings.HasPrefix(kv, ApartVariable+"=")
 	})
 	cmd.Env = append(env, treeVariable+"="+os.Getenv(treeVariable)+mark)
@@ -147,7 +148,7 @@ func (g *guard) start(cmd Command) (Process, error) {
 	return p, nil
 }
 
-// ended takes a process off the books.
+// ended removes a process from the ledger and the watchdog.
 func (g *guard) ended(p Process) {
 	own, ok := p.(*osProcess)
 	if !ok {
@@ -160,7 +161,7 @@ func (g *guard) ended(p Process) {
 	g.saveLocked()
 }
 
-// saveLocked writes the ledger, complete or not at all. Its loss is not worth failing a start for.
+// saveLocked writes the ledger, complete or not at all. A ledger that cannot be written is no reason to fail a start.
 func (g *guard) saveLocked() {
 	if g.ledger == "" {
 		return
@@ -178,7 +179,8 @@ func (g *guard) saveLocked() {
 	}
 }
 
-// replaceFile writes a file beside path and renames it over it. It is not synced: a ledger does not outlive the machine's start.
+// replaceFile writes a file beside path and renames it over path. The file is not synced, because a ledger is useless after a restart of
+// the machine.
 func replaceFile(path string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".*")
 	if err != nil {
@@ -215,7 +217,7 @@ func (g *guard) release() error {
 	return err
 }
 
-// watchLocked starts the watchdog when there should be one and is none, or none any more.
+// watchLocked starts the watchdog if a watchdog is configured and none runs.
 func (g *guard) watchLocked() error {
 	if len(g.argv) == 0 || g.dog != nil && g.dog.alive() {
 		return nil

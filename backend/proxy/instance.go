@@ -17,18 +17,18 @@ import (
 	"deskhand/backend/acp"
 )
 
-// The ladder of Close: how long an agent has to end by itself, and then after SIGTERM.
+// The grace periods of Close: how long an agent has to end by itself, and then after SIGTERM.
 const (
 	eofGrace  = 500 * time.Millisecond
 	termGrace = time.Second
-	soonGrace = 500 * time.Millisecond // after SIGTERM, for one that was asked to stop before, see Hasten
+	soonGrace = 500 * time.Millisecond // after SIGTERM, for an agent that was asked to stop before, see Hasten
 	killGrace = 150 * time.Millisecond
 )
 
-// muteGrace is how long an agent has to end by itself whose output has ended: one that exits closes it first.
+// muteGrace is how long an agent has to end by itself after the end of its output: an exiting agent closes its output first.
 const muteGrace = 2 * time.Second
 
-// reapPatience is how long the end of an instance waits for descendants to die of SIGKILL. It is spent on broken devices only.
+// reapPatience is how long the end of an instance waits for descendants to die of SIGKILL. Only broken devices take that long.
 const reapPatience = 5 * time.Second
 
 const (
@@ -36,38 +36,39 @@ const (
 	shownRaw   = 64 << 10 // how much of a line that is not JSON is shown
 )
 
-// Process is a started agent as an Instance sees it. There is the one of the operating system, and the tests' in memory.
+// Process is a started agent as an Instance sees the agent. One implementation is the process of the operating system, another is in
+// memory, for tests.
 type Process interface {
 	PID() int
 	Stdin() io.WriteCloser
 	Stdout() io.Reader
 	Stderr() io.Reader
-	// Wait blocks until the process itself has ended, whatever its descendants do. It is called once.
+	// Wait blocks until the process itself has ended, whatever its descendants do. Wait is called once.
 	Wait() Exit
-	// Interrupt and Terminate ask the process's group to stop, and to end; ErrNoSignal is where it cannot be asked.
+	// Interrupt and Terminate ask the process's group to stop, and to end. They return ErrNoSignal when the process cannot be asked.
 	Interrupt() error
 	Terminate() error
-	// Note remembers the descendants there are: later, with their parents gone, some could not be told any more.
+	// Note records the present descendants, of which some could not be recognised later, when their parents are gone.
 	Note()
-	// Kill ends what is left of the process and its descendants, and returns when they are gone, or after the given patience.
+	// Kill ends the process and its descendants, and returns when they are gone, or after patience.
 	Kill(patience time.Duration) error
-	// Settle is called after Wait and Kill: reads of Stdout and Stderr return what is there, then io.EOF.
+	// Settle is called after Wait and Kill: reads of Stdout and Stderr then return the remaining bytes and io.EOF.
 	Settle()
 }
 
 // Exit is how a process ended.
 type Exit struct {
 	Code   int    // meaningful when Signal is empty
-	Signal string // "SIGKILL"
+	Signal string // such as "SIGKILL"
 }
 
-// Instance is one agent process with its log. Four goroutines belong to it: they write stdin, read stdout, read stderr, and wait
-// for the end. All end with the process; Exited is closed by the last.
+// Instance is an agent process with its log. It has four goroutines: they write stdin, read stdout, read stderr, and wait for the end.
+// All end with the process; the last closes Exited.
 type Instance struct {
 	serverID string
 	agent    string
 	purpose  string
-	tty      bool // its program is at a pseudo-terminal, and has no stdout here
+	tty      bool // the program has a pseudo-terminal, and no stdout here
 	set      *Set
 	slot     *slot
 	since    uint64
@@ -78,13 +79,13 @@ type Instance struct {
 	ended    chan struct{} // closed when the process itself has ended
 	exited   chan struct{}
 	hasty    atomic.Bool
-	left     error // why descendants are left, once exited is closed
+	left     error // why descendants are left; valid once exited is closed
 
 	mu      sync.Mutex // protects the fields below
 	status  Status
 	calls   map[acp.Key]*Call
 	closing bool
-	failure error // what calls get that come too late; set once
+	failure error // the error of later calls; set once
 	stderr  tail
 }
 
@@ -113,7 +114,7 @@ func (i *Instance) start() {
 	}()
 }
 
-// waitForEnd sees the process off, in the order that the package comment promises.
+// waitForEnd waits for the end of the process, and does the rest in the order that the package comment promises.
 func (i *Instance) waitForEnd(readers *sync.WaitGroup) {
 	exit := i.process.Wait()
 	close(i.ended)
@@ -147,7 +148,7 @@ func (i *Instance) recordExit(exit Exit) error {
 	return &ExitError{Status: i.status}
 }
 
-// exitMessage is the last message of the process. The SDK for this API relies on its name.
+// exitMessage returns the last message of the process. The SDK for this API relies on its name.
 func (i *Instance) exitMessage() []byte {
 	s := i.Status()
 	params := struct {
@@ -160,7 +161,7 @@ func (i *Instance) exitMessage() []byte {
 	return msg
 }
 
-// readStdout brings the agent's lines to the log.
+// readStdout appends the agent's lines to the log.
 func (i *Instance) readStdout() {
 	lines := lineReader{src: &wideReader{src: i.process.Stdout()}, max: maxLine}
 	in := intake{i: i}
@@ -176,7 +177,7 @@ func (i *Instance) readStdout() {
 				in.answers[told].call.finish(in.answers[told].msg, nil)
 			}
 		})
-		clear(in.batch) // an idle instance holds nothing but its log
+		clear(in.batch) // an idle instance holds only its log
 		clear(in.answers)
 		if err != nil {
 			if !i.tty {
@@ -187,7 +188,7 @@ func (i *Instance) readStdout() {
 	}
 }
 
-// endMute ends an agent that lives on after its output has ended: nothing of what it was asked would ever be answered.
+// endMute ends an agent that lives on after its output has ended, because its calls would never be answered.
 func (i *Instance) endMute() {
 	if await(i.ended, muteGrace) {
 		return
@@ -204,12 +205,12 @@ func (i *Instance) endMute() {
 	if err := i.process.Terminate(); err == nil && await(i.ended, termGrace) {
 		return
 	}
-	if err := i.process.Kill(killGrace); err != nil { // waitForEnd kills with more patience what is left
+	if err := i.process.Kill(killGrace); err != nil { // waitForEnd kills the rest with more patience
 		i.logger.Warn("an agent that has closed its output cannot be killed", "error", err)
 	}
 }
 
-// invalidLine is the message in place of a line that is none. The SDK for this API relies on its name.
+// invalidLine returns the message in place of an invalid line. The SDK for this API relies on its name.
 func invalidLine(reason error, raw []byte) []byte {
 	text := reason.Error()
 	if len(raw) > shownRaw {
@@ -224,18 +225,18 @@ func invalidLine(reason error, raw []byte) []byte {
 	return msg
 }
 
-// InvalidLine is the line in place of which the log has an "_adapter/invalid_stdout", as far as it is kept.
+// InvalidLine returns the invalid line for which the log has an "_adapter/invalid_stdout", as far as the line is kept.
 func InvalidLine(msg []byte) string {
 	var n struct {
 		Params struct {
 			Raw string `json:"raw"`
 		} `json:"params"`
 	}
-	_ = json.Unmarshal(msg, &n) // invalidLine made it
+	_ = json.Unmarshal(msg, &n) // invalidLine made the message
 	return n.Params.Raw
 }
 
-// readStderr keeps the end of what the agent says there.
+// readStderr keeps the end of the agent's stderr.
 func (i *Instance) readStderr() {
 	buf := make([]byte, 4<<10)
 	for {
@@ -263,7 +264,7 @@ func (t *tail) write(p []byte) {
 	}
 }
 
-// text is what is kept, from the start of a line where there is one, as valid UTF-8 within the limit.
+// text returns the kept bytes, from the start of a line if there is one, as valid UTF-8 within the limit.
 func (t *tail) text() string {
 	b := t.buf
 	if t.cut {
@@ -277,21 +278,21 @@ func (t *tail) text() string {
 	return strings.ToValidUTF8(string(b), "?")
 }
 
-// ServerID is the identity under which the instance stands in its Set.
+// ServerID returns the identity of the instance in its Set.
 func (i *Instance) ServerID() string { return i.serverID }
 
-// Agent is the id of the agent, as it was started with.
+// Agent returns the id of the agent with which the instance was started.
 func (i *Instance) Agent() string { return i.agent }
 
-// Delivered waits until the readers that there are have dealt with all that the log holds now, but not long for one that lags. It is
-// called between the outcome of a call and its answer: an answer that overtakes the stream tells a client that a turn is over of
-// which it has not seen the end.
+// Delivered waits until the present readers have handled all messages that the log has now, but only briefly for a slow reader. A caller
+// calls Delivered between the outcome of a call and its answer: an answer that overtakes the stream tells a client of the end of a turn
+// whose last messages the client has not seen.
 func (i *Instance) Delivered(ctx context.Context) { i.log.deliver(ctx) }
 
-// Since is the number of the newest message that the log held before this process: After(Since()) reads this process alone.
+// Since returns the number of the newest message that the log had before this process: After(Since()) reads this process alone.
 func (i *Instance) Since() uint64 { return i.since }
 
-// Status is where the instance is now.
+// Status returns a snapshot of the instance.
 func (i *Instance) Status() Status {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -302,14 +303,14 @@ func (i *Instance) Status() Status {
 	return s
 }
 
-// Exited is closed when the process and its descendants are gone and its last message is in the log.
+// Exited returns a channel that is closed when the process and its descendants are gone and the last message is in the log.
 func (i *Instance) Exited() <-chan struct{} { return i.exited }
 
-// After reads the log from the message after seq on: what is held, then what comes. 0 asks for everything.
+// After returns a reader of the messages after seq: first the kept messages, then the new. 0 means all messages.
 func (i *Instance) After(seq uint64) *Reader { return i.log.after(seq) }
 
-// Send writes one JSON message of any size, on one line, and returns when it is written. The end of ctx ends the wait, not the
-// message. Whether the message is a request makes no difference here: its response comes on the log.
+// Send writes a JSON message of any size, on one line, and returns when the message is written. The end of ctx ends the wait, not the
+// message. A request is sent like any message: its response comes on the log.
 func (i *Instance) Send(ctx context.Context, msg []byte) error {
 	e, err := acp.Peek(msg)
 	if err != nil {
@@ -318,7 +319,7 @@ func (i *Instance) Send(ctx context.Context, msg []byte) error {
 	return i.Deliver(ctx, e)
 }
 
-// Deliver is Send for a message that was peeked at already.
+// Deliver is Send for a message that was already read by acp.Peek.
 func (i *Instance) Deliver(ctx context.Context, e acp.Envelope) error {
 	written := make(chan error, 1)
 	err := i.stdin.put(outgoing{line: lineOf(e), written: func(err error) { written <- err }})
@@ -332,7 +333,7 @@ func (i *Instance) Deliver(ctx context.Context, e acp.Envelope) error {
 	if !errors.Is(err, ErrExited) {
 		return err
 	}
-	if err := wait(ctx, i.exited); err != nil { // how it ended is known in a moment
+	if err := wait(ctx, i.exited); err != nil { // how the process ended is known in a moment
 		return err
 	}
 	i.mu.Lock()
@@ -340,13 +341,13 @@ func (i *Instance) Deliver(ctx context.Context, e acp.Envelope) error {
 	return i.failure
 }
 
-// lineOf is a copy of the message with its line end: the caller keeps its own.
+// lineOf returns a copy of the message with its line end, because the caller keeps the original.
 func lineOf(e acp.Envelope) []byte {
 	return append(acp.Compact(make([]byte, 0, len(e.Raw)+1), e.Raw), '\n')
 }
 
-// Call is a request that an agent was sent. It stays in flight, and its id taken, until the agent answers it, whether somebody
-// waits or not.
+// Call is a request that was sent to an agent. The call stays in flight, and its id taken, until the agent answers, whether or not
+// anybody waits.
 type Call struct {
 	written chan struct{}
 	done    chan struct{}
@@ -354,13 +355,14 @@ type Call struct {
 	err     error
 }
 
-// Written is closed when the agent's input has the call. It never is where that fails, and the call's outcome says why.
+// Written returns a channel that is closed when the call is written to the agent's input. When the write fails, the channel stays open,
+// and the call's outcome says why.
 func (c *Call) Written() <-chan struct{} { return c.written }
 
-// Done is closed when the call has an outcome.
+// Done returns a channel that is closed when the call has an outcome.
 func (c *Call) Done() <-chan struct{} { return c.done }
 
-// Outcome is the response as the agent wrote it, or why there will be none. It is valid once Done is closed.
+// Outcome returns the response as the agent wrote it, or why there will be none. Outcome is valid once Done is closed.
 func (c *Call) Outcome() ([]byte, error) { return c.answer, c.err }
 
 func (c *Call) finish(answer []byte, err error) {
@@ -368,7 +370,7 @@ func (c *Call) finish(answer []byte, err error) {
 	close(c.done)
 }
 
-// Call sends a request and returns at once. It fails with ErrDuplicateID while the id is in flight.
+// Call sends a request and returns at once. Call fails with ErrDuplicateID while the id is in flight.
 func (i *Instance) Call(e acp.Envelope) (*Call, error) {
 	key := e.Key()
 	if e.Kind != acp.Request || key == "" {
@@ -382,7 +384,7 @@ func (i *Instance) Call(e acp.Envelope) (*Call, error) {
 		switch {
 		case err == nil:
 			close(call.written)
-		case errors.Is(err, ErrExited): // it is failed once the process's last output is read: the answer may be there
+		case errors.Is(err, ErrExited): // failed once the last output is read, which may contain the answer
 		case i.dropCall(key, call):
 			call.finish(nil, err)
 		}
@@ -406,7 +408,7 @@ func (i *Instance) putCall(key acp.Key, call *Call) error {
 	return nil
 }
 
-// takeCall takes a call out of the books: who takes it finishes it.
+// takeCall removes a call from the calls in flight; its caller finishes the call.
 func (i *Instance) takeCall(key acp.Key) *Call {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -415,7 +417,7 @@ func (i *Instance) takeCall(key acp.Key) *Call {
 	return call
 }
 
-// dropCall takes that very call out of the books, and reports whether it was there.
+// dropCall removes exactly that call from the calls in flight, and reports whether it was there.
 func (i *Instance) dropCall(key acp.Key, call *Call) bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -426,7 +428,7 @@ func (i *Instance) dropCall(key acp.Key, call *Call) bool {
 	return true
 }
 
-// failCalls fails all calls, and those that still come.
+// failCalls fails all calls, and all later calls.
 func (i *Instance) failCalls(err error) {
 	i.mu.Lock()
 	if i.failure == nil {
@@ -440,7 +442,7 @@ func (i *Instance) failCalls(err error) {
 	}
 }
 
-// Interrupt sends SIGINT to the agent's process group, and fails with ErrNoSignal where there is no such thing.
+// Interrupt sends SIGINT to the agent's process group, and fails with ErrNoSignal where signals do not exist.
 func (i *Instance) Interrupt() error {
 	if !i.live() {
 		return &ExitError{Status: i.Status()}
@@ -448,24 +450,24 @@ func (i *Instance) Interrupt() error {
 	return i.process.Interrupt()
 }
 
-// Close ends the process and everything it started, as DELETE does, and takes the instance out of its Set: its stdin is closed, it
-// has half a second, its group gets SIGTERM, after another second SIGKILL. It returns when all are gone, and within seven seconds
-// where some cannot be killed.
+// Close ends the process and everything the process started, as DELETE does, and removes the instance from its Set: stdin is closed, the
+// process has half a second, its group gets SIGTERM, and after another second SIGKILL. Close returns when all processes are gone, and
+// within seven seconds when some cannot be killed.
 func (i *Instance) Close() error { return i.set.removeInstance(i, yield) }
 
-// End is Close for an owner to whom every word of the agent counts. Close lets go of what readers have not taken when the log is full, so
-// that the agent can write the rest and end by itself; here a full log goes on holding the agent up for those that read, and what its pipe
-// still holds when it is killed at last is kept for them.
+// End is Close for a caller that needs every message of the agent. When the log is full, Close drops messages that readers have not
+// taken, so that the agent can write the rest and end by itself; End lets a full log hold the agent up for its readers, and keeps for
+// them the remaining content of the agent's pipe after the kill.
 func (i *Instance) End() error { return i.set.removeInstance(i, hold) }
 
-// Hasten leaves the process half a second after SIGTERM, rather than a whole one, when it is ended from now on. It is for an agent that did
-// not heed it when it was asked to stop.
+// Hasten gives the process half a second after SIGTERM, rather than a whole second, in a later Close. Hasten is for an agent that has
+// ignored a request to stop.
 func (i *Instance) Hasten() { i.hasty.Store(true) }
 
-// Last is the number of the newest message in the log of the instance; 0 before the first.
+// Last returns the number of the newest message in the log of the instance; 0 before the first.
 func (i *Instance) Last() uint64 { return i.log.last() }
 
-// shut is Close without the Set; full is what an append does meanwhile that finds the log full. Any number may call it.
+// shut is Close without the Set; full says what an append to a full log does meanwhile. Any number of goroutines may call shut.
 func (i *Instance) shut(full pressure) error {
 	if i.gone() {
 		return nil
@@ -488,18 +490,18 @@ func (i *Instance) shut(full pressure) error {
 	if i.hasty.Load() {
 		grace = soonGrace
 	}
-	heard := !errors.Is(told, ErrNoSignal) || !i.live() // else there is nothing that it could heed
+	heard := !errors.Is(told, ErrNoSignal) || !i.live() // otherwise the process has received no signal that it could obey
 	if heard && await(i.ended, grace) && await(i.exited, killGrace) {
 		return nil
 	}
 	err := i.process.Kill(killGrace)
-	if await(i.exited, reapPatience) { // who is killed needs a processor to die on, and we one to hear of it
+	if await(i.exited, reapPatience) { // a killed process needs a processor to die on, and so do we to notice
 		return i.left
 	}
 	return errors.Join(ErrStuck, err)
 }
 
-// live reports whether the process runs. When it does not, Exited may still be a moment away.
+// live reports whether the process runs. When the process does not, Exited may still be a moment away.
 func (i *Instance) live() bool { return !isClosed(i.ended) }
 
 // gone reports whether Exited is closed.

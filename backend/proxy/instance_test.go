@@ -58,7 +58,7 @@ func startAgent(t *testing.T, c Config) *Instance {
 func send(t *testing.T, i *Instance, method string) {
 	t.Helper()
 	if err := i.Send(t.Context(), fmt.Appendf(nil, `{"method":%q}`, method)); err != nil {
-		t.Fatalf("send %s: %v", method, err)
+		t.Fatalf("Send(%s): got error %v, want none", method, err)
 	}
 }
 
@@ -70,7 +70,7 @@ func call(t *testing.T, i *Instance, msg string) *Call {
 	}
 	c, err := i.Call(e)
 	if err != nil {
-		t.Fatalf("call %s: %v", msg, err)
+		t.Fatalf("Call(%s): got error %v, want none", msg, err)
 	}
 	return c
 }
@@ -107,7 +107,7 @@ func follow(t *testing.T, r *trace, method string) json.RawMessage {
 		var err error
 		if len(r.held) == 0 {
 			if r.held, err = r.Next(ctx); err != nil {
-				t.Fatalf("waiting for %s: %v", method, err)
+				t.Fatalf("waiting for %s: got error %v, want the message", method, err)
 			}
 		}
 		var msg struct {
@@ -144,15 +144,15 @@ func TestMessagesPassUnchanged(t *testing.T) {
 	defer r.Close()
 	answer, err := outcome(t, call(t, i, "{ \"id\" : 1.0 ,\r\n \"method\":\"m\", \"params\":[1.00, 1E5,\t\"\\u0041  \\/\"] }"))
 	if err != nil || answer != `{"jsonrpc":"2.0","id":1.0,"result":{"id":1.0,"method":"m","params":[1.00,1E5,"\u0041  \/"]}}` {
-		t.Errorf("answer %s, %v", answer, err)
+		t.Errorf("answer: got %s, error %v, want the request unchanged", answer, err)
 	}
 	batch, err := r.Next(t.Context())
 	if err != nil || len(batch) != 1 || string(batch[0].Data) != answer || batch[0].Seq != 1 {
-		t.Errorf("log %v, %v", batch, err)
+		t.Errorf("log: got %v, error %v, want the answer as number 1", batch, err)
 	}
 }
 
-func TestLinesThatAreNotMessages(t *testing.T) {
+func TestInvalidLinesAreOnLog(t *testing.T) {
 	i := startAgent(t, Config{})
 	for _, text := range []string{"junk\\u0001", "{\\u00ff", "[1,2]", " ", "{\"a\":\r1}\r"} {
 		body, _ := json.Marshal("print:" + strings.NewReplacer("\\u0001", "\x01", "\\u00ff", "\u00ff").Replace(text) + "\n")
@@ -178,7 +178,7 @@ func TestLinesThatAreNotMessages(t *testing.T) {
 	}
 }
 
-func TestHalfALineThenExit(t *testing.T) {
+func TestHalfLineBeforeExitIsRead(t *testing.T) {
 	for last, want := range map[string]string{
 		`{"method":"whole"}`: "whole",
 		`{"method":"ha`:      "_adapter/invalid_stdout",
@@ -194,18 +194,18 @@ func TestHalfALineThenExit(t *testing.T) {
 			StderrTail string
 		}
 		if err := json.Unmarshal(follow(t, r, "_adapter/agent_exited"), &end); err != nil || end.Success || *end.Code != 3 || end.StderrTail != "leaving\n" {
-			t.Errorf("exit %+v, %v", end, err)
+			t.Errorf("exit message: got %+v, error %v, want code 3 and the tail", end, err)
 		}
 	}
 }
 
-func TestDuplicateIDs(t *testing.T) {
+func TestCallRefusesDuplicateID(t *testing.T) {
 	i := startAgent(t, Config{})
 	waiting := call(t, i, `{"id":1,"method":"mute"}`)
 	for _, id := range []string{"1", "1.0", "1e0"} {
 		e, _ := acp.Peek([]byte(`{"method":"m","id":` + id + `}`))
 		if _, err := i.Call(e); !errors.Is(err, ErrDuplicateID) {
-			t.Errorf("id %s: %v", id, err)
+			t.Errorf("Call with the id %s in flight: got error %v, want ErrDuplicateID", id, err)
 		}
 	}
 	if _, err := outcome(t, call(t, i, `{"id":"1","method":"m"}`)); err != nil {
@@ -213,7 +213,7 @@ func TestDuplicateIDs(t *testing.T) {
 	}
 	send(t, i, "print:"+`{"id":1.0,"result":true}`+"\n")
 	if answer, err := outcome(t, waiting); err != nil || answer != `{"id":1.0,"result":true}` {
-		t.Errorf("%s, %v", answer, err)
+		t.Errorf("answer: got %s, error %v, want the printed response", answer, err)
 	}
 	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); err != nil { // free again
 		t.Error(err)
@@ -222,7 +222,7 @@ func TestDuplicateIDs(t *testing.T) {
 
 // JavaScript's JSON drops a result that is undefined. What is left names the request all the same, and is its answer; an error without
 // an id names none.
-func TestAnswerWithoutAResult(t *testing.T) {
+func TestAnswerWithoutResultEndsCall(t *testing.T) {
 	i := startAgent(t, Config{})
 	waiting := call(t, i, `{"id":"a","method":"mute"}`)
 	r := traceOf(t, i)
@@ -237,7 +237,7 @@ func TestAnswerWithoutAResult(t *testing.T) {
 	}
 	send(t, i, `print:{"jsonrpc":"2.0","id":"a"}`+"\n")
 	if answer, err := outcome(t, waiting); err != nil || answer != `{"jsonrpc":"2.0","id":"a"}` {
-		t.Errorf("%s, %v", answer, err)
+		t.Errorf("answer without a result: got %s, error %v, want the printed message", answer, err)
 	}
 }
 
@@ -256,32 +256,32 @@ func TestExitFailsWaitingCalls(t *testing.T) {
 		if n == 0 { // who is told by the call has been told by the stream
 			reader := i.After(i.log.last() - 1)
 			if batch, _, _ := reader.Poll(); len(batch) != 1 || !bytes.Contains(batch[0].Data, []byte("_adapter/agent_exited")) {
-				t.Errorf("the log ends with %d messages, and no end", len(batch))
+				t.Errorf("end of the log: got %d messages, want the exit message", len(batch))
 			}
 			reader.Close()
 		}
 		exit, ok := errors.AsType[*ExitError](err)
 		if !ok || exit.Status.ExitCode == nil || *exit.Status.ExitCode != 7 {
-			t.Fatalf("outcome %v", err)
+			t.Fatalf("outcome: got error %v, want an ExitError with code 7", err)
 		}
 		if tail := exit.Status.StderrTail; tail != "last words\nleaving\n" {
-			t.Fatalf("tail of %d bytes: %.80q", len(tail), tail)
+			t.Fatalf("tail: got %d bytes, %.80q, want the last words", len(tail), tail)
 		}
 	}
 	if _, err := outcome(t, answered); err != nil {
-		t.Errorf("the answer that was written is lost: %v", err)
+		t.Errorf("outcome of the answered call: got error %v, want the answer", err)
 	}
 	exited(t, i)
 	follow(t, r, "_adapter/agent_exited")
 	if err := i.Send(t.Context(), []byte(`{"method":"m"}`)); !errors.Is(err, ErrExited) {
-		t.Errorf("send after the end: %v", err)
+		t.Errorf("Send after the end: got error %v, want ErrExited", err)
 	}
 	e, _ := acp.Peek([]byte(`{"id":1,"method":"m"}`))
 	if _, err := i.Call(e); !errors.Is(err, ErrExited) {
-		t.Errorf("call after the end: %v", err)
+		t.Errorf("Call after the end: got error %v, want ErrExited", err)
 	}
 	if err := i.Interrupt(); !errors.Is(err, ErrExited) {
-		t.Errorf("interrupt after the end: %v", err)
+		t.Errorf("Interrupt after the end: got error %v, want ErrExited", err)
 	}
 }
 
@@ -296,10 +296,10 @@ func TestKillIsNoticedAtOnce(t *testing.T) {
 	}
 	_, err := outcome(t, waiting) // within 20 s; what holds its stdout lives for an hour
 	if exit, ok := errors.AsType[*ExitError](err); !ok || exit.Status.Signal != "SIGKILL" || exit.Status.ExitCode != nil {
-		t.Errorf("outcome %v", err)
+		t.Errorf("outcome: got error %v, want an ExitError with SIGKILL", err)
 	}
 	if s := exited(t, i); s.Phase != Exited || s.Signal != "SIGKILL" {
-		t.Errorf("status %+v", s)
+		t.Errorf("status: got %+v, want exited by SIGKILL", s)
 	}
 }
 
@@ -316,7 +316,7 @@ func TestFloodLosesNothing(t *testing.T) {
 			for next <= messages {
 				batch, err := r.Next(context.Background())
 				if err != nil {
-					t.Errorf("reader %d at %d: %v", n, next, err)
+					t.Errorf("reader %d at %d: got error %v, want the next messages", n, next, err)
 					return
 				}
 				for _, m := range batch {
@@ -341,7 +341,7 @@ func TestFloodLosesNothing(t *testing.T) {
 	readers.Wait()
 }
 
-func TestExitWhileAReaderLags(t *testing.T) {
+func TestExitIsNoticedWhileReaderLags(t *testing.T) {
 	i := startAgent(t, Config{LogBytes: 64 << 10})
 	r := i.After(0)
 	defer r.Close()
@@ -356,7 +356,7 @@ func TestExitWhileAReaderLags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := outcome(t, waiting); !errors.Is(err, ErrExited) || time.Since(start) > 30*time.Second {
-		t.Errorf("%v after %v", err, time.Since(start))
+		t.Errorf("outcome: got error %v after %v, want ErrExited within 30s", err, time.Since(start))
 	}
 	next := first[0].Seq + uint64(len(first))
 	for {
@@ -385,7 +385,7 @@ func TestEndLosesNothing(t *testing.T) {
 	for over := false; !over; {
 		batch, err := r.Next(t.Context())
 		if err != nil {
-			t.Fatalf("at %d: %v", next, err)
+			t.Fatalf("Next at %d: got error %v, want the next messages", next, err)
 		}
 		if next == 1 {
 			go func() { ended <- i.End() }()
@@ -401,14 +401,14 @@ func TestEndLosesNothing(t *testing.T) {
 	}
 }
 
-func TestLargeMessages(t *testing.T) {
+func TestLargeMessagesArriveWhole(t *testing.T) {
 	i := startAgent(t, Config{LogBytes: 1 << 20})
 	r := i.After(0)
 	defer r.Close()
 	large := `{"id":1,"method":"m","params":"` + strings.Repeat("x", 20<<20) + `"}`
 	answer, err := outcome(t, call(t, i, large))
 	if err != nil || !strings.Contains(answer, large) {
-		t.Fatalf("%d bytes, %v", len(answer), err)
+		t.Fatalf("large answer: got %d bytes, error %v, want the request of %d bytes in it", len(answer), err, len(large))
 	}
 	batch, err := r.Next(t.Context())
 	if err != nil || len(batch[0].Data) != len(answer) {
@@ -416,17 +416,17 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-func TestAgentThatDoesNotRead(t *testing.T) {
+func TestBacklogOfAgentThatDoesNotRead(t *testing.T) {
 	i := startAgent(t, Config{})
 	i.stdin.limit = 1 << 20
 	send(t, i, "wait")
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 	defer cancel()
 	if err := i.Send(ctx, []byte(`{"method":"`+strings.Repeat("x", 2<<20)+`"}`)); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("first: %v", err) // a single message of any size is taken
+		t.Errorf("first Send: got error %v, want context.DeadlineExceeded", err) // a single message of any size is taken
 	}
 	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); !errors.Is(err, ErrBacklog) {
-		t.Errorf("second: %v", err)
+		t.Errorf("second Call: got error %v, want ErrBacklog", err)
 	}
 	if err := i.Close(); err != nil {
 		t.Error(err)
@@ -434,20 +434,20 @@ func TestAgentThatDoesNotRead(t *testing.T) {
 }
 
 // An agent that closes its stdin and lives on answers nobody, and its callers do not wait for that.
-func TestAgentThatClosesItsStdin(t *testing.T) {
+func TestSendReportsClosedStdin(t *testing.T) {
 	i := startAgent(t, Config{})
 	r := traceOf(t, i)
 	send(t, i, "deaf")
 	follow(t, r, "ready")
 	if err := i.Send(t.Context(), []byte(`{"method":"m"}`)); !errors.Is(err, ErrInput) || errors.Is(err, ErrExited) {
-		t.Errorf("send: %v", err)
+		t.Errorf("Send: got error %v, want ErrInput", err)
 	}
 	if _, err := outcome(t, call(t, i, `{"id":1,"method":"m"}`)); !errors.Is(err, ErrInput) {
-		t.Errorf("call: %v", err)
+		t.Errorf("Call: got error %v, want ErrInput", err)
 	}
 }
 
-func TestSpawnFailures(t *testing.T) {
+func TestStartReportsSpawnFailures(t *testing.T) {
 	s := openSet(t, Config{})
 	file := filepath.Join(t.TempDir(), "file")
 	if err := os.WriteFile(file, []byte("x"), 0o600); err != nil {
@@ -464,19 +464,19 @@ func TestSpawnFailures(t *testing.T) {
 	} {
 		_, err := s.Start(t.Context(), "a", "fake", c.cmd)
 		if !errors.Is(err, ErrSpawn) || !strings.Contains(fmt.Sprint(err), c.want) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("Start with %s: got error %v, want ErrSpawn with %q", name, err, c.want)
 		}
 	}
 	if list := s.List(); len(list) != 0 {
-		t.Errorf("left: %+v", list)
+		t.Errorf("List after the failures: got %+v, want none", list)
 	}
 }
 
-func TestNotJSONIsNotSent(t *testing.T) {
+func TestSendRefusesInvalidJSON(t *testing.T) {
 	i := startAgent(t, Config{})
 	for _, msg := range []string{"", "{", "{\"a\":\"\n\"}", "{} {}"} {
 		if err := i.Send(t.Context(), []byte(msg)); !errors.Is(err, ErrMessage) {
-			t.Errorf("%q: %v", msg, err)
+			t.Errorf("Send(%q): got error %v, want ErrMessage", msg, err)
 		}
 	}
 }

@@ -13,25 +13,25 @@ import (
 	"deskhand/backend/acp"
 )
 
-// intake makes messages of the lines of an agent. It belongs to the goroutine that reads them.
+// intake makes messages of the lines of an agent. Only the goroutine that reads the lines uses an intake.
 type intake struct {
 	i       *Instance
 	batch   [][]byte
 	answers []answer
-	around  []string // what stood around messages and was told
+	around  []string // texts around messages that are already in the log
 }
 
-// answer is a response that waits to be in the log before its call is told.
+// answer is a response whose call is finished once the response is in the log.
 type answer struct {
 	at   int // index in the batch
 	call *Call
 	msg  []byte
 }
 
-// mostAround is how many different texts around messages are told in the log; a progress may change with every line.
+// mostAround limits how many different texts around messages go into the log, because a progress text may change with every line.
 const mostAround = 32
 
-// line makes messages of a line. A blank line is none.
+// line makes messages of a line. A blank line is no message.
 func (in *intake) line(l line) {
 	if l.length > maxLine {
 		in.batch = append(in.batch, invalidLine(fmt.Errorf("a line of %d bytes is longer than the limit of %d", l.length, maxLine), l.data))
@@ -46,9 +46,9 @@ func (in *intake) line(l line) {
 	}
 }
 
-// message adds a message, and finds the call that it answers.
+// message adds a message, and finds the call that the message answers.
 func (in *intake) message(e acp.Envelope, data []byte) {
-	if e.Kind == acp.Response || e.Kind == acp.Other && e.ID != nil { // the latter says neither result nor error, but what it answers
+	if e.Kind == acp.Response || e.Kind == acp.Other && e.ID != nil { // Other with an id has neither result nor error, but answers a call
 		if call := in.i.takeAnswered(e.Key()); call != nil {
 			in.answers = append(in.answers, answer{at: len(in.batch), call: call, msg: data})
 		}
@@ -56,12 +56,12 @@ func (in *intake) message(e acp.Envelope, data []byte) {
 	in.batch = append(in.batch, data)
 }
 
-// find adds what messages a line holds that is none itself, and keeps the rest: at the end of what the agent says on stderr, and in the log
-// before the messages, unless it was told there before.
+// find adds the messages within a line that is no message itself. The text around them goes to the kept end of stderr, and once into the
+// log, before the messages.
 func (in *intake) find(data []byte, reason error) {
 	f := acp.Find(data)
 	if len(f.Messages) == 0 {
-		if f.Rest != "" { // else it has nothing that a person could read
+		if f.Rest != "" { // otherwise the line has nothing that a person could read
 			in.batch = append(in.batch, invalidLine(reason, data))
 		}
 		return
@@ -80,15 +80,15 @@ func (in *intake) find(data []byte, reason error) {
 
 var errAround = errors.New("text around a message")
 
-// noteAside keeps what the agent said beside its messages with what it says on stderr.
+// noteAside keeps the text around messages together with stderr.
 func (i *Instance) noteAside(text string) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.stderr.write([]byte(text + "\n"))
 }
 
-// takeAnswered takes the call of an answer out of the books. Some agents write the id of a request as a text where it was a number, or the other
-// way round.
+// takeAnswered removes the call of an answer from the calls in flight. Some agents write a number id of a request as a text, or the
+// reverse.
 func (i *Instance) takeAnswered(key acp.Key) *Call {
 	if call := i.takeCall(key); call != nil {
 		return call
@@ -99,10 +99,10 @@ func (i *Instance) takeAnswered(key acp.Key) *Call {
 	return nil
 }
 
-// wideReader makes UTF-8 of a stream that begins in UTF-16, as programs of Windows write into pipes. It looks at the first bytes alone.
+// wideReader converts a stream in UTF-16, as programs of Windows write into pipes, to UTF-8. wideReader decides by the first bytes.
 type wideReader struct {
 	src io.Reader
-	of  io.Reader // src, or what reads it; nil before the first bytes
+	of  io.Reader // src, or a decoder of src; nil before the first bytes
 }
 
 func (w *wideReader) Read(p []byte) (int, error) {
@@ -113,7 +113,7 @@ func (w *wideReader) Read(p []byte) (int, error) {
 	if n == 0 {
 		return n, err
 	}
-	for err == nil && n < min(len(p), 4) && (n == 1 || p[0] == 0 || p[1] == 0) { // too little to tell; a message is longer
+	for err == nil && n < min(len(p), 4) && (n == 1 || p[0] == 0 || p[1] == 0) { // too short to tell; a message is longer
 		var more int
 		more, err = w.src.Read(p[n:])
 		n += more
@@ -127,7 +127,7 @@ func (w *wideReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// then is an error, where there was one, and else what a reader goes on with.
+// then is a reader that returns err, or else reads src.
 type then struct {
 	err error
 	src io.Reader
@@ -140,7 +140,7 @@ func (t *then) Read(p []byte) (int, error) {
 	return t.src.Read(p)
 }
 
-// orderOf tells that a stream is in UTF-16: it begins with its mark, or with a character of ASCII in it.
+// orderOf reports whether a stream is in UTF-16: it begins with a byte order mark, or with a character of ASCII in UTF-16.
 func orderOf(b []byte) (order unicode.Endianness, wide bool) {
 	if len(b) < 2 {
 		return unicode.LittleEndian, false

@@ -12,8 +12,8 @@ import (
 	"deskhand/backend/acp"
 )
 
-// TestStreamsInUTF16: programs of Windows write it into pipes. A character may hold the byte that is a line feed in UTF-8.
-func TestStreamsInUTF16(t *testing.T) {
+// TestWideReaderConvertsUTF16: programs of Windows write it into pipes. A character may hold the byte that is a line feed in UTF-8.
+func TestWideReaderConvertsUTF16(t *testing.T) {
 	t.Parallel()
 	lines := []string{`{"id":1,"result":"上海 😀 Ċ"}`, `{"id":2,"result":"é"}`}
 	text := strings.Join(lines, "\r\n") + "\r\n"
@@ -43,7 +43,7 @@ func TestStreamsInUTF16(t *testing.T) {
 	}
 	for _, short := range []string{"", "x", "\xff", "\x00", "\x00{\"a\":1}"} {
 		if got, err := io.ReadAll(&wideReader{src: iotest.OneByteReader(strings.NewReader(short))}); err != nil || string(got) != short {
-			t.Errorf("%q: got %q, %v", short, got, err)
+			t.Errorf("wideReader of %q: got %q, error %v, want it unchanged", short, got, err)
 		}
 	}
 }
@@ -70,13 +70,13 @@ func TestTextAroundMessagesIsKept(t *testing.T) {
 	}
 	want := []string{m, "! [info]", m, m, "! hello", m, m, `{"jsonrpc":"2.0","id":"1","result":{}}`, `{"jsonrpc":"2.0","id":1.0,"result":{}}`}
 	if !slices.Equal(got, want) {
-		t.Errorf("the log gets %q, want %q", got, want)
+		t.Errorf("log: got %q, want %q", got, want)
 	}
 	if len(in.answers) != 1 || in.answers[0].call != call || in.answers[0].at != 7 {
-		t.Errorf("an answer that has the id as a text is not that of the call: %+v", in.answers)
+		t.Errorf("answers: got %+v, want the call whose id came as a text", in.answers)
 	}
 	if got := i.stderr.text(); got != "[info]\n[info]\n" {
-		t.Errorf("with what it says on stderr is kept %q", got)
+		t.Errorf("text kept with stderr: got %q, want both texts", got)
 	}
 	for n := range 2 * mostAround {
 		text := strings.Repeat("x", n+1) + m

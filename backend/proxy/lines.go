@@ -10,31 +10,31 @@ const (
 	minChunk   = 4 << 10
 	maxChunk   = 256 << 10
 	minRoom    = 2 << 10 // a read into less than this is not worth its system call
-	skippedRaw = 1 << 10 // how much of a skipped line is kept to show
+	skippedRaw = 1 << 10 // how much of a skipped line is kept to be shown
 )
 
-// A line is what stood before a line feed, without it and without a carriage return before it.
+// A line is the bytes before a line feed, without a carriage return before the line feed.
 type line struct {
 	data   []byte
-	length int64 // as it was sent; far more than len(data) when it was too long to keep: data is its start then
+	length int64 // as sent; larger than len(data) for a line too long to keep, whose start is data
 }
 
-// lineReader cuts a stream into lines. The lines of one chunk of memory share it: nothing is copied but the unfinished line at the
-// chunk's end. Chunks grow with the traffic, so that an instance that says little holds little.
+// lineReader cuts a stream into lines. The lines of a chunk of memory share the chunk: only the unfinished line at the chunk's end is
+// copied. Chunks grow with the traffic, so that an instance with few messages holds little memory.
 type lineReader struct {
 	src   io.Reader
 	max   int
-	chunk []byte // chunk[start:end] is read and not yet handed out
+	chunk []byte // chunk[start:end] is read and not yet returned
 	start int
 	end   int
 
-	skipped int64 // bytes thrown away of the unfinished line, which is too long
+	skipped int64 // dropped bytes of the unfinished line, which is too long
 	batch   []line
 	sharing int // bytes of the batch's lines that are part of the chunk
 }
 
-// next returns the lines that the next read completes, perhaps none. What follows the last line feed is a line as well when the
-// stream has ended; a blank one is none. The slice is good until the next call, the lines' data for ever.
+// next returns the lines that the next read completes, perhaps none. At the end of the stream, the bytes behind the last line feed are a
+// line as well, unless blank. The slice is valid until the next call, the lines' data for ever.
 func (l *lineReader) next() ([]line, error) {
 	l.makeRoom()
 	clear(l.batch) // a blocked read holds no old line
@@ -59,7 +59,7 @@ func (l *lineReader) next() ([]line, error) {
 	return l.batch, err
 }
 
-// finish hands out the line that ends before position end.
+// finish adds the line that ends before position end to the batch.
 func (l *lineReader) finish(end int) {
 	data := bytes.TrimSuffix(l.chunk[l.start:end:end], []byte("\r"))
 	l.start = end + 1
@@ -70,7 +70,7 @@ func (l *lineReader) finish(end int) {
 		l.skipped = 0
 	case isBlank(data):
 		return
-	case cap(l.chunk) > maxChunk: // grown for a long line: do not keep more than the line alive
+	case cap(l.chunk) > maxChunk: // grown for a long line: keep only the line alive
 		data = bytes.Clone(data)
 	default:
 		l.sharing += len(data)
@@ -78,7 +78,7 @@ func (l *lineReader) finish(end int) {
 	l.batch = append(l.batch, line{data: data, length: length})
 }
 
-// isBlank looks for what is more than JSON's white space.
+// isBlank reports whether data has only JSON's white space.
 func isBlank(data []byte) bool {
 	for _, c := range data {
 		if c != ' ' && c != '\t' && c != '\r' {
@@ -88,8 +88,8 @@ func isBlank(data []byte) bool {
 	return true
 }
 
-// reclaim takes the chunk back to where this batch began, if most of what came since then is in no line: lines that live long, as in
-// a log, would keep far more than themselves alive.
+// reclaim moves the chunk back to where this batch began, when most bytes since then belong to no line: lines that live long, as in a
+// log, would otherwise keep far more memory than their own alive.
 func (l *lineReader) reclaim(from int) {
 	if l.start-from < minChunk || l.sharing > (l.start-from)/4 || cap(l.chunk) > maxChunk {
 		return
@@ -101,7 +101,7 @@ func (l *lineReader) reclaim(from int) {
 	l.start = from
 }
 
-// trim throws away what has come of a line that is too long, but for its start.
+// trim drops the received bytes of a line that is too long, except for its start.
 func (l *lineReader) trim() {
 	held := l.end - l.start
 	if held > l.max+len("\r") || l.skipped > 0 && held > skippedRaw {
@@ -110,7 +110,7 @@ func (l *lineReader) trim() {
 	}
 }
 
-// makeRoom sees that there is space to read into.
+// makeRoom ensures that the chunk has room for a read.
 func (l *lineReader) makeRoom() {
 	held := l.chunk[l.start:l.end]
 	outgrown := cap(l.chunk) > maxChunk && len(held) <= maxChunk/2
@@ -119,7 +119,7 @@ func (l *lineReader) makeRoom() {
 	}
 	size := min(max(2*cap(l.chunk), minChunk), maxChunk)
 	if len(held) > size/2 {
-		size = max(min(2*len(held), l.max+2), len(held)) + 2*minRoom // so that the longest line there may be needs no larger one
+		size = max(min(2*len(held), l.max+2), len(held)) + 2*minRoom // so that the longest line needs no larger chunk
 	}
 	l.chunk = make([]byte, size)
 	l.end = copy(l.chunk, held)

@@ -37,7 +37,7 @@ func texts(lines []line) []string {
 	return all
 }
 
-func TestLines(t *testing.T) {
+func TestLineReaderCutsLines(t *testing.T) {
 	long := strings.Repeat("l", 3*maxChunk)
 	for text, want := range map[string][]string{
 		"":                        nil,
@@ -67,33 +67,33 @@ func TestLongLineIsSkippedAndItsNeighboursStay(t *testing.T) {
 		text := "before\n" + strings.Repeat("x", limit) + "\n" + strings.Repeat("y", limit+over) + "\nafter\n"
 		got := readLines(t, iotest.HalfReader(strings.NewReader(text)), limit)
 		if len(got) != 4 {
-			t.Fatalf("%d lines", len(got))
+			t.Fatalf("over by %d: got %d lines, want 4", over, len(got))
 		}
 		if len(got[1].data) != limit || got[1].length > limit {
-			t.Errorf("a line of the limit has length %d, %d", len(got[1].data), got[1].length)
+			t.Errorf("line of the limit: got %d bytes of length %d, want %d", len(got[1].data), got[1].length, limit)
 		}
 		if l := got[2]; l.length != int64(limit+over) || len(l.data) > skippedRaw || !bytes.HasPrefix(l.data, []byte("yyy")) {
-			t.Errorf("over by %d: length %d, %d bytes kept", over, l.length, len(l.data))
+			t.Errorf("line over by %d: got length %d, %d bytes kept, want %d, %d at most", over, l.length, len(l.data), limit+over, skippedRaw)
 		}
 		if string(got[0].data) != "before" || string(got[3].data) != "after" {
-			t.Errorf("neighbours %q %q", got[0].data, got[3].data)
+			t.Errorf("neighbours: got %q and %q, want before and after", got[0].data, got[3].data)
 		}
 	}
 }
 
 // A carriage return before the line feed is line end, and does not count.
-func TestLineOfTheLimitWithCRLF(t *testing.T) {
+func TestLineOfLimitWithCRLF(t *testing.T) {
 	const limit = 100 << 10
 	text := strings.Repeat("x", limit) + "\r\n" + strings.Repeat("y", limit) + "\r"
 	for name, src := range map[string]io.Reader{"whole": strings.NewReader(text), "bytes": iotest.OneByteReader(strings.NewReader(text))} {
 		got := readLines(t, src, limit)
 		if len(got) != 2 || got[0].length != limit || len(got[0].data) != limit || got[1].length != limit || len(got[1].data) != limit {
-			t.Errorf("%s: %d lines, the first of %d bytes", name, len(got), got[0].length)
+			t.Errorf("%s: got %d lines, the first of length %d, want 2 of length %d", name, len(got), got[0].length, limit)
 		}
 	}
 	got := readLines(t, strings.NewReader(strings.Repeat("x", limit+1)+"\r\n"), limit)
 	if len(got) != 1 || got[0].length != limit+1 || len(got[0].data) > skippedRaw {
-		t.Errorf("one more: %d lines, the first of %d bytes", len(got), got[0].length)
+		t.Errorf("line over by 1: got %d lines, the first of length %d, want 1 of length %d", len(got), got[0].length, limit+1)
 	}
 }
 
@@ -112,10 +112,10 @@ func TestBlankLinesHoldNoMemory(t *testing.T) {
 		runtime.GC()
 		runtime.ReadMemStats(&after)
 		if len(lines) != 2*rounds || string(lines[2].data) != `{"n":1}` || string(lines[79].data) != `{"half":0}` {
-			t.Fatalf("%s: %d lines; %s, %s", name, len(lines), lines[2].data, lines[79].data)
+			t.Fatalf("%s: got %d lines, %s and %s, want %d", name, len(lines), lines[2].data, lines[79].data, 2*rounds)
 		}
 		if held := int64(after.HeapAlloc) - int64(before.HeapAlloc); held > 4<<20 {
-			t.Errorf("%s: %d lines hold %d KiB", name, len(lines), held>>10)
+			t.Errorf("memory of %s: got %d KiB for %d lines, want 4 MiB at most", name, held>>10, len(lines))
 		}
 		runtime.KeepAlive(lines)
 		runtime.KeepAlive(readers)

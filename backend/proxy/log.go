@@ -10,36 +10,36 @@ import (
 
 const (
 	defaultLogBytes = 32 << 20
-	entryOverhead   = 64        // what an entry costs beside its bytes; keeps a log of tiny messages bounded too
-	batchBytes      = 256 << 10 // how much one Next hands out, so that a reader makes room while it works
+	entryOverhead   = 64        // the cost of an entry beside its bytes, which bounds a log of tiny messages, too
+	batchBytes      = 256 << 10 // how much a Next returns at most, so that a reader makes room while working
 	batchMessages   = 4096
 	stallLimit      = 60 * time.Second
 	deliverLimit    = 100 * time.Millisecond
 )
 
-// Message is one entry of a log. Data is shared by all readers: do not change it.
+// Message is an entry of a log. All readers share Data, which must not be changed.
 type Message struct {
 	Seq  uint64
 	Data []byte
 }
 
-// pressure is what happens to an append that finds the log full of messages that readers still need.
+// pressure says what an append does when the log is full of messages that readers still need.
 type pressure uint8
 
 const (
-	hold  pressure = iota // it waits for the readers: normal life
-	spill                 // the log grows beyond its bound: the process is gone, and what its pipe held is little
-	yield                 // the messages go, and so do the readers that lag: the instance is being removed, see Instance.End for another way
+	hold  pressure = iota // wait for the readers, the normal case
+	spill                 // grow the log beyond its bound: the process is gone, and its pipe holds little
+	yield                 // drop the messages and the slow readers: the instance is being removed; see Instance.End for another way
 )
 
-// messageLog is the bounded memory of one server_id. One goroutine appends, any number read; no lock is held while either waits.
+// messageLog is the bounded memory of a server_id. A single goroutine appends, any number read; no lock is held while either waits.
 type messageLog struct {
 	limit int64
 
 	mu        sync.Mutex // protects the fields below
-	entries   [][]byte   // held messages are entries[head:]
+	entries   [][]byte   // the kept messages are entries[head:]
 	head      int
-	first     uint64 // number of the oldest held message, or of the next one when none is held
+	first     uint64 // number of the oldest kept message, or of the next message
 	size      int64
 	pressure  pressure
 	closed    bool
@@ -47,7 +47,7 @@ type messageLog struct {
 	readers   map[*Reader]struct{}
 	grown     wakeup // fired when readers have something to look at
 	moved     wakeup // fired when the appender may have room
-	caught    wakeup // fired when a reader has dealt with what it took, or is gone
+	caught    wakeup // fired when a reader has handled its messages, or is gone
 }
 
 func newLog(limit int64) *messageLog {
@@ -57,8 +57,8 @@ func newLog(limit int64) *messageLog {
 	return &messageLog{limit: limit, first: 1, readers: map[*Reader]struct{}{}}
 }
 
-// append adds messages in order, and waits for room as long as the pressure says so. taken is called outside of the lock each time
-// that some are in the log, with the number of all that are.
+// append adds messages in order, and waits for room as long as the pressure says so. append calls taken, outside of the lock, each time
+// some messages have been added, with the number of all added so far.
 func (l *messageLog) append(batch [][]byte, taken func(n int)) {
 	for n := 0; n < len(batch); {
 		l.mu.Lock()
@@ -77,7 +77,7 @@ func (l *messageLog) append(batch [][]byte, taken func(n int)) {
 	}
 }
 
-// awaitRoom waits for readers to make room, and drops those that have had their time.
+// awaitRoom waits for readers to make room, and drops the readers that have had their time.
 func (l *messageLog) awaitRoom(room <-chan struct{}, patience time.Duration) {
 	began := time.Now()
 	if !await(room, patience) {
@@ -97,7 +97,7 @@ func await(c <-chan struct{}, d time.Duration) bool {
 	}
 }
 
-// takeLocked adds what finds room and returns how many messages that were.
+// takeLocked adds the messages that find room, and returns their number.
 func (l *messageLog) takeLocked(batch [][]byte) int {
 	needed := l.neededLocked()
 	for n, data := range batch {
@@ -118,7 +118,7 @@ func (l *messageLog) takeLocked(batch [][]byte) int {
 	return len(batch)
 }
 
-// neededLocked is the oldest message that a reader still has to take, may it be held already or not.
+// neededLocked returns the oldest message that a reader still has to take, whether or not the message exists yet.
 func (l *messageLog) neededLocked() uint64 {
 	needed := uint64(math.MaxUint64)
 	for r := range l.readers {
@@ -127,11 +127,11 @@ func (l *messageLog) neededLocked() uint64 {
 	return needed
 }
 
-// endLocked is the number that the next message gets.
+// endLocked returns the number of the next message.
 func (l *messageLog) endLocked() uint64 { return l.first + uint64(len(l.entries)-l.head) }
 
-// makeRoomLocked evicts old messages for a new one, and reports whether it may be added. An empty log takes anything: the newest
-// message is always kept, however large.
+// makeRoomLocked evicts old messages for a new message, and reports whether the new message may be added. An empty log takes any message:
+// the newest message is always kept, however large.
 func (l *messageLog) makeRoomLocked(cost int64, needed uint64) bool {
 	for l.size+cost > l.limit && l.head < len(l.entries) {
 		if l.first >= needed && l.pressure != yield {
@@ -154,7 +154,7 @@ func (l *messageLog) evictLocked() {
 	}
 }
 
-// patienceLocked is how long the appender waits before it looks for stalled readers.
+// patienceLocked returns how long the appender waits before it looks for stalled readers.
 func (l *messageLog) patienceLocked() time.Duration {
 	soonest := stallLimit
 	now := time.Now()
@@ -166,7 +166,7 @@ func (l *messageLog) patienceLocked() time.Duration {
 	return max(soonest, time.Millisecond)
 }
 
-// idleSinceLocked is since when a reader has taken nothing of a full log.
+// idleSinceLocked returns since when a reader has taken nothing from a full log.
 func (l *messageLog) idleSinceLocked(r *Reader) time.Time {
 	if r.tookAt.After(l.fullSince) {
 		return r.tookAt
@@ -174,8 +174,8 @@ func (l *messageLog) idleSinceLocked(r *Reader) time.Time {
 	return l.fullSince
 }
 
-// dropStalled drops the readers that hold the log full and have taken nothing for the limit. It is told by how much it comes too
-// late: that it comes much too late means that we did not run, and neither could they; their time starts again.
+// dropStalled drops the readers that keep the log full and have taken nothing for the limit. late is by how much the call comes too late:
+// a call that is much too late means that this process did not run, so that the readers could not run either; their time starts again.
 func (l *messageLog) dropStalled(late time.Duration) {
 	l.mu.Lock()
 	if late > stallLimit/6 {
@@ -199,13 +199,13 @@ func (l *messageLog) dropLocked(r *Reader) {
 	l.caught.fire()
 }
 
-// deliver waits until all readers have dealt with what is in the log now, or the limit is over, or ctx is. Readers that have let a
-// limit pass are not waited for again before they come back: each answer would be late for the sake of a page that sleeps.
+// deliver waits until all readers have handled the messages that are in the log now, until the limit is over, or until ctx ends. A reader
+// that has let a limit pass is not waited for again before its next Poll: each answer would be late because of a page that sleeps.
 func (l *messageLog) deliver(ctx context.Context) {
 	last := l.last()
 	more := l.behind(last)
 	if more == nil {
-		return // most often nobody reads, or all are up to date: no timer for them
+		return // usually nobody reads, or all are up to date, and need no timer
 	}
 	late := time.NewTimer(deliverLimit)
 	defer late.Stop()
@@ -222,7 +222,7 @@ func (l *messageLog) deliver(ctx context.Context) {
 	}
 }
 
-// giveUp marks the readers that have not dealt with the message seq.
+// giveUp marks the readers that have not handled the message seq.
 func (l *messageLog) giveUp(seq uint64) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,8 +231,8 @@ func (l *messageLog) giveUp(seq uint64) {
 	}
 }
 
-// behind is nil when every reader that does not lag has dealt with the message seq, else a channel that is closed once it is worth
-// asking again.
+// behind returns nil when every reader that does not lag has handled the message seq, and otherwise a channel that is closed when a
+// reader has moved.
 func (l *messageLog) behind(seq uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,7 +244,7 @@ func (l *messageLog) behind(seq uint64) <-chan struct{} {
 	return nil
 }
 
-// relieve changes what a full log does.
+// relieve changes the reaction to a full log.
 func (l *messageLog) relieve(p pressure) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -252,21 +252,21 @@ func (l *messageLog) relieve(p pressure) {
 	l.moved.fire()
 }
 
-// resume puts the log of an exited process to use for the next one.
+// resume prepares the log of an exited process for the next process.
 func (l *messageLog) resume() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.pressure = hold
 }
 
-// last is the number of the newest message; 0 before the first.
+// last returns the number of the newest message; 0 before the first.
 func (l *messageLog) last() uint64 {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.endLocked() - 1
 }
 
-// close ends all readers once they have read what is there.
+// close ends all readers once they have read the kept messages.
 func (l *messageLog) close() {
 	l.mu.Lock()
 	l.closed = true
@@ -281,7 +281,7 @@ func (l *messageLog) close() {
 	stop(readers)
 }
 
-// after makes a reader of everything that is newer than seq.
+// after returns a reader of the messages newer than seq.
 func (l *messageLog) after(seq uint64) *Reader {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -293,13 +293,13 @@ func (l *messageLog) after(seq uint64) *Reader {
 	return r
 }
 
-// Reader reads one log. It is for one goroutine, and must be closed.
+// Reader reads a log. A Reader is for a single goroutine, and must be closed.
 type Reader struct {
 	log *messageLog
 
 	// protected by log.mu
 	next    uint64
-	dealt   uint64 // the newest message that it had taken when it came back for more
+	dealt   uint64 // the newest message that it had taken at its last Poll
 	lagging bool   // deliver has waited for it in vain since then
 	gap     bool
 	tookAt  time.Time
@@ -307,16 +307,16 @@ type Reader struct {
 	onStop  func()
 }
 
-// Gap reports whether the position that the reader was asked to start after is not there: too old, or ahead of the log. The reader
-// starts with the oldest message that is held, or that will come, then.
+// Gap reports whether the position after which the reader was to start is missing: too old, or ahead of the log. The reader then starts
+// with the oldest kept message, or with the next message.
 func (r *Reader) Gap() (oldest uint64, gap bool) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	return r.next, r.gap
 }
 
-// OnStop sets a function that is called when the reader is dropped or its log has ended, for readers that may be blocked elsewhere
-// then. It must not block, and is not called after Close has returned.
+// OnStop sets a function that is called when the reader is dropped or its log has ended, for readers that may be blocked elsewhere then.
+// The function must not block, and is not called after Close has returned.
 func (r *Reader) OnStop(f func()) {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
@@ -326,14 +326,14 @@ func (r *Reader) OnStop(f func()) {
 	}
 }
 
-// Working tells the log that the reader still gets on with what it took last. It counts like taking something.
+// Working tells the log that the reader still handles its last messages. Working counts like taking a message.
 func (r *Reader) Working() {
 	r.log.mu.Lock()
 	defer r.log.mu.Unlock()
 	r.tookAt = time.Now()
 }
 
-// stop tells readers that they have ended. Their own lock protects the call, so that Close waits for it.
+// stop calls the functions of OnStop. The lock of the log protects the call, so that Close waits for the call.
 func stop(readers []*Reader) {
 	for _, r := range readers {
 		r.log.mu.Lock()
@@ -344,7 +344,7 @@ func stop(readers []*Reader) {
 	}
 }
 
-// Next waits until there is something newer and returns all of it, up to a few hundred kilobytes. It fails with io.EOF when the
+// Next waits until there are newer messages and returns all of them, up to a few hundred kilobytes. Next fails with io.EOF when the
 // instance was removed and everything was read, with ErrLagging when the reader was dropped, and with the context's error.
 func (r *Reader) Next(ctx context.Context) ([]Message, error) {
 	for {
@@ -360,8 +360,8 @@ func (r *Reader) Next(ctx context.Context) ([]Message, error) {
 	}
 }
 
-// Poll is Next for those who wait for other things as well: when there is nothing, it returns a channel that is closed once it is
-// worth asking again.
+// Poll is Next for callers that wait for other events as well: without new messages, Poll returns a channel that is closed when a new
+// Poll is worthwhile.
 func (r *Reader) Poll() (batch []Message, more <-chan struct{}, err error) {
 	l := r.log
 	l.mu.Lock()
@@ -392,7 +392,7 @@ func (r *Reader) Poll() (batch []Message, more <-chan struct{}, err error) {
 	return batch, nil, nil
 }
 
-// Close gives the reader up. The agent no longer waits for it.
+// Close closes the reader. The agent no longer waits for the reader.
 func (r *Reader) Close() {
 	l := r.log
 	l.mu.Lock()
@@ -404,7 +404,7 @@ func (r *Reader) Close() {
 	l.caught.fire()
 }
 
-// wakeup wakes all that wait for it. It has no lock of its own, and costs nothing while nobody waits.
+// wakeup wakes all its waiters. A wakeup has no lock of its own, and costs nothing while nobody waits.
 type wakeup struct{ c chan struct{} }
 
 func (s *wakeup) wait() <-chan struct{} {

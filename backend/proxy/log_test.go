@@ -44,25 +44,25 @@ func TestLogIsBoundedInBytes(t *testing.T) {
 	r := l.after(0)
 	defer r.Close()
 	if oldest, gap := r.Gap(); !gap || oldest != 91 {
-		t.Errorf("gap %v, oldest %d", gap, oldest)
+		t.Errorf("Gap: got %v, oldest %d, want true, 91", gap, oldest)
 	}
 	if got := seqs(t, r); len(got) != 10 || got[0] != 91 || got[9] != 100 {
-		t.Errorf("held %v", got)
+		t.Errorf("kept messages: got %v, want 91 to 100", got)
 	}
 	big := newLog(10 << 10)
 	fill(big, 5, kib)
 	fill(big, 1, 1<<20)
 	if got := seqs(t, big.after(0)); len(got) != 1 || got[0] != 6 {
-		t.Errorf("the newest message is larger than the log, and held is %v", got)
+		t.Errorf("kept messages beside one larger than the log: got %v, want 6 alone", got)
 	}
 	tiny := newLog(10 << 10)
 	fill(tiny, 10_000, 0)
 	if len(tiny.entries)-tiny.head > 200 {
-		t.Errorf("%d empty messages are held", len(tiny.entries)-tiny.head)
+		t.Errorf("kept empty messages: got %d, want 200 at most", len(tiny.entries)-tiny.head)
 	}
 }
 
-func TestGaps(t *testing.T) {
+func TestGapIsReported(t *testing.T) {
 	l := newLog(10 << 10)
 	for _, c := range []struct {
 		after uint64
@@ -71,7 +71,7 @@ func TestGaps(t *testing.T) {
 	}{{0, false, 1}, {1, true, 1}, {99, true, 1}} {
 		r := l.after(c.after)
 		if next, gap := r.Gap(); gap != c.gap || next != c.next {
-			t.Errorf("empty log, after %d: gap %v, next %d", c.after, gap, next)
+			t.Errorf("Gap of an empty log, after %d: got %v, next %d, want %v, %d", c.after, gap, next, c.gap, c.next)
 		}
 		r.Close()
 	}
@@ -83,13 +83,13 @@ func TestGaps(t *testing.T) {
 	}{{0, true, 11}, {9, true, 11}, {10, false, 11}, {15, false, 16}, {20, false, 21}, {21, true, 11}, {1 << 63, true, 11}, {^uint64(0), true, 11}} {
 		r := l.after(c.after)
 		if next, gap := r.Gap(); gap != c.gap || next != c.next {
-			t.Errorf("after %d: gap %v, next %d", c.after, gap, next)
+			t.Errorf("Gap after %d: got %v, next %d, want %v, %d", c.after, gap, next, c.gap, c.next)
 		}
 		r.Close()
 	}
 }
 
-func TestAppendWaitsForTheReader(t *testing.T) {
+func TestAppendWaitsForReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(10 << 10)
 		r := l.after(0)
@@ -114,7 +114,7 @@ func TestAppendWaitsForTheReader(t *testing.T) {
 	})
 }
 
-func TestStalledReaderIsDroppedAndOthersAreNot(t *testing.T) {
+func TestOnlyStalledReaderIsDropped(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(10 << 10)
 		stalled, reading := l.after(0), l.after(0)
@@ -136,10 +136,10 @@ func TestStalledReaderIsDroppedAndOthersAreNot(t *testing.T) {
 		}
 		appender.Wait()
 		if waited := time.Since(start); waited != stallLimit {
-			t.Errorf("dropped after %v", waited)
+			t.Errorf("time until the drop: got %v, want %v", waited, stallLimit)
 		}
 		if _, err := stalled.Next(t.Context()); !errors.Is(err, ErrLagging) || !stopped {
-			t.Errorf("stalled reader: %v, told %v", err, stopped)
+			t.Errorf("stalled reader: got error %v, stopped %v, want ErrLagging, stopped", err, stopped)
 		}
 		stalled.Close()
 		reading.Close()
@@ -148,7 +148,7 @@ func TestStalledReaderIsDroppedAndOthersAreNot(t *testing.T) {
 
 // A process that was stopped, or a machine that slept, wakes up with all its time used. Its readers get theirs anew: they could not
 // have read.
-func TestReaderIsNotDroppedForASleepOfOurs(t *testing.T) {
+func TestReaderIsNotDroppedAfterSleep(t *testing.T) {
 	l := newLog(10 << 10)
 	r := l.after(0)
 	defer r.Close()
@@ -160,17 +160,17 @@ func TestReaderIsNotDroppedForASleepOfOurs(t *testing.T) {
 	l.dropStalled(time.Hour - time.Minute)
 	l.mu.Lock()
 	if patience := l.patienceLocked(); r.dropped || patience < stallLimit-time.Second {
-		t.Errorf("dropped %v; patience %v", r.dropped, patience)
+		t.Errorf("reader after a sleep: got dropped %v, patience %v, want a whole limit", r.dropped, patience)
 	}
 	l.fullSince = time.Now().Add(-stallLimit)
 	l.mu.Unlock()
 	l.dropStalled(time.Millisecond)
 	if _, err := r.Next(t.Context()); !errors.Is(err, ErrLagging) {
-		t.Errorf("it has had its minute: %v", err)
+		t.Errorf("reader after its minute: got error %v, want ErrLagging", err)
 	}
 }
 
-func TestIdleReaderOfALogWithRoomIsKept(t *testing.T) {
+func TestIdleReaderOfLogWithRoomIsKept(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(10 << 10)
 		r := l.after(0)
@@ -181,13 +181,13 @@ func TestIdleReaderOfALogWithRoomIsKept(t *testing.T) {
 		appender.Go(func() { fill(l, 20, kib) })
 		time.Sleep(59 * time.Second) // the minute starts when the log is full
 		if got := seqs(t, r); got[0] != 1 {
-			t.Errorf("got %v", got)
+			t.Errorf("first message of an idle reader: got %v, want 1", got)
 		}
 		appender.Wait()
 	})
 }
 
-func TestCloseOfAReaderFreesTheAppender(t *testing.T) {
+func TestCloseOfReaderFreesAppender(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(10 << 10)
 		r := l.after(0)
@@ -198,12 +198,12 @@ func TestCloseOfAReaderFreesTheAppender(t *testing.T) {
 		r.Close()
 		appender.Wait()
 		if time.Since(start) != time.Second {
-			t.Errorf("waited %v", time.Since(start))
+			t.Errorf("wait of the appender: got %v, want 1s", time.Since(start))
 		}
 	})
 }
 
-func TestDeliverWaitsForWhoReads(t *testing.T) {
+func TestDeliverWaitsForReaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(0)
 		var begin time.Time
@@ -267,7 +267,7 @@ func TestDeliverWaitsForWhoReads(t *testing.T) {
 }
 
 // A reader that lags costs one caller the limit, and not each: until it comes back nobody waits for it again.
-func TestDeliverGivesALaggardUp(t *testing.T) {
+func TestDeliverGivesLaggardUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newLog(0)
 		fill(l, 1, kib)
@@ -288,13 +288,13 @@ func TestDeliverGivesALaggardUp(t *testing.T) {
 			return time.Since(begin)
 		}
 		if got := took(); got != deliverLimit {
-			t.Errorf("the first waits %v", got)
+			t.Errorf("first deliver: got a wait of %v, want %v", got, deliverLimit)
 		}
 		fill(l, 1, kib)
 		poll(reads)
 		poll(reads)
 		if got := took(); got != 0 {
-			t.Errorf("the second waits %v", got)
+			t.Errorf("second deliver: got a wait of %v, want none", got)
 		}
 		fill(l, 1, kib)
 		done := make(chan time.Duration)
@@ -303,16 +303,16 @@ func TestDeliverGivesALaggardUp(t *testing.T) {
 		poll(reads)
 		poll(reads)
 		if got := <-done; got != deliverLimit/2 {
-			t.Errorf("beside it the one who reads is waited for %v", got)
+			t.Errorf("deliver beside a laggard: got a wait of %v, want %v", got, deliverLimit/2)
 		}
 		poll(stalled)
 		if got := took(); got != deliverLimit {
-			t.Errorf("it has come back, and is waited for %v", got)
+			t.Errorf("deliver after the laggard's return: got a wait of %v, want %v", got, deliverLimit)
 		}
 	})
 }
 
-func TestPressure(t *testing.T) {
+func TestPressureDecidesForFullLog(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
 			pressure pressure
@@ -328,14 +328,14 @@ func TestPressure(t *testing.T) {
 			appender.Wait()
 			batch, _, err := r.Poll()
 			if !errors.Is(err, c.err) || c.err == nil && (len(batch) != 100 || batch[0].Seq != c.first) {
-				t.Errorf("pressure %d: %d messages, %v", c.pressure, len(batch), err)
+				t.Errorf("pressure %d: got %d messages, error %v, want 100 from %d, error %v", c.pressure, len(batch), err, c.first, c.err)
 			}
 			r.Close()
 		}
 	})
 }
 
-func TestClosedLogIsReadToItsEnd(t *testing.T) {
+func TestClosedLogIsReadToEnd(t *testing.T) {
 	l := newLog(0)
 	fill(l, 3, 10)
 	r := l.after(0)
@@ -348,7 +348,7 @@ func TestClosedLogIsReadToItsEnd(t *testing.T) {
 			t.Error(err)
 		}
 		if _, err := r.Next(t.Context()); !errors.Is(err, io.EOF) {
-			t.Errorf("at the end: %v", err)
+			t.Errorf("Next at the end: got error %v, want io.EOF", err)
 		}
 	}
 }
@@ -365,7 +365,7 @@ func TestNextEndsWithItsContext(t *testing.T) {
 }
 
 // Many readers that come, go and lag, and one appender: each sees an unbroken run with the right bytes.
-func TestLogUnderLoad(t *testing.T) {
+func TestLogUnderLoadLosesNothing(t *testing.T) {
 	const messages = 20_000
 	l := newLog(64 << 10)
 	var work sync.WaitGroup
@@ -378,7 +378,7 @@ func TestLogUnderLoad(t *testing.T) {
 				batch, err := r.Next(context.Background())
 				if errors.Is(err, io.EOF) {
 					if next != messages+1 {
-						t.Errorf("reader %d ended before %d", n, next)
+						t.Errorf("reader %d: got the end at %d, want all %d messages", n, next, messages)
 					}
 					return
 				}
@@ -396,7 +396,7 @@ func TestLogUnderLoad(t *testing.T) {
 				if n > 2 && rounds%50 == 49 { // leave and come back to the same place
 					again := l.after(next - 1)
 					if _, gap := again.Gap(); gap {
-						t.Errorf("reader %d: gap at %d", n, next)
+						t.Errorf("reader %d: got a gap at %d, want none", n, next)
 					}
 					r.Close()
 					r = again
@@ -413,12 +413,12 @@ func TestLogUnderLoad(t *testing.T) {
 		taken := 0
 		l.append(batch, func(n int) {
 			if n < taken || n > len(batch) {
-				t.Errorf("taken %d after %d of %d", n, taken, len(batch))
+				t.Errorf("taken: got %d after %d of %d, want a rising number", n, taken, len(batch))
 			}
 			taken = n
 		})
 		if taken != len(batch) {
-			t.Errorf("taken %d of %d", taken, len(batch))
+			t.Errorf("taken: got %d, want %d", taken, len(batch))
 		}
 	}
 	l.close()

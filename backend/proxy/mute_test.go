@@ -13,7 +13,7 @@ import (
 
 // An agent whose output has ended is ended with it, since nothing can come of it any more. A program at a pseudo-terminal writes there, and
 // has no output of its own from the beginning.
-func TestOutputThatHasEndedEndsAgentsAndNoTerminals(t *testing.T) {
+func TestEndOfOutputEndsAgentsAndNoTerminals(t *testing.T) {
 	for name, c := range map[string]struct {
 		terminal *os.File
 		want     proxy.Phase

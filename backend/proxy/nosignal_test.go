@@ -17,9 +17,9 @@ type voiceless struct{ proxy.Process }
 func (voiceless) Interrupt() error { return proxy.ErrNoSignal }
 func (voiceless) Terminate() error { return proxy.ErrNoSignal }
 
-// TestNobodyWaitsForASignalThatIsNone: an agent that ignores the end of its stdin is killed next where it cannot be asked to end, and an
+// TestCloseSkipsGraceWithoutSignals: an agent that ignores the end of its stdin is killed next where it cannot be asked to end, and an
 // interrupt says that there was none.
-func TestNobodyWaitsForASignalThatIsNone(t *testing.T) {
+func TestCloseSkipsGraceWithoutSignals(t *testing.T) {
 	for heard, most := range map[bool]time.Duration{true: 1600 * time.Millisecond, false: 600 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			over := make(chan struct{})
@@ -43,14 +43,14 @@ func TestNobodyWaitsForASignalThatIsNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := i.Interrupt(); errors.Is(err, proxy.ErrNoSignal) == heard {
-				t.Errorf("heard %v: the interrupt says %v", heard, err)
+				t.Errorf("Interrupt, heard %v: got error %v, want ErrNoSignal only when not heard", heard, err)
 			}
 			begun := time.Now()
 			if err := i.Close(); err != nil {
 				t.Error(err)
 			}
 			if took := time.Since(begun); took > most || heard && took < time.Second {
-				t.Errorf("heard %v: it took %s to end it", heard, took)
+				t.Errorf("Close, heard %v: got %s, want %s at most", heard, took, most)
 			}
 			if err := set.Close(); err != nil {
 				t.Error(err)

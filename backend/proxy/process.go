@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// osProcess is an agent as a process of the operating system. Its three pipes are ours, not os/exec's: exec's copiers would make
-// Wait wait for every descendant that holds one.
+// osProcess is an agent as a process of the operating system. This package makes the three pipes rather than os/exec, whose copiers would
+// make Wait wait for every descendant that holds a pipe.
 type osProcess struct {
 	ident  ident
 	cmd    *exec.Cmd
@@ -19,11 +19,11 @@ type osProcess struct {
 	stdout *outlet
 	stderr *outlet
 	family *family
-	kept   *os.File // open until the family is gone; nil = there is none
+	kept   *os.File // open until the family is gone; nil = not used
 	merged bool
 }
 
-// startProcess starts cmd; mark stands in its environment already.
+// startProcess starts cmd, whose environment contains mark already.
 func startProcess(cmd Command, mark string) (*osProcess, error) {
 	if err := checkDir(cmd.Dir); err != nil {
 		return nil, err
@@ -55,8 +55,8 @@ func startProcess(cmd Command, mark string) (*osProcess, error) {
 	return p, nil
 }
 
-// start starts the program. One that was just written may still be held open for writing by a child that another start has forked and that
-// has not come to its exec yet: the system refuses it, for a moment.
+// start starts the program. A program that was just written may still be open for writing in a child that another start has forked and
+// that has not reached its exec yet: for a moment, the system refuses to run such a program.
 func (p *osProcess) start() error {
 	const longest = time.Second
 	for pause := time.Millisecond; ; pause *= 2 {
@@ -65,12 +65,13 @@ func (p *osProcess) start() error {
 			return err
 		}
 		<-time.After(pause)
-		c := p.cmd // can be started once
+		c := p.cmd // a Cmd can be started once
 		p.cmd = &exec.Cmd{Path: c.Path, Args: c.Args, Env: c.Env, Dir: c.Dir, SysProcAttr: c.SysProcAttr, Stdin: c.Stdin, Stdout: c.Stdout, Stderr: c.Stderr}
 	}
 }
 
-// checkDir says what the system's error for a missing directory does not: that it is not the program that is missing.
+// checkDir reports a missing directory, because the system's error for the start does not say whether the directory or the program is
+// missing.
 func checkDir(dir string) error {
 	if dir == "" {
 		return nil
@@ -103,7 +104,7 @@ func (p *osProcess) openPipes() ([]*os.File, error) {
 	}
 	p.stderr, p.cmd.Stderr = &outlet{file: errs}, childErr
 	if p.merged {
-		p.cmd.Stderr = childOut // and nobody has the other end of stderr, which is at its end therefore
+		p.cmd.Stderr = childOut // then nobody has the other end of stderr, which reads as ended
 	}
 	widen(out)
 	return []*os.File{childIn, childOut, childErr}, nil
@@ -120,7 +121,7 @@ func (p *osProcess) closePipes() {
 
 func closeFiles(files ...*os.File) {
 	for _, f := range files {
-		_ = f.Close() // a nil file answers an error
+		_ = f.Close() // a nil file returns an error
 	}
 }
 
@@ -130,7 +131,7 @@ func (p *osProcess) Stdout() io.Reader     { return p.stdout }
 func (p *osProcess) Stderr() io.Reader     { return p.stderr }
 
 func (p *osProcess) Wait() Exit {
-	_ = p.cmd.Wait() // the state says it better
+	_ = p.cmd.Wait() // ProcessState says more than the error
 	if p.cmd.ProcessState == nil {
 		return Exit{Code: -1}
 	}
@@ -142,7 +143,7 @@ func (p *osProcess) Terminate() error { return p.family.terminate() }
 func (p *osProcess) Note()            { p.family.note() }
 
 func (p *osProcess) Kill(patience time.Duration) error {
-	defer p.kept.Close() // which takes nil, and a second time
+	defer p.kept.Close() // Close accepts nil, and a second call
 	return p.family.kill(patience)
 }
 
@@ -151,15 +152,15 @@ func (p *osProcess) Settle() {
 	p.stderr.settle()
 }
 
-// outlet is our end of a pipe that the agent writes to. With the process and all its known descendants gone it should be at its
-// end; but should something unknown hold the other end open, settle makes it end with what it holds.
+// outlet is our end of a pipe to which the agent writes. When the process and all its known descendants are gone, the pipe should be at
+// its end; if an unknown process holds the other end open, settle makes the pipe end with the bytes that it holds.
 type outlet struct {
 	file    *os.File
 	settled bool
 	left    int // how much is read after settle at most
 }
 
-// settledBytes is more than a pipe can hold: who still writes then has escaped us, and is not listened to for ever.
+// settledBytes is more than a pipe can hold: a process that still writes then has escaped, and is not read for ever.
 const settledBytes = 4 << 20
 
 func (o *outlet) Read(p []byte) (int, error) {
@@ -181,7 +182,7 @@ func (o *outlet) Read(p []byte) (int, error) {
 	return n, o.end(err)
 }
 
-// end closes the pipe with its first error.
+// end closes the pipe at its first error.
 func (o *outlet) end(err error) error {
 	if err != nil {
 		_ = o.file.Close()
@@ -189,5 +190,6 @@ func (o *outlet) end(err error) error {
 	return err
 }
 
-// settle interrupts a blocked read. Where the system cannot (Windows), the job object has ended all that could hold the pipe.
+// settle interrupts a blocked read. Where the system cannot do that (Windows), the job object has ended all processes that could hold the
+// pipe.
 func (o *outlet) settle() { _ = o.file.SetReadDeadline(time.Unix(1, 0)) }

@@ -12,22 +12,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// diesWithUs says whether the system ends agents when we die. Unix does not.
+// diesWithUs says whether the system ends agents when Deskhand dies. Unix does not.
 const diesWithUs = false
 
-// agentAttributes puts an agent into a session of its own, and so into a process group: it has no terminal to stop on, Ctrl-C
-// reaches us alone, and descendants that change their group are still of its session.
+// agentAttributes puts an agent into a session of its own, and so into a process group: no terminal can stop the agent, Ctrl-C reaches
+// Deskhand alone, and descendants that change their group stay in the session.
 func agentAttributes() *syscall.SysProcAttr { return ownSession() }
 
 func ownSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setsid: true} }
 
-// ignoreSignals lets the watchdog live through what ends us: it has to be the last.
+// ignoreSignals keeps the watchdog alive through the signals that end Deskhand, because the watchdog has to end last.
 func ignoreSignals() { signal.Ignore(unix.SIGHUP, unix.SIGINT, unix.SIGTERM) }
 
-// keep holds nothing: who removes agents looks for their mark in the environment of what runs.
+// keep holds nothing: the removal of an agent searches the environment of all processes for the agent's mark instead.
 func keep(string) *os.File { return nil }
 
-// isBusy tells that a program cannot be run because somebody has it open for writing.
+// isBusy reports whether a program cannot be run because it is open for writing.
 func isBusy(err error) bool { return errors.Is(err, unix.ETXTBSY) }
 
 func signalName(s *os.ProcessState) string {
@@ -50,7 +50,7 @@ func adopt(p *os.Process, mark string) (ident, *family, error) {
 	return info.ident, f, nil
 }
 
-// readNow reads what a pipe holds, and takes an empty one for ended.
+// readNow reads the content of a pipe, and treats an empty pipe as ended.
 func readNow(f *os.File, p []byte) (n int, err error) {
 	raw, err := f.SyscallConn()
 	if err != nil {

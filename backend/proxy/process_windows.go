@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/windows"
 )
 
-// diesWithUs says whether the system ends agents when we die. A job object whose last handle is closed does: neither watchdog nor
-// ledger is needed. (Not tested on Windows yet; it is built and vetted.)
+// diesWithUs says whether the system ends agents when Deskhand dies. A job object whose last handle is closed does, so neither watchdog
+// nor ledger is needed. (Not tested on Windows yet; only built and vetted.)
 const diesWithUs = true
 
 func widen(*os.File) {}
@@ -29,22 +29,22 @@ func familyAt(int) *family { return nil }
 
 func ignoreSignals() {}
 
-// keep holds a directory. Go's os.Open does not share the right to delete, so that with it nobody can remove or rename it; what a program of
-// node has loaded is not open any more, and what stands in its environment cannot be read.
+// keep opens a directory. Go's os.Open does not share the right to delete, so nobody can remove or rename the directory while it is open.
+// The files that a node program has loaded are not open any more, and its environment cannot be read.
 func keep(dir string) *os.File {
 	if dir == "" {
 		return nil
 	}
-	f, _ := os.Open(dir) // without it the start goes on: the program may say more
+	f, _ := os.Open(dir) // the start goes on without it: the program's own error may say more
 	return f
 }
 
-// isBusy is always false: nothing forks here, so no child holds open what was just written.
+// isBusy is always false: nothing forks on Windows, so no child holds a new program open.
 func isBusy(error) bool { return false }
 
 func signalName(*os.ProcessState) string { return "" }
 
-// agentAttributes starts the agent suspended: it must be in its job before it can start a process that is not.
+// agentAttributes starts the agent suspended: the agent must be in its job before it can start a process outside of the job.
 func agentAttributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{
 		CreationFlags: windows.CREATE_SUSPENDED | windows.CREATE_NEW_PROCESS_GROUP | windows.CREATE_NO_WINDOW, HideWindow: true,
@@ -55,13 +55,13 @@ func ownSession() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP | windows.DETACHED_PROCESS}
 }
 
-// family is the job that the agent and all its descendants are in.
+// family is the job that contains the agent and all its descendants.
 type family struct {
 	mu  sync.Mutex // protects job
 	job windows.Handle
 }
 
-// adopt puts the suspended process into a job and lets it run.
+// adopt puts the suspended process into a job and resumes the process.
 func adopt(p *os.Process, _ string) (ident, *family, error) {
 	id := ident{PID: p.Pid}
 	job, err := newJob()
@@ -96,7 +96,7 @@ func newJob() (windows.Handle, error) {
 	return job, nil
 }
 
-// resume lets the first thread of a suspended process run. os/exec has closed its handle, so it is looked up.
+// resume resumes the first thread of a suspended process. os/exec has closed the thread's handle, so resume searches the thread.
 func resume(pid uint32) error {
 	snapshot, err := windows.CreateToolhelp32Snapshot(windows.TH32CS_SNAPTHREAD, 0)
 	if err != nil {
@@ -120,13 +120,14 @@ func resume(pid uint32) error {
 
 func (f *family) note() {}
 
-// interrupt: Ctrl-Break, the nearest to SIGINT, reaches the processes of our own console alone, and an agent has one of its own
-// (CREATE_NO_WINDOW). A helper that joins that console could send it, but scripts answer it by a question that nobody sees.
+// interrupt returns ErrNoSignal: Ctrl-Break, the nearest to SIGINT, reaches only the processes of our own console, and an agent has a
+// console of its own (CREATE_NO_WINDOW). A helper process in that console could send Ctrl-Break, but scripts answer with a question that
+// nobody sees.
 func (f *family) interrupt() error { return ErrNoSignal }
 
 func (f *family) terminate() error { return ErrNoSignal }
 
-// kill ends the job. Its members are gone when their handles are; nothing waits for that but the pipes, which are at their end then.
+// kill ends the job. Its members are gone when their handles are; only the pipes wait for that, and they are at their end then.
 func (f *family) kill(time.Duration) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -139,5 +140,5 @@ func (f *family) kill(time.Duration) error {
 	return err
 }
 
-// readNow is not reached: reads of a pipe have no deadline here.
+// readNow is not reached: reads of a pipe have no deadline on Windows.
 func readNow(*os.File, []byte) (int, error) { return 0, io.EOF }

@@ -9,16 +9,16 @@ import (
 	"time"
 )
 
-// Ran is how a program ended that was run to its end.
+// Ran is how a program of Run ended.
 type Ran struct {
 	Exit
-	StderrTail string // as of Status
+	StderrTail string // as in Status
 }
 
-// Run runs a program that is no agent to its end: git, for one. It is watched over like an agent, and all that it started ends with it.
-// It is given in as its stdin; read reads its stdout, and is not waited for once all is over. The end of ctx, and a failure of read,
-// end the program at once; their errors are returned. How the program itself ended is no error. Close waits for runs: their callers
-// end them.
+// Run runs a program that is no agent to its end: git, for example. The program is guarded like an agent, and all its descendants end
+// with the program. in is its stdin; read reads its stdout, and is not waited for once all is over. The end of ctx, and a failure of
+// read, end the program at once; their errors are returned. The program's own exit is no error. Close waits for runs, which their callers
+// end.
 func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Reader) error) (Ran, error) {
 	if !s.enter() {
 		return Ran{}, ErrClosed
@@ -38,7 +38,7 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 	ended := make(chan struct{})
 	var work sync.WaitGroup
 	work.Go(func() {
-		_, _ = p.Stdin().Write(in) // who does not read it tells so by its exit
+		_, _ = p.Stdin().Write(in) // a program that does not read its input reports that by its exit
 		_ = p.Stdin().Close()
 	})
 	var said tail
@@ -56,7 +56,7 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 		if err := read(p.Stdout()); err != nil {
 			cancel(err)
 		}
-		_, _ = io.Copy(io.Discard, p.Stdout()) // it must not wait for us
+		_, _ = io.Copy(io.Discard, p.Stdout()) // the program must not wait for us
 	})
 	work.Go(func() {
 		select {
@@ -69,12 +69,12 @@ func (s *Set) Run(ctx context.Context, cmd Command, in []byte, read func(io.Read
 	close(ended)
 	left := p.Kill(reapPatience)
 	p.Settle()
-	_ = p.Stdin().Close() // what has got away may hold the other end, and would have us write for ever
+	_ = p.Stdin().Close() // an escaped process may hold the other end, and would keep the write waiting for ever
 	work.Wait()
 	return Ran{exit, said.text()}, errors.Join(context.Cause(ctx), left)
 }
 
-// endSoon has a program end by itself, where it is given the time, and else ends it.
+// endSoon gives a program grace to end by itself, and then ends the program.
 func endSoon(p Process, ended <-chan struct{}, grace time.Duration) {
 	if grace > 0 {
 		p.Note()
@@ -82,10 +82,10 @@ func endSoon(p Process, ended <-chan struct{}, grace time.Duration) {
 			await(ended, grace)
 		}
 	}
-	_ = p.Kill(killGrace) // who waits for it kills it with more patience
+	_ = p.Kill(killGrace) // the caller of Wait kills with more patience
 }
 
-// enter takes the caller for one of those that Close waits for, unless the Set is closed.
+// enter registers the caller with Close, which waits for the caller. enter returns false when the Set is closed.
 func (s *Set) enter() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-func TestRunToTheEnd(t *testing.T) {
+func TestRunReturnsExitAndOutput(t *testing.T) {
 	s, err := Open(Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -28,26 +28,26 @@ func TestRunToTheEnd(t *testing.T) {
 		return err
 	})
 	if err != nil || ran.Code != 3 || ran.Signal != "" || ran.StderrTail != "said\n" || string(got) != large {
-		t.Errorf("%+v %v, %d bytes", ran, err, len(got))
+		t.Errorf("Run: got %+v, error %v, %d bytes, want code 3 and all bytes", ran, err, len(got))
 	}
 	// Neither who reads nothing of what it says nor what reads nothing of what it is told holds anything up.
 	ran, err = s.Run(t.Context(), Command{Path: "/bin/sh", Args: []string{"-c", "yes | head -c 1000000"}}, []byte(large), func(io.Reader) error { return nil })
 	if err != nil || ran.Code != 0 {
-		t.Errorf("%+v %v", ran, err)
+		t.Errorf("Run without readers: got %+v, error %v, want code 0", ran, err)
 	}
 	if _, err := s.Run(t.Context(), Command{Path: "/nowhere/none"}, nil, nil); !errors.Is(err, ErrSpawn) {
-		t.Errorf("%v", err)
+		t.Errorf("Run of a missing program: got error %v, want ErrSpawn", err)
 	}
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Run(t.Context(), Command{Path: "/bin/sh"}, nil, nil); !errors.Is(err, ErrClosed) {
-		t.Errorf("%v", err)
+		t.Errorf("Run after Close: got error %v, want ErrClosed", err)
 	}
 }
 
 // All that a run has started ends with it, however it ends, what has left its group and session included.
-func TestWhatARunStartsEndsWithIt(t *testing.T) {
+func TestDescendantsEndWithRun(t *testing.T) {
 	s, err := Open(Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -75,21 +75,21 @@ func TestWhatARunStartsEndsWithIt(t *testing.T) {
 		})
 		cancel()
 		if !errors.Is(err, c.want) {
-			t.Errorf("%s: %v", how, err)
+			t.Errorf("Run ended by %s: got error %v, want %v", how, err, c.want)
 		}
 		if rest := left(t, mark); len(rest) > 0 {
-			t.Errorf("%s: left: %v", how, rest)
+			t.Errorf("processes after %s: got %v, want none", how, rest)
 		}
 	}
 	called, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Run(called, Command{Path: "/bin/sh"}, nil, nil); !errors.Is(err, context.Canceled) {
-		t.Errorf("%v", err)
+		t.Errorf("Run with a context that has ended: got error %v, want context.Canceled", err)
 	}
 }
 
 // What has got away holds nobody up, even if it holds the other end of what we write to.
-func TestARunIsNotHeldUpByWhatGotAway(t *testing.T) {
+func TestRunDoesNotWaitForEscapedProcess(t *testing.T) {
 	s, err := Open(Config{})
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func TestARunIsNotHeldUpByWhatGotAway(t *testing.T) {
 			err = syscall.Kill(n, syscall.SIGKILL)
 		}
 		if err != nil {
-			t.Errorf("it has not got away: %v", err)
+			t.Errorf("kill of the escaped process: got error %v, want it alive", err)
 		}
 	}()
 	done := make(chan error, 1)

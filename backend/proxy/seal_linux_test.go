@@ -7,7 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func TestSeal(t *testing.T) {
+func TestSealKeepsDescriptorsFromChildren(t *testing.T) {
 	for name, seal := range map[string]func(first int){
 		"by range": func(int) { Seal() },
 		"each":     sealEach,
@@ -20,7 +20,7 @@ func TestSeal(t *testing.T) {
 		seal(min(ends[0], ends[1]))
 		for _, fd := range ends {
 			if flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0); err != nil || flags&unix.FD_CLOEXEC == 0 {
-				t.Errorf("%s: descriptor %d is inherited: %v", name, fd, err)
+				t.Errorf("descriptor %d sealed by %s: got flags %d, error %v, want FD_CLOEXEC", fd, name, flags, err)
 			}
 		}
 	}

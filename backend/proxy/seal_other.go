@@ -2,5 +2,5 @@
 
 package proxy
 
-// Seal has nothing to do here: only on Linux do libraries of ours make descriptors that a child would inherit.
+// Seal does nothing: only on Linux do libraries make descriptors that a child would inherit.
 func Seal() {}

@@ -18,45 +18,45 @@ const (
 	lookupGrace = 2 * time.Second // how long Reader waits for an unknown server_id to appear
 )
 
-// Set is all instances of one owner, by server_id.
+// Set is all instances of an owner, by server_id.
 type Set struct {
 	config Config
 	logger *slog.Logger
 	guard  *guard
-	work   sync.WaitGroup // bootstraps, and who waits for them in another's place
+	work   sync.WaitGroup // bootstraps, and goroutines that wait for them in place of a caller
 
 	mu      sync.Mutex // protects the fields below
 	slots   map[string]*slot
-	leaving map[string]*departure  // removed server_ids of which something still runs: nobody starts under one before that is gone
-	running map[*Instance]struct{} // those whose processes are not gone yet, in a slot or not any more
+	leaving map[string]*departure  // removed server_ids of which something still runs: no start before that is gone
+	running map[*Instance]struct{} // the instances whose processes are not gone yet, in a slot or not
 	others  map[*Usage]struct{}    // the programs of Run, and those of Show
 	changed wakeup                 // fired when a slot appears or goes, or its bootstrap ends
 	closed  bool
 }
 
-// slot is one server_id: a log that outlives the processes of it. Set.mu protects it.
+// slot is a server_id: a log that outlives its processes. Set.mu protects the slot.
 type slot struct {
 	id      string
 	agent   string
 	set     *Set
 	log     *messageLog
 	inst    *Instance  // the newest process; nil before the first
-	boot    *bootstrap // under way; else nil
+	boot    *bootstrap // the start under way; else nil
 	expiry  *time.Timer
 	created time.Time
-	removed wakeup // fired when it is
+	removed wakeup // fired when the slot is removed
 }
 
-// departure is the end of what a removed server_id ran. Set.mu protects it.
+// departure is the end of the processes of a removed server_id. Set.mu protects the departure.
 type departure struct {
 	gone  chan struct{} // closed at the end
 	again wakeup        // fired when the server_id is removed once more meanwhile
 }
 
-// ending is an end to wait for before a start, and how that start may be refused meanwhile. Both channels are closed.
+// ending is an end that a start waits for, and the refusal of that start meanwhile. Both channels are closed when that happens.
 type ending struct{ gone, refused <-chan struct{} }
 
-// bootstrap is a start under way. All that ask for the server_id meanwhile wait for the one.
+// bootstrap is a start under way. All callers that ask for the server_id meanwhile wait for this start.
 type bootstrap struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -64,7 +64,7 @@ type bootstrap struct {
 	err    error
 }
 
-// Open makes an empty Set, after it has ended the processes that the ledger of an earlier one names.
+// Open makes an empty Set, after Open has ended the processes that the ledger of an earlier Set names.
 func Open(c Config) (*Set, error) {
 	if c.Logger == nil {
 		c.Logger = slog.New(slog.DiscardHandler)
@@ -85,29 +85,30 @@ func Open(c Config) (*Set, error) {
 	return s, nil
 }
 
-// Start starts an agent under a server_id that is unknown or exited; else ErrConflict. The end of ctx ends the wait alone.
+// Start starts an agent under a server_id that is unknown or exited; otherwise the error is ErrConflict. The end of ctx ends the wait
+// alone.
 func (s *Set) Start(ctx context.Context, serverID, agent string, cmd Command) (*Instance, error) {
 	prepare := func(context.Context) (Command, error) { return cmd, nil }
 	return s.ensure(ctx, request{serverID: serverID, agent: agent, prepare: prepare, fresh: true})
 }
 
-// Ensure returns the running instance of a server_id. One that is unknown or exited is started when agent is given: prepare, which
-// may take its time, says what to run; its context ends when the server_id is removed. Any number of calls at once make one
-// process and get one result. Another agent than the one of the server_id is ErrConflict, an unknown server_id without an agent
-// ErrUnknown, an exited one without an agent an *ExitError. The end of ctx ends the wait alone.
+// Ensure returns the running instance of a server_id. An unknown or exited server_id is started when agent is given: prepare, which may
+// take its time, returns the command; its context ends when the server_id is removed. Any number of concurrent calls start a single
+// process and get the same result. Another agent than the server_id's is ErrConflict, an unknown server_id without an agent ErrUnknown,
+// an exited server_id without an agent an *ExitError. The end of ctx ends the wait alone.
 func (s *Set) Ensure(ctx context.Context, serverID, agent string, prepare func(context.Context) (Command, error)) (*Instance, error) {
 	return s.ensure(ctx, request{serverID: serverID, agent: agent, prepare: prepare})
 }
 
-// EnsureFor is Ensure for who has something to do with the instance that is to be done even when ctx ends while it is being started:
-// then late is called with it once it is there, and not at all when that start ends in nothing.
+// EnsureFor is Ensure for a caller that must act on the instance even when ctx ends during the start: then EnsureFor calls late with the
+// instance once it runs, or not at all when the start fails.
 func (s *Set) EnsureFor(
 	ctx context.Context, serverID, agent string, prepare func(context.Context) (Command, error), late func(context.Context, *Instance),
 ) (*Instance, error) {
 	return s.ensure(ctx, request{serverID: serverID, agent: agent, prepare: prepare, late: late})
 }
 
-// request is what Ensure was asked for; fresh when an instance that is there already will not do.
+// request is a request for an instance. fresh refuses an existing instance.
 type request struct {
 	serverID, agent string
 	prepare         func(context.Context) (Command, error)
@@ -143,13 +144,13 @@ func (e *ending) wait(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
-	if isClosed(e.refused) { // as well, perhaps
+	if isClosed(e.refused) { // perhaps both are closed
 		return ErrRemoved
 	}
 	return nil
 }
 
-// goOn waits for a bootstrap in place of a caller who has gone. Close waits for it as it waits for the bootstrap.
+// goOn waits for a bootstrap in place of a caller that has gone. Close waits for goOn as for the bootstrap.
 func (s *Set) goOn(ctx context.Context, boot *bootstrap, late func(context.Context, *Instance)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -174,7 +175,8 @@ func wait(ctx context.Context, c <-chan struct{}) error {
 	}
 }
 
-// lookUp returns the instance, the bootstrap to wait for, or the end of what had the server_id before, after which to look again.
+// lookUp returns the instance, the bootstrap to wait for, or the end of the server_id's earlier process, after which the caller looks
+// again.
 func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, *ending, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -206,7 +208,7 @@ func (s *Set) lookUp(ctx context.Context, q request) (*Instance, *bootstrap, *en
 	return nil, sl.boot, nil, nil
 }
 
-// bootLocked starts a bootstrap of the slot. It outlives the caller who was first: others wait for it as well.
+// bootLocked starts a bootstrap of the slot. The bootstrap outlives its first caller, because others wait for the bootstrap as well.
 func (s *Set) bootLocked(ctx context.Context, sl *slot, prepare func(context.Context) (Command, error)) *bootstrap {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	b := &bootstrap{cancel: cancel, done: make(chan struct{})}
@@ -250,7 +252,7 @@ func (s *Set) startProcess(cmd Command) (Process, error) {
 	return s.guard.start(cmd)
 }
 
-// booted ends a bootstrap. An instance whose slot was removed meanwhile is ended, and the callers are told so.
+// booted ends a bootstrap. An instance whose slot was removed meanwhile is ended, and the callers get ErrRemoved.
 func (s *Set) booted(sl *slot, b *bootstrap, inst *Instance, err error) {
 	s.mu.Lock()
 	removed := s.slots[sl.id] != sl
@@ -271,7 +273,7 @@ func (s *Set) booted(sl *slot, b *bootstrap, inst *Instance, err error) {
 	s.changed.fire()
 	s.mu.Unlock()
 	if inst != nil {
-		inst.start() // now that its end finds it in its slot
+		inst.start() // not before its end can find its slot
 	}
 	if removed {
 		err = ErrRemoved
@@ -284,7 +286,7 @@ func (s *Set) booted(sl *slot, b *bootstrap, inst *Instance, err error) {
 	close(b.done)
 }
 
-// instanceExited is told by each instance when its process is gone, and sees that its slot expires.
+// instanceExited is called by each instance when its process is gone, and starts the expiry of its slot.
 func (s *Set) instanceExited(i *Instance) {
 	s.guard.ended(i.process)
 	s.mu.Lock()
@@ -296,7 +298,7 @@ func (s *Set) instanceExited(i *Instance) {
 	}
 }
 
-// keepLocked keeps an exited slot for a while, and not too many of them.
+// keepLocked keeps an exited slot for a while, and bounds the number of such slots.
 func (s *Set) keepLocked(sl *slot) {
 	if sl.expiry != nil {
 		sl.expiry.Stop()
@@ -305,7 +307,7 @@ func (s *Set) keepLocked(sl *slot) {
 	sl.expiry = time.AfterFunc(keepExited, func() { s.expire(sl, inst) })
 	var exited []*slot
 	for _, other := range s.slots {
-		// One whose process has ended a moment ago has no time of its end yet, and is not the oldest.
+		// A process that has ended a moment ago has no end time yet, and is not the oldest.
 		if other.boot == nil && other.inst.Status().Phase == Exited {
 			exited = append(exited, other)
 		}
@@ -329,7 +331,7 @@ func (s *Set) expire(sl *slot, inst *Instance) {
 	}
 }
 
-// forgetLocked takes a slot out of the Set. Its log is still to be closed: then its readers end, when they have read it all.
+// forgetLocked removes a slot from the Set. The caller closes the slot's log, whose readers end after they have read all of it.
 func (s *Set) forgetLocked(sl *slot) {
 	delete(s.slots, sl.id)
 	if sl.expiry != nil {
@@ -341,8 +343,8 @@ func (s *Set) forgetLocked(sl *slot) {
 	s.changed.fire()
 }
 
-// Remove ends the instance of a server_id, or its start, as Instance.Close does, and forgets it. Unknown ones are fine; one that
-// somebody else is removing is waited for. Who waits to start it anew is refused.
+// Remove ends the instance of a server_id, or its start, as Instance.Close does, and forgets the server_id. An unknown server_id is no
+// error; a server_id that somebody else is removing is waited for. Callers that wait to start the server_id anew are refused.
 func (s *Set) Remove(serverID string) error {
 	s.mu.Lock()
 	if sl := s.slots[serverID]; sl != nil {
@@ -359,7 +361,7 @@ func (s *Set) Remove(serverID string) error {
 	return nil
 }
 
-// removeInstance removes the slot of an instance, unless a newer one has it.
+// removeInstance removes the slot of an instance, unless a newer instance has the slot.
 func (s *Set) removeInstance(i *Instance, full pressure) error {
 	s.mu.Lock()
 	if sl := i.slot; s.slots[sl.id] == sl && sl.inst == i {
@@ -369,13 +371,13 @@ func (s *Set) removeInstance(i *Instance, full pressure) error {
 	return i.shut(full)
 }
 
-// removeUnlock forgets the slot, unlocks, and ends what runs in it. Readers end last: they see how the process ended.
+// removeUnlock forgets the slot, unlocks, and ends the slot's process. Readers end last, so that they see how the process ended.
 func (s *Set) removeUnlock(sl *slot, full pressure) error {
 	boot, inst := sl.boot, sl.inst
 	s.forgetLocked(sl)
 	sl.removed.fire()
 	end := &departure{gone: make(chan struct{})}
-	s.leaving[sl.id] = end // there is no other: whoever made the slot has waited for it
+	s.leaving[sl.id] = end // no other exists: the start of the slot has waited for the earlier departure
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -394,8 +396,8 @@ func (s *Set) removeUnlock(sl *slot, full pressure) error {
 	return err
 }
 
-// Reader reads the log of a server_id from the message after seq on. One that is unknown is waited for: two seconds, or as long as
-// its first process is being started; then ErrUnknown.
+// Reader returns a reader of the log of a server_id from the message after seq on. Reader waits for an unknown server_id: two seconds, or
+// as long as its first process is being started; then the error is ErrUnknown.
 func (s *Set) Reader(ctx context.Context, serverID string, seq uint64) (*Reader, error) {
 	timeout := time.NewTimer(lookupGrace)
 	defer timeout.Stop()
@@ -421,7 +423,7 @@ func (s *Set) Reader(ctx context.Context, serverID string, seq uint64) (*Reader,
 	}
 }
 
-// List is the status of all instances, by server_id.
+// List returns the status of all instances, by server_id.
 func (s *Set) List() []Status {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -437,8 +439,8 @@ func (s *Set) List() []Status {
 	return list
 }
 
-// Close ends all instances at once and waits for them, those that are being removed and their bootstraps included; it takes as long
-// as Instance.Close. The Set takes nothing after that.
+// Close ends all instances at once and waits for their end, including instances that are being removed and bootstraps; Close takes as
+// long as Instance.Close. The Set accepts no call after that.
 func (s *Set) Close() error {
 	slots, running, first := s.shutOut()
 	errs := make([]error, len(running))
@@ -458,7 +460,7 @@ func (s *Set) Close() error {
 	return errors.Join(errs...)
 }
 
-// shutOut closes the Set to callers and returns what it held; first says that nobody has before.
+// shutOut closes the Set to callers and returns its content; first is false when the Set was already closed.
 func (s *Set) shutOut() (slots []*slot, running []*Instance, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

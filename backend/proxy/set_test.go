@@ -94,22 +94,22 @@ func TestEnsureMakesOneProcess(t *testing.T) {
 		}
 		time.Sleep(2 * time.Second)
 		if list := s.List(); len(list) != 1 || list[0].Phase != proxy.Starting {
-			t.Errorf("meanwhile: %+v", list)
+			t.Errorf("List during the start: got %+v, want one that starts", list)
 		}
 		callers.Wait()
 		different := 0
 		got.Range(func(any, any) bool { different++; return true })
 		if different != 1 || starts.Load() != 1 {
-			t.Errorf("%d instances, %d starts", different, starts.Load())
+			t.Errorf("Ensure at once: got %d instances, %d starts, want 1 of each", different, starts.Load())
 		}
 		if _, err := s.Ensure(t.Context(), "a", "other", nothing); !errors.Is(err, proxy.ErrConflict) {
-			t.Errorf("another agent: %v", err)
+			t.Errorf("Ensure with another agent: got error %v, want ErrConflict", err)
 		}
 		if _, err := s.Ensure(t.Context(), "b", "", nothing); !errors.Is(err, proxy.ErrUnknown) {
-			t.Errorf("unknown: %v", err)
+			t.Errorf("Ensure of an unknown server_id: got error %v, want ErrUnknown", err)
 		}
 		if _, err := s.Start(t.Context(), "a", "fake", proxy.Command{}); !errors.Is(err, proxy.ErrConflict) {
-			t.Errorf("start of a live one: %v", err)
+			t.Errorf("Start of a running server_id: got error %v, want ErrConflict", err)
 		}
 	})
 }
@@ -120,12 +120,12 @@ func TestBootstrapFailureLeavesNothing(t *testing.T) {
 		broken := errors.New("no network")
 		_, err := s.Ensure(t.Context(), "a", "fake", func(context.Context) (proxy.Command, error) { return proxy.Command{}, broken })
 		if !errors.Is(err, broken) || len(s.List()) != 0 {
-			t.Errorf("%v, left %+v", err, s.List())
+			t.Errorf("Ensure: got error %v, left %+v, want %v and none", err, s.List(), broken)
 		}
 	})
 }
 
-func TestRemoveCancelsABootstrap(t *testing.T) {
+func TestRemoveCancelsBootstrap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, proxy.Config{})
 		failed := make(chan error)
@@ -145,7 +145,7 @@ func TestRemoveCancelsABootstrap(t *testing.T) {
 }
 
 // A start that does not listen to its cancellation holds neither DELETE nor the next instance, and its process does not stay.
-func TestRemoveDuringADeafBootstrap(t *testing.T) {
+func TestRemoveDoesNotWaitForDeafBootstrap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, proxy.Config{})
 		go func() {
@@ -160,12 +160,12 @@ func TestRemoveDuringADeafBootstrap(t *testing.T) {
 		synctest.Wait()
 		begin := time.Now()
 		if err := s.Remove("a"); err != nil || time.Since(begin) > 2*time.Second {
-			t.Errorf("%v after %v", err, time.Since(begin))
+			t.Errorf("Remove: got error %v after %v, want none within 2s", err, time.Since(begin))
 		}
 		next := start(t, s, "a")
 		time.Sleep(2 * time.Hour)
 		if list := s.List(); len(list) != 1 || list[0].Phase != proxy.Running {
-			t.Errorf("%+v", list)
+			t.Errorf("List: got %+v, want one that runs", list)
 		}
 		say(t, next, `"still here"`)
 	})
@@ -181,22 +181,22 @@ func TestNumbersGoOnOverRestartsAndStartAgainAfterRemoval(t *testing.T) {
 		say(t, first, `"exit 3"`)
 		<-first.Exited()
 		if _, err := s.Ensure(t.Context(), "a", "", nothing); !errors.Is(err, proxy.ErrExited) {
-			t.Errorf("exited, without an agent: %v", err)
+			t.Errorf("Ensure of an exited server_id: got error %v, want ErrExited", err)
 		}
 		if _, err := s.Ensure(t.Context(), "a", "other", nothing); !errors.Is(err, proxy.ErrConflict) {
-			t.Errorf("exited, with another agent: %v", err)
+			t.Errorf("Ensure with another agent: got error %v, want ErrConflict", err)
 		}
 		second := start(t, s, "a")
 		say(t, second, `"two"`)
 		synctest.Wait()
 		want := []string{`1 "one"`, `2 {"jsonrpc":"2.0","method":"_adapter/agent_exited","params":{"success":false,"code":3}}`, `3 "two"`}
 		if got := read(t, follower); got != strings.Join(want, "\n") {
-			t.Errorf("over the restart: %s", got)
+			t.Errorf("log over the restart: got %s, want %s", got, strings.Join(want, "\n"))
 		}
 		own := second.After(second.Since())
 		defer own.Close()
 		if got := read(t, own); got != want[2] {
-			t.Errorf("the second process: %s", got)
+			t.Errorf("log of the second process: got %s, want %s", got, want[2])
 		}
 		if err := first.Close(); err != nil { // it is history, and takes nothing with it
 			t.Error(err)
@@ -206,7 +206,7 @@ func TestNumbersGoOnOverRestartsAndStartAgainAfterRemoval(t *testing.T) {
 			t.Error(err)
 		}
 		if got := read(t, follower); !strings.HasPrefix(got, `4 "three"`) || !strings.HasSuffix(got, "EOF") {
-			t.Errorf("the end: %s", got)
+			t.Errorf("log at the end: got %s, want number 4, then io.EOF", got)
 		}
 		third := start(t, s, "a")
 		say(t, third, `"four"`)
@@ -214,7 +214,7 @@ func TestNumbersGoOnOverRestartsAndStartAgainAfterRemoval(t *testing.T) {
 		r := third.After(0)
 		defer r.Close()
 		if got := read(t, r); got != `1 "four"` {
-			t.Errorf("after removal: %s", got)
+			t.Errorf("log after the removal: got %s, want number 1 again", got)
 		}
 	})
 }
@@ -250,19 +250,19 @@ func TestExitedInstancesExpire(t *testing.T) {
 		defer r.Close()
 		time.Sleep(10*time.Minute - time.Second)
 		if list := s.List(); len(list) != 1 || list[0].Phase != proxy.Exited || *list[0].ExitCode != 0 {
-			t.Errorf("before: %+v", list)
+			t.Errorf("List before the expiry: got %+v, want one, exited with 0", list)
 		}
 		time.Sleep(2 * time.Second)
 		if list := s.List(); len(list) != 0 {
-			t.Errorf("after: %+v", list)
+			t.Errorf("List after the expiry: got %+v, want none", list)
 		}
 		if got := read(t, r); !strings.HasSuffix(got, "EOF") {
-			t.Errorf("its reader: %s", got)
+			t.Errorf("reader after the expiry: got %s, want io.EOF", got)
 		}
 	})
 }
 
-func TestRestartKeepsAnInstanceFromExpiring(t *testing.T) {
+func TestRestartKeepsInstanceFromExpiring(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, proxy.Config{})
 		i := start(t, s, "a")
@@ -297,17 +297,17 @@ func TestExitedInstancesAreBounded(t *testing.T) {
 		}
 		list := s.List()
 		if len(list) != 65 || list[0].ServerID != "live" || list[1].ServerID != "s06" || list[64].ServerID != "s69" {
-			t.Errorf("%d held, %s to %s", len(list), list[1].ServerID, list[len(list)-1].ServerID)
+			t.Errorf("List: got %d, %s to %s, want 65, s06 to s69", len(list), list[1].ServerID, list[len(list)-1].ServerID)
 		}
 	})
 }
 
-func TestReaderWaitsForAnInstance(t *testing.T) {
+func TestReaderWaitsForInstance(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, proxy.Config{})
 		begin := time.Now()
 		if _, err := s.Reader(t.Context(), "a", 0); !errors.Is(err, proxy.ErrUnknown) || time.Since(begin) != 2*time.Second {
-			t.Errorf("nothing comes: %v after %v", err, time.Since(begin))
+			t.Errorf("Reader of an unknown server_id: got error %v after %v, want ErrUnknown after 2s", err, time.Since(begin))
 		}
 		go func() {
 			time.Sleep(time.Second)
@@ -319,7 +319,7 @@ func TestReaderWaitsForAnInstance(t *testing.T) {
 		begin = time.Now()
 		r, err := s.Reader(t.Context(), "a", 0)
 		if err != nil || time.Since(begin) != 61*time.Second {
-			t.Fatalf("%v after %v", err, time.Since(begin))
+			t.Fatalf("Reader during a start: got error %v after %v, want none after 61s", err, time.Since(begin))
 		}
 		r.Close()
 		go func() {
@@ -330,12 +330,12 @@ func TestReaderWaitsForAnInstance(t *testing.T) {
 		}()
 		begin = time.Now()
 		if _, err := s.Reader(t.Context(), "b", 0); !errors.Is(err, proxy.ErrUnknown) || time.Since(begin) != time.Minute {
-			t.Errorf("a bootstrap that fails: %v after %v", err, time.Since(begin))
+			t.Errorf("Reader during a failing start: got error %v after %v, want ErrUnknown after 1m", err, time.Since(begin))
 		}
 	})
 }
 
-func TestClosedSet(t *testing.T) {
+func TestClosedSetRefusesCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := open(t, proxy.Config{})
 		i := start(t, s, "a")
@@ -370,7 +370,7 @@ func TestClosedSet(t *testing.T) {
 }
 
 // Everything at once on few server_ids: no call may hang, and Close must end all of it.
-func TestSetUnderLoad(t *testing.T) {
+func TestSetUnderLoadKeepsOneProcessPerServerID(t *testing.T) {
 	s := open(t, proxy.Config{LogBytes: 32 << 10})
 	ctx, stop := context.WithTimeout(t.Context(), time.Second)
 	defer stop()
@@ -433,7 +433,7 @@ func deafAgent(t *testing.T) func(proxy.Command) (proxy.Process, error) {
 }
 
 // A DELETE has its time, the end of the program has more: what is gone when Close returns is no error.
-func TestCloseWaitsForWhatDiesLate(t *testing.T) {
+func TestCloseWaitsForLateExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := deafAgent(t)
 		set, err := proxy.Open(proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
@@ -462,7 +462,7 @@ func (d drowsy) Wait() proxy.Exit {
 }
 
 // Whoever is killed is not left, however late we hear of it.
-func TestCloseWaitsForWhatIsHeardLate(t *testing.T) {
+func TestCloseWaitsForLateNoticeOfExit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		deaf := deafAgent(t)
 		set := open(t, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {

@@ -9,35 +9,35 @@ import (
 
 const (
 	maxBacklog = 128 << 20       // bytes that may wait for an agent that does not read
-	writeBatch = 64 << 10        // small messages that wait together are written together
-	exitGrace  = 2 * time.Second // for the end of a process whose pipe broke: only one that lives on without it takes that long
+	writeBatch = 64 << 10        // small waiting messages are written together up to this size
+	exitGrace  = 2 * time.Second // for the end of a process whose pipe broke; only a process that lives on takes that long
 )
 
-// stdin is the queue in front of an agent's stdin. Callers never block on the pipe; one goroutine writes.
+// stdin is the queue in front of an agent's stdin. Callers never block on the pipe; a single goroutine writes.
 type stdin struct {
 	w       io.WriteCloser
-	limit   int             // of the bytes that wait
+	limit   int             // of the waiting bytes
 	ended   <-chan struct{} // closed when the process has ended
 	scratch []byte
-	wake    chan struct{} // of one: holds a token when run has something to look at
+	wake    chan struct{} // holds one token when run has something to look at
 
 	mu      sync.Mutex // protects the fields below
 	queue   []outgoing
-	waiting int   // bytes in the queue and under way
-	failed  error // why nothing is taken any more
+	waiting int   // bytes in the queue and being written
+	failed  error // why no line is accepted any more
 }
 
 func newStdin(w io.WriteCloser, limit int, ended <-chan struct{}) *stdin {
 	return &stdin{w: w, limit: limit, ended: ended, wake: make(chan struct{}, 1)}
 }
 
-// outgoing is one line on its way. written is told the outcome, once, and must not block.
+// outgoing is a queued line. written is called once with the outcome, and must not block.
 type outgoing struct {
 	line    []byte // with its line end
 	written func(error)
 }
 
-// put queues a line. An error means that the line was not taken and written will not be called.
+// put queues a line. An error means that the line was not accepted and written will not be called.
 func (s *stdin) put(o outgoing) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -53,11 +53,11 @@ func (s *stdin) put(o outgoing) error {
 	return nil
 }
 
-// nudge makes run look. It costs every message one of these, and a wakeup would cost it a channel as well.
+// nudge makes run look at the queue. Every message needs a nudge, and a wakeup would allocate a channel for each.
 func (s *stdin) nudge() {
 	select {
 	case s.wake <- struct{}{}:
-	default: // it is going to look
+	default: // run is going to look
 	}
 }
 
@@ -82,7 +82,7 @@ func (s *stdin) run() {
 	}
 }
 
-// take waits for lines and gives the emptied slice of the last batch back to the queue.
+// take waits for lines and returns them. The queue reuses spare, the emptied slice of the last batch.
 func (s *stdin) take(spare []outgoing) ([]outgoing, bool) {
 	for {
 		s.mu.Lock()
@@ -101,7 +101,7 @@ func (s *stdin) take(spare []outgoing) ([]outgoing, bool) {
 	}
 }
 
-// write writes the first of the lines, and those behind it that fit into one write with it.
+// write writes the first line, together with the following lines that fit into a single write.
 func (s *stdin) write(lines []outgoing) (n, size int, err error) {
 	buf := lines[0].line
 	for n = 1; n < len(lines) && len(buf)+len(lines[n].line) <= writeBatch; n++ {
@@ -117,11 +117,11 @@ func (s *stdin) write(lines []outgoing) (n, size int, err error) {
 	return n, len(buf), nil
 }
 
-// reason says why a write failed. The pipe of a process that dies breaks a moment before its end is known, and the end is what the
-// caller wants to hear of.
+// reason returns why a write failed. The pipe of a dying process breaks a moment before the process's end is known, and callers want to
+// learn of the end.
 func (s *stdin) reason(err error) error {
 	if failed := s.failure(); failed != nil {
-		return failed // of a line before: one wait is enough for all
+		return failed // of an earlier line: waiting once is enough
 	}
 	ended := await(s.ended, exitGrace)
 	failed := s.failure()
@@ -135,7 +135,7 @@ func (s *stdin) reason(err error) error {
 	}
 }
 
-// failure is why nothing is taken any more; nil when it is.
+// failure returns why no line is accepted any more, or nil.
 func (s *stdin) failure() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -151,7 +151,7 @@ func (s *stdin) done(size int, err error) {
 	}
 }
 
-// close closes the pipe and fails what waits in the queue. The first reason stays.
+// close closes the pipe and fails the waiting lines. The first reason stays.
 func (s *stdin) close(reason error) {
 	s.mu.Lock()
 	if s.failed != nil {

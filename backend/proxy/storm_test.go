@@ -44,7 +44,7 @@ func deaf(t *testing.T) proxytest.Agent {
 }
 
 // One process per server_id, while one is being removed too: who removes or starts it meanwhile waits for its end.
-func TestRemovalIsWaitedFor(t *testing.T) {
+func TestStartWaitsForRemoval(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var running atomic.Int32
 		s := open(t, proxy.Config{Spawn: func(c proxy.Command) (proxy.Process, error) {
@@ -59,16 +59,16 @@ func TestRemovalIsWaitedFor(t *testing.T) {
 		var callers sync.WaitGroup
 		remove := func() {
 			if err := s.Remove("a"); err != nil || running.Load() > 0 || time.Since(begin) > 2*time.Second {
-				t.Errorf("%v after %v; %d run", err, time.Since(begin), running.Load())
+				t.Errorf("Remove: got error %v after %v, %d processes left, want none within 2s", err, time.Since(begin), running.Load())
 			}
 		}
 		callers.Go(remove)
 		synctest.Wait()
 		if list := s.List(); len(list) != 0 {
-			t.Errorf("%+v", list)
+			t.Errorf("List during the removal: got %+v, want none", list)
 		}
 		if _, err := s.Ensure(t.Context(), "a", "", nothing); !errors.Is(err, proxy.ErrUnknown) {
-			t.Errorf("without an agent: %v", err)
+			t.Errorf("Ensure without an agent: got error %v, want ErrUnknown", err)
 		}
 		remove()
 		callers.Wait()
@@ -79,7 +79,7 @@ func TestRemovalIsWaitedFor(t *testing.T) {
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if _, err := s.Ensure(short, "a", "fake", nothing); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("while it ends: %v", err)
+			t.Errorf("Ensure during the removal: got error %v, want context.DeadlineExceeded", err)
 		}
 		if next := start(t, s, "a"); next == first {
 			t.Error("the removed one was given")
@@ -90,7 +90,7 @@ func TestRemovalIsWaitedFor(t *testing.T) {
 
 // Whoever waits for an end, to start anew after it, is a caller that waits: a removal meanwhile refuses it at once, and what it answers
 // for is still gone afterwards.
-func TestRemovalRefusesWhoWaitsForTheOneBefore(t *testing.T) {
+func TestRemovalRefusesCallersThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
 		spawned := 0
@@ -108,7 +108,7 @@ func TestRemovalRefusesWhoWaitsForTheOneBefore(t *testing.T) {
 			callers.Go(func() {
 				begin := time.Now()
 				if _, err := s.Ensure(t.Context(), "a", "fake", nothing); !errors.Is(err, proxy.ErrRemoved) || time.Since(begin) != time.Second/4 {
-					t.Errorf("%v after %v", err, time.Since(begin))
+					t.Errorf("Ensure during a removal: got error %v after %v, want ErrRemoved after 250ms", err, time.Since(begin))
 				}
 			})
 			synctest.Wait()
@@ -119,7 +119,7 @@ func TestRemovalRefusesWhoWaitsForTheOneBefore(t *testing.T) {
 		synctest.Wait()
 		refused() // waits for what is being removed
 		if err := s.Remove("a"); err != nil || len(s.List()) > 0 {
-			t.Errorf("%v, %d are there", err, len(s.List()))
+			t.Errorf("Remove once more: got error %v, %d left, want none", err, len(s.List()))
 		}
 		callers.Wait()
 
@@ -131,13 +131,13 @@ func TestRemovalRefusesWhoWaitsForTheOneBefore(t *testing.T) {
 		close(hold)
 		callers.Wait()
 		if spawned != 2 || len(s.List()) > 0 {
-			t.Errorf("%d were started, %d are there", spawned, len(s.List()))
+			t.Errorf("end: got %d started, %d left, want 2 and 0", spawned, len(s.List()))
 		}
 	})
 }
 
 // The oldest of the exited ones is forgotten, not the one that is ending.
-func TestEndingInstanceIsNotTheOldest(t *testing.T) {
+func TestEndingInstanceIsNotForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hold := make(chan struct{})
 		var spawned atomic.Int32
@@ -158,12 +158,12 @@ func TestEndingInstanceIsNotTheOldest(t *testing.T) {
 			time.Sleep(time.Second)
 		}
 		if list := s.List(); len(list) != 65 || list[0].ServerID != "ending" {
-			t.Errorf("%d held, the first is %s", len(list), list[0].ServerID)
+			t.Errorf("List: got %d, the first %s, want 65, ending", len(list), list[0].ServerID)
 		}
 		close(hold)
 		<-ending.Exited()
 		if list := s.List(); len(list) != 64 || list[0].ServerID != "ending" || list[1].ServerID != "s01" {
-			t.Errorf("%d held, the first are %s and %s", len(list), list[0].ServerID, list[1].ServerID)
+			t.Errorf("List after the end: got %d, %s and %s first, want 64, ending and s01", len(list), list[0].ServerID, list[1].ServerID)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func comesTrue(holds func() bool) bool {
 
 var escapes = []string{"", "group", "session", "daemon", "unmarked"} //nolint:gochecknoglobals // a constant in all but name
 
-func TestCloseEndsAStubbornTree(t *testing.T) {
+func TestCloseEndsStubbornTree(t *testing.T) {
 	cmd, mark := marked(t)
 	i, err := openSet(t, Config{}).Start(t.Context(), "a", "fake", cmd)
 	if err != nil {
@@ -98,23 +98,23 @@ func TestCloseEndsAStubbornTree(t *testing.T) {
 		t.Error(err)
 	}
 	if took := time.Since(start); took > 30*time.Second || took < eofGrace+termGrace {
-		t.Errorf("took %v", took)
+		t.Errorf("Close: got %v, want %v to 30s", took, eofGrace+termGrace)
 	}
 	if _, err := outcome(t, waiting); !errors.Is(err, ErrRemoved) {
-		t.Errorf("waiting call: %v", err)
+		t.Errorf("waiting call: got error %v, want ErrRemoved", err)
 	}
 	if l := left(t, mark); len(l) > 0 {
-		t.Errorf("left: %+v", l)
+		t.Errorf("processes after Close: got %+v, want none", l)
 	}
 	for n, pid := range pids {
 		if p, err := inspect(pid); err == nil && !p.zombie {
-			t.Errorf("%q is left", escapes[n])
+			t.Errorf("process by %q: got it alive, want it ended", escapes[n])
 		}
 	}
 }
 
 // A descendant that is another process every millisecond is gone before any list of processes is read. The group's signal reaches it.
-func TestCloseEndsADescendantThatHops(t *testing.T) {
+func TestCloseEndsDescendantThatHops(t *testing.T) {
 	dir := t.TempDir()
 	script := filepath.Join(dir, "hop")
 	if err := os.WriteFile(script, []byte("trap '' TERM\n[ -d \"$1\" ] || exit\n: >\"$1/$$\"\nsh \"$0\" \"$1\" &\n"), 0o600); err != nil {
@@ -145,7 +145,7 @@ func TestCloseEndsADescendantThatHops(t *testing.T) {
 		before := count()
 		await(nil, 20*time.Millisecond)
 		if after := count(); after != before {
-			t.Errorf("%d processes more after the end", after-before)
+			t.Errorf("processes after the end: got %d more, want none", after-before)
 		}
 		if err := os.RemoveAll(hops); err != nil {
 			t.Fatal(err)
@@ -173,7 +173,7 @@ func TestSetCloseWaitsForRemovals(t *testing.T) {
 		t.Error(err)
 	}
 	if l := left(t, mark); len(l) > 0 {
-		t.Errorf("left: %+v", l)
+		t.Errorf("processes after Close: got %+v, want none", l)
 	}
 	if err := <-removed; err != nil {
 		t.Error(err)
@@ -198,10 +198,10 @@ func TestCloseIsQuickWhenTheAgentEndsOnEOF(t *testing.T) {
 			return
 		}
 	}
-	t.Errorf("took %v, %+v", took, s)
+	t.Errorf("Close: got %v, %+v, want 50ms and code 0", took, s)
 }
 
-func TestEndByItselfTakesTheDescendantsAlong(t *testing.T) {
+func TestExitEndsDescendants(t *testing.T) {
 	cmd, mark := marked(t)
 	i, err := openSet(t, Config{}).Start(t.Context(), "a", "fake", cmd)
 	if err != nil {
@@ -214,7 +214,7 @@ func TestEndByItselfTakesTheDescendantsAlong(t *testing.T) {
 	send(t, i, "exit:0")
 	exited(t, i)
 	if l := left(t, mark); len(l) > 0 {
-		t.Errorf("left: %+v", l)
+		t.Errorf("processes after the exit: got %+v, want none", l)
 	}
 }
 
@@ -257,7 +257,7 @@ func (s *server) pid(t *testing.T, method string) int {
 	for {
 		text, err := s.out.ReadBytes('\n')
 		if err != nil {
-			t.Fatalf("waiting for %s: %v", method, err)
+			t.Fatalf("waiting for %s: got error %v, want the line", method, err)
 		}
 		var m struct {
 			Method string
@@ -293,7 +293,7 @@ func (s *server) stubbornTree(t *testing.T) []int {
 	return pids
 }
 
-func TestWatchdogEndsEverythingWhenWeAreKilled(t *testing.T) {
+func TestWatchdogEndsAgentsWhenDeskhandIsKilled(t *testing.T) {
 	mark := "PROXY_TEST_OF=" + t.TempDir()
 	s := startServer(t, "", mark)
 	pids := s.stubbornTree(t)
@@ -302,16 +302,16 @@ func TestWatchdogEndsEverythingWhenWeAreKilled(t *testing.T) {
 	}
 	for n, pid := range pids {
 		if !gone(pid) {
-			t.Errorf("process %d of the tree is left", n)
+			t.Errorf("process %d of the tree: got it alive, want it ended", n)
 		}
 	}
 	// The watchdog itself carries the mark too: it ends last.
 	if !comesTrue(func() bool { return len(left(t, mark)) == 0 }) {
-		t.Errorf("left: %+v", left(t, mark))
+		t.Errorf("processes with the mark: got %+v, want none", left(t, mark))
 	}
 }
 
-func TestLedgerReapsWhatAnEarlierRunLeft(t *testing.T) {
+func TestLedgerEndsLeftoversOfEarlierRun(t *testing.T) {
 	mark := "PROXY_TEST_OF=" + t.TempDir()
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	s := startServer(t, ledger, mark, "PROXY_TEST_NO_WATCHDOG=1")
@@ -339,10 +339,10 @@ func TestLedgerReapsWhatAnEarlierRunLeft(t *testing.T) {
 	}
 	openSet(t, Config{Ledger: ledger})
 	if l := left(t, mark); len(l) > 0 {
-		t.Errorf("left: %+v", l)
+		t.Errorf("processes of the earlier run: got %+v, want none", l)
 	}
 	if _, err := os.Stat(ledger); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the ledger is left: %v", err)
+		t.Errorf("Stat of the ledger: got error %v, want fs.ErrNotExist", err)
 	}
 }
 
@@ -376,12 +376,12 @@ func TestLedgerOfStrangersKillsNobody(t *testing.T) {
 		}
 		openSet(t, Config{Ledger: ledger})
 		if !alive(other.ident) {
-			t.Fatalf("%s: a stranger was killed", name)
+			t.Fatalf("%s: got a stranger killed, want it alive", name)
 		}
 	}
 }
 
-func TestLedgerNamesTheLive(t *testing.T) {
+func TestLedgerNamesLiveAgents(t *testing.T) {
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	s := openSet(t, Config{Ledger: ledger})
 	beside := openSet(t, Config{Beside: s})
@@ -405,17 +405,17 @@ func TestLedgerNamesTheLive(t *testing.T) {
 		return r
 	}
 	if r := read(); len(r.Agents) != 2 || r.Run != s.guard.run || r.Boot != bootID() {
-		t.Errorf("%+v", r)
+		t.Errorf("ledger: got %+v, want 2 agents of this run", r)
 	}
 	if err := a.Close(); err != nil {
 		t.Error(err)
 	}
 	if r := read(); len(r.Agents) != 1 || r.Agents[0].PID != b.Status().PID {
-		t.Errorf("%+v", r)
+		t.Errorf("ledger after a Close: got %+v, want the other agent", r)
 	}
 }
 
-func TestWatchdogThatDiedIsReplaced(t *testing.T) {
+func TestDeadWatchdogIsReplaced(t *testing.T) {
 	t.Setenv(roleVariable, "watchdog")
 	s := openSet(t, Config{Watchdog: []string{agentCommand().Path}})
 	if _, err := s.Start(t.Context(), "a", "fake", agentCommand()); err != nil {
@@ -434,19 +434,19 @@ func TestWatchdogThatDiedIsReplaced(t *testing.T) {
 	}
 }
 
-func TestWatchdogThatDoesNotStartIsNoReasonToRefuse(t *testing.T) {
+func TestStartSucceedsWithoutWatchdog(t *testing.T) {
 	var text bytes.Buffer
 	s := openSet(t, Config{Watchdog: []string{"/nonexistent"}, Logger: textLogger(&text)})
 	if _, err := s.Start(t.Context(), "a", "fake", agentCommand()); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(text.String(), "watchdog did not start") {
-		t.Errorf("log: %s", &text)
+		t.Errorf("log: got %s, want that the watchdog did not start", &text)
 	}
 }
 
 // Marks of a Deskhand within an agent of another are found by both.
-func TestMarksNest(t *testing.T) {
+func TestMarksOfNestedDeskhandsAreKept(t *testing.T) {
 	t.Setenv(treeVariable, "outer.1;")
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
@@ -477,7 +477,7 @@ func pidIn(t *testing.T, file string) (pid int) {
 
 // A browser that an agent has opened is not the agent's, though a look at what runs found it while its parent was still there. An agent
 // that descends from such a browser is as any other.
-func TestWhatIsApartOutlivesTheAgent(t *testing.T) {
+func TestApartProcessOutlivesAgent(t *testing.T) {
 	dir := t.TempDir()
 	pidFile, told := filepath.Join(dir, "pid"), filepath.Join(dir, "told")
 	if err := syscall.Mkfifo(told, 0o600); err != nil {
@@ -528,12 +528,12 @@ func TestWhatIsApartOutlivesTheAgent(t *testing.T) {
 		t.Error(err)
 	}
 	if p, err := inspect(pid); err != nil || p.zombie {
-		t.Errorf("it ended with the agent: %v", err)
+		t.Errorf("process that is apart: got error %v or a zombie, want it alive", err)
 	}
 }
 
 // What has the agent's mark is the agent's, whatever else it says.
-func TestWhoHasTheMarkIsNotApart(t *testing.T) {
+func TestMarkedProcessIsNotApart(t *testing.T) {
 	dir := t.TempDir()
 	pidFile := filepath.Join(dir, "pid")
 	i, err := openSet(t, Config{}).Start(t.Context(), "a", "fake", Command{
@@ -550,7 +550,7 @@ func TestWhoHasTheMarkIsNotApart(t *testing.T) {
 	f := i.usage().family
 	for range 3 {
 		if members, err := f.members(); err != nil || !slices.ContainsFunc(members, func(m ident) bool { return m.PID == pid }) {
-			t.Errorf("it is none of %v, %v", members, err)
+			t.Errorf("members: got %v, error %v, want the marked process %d among them", members, err, pid)
 		}
 	}
 	if err := i.Close(); err != nil {

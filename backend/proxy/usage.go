@@ -11,35 +11,34 @@ import (
 	"time"
 )
 
-// Usage is what one instance takes of the machine, or one program of Run.
+// Usage is the use of the machine by an instance, or by a program of Run.
 type Usage struct {
-	ServerID  string // "" of a program
-	Agent     string // of a program its file's name
-	Purpose   string // what it was started for: that of its Command, else that of its Set
-	For       string // of a program: for whom, as its Command says
+	ServerID  string // "" for a program
+	Agent     string // for a program, the name of its file
+	Purpose   string // of the program's Command, else of its Set
+	For       string // for a program, its Command's For
 	PID       int    // of the agent itself
 	StartedAt time.Time
-	// Tree is the agent and all that descends from it, the agent first and then by age. It is nil where the system is not asked: that
-	// is everywhere but on Linux.
+	// Tree is the agent and all its descendants, the agent first and then by age. Tree is nil on every system but Linux.
 	Tree []Member
 
-	family *family // nil for a process that is none of the operating system's
+	family *family // nil for a process in memory
 }
 
-// Member is one process of a tree.
+// Member is a process of a tree.
 type Member struct {
 	PID       int
-	Name      string // as the system has it: short, and whatever the process calls itself; valid UTF-8
+	Name      string // as the system has it: short, chosen by the process itself; valid UTF-8
 	StartedAt time.Time
-	CPU       time.Duration // of its own
-	Past      time.Duration // of its descendants that have ended, as far as they were waited for
-	RSS       int64         // bytes of memory, those that it shares with others included
-	PSS       int64         // bytes of memory, with its part of what it shares; 0 when not asked for, or not told of this process
+	CPU       time.Duration // its own
+	Past      time.Duration // of its ended descendants, as far as they were waited for
+	RSS       int64         // bytes of memory, including shared memory
+	PSS       int64         // bytes of memory, with its share of shared memory; 0 when not requested, or not known
 }
 
-// Survey tells what each running instance and program of each set takes, and what this process does, with the engine of its window. All are found by one look at the machine's
-// processes, and measured a moment later: a process that ends in between is left out. Adding up PSS is for who asks: the system walks
-// through all pages of a process for it.
+// Survey measures each running instance and program of each set, and this process with the engine of its window. All are found by a
+// single look at the machine's processes, and measured a moment later: a process that ends in between is left out. PSS is summed only on
+// request, because the system then walks through all pages of a process.
 func Survey(pss bool, sets ...*Set) (self Member, usage [][]Usage, err error) {
 	var families []*family
 	usage = make([][]Usage, len(sets))
@@ -61,7 +60,7 @@ func Survey(pss bool, sets ...*Set) (self Member, usage [][]Usage, err error) {
 			usage[n][k].Tree, trees = trees[0], trees[1:]
 			usage[n][k].sort()
 		}
-		usage[n] = slices.DeleteFunc(usage[n], func(u Usage) bool { return u.family != nil && len(u.Tree) == 0 }) // it has just ended
+		usage[n] = slices.DeleteFunc(usage[n], func(u Usage) bool { return u.family != nil && len(u.Tree) == 0 }) // ended a moment ago
 	}
 	return self, usage, nil
 }
@@ -78,7 +77,7 @@ func (u Usage) sort() {
 	})
 }
 
-// CPU is what the tree has used up so far, with those of it that have ended and were waited for.
+// CPU returns the processor time of the tree so far, including ended processes that were waited for.
 func (u Usage) CPU() time.Duration {
 	var sum time.Duration
 	for _, m := range u.Tree {
@@ -87,7 +86,7 @@ func (u Usage) CPU() time.Duration {
 	return sum
 }
 
-// RSS adds up the memory of the tree. What its processes share counts once for each.
+// RSS sums the memory of the tree. Memory that processes share counts for each.
 func (u Usage) RSS() int64 {
 	var sum int64
 	for _, m := range u.Tree {
@@ -96,7 +95,7 @@ func (u Usage) RSS() int64 {
 	return sum
 }
 
-// PSS adds up the memory of the tree, with what is shared counted once. A process that the system does not tell of adds nothing.
+// PSS sums the memory of the tree, and counts shared memory once. A process that the system does not tell about adds nothing.
 func (u Usage) PSS() int64 {
 	var sum int64
 	for _, m := range u.Tree {
@@ -105,7 +104,7 @@ func (u Usage) PSS() int64 {
 	return sum
 }
 
-// instances are those whose processes are not gone, the oldest first; also those that are being removed.
+// instances returns the instances whose processes are not gone, the oldest first, including those that are being removed.
 func (s *Set) instances() []*Instance {
 	s.mu.Lock()
 	list := slices.Collect(maps.Keys(s.running))
@@ -130,7 +129,7 @@ func familyOf(p Process) *family {
 	return nil
 }
 
-// usage is what runs, not measured yet: the instances, then the others.
+// usage returns all running instances, then the programs, not measured yet.
 func (s *Set) usage() []Usage {
 	var list []Usage
 	for _, i := range s.instances() {
@@ -146,13 +145,13 @@ func (s *Set) usage() []Usage {
 	return list
 }
 
-// Show lists a process until hide is called, which its starter does when it has seen the process off. It is for what this package does
-// not start, since it may leave others behind on purpose: a person's shell.
+// Show lists a process until hide is called, which the caller does after the process's end. Show is for processes that this package does
+// not start because they may leave others behind on purpose: a person's shell.
 func (s *Set) Show(purpose, name string, pid int) (hide func()) {
 	return s.list(&Usage{Agent: name, Purpose: purpose, PID: pid, StartedAt: time.Now(), family: familyAt(pid)})
 }
 
-// show is Show of a program of Run.
+// show is Show for a program of Run.
 func (s *Set) show(p Process, cmd Command) (hide func()) {
 	purpose := cmp.Or(cmd.Purpose, s.config.Purpose)
 	return s.list(&Usage{Agent: filepath.Base(cmd.Path), Purpose: purpose, For: cmd.For, PID: p.PID(), StartedAt: time.Now(), family: familyOf(p)})
@@ -171,8 +170,8 @@ func (s *Set) list(u *Usage) (hide func()) {
 	}
 }
 
-// Leftovers are the processes of a run that has died, as far as its ledger leads to them; the next Open with this ledger ends them.
-// While that run is alive they are its agents. No ledger, or a broken one, names nothing.
+// Leftovers returns the processes of a run that has died, as far as its ledger leads to them; the next Open with this ledger ends them.
+// While that run is alive, they are its agents. A missing or broken ledger names none.
 func Leftovers(ledger string) ([]Member, error) {
 	old, err := readLedger(ledger)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errLedger) {

@@ -14,7 +14,7 @@ import (
 // tick is the unit of times in /proc: 1/100 s on every architecture that Go knows.
 const tick = 10 * time.Millisecond
 
-// measure measures this process and the members of families, whose order the trees have.
+// measure measures this process and the members of the families; trees has the order of families.
 func measure(families []*family, pss bool) (self Member, trees [][]Member, err error) {
 	p, err := look()
 	if err != nil {
@@ -45,10 +45,10 @@ func measure(families []*family, pss bool) (self Member, trees [][]Member, err e
 	return self, trees, nil
 }
 
-// Measures says whether the system tells what processes take.
+// Measures says whether the system tells the use of processes.
 const Measures = true
 
-// measureOne measures one process that is no family's: a child of ours that has not been waited for, so that its number is its own.
+// measureOne measures a process outside of all families: a child of ours that has not been waited for, so that its number is its own.
 func measureOne(pid int, pss bool) (m Member, err error) {
 	boot, err := bootTime()
 	if err != nil {
@@ -63,7 +63,7 @@ func measureOne(pid int, pss bool) (m Member, err error) {
 	return m, nil
 }
 
-// bootTime is what the starts of processes count from, on today's clock.
+// bootTime returns the time from which the starts of processes count, on today's clock.
 func bootTime() (time.Time, error) {
 	var since unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &since); err != nil {
@@ -72,7 +72,7 @@ func bootTime() (time.Time, error) {
 	return time.Now().Add(-time.Duration(since.Nano())), nil
 }
 
-// gauge reads what processes take.
+// gauge reads the use of processes.
 type gauge struct {
 	boot time.Time
 	page int64
@@ -80,8 +80,8 @@ type gauge struct {
 	buf  [statBytes]byte
 }
 
-// member measures a process; ok is false when that very process is gone. Members are few: that they are read a second time costs
-// less than to keep the names and numbers of all processes of the machine.
+// member measures a process; ok is false when exactly that process is gone. Reading the few members a second time costs less than keeping
+// the names and numbers of all processes of the machine.
 func (g *gauge) member(id ident) (m Member, ok bool) {
 	dir := "/proc/" + strconv.Itoa(id.PID)
 	text, err := readProc(g.buf[:], dir+"/stat")
@@ -106,9 +106,9 @@ func (g *gauge) member(id ident) (m Member, ok bool) {
 	return m, true
 }
 
-// addEngine adds what the engine of the window takes, which are processes of ours beside this one. An agent that has just been started is a
-// child, too, so they are told by their name. The libraries that they share with us are not counted again: PSS would be exact, but for it the
-// system walks through all pages of the page's process, which cannot map any meanwhile.
+// addEngine adds the use of the window's engine, which runs in processes of ours beside this process. A new agent is a child, too, so the
+// engine's processes are recognised by their names. Shared libraries are not counted again: PSS would be exact, but the system walks
+// through all pages of a process for PSS, and the process can map no page meanwhile.
 func (g *gauge) addEngine(self *Member, children []ident) {
 	for _, id := range children {
 		m, ok := g.member(id)
@@ -123,7 +123,7 @@ func (g *gauge) addEngine(self *Member, children []ident) {
 
 const engineName = "WebKit"
 
-// fromFiles is the part of a process's memory that is of files, or shared; see statm in proc_pid_statm(5).
+// fromFiles returns the part of a process's memory that belongs to files, or is shared; see statm in proc_pid_statm(5).
 func (g *gauge) fromFiles(pid int) int64 {
 	text, err := readProc(g.buf[:], "/proc/"+strconv.Itoa(pid)+"/statm")
 	if err != nil {
@@ -140,7 +140,7 @@ func (g *gauge) fromFiles(pid int) int64 {
 	return n * g.page
 }
 
-// share is the PSS; see smaps_rollup in proc_pid_smaps(5). It is not told of other users' processes.
+// share returns the PSS; see smaps_rollup in proc_pid_smaps(5). The system does not tell the PSS of other users' processes.
 func (g *gauge) share(dir string) int64 {
 	text, err := readProc(g.buf[:], dir+"/smaps_rollup")
 	if err != nil {
@@ -158,7 +158,7 @@ func (g *gauge) share(dir string) int64 {
 	return n << 10
 }
 
-// number is a field that is there; a wrong one is none.
+// number returns a field as a number, or 0 for an invalid field.
 func (s *stat) number(field int) int64 {
 	n, err := strconv.ParseInt(string(s.fields[field]), 10, 64)
 	if err != nil {
@@ -167,10 +167,10 @@ func (s *stat) number(field int) int64 {
 	return max(n, 0)
 }
 
-// ticks adds up two times.
+// ticks adds two times.
 func (s *stat) ticks(a, b int) time.Duration { return time.Duration(s.number(a)+s.number(b)) * tick }
 
-// forgetGone forgets members that are gone for good. A process that could not be read, for want of file descriptors, is not.
+// forgetGone forgets members that are gone for good. A process that could not be read, for lack of file descriptors, is not.
 func (f *family) forgetGone(p *picture) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -22,7 +22,7 @@ func surveyed(t *testing.T, pss bool, s *Set) Usage {
 		t.Fatal(err)
 	}
 	if len(usage) != 1 || len(usage[0]) != 1 {
-		t.Fatalf("%+v", usage)
+		t.Fatalf("Survey: got %+v, want one instance", usage)
 	}
 	return usage[0][0]
 }
@@ -59,7 +59,7 @@ func near(t *testing.T, what string, got, want, off int64) {
 	}
 }
 
-func TestSurveyMeasuresTheWholeTree(t *testing.T) {
+func TestSurveyMeasuresWholeTree(t *testing.T) {
 	before := time.Now()
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
@@ -80,36 +80,36 @@ func TestSurveyMeasuresTheWholeTree(t *testing.T) {
 		CPU float64
 	}
 	if err := json.Unmarshal(follow(t, r, "busy"), &said); err != nil || said.PID != busy {
-		t.Fatalf("%v, %+v of %d", err, said, busy)
+		t.Fatalf("busy process: got error %v, %+v, want the PID %d", err, said, busy)
 	}
 	u := surveyed(t, true, s)
 	if u.ServerID != "a" || u.Agent != "fake" || u.PID != want[0] || u.Tree[0].PID != want[0] {
-		t.Errorf("%+v", u)
+		t.Errorf("usage: got %+v, want the agent %d first", u, want[0])
 	}
 	for _, pid := range append(want, busy) {
 		m, ok := u.find(pid)
 		if !ok {
-			t.Errorf("process %d is missing in %+v", pid, u.Tree)
+			t.Errorf("tree: got %+v, want the process %d in it", u.Tree, pid)
 			continue
 		}
 		if m.RSS <= 0 || m.PSS <= 0 || m.PSS >= m.RSS || m.StartedAt.Before(before.Add(-time.Second)) || m.StartedAt.After(time.Now().Add(time.Second)) {
-			t.Errorf("%+v", m)
+			t.Errorf("member: got %+v, want memory and a start after %v", m, before)
 		}
 	}
 	if len(u.Tree) != len(want)+1 {
-		t.Errorf("%d processes: %+v", len(u.Tree), u.Tree)
+		t.Errorf("tree: got %d processes, %+v, want %d", len(u.Tree), u.Tree, len(want)+1)
 	}
 	m, _ := u.find(busy)
 	exact := sizes(t, busy)
 	if exact["Rss"] < 64<<20 {
-		t.Fatalf("the system knows of %d bytes only", exact["Rss"])
+		t.Fatalf("RSS by the system: got %d bytes, want 64 MiB or more", exact["Rss"])
 	}
 	near(t, "RSS", m.RSS, exact["Rss"], 8<<20)
 	near(t, "PSS", m.PSS, exact["Pss"], 8<<20)
 	near(t, "CPU in ms", m.CPU.Milliseconds(), int64(said.CPU*1000), 2*tick.Milliseconds()+50)
 	near(t, "tree's CPU", u.CPU().Milliseconds(), int64(said.CPU*1000), 50*int64(1+len(u.Tree))*slack)
 	if u.RSS() < m.RSS+u.Tree[0].RSS || u.PSS() < m.PSS {
-		t.Errorf("the tree's memory: %d, %d", u.RSS(), u.PSS())
+		t.Errorf("memory of the tree: got RSS %d, PSS %d, want more than its members", u.RSS(), u.PSS())
 	}
 	if again := surveyed(t, false, s); again.PSS() != 0 {
 		t.Error("PSS was read unasked")
@@ -117,7 +117,7 @@ func TestSurveyMeasuresTheWholeTree(t *testing.T) {
 }
 
 // What a command has used is not forgotten when it ends.
-func TestSurveyKeepsTheCPUOfTheEnded(t *testing.T) {
+func TestSurveyKeepsCPUOfEndedChildren(t *testing.T) {
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
 	if err != nil {
@@ -131,23 +131,23 @@ func TestSurveyKeepsTheCPUOfTheEnded(t *testing.T) {
 	}
 	u := surveyed(t, false, s)
 	if len(u.Tree) != 1 || ran.CPU < 0.3 {
-		t.Fatalf("%v s, %+v", ran.CPU, u)
+		t.Fatalf("usage: got %v s, %+v, want one process and 0.3 s", ran.CPU, u)
 	}
 	near(t, "past CPU in ms", u.Tree[0].Past.Milliseconds(), int64(ran.CPU*1000), 2*tick.Milliseconds())
 	if u.CPU() != u.Tree[0].CPU+u.Tree[0].Past || u.Tree[0].CPU > u.Tree[0].Past {
-		t.Errorf("%+v", u)
+		t.Errorf("usage: got %+v, want the time of the ended child", u)
 	}
 }
 
-func TestSurveyOfSelf(t *testing.T) {
+func TestSurveyMeasuresItself(t *testing.T) {
 	before := ownCPU()
 	self, usage, err := Survey(true)
 	after := ownCPU()
 	if err != nil || len(usage) != 0 || self.PID != os.Getpid() {
-		t.Fatalf("%+v, %+v, %v", self, usage, err)
+		t.Fatalf("Survey: got %+v, %+v, error %v, want this process alone", self, usage, err)
 	}
 	if self.CPU < before-2*tick || self.CPU > after+2*tick {
-		t.Errorf("CPU %v, by our own account %v to %v", self.CPU, before, after)
+		t.Errorf("CPU: got %v, want %v to %v", self.CPU, before, after)
 	}
 	rss := sizes(t, self.PID)["Rss"]
 	for range 20 { // other tests allocate meanwhile
@@ -166,7 +166,7 @@ func TestSurveyOfSelf(t *testing.T) {
 }
 
 // What the engine of a window takes is ours, in processes beside this one. The program that they were started from is counted with us.
-func TestSurveyCountsTheEngine(t *testing.T) {
+func TestSurveyCountsEngine(t *testing.T) {
 	begin := func(name string) (pid int) {
 		t.Helper()
 		cmd := agentCommand()
@@ -228,12 +228,12 @@ func TestSurveyCountsTheEngine(t *testing.T) {
 	before := survey().CPU
 	counted("the engine", begin("WebKitWebProcess"))
 	if used := survey().CPU - before; used < 250*time.Millisecond {
-		t.Errorf("CPU %v", used)
+		t.Errorf("CPU of the engine: got %v, want 250ms or more", used)
 	}
 }
 
 // A name may look like the fields after it.
-func TestSurveyOfStrangeNames(t *testing.T) {
+func TestSurveyReadsStrangeNames(t *testing.T) {
 	for _, name := range []string{"a b", "x) R 1 1 1 (y", "((", ") Z 0", "new\nline", "\xff\xfe(", "\x1b[31m"} {
 		t.Run(fmt.Sprintf("%q", name), func(t *testing.T) {
 			cmd := agentCommand()
@@ -253,7 +253,7 @@ func TestSurveyOfStrangeNames(t *testing.T) {
 			u := surveyed(t, false, s)
 			want := strings.ToValidUTF8(name, "?")
 			if len(u.Tree) != 1 || u.Tree[0].Name != want || u.Tree[0].PID != i.Status().PID || u.Tree[0].RSS < 1<<20 || u.Tree[0].CPU > time.Minute {
-				t.Errorf("%+v", u)
+				t.Errorf("usage of a process called %q: got %+v, want the name %q", name, u, want)
 			}
 		})
 	}
@@ -274,16 +274,16 @@ func TestSurveyTellsSetsApart(t *testing.T) {
 	}
 	_, usage, err := Survey(false, b, nil, a)
 	if err != nil || len(usage) != 3 || len(usage[0]) != 2 || len(usage[1]) != 0 || len(usage[2]) != 1 {
-		t.Fatalf("%v: %+v", err, usage)
+		t.Fatalf("Survey: got error %v, %+v, want 2, 0 and 1 instances", err, usage)
 	}
 	seen := map[int]bool{}
 	for _, u := range slices.Concat(usage...) {
 		if u.PID != pids[u.ServerID] || len(u.Tree) != 2 {
-			t.Errorf("%+v", u)
+			t.Errorf("usage: got %+v, want the PID of its server_id and 2 processes", u)
 		}
 		for _, m := range u.Tree {
 			if seen[m.PID] {
-				t.Errorf("process %d is in two trees", m.PID)
+				t.Errorf("process %d: got it in two trees, want one", m.PID)
 			}
 			seen[m.PID] = true
 		}
@@ -294,7 +294,7 @@ func TestSurveyTellsSetsApart(t *testing.T) {
 }
 
 // Between the look at all processes and the measurement of one, it may have ended, and its number may be another's.
-func TestMemberThatIsGoneByNow(t *testing.T) {
+func TestMemberReportsGoneProcess(t *testing.T) {
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
 	if err != nil {
@@ -319,15 +319,15 @@ func TestMemberThatIsGoneByNow(t *testing.T) {
 	g := gauge{boot: boot, page: 1}
 	for _, id := range members {
 		if m, ok := g.member(id); ok == (id.PID == ends) {
-			t.Errorf("%+v, %v", m, ok)
+			t.Errorf("member %d: got %+v, found %v, want only the ended one missing", id.PID, m, ok)
 		}
 	}
 	if m, ok := g.member(ident{PID: os.Getpid(), Start: 1}); ok || m.Name != "" {
-		t.Errorf("another process was taken for one with its number: %+v", m)
+		t.Errorf("member with another start: got %+v, want none", m)
 	}
 }
 
-func TestSurveyOfATreeThatChanges(t *testing.T) {
+func TestSurveyOfChangingTree(t *testing.T) {
 	cmd, _ := marked(t)
 	cmd.Path, cmd.Args = "/bin/sh", []string{"-c", `(while :; do /bin/sh -c "/bin/true & /bin/true"; done) & cat`}
 	s := openSet(t, Config{})
@@ -339,17 +339,17 @@ func TestSurveyOfATreeThatChanges(t *testing.T) {
 	for end := time.Now().Add(2 * time.Minute); len(changes) < 200; { // a second, on a busy machine half a minute
 		u := surveyed(t, false, s)
 		if u.Tree[0].PID != pid {
-			t.Fatalf("the agent is not the first of %+v", u.Tree)
+			t.Fatalf("tree: got %+v, want the agent %d first", u.Tree, pid)
 		}
 		seen := map[int]bool{}
 		for _, m := range u.Tree {
 			if seen[m.PID] || !slices.Contains([]string{"sh", "true", "cat"}, m.Name) {
-				t.Fatalf("%+v in %+v", m, u.Tree)
+				t.Fatalf("tree: got %+v in %+v, want each process once", m, u.Tree)
 			}
 			seen[m.PID], changes[m.PID] = true, true
 		}
 		if time.Now().After(end) {
-			t.Fatalf("only %d processes came", len(changes))
+			t.Fatalf("processes seen: got %d, want 200", len(changes))
 		}
 	}
 	f := i.usage().family
@@ -357,12 +357,12 @@ func TestSurveyOfATreeThatChanges(t *testing.T) {
 	known := len(f.known)
 	f.mu.Unlock()
 	if known > len(changes)/2 { // how many have just ended depends on the machine
-		t.Errorf("%d processes are remembered after %d", known, len(changes))
+		t.Errorf("processes remembered: got %d of %d, want half at most", known, len(changes))
 	}
 }
 
 // An instance that is being removed is shown until nothing of it is left, and then no more.
-func TestSurveyAndTheEnd(t *testing.T) {
+func TestSurveyDuringEnd(t *testing.T) {
 	s := openSet(t, Config{})
 	i, err := s.Start(t.Context(), "a", "fake", agentCommand())
 	if err != nil {
@@ -377,21 +377,21 @@ func TestSurveyAndTheEnd(t *testing.T) {
 		await(nil, time.Millisecond)
 	}
 	if u := surveyed(t, false, s); len(u.Tree) != 1 {
-		t.Errorf("%+v", u)
+		t.Errorf("usage during the end: got %+v, want one process", u)
 	}
 	if err := <-removed; err != nil {
 		t.Error(err)
 	}
 	if _, usage, err := Survey(false, s); err != nil || len(usage[0]) != 0 {
-		t.Errorf("%+v, %v", usage, err)
+		t.Errorf("Survey after the end: got %+v, error %v, want none", usage, err)
 	}
 }
 
-func TestLeftoversAreNamedAndLetBe(t *testing.T) {
+func TestLeftoversNamesWithoutEnding(t *testing.T) {
 	mark := "PROXY_TEST_OF=" + t.TempDir()
 	ledger := filepath.Join(t.TempDir(), "ledger")
 	if left, err := Leftovers(ledger); err != nil || len(left) > 0 {
-		t.Errorf("without a ledger: %+v, %v", left, err)
+		t.Errorf("Leftovers without a ledger: got %+v, error %v, want none", left, err)
 	}
 	srv := startServer(t, ledger, mark, "PROXY_TEST_NO_WATCHDOG=1")
 	srv.send(t, "spawn:session")
@@ -418,7 +418,7 @@ func TestLeftoversAreNamedAndLetBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	if left, err := Leftovers(ledger); err != nil || len(left) > 0 {
-		t.Errorf("of a broken ledger: %+v, %v", left, err)
+		t.Errorf("Leftovers of a broken ledger: got %+v, error %v, want none", left, err)
 	}
 }
 

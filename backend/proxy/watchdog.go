@@ -12,16 +12,16 @@ import (
 	"time"
 )
 
-// byeGrace is how long a watchdog may take to end that is no longer needed.
+// byeGrace is how long a watchdog may take to end after the farewell.
 const byeGrace = 2 * time.Second
 
-// watchdog is our end of the process that outlives us.
+// watchdog is Deskhand's end of the process that outlives Deskhand.
 type watchdog struct {
 	process *os.Process
 	began   time.Time
 	pipe    io.WriteCloser
 	done    chan struct{} // closed when the process has ended
-	err     error         // valid then
+	err     error         // valid once done is closed
 }
 
 func startWatchdog(argv []string) (*watchdog, error) {
@@ -35,7 +35,7 @@ func startWatchdog(argv []string) (*watchdog, error) {
 		return nil, err
 	}
 	w := &watchdog{process: cmd.Process, began: time.Now(), pipe: pipe, done: make(chan struct{})}
-	go func() { // ends with the process; release waits for it
+	go func() { // ends with the process; release waits for the end
 		w.err = cmd.Wait()
 		close(w.done)
 	}()
@@ -44,23 +44,23 @@ func startWatchdog(argv []string) (*watchdog, error) {
 
 func (w *watchdog) alive() bool { return !isClosed(w.done) }
 
-// tell says that an agent has come (+) or gone (-).
+// tell reports that an agent has come (+) or gone (-).
 func (w *watchdog) tell(what string, id ident) {
 	if w != nil {
 		w.send(fmt.Sprintf("%s %d %d", what, id.PID, id.Start))
 	}
 }
 
-// send writes one line. It fails when the watchdog has died, which the next start of an agent finds out. The lines are few and
-// small, and the watchdog does nothing but read them: the pipe does not fill.
+// send writes a line. send fails when the watchdog has died, which the next start of an agent notices. The lines are few and small, and
+// the watchdog does nothing but read them, so the pipe does not fill.
 func (w *watchdog) send(text string) { _, _ = io.WriteString(w.pipe, text+"\n") }
 
-// release tells the watchdog that all is well, and waits for its end.
+// release says farewell to the watchdog, and waits for its end.
 func (w *watchdog) release() error {
 	w.send("bye")
 	_ = w.pipe.Close()
 	if !await(w.done, byeGrace) {
-		_ = w.process.Kill() // there is nothing left that it would end
+		_ = w.process.Kill() // the watchdog has nothing left to end
 		<-w.done
 		return nil
 	}
@@ -70,9 +70,9 @@ func (w *watchdog) release() error {
 	return nil
 }
 
-// Watchdog is the whole work of the watchdog's process. It is told on r what agents there are. When r ends without a farewell,
-// which is when the process at the other end has died, it ends them and all that they have started: they have lost their stdin by
-// then, and get the time that Instance.Close gives.
+// Watchdog is the whole work of the watchdog's process. Watchdog reads from r which agents exist. When r ends without a farewell, because
+// the process at the other end has died, Watchdog ends the agents and all their descendants: they have lost their stdin by then, and get
+// the time that Instance.Close gives.
 func Watchdog(r io.Reader) error {
 	ignoreSignals()
 	var run string

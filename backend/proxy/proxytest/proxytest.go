@@ -1,4 +1,5 @@
-// Package proxytest hides that an agent need not be a process: it runs one in memory, where a test's fake clock reaches it.
+// Package proxytest hides that an agent need not be a process: the package runs an agent in memory, where a test's fake clock reaches the
+// agent.
 package proxytest
 
 import (
@@ -9,10 +10,10 @@ import (
 	"deskhand/backend/proxy"
 )
 
-// An Agent reads its stdin and writes its stdout until it returns; what it returns is its exit code.
+// An Agent reads its stdin and writes its stdout until it returns its exit code.
 type Agent func(stdin io.Reader, stdout, stderr io.Writer) int
 
-// Spawn is a proxy.Config.Spawn that starts the agent. Kill ends it by breaking its pipes, and counts as SIGKILL.
+// Spawn returns a proxy.Config.Spawn that starts the agent. Kill ends the agent by breaking its pipes, and counts as SIGKILL.
 func Spawn(agent Agent) func(proxy.Command) (proxy.Process, error) {
 	return func(proxy.Command) (proxy.Process, error) {
 		p := &process{exit: make(chan proxy.Exit, 1)}
@@ -24,7 +25,7 @@ func Spawn(agent Agent) func(proxy.Command) (proxy.Process, error) {
 	}
 }
 
-// process is three pipes and the two ends of each.
+// process is three pipes with both their ends.
 type process struct {
 	in             *io.PipeReader
 	stdin          *io.PipeWriter
@@ -35,7 +36,7 @@ type process struct {
 	once sync.Once
 }
 
-// end is the process's end, whoever causes it first.
+// end ends the process. Only the first call counts.
 func (p *process) end(exit proxy.Exit) {
 	p.once.Do(func() {
 		_ = p.in.Close()
