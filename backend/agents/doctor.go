@@ -69,7 +69,7 @@ type Env struct {
 
 // Advice is something to do, or to know.
 type Advice struct {
-	Code   string            `json:"code" enum:"install,get,node,uv,reinstall,file,needs,login,protocol,silent,crash,spawn,banner,refused"`
+	Code   string            `json:"code" enum:"install,get,node,uv,reinstall,file,needs,login,protocol,silent,crash,spawn,banner,refused,cleanup"`
 	Params map[string]string `json:"params"`
 }
 
@@ -161,6 +161,9 @@ func (t *trial) run(ctx context.Context) {
 		return
 	}
 	t.talk(ctx, dir)
+	if t.report.Healthy() {
+		t.cleanUp()
+	}
 }
 
 func (t *trial) resolve(ctx context.Context) (string, error) {

@@ -20,6 +20,8 @@ type Quirks struct {
 	PlainLinks     bool     `json:"plainLinks,omitempty" doc:"It does not undo the percent-encoding of a link to a file, and finds nothing there"`
 	JoinsBlocks    bool     `json:"joinsBlocks,omitempty" doc:"It puts the blocks of a prompt together with nothing between: texts end with a new line"`
 	TextOnly       bool     `json:"textOnly,omitempty" doc:"Of attachments it is told the paths, as text, whatever it says that it takes"`
+
+	CleanUp *CleanUp `json:"cleanUp,omitempty" doc:"It deletes conversations by itself"`
 }
 
 // Refuses tells whether a request of the agent is one of its own that nobody but its vendor's client can answer.
@@ -39,12 +41,17 @@ func (c *Catalogue) Quirks(id string) Quirks {
 
 func (q Quirks) clone() Quirks {
 	q.MCP, q.Refuse, q.SkillDirs = slices.Clone(q.MCP), slices.Clone(q.Refuse), slices.Clone(q.SkillDirs)
+	if q.CleanUp != nil {
+		u := *q.CleanUp
+		u.Context = slices.Clone(u.Context)
+		q.CleanUp = &u
+	}
 	return q
 }
 
 // quirks are those of the entry for its record; nil when it has none.
 func (e entry) quirks() *Quirks {
-	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 || q.PDF || q.LinkType != "" || q.NamesLinks || q.PlainLinks || q.JoinsBlocks || q.TextOnly {
+	if q := e.known.Quirks.clone(); q.NoFS || q.MCP != nil || q.Refuse != nil || q.SkillDirs != nil || q.LoadNextMinute || q.SessionSeconds != 0 || q.PDF || q.LinkType != "" || q.NamesLinks || q.PlainLinks || q.JoinsBlocks || q.TextOnly || q.CleanUp != nil {
 		return &q
 	}
 	return nil

@@ -200,6 +200,9 @@ func say(a backend.Advice) string {
 		return "it writes text between its messages, which some clients cannot read: " + a.Params["text"]
 	case "refused":
 		return "it refuses a session: " + detail
+	case "cleanup":
+		return "it deletes its conversations after " + a.Params["age"] + ", and what it takes for broken; to keep all of them, set " +
+			a.Params["setting"] + " to false in " + a.Params["file"]
 	}
 	return strings.TrimSpace(a.Code + " " + detail)
 }

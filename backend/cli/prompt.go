@@ -481,6 +481,9 @@ func (t *terminalTurn) entry(e backend.Entry) error {
 		} else if !t.said[e.ID] {
 			t.said[e.ID] = true
 			t.aside("· %s", e.Divider.Words(t.agent))
+			if e.Divider.Code == "session.fresh" {
+				t.aside("  What was said, for you to send: deskhand sessions summary %s", e.Session)
+			}
 		}
 	}
 	return nil

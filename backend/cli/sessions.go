@@ -27,6 +27,7 @@ type sessionsCommand struct {
 	Export   sessionsExport   `cmd:"" help:"Write a conversation to a file."`
 	Import   sessionsImport   `cmd:"" help:"Take in conversations that an agent has, or list them."`
 	Fork     sessionsFork     `cmd:"" help:"Make a second conversation that goes on from where this one is."`
+	Summary  sessionsSummary  `cmd:"" help:"Print a summary of a conversation, for an agent that does not know it."`
 	Steer    sessionsSteer    `cmd:"" help:"Tell an agent that is at work something, without stopping it."`
 	Changes  sessionsChanges  `cmd:"" help:"Show which files a turn changed."`
 	Undo     sessionsUndo     `cmd:"" help:"Take back what a turn changed."`

@@ -165,6 +165,28 @@ func (c *sessionsFork) Run(p *Program) error {
 	})
 }
 
+type sessionsSummary struct {
+	common
+	ID string `arg:"" help:"The conversation: its id, the beginning of it, or last."`
+}
+
+// Run prints what was said in a conversation, in a length that can be sent to an agent that does not know it.
+func (c *sessionsSummary) Run(p *Program) error {
+	return p.withAPI(c.common, func(ctx context.Context, _ *backend.Backend, api *api) error {
+		id, err := api.find(ctx, c.ID)
+		if err != nil {
+			return err
+		}
+		var summary struct {
+			Text string `json:"text"`
+		}
+		if err := api.call(ctx, "GET", "sessions/"+url.PathEscape(id)+"/summary", nil, &summary); err != nil {
+			return unanswered(ctx, err)
+		}
+		return p.print("%s\n", summary.Text)
+	})
+}
+
 type sessionsSteer struct {
 	common
 	ID   string `arg:"" help:"The conversation: its id, the beginning of it, or last."`

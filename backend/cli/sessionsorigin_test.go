@@ -64,3 +64,14 @@ func TestSessionsAreImportedAndForked(t *testing.T) {
 		}
 	}
 }
+
+func TestSessionsSummary(t *testing.T) {
+	t.Parallel()
+	dir, work := t.TempDir(), t.TempDir()
+	if _, stderr, code := run(t, dir, "prompt", "--agent", "mock", "--dir", work, "echo the kelpfern"); code != 0 {
+		t.Fatal(code, stderr)
+	}
+	if text, stderr, code := run(t, dir, "sessions", "summary", "last"); code != 0 || !strings.Contains(text, "echo the kelpfern") {
+		t.Errorf("got %d, %q, %q, want the message in the summary", code, text, stderr)
+	}
+}

@@ -47,6 +47,7 @@ type link struct {
 	chosen    []ConfigOption // as they were in the life before, those that the agent has not been told of yet
 	setting   *ConfigOption  // of these, the one that it has not answered
 	replay    *replay        // the history that it gives back; nil while it gives none
+	environ   []string       // of its process, once that is started
 	permits   []Executable   // what it may read by itself in this life; of the goroutine of run
 	skills    digests        // of the skills that are approved for it; the same
 	equipment []Executable   // of the directory, as far as it may start
@@ -162,6 +163,8 @@ func (a *link) spawn(agent, cwd, serverID string) (transport, string, error) {
 	if a.v.c.cfg.Agents.UsesKeyring(agent) { // which the start may have unlocked; that it is locked was logged
 		a.v.c.background(func() { _ = a.v.c.recall(a.v.c.ctx, agents.IfUnlocked) })
 	}
+	a.environ = cmd.Env
+	a.keepChats(agent, cmd.Env, a.v.c.chatsOf(agent))
 	a.post(func() { a.v.stage("spawn") })
 	inst, err := a.v.c.cfg.Proxy.Start(a.ctx, serverID, agent, cmd)
 	return here{inst}, problemSpawn, err
@@ -724,6 +727,7 @@ func (a *link) ready(how string) {
 	a.limit = nil
 	a.v.noteLogin(nil)
 	a.v.restored = how
+	a.keepOwnChat()
 	a.tellOfTools(how)
 	a.v.do(doReady{})
 }

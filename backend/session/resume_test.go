@@ -31,6 +31,11 @@ import (
 func forgetful(words []string, in io.Reader, out io.Writer) error {
 	can := func(word string) bool { return slices.Contains(words, word) }
 	var called []string
+	if can("cleans") {
+		if err := cleanChats(); err != nil {
+			return err
+		}
+	}
 	if can("alone") {
 		lock := flock.New("alone")
 		if ok, err := lock.TryLock(); !ok || err != nil {
@@ -107,6 +112,10 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 			result["agentCapabilities"] = map[string]any{"loadSession": can("load"), "sessionCapabilities": sessionCapabilities}
 		case "session/new":
 			result["sessionId"] = fmt.Sprintf("s%d", os.Getpid())
+			if can("cleans") {
+				result["sessionId"] = fmt.Sprintf("%08d-cleans", os.Getpid())
+				err = chatFile("first", result["sessionId"], `{"id":"1","type":"user","content":"hello"}`)
+			}
 			result["modes"], result["models"] = modes, models()
 			if can("depends") {
 				result["configOptions"] = options()
@@ -148,6 +157,14 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 				result = nil
 			}
 		case "session/resume", "session/load":
+			if can("cleans") {
+				if list, _ := filepath.Glob(chatPattern("*", m.Params.SessionID)); len(list) == 0 {
+					err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32603, "message": "No previous sessions found"}})
+					result = nil
+					break
+				}
+				err = chatFile("loaded", m.Params.SessionID, `{"$set":{"messages":[]}}`)
+			}
 			if can("refuses") {
 				err = send(map[string]any{"id": m.ID, "error": map[string]any{"code": -32002, "message": "no such session"}})
 				result = nil
@@ -217,6 +234,33 @@ func forgetful(words []string, in io.Reader, out io.Writer) error {
 		<-time.After(3 * time.Second)
 	}
 	return nil
+}
+
+// chatPattern is where an agent that cleans up keeps the files of a conversation, as Gemini CLI does.
+func chatPattern(name string, id any) string {
+	text := fmt.Sprint(id)
+	return filepath.Join(os.Getenv("HOME"), ".gemini", "tmp", "work", "chats", "session-"+name+"-"+text[:min(8, len(text))]+".jsonl")
+}
+
+func chatFile(name string, id any, line string) error {
+	file := chatPattern(name, id)
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(file, fmt.Appendf(nil, "{\"sessionId\":%q}\n%s\n", id, line), 0o600)
+}
+
+// cleanChats deletes all files of a conversation of which one has no message.
+func cleanChats() error {
+	list, err := filepath.Glob(chatPattern("loaded", "*"))
+	for _, file := range list {
+		all, failed := filepath.Glob(strings.Replace(file, "session-loaded-", "session-*-", 1))
+		err = errors.Join(err, failed)
+		for _, f := range all {
+			err = errors.Join(err, os.Remove(f))
+		}
+	}
+	return err
 }
 
 // keepSaid adds what was said in a turn to the file said of the directory.

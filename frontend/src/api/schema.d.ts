@@ -2001,7 +2001,7 @@ export interface components {
     schemas: {
         Advice: {
             /** @enum {string} */
-            code: "install" | "get" | "node" | "uv" | "reinstall" | "file" | "needs" | "login" | "protocol" | "silent" | "crash" | "spawn" | "banner" | "refused";
+            code: "install" | "get" | "node" | "uv" | "reinstall" | "file" | "needs" | "login" | "protocol" | "silent" | "crash" | "spawn" | "banner" | "refused" | "cleanup";
             params: {
                 [key: string]: string;
             };
@@ -2398,6 +2398,22 @@ export interface components {
             turn?: string;
             /** @description The turns that were looked at and changed something, the oldest first */
             turns: components["schemas"]["ChangedTurn"][];
+        };
+        CleanUp: {
+            /** @description How old a conversation gets, in words */
+            age: string;
+            /** @description How the messages begin that the agent puts into a file itself */
+            context: string[];
+            /** @description Where the agent keeps conversations, below the home directory */
+            dir: string;
+            /** @description A pattern of their files below dir. A file without a message beside one with messages has the agent delete both, and is removed */
+            files: string;
+            /** @description The variable that stands for the home directory */
+            home?: string;
+            /** @description The setting that is false where the agent deletes nothing, with dots */
+            setting: string;
+            /** @description The person's file of settings, below the home directory */
+            settings: string;
         };
         ClientError: {
             agent?: string;
@@ -3675,6 +3691,8 @@ export interface components {
             id: string;
         };
         Quirks: {
+            /** @description It deletes conversations by itself */
+            cleanUp?: components["schemas"]["CleanUp"];
             /** @description It puts the blocks of a prompt together with nothing between: texts end with a new line */
             joinsBlocks?: boolean;
             /** @description The type that a link to a file must have: of another one it puts the file itself into the prompt, and models refuse the conversation from then on */

@@ -5,6 +5,8 @@ import { addTexts } from './t';
 export const agents = {
   'advice.banner':
     'It writes other text between its messages, which some clients cannot read. It begins with: {text}',
+  'advice.cleanup':
+    'It deletes its conversations after {age}, and those it takes for broken. To keep them all, set {setting} to false in {file}.',
   'advice.crash': 'Its process ended. Its error output says why.',
   'advice.file': 'Correct its entry in agents.json: {detail}',
   'advice.get': 'Get it yourself: {detail}',

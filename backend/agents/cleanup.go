@@ -1,0 +1,62 @@
+package agents
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+)
+
+// CleanUp is how an agent deletes conversations that it has kept, and what Deskhand can do about it.
+type CleanUp struct {
+	Settings string   `json:"settings" doc:"The person's file of settings, below the home directory"`
+	Setting  string   `json:"setting" doc:"The setting that is false where the agent deletes nothing, with dots"`
+	Age      string   `json:"age" doc:"How old a conversation gets, in words"`
+	Home     string   `json:"home,omitempty" doc:"The variable that stands for the home directory"`
+	Dir      string   `json:"dir" doc:"Where the agent keeps conversations, below the home directory"`
+	Files    string   `json:"files" doc:"A pattern of their files below dir. A file without a message beside one with messages has the agent delete both, and is removed"`
+	Context  []string `json:"context" doc:"How the messages begin that the agent puts into a file itself"`
+}
+
+// settings is the person's file of settings in an environment.
+func (u *CleanUp) settings(environ []string) string {
+	usual := "HOME"
+	if runtime.GOOS == "windows" {
+		usual = "USERPROFILE"
+	}
+	home := lookup(environ, usual)
+	if named := lookup(environ, u.Home); u.Home != "" && named != "" {
+		home = named
+	}
+	return filepath.Join(home, filepath.FromSlash(u.Settings))
+}
+
+// isOff tells whether a file of settings says that the agent deletes nothing. One that cannot be read, such as one with comments, does not say so.
+func (u *CleanUp) isOff(file string) bool {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return false
+	}
+	var value any
+	if json.Unmarshal(data, &value) != nil {
+		return false
+	}
+	for key := range strings.SplitSeq(u.Setting, ".") {
+		fields, _ := value.(map[string]any) // of what is none there are no fields
+		value = fields[key]
+	}
+	off, isBool := value.(bool)
+	return isBool && !off
+}
+
+// cleanUp tells of an agent that deletes conversations by itself, and of the setting against that.
+func (t *trial) cleanUp() {
+	u := t.e.known.Quirks.CleanUp
+	if u == nil {
+		return
+	}
+	if file := u.settings(t.c.environ(t.e.env)); !u.isOff(file) {
+		t.advise("cleanup", "setting", u.Setting, "file", file, "age", u.Age)
+	}
+}
